@@ -1,0 +1,232 @@
+//! A chapter as the course's command sees it: experiments that leave records, and the figures and
+//! tables that are made from them.
+
+use crate::{
+    Device, Error, Plan, Result, Samples, Unit, measure,
+    progress::Progress,
+    record::{Limit, ParamList, Records, Skipped, Value, is_below, params},
+};
+use std::path::PathBuf;
+
+/// A chapter: what it measures, what it draws.
+pub struct Chapter {
+    /// The number in the book.
+    pub number: u32,
+    /// The crate's name, and that of the record file: `matmul`.
+    pub name: &'static str,
+    /// The title of the page.
+    pub title: &'static str,
+    /// In the order in which `measure` runs them.
+    pub experiments: Vec<Experiment>,
+    /// Pictures made from records.
+    pub figures: Vec<Figure>,
+    /// Tables made from records.
+    pub tables: Vec<Table>,
+}
+
+/// Something to find out by running it.
+pub struct Experiment {
+    /// `chapter.name`, such as `matmul.ladder`. Its values have this key or keys below it.
+    pub key: &'static str,
+    /// One sentence that says what it shows.
+    pub shows: &'static str,
+    /// Keys of the values that it may leave; a page that names any other does not build.
+    pub values: &'static [&'static str],
+    /// Whether the quick budget of `open` includes it.
+    pub quick: bool,
+    /// Runs it.
+    pub run: fn(&mut Recorder) -> Result<()>,
+}
+
+/// A picture made from one machine's records.
+pub struct Figure {
+    /// The name that a page quotes: `{{#figure matmul.ladder}}`.
+    pub key: &'static str,
+    /// Draws it, or fails with [`Error::NotMeasured`] or [`Error::Skipped`].
+    pub draw: fn(&Records) -> Result<Drawing>,
+}
+
+/// A drawn figure.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// The picture, in the theme's colours (see [`crate::plot`]).
+    pub svg: String,
+    /// The finding, in a sentence. Numbers in it come from the records.
+    pub caption: String,
+    /// What a reader who can't see the picture needs to know.
+    pub alt: String,
+}
+
+/// A table made from one machine's records.
+pub struct Table {
+    /// The name that a page quotes: `{{#table matmul.sizes}}`.
+    pub key: &'static str,
+    /// Makes it, or fails like [`Figure::draw`].
+    pub make: fn(&Records) -> Result<TableData>,
+}
+
+/// A table's cells, as plain text.
+#[derive(Clone, Debug, Default)]
+pub struct TableData {
+    /// The finding, in a sentence.
+    pub caption: String,
+    /// The heads of the columns.
+    pub head: Vec<String>,
+    /// The rows; the first cell of each names it.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// How much time measuring may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// About a minute for the course so far.
+    Quick,
+    /// As long as good figures need.
+    Full,
+}
+
+impl Budget {
+    /// `quick` or `full`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+
+    /// The measuring plan that goes with it.
+    pub fn plan(self) -> Plan {
+        match self {
+            Self::Quick => Plan::QUICK,
+            Self::Full => Plan::FULL,
+        }
+    }
+}
+
+/// What an experiment writes its values into.
+pub struct Recorder<'a> {
+    /// How much time there is.
+    pub budget: Budget,
+    /// The device to measure on.
+    pub device: Device,
+    /// Where the reader keeps the data set, if they said so (`--data`, `MNIST_DIR`).
+    pub data: Option<PathBuf>,
+    /// The experiment that runs.
+    experiment: &'a Experiment,
+    progress: &'a Progress,
+    values: Vec<Value>,
+    skipped: Vec<Skipped>,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder for one run of `experiment`.
+    pub fn new(
+        experiment: &'a Experiment,
+        budget: Budget,
+        device: Device,
+        progress: &'a Progress,
+    ) -> Self {
+        Self {
+            budget,
+            device,
+            data: None,
+            experiment,
+            progress,
+            values: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    /// Times `work` and records the seconds of one call. Returns the median.
+    pub fn seconds(&mut self, key: &str, list: ParamList, work: impl FnMut()) -> f64 {
+        self.note(key, list);
+        let samples = measure::time(self.budget.plan(), work);
+        self.value(key, list, Unit::Seconds, samples)
+    }
+
+    /// Times `work`, which does `amount` (operations, bytes, pictures) in each call, and records the rate
+    /// in `unit`, against `limit` if there is one. Returns the median rate.
+    pub fn rate(
+        &mut self,
+        key: &str,
+        list: ParamList,
+        unit: Unit,
+        amount: f64,
+        limit: Option<Limit>,
+        work: impl FnMut(),
+    ) -> f64 {
+        self.note(key, list);
+        let samples = measure::time(self.budget.plan(), work).map(|seconds| amount / seconds);
+        self.limited(key, list, unit, samples, limit)
+    }
+
+    /// Records samples taken elsewhere. Returns their median.
+    pub fn value(&mut self, key: &str, list: ParamList, unit: Unit, samples: Samples) -> f64 {
+        self.limited(key, list, unit, samples, None)
+    }
+
+    /// Records samples of a rate and the limit that it is held against. Returns the median.
+    ///
+    /// # Panics
+    /// If the experiment does not declare the key, or records the same key and parameters twice: both are
+    /// mistakes in the experiment.
+    pub fn limited(
+        &mut self,
+        key: &str,
+        list: ParamList,
+        unit: Unit,
+        samples: Samples,
+        limit: Option<Limit>,
+    ) -> f64 {
+        assert!(
+            is_below(key, self.experiment.key) && self.experiment.values.contains(&key),
+            "experiment {} does not declare the value {key}",
+            self.experiment.key
+        );
+        let value = Value { limit, ..Value::new(key, list, unit, samples) };
+        assert!(
+            !self.values.iter().any(|old| old.key == value.key && old.params == value.params),
+            "experiment {} records {} twice",
+            self.experiment.key,
+            crate::record::name(&value.key, &value.params)
+        );
+        let median = value.median;
+        self.progress.value(&value);
+        self.values.push(value);
+        median
+    }
+
+    /// Says that a value can't be measured here, and why: `this CPU has no AMX`.
+    pub fn skip(&mut self, key: &str, list: ParamList, why: impl Into<String>) {
+        self.skipped.push(Skipped { key: key.to_owned(), params: params(list), why: why.into() });
+    }
+
+    /// Tells the person who waits what is being measured now.
+    pub fn note(&self, key: &str, list: ParamList) {
+        self.progress.note(&crate::record::name(key, &params(list)));
+    }
+
+    /// What the run has left.
+    pub fn finish(self) -> (Vec<Value>, Vec<Skipped>) {
+        (self.values, self.skipped)
+    }
+}
+
+/// Looks a chapter up by number, name or folder (`1`, `matmul`, `01-matmul`).
+///
+/// # Errors
+/// [`Error::Message`] that lists the chapters there are.
+pub fn named<'c>(chapters: &'c [Chapter], name: &str) -> Result<&'c Chapter> {
+    chapters
+        .iter()
+        .find(|c| {
+            c.name == name
+                || c.number.to_string() == name
+                || format!("{:02}-{}", c.number, c.name) == name
+        })
+        .or_else(|| chapters.iter().find(|c| c.name.replace('_', "-") == name))
+        .ok_or_else(|| {
+            let names: Vec<&str> = chapters.iter().map(|c| c.name).collect();
+            Error::Message(format!("there is no chapter `{name}`; there are {}", names.join(", ")))
+        })
+}

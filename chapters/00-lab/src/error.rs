@@ -1,0 +1,55 @@
+//! One error type for the lab: each variant is a sentence that says what is wrong and the way out.
+
+use std::path::{Path, PathBuf};
+
+/// A `Result` whose error is [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong in the lab, each as one sentence with the way out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or folder could not be read or written.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A page, figure or table asks for a value that no run has produced on this machine.
+    #[error(
+        "`{what}` is not measured on this machine yet; run `cargo run --release -- measure {chapter}`"
+    )]
+    NotMeasured {
+        /// The key and its parameters.
+        what: String,
+        /// The chapter whose experiments would measure it.
+        chapter: String,
+    },
+    /// A value was looked for and left out by its experiment, for a reason.
+    #[error("`{what}` was not measured: {why}")]
+    Skipped {
+        /// The key and its parameters.
+        what: String,
+        /// The experiment's reason.
+        why: String,
+    },
+    /// A key or its parameters do not name exactly one value.
+    #[error("{0}")]
+    Key(String),
+    /// Anything else, already a sentence for a person.
+    #[error("{0}")]
+    Message(String),
+}
+
+impl Error {
+    /// An [`Error::Io`] for `path`.
+    pub fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+
+    /// An [`Error::Message`].
+    pub fn message(text: impl Into<String>) -> Self {
+        Self::Message(text.into())
+    }
+}

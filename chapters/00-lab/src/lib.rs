@@ -1,0 +1,41 @@
+//! Chapter 0: the lab. Everything that the other chapters measure, they measure with this crate.
+//!
+//! The modules in the order of the page:
+//!
+//! 1. [`doctor`]: what this machine has, what is missing, how to get it.
+//! 2. [`device`]: the CPU or a GPU, chosen when the program starts.
+//! 3. [`data`]: MNIST, found, downloaded or drawn.
+//! 4. [`measure`]: warm-up, samples, median and spread.
+//! 5. [`units`] and [`machine`]: what a number means and where it comes from.
+//! 6. [`record`]: what a run leaves behind, as JSON.
+//! 7. [`chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them.
+//! 8. [`peak`]: the limits of this machine, which every rate is held against.
+//! 9. [`plot`]: records as pictures; [`show`] puts them in a notebook.
+//! 10. [`progress`]: what a person sees while they wait.
+
+pub mod chapter;
+pub mod data;
+pub mod device;
+pub mod doctor;
+pub mod error;
+pub mod experiments;
+pub mod machine;
+pub mod measure;
+pub mod peak;
+pub mod plot;
+pub mod progress;
+pub mod record;
+pub mod show;
+pub mod units;
+
+pub use chapter::{Budget, Chapter, Drawing, Experiment, Figure, Recorder, Table, TableData};
+pub use device::Device;
+pub use error::{Error, Result};
+pub use measure::{Plan, Samples};
+pub use record::Records;
+pub use units::Unit;
+
+/// This chapter, for the course's command and its book.
+pub fn chapter() -> Chapter {
+    experiments::chapter()
+}

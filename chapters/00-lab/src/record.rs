@@ -1,0 +1,292 @@
+//! Records: what a machine measured, as JSON that a page quotes and a reader can check.
+//!
+//! `book/records/MACHINE/machine.json` says what the machine is, `CHAPTER.json` beside it holds the
+//! runs of that chapter's experiments with every sample. `measure` alone writes them.
+
+use crate::{Error, Result, Samples, Unit, machine::Machine};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::BTreeMap,
+    fmt::{Display, Write as _},
+    fs,
+    path::Path,
+};
+
+/// The parameters of a value, such as `n = 1024` or `device = cpu`.
+pub type Params = BTreeMap<String, String>;
+
+/// Parameters as experiments write them: `&[("n", &1024), ("rung", &"naive")]`.
+pub type ParamList<'a> = &'a [(&'a str, &'a dyn Display)];
+
+/// [`ParamList`] as [`Params`].
+pub fn params(list: ParamList) -> Params {
+    list.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect()
+}
+
+/// `key n=1024 rung=naive`, as a page names a value.
+pub fn name(key: &str, params: &Params) -> String {
+    params.iter().fold(key.to_owned(), |mut text, (name, value)| {
+        let _ = write!(text, " {name}={value}");
+        text
+    })
+}
+
+/// The limit that a rate is held against, in the value's own unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// What the limit is, such as `one core's AVX-512 FMA peak`.
+    pub name: String,
+    /// The limit itself.
+    pub value: f64,
+}
+
+/// One measured quantity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Value {
+    /// The key: the experiment's own or one below it (`matmul.ladder`, `matmul.ladder.speedup`).
+    pub key: String,
+    /// What it was measured with.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: Params,
+    /// The unit of the numbers below.
+    pub unit: Unit,
+    /// The median of the samples.
+    pub median: f64,
+    /// The lower quartile.
+    pub low: f64,
+    /// The upper quartile.
+    pub high: f64,
+    /// What a rate is held against, where there is such a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Every sample, in the order in which it was taken.
+    pub samples: Samples,
+}
+
+impl Value {
+    /// A value from its samples.
+    pub fn new(key: &str, list: ParamList, unit: Unit, samples: Samples) -> Self {
+        let (low, high) = samples.spread();
+        Self {
+            key: key.to_owned(),
+            params: params(list),
+            unit,
+            median: samples.median(),
+            low,
+            high,
+            limit: None,
+            samples,
+        }
+    }
+
+    /// The median for a person: `160 GFLOP/s`.
+    pub fn text(&self) -> String {
+        self.unit.format(self.median)
+    }
+
+    /// The median as a share of the limit, if there is a limit.
+    pub fn of_limit(&self) -> Option<f64> {
+        self.limit.as_ref().map(|limit| self.median / limit.value)
+    }
+
+    fn matches(&self, key: &str, wanted: &Params) -> bool {
+        self.key == key && wanted.iter().all(|(name, value)| self.params.get(name) == Some(value))
+    }
+}
+
+/// A value that an experiment could not measure, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// The key that it would have had.
+    pub key: String,
+    /// The parameters that it would have had.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: Params,
+    /// The reason, as a clause: `this CPU has no AMX`.
+    pub why: String,
+}
+
+/// One run of one experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The experiment's key.
+    pub experiment: String,
+    /// The command that repeats it.
+    pub command: String,
+    /// When it ran, in UTC (RFC 3339).
+    pub date: String,
+    /// The commit of the course, with `+` behind it if files were changed.
+    pub commit: String,
+    /// `quick` or `full`.
+    pub budget: String,
+    /// The compiler.
+    pub rustc: String,
+    /// The build profile and the compiler flags.
+    pub flags: String,
+    /// What was measured.
+    pub values: Vec<Value>,
+    /// What was not, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+}
+
+/// All runs of one chapter on one machine: the file `CHAPTER.json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChapterRecord {
+    /// The latest run of each experiment.
+    pub runs: Vec<Run>,
+}
+
+/// What one machine measured.
+#[derive(Clone, Debug)]
+pub struct Records {
+    /// The machine.
+    pub machine: Machine,
+    /// The folder's name: `epyc-2core`, `h200`, `yours`.
+    pub name: String,
+    /// The chapters' records, by the chapter's name.
+    pub chapters: BTreeMap<String, ChapterRecord>,
+}
+
+impl Records {
+    /// Reads the folder of one machine.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it has no `machine.json`; [`Error::Message`] if a file is not a record.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let machine = read_json(&folder.join("machine.json"))?;
+        let name =
+            folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut chapters = BTreeMap::new();
+        let entries = fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
+        for entry in entries {
+            let path = entry.map_err(|e| Error::io(folder, e))?.path();
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            if let (Some("json"), Some(stem)) = (path.extension().and_then(|e| e.to_str()), stem)
+                && stem != "machine"
+            {
+                chapters.insert(stem, read_json(&path)?);
+            }
+        }
+        Ok(Self { machine, name, chapters })
+    }
+
+    /// The one value with this key whose parameters include those given.
+    ///
+    /// # Errors
+    /// [`Error::NotMeasured`] if the experiment did not run here, [`Error::Skipped`] if it left this value
+    /// out, [`Error::Key`] if it ran and has no such value, or more than one.
+    pub fn find(&self, key: &str, list: ParamList) -> Result<&Value> {
+        self.find_params(key, &params(list))
+    }
+
+    /// [`Records::find`], for parameters that are already a map.
+    ///
+    /// # Errors
+    /// As [`Records::find`].
+    pub fn find_params(&self, key: &str, wanted: &Params) -> Result<&Value> {
+        let what = name(key, wanted);
+        let found: Vec<&Value> = self.values().filter(|value| value.matches(key, wanted)).collect();
+        match found[..] {
+            [value] => return Ok(value),
+            [] => {}
+            _ => {
+                return Err(Error::Key(format!(
+                    "`{what}` names {} values on {}; name more of the parameters {}",
+                    found.len(),
+                    self.name,
+                    found[0].params.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+                )));
+            }
+        }
+        let skipped = self.runs().flat_map(|run| &run.skipped).find(|skipped| {
+            skipped.key == key
+                && wanted
+                    .iter()
+                    .all(|(name, value)| skipped.params.get(name).is_none_or(|v| v == value))
+        });
+        if let Some(skipped) = skipped {
+            return Err(Error::Skipped { what, why: skipped.why.clone() });
+        }
+        let ran = self.runs().any(|run| is_below(key, &run.experiment));
+        if ran {
+            let near: Vec<String> = self
+                .values()
+                .filter(|v| v.key == key)
+                .take(5)
+                .map(|v| name(&v.key, &v.params))
+                .collect();
+            return Err(Error::Key(format!(
+                "`{what}` is not among the values that the experiment left on {}; there are {}",
+                self.name,
+                if near.is_empty() { "none with this key".to_owned() } else { near.join("; ") }
+            )));
+        }
+        let chapter = key.split('.').next().unwrap_or(key).to_owned();
+        Err(Error::NotMeasured { what, chapter })
+    }
+
+    /// All values with this key whose parameters include those given, in the order of their measuring.
+    pub fn all(&self, key: &str, list: ParamList) -> Vec<&Value> {
+        let wanted = params(list);
+        self.values().filter(|value| value.matches(key, &wanted)).collect()
+    }
+
+    /// The run that a key's values come from.
+    pub fn run_of(&self, key: &str) -> Option<&Run> {
+        self.runs().find(|run| is_below(key, &run.experiment))
+    }
+
+    /// All runs of all chapters.
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.chapters.values().flat_map(|chapter| &chapter.runs)
+    }
+
+    /// All values of all runs.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.runs().flat_map(|run| &run.values)
+    }
+}
+
+/// Whether `key` is the experiment's own key or one below it.
+pub fn is_below(key: &str, experiment: &str) -> bool {
+    key.strip_prefix(experiment).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Puts `run` into the chapter's file in `folder`, in place of an earlier run of the same experiment,
+/// and writes `machine.json` beside it. Other experiments' runs stay.
+///
+/// # Errors
+/// [`Error::Io`] if the folder cannot be written; the old file is then still whole.
+pub fn save(folder: &Path, machine: &Machine, chapter: &str, run: Run) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    write_json(&folder.join("machine.json"), machine)?;
+    let path = folder.join(format!("{chapter}.json"));
+    let mut record: ChapterRecord =
+        if path.exists() { read_json(&path)? } else { ChapterRecord::default() };
+    match record.runs.iter_mut().find(|old| old.experiment == run.experiment) {
+        Some(old) => *old = run,
+        None => record.runs.push(run),
+    }
+    write_json(&path, &record)
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+    serde_json::from_str(&text).map_err(|e| {
+        Error::Message(format!(
+            "{} is not a record ({e}); delete it and run `measure` again",
+            path.display()
+        ))
+    })
+}
+
+/// Writes beside the file and renames: a reader never sees half a record.
+fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text =
+        serde_json::to_string_pretty(value).map_err(|e| Error::Message(e.to_string()))?;
+    text.push('\n');
+    let part = path.with_extension("json.part");
+    fs::write(&part, text).map_err(|e| Error::io(&part, e))?;
+    fs::rename(&part, path).map_err(|e| Error::io(path, e))
+}

@@ -1,0 +1,2 @@
+//! The course's command.
+fn main() {}
