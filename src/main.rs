@@ -1,2 +1,78 @@
-//! The course's command.
-fn main() {}
+//! Throughput's command: the whole course on the reader's machine.
+//!
+//! `cargo run --release` measures this machine, trains a network on handwritten digits, builds the book
+//! with the reader's own numbers and serves it. Each of these steps is a subcommand of its own.
+
+mod book;
+mod check;
+mod chapters;
+mod course;
+mod doctor;
+mod measure;
+mod notebooks;
+mod open;
+mod train;
+
+use clap::{Parser, Subcommand};
+use std::{path::PathBuf, process::ExitCode};
+
+/// Throughput: training neural networks on GPUs, in Rust.
+///
+/// Without a subcommand it measures this machine, trains a network on handwritten digits, builds the
+/// book with these numbers and serves it.
+#[derive(Parser)]
+#[command(name = "throughput", version, after_help = "\
+Examples:
+  cargo run --release                           the whole course on your machine
+  cargo run --release -- doctor                 what this machine has, and what is missing
+  cargo run --release -- measure matmul         run the experiments of one chapter
+  cargo run --release -- train --epochs 3       train the digit classifier
+  cargo run --release -- check                  the next exercise")]
+struct Cli {
+    /// The folder with the data set (IDX files, plain or gzip); a download or drawn digits otherwise
+    #[arg(long, global = true, value_name = "DIR", env = "MNIST_DIR")]
+    data: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure, train, build the book and serve it (what happens without a subcommand)
+    Open(open::Open),
+    /// What this machine has, what each part is for, and how to get what is missing
+    Doctor(doctor::Doctor),
+    /// Run the experiments of the chapters and keep their records
+    Measure(measure::Measure),
+    /// Train a model
+    Train(train::Train),
+    /// Build or serve the book
+    #[command(subcommand)]
+    Book(book::Book),
+    /// Set up Jupyter, execute the notebooks, or regenerate them from the pages
+    #[command(subcommand)]
+    Notebooks(notebooks::Notebooks),
+    /// The exercises: what is solved, what comes next, a hint
+    Check(check::Check),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command.unwrap_or_else(|| Command::Open(open::Open::default())) {
+        Command::Open(open) => open.run(cli.data),
+        Command::Doctor(doctor) => doctor.run(cli.data.as_deref()),
+        Command::Measure(measure) => measure.run(cli.data),
+        Command::Train(train) => train.run(cli.data),
+        Command::Book(book) => book.run(),
+        Command::Notebooks(notebooks) => notebooks.run(),
+        Command::Check(check) => check.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // One line: what failed, then why, outermost first.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The chapters that have content, in the order of the book.
+
+/// Every chapter with its experiments, figures and tables.
+pub fn all() -> Vec<lab::Chapter> {
+    vec![lab::chapter(), matmul::chapter(), training::chapter()]
+}

@@ -1,0 +1,171 @@
+//! `measure`: run experiments and keep their records.
+
+use crate::{chapters, course};
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use lab::{Chapter, Device, Experiment, chapter, machine::Machine, progress::Progress, record};
+use std::path::{Path, PathBuf};
+
+/// The options of `measure`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cargo run --release -- measure                     every experiment, about a minute
+  cargo run --release -- measure matmul --budget full
+  cargo run --release -- measure matmul.ladder       one experiment
+  cargo run --release -- measure --list              what there is to measure")]
+pub struct Measure {
+    /// Chapters (matmul, 1, 01-matmul) or single experiments (matmul.ladder); all of them if none is named
+    what: Vec<String>,
+    /// How much time to take: quick leaves out the long experiments
+    #[arg(long, value_enum, default_value = "quick")]
+    budget: Budget,
+    /// The folder for records [default: book/records]
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
+    /// The machine's name: a folder in the folder for records
+    #[arg(long, value_name = "NAME", default_value = "yours")]
+    machine: String,
+    /// Where to compute: auto, cpu or cuda:N
+    #[arg(long, env = "THROUGHPUT_DEVICE")]
+    device: Option<String>,
+    /// List the experiments and what each shows
+    #[arg(long)]
+    list: bool,
+}
+
+/// How much time to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Budget {
+    /// About a minute for everything.
+    Quick,
+    /// As long as good figures need.
+    Full,
+}
+
+impl Measure {
+    /// Runs the experiments that were asked for.
+    pub fn run(self, data: Option<PathBuf>) -> Result<()> {
+        let chapters = chapters::all();
+        if self.list {
+            for chapter in &chapters {
+                for experiment in &chapter.experiments {
+                    println!("{:24} {}", experiment.key, experiment.shows);
+                }
+            }
+            return Ok(());
+        }
+        if !is_plain_name(&self.machine) {
+            bail!("`{}` is not a machine's name; use letters, digits, - and _", self.machine);
+        }
+        let budget = match self.budget {
+            Budget::Quick => lab::Budget::Quick,
+            Budget::Full => lab::Budget::Full,
+        };
+        let chosen = choose(&chapters, &self.what, budget)?;
+        let folder = match self.records {
+            Some(folder) => folder,
+            None => course::records()?,
+        }
+        .join(&self.machine);
+        let device = Device::choose(self.device.as_deref(), training::gpus())?;
+        measure(&chosen, budget, device, data.as_deref(), &folder)?;
+        println!("records are in {}", folder.display());
+        Ok(())
+    }
+}
+
+/// Runs `chosen` one after the other and saves the record of each as soon as it is there.
+pub fn measure(
+    chosen: &[(&Chapter, &Experiment)],
+    budget: lab::Budget,
+    device: Device,
+    data: Option<&Path>,
+    folder: &Path,
+) -> Result<()> {
+    let machine = Machine::detect();
+    for (at, (chapter, experiment)) in chosen.iter().enumerate() {
+        let progress = Progress::titled(&format!("[{}/{}] {}", at + 1, chosen.len(), experiment.key));
+        let run = chapter::run(experiment, budget, device, data, &progress)
+            .with_context(|| format!("the experiment {} failed", experiment.key))?;
+        progress.finish();
+        record::save(folder, &machine, chapter.name, run)?;
+    }
+    Ok(())
+}
+
+/// The experiments that `what` names: chapters, single experiments, or all of them. The quick budget leaves
+/// out the long ones unless they are named one by one.
+pub fn choose<'c>(
+    chapters: &'c [Chapter],
+    what: &[String],
+    budget: lab::Budget,
+) -> Result<Vec<(&'c Chapter, &'c Experiment)>> {
+    let fits = |experiment: &&Experiment| budget == lab::Budget::Full || experiment.quick;
+    let of = |chapter: &'c Chapter| chapter.experiments.iter().filter(fits).map(move |e| (chapter, e));
+    if what.is_empty() {
+        return Ok(chapters.iter().flat_map(of).collect());
+    }
+    let mut chosen = Vec::new();
+    for name in what {
+        let named = chapters.iter().find_map(|c| Some((c, c.experiments.iter().find(|e| e.key == name)?)));
+        match named {
+            Some(pair) => chosen.push(pair),
+            None if name.contains('.') => {
+                bail!("there is no experiment `{name}`; `measure --list` shows them")
+            }
+            None => chosen.extend(of(chapter::named(chapters, name)?)),
+        }
+    }
+    Ok(chosen)
+}
+
+/// Whether `name` can be a folder's name: a path must not lead out of the folder for records.
+fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(what: &[&str], budget: lab::Budget) -> Result<Vec<&'static str>> {
+        let chapters = chapters::all();
+        let what: Vec<String> = what.iter().map(ToString::to_string).collect();
+        Ok(choose(&chapters, &what, budget)?.iter().map(|(_, experiment)| experiment.key).collect())
+    }
+
+    #[test]
+    fn names_choose_chapters_and_experiments() {
+        let all = keys(&[], lab::Budget::Full).unwrap();
+        let by_name = keys(&["matmul"], lab::Budget::Full).unwrap();
+        assert!(!by_name.is_empty() && by_name.iter().all(|key| key.starts_with("matmul.")));
+        assert_eq!(by_name, keys(&["1"], lab::Budget::Full).unwrap());
+        assert_eq!(by_name, keys(&["01-matmul"], lab::Budget::Full).unwrap());
+        assert!(all.len() > by_name.len());
+        assert_eq!(keys(&["matmul.ladder"], lab::Budget::Quick).unwrap(), ["matmul.ladder"]);
+    }
+
+    #[test]
+    fn quick_is_a_part_of_full() {
+        let (quick, full) = (keys(&[], lab::Budget::Quick).unwrap(), keys(&[], lab::Budget::Full).unwrap());
+        assert!(!quick.is_empty() && quick.len() < full.len());
+        assert!(quick.iter().all(|key| full.contains(key)));
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_way_out() {
+        let error = keys(&["matmul.nothing"], lab::Budget::Full).unwrap_err().to_string();
+        assert!(error.contains("--list"), "{error}");
+        let error = keys(&["cooking"], lab::Budget::Full).unwrap_err().to_string();
+        assert!(error.contains("matmul"), "{error}");
+    }
+
+    #[test]
+    fn a_machine_name_stays_in_the_folder() {
+        assert!(is_plain_name("epyc-2core"));
+        for bad in ["", "..", "a/b", "C:\\x", "a b"] {
+            assert!(!is_plain_name(bad), "{bad}");
+        }
+    }
+}
