@@ -1,0 +1,1 @@
+//! The exercises: what is solved, what comes next.

@@ -1,0 +1,1 @@
+//! Jupyter with the Rust kernel, in a folder of its own.

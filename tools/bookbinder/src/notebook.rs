@@ -1,0 +1,1 @@
+//! The notebooks: pages that run.
