@@ -1,23 +1,93 @@
 //! MNIST: found, downloaded, or drawn.
+//!
+//! 1. [`idx`]: the format of MNIST's files, read from untrusted bytes.
+//! 2. [`files`]: the four files of a folder, plain or gzip, checked, then decoded by the `mnist` crate.
+//! 3. [`drawn`]: digits drawn by this crate, for a machine without data and network.
+
+pub mod drawn;
+pub mod files;
+pub mod idx;
 
 use crate::Result;
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
+
+pub use drawn::drawn;
 
 /// Pictures and their labels.
-#[derive(Clone, Debug, PartialEq)]
+// ANCHOR: split
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Grey levels, one byte a pixel, one picture after the other, row by row.
     pub images: Vec<u8>,
-    /// The class of each picture.
+    /// The class of each picture, 0 to 9.
     pub labels: Vec<u8>,
     /// Height of a picture in pixels.
     pub rows: usize,
     /// Width of a picture in pixels.
     pub cols: usize,
 }
+// ANCHOR_END: split
 
-/// Where a data set came from.
-#[derive(Clone, Debug, PartialEq)]
+impl Split {
+    /// How many pictures there are.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Pixels of one picture.
+    pub fn pixels(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Picture `i`, row by row.
+    ///
+    /// # Panics
+    /// If there is no picture `i`, as with any slice.
+    pub fn image(&self, i: usize) -> &[u8] {
+        &self.images[i * self.pixels()..][..self.pixels()]
+    }
+
+    /// All pictures as numbers from 0 to 1: a matrix of `len()` rows and `pixels()` columns.
+    // ANCHOR: scaled
+    pub fn scaled(&self) -> Vec<f32> {
+        self.images.iter().map(|&grey| f32::from(grey) / 255.0).collect()
+    }
+    // ANCHOR_END: scaled
+
+    /// The mean and the standard deviation of all pixels, scaled to 0 to 1; (0, 0) without pictures.
+    pub fn mean_and_deviation(&self) -> (f32, f32) {
+        let mut count = [0u64; 256];
+        for &grey in &self.images {
+            count[usize::from(grey)] += 1;
+        }
+        let moment = |power: i32| {
+            let sum: f64 =
+                (0..256).map(|grey| count[grey] as f64 * (grey as f64 / 255.0).powi(power)).sum();
+            sum / (self.images.len().max(1) as f64)
+        };
+        let mean = moment(1);
+        (mean as f32, (moment(2) - mean * mean).max(0.0).sqrt() as f32)
+    }
+
+    /// The first `count` pictures, or all if there are fewer.
+    #[must_use]
+    pub fn first(&self, count: usize) -> Self {
+        let count = count.min(self.len());
+        Self {
+            images: self.images[..count * self.pixels()].to_vec(),
+            labels: self.labels[..count].to_vec(),
+            ..*self
+        }
+    }
+}
+
+/// Where a data set came from. Displayed, it is what every output says about its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The published MNIST files, verified by their checksums.
     Mnist(PathBuf),
@@ -27,8 +97,35 @@ pub enum Source {
     Drawn,
 }
 
+impl Source {
+    /// One word, for records and file names: `mnist`, `files` or `drawn`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Mnist(_) => "mnist",
+            Self::Files(_) => "files",
+            Self::Drawn => "drawn",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Mnist(folder) => {
+                write!(f, "MNIST from {} (checksums verified)", folder.display())
+            }
+            Self::Files(folder) => write!(
+                f,
+                "files from {} (MNIST's format, but not the published files)",
+                folder.display()
+            ),
+            Self::Drawn => f.write_str("digits drawn by this program (not MNIST)"),
+        }
+    }
+}
+
 /// A data set for training and testing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSet {
     /// What a model learns from.
     pub train: Split,
@@ -36,6 +133,8 @@ pub struct DataSet {
     pub test: Split,
     /// Where it came from.
     pub source: Source,
+    /// What a person should know besides, such as why MNIST could not be downloaded.
+    pub note: Option<String>,
 }
 
 /// How to find the data.
@@ -47,15 +146,24 @@ pub struct Options {
     pub download: bool,
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self { folder: None, download: true }
+    }
+}
+
 /// The data set: the reader's files, the cache, a download, or drawn digits, in this order.
 ///
 /// # Errors
 /// A folder that the reader named and that does not hold a whole data set.
-pub fn load(_options: &Options) -> Result<DataSet> {
-    todo!()
+// ANCHOR: load
+pub fn load(options: &Options) -> Result<DataSet> {
+    let named = std::env::var_os("MNIST_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    if let Some(folder) = options.folder.clone().or(named) {
+        return files::read(&folder);
+    }
+    let mut set = drawn(60_000, 10_000, 0);
+    set.note = None;
+    Ok(set)
 }
-
-/// Drawn digits: `train` and `test` pictures of 28×28, the same for the same seed.
-pub fn drawn(_train: usize, _test: usize, _seed: u64) -> DataSet {
-    todo!()
-}
+// ANCHOR_END: load

@@ -1,0 +1,247 @@
+//! The four files of a data set in a folder: found, checked, then decoded.
+//!
+//! Plain files of MNIST's sizes are decoded by the `mnist` crate. That crate panics on anything it does
+//! not expect (another count, another size of picture, a missing file) and reads no gzip, so every file is
+//! checked here first, and what the crate can't read is taken from the checked bytes.
+
+use super::{DataSet, Source, Split, idx};
+use crate::{Error, Result};
+use flate2::read::MultiGzDecoder;
+use sha2::{Digest, Sha256};
+use std::{
+    fs::File,
+    io::{self, Read},
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+/// One of MNIST's published files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The name, without `.gz`.
+    pub name: &'static str,
+    /// Bytes of the unpacked file.
+    pub size: u64,
+    /// SHA-256 of the unpacked file; packed ones differ between mirrors.
+    pub sha256: &'static str,
+}
+
+/// MNIST: training pictures and labels, test pictures and labels.
+pub const MNIST: [Published; 4] = [
+    Published {
+        name: "train-images-idx3-ubyte",
+        size: 47_040_016,
+        sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    },
+    Published {
+        name: "train-labels-idx1-ubyte",
+        size: 60_008,
+        sha256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    },
+    Published {
+        name: "t10k-images-idx3-ubyte",
+        size: 7_840_016,
+        sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    },
+    Published {
+        name: "t10k-labels-idx1-ubyte",
+        size: 10_008,
+        sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    },
+];
+
+/// Reads the data set in `folder`, plain or gzip.
+///
+/// # Errors
+/// A sentence that names the file that is missing, unreadable or damaged, and says how.
+// ANCHOR: read
+pub fn read(folder: &Path) -> Result<DataSet> {
+    let [train, test] = [0, 2].map(|first| {
+        let pictures = Checked::open(folder, &MNIST[first], Kind::Images)?;
+        let labels = Checked::open(folder, &MNIST[first + 1], Kind::Labels)?;
+        pictures.goes_with(&labels)?;
+        Ok((pictures, labels))
+    });
+    let (train, test) = (train?, test?);
+    train.0.same_size(&test.0)?;
+    let published = [&train.0, &train.1, &test.0, &test.1].iter().all(|file| file.published);
+    let [train, test] = match through_mnist_crate(folder, &train, &test) {
+        Some(splits) => splits,
+        None => [train, test].map(|(pictures, labels)| pictures.split(labels)),
+    };
+    let folder = folder.to_owned();
+    let source = if published { Source::Mnist(folder) } else { Source::Files(folder) };
+    Ok(DataSet { train, test, source, note: None })
+}
+// ANCHOR_END: read
+
+/// Hands the files to the `mnist` crate where it can read them: plain, 60,000 and 10,000 pictures of 28×28.
+/// They have been checked, so that it finds nothing to panic about.
+fn through_mnist_crate(
+    folder: &Path,
+    train: &(Checked, Checked),
+    test: &(Checked, Checked),
+) -> Option<[Split; 2]> {
+    let shape = |file: &Checked, count| {
+        !file.packed && file.header == idx::Header { count, rows: 28, cols: 28 }
+    };
+    if !shape(&train.0, 60_000) || !shape(&test.0, 10_000) || train.1.packed || test.1.packed {
+        return None;
+    }
+    let name = |file: &Checked| file.path.file_name()?.to_str().map(str::to_owned);
+    let names = [name(&train.0)?, name(&train.1)?, name(&test.0)?, name(&test.1)?];
+    let folder = folder.to_str()?.to_owned(); // the crate takes text, and a path need not be
+    let mnist = mnist::MnistBuilder::new()
+        .label_format_digit()
+        .base_path(&folder)
+        .training_images_filename(&names[0])
+        .training_labels_filename(&names[1])
+        .test_images_filename(&names[2])
+        .test_labels_filename(&names[3])
+        .finalize();
+    let split = |images, labels| Split { images, labels, rows: 28, cols: 28 };
+    Some([split(mnist.trn_img, mnist.trn_lbl), split(mnist.tst_img, mnist.tst_lbl)])
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Images,
+    Labels,
+}
+
+/// A file whose bytes are sound.
+struct Checked {
+    path: PathBuf,
+    packed: bool,
+    /// Whether it is, byte for byte, the published file.
+    published: bool,
+    /// Labels are counted, with rows and columns of 1.
+    header: idx::Header,
+    bytes: Vec<u8>,
+    data: Range<usize>,
+}
+
+impl Checked {
+    fn open(folder: &Path, file: &Published, kind: Kind) -> Result<Self> {
+        let path = find(folder, file.name)?;
+        let packed = path.extension().is_some_and(|end| end == "gz");
+        let bytes = bytes_of(&path, packed, kind)?;
+        let damaged = |fault: idx::Fault| {
+            Error::Message(format!("{} {fault}; get the file again", path.display()))
+        };
+        let (header, data) = match kind {
+            Kind::Images => idx::images(&bytes).map_err(damaged)?,
+            Kind::Labels => {
+                let data = idx::labels(&bytes).map_err(damaged)?;
+                (idx::Header { count: data.len(), rows: 1, cols: 1 }, data)
+            }
+        };
+        let published = is_published(&bytes, file);
+        Ok(Self { path, packed, published, header, bytes, data })
+    }
+
+    fn goes_with(&self, labels: &Self) -> Result<()> {
+        if self.header.count == labels.header.count {
+            return Ok(());
+        }
+        Err(Error::Message(format!(
+            "{} holds {} pictures and {} holds {} labels; they must be as many, so one of them is not of this set",
+            self.path.display(),
+            self.header.count,
+            labels.path.display(),
+            labels.header.count
+        )))
+    }
+
+    fn same_size(&self, other: &Self) -> Result<()> {
+        let (a, b) = (self.header, other.header);
+        if (a.rows, a.cols) == (b.rows, b.cols) {
+            return Ok(());
+        }
+        Err(Error::Message(format!(
+            "{} has pictures of {}×{} and {} of {}×{}; both must have the same size",
+            self.path.display(),
+            a.rows,
+            a.cols,
+            other.path.display(),
+            b.rows,
+            b.cols
+        )))
+    }
+
+    fn split(mut self, mut labels: Self) -> Split {
+        self.bytes.drain(..self.data.start);
+        labels.bytes.drain(..labels.data.start);
+        let idx::Header { rows, cols, .. } = self.header;
+        Split { images: self.bytes, labels: labels.bytes, rows, cols }
+    }
+}
+
+/// Whether `bytes` are those of the published file.
+pub fn is_published(bytes: &[u8], file: &Published) -> bool {
+    bytes.len() as u64 == file.size && format!("{:x}", Sha256::digest(bytes)) == file.sha256
+}
+
+/// Which of MNIST's files `folder` has, plain or gzip, under the published name or the one with a dot in
+/// place of the last hyphen but one (`train-images.idx3-ubyte`), which other sites use.
+fn find(folder: &Path, name: &str) -> Result<PathBuf> {
+    let dotted = name.replacen("-idx", ".idx", 1);
+    for file in [name, &format!("{name}.gz"), &dotted, &format!("{dotted}.gz")] {
+        let path = folder.join(file);
+        match path.metadata() {
+            Ok(found) if found.is_file() => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Error::io(&path, error));
+            }
+            _ => {}
+        }
+    }
+    Err(Error::Message(if folder.is_dir() {
+        format!(
+            "{} has neither {name} nor {name}.gz; a data set is the four files {}, plain or gzip",
+            folder.display(),
+            MNIST.map(|file| file.name).join(", ")
+        )
+    } else {
+        format!("{} is not a folder; name the one that holds the data set", folder.display())
+    }))
+}
+
+/// Whether `folder` has at least one of the four files.
+pub fn any(folder: &Path) -> bool {
+    MNIST.iter().any(|file| find(folder, file.name).is_ok())
+}
+
+/// The unpacked bytes of a file: no more than its header promises, and one, so that neither a wrong file
+/// nor a gzip bomb fills the memory.
+fn bytes_of(path: &Path, packed: bool, kind: Kind) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    if packed { limited(MultiGzDecoder::new(file), kind) } else { limited(file, kind) }.map_err(
+        |error| match error.kind() {
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+                if packed =>
+            {
+                Error::Message(format!(
+                    "{} is not a whole gzip file ({error}); get the file again",
+                    path.display()
+                ))
+            }
+            _ => Error::io(path, error),
+        },
+    )
+}
+
+fn limited(mut file: impl Read, kind: Kind) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.by_ref().take(idx::IMAGES_HEADER as u64).read_to_end(&mut bytes)?;
+    let size = match kind {
+        Kind::Images => idx::images_header(&bytes).map(idx::Header::file_size),
+        Kind::Labels => idx::labels_header(&bytes).map(|n| (idx::LABELS_HEADER + n) as u64),
+    };
+    // A bad header is reported from the bytes read so far.
+    if let Ok(size) = size {
+        let rest = (size + 1).saturating_sub(bytes.len() as u64);
+        file.take(rest).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
