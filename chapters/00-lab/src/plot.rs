@@ -1,4 +1,16 @@
 //! Records as pictures: SVG that takes the page's colours, with units, limits and spread.
+//!
+//! Text and axes are drawn in `currentColor`, series in `var(--series-1)` to `var(--series-8)`, each with
+//! a colour to fall back on, so that a picture also stands alone. Pictures have a view box and no size.
+
+mod canvas;
+mod scale;
+
+use canvas::{Area, Canvas, Hang, Ink, TEXT, WIDTH, text_width, wrapped};
+use scale::{Ruler, fits, tick_text};
+
+/// The height of a line of text.
+const LINE: f64 = 1.15 * TEXT;
 
 /// How an axis is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +32,25 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Where the ticks are, if not chosen by the scale (sizes such as 512, 1024, 2048).
     pub ticks: Option<Vec<f64>>,
+}
+
+impl Axis {
+    /// An axis whose range and ticks follow from the data.
+    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
+        Self { label: label.into(), scale, range: None, ticks: None }
+    }
+
+    /// The same axis with this range.
+    #[must_use]
+    pub fn range(self, low: f64, high: f64) -> Self {
+        Self { range: Some((low, high)), ..self }
+    }
+
+    /// The same axis with these ticks.
+    #[must_use]
+    pub fn ticks(self, ticks: impl Into<Vec<f64>>) -> Self {
+        Self { ticks: Some(ticks.into()), ..self }
+    }
 }
 
 /// A line through points, with a band for the spread. Labelled directly, at its end.
@@ -45,6 +76,23 @@ pub struct LimitLine {
 }
 
 /// Lines over two axes.
+///
+/// ```
+/// use lab::plot::{Axis, LinePlot, Scale, Series};
+/// let loss = Series {
+///     name: "training".to_owned(),
+///     points: vec![(1.0, 0.41), (2.0, 0.19), (3.0, 0.12)],
+///     band: vec![],
+///     joined: true,
+/// };
+/// let plot = LinePlot {
+///     x: Axis::new("epoch", Scale::Linear).ticks([1.0, 2.0, 3.0]),
+///     y: Axis::new("loss", Scale::Linear),
+///     series: vec![loss],
+///     limits: vec![],
+/// };
+/// assert!(plot.svg().starts_with("<svg"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct LinePlot {
     /// The horizontal axis.
@@ -58,9 +106,326 @@ pub struct LinePlot {
 }
 
 impl LinePlot {
-    /// The picture, as SVG without blank lines.
+    /// The picture, as SVG without blank lines. Points that have no place on an axis (not a number, or
+    /// not positive on a logarithmic one) are left out.
     pub fn svg(&self) -> String {
-        todo!()
+        const HEIGHT: f64 = 360.0;
+        let shown = |&&(x, y): &&(f64, f64)| fits(self.x.scale, x) && fits(self.y.scale, y);
+        let points = || {
+            let series = self.series.iter().flat_map(|s| &s.points);
+            series.chain(self.limits.iter().flat_map(|l| &l.points)).filter(shown)
+        };
+        let bands = || self.series.iter().flat_map(|s| &s.band).flat_map(|&(l, h)| [l, h]);
+
+        // A joined series is named in the margin, at its end; single points are named where they are.
+        let ends: Vec<(usize, Vec<String>)> = self
+            .series
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.joined)
+            .map(|(i, s)| (i, wrapped(&s.name, 0.27 * WIDTH)))
+            .filter(|(_, lines)| !lines.is_empty())
+            .collect();
+        let widest = |lines: &[String]| lines.iter().map(|l| text_width(l)).fold(0.0, f64::max);
+        let names = ends.iter().map(|(_, lines)| widest(lines)).fold(0.0, f64::max);
+        let (top, bottom) = (2.2 * LINE, HEIGHT - 2.7 * LINE);
+        let y = Ruler::new(&self.y, points().map(|p| p.1).chain(bands()), bottom, top);
+        let y_ticks: Vec<(f64, String)> =
+            y.ticks(&self.y).into_iter().map(|t| (t, tick_text(t))).collect();
+        let left = y_ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max) + 12.0;
+        let right = WIDTH - if names > 0.0 { names + 30.0 } else { 14.0 };
+        let x = Ruler::new(&self.x, points().map(|p| p.0), left, right);
+        let place = |&(a, b): &(f64, f64)| (x.at(a), y.at(b));
+
+        let mut canvas = Canvas::new(HEIGHT);
+        let box_ = [left, top, right, bottom];
+        for (tick, text) in &y_ticks {
+            canvas.line(&[(left, y.at(*tick)), (right, y.at(*tick))], Ink::Grid, 1.0);
+            canvas.text((left - 7.0, y.at(*tick)), Hang::End, Ink::Text, text);
+        }
+        canvas.text((0.0, 0.6 * LINE), Hang::Start, Ink::Text, &self.y.label);
+        x_axis(&mut canvas, &self.x, &x, box_);
+
+        // What labels must keep off.
+        let mut busy: Vec<(f64, f64)> = Vec::new();
+        for limit in &self.limits {
+            let line: Vec<_> = limit.points.iter().filter(shown).map(place).collect();
+            for piece in clipped(&line, box_) {
+                canvas.line(&piece, Ink::Limit, 1.6);
+                busy.extend(sampled(&piece));
+            }
+        }
+        for (i, series) in self.series.iter().enumerate() {
+            if series.band.len() == series.points.len() {
+                let edge: Vec<_> = series
+                    .points
+                    .iter()
+                    .zip(&series.band)
+                    .filter(|((a, _), (l, h))| {
+                        fits(self.x.scale, *a) && fits(self.y.scale, *l) && fits(self.y.scale, *h)
+                    })
+                    .map(|((a, _), (l, h))| (x.at(*a), y.clamped(*l), y.clamped(*h)))
+                    .collect();
+                if series.joined {
+                    let low = edge.iter().map(|&(a, l, _)| (a, l));
+                    let high = edge.iter().rev().map(|&(a, _, h)| (a, h));
+                    canvas.fill(&low.chain(high).collect::<Vec<_>>(), Ink::Band(i));
+                } else {
+                    for (a, l, h) in edge {
+                        canvas.line(&[(a, l), (a, h)], Ink::Series(i), 1.6);
+                    }
+                }
+            }
+            let line: Vec<_> = series.points.iter().filter(shown).map(place).collect();
+            if series.joined {
+                for piece in clipped(&line, box_) {
+                    canvas.line(&piece, Ink::Series(i), 2.2);
+                    busy.extend(sampled(&piece));
+                }
+            }
+            let inside: Vec<_> = line.into_iter().filter(|&p| within(p, box_)).collect();
+            if inside.len() <= 25 || !series.joined {
+                for &point in &inside {
+                    canvas.marker(i, point);
+                    busy.push(point);
+                }
+            }
+        }
+
+        let mut taken: Vec<Area> = Vec::new();
+        for (i, series) in self.series.iter().enumerate().filter(|(_, s)| !s.joined) {
+            let last = series.points.iter().filter(shown).map(place).rfind(|&p| within(p, box_));
+            if let Some(at) = last {
+                let _ = i;
+                let spot = quiet_spot(
+                    &around(at, &series.name),
+                    &busy,
+                    &taken,
+                    [left, top, WIDTH, bottom],
+                );
+                canvas.text(spot.start(), Hang::Start, Ink::Halo, &series.name);
+                taken.push(spot.area);
+            }
+        }
+        for limit in &self.limits {
+            let line: Vec<_> = limit.points.iter().filter(shown).map(place).collect();
+            let pieces = clipped(&line, box_);
+            let along: Vec<_> = pieces.iter().flat_map(|piece| sampled(piece)).collect();
+            let spots: Vec<Spot> =
+                along.iter().step_by(4).flat_map(|&at| beside(at, &limit.name)).collect();
+            if !spots.is_empty() {
+                let spot = quiet_spot(&spots, &busy, &taken, box_);
+                canvas.text(spot.start(), Hang::Start, Ink::Halo, &limit.name);
+                taken.push(spot.area);
+            }
+        }
+        self.name_ends(&mut canvas, &ends, &x, &y, box_);
+        canvas.svg()
+    }
+
+    /// The names at the right, each at the height of its line's end, moved apart where they would overlap.
+    fn name_ends(
+        &self,
+        canvas: &mut Canvas,
+        ends: &[(usize, Vec<String>)],
+        x: &Ruler,
+        y: &Ruler,
+        [_, top, right, bottom]: Area,
+    ) {
+        let mut labels: Vec<(usize, &[String], (f64, f64), f64)> = ends
+            .iter()
+            .filter_map(|(i, lines)| {
+                let &(a, b) =
+                    self.series[*i].points.iter().rfind(|p| x.shows(p.0) && y.shows(p.1))?;
+                Some((*i, lines.as_slice(), (x.at(a), y.at(b)), y.at(b)))
+            })
+            .collect();
+        labels.sort_by(|a, b| a.3.total_cmp(&b.3));
+        let heights: Vec<f64> = labels.iter().map(|l| l.1.len() as f64 * LINE + 3.0).collect();
+        let mut places: Vec<f64> = labels.iter().map(|l| l.3).collect();
+        spread_apart(&mut places, &heights, top - 0.5 * LINE, bottom + 0.5 * LINE);
+        for ((i, lines, end, _), middle) in labels.iter().zip(places) {
+            let x = right + 12.0;
+            if (middle - end.1).abs() > 3.0 || right - end.0 > 12.0 {
+                canvas.line(&[(end.0 + 6.0, end.1), (x - 7.0, middle)], Ink::Faint, 0.8);
+            }
+            canvas.marker(*i, (x, middle));
+            let first = middle - 0.5 * LINE * (lines.len() as f64 - 1.0);
+            for (k, line) in lines.iter().enumerate() {
+                let at = (x + 9.0, first + LINE * k as f64);
+                canvas.text(at, Hang::Start, Ink::Text, line);
+            }
+        }
+    }
+}
+
+/// The horizontal axis below the box: grid, ticks, label. A tick's text that would run into the last one
+/// is left out.
+fn x_axis(canvas: &mut Canvas, axis: &Axis, x: &Ruler, [left, top, right, bottom]: Area) {
+    let mut free_from = f64::NEG_INFINITY;
+    for tick in x.ticks(axis) {
+        let (at, text) = (x.at(tick), tick_text(tick));
+        canvas.line(&[(at, top), (at, bottom)], Ink::Grid, 1.0);
+        let half = 0.5 * text_width(&text);
+        let middle = at.clamp(half, WIDTH - half);
+        if middle - half >= free_from {
+            canvas.text((middle, bottom + 0.7 * LINE), Hang::Middle, Ink::Text, &text);
+            free_from = middle + half + 7.0;
+        }
+    }
+    canvas.line(&[(left, bottom), (right, bottom)], Ink::Faint, 1.2);
+    let half = 0.5 * text_width(&axis.label);
+    let middle = (0.5 * (left + right)).max(half).min((WIDTH - half).max(half));
+    canvas.text((middle, bottom + 2.0 * LINE), Hang::Middle, Ink::Text, &axis.label);
+}
+
+fn within((x, y): (f64, f64), [left, top, right, bottom]: Area) -> bool {
+    x >= left - 0.5 && x <= right + 0.5 && y >= top - 0.5 && y <= bottom + 0.5
+}
+
+/// The pieces of a line that lie in the box (Liang and Barsky 1984).
+fn clipped(line: &[(f64, f64)], [left, top, right, bottom]: Area) -> Vec<Vec<(f64, f64)>> {
+    let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
+    for pair in line.windows(2) {
+        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+        let (dx, dy) = (x1 - x0, y1 - y0);
+        let (mut from, mut to) = (0.0_f64, 1.0_f64);
+        for (step, room) in [(-dx, x0 - left), (dx, right - x0), (-dy, y0 - top), (dy, bottom - y0)]
+        {
+            if step == 0.0 && room < 0.0 {
+                to = -1.0;
+            } else if step < 0.0 {
+                from = from.max(room / step);
+            } else if step > 0.0 {
+                to = to.min(room / step);
+            }
+        }
+        if from > to {
+            continue;
+        }
+        let start = (x0 + from * dx, y0 + from * dy);
+        let end = (x0 + to * dx, y0 + to * dy);
+        match pieces.last_mut() {
+            Some(piece) if from == 0.0 && piece.last() == Some(&start) => piece.push(end),
+            _ => pieces.push(vec![start, end]),
+        }
+    }
+    pieces
+}
+
+/// Points along a line, some five units apart.
+fn sampled(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    line.windows(2)
+        .flat_map(|pair| {
+            let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+            let steps = ((x1 - x0).hypot(y1 - y0) / 5.0).ceil().max(1.0);
+            (0..=steps as usize).map(move |i| {
+                let t = i as f64 / steps;
+                (x0 + t * (x1 - x0), y0 + t * (y1 - y0))
+            })
+        })
+        .collect()
+}
+
+/// A place for a label, and how little it is liked where all else is equal.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    area: Area,
+    dislike: f64,
+}
+
+impl Spot {
+    fn new(left: f64, middle: f64, text: &str, dislike: f64) -> Self {
+        let half = 0.5 * LINE;
+        let area = [left, middle - half, left + text_width(text), middle + half];
+        Self { area, dislike }
+    }
+
+    /// Where the text begins.
+    fn start(&self) -> (f64, f64) {
+        (self.area[0], 0.5 * (self.area[1] + self.area[3]))
+    }
+}
+
+/// Places around a point.
+fn around((x, y): (f64, f64), text: &str) -> Vec<Spot> {
+    let wide = text_width(text);
+    let up = 0.8 * LINE;
+    vec![
+        Spot::new(x + 9.0, y, text, 0.0),
+        Spot::new(x - 9.0 - wide, y, text, 0.2),
+        Spot::new(x - 0.5 * wide, y - up, text, 0.1),
+        Spot::new(x - 0.5 * wide, y + up, text, 0.1),
+        Spot::new(x + 5.0, y - up, text, 0.3),
+        Spot::new(x + 5.0, y + up, text, 0.3),
+        Spot::new(x - 5.0 - wide, y - up, text, 0.4),
+        Spot::new(x - 5.0 - wide, y + up, text, 0.4),
+    ]
+}
+
+/// Places beside a point of a line: above and below it, to either side.
+fn beside((x, y): (f64, f64), text: &str) -> [Spot; 4] {
+    let wide = text_width(text);
+    let up = 0.62 * LINE;
+    [
+        Spot::new(x, y - up, text, 0.0),
+        Spot::new(x - wide, y - up, text, 0.0),
+        Spot::new(x, y + up, text, 0.3),
+        Spot::new(x - wide, y + up, text, 0.3),
+    ]
+}
+
+/// The place that covers the fewest points and labels and sticks out the least.
+fn quiet_spot(spots: &[Spot], busy: &[(f64, f64)], taken: &[Area], box_: Area) -> Spot {
+    let cost = |spot: &Spot| {
+        let [left, top, right, bottom] = spot.area;
+        let outside = (box_[0] - left).max(0.0)
+            + (box_[1] - top).max(0.0)
+            + (right - box_[2]).max(0.0)
+            + (bottom - box_[3]).max(0.0);
+        let covered = busy.iter().filter(|&&p| within(p, [left, top, right, bottom])).count();
+        let overlap: f64 = taken
+            .iter()
+            .map(|t| {
+                let wide = (right.min(t[2]) - left.max(t[0])).max(0.0);
+                wide * (bottom.min(t[3]) - top.max(t[1])).max(0.0)
+            })
+            .sum();
+        spot.dislike + 20.0 * outside + covered as f64 + overlap
+    };
+    let mut best = spots[0];
+    let mut least = cost(&best);
+    for spot in &spots[1..] {
+        let this = cost(spot);
+        if this < least {
+            (best, least) = (*spot, this);
+        }
+    }
+    best
+}
+
+/// Moves sorted middles apart by as little as keeps labels of these heights from overlapping, between
+/// `top` and `bottom`.
+fn spread_apart(middles: &mut [f64], heights: &[f64], top: f64, bottom: f64) {
+    // Relaxation: a few rounds of pushing both neighbours, then two passes that hold for certain.
+    for _ in 0..50 {
+        for i in 1..middles.len() {
+            let lack = 0.5 * (heights[i - 1] + heights[i]) - (middles[i] - middles[i - 1]);
+            if lack > 0.0 {
+                middles[i - 1] -= 0.5 * lack;
+                middles[i] += 0.5 * lack;
+            }
+        }
+    }
+    let mut ceiling = top;
+    for (middle, height) in middles.iter_mut().zip(heights) {
+        *middle = middle.max(ceiling + 0.5 * height);
+        ceiling = *middle + 0.5 * height;
+    }
+    let mut floor = bottom;
+    for (middle, height) in middles.iter_mut().zip(heights).rev() {
+        *middle = middle.min(floor - 0.5 * height);
+        floor = *middle - 0.5 * height;
     }
 }
 
@@ -87,8 +452,117 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
-    /// The picture, as SVG without blank lines.
+    /// The picture, as SVG without blank lines. On a logarithmic axis bars start at its lower end, on a
+    /// linear one at zero.
     pub fn svg(&self) -> String {
-        todo!()
+        const THICK: f64 = 17.0;
+        let scale = self.axis.scale;
+        let value = |bar: &Bar| bar.value.filter(|v| fits(scale, v.0));
+        // Long names stand above their bars: beside them they would leave no room on a phone.
+        let longest = self.bars.iter().map(|b| text_width(&b.name)).fold(0.0, f64::max);
+        let above = longest > 0.24 * WIDTH;
+        let left = if above { 0.0 } else { longest + 8.0 };
+        let texts = self
+            .bars
+            .iter()
+            .filter(|b| value(b).is_some())
+            .map(|b| text_width(&b.text))
+            .fold(0.0, f64::max);
+        let right = (WIDTH - texts - 14.0).max(left + 0.3 * WIDTH).min(WIDTH - 14.0);
+        let limits: Vec<&(String, f64)> =
+            self.limits.iter().filter(|(_, at)| fits(scale, *at)).collect();
+
+        // Why a bar is missing may take several lines.
+        let reasons: Vec<Vec<String>> = self
+            .bars
+            .iter()
+            .map(|bar| match value(bar) {
+                Some(_) => vec![bar.text.clone()],
+                None => wrapped(&bar.text, WIDTH - left - 8.0),
+            })
+            .collect();
+        let height_of = |i: usize| {
+            let body = (reasons[i].len() as f64 * LINE).max(THICK);
+            body + if above { LINE + 9.0 } else { 9.0 }
+        };
+        let top = limits.len() as f64 * LINE + 8.0;
+        let bottom = top + (0..self.bars.len()).map(height_of).sum::<f64>() + 4.0;
+
+        let measured = self.bars.iter().filter_map(value).flat_map(|(m, l, h)| [m, l, h]);
+        let numbers = measured.chain(limits.iter().map(|l| l.1)).filter(|v| fits(scale, *v));
+        let axis = self.bar_axis(numbers.collect());
+        let x = Ruler::new(&axis, std::iter::empty(), left, right);
+
+        let mut canvas = Canvas::new(bottom + 2.7 * LINE);
+        x_axis(&mut canvas, &axis, &x, [left, top, right, bottom]);
+        for (row, (name, at)) in limits.iter().enumerate() {
+            let middle = (row as f64 + 0.5) * LINE;
+            let at = x.clamped(*at);
+            canvas.line(&[(at, middle + 0.5 * LINE), (at, bottom)], Ink::Limit, 1.6);
+            // The name is centred on its line as far as the sheet allows.
+            let half = 0.5 * text_width(name);
+            let centre = at.min(WIDTH - half).max(half);
+            canvas.text((centre, middle), Hang::Middle, Ink::Text, name);
+        }
+        let mut y = top;
+        for (i, bar) in self.bars.iter().enumerate() {
+            let mut middle = y + 0.5 * THICK + 4.0;
+            if above {
+                canvas.text((0.0, y + 0.5 * LINE + 3.0), Hang::Start, Ink::Halo, &bar.name);
+                middle += LINE;
+            } else {
+                canvas.text((left - 8.0, middle), Hang::End, Ink::Text, &bar.name);
+            }
+            if let Some((length, low, high)) = value(bar) {
+                let end = x.clamped(length);
+                let sides = [left, middle - 0.5 * THICK, end.max(left + 1.0), middle + 0.5 * THICK];
+                canvas.rectangle(sides, Ink::Series(0));
+                let (low, high) = (x.clamped(low), x.clamped(high));
+                let mut clear = end;
+                // A spread narrower than the whisker's own line would look like a mistake.
+                if high - low > 2.0 {
+                    canvas.line(&[(low, middle), (high, middle)], Ink::Text, 1.6);
+                    for at in [low, high] {
+                        canvas.line(&[(at, middle - 4.0), (at, middle + 4.0)], Ink::Text, 1.6);
+                    }
+                    clear = clear.max(high);
+                }
+                canvas.text((clear + 7.0, middle), Hang::Start, Ink::Halo, &bar.text);
+            } else {
+                for (k, line) in reasons[i].iter().enumerate() {
+                    let at = (left + 6.0, middle + LINE * k as f64);
+                    canvas.text(at, Hang::Start, Ink::Faint, line);
+                }
+            }
+            y += height_of(i);
+        }
+        canvas.line(&[(left, top), (left, bottom)], Ink::Faint, 1.2);
+        canvas.svg()
+    }
+
+    /// The axis with a range: from zero, or from a round power of ten below the shortest bar.
+    fn bar_axis(&self, numbers: Vec<f64>) -> Axis {
+        if self.axis.range.is_some() {
+            return self.axis.clone();
+        }
+        let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+        let range = match self.axis.scale {
+            Scale::Log if low.is_finite() => {
+                let mut from = 10_f64.powf(low.log10().floor());
+                // The shortest bar is to be seen too.
+                if low / from < 1.5 {
+                    from /= 2.0;
+                }
+                (from, high * (high / from).powf(0.02))
+            }
+            Scale::Log => (0.1, 1.0),
+            Scale::Linear if high > 0.0 => (low.min(0.0), high),
+            Scale::Linear => (0.0, 1.0),
+        };
+        Axis { range: Some(range), ..self.axis.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! From values to places on the sheet, and where the ticks go.
+
+use super::{Axis, Scale};
+
+/// An axis laid over a stretch of the sheet.
+#[derive(Clone, Copy, Debug)]
+pub struct Ruler {
+    scale: Scale,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Ruler {
+    /// The axis from `from` to `to` on the sheet, with the axis' own range or one that holds `values`.
+    pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+        let (low, high) = match axis.range {
+            Some((a, b)) if fits(axis.scale, a) && fits(axis.scale, b) && a != b => {
+                (a.min(b), a.max(b))
+            }
+            _ => holding(axis.scale, values),
+        };
+        Self { scale: axis.scale, low, high, from, to }
+    }
+
+    /// The place of `value`.
+    pub fn at(&self, value: f64) -> f64 {
+        let share = match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+        };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// The place of `value`, or of the nearer end where it lies outside.
+    pub fn clamped(&self, value: f64) -> f64 {
+        self.at(value.clamp(self.low, self.high))
+    }
+
+    /// Whether the value has a place between the ends.
+    pub fn shows(&self, value: f64) -> bool {
+        let slack = 1e-9 * (self.high - self.low).abs();
+        fits(self.scale, value) && value >= self.low - slack && value <= self.high + slack
+    }
+
+    /// The ticks: those that the axis names, else round numbers.
+    pub fn ticks(&self, axis: &Axis) -> Vec<f64> {
+        let ticks = match &axis.ticks {
+            Some(ticks) => ticks.clone(),
+            None => match self.scale {
+                Scale::Linear => round_steps(self.low, self.high),
+                Scale::Log => round_ratios(self.low, self.high),
+            },
+        };
+        ticks.into_iter().filter(|&tick| self.shows(tick)).collect()
+    }
+}
+
+/// Whether a value has a place on the scale at all.
+pub fn fits(scale: Scale, value: f64) -> bool {
+    value.is_finite() && (scale == Scale::Linear || value > 0.0)
+}
+
+fn holding(scale: Scale, values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values.filter(|&v| fits(scale, v)) {
+        low = low.min(value);
+        high = high.max(value);
+    }
+    if low > high {
+        return (if scale == Scale::Log { 0.1 } else { 0.0 }, 1.0);
+    }
+    match scale {
+        Scale::Log if high / low < 1.0001 => (low / 2.0, high * 2.0),
+        Scale::Log => {
+            let margin = (high / low).powf(0.05);
+            (low / margin, high * margin)
+        }
+        Scale::Linear if high - low <= 1e-12 * high.abs().max(1e-300) => {
+            let margin = if high == 0.0 { 1.0 } else { 0.5 * high.abs() };
+            (low - margin, high + margin)
+        }
+        Scale::Linear => {
+            let margin = 0.06 * (high - low);
+            // Zero is where a quantity starts: an axis that comes near it begins there.
+            let from = if low >= 0.0 && low < 0.4 * high { 0.0 } else { low - margin };
+            (from, high + margin)
+        }
+    }
+}
+
+fn round_steps(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 5.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|&step| step >= rough * 0.999)
+        .unwrap_or(rough);
+    let (first, last) = ((low / step).ceil(), (high / step).floor());
+    // A range that is tiny beside its values has no round numbers that a float can hold apart.
+    if !(last - first).is_finite() || last - first > 20.0 {
+        return vec![low, high];
+    }
+    (0..=(last - first) as i64).map(|i| (first + i as f64) * step).collect()
+}
+
+fn round_ratios(low: f64, high: f64) -> Vec<f64> {
+    let decades = (high / low).log10();
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let factors: &[f64] = match decades {
+        d if d < 1.3 => &[1.0, 2.0, 5.0],
+        d if d < 2.5 => &[1.0, 3.0],
+        _ => &[1.0],
+    };
+    let every = ((decades / 6.0).ceil() as usize).max(1);
+    let mut ticks: Vec<f64> = (first..=last)
+        .step_by(every)
+        .flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)))
+        .collect();
+    if ticks.iter().filter(|&&t| t >= low && t <= high).count() < 2 {
+        ticks = round_steps(low, high);
+    }
+    ticks
+}
+
+/// A tick's number: `512`, `0.05`, `20,000`, `10⁷`.
+pub fn tick_text(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let power = size.log10();
+    if (power - power.round()).abs() < 1e-9 && !(-3.5..5.5).contains(&power) {
+        let digits: String = format!("{}", power.round() as i32)
+            .chars()
+            .map(|c| match c {
+                '-' => '⁻',
+                c => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹']
+                    [c.to_digit(10).unwrap_or(0) as usize],
+            })
+            .collect();
+        let sign = if value < 0.0 { "−" } else { "" };
+        return format!("{sign}10{digits}");
+    }
+    if !(1e-4..1e6).contains(&size) {
+        return format!("{value:e}").replace('-', "−");
+    }
+    let decimals = (3.0 - power.floor()).clamp(0.0, 7.0) as usize;
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    };
+    let text = if size >= 10_000.0 {
+        let cut = text.len() - 3;
+        format!("{},{}", &text[..cut], &text[cut..])
+    } else {
+        text
+    };
+    text.replace('-', "−")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn axis(scale: Scale) -> Axis {
+        Axis { label: String::new(), scale, range: None, ticks: None }
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(round_steps(0.0, 1.0), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(round_ratios(0.3, 3000.0), [0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]);
+        let texts: Vec<String> =
+            [0.0, 0.05, 512.0, 1024.0, 20_000.0, 1e7, 1e-6, -2.5, 0.6000000001]
+                .into_iter()
+                .map(tick_text)
+                .collect();
+        assert_eq!(texts, ["0", "0.05", "512", "1024", "20,000", "10⁷", "10⁻⁶", "−2.5", "0.6"]);
+    }
+
+    #[test]
+    fn named_ticks_outside_the_range_are_left_out() {
+        let axis = Axis { ticks: Some(vec![256.0, 512.0, 8192.0]), ..axis(Scale::Log) };
+        let ruler = Ruler::new(&axis, [500.0, 5000.0].into_iter(), 0.0, 100.0);
+        assert_eq!(ruler.ticks(&axis), [512.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_has_its_place_between_the_ends(
+            mut values in prop::collection::vec(1e-9_f64..1e15, 1..20), log: bool,
+        ) {
+            let axis = axis(if log { Scale::Log } else { Scale::Linear });
+            let ruler = Ruler::new(&axis, values.iter().copied(), 10.0, 90.0);
+            values.sort_by(f64::total_cmp);
+            let places: Vec<f64> = values.iter().map(|&v| ruler.at(v)).collect();
+            prop_assert!(places.iter().all(|p| (9.999..=90.001).contains(p)), "{places:?}");
+            prop_assert!(places.is_sorted());
+            let ticks = ruler.ticks(&axis);
+            prop_assert!((2..=14).contains(&ticks.len()), "{ticks:?}");
+        }
+
+        #[test]
+        fn no_number_is_too_odd_for_a_tick(value: f64) {
+            prop_assert!(!tick_text(value).is_empty());
+        }
+    }
+}
