@@ -1,0 +1,79 @@
+//! All rungs in a list, for the experiments, the benches and the tests.
+
+use crate::{
+    MatMut, MatRef, Options, Shape, Threads, amx, bgemm, blocked, naive, packed, parallel,
+    reordered, simd::Level,
+};
+
+/// One way to compute C = A·B from row-major f32 matrices.
+#[derive(Clone, Copy, Debug)]
+pub struct Rung {
+    /// Short and stable, for records: `naive`, `avx2`, `threads`.
+    pub key: &'static str,
+    /// For pictures and tables.
+    pub name: &'static str,
+    /// Whether it runs on all threads; the others run on one.
+    pub parallel: bool,
+    /// Whether it rounds its inputs to bf16.
+    pub bf16: bool,
+    /// Whether this CPU can run it.
+    pub available: fn() -> bool,
+    /// Computes C = A·B; panics when a slice's length is not the shape's.
+    pub multiply: fn(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape),
+}
+
+/// The rungs from the slowest to the fastest, those that this CPU can't run included.
+pub fn ladder() -> Vec<Rung> {
+    let rung = |key, name, multiply| Rung {
+        key,
+        name,
+        parallel: false,
+        bf16: false,
+        available: || true,
+        multiply,
+    };
+    vec![
+        rung("naive", "three loops", naive::multiply),
+        rung("reordered", "loop order", reordered::multiply),
+        rung("blocked", "cache blocks", blocked::multiply),
+        rung("packed", "packing and registers", packed::multiply),
+        Rung {
+            available: || Level::Avx2.available(),
+            ..rung("avx2", "AVX2", |c, a, b, s| Level::Avx2.multiply(c, a, b, s))
+        },
+        Rung {
+            available: || Level::Avx512.available(),
+            ..rung("avx512", "AVX-512", |c, a, b, s| Level::Avx512.multiply(c, a, b, s))
+        },
+        Rung {
+            parallel: true,
+            ..rung("threads", "all threads", |c, a, b, s| {
+                parallel::multiply(c, a, b, s, parallel::available());
+            })
+        },
+        Rung {
+            bf16: true,
+            available: amx::available,
+            ..rung("amx", "AMX, bf16", |c, a, b, s| rounded(c, a, b, s, Threads::One))
+        },
+        Rung {
+            bf16: true,
+            parallel: true,
+            available: amx::available,
+            ..rung("amx_threads", "AMX, all threads", |c, a, b, s| {
+                rounded(c, a, b, s, Threads::All);
+            })
+        },
+    ]
+}
+
+fn rounded(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape, threads: Threads) {
+    shape.check(c, a, b);
+    MatRef::new(a, shape.m, shape.k)
+        .and_then(|a| {
+            let b = MatRef::new(b, shape.k, shape.n)?;
+            let c = MatMut::new(c, shape.m, shape.n)?;
+            bgemm(c, a, b, Options { threads, ..Options::default() })
+        })
+        .expect("the lengths were checked");
+}

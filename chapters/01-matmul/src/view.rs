@@ -1,0 +1,236 @@
+//! A matrix as a slice and two strides: transposing it or taking a block of it moves no element.
+
+use crate::{Error, Result};
+use std::marker::PhantomData;
+
+/// A matrix that is read. Element (i, j) lies at `i * row_stride + j * col_stride` of the slice.
+#[derive(Clone, Copy, Debug)]
+pub struct MatRef<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+/// A matrix that is written; no two of its elements share a place.
+#[derive(Debug)]
+pub struct MatMut<'a, T> {
+    data: *mut T,
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+    slice: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: a `MatMut` is an exclusive borrow of the slice that it was made from, as `&mut [T]` is.
+unsafe impl<T: Send> Send for MatMut<'_, T> {}
+// SAFETY: see `Send`.
+unsafe impl<T: Sync> Sync for MatMut<'_, T> {}
+
+/// Fails unless the last element of the matrix lies inside the slice.
+fn check_inside(
+    len: usize,
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+) -> Result<()> {
+    if rows == 0 || cols == 0 {
+        return Ok(());
+    }
+    let last = (rows - 1)
+        .checked_mul(row_stride)
+        .zip((cols - 1).checked_mul(col_stride))
+        .and_then(|(down, across)| down.checked_add(across));
+    match last {
+        Some(last) if last < len => Ok(()),
+        _ => Err(Error::Outside { rows, cols, row_stride, col_stride, len }),
+    }
+}
+
+impl<'a, T> MatRef<'a, T> {
+    /// A matrix of `rows`×`cols`, row after row, that fills the slice.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the slice holds more or fewer values.
+    ///
+    /// ```
+    /// let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    /// let a = matmul::MatRef::new(&values, 2, 3)?;
+    /// assert_eq!((a.at(1, 0), a.t().at(0, 1)), (&4.0, &4.0));
+    /// # Ok::<(), matmul::Error>(())
+    /// ```
+    pub fn new(data: &'a [T], rows: usize, cols: usize) -> Result<Self> {
+        if rows.checked_mul(cols) == Some(data.len()) {
+            Ok(Self { data, rows, cols, row_stride: cols, col_stride: 1 })
+        } else {
+            Err(Error::Length { rows, cols, len: data.len() })
+        }
+    }
+
+    /// A matrix whose rows lie `row_stride` values apart and whose columns `col_stride`. A stride of 0 repeats a
+    /// row or a column.
+    ///
+    /// # Errors
+    /// [`Error::Outside`] when the last element lies past the slice's end.
+    pub fn strided(
+        data: &'a [T],
+        rows: usize,
+        cols: usize,
+        row_stride: usize,
+        col_stride: usize,
+    ) -> Result<Self> {
+        check_inside(data.len(), rows, cols, row_stride, col_stride)?;
+        Ok(Self { data, rows, cols, row_stride, col_stride })
+    }
+
+    /// The transpose: the same values with the strides exchanged.
+    #[must_use]
+    pub fn t(self) -> Self {
+        Self {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    /// The block of `rows`×`cols` whose first element is (`row`, `col`).
+    ///
+    /// # Errors
+    /// [`Error::Block`] when it does not lie inside the matrix.
+    pub fn block(self, row: usize, col: usize, rows: usize, cols: usize) -> Result<Self> {
+        let inside = row.checked_add(rows).is_some_and(|end| end <= self.rows)
+            && col.checked_add(cols).is_some_and(|end| end <= self.cols);
+        if !inside {
+            return Err(Error::Block {
+                row,
+                col,
+                rows,
+                cols,
+                of_rows: self.rows,
+                of_cols: self.cols,
+            });
+        }
+        let start = (row * self.row_stride + col * self.col_stride).min(self.data.len());
+        Ok(Self { data: &self.data[start..], rows, cols, ..self })
+    }
+
+    /// Element (i, j).
+    ///
+    /// # Panics
+    /// When there is no such element, as a slice does.
+    pub fn at(&self, i: usize, j: usize) -> &'a T {
+        assert!(i < self.rows && j < self.cols, "({i}, {j}) in {}×{}", self.rows, self.cols);
+        &self.data[i * self.row_stride + j * self.col_stride]
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Values from one row to the next.
+    pub fn row_stride(&self) -> usize {
+        self.row_stride
+    }
+
+    /// Values from one column to the next.
+    pub fn col_stride(&self) -> usize {
+        self.col_stride
+    }
+
+    /// Where element (0, 0) lies.
+    pub fn as_ptr(&self) -> *const T {
+        self.data.as_ptr()
+    }
+}
+
+impl<'a, T> MatMut<'a, T> {
+    /// A matrix of `rows`×`cols`, row after row, that fills the slice.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the slice holds more or fewer values.
+    pub fn new(data: &'a mut [T], rows: usize, cols: usize) -> Result<Self> {
+        if rows.checked_mul(cols) == Some(data.len()) {
+            Self::strided(data, rows, cols, cols, 1)
+        } else {
+            Err(Error::Length { rows, cols, len: data.len() })
+        }
+    }
+
+    /// A matrix whose rows lie `row_stride` values apart and whose columns `col_stride`.
+    ///
+    /// # Errors
+    /// [`Error::Outside`] when the last element lies past the slice's end, [`Error::Overlap`] when two
+    /// elements could share a place (rows that reach into each other in both directions).
+    pub fn strided(
+        data: &'a mut [T],
+        rows: usize,
+        cols: usize,
+        row_stride: usize,
+        col_stride: usize,
+    ) -> Result<Self> {
+        check_inside(data.len(), rows, cols, row_stride, col_stride)?;
+        let apart = |stride: usize, count: usize, other: usize, others: usize| {
+            count <= 1 || stride > others.saturating_sub(1).saturating_mul(other)
+        };
+        let row_major = apart(row_stride, rows, col_stride, cols) && (cols <= 1 || col_stride > 0);
+        let col_major = apart(col_stride, cols, row_stride, rows) && (rows <= 1 || row_stride > 0);
+        if rows > 0 && cols > 0 && !row_major && !col_major {
+            return Err(Error::Overlap { rows, cols, row_stride, col_stride });
+        }
+        let data = data.as_mut_ptr();
+        Ok(Self { data, rows, cols, row_stride, col_stride, slice: PhantomData })
+    }
+
+    /// The transpose: the same values with the strides exchanged.
+    #[must_use]
+    pub fn t(self) -> Self {
+        Self {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    /// The same matrix for a shorter time, so that it can be passed on and used again.
+    pub fn reborrow(&mut self) -> MatMut<'_, T> {
+        MatMut { slice: PhantomData, ..*self }
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Values from one row to the next.
+    pub fn row_stride(&self) -> usize {
+        self.row_stride
+    }
+
+    /// Values from one column to the next.
+    pub fn col_stride(&self) -> usize {
+        self.col_stride
+    }
+
+    /// Where element (0, 0) lies.
+    pub fn as_mut_ptr(&mut self) -> *mut T {
+        self.data
+    }
+}
