@@ -7,6 +7,8 @@
 pub mod drawn;
 pub mod files;
 pub mod idx;
+#[rustfmt::skip] // points read better in rows
+mod strokes;
 
 use crate::Result;
 use std::{fmt, path::PathBuf};

@@ -218,7 +218,9 @@ fn bytes_of(path: &Path, packed: bool, kind: Kind) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     if packed { limited(MultiGzDecoder::new(file), kind) } else { limited(file, kind) }.map_err(
         |error| match error.kind() {
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::UnexpectedEof
                 if packed =>
             {
                 Error::Message(format!(

@@ -24,7 +24,9 @@ pub enum Fault {
     #[error("holds {0} bytes, fewer than the header of an IDX file")]
     NoHeader(usize),
     /// Not an IDX file, or one of the other kind.
-    #[error("is not an IDX file of {expected}: it begins with {found:#010x} instead of {wanted:#010x}")]
+    #[error(
+        "is not an IDX file of {expected}: it begins with {found:#010x} instead of {wanted:#010x}"
+    )]
     Magic {
         /// `pictures` or `labels`.
         expected: &'static str,
@@ -94,11 +96,9 @@ pub fn images_header(bytes: &[u8]) -> Result<Header, Fault> {
     let pixels = u64::from(rows) * u64::from(cols);
     match pixels.checked_mul(count.into()) {
         Some(0) => Err(Fault::Empty(sizes)),
-        Some(size) if size <= LARGEST => Ok(Header {
-            count: count as usize,
-            rows: rows as usize,
-            cols: cols as usize,
-        }),
+        Some(size) if size <= LARGEST => {
+            Ok(Header { count: count as usize, rows: rows as usize, cols: cols as usize })
+        }
         _ => Err(Fault::Huge(sizes)),
     }
 }
