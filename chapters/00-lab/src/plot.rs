@@ -193,10 +193,9 @@ impl LinePlot {
         }
 
         let mut taken: Vec<Area> = Vec::new();
-        for (i, series) in self.series.iter().enumerate().filter(|(_, s)| !s.joined) {
+        for series in self.series.iter().filter(|s| !s.joined) {
             let last = series.points.iter().filter(shown).map(place).rfind(|&p| within(p, box_));
             if let Some(at) = last {
-                let _ = i;
                 let spot = quiet_spot(
                     &around(at, &series.name),
                     &busy,
@@ -495,14 +494,24 @@ impl BarPlot {
 
         let mut canvas = Canvas::new(bottom + 2.7 * LINE);
         x_axis(&mut canvas, &axis, &x, [left, top, right, bottom]);
-        for (row, (name, at)) in limits.iter().enumerate() {
+        // A row of its own for each name, beside its line on the side that no other line comes down.
+        let place = |limit: &&(String, f64)| x.clamped(limit.1);
+        let fits_left = limits.iter().all(|limit| text_width(&limit.0) + 5.0 <= place(limit));
+        let mut rows = limits.clone();
+        rows.sort_by(|a, b| a.1.total_cmp(&b.1));
+        if fits_left {
+            rows.reverse();
+        }
+        for (row, limit) in rows.iter().enumerate() {
+            let (at, name) = (place(limit), &limit.0);
             let middle = (row as f64 + 0.5) * LINE;
-            let at = x.clamped(*at);
-            canvas.line(&[(at, middle + 0.5 * LINE), (at, bottom)], Ink::Limit, 1.6);
-            // The name is centred on its line as far as the sheet allows.
-            let half = 0.5 * text_width(name);
-            let centre = at.min(WIDTH - half).max(half);
-            canvas.text((centre, middle), Hang::Middle, Ink::Text, name);
+            canvas.line(&[(at, middle - 0.4 * LINE), (at, bottom)], Ink::Limit, 1.6);
+            if fits_left {
+                canvas.text((at - 5.0, middle), Hang::End, Ink::Halo, name);
+            } else {
+                let start = (at + 5.0).min(WIDTH - text_width(name)).max(0.0);
+                canvas.text((start, middle), Hang::Start, Ink::Halo, name);
+            }
         }
         let mut y = top;
         for (i, bar) in self.bars.iter().enumerate() {
@@ -531,7 +540,7 @@ impl BarPlot {
             } else {
                 for (k, line) in reasons[i].iter().enumerate() {
                     let at = (left + 6.0, middle + LINE * k as f64);
-                    canvas.text(at, Hang::Start, Ink::Faint, line);
+                    canvas.text(at, Hang::Start, Ink::FaintHalo, line);
                 }
             }
             y += height_of(i);

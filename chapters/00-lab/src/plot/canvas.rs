@@ -31,6 +31,8 @@ pub enum Ink {
     Halo,
     /// Faint, for what is not the data.
     Faint,
+    /// Faint text with a rim of the page's paper.
+    FaintHalo,
     /// Fainter still: the grid.
     Grid,
     /// A limit: dashed, in the text colour.
@@ -46,7 +48,7 @@ impl Ink {
     fn sentinel(self) -> RGBColor {
         match self {
             Self::Text | Self::Faint | Self::Grid => RGBColor(1, 254, 0),
-            Self::Halo => RGBColor(1, 254, 1),
+            Self::Halo | Self::FaintHalo => RGBColor(1, 254, 1),
             Self::Limit => RGBColor(1, 254, 2),
             Self::Series(i) | Self::Band(i) => RGBColor(2, 254, (i % PALETTE.len()) as u8),
         }
@@ -55,7 +57,7 @@ impl Ink {
     fn color(self) -> RGBAColor {
         self.sentinel().mix(match self {
             Self::Text | Self::Halo | Self::Limit | Self::Series(_) => 1.0,
-            Self::Faint => 0.75,
+            Self::Faint | Self::FaintHalo => 0.75,
             Self::Grid | Self::Band(_) => 0.18,
         })
     }
@@ -212,7 +214,7 @@ fn themed(svg: &str) -> String {
         .replace(
             &hex(Ink::Halo),
             "\"currentColor\" stroke=\"var(--plot-paper, var(--bg, transparent))\" \
-             stroke-width=\"40\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
+             stroke-width=\"50\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
         )
         .replace(&hex(Ink::Limit), "\"currentColor\" stroke-dasharray=\"60 45\"");
     for (i, fallback) in PALETTE.iter().enumerate() {
@@ -246,7 +248,8 @@ pub fn text_width(text: &str) -> f64 {
             _ => 0.6,
         })
         .sum();
-    ems * TEXT
+    // Fonts differ: rather too wide than cut off.
+    1.06 * ems * TEXT
 }
 
 /// The text in lines no wider than `width`, as far as its words allow.
@@ -282,7 +285,7 @@ mod tests {
     #[test]
     fn every_ink_becomes_a_colour_of_the_page() {
         let mut canvas = Canvas::new(100.0);
-        for ink in [Ink::Text, Ink::Halo, Ink::Faint, Ink::Grid, Ink::Limit] {
+        for ink in [Ink::Text, Ink::Halo, Ink::Faint, Ink::FaintHalo, Ink::Grid, Ink::Limit] {
             canvas.line(&[(0.0, 0.0), (9.0, 9.0)], ink, 1.0);
         }
         for series in 0..8 {
