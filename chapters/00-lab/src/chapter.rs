@@ -2,11 +2,13 @@
 //! tables that are made from them.
 
 use crate::{
-    Device, Error, Plan, Result, Samples, Unit, measure,
+    Device, Error, Plan, Result, Samples, Unit,
+    machine::Provenance,
+    measure,
     progress::Progress,
-    record::{Limit, ParamList, Records, Skipped, Value, is_below, params},
+    record::{Limit, ParamList, Records, Run, Skipped, Value, is_below, params},
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A chapter: what it measures, what it draws.
 pub struct Chapter {
@@ -210,6 +212,36 @@ impl<'a> Recorder<'a> {
     pub fn finish(self) -> (Vec<Value>, Vec<Skipped>) {
         (self.values, self.skipped)
     }
+}
+
+/// Runs one experiment and returns what it left, with the command, the date, the commit and the compiler.
+/// `data` is where the reader keeps the data set, if they said so.
+///
+/// # Errors
+/// Whatever the experiment fails with.
+pub fn run(
+    experiment: &Experiment,
+    budget: Budget,
+    device: Device,
+    data: Option<&Path>,
+    progress: &Progress,
+) -> Result<Run> {
+    let provenance = Provenance::now();
+    let mut recorder = Recorder::new(experiment, budget, device, progress);
+    recorder.data = data.map(Path::to_owned);
+    (experiment.run)(&mut recorder)?;
+    let (values, skipped) = recorder.finish();
+    Ok(Run {
+        experiment: experiment.key.to_owned(),
+        command: provenance.command,
+        date: provenance.date,
+        commit: provenance.commit,
+        budget: budget.name().to_owned(),
+        rustc: provenance.rustc,
+        flags: provenance.flags,
+        values,
+        skipped,
+    })
 }
 
 /// Looks a chapter up by number, name or folder (`1`, `matmul`, `01-matmul`).

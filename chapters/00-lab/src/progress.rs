@@ -1,20 +1,450 @@
 //! What a person sees while they wait: bars on a terminal, plain lines elsewhere.
+//!
+//! A bar redraws its line, which in a file, a pipe or a notebook leaves garbage or nothing. There a line is
+//! written every few seconds instead. `NO_COLOR` is obeyed.
 
 use crate::record::Value;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::{
+    env, fmt,
+    io::{self, IsTerminal as _, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
-/// The progress of a job of known or unknown length.
+/// The progress of a job of known or unknown length. It can be shared between threads.
 #[derive(Debug, Default)]
-pub struct Progress;
+pub struct Progress(Kind);
+
+#[derive(Debug, Default)]
+enum Kind {
+    #[default]
+    Hidden,
+    Bar(ProgressBar),
+    Lines(Mutex<Lines>),
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counts {
+    Steps,
+    Bytes,
+}
 
 impl Progress {
     /// Shows nothing: for tests.
     pub fn hidden() -> Self {
-        Self
+        Self(Kind::Hidden)
+    }
+
+    /// A job of `len` steps.
+    pub fn new(title: impl Into<String>, len: u64) -> Self {
+        Self::start(title.into(), Some(len), Counts::Steps)
+    }
+
+    /// A job of `len` bytes, or of unknown size: a download.
+    pub fn bytes(title: impl Into<String>, len: Option<u64>) -> Self {
+        Self::start(title.into(), len, Counts::Bytes)
+    }
+
+    /// A job of unknown length.
+    pub fn spinner(title: impl Into<String>) -> Self {
+        Self::start(title.into(), None, Counts::Steps)
+    }
+
+    /// [`Progress::spinner`], as the course's command names an experiment that it runs.
+    pub fn titled(title: &str) -> Self {
+        Self::spinner(title)
+    }
+
+    fn start(title: String, len: Option<u64>, counts: Counts) -> Self {
+        if crate::show::in_notebook() {
+            let every = Duration::from_secs(1);
+            return Self(Kind::Lines(Mutex::new(Lines::new(
+                title,
+                len,
+                counts,
+                every,
+                Box::new(io::stdout()),
+            ))));
+        }
+        if io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb") {
+            return Self::bar(title, len, counts, ProgressDrawTarget::stderr());
+        }
+        let every = Duration::from_secs(5);
+        let lines = Lines::new(title, len, counts, every, Box::new(io::stderr()));
+        Self(Kind::Lines(Mutex::new(lines)))
+    }
+
+    /// Plain lines into `out`, at most one in `every`: for a log, or a test. `len` is the number of steps, if
+    /// it is known.
+    pub fn lines(
+        title: impl Into<String>,
+        len: Option<u64>,
+        every: Duration,
+        out: Box<dyn Write + Send>,
+    ) -> Self {
+        Self(Kind::Lines(Mutex::new(Lines::new(title.into(), len, Counts::Steps, every, out))))
+    }
+
+    fn bar(title: String, len: Option<u64>, counts: Counts, target: ProgressDrawTarget) -> Self {
+        // A colour only where the person has not refused it; console reads NO_COLOR too, but not for every
+        // kind of target.
+        let paint = if env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+            ""
+        } else {
+            ".cyan"
+        };
+        let template = match (len, counts) {
+            (Some(_), Counts::Steps) => format!(
+                "{{prefix}} {{bar:24{paint}}} {{pos}}/{{len}} {{elapsed}}{{left}} {{wide_msg}}"
+            ),
+            (Some(_), Counts::Bytes) => format!(
+                "{{prefix}} {{bar:24{paint}}} {{binary_bytes}}/{{binary_total_bytes}}{{left}} {{wide_msg}}"
+            ),
+            (None, Counts::Steps) => {
+                format!(
+                    "{{spinner{paint_of}}} {{prefix}} {{elapsed}} {{wide_msg}}",
+                    paint_of = spin(paint)
+                )
+            }
+            (None, Counts::Bytes) => format!(
+                "{{spinner{paint_of}}} {{prefix}} {{binary_bytes}} {{wide_msg}}",
+                paint_of = spin(paint)
+            ),
+        };
+        let bar = ProgressBar::with_draw_target(len, target).with_prefix(title);
+        // A template that indicatif does not know would leave its own standard style.
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // The first estimates are wild.
+                if state.pos() > 0 && state.elapsed() > Duration::from_secs(2) {
+                    let _ = write!(out, ", {:.0} s left", state.eta().as_secs_f64());
+                }
+            };
+            bar.set_style(style.progress_chars("━╸─").with_key("left", left));
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self(Kind::Bar(bar))
     }
 
     /// Says what is being done now.
-    pub fn note(&self, _text: &str) {}
+    pub fn note(&self, text: &str) {
+        match &self.0 {
+            Kind::Hidden => {}
+            Kind::Bar(bar) => bar.set_message(text.to_owned()),
+            Kind::Lines(lines) => locked(lines).note(text),
+        }
+    }
 
     /// Shows a value that was measured.
-    pub fn value(&self, _value: &Value) {}
+    pub fn value(&self, value: &Value) {
+        self.println(&value_line(value));
+    }
+
+    /// Counts `steps` more.
+    pub fn inc(&self, steps: u64) {
+        match &self.0 {
+            Kind::Hidden => {}
+            Kind::Bar(bar) => bar.inc(steps),
+            Kind::Lines(lines) => locked(lines).advance(steps),
+        }
+    }
+
+    /// A line that stays.
+    pub fn println(&self, text: &str) {
+        match &self.0 {
+            Kind::Hidden => {}
+            Kind::Bar(bar) => bar.println(text),
+            Kind::Lines(lines) => locked(lines).line(text),
+        }
+    }
+
+    /// The job is done: the bar goes away, plain lines get a last one with the time it took.
+    pub fn finish(&self) {
+        match &self.0 {
+            Kind::Hidden => {}
+            Kind::Bar(bar) => bar.finish_and_clear(),
+            Kind::Lines(lines) => locked(lines).finish(),
+        }
+    }
+}
+
+fn spin(paint: &str) -> String {
+    if paint.is_empty() { String::new() } else { format!(":{paint}") }
+}
+
+/// Whoever panicked while holding the lock has left whole lines behind.
+fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `matmul.ladder n=1024 rung=packed  62.1 GFLOP/s (86% of one core's FMA peak)`.
+fn value_line(value: &Value) -> String {
+    let name = crate::record::name(&value.key, &value.params);
+    let mut line = format!("  {name}  {}", value.text());
+    if let (Some(share), Some(limit)) = (value.of_limit(), &value.limit) {
+        line.push_str(&format!(" ({:.0}% of {})", 100.0 * share, limit.name));
+    }
+    line
+}
+
+struct Lines {
+    title: String,
+    len: Option<u64>,
+    counts: Counts,
+    every: Duration,
+    began: Instant,
+    last: Instant,
+    at: u64,
+    note: String,
+    done: bool,
+    out: Box<dyn Write + Send>,
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Lines")
+            .field("title", &self.title)
+            .field("at", &self.at)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lines {
+    fn new(
+        title: String,
+        len: Option<u64>,
+        counts: Counts,
+        every: Duration,
+        out: Box<dyn Write + Send>,
+    ) -> Self {
+        let now = Instant::now();
+        let mut lines = Self {
+            title,
+            len,
+            counts,
+            every,
+            began: now,
+            last: now,
+            at: 0,
+            note: String::new(),
+            done: false,
+            out,
+        };
+        let title = lines.title.clone();
+        lines.line(&title);
+        lines
+    }
+
+    /// Progress is not worth failing for: a closed pipe ends the lines, not the job.
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{text}");
+        let _ = self.out.flush();
+        self.last = Instant::now();
+    }
+
+    fn note(&mut self, text: &str) {
+        text.clone_into(&mut self.note);
+        self.if_due();
+    }
+
+    fn advance(&mut self, steps: u64) {
+        self.at = self.at.saturating_add(steps);
+        self.if_due();
+    }
+
+    fn if_due(&mut self) {
+        if self.last.elapsed() >= self.every {
+            let line = self.status();
+            self.line(&line);
+        }
+    }
+
+    fn status(&self) -> String {
+        let count = |n: u64| match self.counts {
+            Counts::Steps => n.to_string(),
+            Counts::Bytes => crate::Unit::Bytes.format(n as f64),
+        };
+        let mut line = self.title.clone();
+        match self.len {
+            Some(len) => {
+                let share = 100.0 * self.at as f64 / len.max(1) as f64;
+                line.push_str(&format!(": {} of {} ({share:.0}%)", count(self.at), count(len)));
+            }
+            None if self.at > 0 => line.push_str(&format!(": {}", count(self.at))),
+            None => {}
+        }
+        line.push_str(&format!(", {:.0} s", self.began.elapsed().as_secs_f64()));
+        if !self.note.is_empty() {
+            line.push_str(", ");
+            line.push_str(&self.note);
+        }
+        line
+    }
+
+    fn finish(&mut self) {
+        if !self.done {
+            self.done = true;
+            let line = format!(
+                "{}: done in {}",
+                self.title,
+                crate::Unit::Seconds.format(self.began.elapsed().as_secs_f64())
+            );
+            self.line(&line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Samples, Unit, record::Limit};
+    use indicatif::TermLike;
+    use std::sync::Arc;
+
+    /// A place to write that the test can read.
+    #[derive(Clone, Debug, Default)]
+    struct Sheet(Arc<Mutex<String>>);
+
+    impl Sheet {
+        fn text(&self) -> String {
+            self.0.lock().unwrap().clone()
+        }
+    }
+
+    impl Write for Sheet {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A terminal that only remembers what was written.
+    impl TermLike for Sheet {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)?;
+            self.write_str("\n")
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn value() -> Value {
+        let samples = Samples(vec![1.6e11]);
+        let limit = Some(Limit { name: "the peak".to_owned(), value: 3.2e11 });
+        Value { limit, ..Value::new("a.b", &[("n", &4)], Unit::FlopsPerSecond, samples) }
+    }
+
+    #[test]
+    fn lines_are_plain_and_few() {
+        let sheet = Sheet::default();
+        let hour = Duration::from_secs(3600);
+        let progress = Progress::lines("reading", Some(1000), hour, Box::new(sheet.clone()));
+        for _ in 0..1000 {
+            progress.inc(1);
+            progress.note("a file");
+        }
+        progress.value(&value());
+        progress.finish();
+        progress.finish();
+        let text = sheet.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], ["reading", "  a.b n=4  160 GFLOP/s (50% of the peak)"]);
+        assert!(lines[2].starts_with("reading: done in "), "{text}");
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(!text.contains(['\r', '\u{1b}']), "{text:?}");
+    }
+
+    #[test]
+    fn a_line_tells_how_far_the_job_is() {
+        let sheet = Sheet::default();
+        let progress = Progress::lines("job", Some(8), Duration::ZERO, Box::new(sheet.clone()));
+        progress.inc(2);
+        progress.note("the third");
+        let text = sheet.text();
+        assert!(text.contains("job: 2 of 8 (25%), 0 s\n"), "{text}");
+        assert!(text.contains("job: 2 of 8 (25%), 0 s, the third\n"), "{text}");
+    }
+
+    #[test]
+    fn a_terminal_gets_a_bar_and_values_above_it() {
+        let sheet = Sheet::default();
+        let target = ProgressDrawTarget::term_like(Box::new(sheet.clone()));
+        let progress = Progress::bar("job".to_owned(), Some(4), Counts::Steps, target);
+        progress.note("second step");
+        progress.inc(2);
+        progress.value(&value());
+        progress.finish();
+        let text = sheet.text();
+        assert!(text.contains("2/4") && text.contains("second step"), "{text:?}");
+        assert!(text.contains("a.b n=4  160 GFLOP/s (50% of the peak)"), "{text:?}");
+    }
+
+    #[test]
+    fn every_style_of_bar_is_one_that_indicatif_knows() {
+        for (len, counts, wanted) in [
+            (Some(4096), Counts::Bytes, "2.00 KiB/4.00 KiB"),
+            (None, Counts::Bytes, "2.00 KiB"),
+            (None, Counts::Steps, "job"),
+        ] {
+            let sheet = Sheet::default();
+            let target = ProgressDrawTarget::term_like(Box::new(sheet.clone()));
+            let progress = Progress::bar("job".to_owned(), len, counts, target);
+            progress.inc(2048);
+            progress.note("now");
+            progress.finish();
+            let text = sheet.text();
+            assert!(text.contains(wanted) && text.contains("now"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn hidden_is_silent_and_a_closed_pipe_is_no_error() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+        }
+        for progress in
+            [Progress::hidden(), Progress::lines("a", None, Duration::ZERO, Box::new(Closed))]
+        {
+            progress.note("b");
+            progress.inc(1);
+            progress.println("c");
+            progress.finish();
+        }
+    }
 }

@@ -1,0 +1,64 @@
+//! Asking other programs about the machine, without ever waiting long for an answer.
+
+use std::{
+    io::Read as _,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// How long a program may take to say its version.
+pub const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// What `program` prints on its standard output, if it is there, succeeds, and answers in time.
+pub fn ask(program: &str, arguments: &[&str]) -> Option<String> {
+    ask_within(PATIENCE, program, arguments)
+}
+
+pub fn ask_within(patience: Duration, program: &str, arguments: &[&str]) -> Option<String> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut pipe = child.stdout.take()?;
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // A program that prints without end must not fill the memory.
+        let read = pipe.by_ref().take(1 << 20).read_to_end(&mut bytes);
+        // The receiver may have given up: then nobody wants the answer.
+        let _ = send.send(read.map(|_| bytes));
+    });
+    let answer = receive.recv_timeout(patience);
+    if answer.is_err() {
+        let _ = child.kill();
+    }
+    let status = child.wait().ok()?;
+    let bytes = answer.ok()?.ok()?;
+    status.success().then(|| String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_program_that_is_not_there_has_no_answer() {
+        assert_eq!(ask("no-such-program-as-this", &[]), None);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn only_a_timely_success_is_an_answer() {
+        assert_eq!(ask("sh", &["-c", "echo 12.3"]), Some("12.3".to_owned()));
+        assert_eq!(ask("sh", &["-c", "echo 12.3; exit 1"]), None);
+        let began = Instant::now();
+        assert_eq!(ask_within(Duration::from_millis(50), "sleep", &["20"]), None);
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
+}
