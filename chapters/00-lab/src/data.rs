@@ -2,8 +2,10 @@
 //!
 //! 1. [`idx`]: the format of MNIST's files, read from untrusted bytes.
 //! 2. [`files`]: the four files of a folder, plain or gzip, checked, then decoded by the `mnist` crate.
-//! 3. [`drawn`]: digits drawn by this crate, for a machine without data and network.
+//! 3. [`download`]: the same files from a mirror, verified, never half written.
+//! 4. [`drawn()`]: digits drawn by this crate, for a machine without data and network.
 
+pub mod download;
 pub mod drawn;
 pub mod files;
 pub mod idx;
@@ -11,6 +13,7 @@ pub mod idx;
 mod strokes;
 
 use crate::Result;
+use files::Published;
 use std::{fmt, path::PathBuf};
 
 pub use drawn::drawn;
@@ -154,18 +157,87 @@ impl Default for Options {
     }
 }
 
+/// Where [`find`] looks.
+#[derive(Clone, Debug)]
+pub struct Places<'a> {
+    /// The folder that the reader named. Nothing else counts then.
+    pub named: Option<PathBuf>,
+    /// This program's folder in the user's cache, if there is one.
+    pub cache: Option<PathBuf>,
+    /// Where to download from; none to stay off the network.
+    pub mirrors: &'a [&'a str],
+    /// What the published files are.
+    pub published: &'a [Published; 4],
+}
+
+impl Places<'static> {
+    /// The places that `options` and the environment (`MNIST_DIR`) name.
+    pub fn of(options: &Options) -> Self {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Self {
+            named: options.folder.clone().or_else(|| variable("MNIST_DIR").map(PathBuf::from)),
+            cache: cache_folder(std::env::consts::OS, variable),
+            mirrors: if options.download { &download::MIRRORS } else { &[] },
+            published: &files::MNIST,
+        }
+    }
+}
+
 /// The data set: the reader's files, the cache, a download, or drawn digits, in this order.
 ///
 /// # Errors
 /// A folder that the reader named and that does not hold a whole data set.
-// ANCHOR: load
 pub fn load(options: &Options) -> Result<DataSet> {
-    let named = std::env::var_os("MNIST_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    if let Some(folder) = options.folder.clone().or(named) {
-        return files::read(&folder);
-    }
-    let mut set = drawn(60_000, 10_000, 0);
-    set.note = None;
-    Ok(set)
+    find(&Places::of(options), &mut |_, _, _| ())
 }
-// ANCHOR_END: load
+
+/// [`load`] with the places given; `watch` is told about a download.
+///
+/// # Errors
+/// As [`load`].
+// ANCHOR: find
+pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
+    if let Some(folder) = &places.named {
+        return files::read(folder, places.published);
+    }
+    let mut notes = Vec::new();
+    if let Some(cache) = &places.cache {
+        match files::read(cache, places.published) {
+            Ok(set) => return Ok(set),
+            Err(error) if files::any(cache) => notes.push(error.to_string()),
+            Err(_) => {} // nothing there yet
+        }
+        if !places.mirrors.is_empty() {
+            let fetched = download::fetch(cache, places.mirrors, places.published, watch);
+            match fetched.and_then(|()| files::read(cache, places.published)) {
+                Ok(set) => return Ok(DataSet { note: note(&notes), ..set }),
+                Err(error) => notes.push(error.to_string()),
+            }
+        }
+    }
+    Ok(DataSet { note: note(&notes), ..drawn(60_000, 10_000, 0) })
+}
+// ANCHOR_END: find
+
+fn note(notes: &[String]) -> Option<String> {
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Where this program keeps data on `os` (as [`std::env::consts::OS`] names it), by the system's own
+/// custom: `~/.cache/throughput/mnist` on Linux.
+pub fn cache_folder(
+    os: &str,
+    variable: impl Fn(&str) -> Option<std::ffi::OsString>,
+) -> Option<PathBuf> {
+    let home = |below: &str| variable("HOME").map(|home| PathBuf::from(home).join(below));
+    let base = match os {
+        "windows" => variable("LOCALAPPDATA").map(PathBuf::from),
+        "macos" => home("Library/Caches"),
+        // A relative path is to be ignored: XDG Base Directory Specification.
+        _ => variable("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+            .or_else(|| home(".cache")),
+    }?;
+    Some(base.join("throughput").join("mnist"))
+}

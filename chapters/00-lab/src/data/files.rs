@@ -50,15 +50,16 @@ pub const MNIST: [Published; 4] = [
     },
 ];
 
-/// Reads the data set in `folder`, plain or gzip.
+/// Reads the data set in `folder`, plain or gzip. It is MNIST if its files are, byte for byte, `published`
+/// (that is, [`MNIST`]).
 ///
 /// # Errors
 /// A sentence that names the file that is missing, unreadable or damaged, and says how.
 // ANCHOR: read
-pub fn read(folder: &Path) -> Result<DataSet> {
+pub fn read(folder: &Path, published: &[Published; 4]) -> Result<DataSet> {
     let [train, test] = [0, 2].map(|first| {
-        let pictures = Checked::open(folder, &MNIST[first], Kind::Images)?;
-        let labels = Checked::open(folder, &MNIST[first + 1], Kind::Labels)?;
+        let pictures = Checked::open(folder, &published[first], Kind::Images)?;
+        let labels = Checked::open(folder, &published[first + 1], Kind::Labels)?;
         pictures.goes_with(&labels)?;
         Ok((pictures, labels))
     });
@@ -205,6 +206,15 @@ fn find(folder: &Path, name: &str) -> Result<PathBuf> {
     } else {
         format!("{} is not a folder; name the one that holds the data set", folder.display())
     }))
+}
+
+/// Whether `folder` has this file as it was published.
+pub fn has(folder: &Path, file: &Published) -> bool {
+    let kind = if file.name.contains("images") { Kind::Images } else { Kind::Labels };
+    find(folder, file.name).is_ok_and(|path| {
+        let packed = path.extension().is_some_and(|end| end == "gz");
+        bytes_of(&path, packed, kind).is_ok_and(|bytes| is_published(&bytes, file))
+    })
 }
 
 /// Whether `folder` has at least one of the four files.

@@ -1,0 +1,360 @@
+//! The reader of data sets: good files, and every kind of bad one.
+
+use flate2::{Compression, write::GzEncoder};
+use lab::data::{self, Options, Places, Source, Split, drawn, files, idx};
+use proptest::prelude::*;
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// The four files of a small set, under the published names.
+fn save(folder: &Path, train: &Split, test: &Split, packed: bool) {
+    for (first, split) in [(0, train), (2, test)] {
+        let images = idx::write_images(&split.images, split.rows, split.cols);
+        for (file, bytes) in [(first, images), (first + 1, idx::write_labels(&split.labels))] {
+            let name = files::MNIST[file].name;
+            if packed {
+                fs::write(folder.join(format!("{name}.gz")), gzip(&bytes)).unwrap();
+            } else {
+                fs::write(folder.join(name), bytes).unwrap();
+            }
+        }
+    }
+}
+
+fn small(folder: &Path) -> data::DataSet {
+    let set = drawn(30, 20, 5);
+    save(folder, &set.train, &set.test, false);
+    set
+}
+
+fn read(folder: &Path) -> lab::Result<data::DataSet> {
+    files::read(folder, &files::MNIST)
+}
+
+/// What reading `folder` says, which is one line and ends without a stack of causes.
+fn complaint(folder: &Path) -> String {
+    let text = read(folder).expect_err("it should be refused").to_string();
+    assert!(!text.contains('\n') && text.len() < 500, "{text}");
+    text
+}
+
+#[test]
+fn reads_plain_and_packed_files_of_any_count_and_size() {
+    let set = drawn(30, 20, 5);
+    let odd = Split { images: (0..60).collect(), labels: vec![3; 5], rows: 3, cols: 4 };
+    for packed in [false, true] {
+        for (train, test) in [(&set.train, &set.test), (&odd, &odd)] {
+            let folder = tempfile::tempdir().unwrap();
+            save(folder.path(), train, test, packed);
+            let read = read(folder.path()).unwrap();
+            assert_eq!((&read.train, &read.test), (train, test));
+            assert_eq!(read.source, Source::Files(folder.path().to_owned()));
+        }
+    }
+}
+
+#[test]
+fn says_that_files_are_not_the_published_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    small(folder.path());
+    assert!(read(folder.path()).unwrap().source.to_string().contains("not the published files"));
+}
+
+#[test]
+fn the_mnist_crate_reads_files_of_its_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = drawn(60_000, 10_000, 1);
+    save(folder.path(), &set.train, &set.test, false);
+    let read = read(folder.path()).unwrap();
+    assert_eq!((read.train, read.test), (set.train, set.test));
+}
+
+#[test]
+fn reads_the_names_that_other_sites_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = small(folder.path());
+    for file in files::MNIST {
+        let other = file.name.replacen("-idx", ".idx", 1);
+        fs::rename(folder.path().join(file.name), folder.path().join(other)).unwrap();
+    }
+    assert_eq!(read(folder.path()).unwrap().train, set.train);
+}
+
+#[test]
+fn a_missing_folder_or_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(complaint(&folder.path().join("nowhere")).contains("nowhere is not a folder"));
+    small(folder.path());
+    fs::remove_file(folder.path().join("t10k-labels-idx1-ubyte")).unwrap();
+    assert!(complaint(folder.path()).contains("has neither t10k-labels-idx1-ubyte nor"));
+}
+
+/// Reads a small set after `change` has been at one of its files.
+fn after(file: usize, change: impl FnOnce(&mut Vec<u8>)) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    small(folder.path());
+    let path = folder.path().join(files::MNIST[file].name);
+    let mut bytes = fs::read(&path).unwrap();
+    change(&mut bytes);
+    fs::write(&path, bytes).unwrap();
+    let text = complaint(folder.path());
+    assert!(text.contains(files::MNIST[file].name), "{text}");
+    text
+}
+
+#[test]
+fn each_kind_of_damage_has_its_sentence() {
+    assert!(after(0, |b| b.truncate(1000)).contains("cut short: its header promises 23536 bytes"));
+    assert!(after(1, |b| b.truncate(20)).contains("cut short"));
+    assert!(after(0, |b| b.truncate(9)).contains("holds 9 bytes"));
+    assert!(after(2, Vec::clear).contains("holds 0 bytes"));
+    assert!(after(0, |b| b.push(0)).contains("too long"));
+    assert!(after(3, |b| b.extend([1, 2, 3])).contains("too long"));
+    assert!(after(0, |b| b[3] = 1).contains("not an IDX file of pictures"));
+    assert!(after(1, |b| b[..6].copy_from_slice(b"<html>")).contains("not an IDX file of labels"));
+    assert!(after(1, |b| b[12] = 10).contains("label 10 at place 4"));
+    assert!(after(2, |b| b[4..16].fill(0xff)).contains("more than this program reads"));
+    assert!(after(2, |b| b[4..8].fill(0)).contains("is empty"));
+}
+
+#[test]
+fn counts_and_sizes_must_agree() {
+    let set = drawn(30, 20, 5);
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &set.train, &set.test, false);
+    let labels = folder.path().join(files::MNIST[1].name);
+    fs::write(&labels, idx::write_labels(&set.train.labels[..29])).unwrap();
+    assert!(complaint(folder.path()).contains("holds 30 pictures and"));
+
+    let other = Split { images: vec![0; 60], labels: vec![3; 5], rows: 3, cols: 4 };
+    save(folder.path(), &set.train, &other, false);
+    assert!(complaint(folder.path()).contains("must have the same size"));
+}
+
+#[test]
+fn damaged_gzip_is_said() {
+    let set = drawn(30, 20, 5);
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &set.train, &set.test, true);
+    let path = folder.path().join(format!("{}.gz", files::MNIST[0].name));
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    assert!(complaint(folder.path()).contains("not a whole gzip file"));
+    fs::write(&path, b"<!doctype html><p>Not found").unwrap();
+    assert!(complaint(folder.path()).contains("not a whole gzip file"));
+}
+
+#[test]
+fn a_gzip_bomb_does_not_fill_the_memory() {
+    let set = drawn(30, 20, 5);
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &set.train, &set.test, true);
+    let mut bytes = idx::write_images(&set.train.images, 28, 28);
+    bytes.resize(1 << 28, 0);
+    let path = folder.path().join(format!("{}.gz", files::MNIST[0].name));
+    fs::write(path, gzip(&bytes)).unwrap();
+    assert!(complaint(folder.path()).contains("too long"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_without_permission_is_said() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    small(folder.path());
+    let path = folder.path().join(files::MNIST[0].name);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    if fs::read(&path).is_ok() {
+        eprintln!("skipped: this user may read everything");
+        return;
+    }
+    assert!(complaint(folder.path()).contains("ermission denied"));
+}
+
+#[test]
+fn a_named_folder_wins_and_is_never_replaced_by_something_else() {
+    let (named, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let set = small(named.path());
+    let mut places = Places {
+        named: Some(named.path().to_owned()),
+        cache: Some(cache.path().to_owned()),
+        mirrors: &[],
+        published: &files::MNIST,
+    };
+    assert_eq!(data::find(&places, &mut |_, _, _| ()).unwrap().train, set.train);
+    places.named = Some(cache.path().to_owned());
+    assert!(data::find(&places, &mut |_, _, _| ()).is_err());
+}
+
+#[test]
+fn without_data_and_network_digits_are_drawn_and_said_to_be() {
+    let cache = tempfile::tempdir().unwrap();
+    let places = Places {
+        named: None,
+        cache: Some(cache.path().to_owned()),
+        mirrors: &[],
+        published: &files::MNIST,
+    };
+    let set = data::find(&places, &mut |_, _, _| ()).unwrap();
+    assert_eq!(set.source, Source::Drawn);
+    assert!(set.source.to_string().contains("not MNIST"));
+    assert_eq!((set.train.len(), set.test.len()), (60_000, 10_000));
+    assert_eq!(set.note, None);
+    // A damaged cache is said too.
+    fs::write(cache.path().join(files::MNIST[0].name), b"damaged").unwrap();
+    let set = data::find(&places, &mut |_, _, _| ()).unwrap();
+    assert!(set.note.unwrap().contains("holds 7 bytes"));
+}
+
+#[test]
+fn a_cache_that_is_whole_needs_no_network() {
+    let cache = tempfile::tempdir().unwrap();
+    let set = small(cache.path());
+    let places = Places {
+        named: None,
+        cache: Some(cache.path().to_owned()),
+        mirrors: &["http://127.0.0.1:9/"],
+        published: &files::MNIST,
+    };
+    assert_eq!(data::find(&places, &mut |_, _, _| ()).unwrap().train, set.train);
+}
+
+#[test]
+fn options_name_a_folder_before_the_environment() {
+    let options = Options { folder: Some(PathBuf::from("/named")), download: false };
+    let places = Places::of(&options);
+    assert_eq!(places.named, Some(PathBuf::from("/named")));
+    assert!(places.mirrors.is_empty());
+    assert!(Options::default().download);
+    // `load` reads that folder, and says that it is not there.
+    assert!(data::load(&options).unwrap_err().to_string().contains("not a folder"));
+}
+
+#[test]
+fn each_system_has_its_cache_folder() {
+    let all = |name: &str| {
+        Some(match name {
+            "HOME" => "/home/ada".into(),
+            "XDG_CACHE_HOME" => "/scratch".into(),
+            "LOCALAPPDATA" => "/local".into(),
+            _ => return None,
+        })
+    };
+    let none = |_: &str| None;
+    let relative = |name: &str| match name {
+        "XDG_CACHE_HOME" => Some("cache".into()),
+        name => all(name),
+    };
+    let folder = |text: &str| Some(PathBuf::from(text).join("throughput").join("mnist"));
+    assert_eq!(data::cache_folder("linux", all), folder("/scratch"));
+    assert_eq!(data::cache_folder("linux", relative), folder("/home/ada/.cache"));
+    assert_eq!(data::cache_folder("macos", all), folder("/home/ada/Library/Caches"));
+    assert_eq!(data::cache_folder("windows", all), folder("/local"));
+    assert_eq!(data::cache_folder("linux", none), None);
+}
+
+#[test]
+fn a_split_gives_its_pictures() {
+    let split =
+        Split { images: vec![0, 51, 102, 153, 204, 255], labels: vec![4, 7], rows: 1, cols: 3 };
+    assert_eq!((split.len(), split.is_empty(), split.pixels()), (2, false, 3));
+    assert_eq!(split.image(1), &[153, 204, 255]);
+    assert_eq!(split.scaled(), vec![0.0, 0.2, 0.4, 0.6, 0.8, 1.0]);
+    let (mean, deviation) = split.mean_and_deviation();
+    assert!((mean - 0.5).abs() < 1e-6 && (deviation - 0.341_565).abs() < 1e-5);
+    let one = split.first(1);
+    assert_eq!((one.images.as_slice(), one.labels.as_slice()), (&[0, 51, 102][..], &[4][..]));
+    assert_eq!(split.first(9), split);
+    let none = split.first(0);
+    assert!(none.is_empty());
+    assert_eq!(none.mean_and_deviation(), (0.0, 0.0));
+}
+
+#[test]
+fn sources_have_names() {
+    let folder = PathBuf::from("f");
+    assert_eq!(Source::Mnist(folder.clone()).name(), "mnist");
+    assert_eq!(Source::Files(folder).name(), "files");
+    assert_eq!(Source::Drawn.name(), "drawn");
+}
+
+/// The real files, where `MNIST_DIR` or the cache has them.
+#[test]
+fn mnist_is_recognised() {
+    let places = Places { mirrors: &[], ..Places::of(&Options::default()) };
+    let Ok(set) = data::find(&places, &mut |_, _, _| ()) else {
+        panic!("MNIST_DIR names a folder without a data set");
+    };
+    if !matches!(set.source, Source::Mnist(_)) {
+        eprintln!("skipped: no MNIST here (set MNIST_DIR to test with it)");
+        return;
+    }
+    assert_eq!((set.train.len(), set.test.len()), (60_000, 10_000));
+    assert_eq!(&set.train.labels[..8], &[5, 0, 4, 1, 9, 2, 1, 3]);
+    assert_eq!(&set.test.labels[..8], &[7, 2, 1, 0, 4, 1, 4, 9]);
+    let (mean, deviation) = set.train.mean_and_deviation();
+    assert!((mean - 0.1307).abs() < 1e-4 && (deviation - 0.3081).abs() < 1e-4);
+    // One changed pixel, and it is no longer MNIST.
+    let mut bytes = idx::write_images(&set.test.images, 28, 28);
+    assert!(files::is_published(&bytes, &files::MNIST[2]));
+    bytes[5000] ^= 1;
+    assert!(!files::is_published(&bytes, &files::MNIST[2]));
+    // Written plain, the `mnist` crate decodes it to the same pictures.
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &set.train, &set.test, false);
+    let plain = read(folder.path()).unwrap();
+    assert_eq!(plain.source, Source::Mnist(folder.path().to_owned()));
+    assert_eq!((plain.train, plain.test), (set.train, set.test));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = idx::images(&bytes);
+        let _ = idx::labels(&bytes);
+    }
+
+    #[test]
+    fn no_header_makes_the_reader_panic(
+        magic in prop_oneof![Just(0x803u32), Just(0x801), any::<u32>()],
+        sizes in prop::array::uniform3(prop_oneof![0u32..40, any::<u32>()]),
+        rest in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let mut bytes = Vec::from(magic.to_be_bytes());
+        sizes.iter().for_each(|size| bytes.extend(size.to_be_bytes()));
+        bytes.extend(rest);
+        if let Ok((header, range)) = idx::images(&bytes) {
+            prop_assert_eq!(header.count * header.rows * header.cols, range.len());
+            prop_assert_eq!(header.file_size(), bytes.len() as u64);
+        }
+        if let Ok(range) = idx::labels(&bytes) {
+            prop_assert!(bytes[range].iter().all(|&label| label < 10));
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read(
+        (rows, cols, pixels) in (1usize..9, 1usize..9, 1usize..20).prop_flat_map(|(r, c, n)| {
+            (Just(r), Just(c), prop::collection::vec(any::<u8>(), r * c * n))
+        }),
+        labels in prop::collection::vec(0u8..10, 1..50),
+    ) {
+        let bytes = idx::write_images(&pixels, rows, cols);
+        let (header, range) = idx::images(&bytes).unwrap();
+        prop_assert_eq!((header.rows, header.cols), (rows, cols));
+        prop_assert_eq!(idx::images_header(&bytes[..16]).unwrap(), header);
+        prop_assert_eq!(&bytes[range], &pixels[..]);
+        let bytes = idx::write_labels(&labels);
+        prop_assert_eq!(idx::labels_header(&bytes[..8]).unwrap(), labels.len());
+        prop_assert_eq!(&bytes[idx::labels(&bytes).unwrap()], &labels[..]);
+    }
+}
