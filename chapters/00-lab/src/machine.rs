@@ -70,6 +70,11 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// What [`Machine::detect`] says of caches and memory (in bytes), without asking for the rest.
+pub fn caches_and_memory() -> (Caches, u64) {
+    (caches(), memory())
+}
+
 /// A GPU as `nvidia-smi` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NvidiaGpu {

@@ -1,1 +1,553 @@
-//! TODO
+//! The limits of this machine, which every rate is held against: measured, not read off a data sheet.
+//!
+//! A CPU's arithmetic peak is what it reaches when it does nothing but fused multiply-adds on registers; its
+//! bandwidth is what it reaches when it does nothing but walk through arrays far larger than its caches.
+//! Clock, hypervisor and neighbours take their share of both, as they do of the work that is held against
+//! them.
+
+use crate::{Plan, Samples, machine, record::Limit};
+use std::{
+    collections::BTreeMap,
+    hint::black_box,
+    sync::{Barrier, Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The widest f32 arithmetic that this CPU has and this module knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Simd {
+    /// What the compiler makes for the target's baseline: SSE2 on x86-64 (a multiplication and an addition,
+    /// no FMA), NEON with FMA on 64-bit Arm.
+    Portable,
+    /// AVX2 and FMA: 8 lanes.
+    Avx2,
+    /// AVX-512F: 16 lanes.
+    Avx512,
+}
+
+impl Simd {
+    /// The best of this CPU.
+    pub fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if std::arch::is_x86_feature_detected!("avx512f") {
+                return Self::Avx512;
+            }
+            if std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("fma")
+            {
+                return Self::Avx2;
+            }
+        }
+        Self::Portable
+    }
+
+    /// `AVX2`, as people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable if cfg!(target_arch = "aarch64") => "NEON",
+            Self::Portable if cfg!(target_arch = "x86_64") => "SSE2",
+            Self::Portable => "portable",
+            Self::Avx2 => "AVX2",
+            Self::Avx512 => "AVX-512",
+        }
+    }
+
+    /// Runs `rounds` of the kernel and returns how many operations that were. An FMA counts as two.
+    fn run(self, rounds: u64) -> f64 {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `detect` gives this variant only where the CPU has AVX-512F.
+            Self::Avx512 => unsafe { fma::avx512(rounds) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `detect` gives this variant only where the CPU has AVX2 and FMA.
+            Self::Avx2 => unsafe { fma::avx2(rounds) },
+            _ => fma::portable(rounds),
+        }
+    }
+}
+
+/// Kernels that do nothing but multiply and add, on accumulators that stay in registers.
+///
+/// One FMA takes four cycles or so, and two start in each cycle: fewer than eight independent sums would wait
+/// for themselves. The factor is below one, so that the sums stay finite and normal.
+mod fma {
+    use std::hint::black_box;
+
+    const FACTOR: f32 = 0.999_9;
+    const SUMMAND: f32 = 1e-4;
+
+    // ANCHOR: fma_peak
+    /// 12 accumulators of 8 lanes in the 16 registers.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    pub fn avx2(rounds: u64) -> f64 {
+        use std::arch::x86_64::{_mm256_add_ps, _mm256_fmadd_ps, _mm256_set1_ps};
+        let (factor, summand) = (_mm256_set1_ps(FACTOR), _mm256_set1_ps(SUMMAND));
+        // Equal accumulators would be folded into one: start them apart.
+        let mut sums: [_; 12] = std::array::from_fn(|i| _mm256_set1_ps(black_box(i as f32)));
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = _mm256_fmadd_ps(*sum, factor, summand);
+            }
+        }
+        black_box(sums.into_iter().reduce(|a, b| _mm256_add_ps(a, b)));
+        (rounds * 12 * 8 * 2) as f64
+    }
+    // ANCHOR_END: fma_peak
+
+    /// 24 accumulators of 16 lanes in the 32 registers.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    pub fn avx512(rounds: u64) -> f64 {
+        use std::arch::x86_64::{_mm512_add_ps, _mm512_fmadd_ps, _mm512_set1_ps};
+        let (factor, summand) = (_mm512_set1_ps(FACTOR), _mm512_set1_ps(SUMMAND));
+        let mut sums: [_; 24] = std::array::from_fn(|i| _mm512_set1_ps(black_box(i as f32)));
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = _mm512_fmadd_ps(*sum, factor, summand);
+            }
+        }
+        black_box(sums.into_iter().reduce(|a, b| _mm512_add_ps(a, b)));
+        (rounds * 24 * 16 * 2) as f64
+    }
+
+    /// Accumulators of 4 lanes, the width of SSE2 and NEON, in plain Rust.
+    pub fn portable(rounds: u64) -> f64 {
+        // 64-bit Arm has 32 registers, and Apple's cores start four FMAs in a cycle.
+        const SUMS: usize = if cfg!(target_arch = "aarch64") { 24 } else { 12 };
+        let mut sums: [[f32; 4]; SUMS] = std::array::from_fn(|i| [black_box(i as f32); 4]);
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                for lane in sum {
+                    // Where the target has no FMA, `mul_add` calls a slow function that rounds once.
+                    *lane = if cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
+                        lane.mul_add(FACTOR, SUMMAND)
+                    } else {
+                        *lane * FACTOR + SUMMAND
+                    };
+                }
+            }
+        }
+        black_box(sums);
+        (rounds as usize * SUMS * 4 * 2) as f64
+    }
+}
+
+/// Bf16 tiles: the CPU's matrix unit. The caller has seen [`machine::amx_bf16`].
+#[cfg(target_arch = "x86_64")]
+mod amx {
+    use std::{arch::asm, hint::black_box};
+
+    /// The layout that LDTILECFG reads (Intel SDM vol. 1, 18.3).
+    #[repr(C, align(64))]
+    struct Config {
+        palette: u8,
+        start_row: u8,
+        reserved: [u8; 14],
+        row_bytes: [u16; 16],
+        rows: [u8; 16],
+    }
+
+    #[repr(align(64))]
+    struct Tile([u16; 16 * 32]);
+
+    /// Runs `rounds` times four products of 16×32 by 32×16 tiles into four sums, so that none waits for
+    /// itself, and returns how many operations that were.
+    ///
+    /// # Safety
+    /// The process has the permission to use AMX, and the CPU has AMX-BF16.
+    pub unsafe fn run(rounds: u64) -> f64 {
+        if rounds == 0 {
+            return 0.0;
+        }
+        let mut config = Config {
+            palette: 1,
+            start_row: 0,
+            reserved: [0; 14],
+            row_bytes: [0; 16],
+            rows: [0; 16],
+        };
+        config.row_bytes[..8].fill(64);
+        config.rows[..8].fill(16);
+        let ones = Tile([0x3f80; 16 * 32]);
+        let mut sums = Tile([0; 16 * 32]);
+        // SAFETY: eight tiles of 16 rows by 64 bytes are configured; all loads and the store stay in the two
+        // tiles of 1 KiB that are borrowed here; the tiles' state is released before Rust goes on.
+        unsafe {
+            asm!(
+                "ldtilecfg [{config}]",
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                "tileloadd tmm4, [{ones} + {stride}]",
+                "tileloadd tmm5, [{ones} + {stride}]",
+                "tileloadd tmm6, [{ones} + {stride}]",
+                "tileloadd tmm7, [{ones} + {stride}]",
+                "2:",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "dec {rounds}",
+                "jnz 2b",
+                "tilestored [{sums} + {stride}], tmm0",
+                "tilerelease",
+                config = in(reg) &raw const config,
+                ones = in(reg) ones.0.as_ptr(),
+                sums = in(reg) sums.0.as_mut_ptr(),
+                stride = in(reg) 64_u64,
+                rounds = inout(reg) rounds => _,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack),
+            );
+        }
+        black_box(&sums.0);
+        (rounds * 4 * 2 * 16 * 16 * 32) as f64
+    }
+}
+
+/// How memory is walked through. Bytes are counted as the program names them: those that a CPU reads before
+/// it overwrites them (write-allocate) are not, though the memory moves them too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Traffic {
+    /// A sum over an array: 8 bytes an element.
+    Read,
+    /// One array into another: 16 bytes an element, read and written.
+    Copy,
+    /// `a = b + s·c`, as in STREAM (McCalpin 1995): 24 bytes an element.
+    Triad,
+}
+
+impl Traffic {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Copy, Self::Triad];
+
+    /// `read`, `copy` or `triad`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Copy => "copy",
+            Self::Triad => "triad",
+        }
+    }
+
+    /// Bytes that the program reads and writes for each element of 8 bytes.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Read => 8,
+            Self::Copy => 16,
+            Self::Triad => 24,
+        }
+    }
+
+    // ANCHOR: traffic
+    /// Walks once through the arrays.
+    fn walk(self, a: &mut [f64], b: &[f64], c: &[f64]) {
+        match self {
+            Self::Read => {
+                // Sixteen sums: one would wait for itself at every addition.
+                let mut sums = [0.0; 16];
+                for chunk in b.chunks_exact(16) {
+                    for (sum, x) in sums.iter_mut().zip(chunk) {
+                        *sum += x;
+                    }
+                }
+                black_box(sums);
+            }
+            Self::Copy => a.copy_from_slice(b),
+            Self::Triad => {
+                for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+                    *a = b + 3.0 * c;
+                }
+            }
+        }
+        black_box(a);
+    }
+    // ANCHOR_END: traffic
+}
+
+/// The f32 peak of `threads` cores, measured once in a process (0.2 s): the best of its samples.
+///
+/// ```
+/// let peak = lab::peak::fma_f32(1);
+/// assert!(peak.value > 1e8, "{} is {}", peak.name, lab::Unit::FlopsPerSecond.format(peak.value));
+/// ```
+pub fn fma_f32(threads: usize) -> Limit {
+    let threads = threads.max(1);
+    let simd = Simd::detect();
+    Limit {
+        name: format!("{} FMA peak ({})", cores_of(threads), simd.name()),
+        value: once(Kind::Fma, threads, || fma_f32_samples(threads, QUICK)),
+    }
+}
+
+/// The bf16 peak of `threads` cores' matrix units, measured once in a process; `None` where there is no AMX.
+pub fn amx_bf16(threads: usize) -> Option<Limit> {
+    let threads = threads.max(1);
+    machine::amx_bf16().then(|| Limit {
+        name: format!("{} AMX bf16 peak", cores_of(threads)),
+        value: once(Kind::Amx, threads, || amx_bf16_samples(threads, QUICK).unwrap_or_default()),
+    })
+}
+
+/// The memory bandwidth that `threads` cores reach, measured once in a process: the best of its samples.
+pub fn bandwidth(traffic: Traffic, threads: usize) -> Limit {
+    let threads = threads.max(1);
+    Limit {
+        name: format!("{} memory bandwidth ({})", cores_of(threads), traffic.name()),
+        value: once(Kind::Memory(traffic), threads, || bandwidth_samples(traffic, threads, QUICK)),
+    }
+}
+
+/// Samples of the f32 rate in FLOP/s of `threads` cores together.
+pub fn fma_f32_samples(threads: usize, plan: Plan) -> Samples {
+    let simd = Simd::detect();
+    arithmetic(threads, plan, |rounds| simd.run(rounds))
+}
+
+/// Samples of the bf16 rate in FLOP/s of `threads` cores' matrix units together; `None` where there is no AMX.
+pub fn amx_bf16_samples(threads: usize, plan: Plan) -> Option<Samples> {
+    #[cfg(target_arch = "x86_64")]
+    if machine::amx_bf16() {
+        // SAFETY: `amx_bf16` has seen the instructions and got the permission, for every thread.
+        return Some(arithmetic(threads, plan, |rounds| unsafe { amx::run(rounds) }));
+    }
+    let _ = (threads, plan);
+    None
+}
+
+/// Samples of the bandwidth in B/s that `threads` cores reach together.
+pub fn bandwidth_samples(traffic: Traffic, threads: usize, plan: Plan) -> Samples {
+    walk_samples(traffic, threads, plan, array_elements())
+}
+
+fn walk_samples(traffic: Traffic, threads: usize, plan: Plan, elements: usize) -> Samples {
+    let each = (elements / threads.max(1)).next_multiple_of(16);
+    let used = |wanted: bool| if wanted { each } else { 0 };
+    let arrays = || {
+        // Each thread makes its own arrays: the pages then lie near its core.
+        let a = vec![1.0; used(traffic != Traffic::Read)];
+        (a, vec![2.0; each], vec![3.0; used(traffic == Traffic::Triad)])
+    };
+    let bytes = (each * threads.max(1) * traffic.bytes()) as f64;
+    together(threads, plan, arrays, |(a, b, c)| traffic.walk(a, b, c)).map(|s| bytes / s)
+}
+
+/// A limit should be found fast: others wait for it.
+const QUICK: Plan = Plan {
+    warm_up: Duration::from_millis(40),
+    time: Duration::from_millis(160),
+    min_samples: 5,
+    max_samples: 40,
+};
+
+/// Elements of 8 bytes in an array that no cache holds: four times the last-level cache, at least 64 MiB, at
+/// most 256 MiB and a sixteenth of the memory.
+fn array_elements() -> usize {
+    let machine = CACHE_AND_MEMORY.get_or_init(|| {
+        let (caches, memory) = machine::caches_and_memory();
+        (caches.l3.or(caches.l2).unwrap_or(0), memory)
+    });
+    let room = if machine.1 == 0 { 256 << 20 } else { machine.1 / 16 };
+    ((4 * machine.0).clamp(64 << 20, 256 << 20).min(room.max(1 << 20)) / 8) as usize
+}
+
+static CACHE_AND_MEMORY: std::sync::OnceLock<(u64, u64)> = std::sync::OnceLock::new();
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Fma,
+    Amx,
+    Memory(Traffic),
+}
+
+/// The best sample of a measurement, taken the first time that it is asked for. Whoever asks at the same time
+/// waits: two measurements at once would halve each other.
+fn once(kind: Kind, threads: usize, measure: impl FnOnce() -> Samples) -> f64 {
+    static KNOWN: Mutex<BTreeMap<(Kind, usize), f64>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry((kind, threads)).or_insert_with(|| measure().quantile(1.0))
+}
+
+/// The rate of a kernel that takes a number of rounds and returns how many operations they were.
+fn arithmetic(threads: usize, plan: Plan, kernel: impl Fn(u64) -> f64 + Sync) -> Samples {
+    // Rounds for some 8 ms: long beside the threads' meeting, short beside the time that there is.
+    let mut rounds = 1000;
+    loop {
+        let began = Instant::now();
+        kernel(rounds);
+        let took = began.elapsed().as_secs_f64();
+        if took > 1e-3 {
+            rounds = (rounds as f64 * 8e-3 / took).max(1.0) as u64;
+            break;
+        }
+        rounds *= 2;
+    }
+    let operations = Mutex::new(0.0);
+    let seconds = together(
+        threads,
+        plan,
+        || (),
+        |()| {
+            let done = kernel(rounds);
+            *operations.lock().unwrap_or_else(PoisonError::into_inner) = done;
+        },
+    );
+    let each = operations.into_inner().unwrap_or_else(PoisonError::into_inner);
+    seconds.map(|seconds| each * threads.max(1) as f64 / seconds)
+}
+
+// ANCHOR: together
+/// Seconds from the moment when all threads start `work` to the moment when the last one has ended it.
+fn together<State>(
+    threads: usize,
+    plan: Plan,
+    prepare: impl Fn() -> State + Sync,
+    work: impl Fn(&mut State) + Sync,
+) -> Samples {
+    let others = threads.max(1) - 1;
+    let barrier = Barrier::new(others + 1);
+    let go_on = Mutex::new(true);
+    thread::scope(|scope| {
+        for _ in 0..others {
+            scope.spawn(|| {
+                let mut state = prepare();
+                while starts(&barrier, &go_on) {
+                    work(&mut state);
+                    barrier.wait();
+                }
+            });
+        }
+        let mut state = prepare();
+        let mut round = || {
+            starts(&barrier, &go_on);
+            work(&mut state);
+            barrier.wait();
+        };
+        let samples = crate::measure::time(plan, &mut round);
+        set(&go_on, false);
+        barrier.wait();
+        samples
+    })
+}
+// ANCHOR_END: together
+
+/// Waits for all threads and says whether there is another round.
+fn starts(barrier: &Barrier, go_on: &Mutex<bool>) -> bool {
+    barrier.wait();
+    *go_on.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn set(flag: &Mutex<bool>, value: bool) {
+    *flag.lock().unwrap_or_else(PoisonError::into_inner) = value;
+}
+
+/// `one core's`, `two cores'`, `16 cores'`.
+fn cores_of(threads: usize) -> String {
+    const WORDS: [&str; 9] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"];
+    match (threads, WORDS.get(threads)) {
+        (1, _) => "one core's".to_owned(),
+        (_, Some(word)) => format!("{word} cores'"),
+        _ => format!("{threads} cores'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Plan = Plan {
+        warm_up: Duration::ZERO,
+        time: Duration::from_millis(20),
+        min_samples: 3,
+        max_samples: 10,
+    };
+
+    #[test]
+    fn every_kernel_counts_its_operations() {
+        assert_eq!(fma::portable(0), 0.0);
+        let rounds = 1000;
+        let lanes = match Simd::detect() {
+            Simd::Portable => 4.0 * if cfg!(target_arch = "aarch64") { 24.0 } else { 12.0 },
+            Simd::Avx2 => 8.0 * 12.0,
+            Simd::Avx512 => 16.0 * 24.0,
+        };
+        assert_eq!(Simd::detect().run(rounds), 2.0 * lanes * rounds as f64);
+    }
+
+    #[test]
+    fn a_peak_is_measured_once_and_has_the_threads_in_its_name() {
+        let first = fma_f32(1);
+        assert!(first.value > 1e8, "{first:?}");
+        assert_eq!(fma_f32(1), first);
+        assert_eq!(fma_f32(0), first);
+        assert!(first.name.starts_with("one core's FMA peak ("), "{}", first.name);
+        let two = fma_f32(2);
+        assert!(two.name.starts_with("two cores' FMA peak ("), "{}", two.name);
+        assert_eq!(cores_of(16), "16 cores'");
+    }
+
+    #[test]
+    fn arithmetic_beats_the_portable_kernel_or_is_it() {
+        let portable = arithmetic(1, SHORT, fma::portable).quantile(1.0);
+        let best = fma_f32_samples(1, SHORT).quantile(1.0);
+        // Half: another test may hold the core for a while.
+        assert!(best > 0.5 * portable, "{best} against {portable}");
+    }
+
+    #[test]
+    fn there_is_an_amx_peak_exactly_where_there_is_amx() {
+        assert_eq!(amx_bf16(1).is_some(), machine::amx_bf16());
+        if let Some(limit) = amx_bf16(1) {
+            assert!(limit.value > 1e10, "{limit:?}");
+        }
+    }
+
+    #[test]
+    fn every_walk_reads_and_writes_what_it_says() {
+        let (b, c): (Vec<f64>, Vec<f64>) =
+            (0..64).map(|i| (f64::from(i), f64::from(2 * i))).unzip();
+        let mut a = vec![-1.0; 64];
+        Traffic::Read.walk(&mut a, &b, &c);
+        assert!(a.iter().all(|&x| x == -1.0));
+        Traffic::Copy.walk(&mut a, &b, &c);
+        assert_eq!(a, b);
+        Traffic::Triad.walk(&mut a, &b, &c);
+        assert!(a.iter().zip(&b).all(|(a, b)| *a == 7.0 * b), "{a:?}");
+        assert_eq!(Traffic::ALL.map(Traffic::bytes), [8, 16, 24]);
+    }
+
+    #[test]
+    fn a_walk_has_a_rate_for_any_number_of_threads() {
+        for threads in [1, 3] {
+            for traffic in Traffic::ALL {
+                let samples = walk_samples(traffic, threads, SHORT, 1 << 16);
+                assert!(samples.0.len() >= SHORT.min_samples);
+                assert!(
+                    samples.0.iter().all(|&rate| rate.is_finite() && rate > 1e6),
+                    "{samples:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_outgrow_the_caches_and_spare_the_memory() {
+        let bytes = 8 * array_elements() as u64;
+        let (_, memory) = machine::caches_and_memory();
+        assert!((1 << 20..=256 << 20).contains(&bytes));
+        assert!(memory == 0 || 3 * bytes <= memory / 4 || bytes == 1 << 20);
+    }
+
+    #[test]
+    fn all_threads_take_part_in_every_round() {
+        let count = Mutex::new(0);
+        let samples = together(3, SHORT, || (), |()| *count.lock().unwrap() += 1);
+        // One round of warm-up comes before the samples.
+        assert_eq!(*count.lock().unwrap(), 3 * (samples.0.len() + 1));
+    }
+}
