@@ -4,9 +4,11 @@
 //! 2. [`files`]: the four files of a folder, plain or gzip, checked, then decoded by the `mnist` crate.
 //! 3. [`download`]: the same files from a mirror, verified, never half written.
 //! 4. [`drawn()`]: digits drawn by this crate, for a machine without data and network.
+//! 5. [`figure`]: pictures of the pictures.
 
 pub mod download;
 pub mod drawn;
+pub mod figure;
 pub mod files;
 pub mod idx;
 #[rustfmt::skip] // points read better in rows
@@ -14,7 +16,7 @@ mod strokes;
 
 use crate::Result;
 use files::Published;
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, sync::OnceLock};
 
 pub use drawn::drawn;
 
@@ -142,6 +144,16 @@ pub struct DataSet {
     pub note: Option<String>,
 }
 
+impl DataSet {
+    /// What an output says about its data: the source and, if there is more to know, that too.
+    pub fn about(&self) -> String {
+        match &self.note {
+            Some(note) => format!("{}; {note}", self.source),
+            None => self.source.to_string(),
+        }
+    }
+}
+
 /// How to find the data.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -188,7 +200,22 @@ impl Places<'static> {
 /// # Errors
 /// A folder that the reader named and that does not hold a whole data set.
 pub fn load(options: &Options) -> Result<DataSet> {
-    find(&Places::of(options), &mut |_, _, _| ())
+    // Whoever could not download a minute ago need not wait for that again.
+    static FAILED: OnceLock<String> = OnceLock::new();
+    let failed = FAILED.get().filter(|_| options.download);
+    let options = Options { download: options.download && failed.is_none(), ..options.clone() };
+    let mut bars = download::Bars::default();
+    let places = Places::of(&options);
+    let mut set = find(&places, &mut |name, done, total| bars.show(name, done, total))?;
+    bars.finish();
+    if set.source == Source::Drawn {
+        match (failed, &set.note) {
+            (Some(note), _) => set.note = Some(note.clone()),
+            (None, Some(note)) if options.download => drop(FAILED.set(note.clone())),
+            _ => {}
+        }
+    }
+    Ok(set)
 }
 
 /// [`load`] with the places given; `watch` is told about a download.

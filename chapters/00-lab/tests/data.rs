@@ -159,7 +159,7 @@ fn a_gzip_bomb_does_not_fill_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     save(folder.path(), &set.train, &set.test, true);
     let mut bytes = idx::write_images(&set.train.images, 28, 28);
-    bytes.resize(1 << 28, 0);
+    bytes.resize(1 << 26, 0);
     let path = folder.path().join(format!("{}.gz", files::MNIST[0].name));
     fs::write(path, gzip(&bytes)).unwrap();
     assert!(complaint(folder.path()).contains("too long"));
@@ -285,6 +285,10 @@ fn sources_have_names() {
     assert_eq!(Source::Mnist(folder.clone()).name(), "mnist");
     assert_eq!(Source::Files(folder).name(), "files");
     assert_eq!(Source::Drawn.name(), "drawn");
+    let mut set = drawn(1, 0, 0);
+    assert_eq!(set.about(), set.source.to_string());
+    set.note = Some("no mirror answered".to_owned());
+    assert!(set.about().starts_with("digits drawn") && set.about().ends_with("no mirror answered"));
 }
 
 /// The real files, where `MNIST_DIR` or the cache has them.

@@ -3,7 +3,7 @@
 use flate2::{Compression, write::GzEncoder};
 use lab::data::{
     self, Places, Source,
-    download::fetch,
+    download::{self, fetch},
     drawn,
     files::{self, Published},
     idx,
@@ -162,7 +162,7 @@ fn published() -> Published {
 }
 
 /// One download into `folder` from these mirrors.
-fn download(folder: &Path, mirrors: &[&Mirror]) -> Result<(), String> {
+fn get(folder: &Path, mirrors: &[&Mirror]) -> Result<(), String> {
     let urls: Vec<&str> = mirrors.iter().map(|mirror| mirror.url.as_str()).collect();
     let result = fetch(folder, &urls, &[published()], &mut |_, _, _| ());
     let text = result.as_ref().err().map(ToString::to_string);
@@ -204,17 +204,27 @@ fn a_good_mirror_gives_the_file_and_tells_the_progress() {
 }
 
 #[test]
+fn bars_follow_a_download_that_starts_again() {
+    let mut bars = download::Bars::default();
+    for (done, total) in [(0, Some(100)), (60, Some(100)), (20, None), (100, Some(100))] {
+        bars.show("a", done, total);
+    }
+    bars.show("b", 5, None);
+    bars.finish();
+}
+
+#[test]
 fn what_is_there_is_not_asked_for_again() {
     let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
-    download(folder.path(), &[&mirror]).unwrap();
-    download(folder.path(), &[&mirror]).unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
     assert_eq!(mirror.requests().len(), 1);
 }
 
 #[test]
 fn an_unpacking_mirror_serves_too() {
     let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Unpacked]));
-    download(folder.path(), &[&mirror]).unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
     assert_whole(folder.path());
 }
 
@@ -222,12 +232,12 @@ fn an_unpacking_mirror_serves_too() {
 fn next_mirror_helps(act: Act, said: &str) {
     let bad = Mirror::new(&[act]);
     let folder = tempfile::tempdir().unwrap();
-    let text = download(folder.path(), &[&bad]).unwrap_err();
+    let text = get(folder.path(), &[&bad]).unwrap_err();
     assert!(text.contains("127.0.0.1") && text.contains(said), "{act:?}: {text}");
     assert!(!folder.path().join("train-images-idx3-ubyte").exists(), "{act:?}");
     let good = Mirror::new(&[Act::Serve]);
     let folder = tempfile::tempdir().unwrap();
-    download(folder.path(), &[&bad, &good]).unwrap();
+    get(folder.path(), &[&bad, &good]).unwrap();
     assert_whole(folder.path());
 }
 
@@ -276,7 +286,7 @@ fn nobody_at_home_is_said() {
 fn a_broken_connection_is_taken_up_where_it_broke() {
     let mirror = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(3000), Act::Serve]);
     let folder = tempfile::tempdir().unwrap();
-    download(folder.path(), &[&mirror]).unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
     assert_whole(folder.path());
     let name = "train-images-idx3-ubyte.gz";
     assert_eq!(
@@ -289,13 +299,13 @@ fn a_broken_connection_is_taken_up_where_it_broke() {
 fn the_next_run_carries_on() {
     let mirror = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(0), Act::Serve]);
     let folder = tempfile::tempdir().unwrap();
-    let text = download(folder.path(), &[&mirror]).unwrap_err();
+    let text = get(folder.path(), &[&mirror]).unwrap_err();
     assert!(text.contains("broke off"), "{text}");
     assert_eq!(
         names(folder.path()),
         ["train-images-idx3-ubyte.gz.part", "train-images-idx3-ubyte.gz.part.from"]
     );
-    download(folder.path(), &[&mirror]).unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
     assert_whole(folder.path());
     assert_eq!(mirror.requests()[2], "train-images-idx3-ubyte.gz from 5000");
 }
@@ -304,11 +314,11 @@ fn the_next_run_carries_on() {
 fn a_run_that_stopped_before_it_verified_needs_no_mirror() {
     let mirror = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(0)]);
     let folder = tempfile::tempdir().unwrap();
-    download(folder.path(), &[&mirror]).unwrap_err();
+    get(folder.path(), &[&mirror]).unwrap_err();
     let part = folder.path().join("train-images-idx3-ubyte.gz.part");
     fs::write(part, pack(&content(), Compression::fast())).unwrap();
     let before = mirror.requests().len();
-    download(folder.path(), &[&mirror]).unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
     assert_whole(folder.path());
     assert_eq!(mirror.requests().len(), before);
 }
@@ -318,15 +328,15 @@ fn a_damaged_part_starts_clean() {
     for (act, size) in [(Act::Serve, 5000), (Act::Serve, 1 << 20), (Act::IgnoreRange, 5000)] {
         let mirror = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(0), act]);
         let folder = tempfile::tempdir().unwrap();
-        download(folder.path(), &[&mirror]).unwrap_err();
+        get(folder.path(), &[&mirror]).unwrap_err();
         let part = folder.path().join("train-images-idx3-ubyte.gz.part");
         let mut bytes = fs::read(&part).unwrap();
         bytes.resize(size, 0);
         bytes[3000..3100].fill(0xaa);
         fs::write(&part, bytes).unwrap();
         // The damage may only show at the end; the run after that starts clean at the latest.
-        if download(folder.path(), &[&mirror]).is_err() {
-            download(folder.path(), &[&mirror]).unwrap();
+        if get(folder.path(), &[&mirror]).is_err() {
+            get(folder.path(), &[&mirror]).unwrap();
         }
         assert_whole(folder.path());
     }
@@ -337,8 +347,8 @@ fn mirrors_that_ignore_or_mistake_the_range_do_no_harm() {
     for act in [Act::IgnoreRange, Act::WrongRange] {
         let mirror = Mirror::new(&[Act::BreakOff(5000), act, Act::Serve]);
         let folder = tempfile::tempdir().unwrap();
-        if download(folder.path(), &[&mirror]).is_err() {
-            download(folder.path(), &[&mirror]).unwrap();
+        if get(folder.path(), &[&mirror]).is_err() {
+            get(folder.path(), &[&mirror]).unwrap();
         }
         assert_whole(folder.path());
     }
@@ -349,7 +359,7 @@ fn a_part_of_one_mirror_is_not_continued_from_another() {
     let first = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(0)]);
     let second = Mirror::new(&[Act::OtherPacking]);
     let folder = tempfile::tempdir().unwrap();
-    download(folder.path(), &[&first, &second]).unwrap();
+    get(folder.path(), &[&first, &second]).unwrap();
     assert_whole(folder.path());
     assert_eq!(second.requests(), ["train-images-idx3-ubyte.gz"]);
 }
@@ -358,7 +368,7 @@ fn a_part_of_one_mirror_is_not_continued_from_another() {
 fn a_file_that_is_replaced_is_kept_aside() {
     let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
     fs::write(folder.path().join("train-images-idx3-ubyte"), b"mine").unwrap();
-    download(folder.path(), &[&mirror]).unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
     assert_eq!(
         names(folder.path()),
         ["train-images-idx3-ubyte", "train-images-idx3-ubyte.replaced"]
@@ -372,7 +382,7 @@ fn two_at_once_do_not_disturb_each_other() {
     let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
     thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| download(folder.path(), &[&mirror]).unwrap());
+            scope.spawn(|| get(folder.path(), &[&mirror]).unwrap());
         }
     });
     assert_whole(folder.path());
@@ -393,12 +403,12 @@ fn a_full_disk_is_said() {
     for end in [".gz.part", ".new"] {
         let path = folder.path().join(format!("{name}{end}"));
         std::os::unix::fs::symlink(full, &path).unwrap();
-        let text = download(folder.path(), &[&mirror]).unwrap_err();
+        let text = get(folder.path(), &[&mirror]).unwrap_err();
         assert!(text.contains("the disk is full") && text.contains("MNIST_DIR"), "{text}");
         assert!(!folder.path().join(name).exists());
         let _ = fs::remove_file(path);
     }
-    download(folder.path(), &[&mirror]).unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
     assert_whole(folder.path());
 }
 
@@ -408,7 +418,7 @@ fn a_cache_that_cannot_be_made_is_said() {
     // A file where the folder should be: nobody, not even root, can write below it.
     let file = folder.path().join("file");
     fs::write(&file, b"").unwrap();
-    let text = download(&file.join("cache"), &[&mirror]).unwrap_err();
+    let text = get(&file.join("cache"), &[&mirror]).unwrap_err();
     assert!(text.contains("file"), "{text}");
     assert!(mirror.requests().is_empty());
 }

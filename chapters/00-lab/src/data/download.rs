@@ -5,7 +5,7 @@
 //! name. So a file with its right name is always a right one.
 
 use super::files::{self, Published};
-use crate::{Error, Result};
+use crate::{Error, Result, progress::Progress};
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::{
@@ -26,6 +26,35 @@ pub const MIRRORS: [&str; 3] = [
 
 /// Told about a download: the file's name, bytes so far, and bytes in all where the mirror says so.
 pub type Watch<'a> = &'a mut dyn FnMut(&str, u64, Option<u64>);
+
+/// Shows downloads to the person who waits: a bar for each file.
+#[derive(Default)]
+pub struct Bars {
+    now: Option<(String, Progress, u64)>,
+}
+
+impl Bars {
+    /// What a [`Watch`] is told.
+    pub fn show(&mut self, name: &str, done: u64, total: Option<u64>) {
+        let goes_on = self.now.as_ref().is_some_and(|(now, _, at)| now == name && *at <= done);
+        if !goes_on {
+            self.finish();
+            self.now =
+                Some((name.to_owned(), Progress::bytes(format!("downloading {name}"), total), 0));
+        }
+        if let Some((_, bar, at)) = &mut self.now {
+            bar.inc(done - *at);
+            *at = done;
+        }
+    }
+
+    /// Takes the last bar away.
+    pub fn finish(&mut self) {
+        if let Some((_, bar, _)) = self.now.take() {
+            bar.finish();
+        }
+    }
+}
 
 /// How often one mirror may break off and be asked for the rest.
 const ATTEMPTS: usize = 4;
@@ -77,9 +106,8 @@ fn one(folder: &Path, mirrors: &[&str], file: &Published, watch: Watch) -> Resul
             match part.continue_from(mirror, watch) {
                 Ok(()) => return Ok(()),
                 Err(Failure::Here(error)) => return Err(error),
-                Err(Failure::There(reason)) => break reason,
                 Err(Failure::Broken(_)) if attempt < ATTEMPTS && part.size() > before => {}
-                Err(Failure::Broken(reason)) => break reason,
+                Err(Failure::There(reason) | Failure::Broken(reason)) => break reason,
             }
         };
         reasons.push(format!("{} {reason}", host(mirror)));

@@ -3,7 +3,7 @@
 //! A digit is one or more pen strokes, each a smooth curve through a few points. Every picture moves the
 //! points a little, bends and slants the whole, and draws it with a pen of its own width. The result is
 //! then framed as MNIST's pictures are: the longer side is 20 pixels, and the centre of mass is the
-//! centre of 28×28 (LeCun et al., *Gradient-based learning applied to document recognition*, 1998,
+//! centre of 28×28 (`LeCun` et al., *Gradient-based learning applied to document recognition*, 1998,
 //! section III.A).
 //!
 //! The numbers below (how much hands differ) were chosen on the first 10,000 pictures of MNIST's training set;
@@ -255,7 +255,7 @@ impl Random {
     }
 
     fn below(&mut self, n: u64) -> u64 {
-        (self.next() >> 32) * n >> 32
+        ((self.next() >> 32) * n) >> 32
     }
 
     /// Mean 0, variance 1, from four uniform numbers: no logarithm, which differs between machines.
