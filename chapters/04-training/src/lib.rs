@@ -1,1 +1,43 @@
-//! Chapter 1: one matrix product.
+//! Chapter 4: training with dfdx, first light. A network of 784, 128 and 10 units learns to read
+//! handwritten digits, on a CPU or a GPU, and a run that is stopped goes on as if nothing had happened.
+//!
+//! The modules in the order of the page:
+//!
+//! 1. [`mlp`]: the model, the article's Keras example on dfdx.
+//! 2. [`loss`]: softmax and cross-entropy, from scratch.
+//! 3. [`adam`]: the optimizer, from scratch and on dfdx's kernels, with a state that can be saved.
+//! 4. [`engine`]: the CPU or a GPU, and the data set that lives there.
+//! 5. [`order`]: the order of the pictures, a function of the seed and the epoch.
+//! 6. [`config`]: what a person can choose.
+//! 7. [`fit`]: the loop: forward, backward, update, evaluate.
+//! 8. [`checkpoint`]: a run's whole state in one file that is never half written.
+//! 9. [`run`]: what a run leaves in its folder.
+//! 10. [`watch`]: who is told about the progress, and who may stop it.
+//! 11. [`serve`]: predictions from a stored model.
+//! 12. [`experiments`]: what this chapter measures.
+
+pub mod adam;
+pub mod checkpoint;
+pub mod config;
+pub mod engine;
+pub mod error;
+pub mod experiments;
+pub mod fit;
+pub mod loss;
+pub mod mlp;
+pub mod order;
+pub mod run;
+pub mod serve;
+pub mod watch;
+
+pub use config::{Config, Model, Precision, Settings, Start};
+pub use engine::gpus;
+pub use error::{Error, Result};
+pub use fit::{Outcome, train, train_on};
+pub use serve::Classifier;
+pub use watch::{Silent, Terminal, Watcher};
+
+/// This chapter, for the course's command and its book.
+pub fn chapter() -> lab::Chapter {
+    experiments::chapter()
+}

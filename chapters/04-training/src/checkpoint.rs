@@ -1,0 +1,288 @@
+//! A run's whole state in one file.
+//!
+//! The file is written beside its place, flushed to the disk and renamed: at every moment there is one whole
+//! checkpoint, whatever kills the program. Its layout:
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 8 | `TPTRAIN1` |
+//! | 8 | length of the header, little-endian |
+//! | … | the header, JSON: a [`Header`] |
+//! | 12·n | weights, then Adam's two means: n `f32` each, little-endian |
+//! | 32 | SHA-256 of all that is before |
+
+use crate::{
+    Error, Result,
+    adam::State,
+    config::Settings,
+    loss::Tally,
+    run::write_whole,
+    watch::Epoch,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::{fs, path::Path};
+
+/// The file's name in a run's folder.
+pub const FILE: &str = "checkpoint";
+
+const MAGIC: &[u8; 8] = b"TPTRAIN1";
+const DIGEST: usize = 32;
+
+// ANCHOR: header
+/// All of a run's state but the numbers that grow with the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// What the run computes.
+    pub settings: Settings,
+    /// What it learns from: SHA-256 of training pictures and labels.
+    pub data: String,
+    /// Epochs that are over.
+    pub epoch: usize,
+    /// Steps taken in the epoch that is not.
+    pub step: usize,
+    /// Steps taken in all: Adam's clock, and how many dropout masks were drawn.
+    pub steps: i32,
+    /// Losses and right answers of the epoch that is not over.
+    pub tally: Tally,
+    /// Seconds that it has trained.
+    pub epoch_seconds: f64,
+    /// Seconds of the whole run, tests included.
+    pub seconds: f64,
+    /// Metrics of the epochs that are over.
+    pub history: Vec<Epoch>,
+    /// When the run began, in UTC.
+    pub started: String,
+}
+// ANCHOR_END: header
+
+/// A run's whole state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// All but the arrays.
+    pub header: Header,
+    /// The model's parameters, in the order of [`crate::mlp::parameters`].
+    pub weights: Vec<f32>,
+    /// Adam's two means, in the same order.
+    pub adam: State,
+}
+
+impl Checkpoint {
+    /// The bytes of the file.
+    ///
+    /// # Errors
+    /// None that a person can cause: the header is plain data.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let header = serde_json::to_vec(&self.header)
+            .map_err(|e| Error::Config(format!("the checkpoint can't be written: {e}")))?;
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend((header.len() as u64).to_le_bytes());
+        bytes.extend(header);
+        for values in [&self.weights, &self.adam.m, &self.adam.v] {
+            bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        let digest = Sha256::digest(&bytes);
+        bytes.extend(digest);
+        Ok(bytes)
+    }
+
+    /// A checkpoint from the bytes of a file.
+    ///
+    /// # Errors
+    /// A clause that says what is wrong with them, for any bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, &'static str> {
+        const DAMAGED: &str = "it is damaged or cut short";
+        let Some(rest) = bytes.strip_prefix(MAGIC) else {
+            return Err(match bytes.strip_prefix(&MAGIC[..7]) {
+                Some(_) => "it was written by another version of this program",
+                None => "it is not a checkpoint",
+            });
+        };
+        let whole = bytes.len().checked_sub(DIGEST).ok_or(DAMAGED)?;
+        if Sha256::digest(&bytes[..whole])[..] != bytes[whole..] {
+            return Err(DAMAGED);
+        }
+        let body = rest.get(..rest.len() - DIGEST).ok_or(DAMAGED)?;
+        let (length, body) = body.split_first_chunk::<8>().ok_or(DAMAGED)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| DAMAGED)?;
+        let (header, arrays) = body.split_at_checked(length).ok_or(DAMAGED)?;
+        let header: Header = serde_json::from_slice(header)
+            .map_err(|_| "it was written by another version of this program")?;
+        let (values, odd) = arrays.as_chunks::<4>();
+        if !odd.is_empty() || !values.len().is_multiple_of(3) || header.steps < 0 {
+            return Err(DAMAGED);
+        }
+        let values: Vec<f32> = values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let count = values.len() / 3;
+        let array = |at: usize| values[at * count..(at + 1) * count].to_vec();
+        let adam = State { t: header.steps, m: array(1), v: array(2) };
+        Ok(Self { header, weights: array(0), adam })
+    }
+
+    /// Writes the file into a run's folder, in place of the one before.
+    ///
+    /// # Errors
+    /// [`Error::Lab`] if the folder can't be written or the disk is full; the file before is still whole.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        write_whole(&folder.join(FILE), &self.to_bytes()?)
+    }
+
+    /// Reads the file of a run's folder.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if there is none or it is not whole.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let path = folder.join(FILE);
+        let refuse = |why: String| Error::Damaged { path: path.clone(), why };
+        let bytes = fs::read(&path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => refuse(
+                "there is no checkpoint to go on from; leave out --resume to start a new run".into(),
+            ),
+            _ => refuse(format!("it can't be read ({e})")),
+        })?;
+        Self::from_bytes(&bytes).map_err(|why| {
+            refuse(format!("{why}; delete the folder, or start a new run in another one with --run"))
+        })
+    }
+}
+
+/// Checks that a run with `asked` is the one that left `saved`. More epochs are no contradiction.
+///
+/// # Errors
+/// [`Error::Mismatch`] that names the first option that differs.
+pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Result<()> {
+    let old = &saved.settings;
+    let limit = |limit: Option<usize>| limit.map_or("all".to_owned(), |n| n.to_string());
+    let pairs = [
+        ("--model", old.model.to_string(), asked.model.to_string()),
+        ("--precision", old.precision.to_string(), asked.precision.to_string()),
+        ("--batch", old.batch.to_string(), asked.batch.to_string()),
+        ("--lr", old.lr.to_string(), asked.lr.to_string()),
+        ("--seed", old.seed.to_string(), asked.seed.to_string()),
+        ("--limit", limit(old.limit), limit(asked.limit)),
+    ];
+    for (flag, saved, asked) in pairs {
+        if saved != asked {
+            return Err(Error::Mismatch { path: path.join(FILE), flag, saved, asked });
+        }
+    }
+    if asked.epochs < saved.epoch {
+        return Err(Error::Config(format!(
+            "{} has trained for {} epochs already, more than --epochs {}",
+            path.display(),
+            saved.epoch,
+            asked.epochs
+        )));
+    }
+    if saved.data != data {
+        return Err(Error::Config(format!(
+            "{} has learned from another data set; name that one with --data, or start a new run without --resume",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A checkpoint with something in every field.
+    pub(crate) fn sample() -> Checkpoint {
+        let epoch = Epoch {
+            epoch: 1,
+            train_loss: 0.1 + 0.2,
+            train_accuracy: 1.0 / 3.0,
+            test_loss: 0.7,
+            test_accuracy: 0.9,
+            seconds: 1.5,
+            images_per_second: 1e4 / 3.0,
+        };
+        Checkpoint {
+            header: Header {
+                settings: Settings { lr: 1.0 / 3.0, ..Settings::default() },
+                data: "ab".into(),
+                epoch: 1,
+                step: 17,
+                steps: 486,
+                tally: Tally { loss: 2.0 / 7.0, right: 900, seen: 1000 },
+                epoch_seconds: 0.3,
+                seconds: 2.1,
+                history: vec![epoch],
+                started: "2025-01-01T00:00:00Z".into(),
+            },
+            weights: vec![1.0, -0.0, f32::MIN_POSITIVE / 8.0],
+            adam: State { t: 486, m: vec![0.1, 0.2, 0.3], v: vec![1e-30, 2.0, 3.0] },
+        }
+    }
+
+    #[test]
+    fn comes_back_bit_for_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = sample();
+        saved.save(folder.path()).unwrap();
+        let loaded = Checkpoint::load(folder.path()).unwrap();
+        assert_eq!(loaded, saved);
+        assert_eq!(loaded.to_bytes().unwrap(), saved.to_bytes().unwrap());
+    }
+
+    #[test]
+    fn every_changed_byte_and_every_cut_is_refused() {
+        let bytes = sample().to_bytes().unwrap();
+        for at in 0..bytes.len() {
+            let mut bad = bytes.clone();
+            bad[at] ^= 0x10;
+            assert!(Checkpoint::from_bytes(&bad).is_err(), "byte {at}");
+            assert!(Checkpoint::from_bytes(&bytes[..at]).is_err(), "cut at {at}");
+        }
+        let mut longer = bytes.clone();
+        longer.push(0);
+        assert!(Checkpoint::from_bytes(&longer).is_err());
+    }
+
+    #[test]
+    fn a_true_checksum_over_nonsense_is_refused() {
+        for body in [&b""[..], b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\x02\0\0\0\0\0\0\0{}abc"] {
+            let mut bytes = [&MAGIC[..], body].concat();
+            let digest = Sha256::digest(&bytes);
+            bytes.extend(digest);
+            assert!(Checkpoint::from_bytes(&bytes).is_err(), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn foreign_and_missing_files_get_a_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |folder: &Path| Checkpoint::load(folder).unwrap_err().to_string();
+        assert!(said(folder.path()).contains("no checkpoint to go on from"));
+        fs::write(folder.path().join(FILE), b"PK\x03\x04").unwrap();
+        assert!(said(folder.path()).contains("it is not a checkpoint"));
+        fs::write(folder.path().join(FILE), b"TPTRAIN9 the future").unwrap();
+        assert!(said(folder.path()).contains("another version"));
+        let bytes = sample().to_bytes().unwrap();
+        fs::write(folder.path().join(FILE), &bytes[..bytes.len() / 2]).unwrap();
+        assert!(said(folder.path()).contains("damaged or cut short"));
+    }
+
+    #[test]
+    fn a_difference_is_named_by_its_option() {
+        let header = sample().header;
+        let same = header.settings.clone();
+        let path = Path::new("runs/x");
+        check(path, &header, &same, "ab").unwrap();
+        check(path, &header, &Settings { epochs: 99, ..same.clone() }, "ab").unwrap();
+        let others = [
+            (Settings { batch: 7, ..same.clone() }, "--batch 128, not 7"),
+            (Settings { lr: 0.5, ..same.clone() }, "--lr 0.333"),
+            (Settings { seed: 5, ..same.clone() }, "--seed 0, not 5"),
+            (Settings { limit: Some(5), ..same.clone() }, "--limit all, not 5"),
+            (Settings { epochs: 0, ..same.clone() }, "--epochs 0"),
+        ];
+        for (asked, said) in others {
+            let error = check(path, &header, &asked, "ab").unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        let error = check(path, &header, &same, "cd").unwrap_err().to_string();
+        assert!(error.contains("another data set"), "{error}");
+    }
+}

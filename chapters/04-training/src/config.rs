@@ -1,0 +1,204 @@
+//! What a person can choose about a run.
+
+use crate::{Error, Result};
+use lab::Device;
+use serde::{Deserialize, Serialize};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+/// The models of this chapter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Model {
+    /// A multi-layer perceptron: 784, 128 and 10 units, with dropout.
+    #[default]
+    Mlp,
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Mlp => f.write_str("mlp"),
+        }
+    }
+}
+
+impl FromStr for Model {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "mlp" => Ok(Self::Mlp),
+            "linear" | "cnn" | "resnet" | "rnn" | "transformer" => Err(Error::Config(format!(
+                "the model `{text}` is not built yet; the models so far: mlp"
+            ))),
+            _ => Err(Error::Config(format!("there is no model `{text}`; the models so far: mlp"))),
+        }
+    }
+}
+
+/// The number format of the weights and the arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32-bit floating point throughout.
+    #[default]
+    F32,
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::F32 => f.write_str("f32"),
+        }
+    }
+}
+
+impl FromStr for Precision {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "f32" => Ok(Self::F32),
+            _ => Err(Error::Config(format!(
+                "the precision `{text}` is not built yet; the precisions so far: f32"
+            ))),
+        }
+    }
+}
+
+/// The choices that decide what a run computes. With the data set they determine its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The model.
+    pub model: Model,
+    /// Its number format.
+    pub precision: Precision,
+    /// How many times it sees all pictures.
+    pub epochs: usize,
+    /// Pictures of one step.
+    pub batch: usize,
+    /// The learning rate: how far one step goes.
+    pub lr: f64,
+    /// Where weights, order and dropout come from.
+    pub seed: u64,
+    /// Only the first pictures of the training set, if it is not all of them.
+    pub limit: Option<usize>,
+}
+
+impl Default for Settings {
+    /// The article's: 10 epochs with Adam's usual learning rate. Keras' batch of 32 is here
+    /// [`DEFAULT_BATCH`].
+    fn default() -> Self {
+        Self {
+            model: Model::Mlp,
+            precision: Precision::F32,
+            epochs: 10,
+            batch: DEFAULT_BATCH,
+            lr: 1e-3,
+            seed: 0,
+            limit: None,
+        }
+    }
+}
+
+/// Keras takes 32. Four times as many pictures a step keep two cores busier and cost no accuracy that
+/// the spread between seeds would not hide.
+pub const DEFAULT_BATCH: usize = 128;
+
+/// What to do with the run's folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Begin; refuse a folder that already holds a run.
+    #[default]
+    New,
+    /// Go on from the folder's checkpoint.
+    Resume,
+    /// Begin, in place of a run that the folder may hold.
+    Replace,
+}
+
+/// A run: what it computes, where, and what it leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What it computes.
+    pub settings: Settings,
+    /// Where.
+    pub device: Device,
+    /// The folder for what it leaves; without one it leaves nothing.
+    pub run: Option<PathBuf>,
+    /// What to do with that folder.
+    pub start: Start,
+    /// The reader's folder with the data set, if they named one.
+    pub data: Option<PathBuf>,
+    /// A checkpoint is written after every epoch, and after this long within one.
+    pub checkpoint_every: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            device: Device::Cpu,
+            run: None,
+            start: Start::New,
+            data: None,
+            checkpoint_every: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses choices that can't work.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the option.
+    pub fn check(&self) -> Result<()> {
+        let zero = [
+            ("--epochs", self.epochs),
+            ("--batch", self.batch),
+            ("--limit", self.limit.unwrap_or(1)),
+        ];
+        if let Some((flag, _)) = zero.iter().find(|(_, value)| *value == 0) {
+            return Err(Error::Config(format!("{flag} must be at least 1")));
+        }
+        if !(self.lr.is_finite() && self.lr > 0.0) {
+            return Err(Error::Config(format!(
+                "--lr must be a number above 0, such as 0.001, not {}",
+                self.lr
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_that_are_not_built_are_refused_by_name() {
+        assert_eq!("mlp".parse::<Model>().unwrap().to_string(), "mlp");
+        let error = "cnn".parse::<Model>().unwrap_err().to_string();
+        assert!(error.contains("`cnn` is not built yet") && error.ends_with("mlp"), "{error}");
+        assert!("vgg".parse::<Model>().unwrap_err().to_string().contains("no model `vgg`"));
+        assert_eq!("f32".parse::<Precision>().unwrap().to_string(), "f32");
+        assert!("amp".parse::<Precision>().unwrap_err().to_string().contains("not built yet"));
+    }
+
+    #[test]
+    fn choices_that_cannot_work_name_their_option() {
+        let good = Settings::default();
+        good.check().unwrap();
+        let bad = [
+            (Settings { epochs: 0, ..good.clone() }, "--epochs"),
+            (Settings { batch: 0, ..good.clone() }, "--batch"),
+            (Settings { limit: Some(0), ..good.clone() }, "--limit"),
+            (Settings { lr: f64::NAN, ..good.clone() }, "--lr"),
+            (Settings { lr: -1.0, ..good.clone() }, "--lr"),
+            (Settings { lr: 0.0, ..good }, "--lr"),
+        ];
+        for (settings, flag) in bad {
+            assert!(settings.check().unwrap_err().to_string().contains(flag), "{settings:?}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What can go wrong in training, each as one sentence with the way out.
+
+use std::{fmt::Display, path::PathBuf};
+
+/// A `Result` whose error is [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong in training.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The lab's own errors: files, data sets, plots.
+    #[error(transparent)]
+    Lab(#[from] lab::Error),
+    /// A choice that can't work, such as a batch of no pictures.
+    #[error("{0}")]
+    Config(String),
+    /// A checkpoint belongs to a run with other choices.
+    #[error(
+        "{} is from a run with {flag} {saved}, not {asked}; leave {flag} out to go on with it, or start a new run without --resume",
+        .path.display()
+    )]
+    Mismatch {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The option, such as `--lr`.
+        flag: &'static str,
+        /// Its value in the checkpoint.
+        saved: String,
+        /// Its value now.
+        asked: String,
+    },
+    /// A file is not what its name says, or not whole.
+    #[error("{}: {why}", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
+    /// The loss is no longer a number that can be learned from.
+    #[error(
+        "the loss became {loss} in step {step} of epoch {epoch}, with a learning rate of {lr}; start again with a smaller one, such as --lr {}",
+        .lr / 10.0
+    )]
+    Diverged {
+        /// The epoch, from 1.
+        epoch: usize,
+        /// The step in it, from 1.
+        step: usize,
+        /// The learning rate.
+        lr: f64,
+        /// The batch's loss.
+        loss: f64,
+    },
+    /// The device failed.
+    #[error("the device failed: {0}; a smaller --batch needs less memory")]
+    Device(String),
+}
+
+impl Error {
+    /// An [`Error::Device`] from what dfdx said.
+    pub fn device(error: impl Display) -> Self {
+        Self::Device(error.to_string())
+    }
+}
+
+impl From<Error> for lab::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Lab(error) => error,
+            other => Self::Message(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The loop: forward, backward, update, and after each epoch the test.
+//!
+//! A run's result is a function of its settings, the data set and the device: on one machine's CPU it is the
+//! same bit for bit, whatever the number of threads, and whether or not it was interrupted.
+
+use crate::{
+    Error, Result,
+    adam::Adam,
+    checkpoint::{self, Checkpoint, Header},
+    config::{Config, Settings, Start},
+    engine::{Engine, Resident},
+    loss::Tally,
+    mlp::{self, Mlp},
+    order::order,
+    run::{self, Folder},
+    watch::{Begin, Epoch, Step, Watcher},
+};
+use dfdx::{losses::cross_entropy_with_logits_loss, optim::AdamConfig, prelude::*};
+use lab::{
+    Device,
+    data::{self, DataSet, Split},
+    machine::Provenance,
+};
+use sha2::{Digest, Sha256};
+use std::{path::PathBuf, time::Instant};
+
+/// A batch whose loss is above this learns nothing any more: a thousand times the loss of a model that
+/// has no idea.
+const EXPLODED: f64 = 2303.0;
+
+/// Pictures that are tested at once.
+const TEST_BATCH: usize = 1000;
+
+/// What a run has reached.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The metrics of each epoch.
+    pub history: Vec<Epoch>,
+    /// Seconds of training and testing, those before a resume included.
+    pub seconds: f64,
+    /// The data set, in words.
+    pub data: String,
+    /// The model's parameters, in the order of [`mlp::parameters`].
+    pub weights: Vec<f32>,
+    /// Where the run left its files, if it has a folder.
+    pub run: Option<PathBuf>,
+    /// Epoch and step (from 1) after which it was stopped, if it was.
+    pub stopped: Option<(usize, usize)>,
+}
+
+impl Outcome {
+    /// The share of test pictures that were read correctly after the last whole epoch.
+    pub fn test_accuracy(&self) -> Option<f64> {
+        self.history.last().map(|epoch| epoch.test_accuracy)
+    }
+
+    /// The last line of `train`: `test accuracy 97.62% after 10 epochs in 12.3 s`.
+    pub fn summary(&self) -> String {
+        let epochs = self.history.len();
+        let Some(accuracy) = self.test_accuracy() else {
+            return format!("stopped before the end of the first epoch, after {:.1} s", self.seconds);
+        };
+        format!(
+            "test accuracy {:.2}% after {epochs} epoch{} in {:.1} s",
+            100.0 * accuracy,
+            if epochs == 1 { "" } else { "s" },
+            self.seconds
+        )
+    }
+}
+
+/// Finds the data set and trains on it.
+///
+/// # Errors
+/// A choice that can't work, a data set or a folder that can't be used, a checkpoint that does not fit, a
+/// loss that diverges: each an [`Error`] with the way out.
+pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
+    config.settings.check()?;
+    let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
+    train_on(config, &data::load(&options)?, watcher)
+}
+
+/// [`train`], on a data set that is already there.
+///
+/// # Errors
+/// As [`train`].
+pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> Result<Outcome> {
+    config.settings.check()?;
+    let seed = config.settings.seed;
+    match config.device {
+        Device::Cpu => train_with(&Cpu::seed_from_u64(seed), config, data, watcher),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(index) => {
+            train_with(&crate::engine::cuda(index, seed)?, config, data, watcher)
+        }
+        #[cfg(not(feature = "cuda"))]
+        Device::Cuda(index) => Err(Error::Config(format!(
+            "this build has no cuda:{index}; use --device cpu, or build with --features cuda"
+        ))),
+    }
+}
+
+/// SHA-256 of the pictures and labels that a run learns from.
+fn fingerprint(split: &Split) -> String {
+    let mut sha = Sha256::new();
+    sha.update((split.labels.len() as u64).to_le_bytes());
+    sha.update(&split.images);
+    sha.update(&split.labels);
+    sha.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// [`train_on`], on a device of one kind, its random numbers freshly seeded.
+fn train_with<D: Engine>(
+    dev: &D,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome> {
+    let limited = config.settings.limit.map(|limit| data.train.first(limit));
+    let train = limited.as_ref().unwrap_or(&data.train);
+    let mark = fingerprint(train);
+    let folder = config.run.as_deref().map(|path| Folder::open(path, config.start)).transpose()?;
+    let saved = match (&folder, config.start) {
+        (Some(folder), Start::Resume) => {
+            let saved = Checkpoint::load(folder.path())?;
+            checkpoint::check(folder.path(), &saved.header, &config.settings, &mark)?;
+            Some(saved)
+        }
+        (None, Start::Resume) => {
+            return Err(Error::Config("a run without a folder can't be resumed".into()));
+        }
+        _ => None,
+    };
+    let mut trainer = match saved {
+        Some(saved) => Trainer::resume(dev, config.settings.clone(), saved)?,
+        None => Trainer::new(dev, config.settings.clone(), mark)?,
+    };
+    let (train, test) = (Resident::new(dev, train)?, Resident::new(dev, &data.test)?);
+    let begin = Begin {
+        settings: config.settings.clone(),
+        device: config.device,
+        data: data.source.to_string(),
+        pictures: (train.len(), test.len()),
+        steps: train.len().div_ceil(config.settings.batch),
+        done: (trainer.at.epoch, trainer.at.step),
+    };
+    watcher.begin(&begin);
+    let about = folder.is_some().then(|| run::about(&begin, &trainer.at)).unwrap_or_default();
+
+    let mut clock = Clock { run: Instant::now(), saved: Instant::now() };
+    let mut stopped = None;
+    while trainer.at.epoch < config.settings.epochs && stopped.is_none() {
+        stopped = trainer.epoch(&train, config, folder.as_ref(), &mut clock, watcher)?;
+        if stopped.is_none() {
+            trainer.finish_epoch(&test, &mut clock)?;
+            if let Some(folder) = &folder {
+                trainer.checkpoint()?.save(folder.path())?;
+                folder.metrics(&about, &trainer.at.history)?;
+                clock.saved = Instant::now();
+            }
+            if let Some(epoch) = trainer.at.history.last() {
+                watcher.epoch(epoch);
+            }
+        }
+    }
+    let outcome = Outcome {
+        history: trainer.at.history.clone(),
+        seconds: trainer.at.seconds,
+        data: data.source.to_string(),
+        weights: mlp::parameters(&trainer.model)?,
+        run: folder.as_ref().map(|folder| folder.path().to_owned()),
+        stopped,
+    };
+    if let Some(folder) = &folder {
+        folder.metrics(&about, &trainer.at.history)?;
+        folder.finish(&outcome)?;
+    }
+    watcher.end(&outcome);
+    Ok(outcome)
+}
+
+/// When things last happened.
+struct Clock {
+    run: Instant,
+    saved: Instant,
+}
+
+impl Clock {
+    /// Seconds since the last call.
+    fn lap(&mut self) -> f64 {
+        let seconds = self.run.elapsed().as_secs_f64();
+        self.run = Instant::now();
+        seconds
+    }
+}
+
+/// A run in memory: the model, the optimizer, and where they are.
+struct Trainer<D: Engine> {
+    model: Mlp<D>,
+    adam: Adam<D>,
+    /// Gradients of the parameters, all zero between steps. They are lent to a step.
+    grads: Gradients<f32, D>,
+    at: Header,
+}
+
+impl<D: Engine> Trainer<D> {
+    fn new(dev: &D, settings: Settings, data: String) -> Result<Self> {
+        let model = mlp::build(dev)?;
+        let adam = Adam::new(&model, adam_config(&settings))?;
+        let grads = model.try_alloc_grads().map_err(Error::device)?;
+        let at = Header {
+            settings,
+            data,
+            epoch: 0,
+            step: 0,
+            steps: 0,
+            tally: Tally::default(),
+            epoch_seconds: 0.0,
+            seconds: 0.0,
+            history: Vec::new(),
+            started: Provenance::now().date,
+        };
+        Ok(Self { model, adam, grads, at })
+    }
+
+    // ANCHOR: resume
+    /// Goes on from a checkpoint, on a device that is freshly seeded.
+    fn resume(dev: &D, settings: Settings, saved: Checkpoint) -> Result<Self> {
+        // The same draws as in the run's first life: the first weights, then a mask for each step.
+        let mut model = mlp::build(dev)?;
+        for _ in 0..mlp::DRAWS_PER_STEP * saved.header.steps as u64 {
+            dev.random_u64();
+        }
+        mlp::set_parameters(&mut model, &saved.weights)?;
+        let adam = Adam::from_state(&model, adam_config(&settings), &saved.adam)?;
+        let grads = model.try_alloc_grads().map_err(Error::device)?;
+        Ok(Self { model, adam, grads, at: Header { settings, ..saved.header } })
+    }
+    // ANCHOR_END: resume
+
+    /// Takes the steps of an epoch that are not taken yet. Returns epoch and step if the watcher stopped it.
+    fn epoch(
+        &mut self,
+        data: &Resident<D>,
+        config: &Config,
+        folder: Option<&Folder>,
+        clock: &mut Clock,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Option<(usize, usize)>> {
+        let Settings { batch, seed, .. } = self.at.settings;
+        let epoch = self.at.epoch + 1;
+        let steps = data.len().div_ceil(batch);
+        let order = order(seed, epoch, data.len());
+        for index in order.chunks(batch).skip(self.at.step) {
+            let loss = self.step(data, index)?;
+            self.at.step += 1;
+            self.at.steps += 1;
+            // Written so that NaN stops too.
+            if !matches!(loss, 0.0..=EXPLODED) {
+                return Err(self.diverged(loss));
+            }
+            let (step, tally) = (self.at.step, self.at.tally);
+            watcher.step(&Step { epoch, step, steps, loss, tally });
+            let stop = watcher.stop();
+            let due = clock.saved.elapsed() >= config.checkpoint_every;
+            if stop || due {
+                let lap = clock.lap();
+                self.at.epoch_seconds += lap;
+                self.at.seconds += lap;
+                if let Some(folder) = folder {
+                    self.checkpoint()?.save(folder.path())?;
+                }
+                clock.saved = Instant::now();
+            }
+            if stop {
+                return Ok(Some((epoch, step)));
+            }
+        }
+        let lap = clock.lap();
+        self.at.epoch_seconds += lap;
+        self.at.seconds += lap;
+        Ok(None)
+    }
+
+    // ANCHOR: step
+    /// One step: how wrong is the model on these pictures, and which way is better? Returns the mean loss.
+    fn step(&mut self, data: &Resident<D>, index: &[usize]) -> Result<f64> {
+        let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
+        let images = data.images(index)?.traced(grads);
+        // Forward: scores for each class, noting every operation on a tape.
+        let scores = self.model.try_forward_mut(images).map_err(Error::device)?;
+        let loss = self.at.tally.add(&scores.as_vec(), &data.labels(index));
+        // Backward: the tape in reverse gives the gradient of the loss for every weight.
+        let mut grads = cross_entropy_with_logits_loss(scores, data.targets(index)?)
+            .try_backward()
+            .map_err(Error::device)?;
+        // Update: every weight moves a little against its gradient.
+        self.adam.update(&mut self.model, &mut grads)?;
+        self.model.try_zero_grads(&mut grads).map_err(Error::device)?;
+        self.grads = grads;
+        Ok(loss)
+    }
+    // ANCHOR_END: step
+
+    // ANCHOR: test
+    /// Loss and right answers on pictures that the model has not learned from.
+    fn test(&self, data: &Resident<D>) -> Result<Tally> {
+        let mut tally = Tally::default();
+        let all: Vec<usize> = (0..data.len()).collect();
+        for index in all.chunks(TEST_BATCH) {
+            // Without a tape there is no dropout and no gradient.
+            let scores = self.model.try_forward(data.images(index)?).map_err(Error::device)?;
+            tally.add(&scores.as_vec(), &data.labels(index));
+        }
+        Ok(tally)
+    }
+    // ANCHOR_END: test
+
+    /// Tests the model and closes the epoch.
+    fn finish_epoch(&mut self, test: &Resident<D>, clock: &mut Clock) -> Result<()> {
+        let tested = self.test(test)?;
+        if !matches!(tested.mean_loss(), 0.0..=EXPLODED) {
+            return Err(self.diverged(tested.mean_loss()));
+        }
+        self.at.seconds += clock.lap();
+        let at = &mut self.at;
+        at.epoch += 1;
+        at.history.push(Epoch {
+            epoch: at.epoch,
+            train_loss: at.tally.mean_loss(),
+            train_accuracy: at.tally.accuracy(),
+            test_loss: tested.mean_loss(),
+            test_accuracy: tested.accuracy(),
+            seconds: at.epoch_seconds,
+            images_per_second: at.tally.seen as f64 / at.epoch_seconds,
+        });
+        (at.step, at.tally, at.epoch_seconds) = (0, Tally::default(), 0.0);
+        Ok(())
+    }
+
+    fn diverged(&self, loss: f64) -> Error {
+        Error::Diverged {
+            epoch: self.at.epoch + 1,
+            step: self.at.step,
+            lr: self.at.settings.lr,
+            loss,
+        }
+    }
+
+    /// The run as it is now, on the host.
+    fn checkpoint(&self) -> Result<Checkpoint> {
+        let weights = mlp::parameters(&self.model)?;
+        // The loss shows a broken weight only in the step after; such weights must not replace good ones.
+        if weights.iter().any(|weight| !weight.is_finite()) {
+            return Err(self.diverged(f64::NAN));
+        }
+        Ok(Checkpoint { header: self.at.clone(), weights, adam: self.adam.state(&self.model)? })
+    }
+}
+
+fn adam_config(settings: &Settings) -> AdamConfig {
+    AdamConfig { lr: settings.lr, ..AdamConfig::default() }
+}

@@ -1,0 +1,384 @@
+//! A run that is interrupted, killed, damaged or badly chosen.
+
+use lab::data::{self, DataSet};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+use training::{
+    Classifier, Config, Error, Outcome, Settings, Silent, Start, Watcher, checkpoint::Checkpoint,
+    train_on,
+    watch::{Begin, Epoch, Step},
+};
+
+/// A few hundred drawn digits; 7 steps an epoch, the last of them short.
+static DATA: LazyLock<DataSet> = LazyLock::new(|| data::drawn(400, 100, 3));
+
+fn settings() -> Settings {
+    Settings { epochs: 4, batch: 64, seed: 11, ..Settings::default() }
+}
+
+fn config(run: Option<&Path>, start: Start) -> Config {
+    Config { settings: settings(), run: run.map(Path::to_owned), start, ..Config::default() }
+}
+
+/// Stops after this many steps.
+struct StopAfter(usize);
+
+impl Watcher for StopAfter {
+    fn stop(&mut self) -> bool {
+        self.0 -= 1;
+        self.0 == 0
+    }
+}
+
+/// The run without any interruption.
+static WHOLE: LazyLock<Outcome> =
+    LazyLock::new(|| train_on(&config(None, Start::New), &DATA, &mut Silent).unwrap());
+
+/// Everything of the metrics that does not depend on the clock.
+fn metrics(outcome: &Outcome) -> Vec<[f64; 4]> {
+    let of = |e: &Epoch| [e.train_loss, e.train_accuracy, e.test_loss, e.test_accuracy];
+    outcome.history.iter().map(of).collect()
+}
+
+#[test]
+fn learns_drawn_digits() {
+    let history = &WHOLE.history;
+    assert_eq!(history.len(), 4);
+    assert!(history.windows(2).all(|pair| pair[1].train_loss < pair[0].train_loss), "{history:?}");
+    assert!(history[3].test_accuracy > 0.5, "{history:?}");
+    assert!(history.iter().all(|e| e.seconds > 0.0 && e.images_per_second > 0.0));
+    let last = WHOLE.summary();
+    let accuracy = format!("test accuracy {:.2}% after 4 epochs in ", 100.0 * history[3].test_accuracy);
+    assert!(last.starts_with(&accuracy) && last.ends_with(" s"), "{last}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_weights_and_another_one_others() {
+    let again = train_on(&config(None, Start::New), &DATA, &mut Silent).unwrap();
+    assert_eq!(again.weights, WHOLE.weights);
+    let settings = Settings { seed: 12, ..settings() };
+    let other = train_on(&Config { settings, ..Config::default() }, &DATA, &mut Silent).unwrap();
+    assert_ne!(other.weights, WHOLE.weights);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    // Batches of 256, so that the products are large enough to be shared out.
+    let settings = Settings { epochs: 2, batch: 256, ..settings() };
+    let config = Config { settings, ..Config::default() };
+    let weights = [1, 2, 3].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| train_on(&config, &DATA, &mut Silent).unwrap().weights)
+    });
+    assert_eq!(weights[0], weights[1]);
+    assert_eq!(weights[0], weights[2]);
+}
+
+#[test]
+fn a_stopped_run_goes_on_bit_for_bit() {
+    // In the middle, at the end of an epoch, after the first step, before the last.
+    for stops in [vec![10], vec![7], vec![1, 1, 1], vec![27], vec![3, 11, 4, 6], vec![14, 13]] {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let mut start = Start::New;
+        for stop in &stops {
+            let stopped =
+                train_on(&config(Some(&run), start), &DATA, &mut StopAfter(*stop)).unwrap();
+            assert!(stopped.stopped.is_some(), "{stops:?}");
+            start = Start::Resume;
+        }
+        let resumed = train_on(&config(Some(&run), start), &DATA, &mut Silent).unwrap();
+        assert_eq!(resumed.stopped, None);
+        assert_eq!(resumed.weights, WHOLE.weights, "{stops:?}");
+        assert_eq!(metrics(&resumed), metrics(&WHOLE), "{stops:?}");
+    }
+}
+
+#[test]
+fn a_finished_run_can_go_on_for_more_epochs() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = Config {
+        settings: Settings { epochs: 2, ..settings() },
+        ..config(Some(folder.path()), Start::New)
+    };
+    train_on(&short, &DATA, &mut Silent).unwrap();
+    let longer = train_on(&config(Some(folder.path()), Start::Resume), &DATA, &mut Silent).unwrap();
+    assert_eq!(longer.weights, WHOLE.weights);
+    // And once more, with nothing left to do.
+    let again = train_on(&config(Some(folder.path()), Start::Resume), &DATA, &mut Silent).unwrap();
+    assert_eq!(again.weights, WHOLE.weights);
+    assert_eq!(again.summary(), longer.summary());
+}
+
+#[test]
+fn a_run_leaves_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("deep/run");
+    let outcome = train_on(&config(Some(&run), Start::New), &DATA, &mut Silent).unwrap();
+    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 5);
+    assert_eq!(lines[0]["settings"]["batch"], 64);
+    assert_eq!(lines[0]["device"], "cpu");
+    assert!(lines[0]["data"].as_str().unwrap().contains("drawn"), "{}", lines[0]);
+    assert_eq!(lines[4]["epoch"], 4);
+    assert_eq!(lines[4]["test_accuracy"].as_f64(), outcome.test_accuracy());
+    let svg = fs::read_to_string(run.join("curves.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("loss") && svg.contains("accuracy"), "{svg}");
+    // The stored model reads digits exactly as well as the run says.
+    let model = Classifier::load(&run.join("model.safetensors")).unwrap();
+    let read = model.digits(&DATA.test.scaled()).unwrap();
+    let right = read.iter().zip(&DATA.test.labels).filter(|(a, b)| **a == usize::from(**b)).count();
+    assert_eq!(Some(right as f64 / DATA.test.len() as f64), outcome.test_accuracy());
+    let mut names: Vec<_> =
+        fs::read_dir(&run).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["checkpoint", "curves.svg", "metrics.jsonl", "model.safetensors"]);
+}
+
+#[test]
+fn the_watcher_sees_every_step_and_epoch() {
+    #[derive(Default)]
+    struct Count {
+        begin: Option<Begin>,
+        steps: Vec<(usize, usize)>,
+        epochs: usize,
+        ends: usize,
+    }
+    impl Watcher for Count {
+        fn begin(&mut self, begin: &Begin) {
+            self.begin = Some(begin.clone());
+        }
+        fn step(&mut self, step: &Step) {
+            assert!(step.loss > 0.0 && step.tally.seen > 0);
+            self.steps.push((step.epoch, step.step));
+        }
+        fn epoch(&mut self, _: &Epoch) {
+            self.epochs += 1;
+        }
+        fn end(&mut self, _: &Outcome) {
+            self.ends += 1;
+        }
+    }
+    let mut count = Count::default();
+    train_on(&config(None, Start::New), &DATA, &mut count).unwrap();
+    let begin = count.begin.unwrap();
+    assert_eq!((begin.steps, begin.pictures, begin.done), (7, (400, 100), (0, 0)));
+    let all: Vec<_> = (1..=4).flat_map(|epoch| (1..=7).map(move |step| (epoch, step))).collect();
+    assert_eq!(count.steps, all);
+    assert_eq!((count.epochs, count.ends), (4, 1));
+}
+
+#[test]
+fn a_limit_takes_the_first_pictures() {
+    let limited = Config {
+        settings: Settings { limit: Some(150), epochs: 1, ..settings() },
+        ..Config::default()
+    };
+    let first = DataSet { train: DATA.train.first(150), ..DATA.clone() };
+    let whole = Config { settings: Settings { epochs: 1, ..settings() }, ..Config::default() };
+    let one = train_on(&limited, &DATA, &mut Silent).unwrap();
+    let two = train_on(&whole, &first, &mut Silent).unwrap();
+    assert_eq!(one.weights, two.weights);
+}
+
+#[test]
+fn a_loss_that_explodes_stops_with_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let wild = |lr| Config {
+        settings: Settings { lr, ..settings() },
+        run: Some(folder.path().join(lr.to_string())),
+        ..Config::default()
+    };
+    for lr in [1e3, 1e38] {
+        let error = train_on(&wild(lr), &DATA, &mut Silent).unwrap_err();
+        let Error::Diverged { epoch, step, .. } = error else { panic!("{error}") };
+        assert!(epoch == 1 && (1..=7).contains(&step), "{error}");
+        let said = error.to_string();
+        assert!(said.contains("learning rate of") && said.contains("--lr"), "{said}");
+    }
+    let config = Config { checkpoint_every: Duration::ZERO, ..wild(1e38) };
+    let config = Config { start: Start::Replace, ..config };
+    train_on(&config, &DATA, &mut Silent).unwrap_err();
+    if let Ok(kept) = Checkpoint::load(config.run.as_deref().unwrap()) {
+        assert!(kept.weights.iter().all(|weight| weight.is_finite()), "broken weights were kept");
+    }
+}
+
+#[test]
+fn a_resume_that_does_not_fit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path();
+    let said = |config: &Config, data: &DataSet| {
+        train_on(config, data, &mut Silent).unwrap_err().to_string()
+    };
+    let resume = config(Some(run), Start::Resume);
+    assert!(said(&resume, &DATA).contains("no checkpoint to go on from"));
+    assert!(said(&config(None, Start::Resume), &DATA).contains("without a folder"));
+    train_on(&config(Some(run), Start::New), &DATA, &mut StopAfter(5)).unwrap();
+    let before = fs::read(run.join("checkpoint")).unwrap();
+
+    assert!(said(&config(Some(run), Start::New), &DATA).contains("--resume"));
+    let other = Settings { batch: 32, ..settings() };
+    assert!(said(&Config { settings: other, ..resume.clone() }, &DATA).contains("--batch 64, not 32"));
+    let other = data::drawn(400, 100, 4);
+    assert!(said(&resume, &other).contains("another data set"));
+    assert_eq!(fs::read(run.join("checkpoint")).unwrap(), before, "a refusal changed it");
+
+    let mut damaged = before.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(run.join("checkpoint"), &damaged).unwrap();
+    assert!(said(&resume, &DATA).contains("damaged"));
+    fs::write(run.join("checkpoint"), &before[..middle]).unwrap();
+    assert!(said(&resume, &DATA).contains("damaged"));
+    fs::write(run.join("checkpoint"), &before).unwrap();
+    assert_eq!(train_on(&resume, &DATA, &mut Silent).unwrap().weights, WHOLE.weights);
+}
+
+#[test]
+fn choices_and_places_that_cannot_work_are_refused() {
+    let zero = Config { settings: Settings { batch: 0, ..settings() }, ..Config::default() };
+    let said = train_on(&zero, &DATA, &mut Silent).unwrap_err().to_string();
+    assert!(said.contains("--batch"), "{said}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, b"").unwrap();
+    let below = config(Some(&file.join("run")), Start::New);
+    let said = train_on(&below, &DATA, &mut Silent).unwrap_err().to_string();
+    assert!(said.contains("file") && !said.contains('\n'), "{said}");
+    let wide = DataSet {
+        test: data::Split { rows: 14, cols: 56, ..DATA.test.clone() },
+        train: data::Split { rows: 27, cols: 28, ..DATA.train.clone() },
+        ..DATA.clone()
+    };
+    let said = train_on(&config(None, Start::New), &wide, &mut Silent).unwrap_err().to_string();
+    assert!(said.contains("27×28"), "{said}");
+}
+
+#[cfg(not(feature = "cuda"))]
+#[test]
+fn a_build_without_cuda_says_so() {
+    let config = Config { device: lab::Device::Cuda(0), ..config(None, Start::New) };
+    let said = train_on(&config, &DATA, &mut Silent).unwrap_err().to_string();
+    assert!(said.contains("--features cuda"), "{said}");
+    assert_eq!(training::gpus(), 0);
+}
+
+#[cfg(feature = "cuda")]
+#[test]
+fn cuda_learns_what_the_cpu_learns() {
+    if training::gpus() == 0 {
+        let config = Config { device: lab::Device::Cuda(0), ..config(None, Start::New) };
+        let said = train_on(&config, &DATA, &mut Silent).unwrap_err().to_string();
+        assert!(said.contains("there is no device cuda:0"), "{said}");
+        eprintln!("no GPU here: nothing to compare");
+        return;
+    }
+    let cuda = Config { device: lab::Device::Cuda(0), ..config(None, Start::New) };
+    let gpu = train_on(&cuda, &DATA, &mut Silent).unwrap();
+    // The same start, order and dropout; sums are taken in another order.
+    for (cpu, gpu) in metrics(&WHOLE).iter().zip(metrics(&gpu)) {
+        assert!((cpu[0] - gpu[0]).abs() < 1e-3 && (cpu[2] - gpu[2]).abs() < 1e-3, "{cpu:?} {gpu:?}");
+    }
+    let far = gpu.weights.iter().zip(&WHOLE.weights).map(|(a, b)| (a - b).abs());
+    let far = far.fold(0.0, f32::max);
+    assert!(far < 1e-2, "weights differ by {far}");
+    // A checkpoint of the GPU goes on on the CPU.
+    let folder = tempfile::tempdir().unwrap();
+    let stopped = Config { run: Some(folder.path().to_owned()), ..cuda };
+    train_on(&stopped, &DATA, &mut StopAfter(10)).unwrap();
+    let cpu = train_on(&config(Some(folder.path()), Start::Resume), &DATA, &mut Silent).unwrap();
+    assert_eq!(cpu.history.len(), 4);
+}
+
+/// Not a test of its own: a process for the tests below to start and to kill.
+#[test]
+#[ignore = "started by other tests"]
+fn child() {
+    let Some(run) = std::env::var_os("TRAINING_TEST_RUN") else { return };
+    let start = if Path::new(&run).join("checkpoint").exists() { Start::Resume } else { Start::New };
+    let config = Config {
+        // A checkpoint after every step: most of the child's time is spent in writing.
+        checkpoint_every: Duration::ZERO,
+        ..config(Some(Path::new(&run)), start)
+    };
+    if let Err(error) = train_on(&config, &DATA, &mut Silent) {
+        println!("said: {error}");
+        std::process::exit(3);
+    }
+}
+
+fn start_child(run: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .env("TRAINING_TEST_RUN", run)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+#[test]
+fn a_killed_process_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let checkpoint = run.join("checkpoint");
+    let mut killed = 0;
+    let mut wait = Duration::from_millis(3);
+    for _ in 0..12 {
+        let before = fs::metadata(&checkpoint).and_then(|m| m.modified()).ok();
+        let mut child = start_child(&run).spawn().unwrap();
+        // Let it write at least one checkpoint of its own, then a little more, then kill it.
+        let began = Instant::now();
+        while fs::metadata(&checkpoint).and_then(|m| m.modified()).ok() == before
+            && child.try_wait().unwrap().is_none()
+        {
+            assert!(began.elapsed() < Duration::from_secs(60), "the child writes nothing");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(wait);
+        wait += Duration::from_millis(2);
+        if child.try_wait().unwrap().is_some() {
+            break; // it came to its end
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        killed += 1;
+        let kept = Checkpoint::load(&run).unwrap();
+        assert!(kept.header.steps > 0);
+    }
+    assert!(killed > 0, "the child was never killed");
+    let resumed = train_on(&config(Some(&run), Start::Resume), &DATA, &mut Silent).unwrap();
+    assert_eq!(resumed.weights, WHOLE.weights, "after {killed} kills");
+    assert_eq!(metrics(&resumed), metrics(&WHOLE));
+}
+
+/// A full disk, played by a limit on the size of files.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_costs_one_sentence_and_no_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let run: PathBuf = folder.path().join("run");
+    train_on(&config(Some(&run), Start::New), &DATA, &mut StopAfter(3)).unwrap();
+    let before = Checkpoint::load(&run).unwrap();
+    let out = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 512; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .env("TRAINING_TEST_RUN", &run)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(3), "{text}");
+    let said = text.lines().find(|line| line.contains("said: ")).expect("a sentence");
+    assert!(said.contains("checkpoint") && said.contains("--resume"), "{said}");
+    assert_eq!(Checkpoint::load(&run).unwrap(), before);
+    assert!(!run.join("checkpoint.part").exists());
+}

@@ -1,0 +1,249 @@
+//! `train`: the main training job.
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, value_parser};
+use lab::Device;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+use training::{
+    Config, Model, Outcome, Precision, Settings, Start, Terminal, checkpoint::Checkpoint, config::DEFAULT_BATCH,
+};
+
+/// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
+/// otherwise.
+#[derive(Args, Clone, Debug, Default)]
+#[command(after_help = "\
+Examples:
+  cargo run --release -- train                       the article's example: 10 epochs of MNIST
+  cargo run --release -- train --epochs 3 --seed 7   shorter, from other first weights
+  cargo run --release -- train --batch 32            Keras' batch: slower, about as accurate
+  cargo run --release -- train --resume              go on with the latest run
+
+Ctrl-C leaves a checkpoint. The run's folder holds checkpoint, metrics.jsonl, curves.svg and
+model.safetensors.")]
+pub struct Train {
+    /// The model: mlp (784, 128 and 10 units) [default: mlp]
+    #[arg(long)]
+    model: Option<Model>,
+    /// Where to compute: auto, cpu or cuda:N [default: auto]
+    #[arg(long, env = "THROUGHPUT_DEVICE")]
+    device: Option<String>,
+    /// The number format: f32 [default: f32]
+    #[arg(long)]
+    precision: Option<Precision>,
+    /// How many times the model sees all pictures [default: 10]
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+    #[arg(long, value_name = "N", help = format!(
+        "Pictures of one step; Keras takes 32, more of them train faster [default: {DEFAULT_BATCH}]"
+    ))]
+    batch: Option<usize>,
+    /// The learning rate: how far one step of Adam goes [default: 0.001]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    lr: Option<f64>,
+    /// Where first weights, order and dropout come from [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Learn only from the first N training pictures
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// The run's folder [default: a new one in runs]
+    #[arg(long, value_name = "DIR", value_parser = value_parser!(PathBuf))]
+    run: Option<PathBuf>,
+    /// Go on from the checkpoint in the run's folder [default: the latest in runs]
+    #[arg(long)]
+    resume: bool,
+}
+
+/// Set by Ctrl-C, read after every step.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+impl Train {
+    /// Trains, and prints the test accuracy in its last line.
+    pub fn run(self, data: Option<PathBuf>) -> Result<()> {
+        self.train(data).map(|_| ())
+    }
+
+    /// [`Train::run`], for a caller that wants to know what came of it.
+    pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
+        let config = self.config(data, Path::new("runs"))?;
+        ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130); // asked twice: the last checkpoint is whole anyway
+            }
+        })
+        .context("Ctrl-C can't be watched")?;
+        let stop = || STOP.load(Ordering::Relaxed);
+        let outcome = training::train(&config, &mut Terminal::new(&stop))?;
+        let folder = outcome.run.as_deref().unwrap_or(Path::new("."));
+        if let Some((epoch, step)) = outcome.stopped {
+            bail!(
+                "stopped after step {step} of epoch {epoch}; go on with: cargo run --release -- train --resume --run {}",
+                folder.display()
+            );
+        }
+        println!("run: {}", folder.display());
+        println!("{}", outcome.summary());
+        Ok(outcome)
+    }
+
+    /// The run that these options ask for; without `--run` its folder is in `runs`.
+    fn config(self, data: Option<PathBuf>, runs: &Path) -> Result<Config> {
+        let device = Device::choose(self.device.as_deref(), training::gpus())?;
+        let (base, run) = if self.resume {
+            let run = match &self.run {
+                Some(run) => run.clone(),
+                None => latest(runs)?,
+            };
+            (Checkpoint::load(&run)?.header.settings, run)
+        } else {
+            let base = Settings::default();
+            let model = self.model.unwrap_or(base.model);
+            let run = self.run.clone().unwrap_or_else(|| fresh(runs, &model.to_string()));
+            (base, run)
+        };
+        let settings = Settings {
+            model: self.model.unwrap_or(base.model),
+            precision: self.precision.unwrap_or(base.precision),
+            epochs: self.epochs.unwrap_or(base.epochs),
+            batch: self.batch.unwrap_or(base.batch),
+            lr: self.lr.unwrap_or(base.lr),
+            seed: self.seed.unwrap_or(base.seed),
+            limit: self.limit.or(base.limit),
+        };
+        settings.check()?;
+        let start = if self.resume { Start::Resume } else { Start::New };
+        Ok(Config { settings, device, run: Some(run), start, data, ..Config::default() })
+    }
+}
+
+/// A folder that is not there yet: `runs/2025-01-31T12-00-00-mlp`.
+fn fresh(runs: &Path, model: &str) -> PathBuf {
+    let date = lab::machine::Provenance::now().date;
+    let name = format!("{}-{model}", date.trim_end_matches('Z').replace(':', "-"));
+    let numbered = (2..).map(|n| runs.join(format!("{name}-{n}")));
+    let mut names = std::iter::once(runs.join(&name)).chain(numbered);
+    names.find(|path| !path.exists()).unwrap_or_else(|| runs.join(name))
+}
+
+/// The folder in `runs` whose checkpoint is the youngest.
+fn latest(runs: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let dated = entries.filter_map(|run| {
+        let file = run.join(training::checkpoint::FILE);
+        Some((fs::metadata(file).ok()?.modified().ok()?, run))
+    });
+    match dated.max() {
+        Some((_, run)) => Ok(run),
+        None => bail!(
+            "there is no run in {} to go on with; name one with --run, or start one without --resume",
+            runs.display()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use training::{Silent, Watcher, train_on};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        train: Train,
+    }
+
+    fn options(words: &[&str]) -> Result<Train, String> {
+        let words = ["train"].iter().chain(words);
+        Line::try_parse_from(words).map(|line| line.train).map_err(|e| e.to_string())
+    }
+
+    fn config(words: &[&str], runs: &Path) -> Result<Config> {
+        let words: Vec<&str> = [&["--device", "cpu"], words].concat();
+        options(&words).map_err(anyhow::Error::msg)?.config(None, runs)
+    }
+
+    #[test]
+    fn without_options_it_is_the_articles_example() {
+        let runs = tempfile::tempdir().unwrap();
+        let config = config(&[], runs.path()).unwrap();
+        assert_eq!(config.settings, Settings::default());
+        assert_eq!((config.settings.epochs, config.start), (10, Start::New));
+        let run = config.run.unwrap();
+        assert!(run.starts_with(runs.path()) && run.to_string_lossy().ends_with("-mlp"));
+    }
+
+    #[test]
+    fn options_reach_the_run() {
+        let words = "--epochs 3 --batch 32 --lr 0.01 --seed 7 --limit 500 --run x --model mlp --precision f32";
+        let words: Vec<&str> = words.split(' ').collect();
+        let config = config(&words, Path::new("runs")).unwrap();
+        let wanted = Settings {
+            epochs: 3,
+            batch: 32,
+            lr: 0.01,
+            seed: 7,
+            limit: Some(500),
+            ..Settings::default()
+        };
+        assert_eq!(config.settings, wanted);
+        assert_eq!(config.run, Some("x".into()));
+    }
+
+    #[test]
+    fn mistakes_get_a_sentence() {
+        let runs = Path::new("runs");
+        assert!(options(&["--model", "cnn"]).unwrap_err().contains("not built yet"));
+        assert!(options(&["--precision", "amp"]).unwrap_err().contains("not built yet"));
+        assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
+        for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")] {
+            let error = config(&[flag, value], runs).unwrap_err().to_string();
+            assert!(error.contains(flag), "{error}");
+        }
+        let error = options(&["--device", "tpu"]).unwrap().config(None, runs).unwrap_err().to_string();
+        assert!(error.contains("tpu"), "{error}");
+    }
+
+    #[test]
+    fn resume_takes_the_latest_run_and_its_choices() {
+        struct StopAtOnce;
+        impl Watcher for StopAtOnce {
+            fn stop(&mut self) -> bool {
+                true
+            }
+        }
+        let runs = tempfile::tempdir().unwrap();
+        let error = config(&["--resume"], runs.path()).unwrap_err().to_string();
+        assert!(error.contains("no run"), "{error}");
+        let data = lab::data::drawn(60, 20, 1);
+        for seed in ["1", "2"] {
+            let run = runs.path().join(seed);
+            let words = ["--seed", seed, "--lr", "0.005", "--run", run.to_str().unwrap()];
+            train_on(&config(&words, runs.path()).unwrap(), &data, &mut StopAtOnce).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let latest = config(&["--resume"], runs.path()).unwrap();
+        assert_eq!(latest.run, Some(runs.path().join("2")));
+        assert_eq!((latest.settings.seed, latest.settings.lr), (2, 0.005));
+        let outcome = train_on(&latest, &data, &mut Silent).unwrap();
+        assert_eq!(outcome.history.len(), 10);
+        // A choice that contradicts the checkpoint gets through to the refusal that names it.
+        let other = config(&["--resume", "--lr", "0.1"], runs.path()).unwrap();
+        let error = train_on(&other, &data, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("--lr 0.005, not 0.1"), "{error}");
+    }
+
+    #[test]
+    fn a_fresh_folder_is_not_there_yet() {
+        let runs = tempfile::tempdir().unwrap();
+        let one = fresh(runs.path(), "mlp");
+        fs::create_dir(&one).unwrap();
+        let two = fresh(runs.path(), "mlp");
+        assert_ne!(one, two);
+        assert!(!two.exists());
+    }
+}
