@@ -1,8 +1,24 @@
 //! From the repository to the book.
 
-use anyhow::{Result, bail};
+use crate::{
+    expand::{self, Entry, Flavour, Shared},
+    quote::{self, Quotes, YOURS},
+    serve::Server,
+    sources, theme, warnings,
+};
+use anyhow::{Context, Result, bail};
 use lab::{Chapter, Records};
-use std::path::{Path, PathBuf};
+use mdbook_driver::{
+    MDBook,
+    book::{BookItem, Chapter as BookChapter},
+    config::Config,
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, SystemTime},
+};
 
 /// Everything that the book is made from.
 pub struct Binder {
@@ -14,6 +30,8 @@ pub struct Binder {
     pub records: Vec<Records>,
     /// Where the book goes: `target/book`.
     pub out: PathBuf,
+    /// Where the records were read from, to read them again.
+    folder: PathBuf,
 }
 
 /// A page as a notebook needs it.
@@ -29,35 +47,95 @@ pub struct Page {
 }
 
 impl Binder {
-    /// Reads the records under `records_dir` (one folder a machine).
+    /// Reads the records under `records_dir` (one folder a machine; none at all is fine).
     ///
     /// # Errors
     /// If a record cannot be read.
     pub fn open(root: &Path, chapters: Vec<Chapter>, records_dir: &Path) -> Result<Self> {
-        let _ = records_dir;
-        Ok(Self {
-            root: root.to_owned(),
-            chapters,
-            records: Vec::new(),
-            out: root.join("target/book"),
-        })
+        let root = root
+            .canonicalize()
+            .with_context(|| format!("{} is not the course's folder", root.display()))?;
+        let records = records(&root, records_dir)?;
+        let out = root.join("target/book");
+        Ok(Self { root, chapters, records, out, folder: records_dir.to_owned() })
     }
 
-    /// Builds the book and returns its `index.html`.
+    /// Builds the book and returns its `index.html`. The book that was there stays until the new one is
+    /// whole.
     ///
     /// # Errors
     /// If a page names something that does not exist; the message has the page and the line.
     pub fn build(&self) -> Result<PathBuf> {
-        bail!("the book can't be built yet")
+        self.build_from(&self.records)
     }
 
-    /// Builds the book, serves it on this machine alone, and builds it again when a page changes.
+    fn build_from(&self, records: &[Records]) -> Result<PathBuf> {
+        let parent = self.out.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).with_context(|| format!("can't make {}", parent.display()))?;
+        let work = self.out.with_extension(format!("work-{}", std::process::id()));
+        let built = self.build_into(records, &work).and_then(|()| replace(&self.out, &work.join("book")));
+        let removed = fs::remove_dir_all(&work);
+        built?;
+        removed.with_context(|| format!("can't remove {}", work.display()))?;
+        Ok(self.out.join("index.html"))
+    }
+
+    fn build_into(&self, records: &[Records], work: &Path) -> Result<()> {
+        let (book, themed) = (work.join("book"), work.join("theme"));
+        fs::create_dir_all(&themed).with_context(|| format!("can't make {}", themed.display()))?;
+        theme::write(&self.root.join("book/theme"), &themed)?;
+        let (built, messages) = warnings::collected(|| -> Result<()> {
+            let mut source = self.load(|config| {
+                config.build.build_dir.clone_from(&book);
+                config.set("output.html.theme", &themed)?;
+                config.set("output.html.search.chapter.records.enable", false)
+            })?;
+            self.expand(&mut source, records, Flavour::Html)?;
+            source.book.items.extend(records_part(records));
+            if records.is_empty() {
+                // A setting for a page that does not exist would be a warning.
+                source.config.set("output.html.search.chapter", toml_table())?;
+            }
+            source.build()
+        });
+        built?;
+        if !messages.is_empty() {
+            bail!("mdBook warns: {}", messages.join("; "));
+        }
+        for records in records {
+            let to = book.join("records").join(&records.name);
+            copy_files(&self.folder.join(&records.name), &to, &["json"])?;
+        }
+        copy_files(&self.root.join("notebooks"), &book.join("notebooks"), &["ipynb"])?;
+        copy_files(&self.root.join("book/theme"), &book.join("theme"), &["woff2", "txt"])
+    }
+
+    /// Builds the book, serves it on this machine alone, and builds it again when a page, a quoted file or
+    /// a record changes. Runs until the program is ended.
     ///
     /// # Errors
     /// If the book can't be built the first time, or no port is free.
     pub fn serve(&self, port: u16) -> Result<()> {
-        let _ = port;
-        bail!("the book can't be served yet")
+        self.build()?;
+        let server = Server::start(&self.out, port)?;
+        println!("the book is at http://{}/ (Ctrl-C ends it)", server.address());
+        let mut seen = self.newest();
+        loop {
+            thread::sleep(Duration::from_millis(500));
+            let now = self.newest();
+            if now == seen {
+                continue;
+            }
+            seen = now;
+            let built = records(&self.root, &self.folder).and_then(|records| self.build_from(&records));
+            match built {
+                Ok(_) => {
+                    println!("built again");
+                    server.changed();
+                }
+                Err(error) => eprintln!("error: {error:#}"),
+            }
+        }
     }
 
     /// The pages in the book's order, expanded for notebooks.
@@ -65,6 +143,193 @@ impl Binder {
     /// # Errors
     /// As [`Binder::build`].
     pub fn pages(&self) -> Result<Vec<Page>> {
-        bail!("the pages can't be expanded yet")
+        let mut source = self.load(|_| Ok(()))?;
+        self.expand(&mut source, &self.records, Flavour::Notebook)?;
+        Ok(source
+            .book
+            .chapters()
+            .filter_map(|chapter| {
+                Some(Page {
+                    path: chapter.source_path.clone()?,
+                    title: chapter.name.clone(),
+                    markdown: chapter.content.clone(),
+                })
+            })
+            .collect())
     }
+
+    /// mdBook with the settings of `book/book.toml` and our own.
+    fn load(&self, settings: impl FnOnce(&mut Config) -> Result<()>) -> Result<MDBook> {
+        let folder = self.root.join("book");
+        let file = folder.join("book.toml");
+        let mut config = Config::from_disk(&file)
+            .with_context(|| format!("can't read the book's settings in {}", file.display()))?;
+        settings(&mut config)?;
+        MDBook::load_with_config(folder, config)
+    }
+
+    /// Expands every page in place.
+    fn expand(&self, source: &mut MDBook, records: &[Records], flavour: Flavour) -> Result<()> {
+        let pages = self.root.join("book/src");
+        let entries = source
+            .book
+            .iter()
+            .filter_map(|item| match item {
+                BookItem::Chapter(chapter) => {
+                    Some(Entry { title: chapter.name.clone(), path: chapter.source_path.clone() })
+                }
+                _ => None,
+            })
+            .collect();
+        let mut shared = Shared {
+            root: &self.root,
+            quotes: Quotes { chapters: &self.chapters, records },
+            glossary: sources::glossary(&pages.join("glossary.md"))?,
+            sources: sources::bibliography(&pages.join("bibliography"))?,
+            entries,
+            cited: std::collections::BTreeMap::new(),
+            flavour,
+        };
+        let mut failed = None;
+        source.book.for_each_chapter_mut(|chapter| {
+            let Some(path) = chapter.source_path.clone() else { return };
+            match expand::page(&mut shared, &path, &chapter.content) {
+                Ok(text) => chapter.content = text,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                }
+            }
+            // As mdBook's own `index` does: a folder's README is its first page.
+            if let Some(path) = &mut chapter.path
+                && path.file_name().is_some_and(|name| name == "README.md")
+            {
+                path.set_file_name("index.md");
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        expand::all_cited(&shared)?;
+        let list = expand::bibliography(&shared);
+        source.book.for_each_chapter_mut(|chapter| {
+            if chapter.content.contains(expand::BIBLIOGRAPHY) {
+                chapter.content = chapter.content.replace(expand::BIBLIOGRAPHY, &list);
+            }
+        });
+        Ok(())
+    }
+
+    /// When the newest of the files that the book is made from was changed, and how many there are.
+    fn newest(&self) -> (SystemTime, usize) {
+        let mut newest = (SystemTime::UNIX_EPOCH, 0);
+        for folder in ["book/src", "book/theme", "book/po", "chapters", "notebooks"] {
+            look(&self.root.join(folder), &mut newest);
+        }
+        look(&self.folder, &mut newest);
+        look(&self.root.join("book/book.toml"), &mut newest);
+        newest
+    }
+}
+
+fn look(path: &Path, newest: &mut (SystemTime, usize)) {
+    let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let Ok(facts) = path.symlink_metadata() else { return };
+    if hidden {
+        return;
+    }
+    if facts.is_dir() {
+        if path.file_name().is_some_and(|name| name == "target") {
+            return;
+        }
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            look(&entry.path(), newest);
+        }
+    } else {
+        let changed = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        *newest = (newest.0.max(changed), newest.1 + 1);
+    }
+}
+
+/// Puts the finished folder in the place of the old one.
+fn replace(out: &Path, new: &Path) -> Result<()> {
+    let old = out.with_extension(format!("old-{}", std::process::id()));
+    if out.exists() {
+        fs::rename(out, &old).with_context(|| format!("can't replace {}", out.display()))?;
+    }
+    fs::rename(new, out).with_context(|| format!("can't put the book into {}", out.display()))?;
+    if old.exists() {
+        fs::remove_dir_all(&old).with_context(|| format!("can't remove {}", old.display()))?;
+    }
+    Ok(())
+}
+
+/// The machines under `folder`: those that `book.toml` names (`[preprocessor.throughput] machines`) first
+/// and in that order, the others by name, the reader's last.
+fn records(root: &Path, folder: &Path) -> Result<Vec<Records>> {
+    let file = root.join("book/book.toml");
+    let config = Config::from_disk(&file)
+        .with_context(|| format!("can't read the book's settings in {}", file.display()))?;
+    let order: Vec<String> = config.get("preprocessor.throughput.machines")?.unwrap_or_default();
+    let mut all = Vec::new();
+    if folder.is_dir() {
+        for entry in fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))? {
+            let path = entry?.path();
+            if path.join("machine.json").is_file() {
+                all.push(Records::load(&path)?);
+            }
+        }
+    }
+    all.sort_by_key(|records| {
+        let place = order.iter().position(|name| *name == records.name).unwrap_or(order.len());
+        (records.name == YOURS, place, records.name.clone())
+    });
+    Ok(all)
+}
+
+/// The pages that list the records, at the end of the book.
+fn records_part(records: &[Records]) -> Vec<BookItem> {
+    if records.is_empty() {
+        return Vec::new();
+    }
+    let mut text = "# Records\n\nEvery number of this book that is not cited was measured by `cargo run \
+                    --release -- measure` on one of these machines. Each page here lists what one of \
+                    them measured, with the command, the commit and the raw samples.\n\n"
+        .to_owned();
+    for records in records {
+        text.push_str(&format!("- [{}]({}.md)\n", quote::machine_label(records), records.name));
+    }
+    let mut first = BookChapter::new("Records", text, "records/index.md", Vec::new());
+    first.sub_items = records
+        .iter()
+        .map(|records| {
+            BookItem::Chapter(BookChapter::new(
+                &records.name,
+                quote::machine_page(records),
+                format!("records/{}.md", records.name),
+                vec!["Records".to_owned()],
+            ))
+        })
+        .collect();
+    vec![BookItem::Chapter(first)]
+}
+
+/// An empty table of settings.
+fn toml_table() -> std::collections::BTreeMap<String, String> {
+    std::collections::BTreeMap::new()
+}
+
+/// Copies the files with these extensions, if the folder exists.
+fn copy_files(from: &Path, to: &Path, extensions: &[&str]) -> Result<()> {
+    if !from.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(from).with_context(|| format!("can't read {}", from.display()))? {
+        let path = entry?.path();
+        let wanted = path.extension().and_then(|ext| ext.to_str()).is_some_and(|ext| extensions.contains(&ext));
+        if let (true, Some(name)) = (wanted && path.is_file(), path.file_name()) {
+            fs::create_dir_all(to).with_context(|| format!("can't make {}", to.display()))?;
+            fs::copy(&path, to.join(name)).with_context(|| format!("can't copy {}", path.display()))?;
+        }
+    }
+    Ok(())
 }

@@ -2,11 +2,32 @@
 //!
 //! A page is Markdown in `book/src`. It quotes code (`{{#include …:anchor}}`), records
 //! (`{{#measure KEY}}`, `{{#figure KEY}}`, `{{#table KEY}}`), exercises and sources. [`Binder`] expands
-//! these, once for HTML and once for notebooks.
+//! these, once for HTML and once for notebooks. The modules in the order of the work:
+//!
+//! 1. [`binder`]: from the repository to the book.
+//! 2. [`expand`]: what a page's directives become; [`include`], [`quote`], [`exercise_box`], [`cells`],
+//!    [`maths`], [`sources`] and [`route`] make one kind each, [`html`] escapes.
+//! 3. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
+//! 4. [`serve`]: the book on this machine alone.
+//! 5. [`links`]: the finished book is whole.
+//! 6. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
 
 pub mod binder;
+pub mod cells;
+pub mod exercise_box;
 pub mod exercises;
+pub mod expand;
+pub mod html;
+pub mod include;
 pub mod jupyter;
+pub mod links;
+pub mod maths;
 pub mod notebook;
+pub mod quote;
+pub mod route;
+pub mod serve;
+pub mod sources;
+pub mod theme;
+pub mod warnings;
 
 pub use binder::{Binder, Page};

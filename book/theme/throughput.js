@@ -1,0 +1,55 @@
+// The machine switch, and what makes the page easier for keyboards and paper. Nothing here is needed to
+// read: without it the default machine's numbers show.
+(() => {
+  'use strict';
+  const KEY = 'throughput-machine';
+  const saved = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
+  const save = (name) => { try { localStorage.setItem(KEY, name); } catch { /* private window */ } };
+
+  const show = (name) => {
+    for (const element of document.querySelectorAll('[data-machine]')) {
+      element.hidden = element.dataset.machine !== name;
+    }
+    for (const select of document.querySelectorAll('.machine-switch select')) select.value = name;
+    scrollers();
+  };
+
+  for (const place of document.querySelectorAll('.machine-switch')) {
+    const machines = place.dataset.machines.split(';').map((pair) => {
+      const at = pair.indexOf('=');
+      return { name: pair.slice(0, at), label: pair.slice(at + 1) };
+    });
+    const names = machines.map((machine) => machine.name);
+    const first = names.includes(saved()) ? saved() : place.dataset.default;
+    if (machines.length > 1) {
+      const label = document.createElement('label');
+      const select = document.createElement('select');
+      for (const machine of machines) select.add(new Option(machine.label, machine.name));
+      select.addEventListener('change', () => { save(select.value); show(select.value); });
+      label.append('Numbers from ', select);
+      place.replaceChildren(label);
+    }
+    show(first);
+  }
+
+  // What scrolls sideways can be reached and scrolled with the keyboard.
+  function scrollers() {
+    for (const box of document.querySelectorAll('.table-wrapper, .plot, .route, .content pre > code, pre.output, .content math[display="block"]')) {
+      const scrolls = box.scrollWidth > box.clientWidth + 1;
+      if (scrolls) box.tabIndex = 0; else box.removeAttribute('tabindex');
+    }
+  }
+  scrollers();
+  addEventListener('resize', scrollers);
+  document.querySelectorAll('details').forEach((fold) => fold.addEventListener('toggle', scrollers));
+
+  // The table of contents' button is a label for mdBook's style sheet; the keyboard works it, too.
+  document.getElementById('mdbook-sidebar-toggle')?.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); event.target.click(); }
+  });
+
+  // On paper nothing is folded.
+  const unfold = () => document.querySelectorAll('details').forEach((fold) => { fold.open = true; });
+  addEventListener('beforeprint', unfold);
+  if (/(^|\/)print\.html$/.test(location.pathname)) unfold();
+})();

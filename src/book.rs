@@ -1,0 +1,101 @@
+//! `book`: the book alone, without measuring or training.
+
+use crate::{chapters, course};
+use anyhow::{Result, bail};
+use bookbinder::{Binder, links};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// What to do with the book.
+#[derive(Subcommand)]
+#[command(after_help = "\
+Examples:
+  cargo run --release -- book build            the book, in target/book
+  cargo run --release -- book check            whether every link in it leads somewhere
+  cargo run --release -- book serve            on http://127.0.0.1:3000, built again when a page changes")]
+pub enum Book {
+    /// Build the book and print where it is
+    Build(From),
+    /// Fail if a link of the built book leads nowhere or something would be fetched from outside
+    Check(Check),
+    /// Build the book, serve it on this machine alone, and build it again when something changes
+    Serve(Serve),
+}
+
+/// The options of `book check`.
+#[derive(Args)]
+pub struct Check {
+    /// The folder of the book [default: target/book]
+    #[arg(value_name = "DIR")]
+    book: Option<PathBuf>,
+}
+
+/// The options of `book serve`.
+#[derive(Args)]
+pub struct Serve {
+    #[command(flatten)]
+    from: From,
+    /// The port; the next free one if it is taken
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+}
+
+/// What the book is made from, and where it goes.
+#[derive(Args)]
+pub struct From {
+    /// The folder with the records of each machine [default: book/records]
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
+    /// The folder for the book; one that exists is replaced [default: target/book]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Where the book is served unless a person says otherwise.
+pub const PORT: u16 = 3000;
+
+impl Book {
+    /// Does it.
+    pub fn run(self) -> Result<()> {
+        match self {
+            Self::Build(from) => {
+                println!("the book is in {}", from.binder()?.build()?.display());
+                Ok(())
+            }
+            Self::Check(check) => {
+                let book = match check.book {
+                    Some(folder) => folder,
+                    None => course::root()?.join("target/book"),
+                };
+                if !book.join("index.html").is_file() {
+                    bail!("{} holds no book; run `cargo run --release -- book build`", book.display());
+                }
+                let wrong = links::check(&book)?;
+                if !wrong.is_empty() {
+                    bail!("the book has {} broken links:\n  {}", wrong.len(), wrong.join("\n  "));
+                }
+                println!("every link in {} leads somewhere, and nothing is fetched from outside", book.display());
+                Ok(())
+            }
+            Self::Serve(serve) => serve.from.binder()?.serve(serve.port),
+        }
+    }
+}
+
+impl From {
+    fn binder(self) -> Result<Binder> {
+        let records = match self.records {
+            Some(folder) => folder,
+            None => course::records()?,
+        };
+        let mut binder = Binder::open(&course::root()?, chapters::all(), &records)?;
+        if let Some(out) = self.out {
+            // A folder that is not a book of ours is not ours to replace.
+            if out.exists() && !out.join("toc.html").is_file() && out.read_dir()?.next().is_some() {
+                bail!("{} is not a book; choose a new or empty folder", out.display());
+            }
+            binder.out = std::path::absolute(out)?;
+        }
+        Ok(binder)
+    }
+}

@@ -1,0 +1,222 @@
+// The built book in a real browser.
+//
+//   node browser.mjs BOOK [SCREENSHOTS]
+//
+// BOOK is the folder of the book, or the address that it is served at. Every page is opened in light and in
+// dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
+// finds wrong, no sideways scroll. Then: search, machine switch, hints, print, without JavaScript.
+import { chromium } from 'playwright-core';
+import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const [book, shots] = process.argv.slice(2);
+if (!book) {
+  console.error('usage: node browser.mjs BOOK [SCREENSHOTS]');
+  process.exit(2);
+}
+const served = /^https?:/.test(book);
+const folder = served ? process.env.BOOK_FOLDER ?? '../../target/book' : book;
+const base = served ? book.replace(/\/*$/, '/') : pathToFileURL(resolve(folder)).href + '/';
+if (!existsSync(join(folder, 'index.html'))) {
+  console.error(`${folder} holds no book; build it first: cargo run --release -- book build`);
+  process.exit(2);
+}
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+// Exemptions: rule, page, and why. The list only shrinks.
+const EXEMPT = [];
+
+const pages = [];
+(function walk(at) {
+  for (const entry of readdirSync(at, { withFileTypes: true })) {
+    const path = join(at, entry.name);
+    if (entry.isDirectory()) walk(path);
+    else if (entry.name.endsWith('.html') && entry.name !== 'toc.html') pages.push(relative(folder, path).replaceAll('\\', '/'));
+  }
+})(folder);
+pages.sort();
+// Without a server its links, which start at the root, lead nowhere.
+const opened = served ? pages : pages.filter((page) => page !== '404.html');
+
+const failures = [];
+const fail = (where, what) => { failures.push(`${where}: ${what}`); console.error(`FAIL ${where}: ${what}`); };
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync'],
+});
+
+async function open(options, page, watch = true) {
+  const context = await browser.newContext(options);
+  const tab = await context.newPage();
+  const where = `${page} ${options.colorScheme ?? 'light'} ${options.viewport?.width ?? ''}`;
+  if (watch) {
+    tab.on('console', (message) => ['error', 'warning'].includes(message.type()) && fail(where, `console: ${message.text()}`));
+    tab.on('pageerror', (error) => fail(where, `script: ${error}`));
+    tab.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith(base) && !url.startsWith('data:') && !(served && url.startsWith(new URL(base).origin))) fail(where, `asks for ${url}`);
+    });
+    tab.on('requestfailed', (request) => !request.url().includes('/__version') && fail(where, `can't load ${request.url()}`));
+  }
+  await tab.addInitScript(() => { window.print = () => { window.printed = true; }; });
+  await tab.goto(base + page, { waitUntil: 'load' });
+  await tab.evaluate(() => document.fonts.ready);
+  return { tab, where, close: () => context.close() };
+}
+
+async function settled(tab) {
+  await tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+async function shoot(tab, name) {
+  if (!shots) return;
+  mkdirSync(shots, { recursive: true });
+  await tab.screenshot({ path: join(shots, name.replaceAll('/', '_') + '.png'), fullPage: true });
+}
+
+const SIZES = [{ width: 1280, height: 900 }, { width: 360, height: 740 }];
+for (const page of opened) {
+  for (const colorScheme of ['light', 'dark']) {
+    for (const viewport of SIZES) {
+      // The print view is every page once more: once is enough.
+      if (page === 'print.html' && (colorScheme === 'dark' || viewport.width < 1000)) continue;
+      const { tab, where, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
+      const theme = await tab.evaluate(() => document.documentElement.className);
+      if (!theme.includes(colorScheme === 'dark' ? 'navy' : 'light')) fail(where, `has the theme ${theme}`);
+      const wide = await tab.evaluate(() => {
+        const limit = document.documentElement.clientWidth;
+        const inside = (element) => element.closest('.plot, .route, .table-wrapper, pre, math, #mdbook-sidebar, .skip, [hidden]');
+        const over = [...document.querySelectorAll('body *')].filter((e) => {
+          const box = e.getBoundingClientRect();
+          return box.width > 0 && box.right > limit + 1 && !inside(e) && getComputedStyle(e).visibility !== 'hidden';
+        });
+        return { scroll: document.documentElement.scrollWidth > limit, over: over.slice(0, 3).map((e) => e.outerHTML.slice(0, 120)) };
+      });
+      if (wide.scroll || wide.over.length) fail(where, `scrolls sideways: ${wide.over.join(' ')}`);
+      if (page !== 'print.html') {
+        await tab.evaluate(axe);
+        const result = await tab.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules, resultTypes: ['violations'] }), RULES);
+        for (const { id, impact, nodes } of result.violations) {
+          if (EXEMPT.some((exempt) => exempt.rule === id && exempt.page === page)) continue;
+          for (const node of nodes.slice(0, 4)) fail(where, `axe ${impact} ${id}: ${node.target.join(' ')} (${node.any[0]?.message ?? node.all[0]?.message ?? ''})`);
+        }
+      }
+      await shoot(tab, `${page.replace(/\.html$/, '')}-${colorScheme}-${viewport.width}`);
+      await close();
+    }
+  }
+  console.log(`looked at ${page}`);
+}
+
+// Search finds what stands on a page, and its result leads there.
+{
+  const { tab, where, close } = await open({ viewport: SIZES[0] }, 'index.html');
+  for (const [query, leads] of [['glossary', 'glossary.html'], ['roofline', '.html']]) {
+    if (await tab.locator('#mdbook-search-wrapper').evaluate((e) => e.classList.contains('hidden'))) await tab.keyboard.press('s');
+    await tab.locator('#mdbook-searchbar').fill(query);
+    await tab.locator('#mdbook-searchbar').press('End');
+    try {
+      await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length > 0, null, { timeout: 10000 });
+      const links = await tab.locator('#mdbook-searchresults li > a').evaluateAll((all) => all.map((a) => a.getAttribute('href')));
+      if (!links.some((link) => link.includes(leads))) fail(where, `search for ${query} gives ${links.join(', ')}`);
+    } catch { fail(where, `search finds no ${query}`); }
+    await tab.locator('#mdbook-searchbar').fill('');
+  }
+  await close();
+}
+
+// The machine switch changes every number, and stays when the page is loaded again.
+const measured = opened.filter((page) => page !== 'print.html' && /data-machines="[^"]*;/.test(readFileSync(join(folder, page), 'utf8')));
+for (const page of measured) {
+  const { tab, where, close } = await open({ viewport: SIZES[0] }, page);
+  const state = () => tab.evaluate(() => ({
+    names: [...document.querySelectorAll('.machine-switch option')].map((o) => o.value),
+    shown: [...new Set([...document.querySelectorAll('[data-machine]')].filter((e) => !e.hidden).map((e) => e.dataset.machine))],
+    value: document.querySelector('.machine-switch select')?.value,
+  }));
+  const before = await state();
+  if (before.shown.length !== 1 || before.shown[0] !== before.value) fail(where, `shows ${before.shown} at first`);
+  const other = before.names.find((name) => name !== before.value);
+  await tab.locator('.machine-switch select').first().selectOption(other);
+  const after = await state();
+  if (after.shown.join() !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
+  await tab.reload();
+  const again = await state();
+  if (again.shown.join() !== other || again.value !== other) fail(where, `forgets ${other} when it is loaded again`);
+  await close();
+}
+if (!measured.length) console.log('no page has numbers of two machines: the switch was not tried');
+
+// Hints fold, with mouse and keyboard.
+const folded = opened.filter((page) => page !== 'print.html' && readFileSync(join(folder, page), 'utf8').includes('<details'));
+for (const page of folded) {
+  const { tab, where, close } = await open({ viewport: SIZES[1] }, page);
+  const first = tab.locator('details').first();
+  if (await first.evaluate((e) => e.open)) fail(where, 'a hint is open before it is asked for');
+  await first.locator('summary').click();
+  if (!(await first.evaluate((e) => e.open))) fail(where, 'a hint does not open');
+  await first.locator('summary').press('Enter');
+  if (await first.evaluate((e) => e.open)) fail(where, 'a hint does not close');
+  await close();
+}
+
+// The theme can be chosen, and only among the book's own.
+{
+  const { tab, where, close } = await open({ viewport: SIZES[0] }, 'index.html');
+  await tab.locator('#mdbook-theme-toggle').click();
+  const themes = await tab.locator('#mdbook-theme-list button').allInnerTexts();
+  if (themes.join() !== 'Auto,Light,Dark') fail(where, `offers the themes ${themes}`);
+  await tab.locator('#mdbook-theme-navy').click();
+  await tab.reload();
+  if (!(await tab.evaluate(() => document.documentElement.classList.contains('navy')))) fail(where, 'forgets the theme');
+  await close();
+}
+
+// The table of contents opens on a phone, with the keyboard too.
+{
+  const { tab, where, close } = await open({ viewport: SIZES[1], reducedMotion: 'reduce' }, 'index.html');
+  await tab.locator('#mdbook-sidebar-toggle').focus();
+  await tab.keyboard.press('Enter');
+  await settled(tab);
+  if (!(await tab.locator('#mdbook-sidebar a').first().isVisible())) fail(where, 'the table of contents does not open');
+  await shoot(tab, 'sidebar-360');
+  await close();
+}
+
+// On paper nothing is folded or cut.
+{
+  const { tab, where, close } = await open({ viewport: { width: 794, height: 1123 } }, 'print.html');
+  await tab.waitForFunction(() => window.printed === true, null, { timeout: 10000 }).catch(() => fail(where, 'does not print by itself'));
+  await tab.emulateMedia({ media: 'print' });
+  const state = await tab.evaluate(() => ({
+    closed: document.querySelectorAll('details:not([open])').length,
+    headings: document.querySelectorAll('main h1').length,
+    cut: [...document.querySelectorAll('main pre, main table, main svg')].filter((e) => !e.closest('[hidden]') && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)),
+  }));
+  if (state.closed) fail(where, `${state.closed} hints stay folded`);
+  if (state.headings < 3) fail(where, `has ${state.headings} pages`);
+  if (state.cut.length) fail(where, `cuts ${state.cut.slice(0, 3).join(' ')}`);
+  await shoot(tab, 'print-paper');
+  await close();
+}
+
+// Without JavaScript: one machine's numbers, and the text.
+for (const page of [measured[0] ?? 'index.html']) {
+  for (const colorScheme of ['light', 'dark']) {
+    const { tab, where, close } = await open({ viewport: SIZES[0], javaScriptEnabled: false, colorScheme }, page, false);
+    if (!(await tab.locator('main h1').first().isVisible())) fail(where, 'needs JavaScript to be read');
+    for (const hidden of await tab.locator('[data-machine][hidden]').all()) {
+      if (await hidden.isVisible()) { fail(where, 'shows two machines without JavaScript'); break; }
+    }
+    await shoot(tab, `no-script-${colorScheme}`);
+    await close();
+  }
+}
+
+await browser.close();
+console.log(failures.length ? `${failures.length} failures` : `${opened.length} pages are fine`);
+process.exit(failures.length ? 1 : 0);

@@ -1,0 +1,78 @@
+// Spelling of the prose in the book's pages, in British English, plus the words of words.txt.
+//
+//   node spell.mjs FILE_OR_FOLDER…
+//
+// Code, formulas, addresses, directives and HTML are left out.
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createRequire } from 'node:module';
+import nspell from 'nspell';
+import dictionary from 'dictionary-en-gb';
+
+const places = process.argv.slice(2);
+if (!places.length) {
+  console.error('usage: node spell.mjs FILE_OR_FOLDER…');
+  process.exit(2);
+}
+const gb = await load(dictionary);
+const spell = nspell(gb);
+for (const line of readFileSync(new URL('words.txt', import.meta.url), 'utf8').split('\n')) {
+  const word = line.replace(/#.*/, '').trim();
+  if (word) spell.add(word);
+}
+
+// Version 3 of the dictionary calls back, later ones are the object itself.
+function load(made) {
+  if (typeof made !== 'function') return made;
+  return new Promise((done, fail) => made((error, found) => (error ? fail(error) : done(found))));
+}
+
+const files = [];
+for (const place of places) {
+  (function walk(path) {
+    if (statSync(path).isDirectory()) readdirSync(path).sort().forEach((name) => walk(join(path, name)));
+    else if (path.endsWith('.md')) files.push(path);
+  })(place);
+}
+
+// The text as it is, with everything that is not prose replaced by spaces: lines keep their numbers.
+function prose(text) {
+  const blank = (part) => part.replace(/[^\n]/g, ' ');
+  return text
+    .replace(/^( *)(```+|~~~+)[^\n]*\n[\s\S]*?^\1\2[^\n]*$/gm, blank)
+    .replace(/(`+)[^`](?:[\s\S]*?[^`])?\1(?!`)/g, blank)
+    .replace(/\{\{#term +\S+ *([^}]*)\}\}/g, (all, words) => ' '.repeat(all.length - words.length - 2) + words + '  ')
+    .replace(/\{\{#[^}]*\}\}/g, blank)
+    .replace(/\$\$[\s\S]*?\$\$/g, blank)
+    .replace(/\$[^\s$][^$\n]*\$/g, blank)
+    .replace(/<https?:[^>]*>/g, blank)
+    .replace(/<[^>]*>/g, blank)
+    .replace(/\]\([^)]*\)/g, (all) => ' '.repeat(all.length))
+    .replace(/\[\^[^\]]*\]/g, blank)
+    .replace(/\{#[^}]*\}/g, blank)
+    .replace(/\bhttps?:\S+/g, blank);
+}
+
+let wrong = 0;
+for (const file of files) {
+  const lines = prose(readFileSync(file, 'utf8')).split('\n');
+  lines.forEach((line, number) => {
+    for (const [word] of line.matchAll(/[\p{L}][\p{L}’']*(?:-[\p{L}][\p{L}’']*)*/gu)) {
+      const plain = word.replace(/’/g, "'").replace(/'+$/, '');
+      if (known(plain)) continue;
+      wrong += 1;
+      console.log(`${file}:${number + 1}: ${plain}`);
+    }
+  });
+}
+
+function known(word) {
+  const base = word.replace(/'s$/, '');
+  if (base.length < 2 || spell.correct(word) || spell.correct(base)) return true;
+  // SIMD, GFLOP, AVX and the like, with a plural: names, not prose.
+  if (/^[A-Z]{2,}s?$/.test(base)) return true;
+  return base.includes('-') && base.split('-').every((part) => part && known(part));
+}
+
+console.log(wrong ? `${wrong} words are not known; mend them or add them to tests/book/words.txt` : `${files.length} pages are spelled right`);
+process.exit(wrong ? 1 : 0);

@@ -1,0 +1,127 @@
+//! What a notebook recorded, for the page that the notebook was made from.
+
+use crate::html;
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::{collections::HashMap, fmt::Write as _, fs, path::Path};
+
+/// The outputs of a notebook's cells, by the cell's source.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    outputs: HashMap<String, Vec<Value>>,
+}
+
+/// Reads the outputs of the notebook in `file`.
+///
+/// # Errors
+/// If the file can't be read or is not a notebook.
+pub fn read(file: &Path) -> Result<Recorded> {
+    let text = fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let notebook: Value = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not a notebook", file.display()))?;
+    let mut recorded = Recorded::default();
+    for cell in notebook["cells"].as_array().into_iter().flatten() {
+        if cell["cell_type"] == "code" {
+            let outputs = cell["outputs"].as_array().cloned().unwrap_or_default();
+            recorded.outputs.insert(joined(&cell["source"]).trim().to_owned(), outputs);
+        }
+    }
+    Ok(recorded)
+}
+
+impl Recorded {
+    /// The output of the cell with this source as HTML on one line per part; `None` if there is no such
+    /// cell or it printed nothing.
+    pub fn html(&self, source: &str) -> Option<String> {
+        let mut out = String::new();
+        for output in self.outputs.get(source.trim())? {
+            match output["output_type"].as_str() {
+                Some("stream") => push_text(&mut out, &joined(&output["text"])),
+                Some("error") => push_text(
+                    &mut out,
+                    &format!("{}: {}", joined(&output["ename"]), joined(&output["evalue"])),
+                ),
+                Some("execute_result" | "display_data") => {
+                    let data = &output["data"];
+                    if let Some(svg) = rich(&data["image/svg+xml"]) {
+                        let _ = write!(out, "<div class=\"plot\">{svg}</div>");
+                    } else if let Some(html) = rich(&data["text/html"]) {
+                        let _ = write!(out, "<div class=\"table-wrapper\">{html}</div>");
+                    } else {
+                        push_text(&mut out, &joined(&data["text/plain"]));
+                    }
+                }
+                _ => {}
+            }
+        }
+        (!out.is_empty()).then(|| format!("<div class=\"cell-output\">{out}</div>"))
+    }
+}
+
+/// A notebook keeps text as a string or as a list of lines.
+fn joined(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+        _ => String::new(),
+    }
+}
+
+fn rich(value: &Value) -> Option<String> {
+    let text = joined(value);
+    (!text.trim().is_empty()).then(|| html::one_line(&text))
+}
+
+/// Printed text. A line break is an entity, so that a blank line does not end the HTML for Markdown.
+fn push_text(out: &mut String, text: &str) {
+    if text.trim().is_empty() {
+        return;
+    }
+    let escaped: Vec<String> = text.trim_end().lines().map(|line| html::text(&plain(line))).collect();
+    let _ = write!(out, "<pre class=\"output\">{}</pre>", escaped.join("&#10;"));
+}
+
+/// A line without a terminal's colours (ECMA-48 control sequences).
+fn plain(line: &str) -> String {
+    let (mut out, mut chars) = (String::with_capacity(line.len()), line.chars());
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            out.push(c);
+        } else if chars.next() == Some('[') {
+            for c in chars.by_ref() {
+                if ('@'..='~').contains(&c) {
+                    break;
+                }
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn outputs_are_found_by_source_and_kept_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.ipynb");
+        let notebook = json!({"cells": [
+            {"cell_type": "markdown", "source": ["let a = 1;"]},
+            {"cell_type": "code", "source": ["let a = 1;\n", "a"], "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": ["one\n", "\n", "\u{1b}[31m<two>\u{1b}[0m\n"]},
+                {"output_type": "display_data", "data": {"image/svg+xml": ["<svg>\n", "\n", "</svg>"], "text/plain": "no"}},
+                {"output_type": "execute_result", "data": {"text/plain": ["1"]}}]},
+            {"cell_type": "code", "source": "quiet();", "outputs": []}]});
+        fs::write(&file, notebook.to_string()).unwrap();
+        let recorded = read(&file).unwrap();
+        let html = recorded.html("let a = 1;\na\n").unwrap();
+        assert!(!html.contains('\n') && !html.contains('\u{1b}') && !html.contains("no"), "{html}");
+        assert!(html.contains("one&#10;&#10;&lt;two&gt;") && html.contains("<svg> </svg>"), "{html}");
+        assert!(html.find("two") < html.find("<svg>") && html.ends_with(">1</pre></div>"), "{html}");
+        assert!(recorded.html("quiet();").is_none() && recorded.html("other").is_none());
+        fs::write(&file, "no").unwrap();
+        assert!(read(&file).unwrap_err().to_string().contains("not a notebook"));
+    }
+}

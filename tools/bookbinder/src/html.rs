@@ -1,0 +1,137 @@
+//! Text that goes into a page as HTML: escaped so that neither Markdown nor the browser reads it.
+
+use std::fmt::Write as _;
+
+/// `text` between tags. Every character that Markdown could take for its own becomes an entity.
+pub fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\n' | '\r' => out.push(' '),
+            _ if "*_`[]\\'\"-.~|$!#:^{}".contains(c) => {
+                let _ = write!(out, "&#{};", c as u32);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// `text` inside an attribute's double quotes.
+pub fn attribute(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '|' => out.push_str("&#124;"),
+            '{' => out.push_str("&#123;"),
+            '\n' | '\r' => out.push(' '),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// HTML on one line, so that no blank line ends it in Markdown. Text in it must not need its breaks.
+pub fn one_line(html: &str) -> String {
+    html.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Text of tags and their contents, made safe inside a paragraph of Markdown: what stands between tags
+/// goes through the same escapes as [`text`], entities stay.
+pub fn inline(html: &str) -> String {
+    let (mut out, mut tag) = (String::with_capacity(html.len()), false);
+    for c in html.chars() {
+        match c {
+            '<' => tag = true,
+            '>' if tag => {
+                tag = false;
+                out.push(c);
+                continue;
+            }
+            _ => {}
+        }
+        match c {
+            '\n' | '\r' => out.push(' '),
+            _ if !tag && "*_`[]\\'\"-.~|$!:^{}".contains(c) => {
+                let _ = write!(out, "&#{};", c as u32);
+            }
+            '|' => out.push_str("&#124;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// An anchor's name: letters, digits, `-` and `_`, in lower case, as mdBook makes them for headings.
+pub fn slug(text: &str) -> String {
+    text.trim()
+        .to_lowercase()
+        .chars()
+        .filter_map(|c| match c {
+            c if c.is_alphanumeric() || c == '_' || c == '-' => Some(c),
+            c if c.is_whitespace() => Some('-'),
+            _ => None,
+        })
+        .collect()
+}
+
+/// An anchor for a record's value: `matmul.ladder n=1024` becomes `matmul-ladder-n-1024`.
+pub fn value_anchor(name: &str) -> String {
+    name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a browser would read in `html`, through the Markdown parser.
+    fn read(markdown: &str) -> Vec<pulldown_cmark::Event<'_>> {
+        pulldown_cmark::Parser::new(markdown).collect()
+    }
+
+    #[test]
+    fn escaped_text_is_text_to_markdown() {
+        let wild = "a*b*c `d` [e](f) <g> & \"h\" | i_j_";
+        let escaped = text(wild);
+        let plain: String = read(&escaped)
+            .into_iter()
+            .filter_map(|event| match event {
+                pulldown_cmark::Event::Text(text) => Some(text.into_string()),
+                pulldown_cmark::Event::Start(pulldown_cmark::Tag::Paragraph)
+                | pulldown_cmark::Event::End(pulldown_cmark::TagEnd::Paragraph) => None,
+                other => panic!("{other:?} in {escaped}"),
+            })
+            .collect();
+        assert_eq!(plain, wild);
+    }
+
+    #[test]
+    fn attributes_cannot_be_left() {
+        let escaped = attribute("\" onclick=\"x|y\">");
+        assert!(!escaped.contains(['"', '>', '|']), "{escaped}");
+    }
+
+    #[test]
+    fn one_line_has_no_break_and_loses_no_word() {
+        assert_eq!(one_line("<svg>\n\n  <g>\n</g>\n</svg>\n"), "<svg> <g> </g> </svg>");
+    }
+
+    #[test]
+    fn inline_keeps_tags_and_entities() {
+        let html = inline("<mi class=\"a_b\">x</mi><mo>*</mo><mtext>a &lt; b</mtext>");
+        assert_eq!(html, "<mi class=\"a_b\">x</mi><mo>&#42;</mo><mtext>a &lt; b</mtext>");
+    }
+
+    #[test]
+    fn slugs_are_those_of_mdbook() {
+        assert_eq!(slug(" Cache line (CPU) "), "cache-line-cpu");
+        assert_eq!(value_anchor("matmul.ladder n=1024"), "matmul-ladder-n-1024");
+    }
+}

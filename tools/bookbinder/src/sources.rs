@@ -1,0 +1,143 @@
+//! What the pages cite and the terms that they use: `book/src/bibliography/*.md` and
+//! `book/src/glossary.md`.
+
+use crate::html;
+use anyhow::{Context, Result, bail};
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Every source, by its key, as Markdown.
+pub type Bibliography = BTreeMap<String, String>;
+
+/// Reads the sources: each file holds footnotes, `[^key]: Author (year). Title. <address>`; lines after
+/// the first belong to the same entry until a blank line.
+///
+/// # Errors
+/// If a file can't be read, a line belongs to no entry, or a key is there twice.
+pub fn bibliography(folder: &Path) -> Result<Bibliography> {
+    let mut sources = Bibliography::new();
+    if !folder.is_dir() {
+        return Ok(sources);
+    }
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .with_context(|| format!("can't read {}", folder.display()))?
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "md"))
+        .collect();
+    files.sort();
+    for file in files {
+        let text = fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
+        let mut last: Option<String> = None;
+        for (number, line) in text.lines().enumerate() {
+            let place = || format!("{}:{}", file.display(), number + 1);
+            if let Some((key, entry)) =
+                line.strip_prefix("[^").and_then(|rest| rest.split_once("]:"))
+            {
+                if sources.insert(key.to_owned(), entry.trim().to_owned()).is_some() {
+                    bail!("{}: the source `{key}` is there twice", place());
+                }
+                last = Some(key.to_owned());
+            } else if line.trim().is_empty() {
+                last = None;
+            } else if line.starts_with('#') {
+                // A heading, for people who read the file itself.
+            } else if let Some(entry) = last.as_ref().and_then(|key| sources.get_mut(key)) {
+                entry.push(' ');
+                entry.push_str(line.trim());
+            } else {
+                bail!("{}: this line belongs to no `[^key]:`", place());
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// A term of the glossary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// As the glossary writes it.
+    pub name: String,
+    /// The first sentence of its definition, as plain text.
+    pub short: String,
+}
+
+/// Every term, by its anchor on the glossary's page.
+pub type Glossary = BTreeMap<String, Term>;
+
+/// Reads the glossary: a definition list (`Term`, then `: what it is` on the next line).
+///
+/// # Errors
+/// If the file can't be read or a term is there twice.
+pub fn glossary(file: &Path) -> Result<Glossary> {
+    let mut terms = Glossary::new();
+    if !file.is_file() {
+        return Ok(terms);
+    }
+    let text = fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let lines: Vec<&str> = text.lines().collect();
+    for (at, pair) in lines.windows(2).enumerate() {
+        let [name, definition] = pair else { continue };
+        let Some(definition) = definition.strip_prefix(": ") else { continue };
+        if name.trim().is_empty() || name.starts_with(": ") {
+            continue;
+        }
+        let more = lines[at + 2..].iter().take_while(|l| l.starts_with(' ') && !l.trim().is_empty());
+        let definition = more.fold(definition.to_owned(), |text, line| text + " " + line.trim());
+        let plain = plain(&definition);
+        let short = match plain.find(". ") {
+            Some(end) => plain[..=end].to_owned(),
+            None => plain,
+        };
+        let term = Term { name: name.trim().to_owned(), short };
+        if terms.insert(html::slug(name), term).is_some() {
+            bail!("{}:{}: the term `{name}` is there twice", file.display(), at + 1);
+        }
+    }
+    Ok(terms)
+}
+
+/// The text of a line of Markdown without its marks.
+pub fn plain(markdown: &str) -> String {
+    use pulldown_cmark::{Event, Options, Parser};
+    Parser::new_ext(markdown, Options::ENABLE_MATH)
+        .filter_map(|event| match event {
+            Event::Text(text) | Event::Code(text) | Event::InlineMath(text) => Some(text.into_string()),
+            Event::SoftBreak | Event::HardBreak => Some(" ".to_owned()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_span_lines_and_end_at_a_blank_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("a.md", "# Sources\n\n[^goto]: Goto (2008).\n  Anatomy.\n\n[^blis]: Van Zee (2015).\n");
+        let sources = bibliography(folder.path()).unwrap();
+        assert_eq!(sources["goto"], "Goto (2008). Anatomy.");
+        assert_eq!(sources.len(), 2);
+        write("b.md", "[^goto]: again\n");
+        assert!(bibliography(folder.path()).unwrap_err().to_string().contains("twice"));
+        write("b.md", "stray\n");
+        assert!(bibliography(folder.path()).unwrap_err().to_string().contains("b.md:1"));
+    }
+
+    #[test]
+    fn terms_have_mdbooks_anchors_and_a_first_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("glossary.md");
+        fs::write(&file, "# Glossary\n\nCache line\n: The *unit*\n  of a cache. More.\n\nFMA\n: Fused.\n")
+            .unwrap();
+        let terms = glossary(&file).unwrap();
+        assert_eq!(terms["cache-line"].short, "The unit of a cache.");
+        assert_eq!(terms["fma"].name, "FMA");
+        fs::write(&file, "FMA\n: a\n\nfma\n: b\n").unwrap();
+        assert!(glossary(&file).is_err());
+        assert!(glossary(&folder.path().join("none.md")).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,77 @@
+//! What mdBook only logs, such as HTML that is not closed, stops our build.
+
+use std::{
+    fmt::{Debug, Write as _},
+    sync::{Arc, Mutex},
+};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
+
+/// Runs `work` and returns what it gave, with every warning and error that was logged meanwhile on this
+/// thread.
+pub fn collected<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+    let collector = Collector::default();
+    let messages = Arc::clone(&collector.messages);
+    let done = tracing::subscriber::with_default(collector, work);
+    let messages = messages.lock().map_or_else(|_| Vec::new(), |messages| messages.clone());
+    (done, messages)
+}
+
+#[derive(Default)]
+struct Collector {
+    messages: Arc<Mutex<Vec<String>>>,
+}
+
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            let _ = write!(self.0, "{value:?}");
+        }
+    }
+}
+
+impl Subscriber for Collector {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        if let Ok(mut messages) = self.messages.lock() {
+            messages.push(message.0);
+        }
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_kept_and_the_rest_is_not() {
+        let (seven, messages) = collected(|| {
+            tracing::info!("all is well");
+            tracing::warn!("tag {} is open", "b");
+            tracing::error!("broken");
+            7
+        });
+        assert_eq!(seven, 7);
+        assert_eq!(messages, ["tag b is open", "broken"]);
+        tracing::warn!("nobody listens");
+    }
+}

@@ -1,0 +1,340 @@
+//! The fixture's book: built whole, in both flavours, and refused for each kind of mistake.
+
+use bookbinder::{Binder, links, serve::Server};
+use lab::{
+    Chapter, Drawing, Error, Experiment, Figure, Records, Samples, Table, TableData, Unit,
+    machine::Machine,
+    record::{self, Limit, Run, Skipped, Value},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// A copy of the fixture with the book's theme and two machines' records.
+struct Fixture {
+    folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        copy(&here.join("tests/fixture"), folder.path());
+        copy(&here.join("../../book/theme"), &folder.path().join("book/theme"));
+        let fixture = Self { folder };
+        fixture.record("small", "EPYC", false);
+        fixture.record("large", "Xeon", true);
+        fixture
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn records(&self) -> PathBuf {
+        self.path("book/records")
+    }
+
+    /// A record whose numbers are made up: `amx` also has n = 128.
+    fn record(&self, name: &str, cpu: &str, amx: bool) {
+        let machine = Machine { cpu: cpu.to_owned(), cores: 2, ..Machine::default() };
+        let rate = |n: &str, rates: &[f64]| {
+            let samples = Samples(rates.to_vec());
+            let mut value = Value::new("demo.rate", &[("n", &n)], Unit::FlopsPerSecond, samples);
+            value.limit = Some(Limit { name: "the peak".to_owned(), value: 2e11 });
+            value
+        };
+        let scale = if amx { 2.0 } else { 1.0 };
+        let mut values = vec![rate("64", &[1e11 * scale, 1.2e11 * scale, 1.1e11 * scale])];
+        let mut skipped = Vec::new();
+        if amx {
+            values.push(rate("128", &[3e12]));
+        } else {
+            let params = record::params(&[("n", &128)]);
+            let why = "this CPU has no AMX".to_owned();
+            skipped.push(Skipped { key: "demo.rate".to_owned(), params, why });
+        }
+        let run = Run {
+            experiment: "demo.rate".to_owned(),
+            command: "cargo run --release -- measure demo".to_owned(),
+            date: "2026-01-02T03:04:05Z".to_owned(),
+            commit: "0123abc".to_owned(),
+            budget: "full".to_owned(),
+            rustc: "rustc 1.95.0".to_owned(),
+            flags: "release".to_owned(),
+            values,
+            skipped,
+        };
+        record::save(&self.records().join(name), &machine, "demo", run).unwrap();
+    }
+
+    fn binder(&self) -> Binder {
+        Binder::open(self.folder.path(), vec![demo()], &self.records()).unwrap()
+    }
+
+    /// Puts `text` at the end of the chapter's page.
+    fn append(&self, text: &str) {
+        let page = self.path("book/src/09-demo/README.md");
+        let old = fs::read_to_string(&page).unwrap();
+        fs::write(page, format!("{old}\n{text}\n")).unwrap();
+    }
+
+    /// The error of a build, which must not leave anything behind.
+    fn error(&self) -> String {
+        let error = format!("{:#}", self.binder().build().unwrap_err());
+        let left: Vec<_> = fs::read_dir(self.path("target")).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+        error
+    }
+
+    fn page(&self, name: &str) -> String {
+        fs::read_to_string(self.path("target/book").join(name)).unwrap()
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() { copy(&path, &target) } else { drop(fs::copy(&path, &target).unwrap()) }
+    }
+}
+
+fn demo() -> Chapter {
+    fn draw(records: &Records) -> lab::Result<Drawing> {
+        let rate = records.find("demo.rate", &[("n", &64)])?;
+        let svg = format!(
+            "<svg viewBox=\"0 0 720 200\">\n\n<rect id=\"bar\" x=\"10\" y=\"20\" width=\"{}\" height=\"60\" \
+             fill=\"var(--series-1)\"/>\n<text x=\"10\" y=\"120\" fill=\"currentColor\">rate (GFLOP/s)</text>\
+             \n</svg>",
+            rate.median / 1e9
+        );
+        let caption = format!("It reaches {} | more than *before*.", rate.text());
+        Ok(Drawing { svg, caption, alt: "One \"bar\".".to_owned() })
+    }
+    fn make(records: &Records) -> lab::Result<TableData> {
+        let rates = records.all("demo.rate", &[]);
+        if rates.is_empty() {
+            return Err(Error::NotMeasured { what: "demo.rate".into(), chapter: "demo".into() });
+        }
+        Ok(TableData {
+            caption: "The rates.".to_owned(),
+            head: vec!["n".to_owned(), "rate".to_owned()],
+            rows: rates.iter().map(|rate| vec![rate.params["n"].clone(), rate.text()]).collect(),
+        })
+    }
+    Chapter {
+        number: 9,
+        name: "demo",
+        title: "A demonstration",
+        experiments: vec![Experiment {
+            key: "demo.rate",
+            shows: "that it works",
+            values: &["demo.rate"],
+            quick: true,
+            run: |_| Ok(()),
+        }],
+        figures: vec![Figure { key: "demo.rates", draw }],
+        tables: vec![Table { key: "demo.rates", make }],
+    }
+}
+
+#[test]
+fn the_book_is_whole() {
+    let fixture = Fixture::new();
+    let index = fixture.binder().build().unwrap();
+    assert!(index.is_file() && index.ends_with("target/book/index.html"));
+    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    let page = fixture.page("09-demo/index.html");
+    for part in [
+        // Numbers: the first reference machine's is shown, the other's is there and hidden.
+        "<a class=\"measured\" data-machine=\"small\" href=\"../records/small.html#demo-rate-n-64\"",
+        "data-machine=\"large\" hidden=\"\" href=\"../records/large.html#demo-rate-n-64\"",
+        "median of 3 samples, half of them between 105 GFLOP/s and 115 GFLOP/s; 55% of the peak; small",
+        ">110\u{a0}GFLOP/s</data>",
+        ">55%</data>",
+        ">not measured: this CPU has no AMX</span>",
+        // The figure, its ids its own, its caption text and not Markdown.
+        "<svg role=\"img\" aria-label=\"One &quot;bar&quot;.\"",
+        "id=\"demo-rates-small-bar\"",
+        "more than *before*.",
+        "<th scope=\"row\">64</th>",
+        // Formulas, claims, terms, sources, quotes, cells, exercises.
+        "display=\"block\"",
+        "<code>$not maths$</code>",
+        "<code>{{#measure in.code}}</code>",
+        "{{#measure with a backslash}}",
+        "<div class=\"claim\" role=\"note\"",
+        "href=\"../glossary.html#cache-line\"",
+        ">fused operations</a>",
+        "id=\"footnote-goto\"",
+        "pub fn sum(numbers: &amp;[f32]) -&gt; f32 {\n    numbers.iter().sum()\n}",
+        "42 printed</pre>",
+        "<pre class=\"output\">42</pre>",
+        "href=\"../notebooks/09-demo.ipynb\"",
+        "id=\"exercise-demo-add\"",
+        "cargo run --release -- check demo/add",
+        "<summary>Hint 2</summary>",
+        "data-default=\"small\"",
+        "minutes to read",
+    ] {
+        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
+    }
+    assert!(!page.contains("ANCHOR") && !page.contains("EXERCISE:") && !page.contains("[!CLAIM]"));
+    assert!(fixture.page("bibliography.html").contains("href=\"09-demo/index.html\""));
+    assert!(fixture.page("records/large.html").contains("id=\"demo-rate-n-128\""));
+    assert!(fixture.path("target/book/records/small/demo.json").is_file());
+    assert!(fixture.path("target/book/notebooks/09-demo.ipynb").is_file());
+    let home = fixture.page("index.html");
+    assert!(home.contains("href=\"09-demo/index.html\" aria-label=\"Chapter 9") && home.contains("draft"));
+    assert!(home.contains("href=\"09-demo/index.html#the-table\""));
+}
+
+#[test]
+fn building_twice_gives_the_same_book() {
+    let fixture = Fixture::new();
+    let binder = fixture.binder();
+    binder.build().unwrap();
+    let first = fixture.page("09-demo/index.html");
+    fs::write(fixture.path("target/book/stale.html"), "old").unwrap();
+    binder.build().unwrap();
+    assert_eq!(fixture.page("09-demo/index.html"), first);
+    assert!(!fixture.path("target/book/stale.html").exists());
+}
+
+#[test]
+fn the_readers_machine_comes_last_and_shows_first() {
+    let fixture = Fixture::new();
+    fixture.record("yours", "Mine", false);
+    let binder = fixture.binder();
+    let names: Vec<&str> = binder.records.iter().map(|records| records.name.as_str()).collect();
+    assert_eq!(names, ["small", "large", "yours"]);
+    binder.build().unwrap();
+    let page = fixture.page("09-demo/index.html");
+    assert!(page.contains("data-default=\"yours\""));
+    assert!(page.contains("data-machine=\"small\" hidden=\"\"") && page.contains("your machine (Mine, 2 cores)"));
+    let pages = binder.pages().unwrap();
+    assert!(!pages.iter().any(|page| page.markdown.contains("Mine")), "a notebook shows a reference machine");
+}
+
+#[test]
+fn a_book_without_records_says_so() {
+    let fixture = Fixture::new();
+    fs::remove_dir_all(fixture.records()).unwrap();
+    fixture.binder().build().unwrap();
+    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    assert!(fixture.page("09-demo/index.html").contains("not measured yet"));
+    assert!(fixture.binder().pages().unwrap()[1].markdown.contains("(not measured yet)"));
+}
+
+#[test]
+fn a_notebook_is_markdown() {
+    let fixture = Fixture::new();
+    let pages = fixture.binder().pages().unwrap();
+    let page = pages.iter().find(|page| page.path == Path::new("09-demo/README.md")).unwrap();
+    assert_eq!(page.title, "9. A demonstration");
+    for part in [
+        "The product takes 110\u{a0}GFLOP/s, which is 55% of the peak",
+        "3.00\u{a0}TFLOP/s (large)",
+        "The Cache line matters, and fused operations too\\[1\\].",
+        "1. Goto, K.",
+        "A product costs $2mnk$ operations.",
+        "$$t \\ge \\max",
+        "![One", // replaced below
+        "| n | rate |\n| --- | --- |\n| 64 | 110 GFLOP/s |",
+        "> **A claim, tested.** People say",
+        "> **Note.**",
+        "```rust,cell\nlet a = 6 * 7;",
+        "pub fn sum(numbers: &[f32]) -> f32 {",
+        "<summary>Hint 1</summary>",
+        "[home](../book/src/README.md)",
+        "[More](../book/src/09-demo/more.md)",
+    ] {
+        if part == "![One" {
+            assert!(page.markdown.contains("<img alt=\"One &quot;bar&quot;.\" src=\"data:image/svg+xml;base64,"));
+            continue;
+        }
+        assert!(page.markdown.contains(part), "`{part}` is not in the notebook:\n{}", page.markdown);
+    }
+    for html in ["<math", "data-machine", "class=\"claim\"", "42 printed"] {
+        assert!(!page.markdown.contains(html), "{html}");
+    }
+}
+
+#[test]
+fn each_mistake_stops_the_build_and_says_where() {
+    let line = Fixture::new().path("").join("book/src/09-demo/README.md");
+    drop(line);
+    for (text, says) in [
+        ("{{#measure demo.gone}}", "no experiment declares"),
+        ("{{#measure demo.rate n=65}}", "not among the values"),
+        ("{{#measure demo.rate}} {{#measure demo.rate}}", "names 2 values"),
+        ("{{#measure demo.rate n=64 loudly}}", "loudly"),
+        ("{{#figure demo.gone}}", "demo.gone"),
+        ("{{#table demo.gone}}", "demo.gone"),
+        ("Text {{#figure demo.rates}}", "line of its own"),
+        ("{{#include gone.rs}}", "gone.rs"),
+        ("{{#include ../../../chapters/09-demo/src/lib.rs:gone}}", "gone"),
+        ("{{#exercise demo/gone}}", "add"),
+        ("{{#term gone}}", "gone"),
+        ("{{#nonsense}}", "nonsense"),
+        ("{{#measure demo.rate", "without `}}`"),
+        ("A formula $\\nosuch$.", "nosuch"),
+        ("A source[^gone].", "[^gone]"),
+    ] {
+        let fixture = Fixture::new();
+        fixture.append(text);
+        let error = fixture.error();
+        assert!(error.contains(says), "{text}: {error}");
+        let lines = fs::read_to_string(fixture.path("book/src/09-demo/README.md")).unwrap().lines().count();
+        let place = format!("book/src/09-demo/README.md:{lines}");
+        assert!(error.contains(&place), "{text}: {error} does not say {place}");
+    }
+}
+
+#[test]
+fn long_quotes_unused_sources_and_open_html_stop_the_build() {
+    let fixture = Fixture::new();
+    let long = "let x = 1;\n".repeat(26);
+    fs::write(fixture.path("long.rs"), format!("// ANCHOR: a\n{long}// ANCHOR_END: a\n")).unwrap();
+    fixture.append("```rust\n{{#include ../../../long.rs:a}}\n```");
+    assert!(fixture.error().contains("26 lines"));
+
+    let fixture = Fixture::new();
+    fs::write(fixture.path("book/src/bibliography/more.md"), "[^idle]: Nobody reads this.\n").unwrap();
+    assert!(fixture.error().contains("idle"));
+
+    let fixture = Fixture::new();
+    fixture.append("<div>\n\nnever closed");
+    assert!(fixture.error().contains("unclosed HTML tag"));
+
+    let fixture = Fixture::new();
+    fs::remove_file(fixture.path("book/src/09-demo/more.md")).unwrap();
+    assert!(fixture.error().contains("more.md"));
+}
+
+#[test]
+fn a_changed_page_is_served_again() {
+    let fixture = Fixture::new();
+    let binder = fixture.binder();
+    binder.build().unwrap();
+    let server = Server::start(&binder.out, 0).unwrap();
+    let get = |path: &str| {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(get("/09-demo/").contains("A demonstration"));
+    fixture.append("A new sentence.");
+    binder.build().unwrap();
+    server.changed();
+    assert!(get("/09-demo/").contains("A new sentence."));
+    assert!(get("/__version").ends_with('1'));
+}

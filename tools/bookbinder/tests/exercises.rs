@@ -1,0 +1,219 @@
+//! Exercises: found in the order of the pages, checked with a real cargo, and proved.
+
+use bookbinder::exercises::{self, Checker, Exercise, Outcome};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard},
+};
+
+const TEST: &str = "\
+#[cfg_attr(feature = \"solutions\", path = \"solution.rs\")]
+#[cfg_attr(not(feature = \"solutions\"), path = \"exercise.rs\")]
+mod exercise;
+
+#[test]
+fn three_and_four() {
+    println!(\"it says {}\", exercise::add(3, 4));
+    assert_eq!(exercise::add(3, 4), 7, \"the sum of 3 and 4\");
+}
+";
+
+fn code(body: &str) -> String {
+    format!(
+        "pub fn add(a: u32, b: u32) -> u32 {{\n    // EXERCISE: begin\n    {body}\n    // EXERCISE: end\n}}\n"
+    )
+}
+
+fn add(root: &Path, name: &str, stub: &str, solution: &str) {
+    let folder = root.join("chapters/01-demo/exercises").join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let readme = format!(
+        "# The {name}\n\n10 minutes · level 1 of 3\n\nDo it.\n\n## Hint 1\n\nSo.\n\n## Solution\n\nDone.\n"
+    );
+    fs::write(folder.join("README.md"), readme).unwrap();
+    fs::write(folder.join("exercise.rs"), code(stub)).unwrap();
+    fs::write(folder.join("solution.rs"), code(solution)).unwrap();
+    fs::write(folder.join("test.rs"), TEST).unwrap();
+    let manifest = root.join("chapters/01-demo/Cargo.toml");
+    let mut text = fs::read_to_string(&manifest).unwrap();
+    text.push_str(&format!(
+        "\n[[test]]\nname = \"exercise-{name}\"\npath = \"exercises/{name}/test.rs\"\nrequired-features = [\"exercises\"]\n"
+    ));
+    fs::write(manifest, text).unwrap();
+}
+
+/// A course with one chapter, whose page quotes `second` before `first`, and not `third`.
+fn course() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir_all(root.join("chapters/01-demo/src")).unwrap();
+    fs::write(
+        root.join("Cargo.toml"),
+        "[workspace]\nmembers = [\"chapters/*\"]\nresolver = \"3\"\n",
+    )
+    .unwrap();
+    fs::write(
+        root.join("chapters/01-demo/Cargo.toml"),
+        "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[features]\nexercises = []\nsolutions = [\"exercises\"]\n",
+    )
+    .unwrap();
+    fs::write(root.join("chapters/01-demo/src/lib.rs"), "").unwrap();
+    add(root, "first", "a", "a + b");
+    add(root, "second", "b", "a + b");
+    add(root, "third", "a + 1", "a + b");
+    fs::create_dir_all(root.join("book/src/01-demo")).unwrap();
+    fs::write(
+        root.join("book/src/01-demo/README.md"),
+        "# Demo\n\n{{#exercise demo/second}}\n\nText.\n\n{{#exercise 01-demo/first}}\n",
+    )
+    .unwrap();
+    folder
+}
+
+fn file(root: &Path, name: &str) -> PathBuf {
+    root.join("chapters/01-demo/exercises").join(name).join("exercise.rs")
+}
+
+fn named<'e>(all: &'e [Exercise], name: &str) -> &'e Exercise {
+    all.iter().find(|exercise| exercise.name == name).unwrap()
+}
+
+/// Only one test at a time may run cargo: they would wait for each other anyway.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static CARGO: Mutex<()> = Mutex::new(());
+    CARGO.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[test]
+fn the_order_is_that_of_the_page() {
+    let root = course();
+    let all = exercises::all(root.path()).unwrap();
+    let names: Vec<(&str, bool)> = all.iter().map(|e| (e.name.as_str(), e.on_page)).collect();
+    assert_eq!(names, [("second", true), ("first", true), ("third", false)]);
+    let first = named(&all, "first");
+    assert_eq!(
+        (first.title.as_str(), first.effort.as_str()),
+        ("The first", "10 minutes · level 1 of 3")
+    );
+    assert_eq!(
+        (first.id().as_str(), first.hints.as_slice()),
+        ("demo/first", ["So.".to_owned()].as_slice())
+    );
+    assert_eq!(first.solved_parts().unwrap(), [(3, "    a + b\n".to_owned())]);
+}
+
+#[test]
+fn exercises_are_named_in_several_ways() {
+    let root = course();
+    let all = exercises::all(root.path()).unwrap();
+    for (which, count) in [
+        (None, 3),
+        (Some("demo"), 3),
+        (Some("1"), 3),
+        (Some("01-demo"), 3),
+        (Some("demo/third"), 1),
+    ] {
+        assert_eq!(exercises::select(&all, which).unwrap().len(), count, "{which:?}");
+    }
+    for wrong in ["dem", "demo/fourth", "2", ""] {
+        let error = exercises::select(&all, Some(wrong)).unwrap_err().to_string();
+        assert!(error.contains("demo/first"), "{error}");
+    }
+}
+
+#[test]
+fn a_readme_that_is_not_one_is_named() {
+    let root = course();
+    fs::write(
+        root.path().join("chapters/01-demo/exercises/first/README.md"),
+        "# First\n\nDo it.\n",
+    )
+    .unwrap();
+    let error = format!("{:#}", exercises::all(root.path()).unwrap_err());
+    assert!(error.contains("first/README.md") && error.contains("minutes"), "{error}");
+}
+
+#[test]
+fn only_the_marked_part_may_differ() {
+    let (stub, solution) = (code("a"), code("a + b"));
+    exercises::only_marked_parts_differ(&stub, &solution).unwrap();
+    let wrong = [
+        (stub.replace("pub fn", "fn"), solution.clone(), "line 1 of exercise.rs"),
+        (format!("{stub}// more\n"), solution.clone(), "behind the last mark"),
+        (stub.replace("// EXERCISE: end", ""), solution.clone(), "exercise.rs"),
+        ("fn a() {}\n".to_owned(), "fn b() {}\n".to_owned(), "no pair"),
+        (solution.clone(), solution.clone(), "the same"),
+        (
+            stub.replace("    a\n", "    // EXERCISE: begin\n    a\n"),
+            solution.clone(),
+            "inside another",
+        ),
+    ];
+    for (stub, solution, why) in wrong {
+        let error =
+            format!("{:#}", exercises::only_marked_parts_differ(&stub, &solution).unwrap_err());
+        assert!(error.contains(why), "{why}: {error}");
+    }
+}
+
+#[test]
+fn an_exercise_is_broken_failing_endless_or_solved() {
+    let _alone = one_at_a_time();
+    let root = course();
+    let all = exercises::all(root.path()).unwrap();
+    let (first, checker) = (named(&all, "first"), Checker::new(root.path()));
+    let check = || checker.check(first, &|_| {}).unwrap();
+
+    let Outcome::Failing(failed) = check() else { panic!("the stub fails") };
+    assert_eq!(failed[0].0, "three and four");
+    assert!(
+        failed[0].1.contains("it says 3") && failed[0].1.contains("the sum of 3 and 4"),
+        "{failed:?}"
+    );
+    assert!(!failed[0].1.contains("RUST_BACKTRACE"), "{failed:?}");
+    assert!(!checker.state(first, &|_| panic!("it is remembered")).unwrap());
+
+    fs::write(file(root.path(), "first"), code("a + c")).unwrap();
+    let Outcome::Broken(errors) = check() else { panic!("it does not compile") };
+    assert!(
+        errors.contains("cannot find value `c`") && errors.contains("exercise.rs:3"),
+        "{errors}"
+    );
+    assert!(!errors.contains("aborting"), "{errors}");
+
+    fs::write(file(root.path(), "first"), code("std::process::abort()")).unwrap();
+    assert!(matches!(check(), Outcome::Failing(failed) if failed[0].0.contains("ended")));
+
+    fs::write(file(root.path(), "first"), code("b + a")).unwrap();
+    assert_eq!(check(), Outcome::Solved("it says 7".to_owned()));
+    assert!(checker.state(first, &|_| panic!("it is remembered")).unwrap());
+}
+
+#[test]
+fn verify_finds_what_is_not_in_order_and_changes_nothing() {
+    let _alone = one_at_a_time();
+    let root = course();
+    let all = exercises::all(root.path()).unwrap();
+    let checker = Checker::new(root.path());
+    let verify = |name: &str| {
+        checker.verify(named(&all, name), &|_| {}).map_err(|error| format!("{error:#}"))
+    };
+    verify("second").unwrap();
+    assert_eq!(fs::read_to_string(file(root.path(), "second")).unwrap(), code("b"));
+    assert!(verify("third").unwrap_err().contains("no page"));
+
+    fs::write(file(root.path(), "first"), code("b + a")).unwrap();
+    assert!(verify("first").unwrap_err().contains("the stub passes"));
+    fs::write(file(root.path(), "first"), code("a")).unwrap();
+    let solution = root.path().join("chapters/01-demo/exercises/first/solution.rs");
+    fs::write(&solution, code("a * b")).unwrap();
+    let error = verify("first").unwrap_err();
+    assert!(error.contains("the solution fails") && error.contains("sum of 3 and 4"), "{error}");
+
+    // A chapter that forgot the test in its manifest.
+    let manifest = root.path().join("chapters/01-demo/Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap().replace("exercise-first", "exercise-frist");
+    fs::write(&manifest, text).unwrap();
+    assert!(verify("first").unwrap_err().contains("exercise-first"));
+}

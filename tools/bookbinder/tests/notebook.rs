@@ -1,0 +1,353 @@
+//! Notebooks are what the pages make, and keep what their cells printed.
+
+use bookbinder::{
+    Page,
+    jupyter::{failure, tidied},
+    notebook::{self, Change, Kind, Notebook},
+};
+use serde_json::{Value, json};
+use std::{fs, path::Path};
+
+const PAGE: &str = "\
+# One product
+
+A first [link](../00-lab/README.md#how-to-measure), [another](#the-inner-loop) and [one out](https://www.rust-lang.org/).
+See [the records](../records.html) and ![a tile](tile.svg).
+
+```rust,cell
+let n = 2;
+matmul::naive(n);
+```
+
+Text between.
+
+## The `inner` loop {#the-inner-loop}
+
+```rust,ignore
+for i in 0..n {}
+```
+
+```rust,cell,fails
+let x: u8 = 300;
+```
+
+```rust,cell
+println!(\"{n}\");
+```
+";
+
+fn page(path: &str, markdown: &str) -> Page {
+    Page { path: path.into(), title: "One product".to_owned(), markdown: markdown.to_owned() }
+}
+
+/// A course with two crates, a page with a picture, and a page without cells.
+fn course() -> (tempfile::TempDir, Vec<Page>) {
+    let root = tempfile::tempdir().unwrap();
+    for (folder, name) in [("00-lab", "lab"), ("01-matmul", "matmul")] {
+        let chapter = root.path().join("chapters").join(folder);
+        fs::create_dir_all(&chapter).unwrap();
+        fs::write(chapter.join("Cargo.toml"), format!("[package]\nname = \"{name}\"\n")).unwrap();
+    }
+    fs::create_dir_all(root.path().join("book/src/01-matmul")).unwrap();
+    fs::write(root.path().join("book/src/01-matmul/tile.svg"), "<svg/>").unwrap();
+    let pages = vec![
+        page("README.md", "# Home\n"),
+        page(
+            "00-lab/README.md",
+            "# Lab\n\n## How to measure\n\n```rust,cell\nlab::doctor();\n```\n",
+        ),
+        page("01-matmul/README.md", PAGE),
+        page("02-cpu-gpu/README.md", "# No cells\n\n```rust\nlet a = 1;\n```\n"),
+    ];
+    (root, pages)
+}
+
+fn made(root: &Path, pages: &[Page]) -> Notebook {
+    let all = notebook::from_pages(root, pages).unwrap();
+    assert_eq!(
+        all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+        ["00-lab", "01-matmul"]
+    );
+    all.into_iter().find(|(name, _)| name == "01-matmul").unwrap().1
+}
+
+fn file(root: &Path) -> std::path::PathBuf {
+    root.join("notebooks/01-matmul.ipynb")
+}
+
+/// Every code cell prints its own source.
+fn run(notebook: &mut Notebook) {
+    for cell in &mut notebook.cells {
+        if let Kind::Code { outputs, .. } = &mut cell.kind {
+            *outputs =
+                vec![json!({"output_type": "stream", "name": "stdout", "text": [cell.source]})];
+        }
+    }
+}
+
+fn printed(notebook: &Notebook) -> Vec<(String, Vec<Value>)> {
+    notebook
+        .cells
+        .iter()
+        .filter_map(|cell| match &cell.kind {
+            Kind::Code { outputs, .. } => Some((cell.source.clone(), outputs.clone())),
+            Kind::Markdown => None,
+        })
+        .collect()
+}
+
+#[test]
+fn fences_become_cells_and_crates_are_loaded() {
+    let (root, pages) = course();
+    let notebook = made(root.path(), &pages);
+    let code: Vec<(&str, bool)> = notebook
+        .cells
+        .iter()
+        .filter_map(|cell| match cell.kind {
+            Kind::Code { fails, .. } => Some((cell.source.as_str(), fails)),
+            Kind::Markdown => None,
+        })
+        .collect();
+    assert_eq!(
+        code,
+        [
+            (":dep ../chapters/01-matmul", false),
+            ("let n = 2;\nmatmul::naive(n);", false),
+            ("let x: u8 = 300;", true),
+            ("println!(\"{n}\");", false),
+        ]
+    );
+    assert!(notebook.cells[0].source.starts_with("# One product"), "{:?}", notebook.cells[0]);
+    let text: Vec<&str> = notebook
+        .cells
+        .iter()
+        .filter(|cell| cell.kind == Kind::Markdown)
+        .map(|cell| cell.source.as_str())
+        .collect();
+    assert!(text.contains(&"Text between."), "cut at the heading: {text:?}");
+    let last = text.last().unwrap();
+    assert!(last.starts_with("## The `inner` loop") && !last.contains("{#"), "{last}");
+    assert!(last.contains("```rust\nfor i"), "Jupyter knows no `rust,ignore`: {last}");
+}
+
+#[test]
+fn links_and_pictures_work_from_the_notebook() {
+    let (root, pages) = course();
+    let notebook = made(root.path(), &pages);
+    let text = &notebook.cells[0].source;
+    for link in [
+        "[link](00-lab.ipynb#How-to-measure)",
+        "[another](#The-inner-loop)",
+        "[one out](https://www.rust-lang.org/)",
+        "[the records](../book/src/records.html)",
+        "![a tile](data:image/svg+xml;base64,PHN2Zy8+)",
+    ] {
+        assert!(text.contains(link), "{link} in {text}");
+    }
+    fs::remove_file(root.path().join("book/src/01-matmul/tile.svg")).unwrap();
+    let error = format!("{:#}", notebook::from_pages(root.path(), &pages).unwrap_err());
+    assert!(error.contains("01-matmul/README.md") && error.contains("tile.svg"), "{error}");
+}
+
+#[test]
+fn links_of_the_expanded_page_lead_to_notebooks() {
+    let (root, mut pages) = course();
+    pages[2].markdown =
+        "# A\n\n[lab](../book/src/00-lab/README.md#how-to-measure) [gpu](../book/src/02-cpu-gpu/README.md)\n\n\
+         ```rust,cell\n1\n```\n"
+            .to_owned();
+    let notebook = made(root.path(), &pages);
+    let text = &notebook.cells[0].source;
+    assert!(text.contains("[lab](00-lab.ipynb#How-to-measure)"), "{text}");
+    assert!(text.contains("[gpu](../book/src/02-cpu-gpu/README.md)"), "{text}");
+    assert_eq!(notebook.code_cells().count(), 1, "it names no crate, so none is loaded");
+}
+
+#[test]
+fn a_cell_in_a_list_is_refused() {
+    let (root, mut pages) = course();
+    pages[2].markdown = "# A\n\n- item\n\n  ```rust,cell\n  1\n  ```\n".to_owned();
+    let error = format!("{:#}", notebook::from_pages(root.path(), &pages).unwrap_err());
+    assert!(error.contains("01-matmul/README.md") && error.contains("list"), "{error}");
+}
+
+#[test]
+fn ids_are_valid_unique_and_stay_when_other_cells_change() {
+    let (root, mut pages) = course();
+    pages[2].markdown.push_str("\n```rust,cell\nprintln!(\"{n}\");\n```\n");
+    let before = made(root.path(), &pages);
+    let ids: Vec<&str> = before.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let mut unique = ids.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), ids.len(), "{ids:?}");
+    for id in &ids {
+        let valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        assert!((1..=64).contains(&id.len()) && id.chars().all(valid), "{id}");
+    }
+    pages[2].markdown = pages[2]
+        .markdown
+        .replace("Text between.", "Other text.\n\n```rust,cell\nlet new = 1;\n```");
+    let after = made(root.path(), &pages);
+    for cell in &before.cells {
+        let same =
+            after.cells.iter().any(|other| other.id == cell.id && other.source == cell.source);
+        assert!(same || cell.source == "Text between.", "{cell:?}");
+    }
+}
+
+#[test]
+fn a_notebook_survives_its_file() {
+    let (root, pages) = course();
+    let mut notebook = made(root.path(), &pages);
+    run(&mut notebook);
+    let text = notebook.json().unwrap();
+    assert_eq!(Notebook::parse(&text).unwrap(), notebook);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&json["nbformat"], &json["nbformat_minor"]), (&json!(4), &json!(5)));
+    assert_eq!(json["metadata"]["kernelspec"]["name"], "rust");
+    let counts: Vec<&Value> = json["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|cell| cell["cell_type"] == "code")
+        .map(|cell| &cell["execution_count"])
+        .collect();
+    assert_eq!(counts, [&json!(1), &json!(2), &json!(3), &json!(4)]);
+    assert!(text.ends_with("}\n") && text.contains("\n \"cells\""), "as Jupyter writes it");
+    for broken in ["", "{}", "{\"cells\": [{\"cell_type\": \"raw\"}]}"] {
+        assert!(Notebook::parse(broken).is_err(), "{broken}");
+    }
+}
+
+#[test]
+fn sync_writes_only_what_changed_and_keeps_outputs() {
+    let (root, mut pages) = course();
+    let root = root.path();
+    let changes = notebook::sync(root, &pages, false).unwrap();
+    assert!(changes.iter().all(|(_, change)| matches!(change, Change::Changed(_))), "{changes:?}");
+    let mut notebook = Notebook::read(&file(root)).unwrap();
+    run(&mut notebook);
+    notebook::write(&file(root), &notebook).unwrap();
+
+    let before = fs::read(file(root)).unwrap();
+    let modified = fs::metadata(file(root)).unwrap().modified().unwrap();
+    let changes = notebook::sync(root, &pages, false).unwrap();
+    assert!(changes.iter().all(|(_, change)| *change == Change::Same), "{changes:?}");
+    assert_eq!(
+        fs::metadata(file(root)).unwrap().modified().unwrap(),
+        modified,
+        "not written again"
+    );
+    assert_eq!(fs::read(file(root)).unwrap(), before);
+
+    pages[2].markdown = pages[2].markdown.replace("let n = 2;", "let n = 3;");
+    let changes = notebook::sync(root, &pages, true).unwrap();
+    assert_eq!(changes[0].1, Change::Same);
+    assert!(
+        matches!(&changes[1].1, Change::Changed(why) if why.contains("let n = 3;")),
+        "{changes:?}"
+    );
+    assert_eq!(fs::read(file(root)).unwrap(), before, "--check writes nothing");
+
+    notebook::sync(root, &pages, false).unwrap();
+    for (source, outputs) in printed(&Notebook::read(&file(root)).unwrap()) {
+        let kept = vec![json!({"output_type": "stream", "name": "stdout", "text": [source]})];
+        let expected = if source.contains("let n = 3;") { Vec::new() } else { kept };
+        assert_eq!(outputs, expected, "{source}");
+    }
+}
+
+#[test]
+fn sync_notices_text_order_and_leftovers() {
+    let (root, pages) = course();
+    let root = root.path();
+    notebook::sync(root, &pages, false).unwrap();
+    let same = |pages: &[Page]| {
+        let changes = notebook::sync(root, pages, true).unwrap();
+        changes.iter().all(|(_, change)| *change == Change::Same)
+    };
+    assert!(same(&pages));
+    for (from, to) in [
+        ("Text between.", "Text."),
+        ("cell,fails", "cell"),
+        ("\n```rust,cell\nprintln", "\n```rust\nprintln"),
+    ] {
+        let mut other = pages.clone();
+        other[2].markdown = other[2].markdown.replace(from, to);
+        assert_ne!(other[2].markdown, pages[2].markdown);
+        assert!(!same(&other), "{from} → {to}");
+    }
+    let fewer: Vec<Page> = pages[..2].to_vec();
+    let changes = notebook::sync(root, &fewer, true).unwrap();
+    assert_eq!(changes[1], ("01-matmul".to_owned(), Change::Leftover));
+    assert!(file(root).is_file());
+    notebook::sync(root, &fewer, false).unwrap();
+    assert!(!file(root).exists());
+}
+
+#[test]
+fn a_damaged_notebook_is_named() {
+    let (root, pages) = course();
+    notebook::sync(root.path(), &pages, false).unwrap();
+    fs::write(file(root.path()), "<<<<<<< ours").unwrap();
+    let error = format!("{:#}", notebook::sync(root.path(), &pages, false).unwrap_err());
+    assert!(error.contains("01-matmul.ipynb is not a notebook"), "{error}");
+}
+
+#[test]
+fn outputs_lose_what_is_only_of_one_run() {
+    let root = Path::new("/home/somebody/course");
+    let outputs = vec![
+        json!({"output_type": "stream", "name": "stdout", "text": "a\n"}),
+        json!({"output_type": "stream", "name": "stdout", "text": "\u{1b}[31m/home/somebody/course/x.rs\u{1b}[0m\n"}),
+        json!({"output_type": "execute_result", "execution_count": 7, "metadata": {"a": 1},
+               "data": {"text/plain": "3", "image/svg+xml": "<svg>\n</svg>", "application/x-secret": "no"}}),
+        json!({"output_type": "status"}),
+    ];
+    assert_eq!(
+        tidied(outputs, root),
+        [
+            json!({"output_type": "stream", "name": "stdout", "text": ["a\n", "x.rs\n"]}),
+            json!({"output_type": "display_data", "metadata": {},
+                   "data": {"text/plain": ["3"], "image/svg+xml": ["<svg>\n", "</svg>"]}}),
+        ]
+    );
+}
+
+#[test]
+fn a_panic_and_a_compile_error_are_failures_and_a_warning_is_not() {
+    let stderr = |text: &str| json!({"output_type": "stream", "name": "stderr", "text": text});
+    assert_eq!(failure(&[stderr("a warning\n")]), None);
+    assert_eq!(
+        failure(&[
+            json!({"output_type": "stream", "name": "stdout", "text": "thread 'x' panicked at y"})
+        ]),
+        None
+    );
+    // The kernel sends each line of a panic as an output of its own.
+    let panic: Vec<Value> = [
+        "\n",
+        "thread '<unnamed>' (19537) panicked at src/lib.rs:97:13:\n",
+        "index out of bounds\n",
+        "stack backtrace:\n",
+        "   0: __rustc::rust_begin_unwind\n",
+        "             at /rustc/59807/library/std/src/panicking.rs:689:5\n",
+        "note: Some details are omitted\n",
+    ]
+    .map(stderr)
+    .to_vec();
+    let message = failure(&panic).unwrap();
+    assert_eq!(
+        message.trim(),
+        "thread '<unnamed>' panicked at src/lib.rs:97:13:\nindex out of bounds"
+    );
+    let kept = tidied(panic, Path::new("/nowhere"));
+    assert_eq!(
+        kept[0]["text"],
+        json!(["thread '<unnamed>' panicked at src/lib.rs:97:13:\n", "index out of bounds\n"])
+    );
+    let error = json!({"output_type": "error", "ename": "Error", "evalue": "mismatched types",
+                       "traceback": ["\u{1b}[31m[E0308] Error:\u{1b}[0m mismatched types", "  let x: u8 = \"\";"]});
+    assert_eq!(failure(&[error]).unwrap(), "[E0308] Error: mismatched types\n  let x: u8 = \"\";");
+}
