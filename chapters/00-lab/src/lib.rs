@@ -9,7 +9,8 @@
 //! 5. [`units`] and [`machine`]: what a number means and where it comes from.
 //! 6. [`record`]: what a run leaves behind, as JSON.
 //! 7. [`chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them.
-//! 8. [`peak`]: the limits of this machine, which every rate is held against.
+//! 8. [`fooling`]: six ways to measure wrongly; [`peak`]: the limits of this machine, which every rate is
+//!    held against.
 //! 9. [`plot`]: records as pictures; [`show`] puts them in a notebook.
 //! 10. [`progress`]: what a person sees while they wait.
 
@@ -19,6 +20,7 @@ pub mod device;
 pub mod doctor;
 pub mod error;
 pub mod experiments;
+pub mod fooling;
 pub mod machine;
 pub mod measure;
 pub mod peak;

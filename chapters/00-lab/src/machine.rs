@@ -52,15 +52,23 @@ impl Machine {
     pub fn detect() -> Self {
         let gpus = nvidia_gpus();
         Self {
-            cpu: cpu(),
-            cores: cores(),
-            features: features().into_iter().map(str::to_owned).collect(),
             memory: memory(),
             caches: caches(),
             os: os(),
             driver: gpus.first().map(|gpu| gpu.driver.clone()),
             gpus: gpus.into_iter().map(|gpu| gpu.name).collect(),
             cuda: cuda_toolkit(),
+            ..Self::of_cpu()
+        }
+    }
+
+    /// The CPU, its cores and its features, without asking for the rest.
+    pub(crate) fn of_cpu() -> Self {
+        Self {
+            cpu: cpu(),
+            cores: cores(),
+            features: features().into_iter().map(str::to_owned).collect(),
+            ..Self::default()
         }
     }
 }
@@ -176,6 +184,18 @@ pub fn amx_bf16() -> bool {
     }
 }
 
+/// Why [`amx_bf16`] is false, as a clause; `None` where it is true.
+pub fn why_no_amx() -> Option<&'static str> {
+    if amx_bf16() {
+        return None;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if amx::carried() {
+        return Some("this system does not let programs use AMX");
+    }
+    Some("this CPU has no AMX")
+}
+
 #[cfg(target_arch = "x86_64")]
 mod amx {
     use std::{arch::x86_64, sync::OnceLock};
@@ -186,7 +206,7 @@ mod amx {
     }
 
     /// Leaf 7, EDX: bit 22 is AMX-BF16, bit 24 AMX-TILE (Intel SDM vol. 2A, CPUID).
-    fn carried() -> bool {
+    pub fn carried() -> bool {
         x86_64::__cpuid(0).eax >= 7 && {
             let edx = x86_64::__cpuid_count(7, 0).edx;
             edx & (1 << 22) != 0 && edx & (1 << 24) != 0
@@ -524,6 +544,7 @@ mod tests {
     #[test]
     fn amx_is_a_feature_only_where_it_may_be_used() {
         assert_eq!(features().contains(&"amx-bf16"), amx_bf16());
+        assert_eq!(why_no_amx().is_none(), amx_bf16());
     }
 
     #[test]

@@ -502,10 +502,11 @@ impl BarPlot {
         if fits_left {
             rows.reverse();
         }
+        let mut lines = Vec::new();
         for (row, limit) in rows.iter().enumerate() {
             let (at, name) = (place(limit), &limit.0);
             let middle = (row as f64 + 0.5) * LINE;
-            canvas.line(&[(at, middle - 0.4 * LINE), (at, bottom)], Ink::Limit, 1.6);
+            lines.push([(at, middle - 0.4 * LINE), (at, bottom)]);
             if fits_left {
                 canvas.text((at - 5.0, middle), Hang::End, Ink::Halo, name);
             } else {
@@ -514,13 +515,20 @@ impl BarPlot {
             }
         }
         let mut y = top;
+        // Texts go over the limits' lines, those over the bars.
+        let mut texts = Vec::new();
         for (i, bar) in self.bars.iter().enumerate() {
             let mut middle = y + 0.5 * THICK + 4.0;
             if above {
-                canvas.text((0.0, y + 0.5 * LINE + 3.0), Hang::Start, Ink::Halo, &bar.name);
+                texts.push((
+                    (0.0, y + 0.5 * LINE + 3.0),
+                    Hang::Start,
+                    Ink::Halo,
+                    bar.name.as_str(),
+                ));
                 middle += LINE;
             } else {
-                canvas.text((left - 8.0, middle), Hang::End, Ink::Text, &bar.name);
+                texts.push(((left - 8.0, middle), Hang::End, Ink::Text, bar.name.as_str()));
             }
             if let Some((length, low, high)) = value(bar) {
                 let end = x.clamped(length);
@@ -536,14 +544,20 @@ impl BarPlot {
                     }
                     clear = clear.max(high);
                 }
-                canvas.text((clear + 7.0, middle), Hang::Start, Ink::Halo, &bar.text);
+                texts.push(((clear + 7.0, middle), Hang::Start, Ink::Halo, bar.text.as_str()));
             } else {
                 for (k, line) in reasons[i].iter().enumerate() {
                     let at = (left + 6.0, middle + LINE * k as f64);
-                    canvas.text(at, Hang::Start, Ink::FaintHalo, line);
+                    texts.push((at, Hang::Start, Ink::FaintHalo, line.as_str()));
                 }
             }
             y += height_of(i);
+        }
+        for line in lines {
+            canvas.line(&line, Ink::Limit, 1.6);
+        }
+        for (at, hang, ink, text) in texts {
+            canvas.text(at, hang, ink, text);
         }
         canvas.line(&[(left, top), (left, bottom)], Ink::Faint, 1.2);
         canvas.svg()

@@ -132,7 +132,7 @@ pub fn tick_text(value: f64) -> String {
         return "0".to_owned();
     }
     let power = size.log10();
-    if (power - power.round()).abs() < 1e-9 && !(-3.5..5.5).contains(&power) {
+    if (power - power.round()).abs() < 1e-9 && !(-4.5..5.5).contains(&power) {
         let digits: String = format!("{}", power.round() as i32)
             .chars()
             .map(|c| match c {
@@ -147,7 +147,7 @@ pub fn tick_text(value: f64) -> String {
     if !(1e-4..1e6).contains(&size) {
         return format!("{value:e}").replace('-', "−");
     }
-    let decimals = (3.0 - power.floor()).clamp(0.0, 7.0) as usize;
+    let decimals = (3.0 - power.floor()).clamp(0.0, 8.0) as usize;
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()

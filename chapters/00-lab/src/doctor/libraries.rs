@@ -1,0 +1,230 @@
+//! Libraries that programs load while they run: whether they load, and which version they say they are.
+
+use libloading::Symbol;
+use std::{
+    env,
+    ffi::{CStr, c_int, c_uint, c_void},
+    path::{Path, PathBuf},
+    ptr,
+};
+
+/// A library of NVIDIA's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    Nvrtc,
+    Cublas,
+    Nccl,
+    /// The driver's own library, which also says whether a GPU answers.
+    Driver,
+}
+
+impl Library {
+    pub const ALL: [Self; 4] = [Self::Nvrtc, Self::Cublas, Self::Nccl, Self::Driver];
+
+    /// What it says its version is, if it loads.
+    pub fn find(self) -> Option<String> {
+        let library = open(self.names(), &folders())?;
+        match self {
+            Self::Nvrtc => {
+                let mut version: [c_int; 2] = [0; 2];
+                let [major, minor] = &mut version;
+                // SAFETY: nvrtcResult nvrtcVersion(int *major, int *minor), by NVRTC's manual.
+                let status = unsafe {
+                    let call: Symbol<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int> =
+                        library.get(b"nvrtcVersion\0").ok()?;
+                    call(major, minor)
+                };
+                (status == 0).then(|| format!("{}.{}", version[0], version[1]))
+            }
+            Self::Cublas => {
+                // libraryPropertyType: MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL.
+                let mut version: [c_int; 3] = [0; 3];
+                for (property, value) in version.iter_mut().enumerate() {
+                    // SAFETY: cublasStatus_t cublasGetProperty(libraryPropertyType, int *), by cuBLAS's manual.
+                    let status = unsafe {
+                        let call: Symbol<unsafe extern "C" fn(c_int, *mut c_int) -> c_int> =
+                            library.get(b"cublasGetProperty\0").ok()?;
+                        call(property as c_int, value)
+                    };
+                    if status != 0 {
+                        return None;
+                    }
+                }
+                Some(version.map(|part| part.to_string()).join("."))
+            }
+            Self::Nccl => {
+                let version = number(&library, b"ncclGetVersion\0")?;
+                // Since 2.9 the number is major · 10000 + minor · 100 + patch.
+                Some(match version {
+                    ..10_000 => {
+                        format!("{}.{}.{}", version / 1000, version / 100 % 10, version % 100)
+                    }
+                    _ => format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100),
+                })
+            }
+            Self::Driver => {
+                // SAFETY: CUresult cuInit(unsigned int), by the driver's manual; zero is its only flag.
+                let status = unsafe {
+                    let call: Symbol<unsafe extern "C" fn(c_uint) -> c_int> =
+                        library.get(b"cuInit\0").ok()?;
+                    call(0)
+                };
+                let gpus = (status == 0).then(|| number(&library, b"cuDeviceGetCount\0"))??;
+                let version = number(&library, b"cuDriverGetVersion\0")?;
+                let noun = if gpus == 1 { "GPU answers" } else { "GPUs answer" };
+                (gpus > 0).then(|| {
+                    format!("{gpus} {noun}, up to CUDA {}.{}", version / 1000, version % 1000 / 10)
+                })
+            }
+        }
+    }
+
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Nvrtc => &[
+                "libnvrtc.so.13",
+                "libnvrtc.so.12",
+                "libnvrtc.so.11.2",
+                "libnvrtc.so",
+                "nvrtc64_130_0.dll",
+                "nvrtc64_120_0.dll",
+            ],
+            Self::Cublas => &[
+                "libcublas.so.13",
+                "libcublas.so.12",
+                "libcublas.so.11",
+                "libcublas.so",
+                "cublas64_13.dll",
+                "cublas64_12.dll",
+            ],
+            Self::Nccl => &["libnccl.so.2", "libnccl.so"],
+            Self::Driver => &["libcuda.so.1", "libcuda.so", "nvcuda.dll"],
+        }
+    }
+}
+
+/// Calls `int name(int *)`, the form that NVIDIA's libraries share, and returns the number if all went well.
+fn number(library: &libloading::Library, name: &[u8]) -> Option<c_int> {
+    let mut value: c_int = 0;
+    // SAFETY: the callers name functions of this very form: ncclGetVersion, cuDeviceGetCount and
+    // cuDriverGetVersion, by their manuals.
+    let status = unsafe {
+        let call: Symbol<unsafe extern "C" fn(*mut c_int) -> c_int> = library.get(name).ok()?;
+        call(&raw mut value)
+    };
+    (status == 0).then_some(value)
+}
+
+/// The toolkit's folders, for machines whose loader does not know them.
+fn folders() -> Vec<PathBuf> {
+    let named = ["CUDA_PATH", "CUDA_ROOT", "CUDA_HOME"].into_iter().filter_map(env::var_os);
+    named
+        .map(PathBuf::from)
+        .chain([PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")])
+        .flat_map(|root| ["lib64", "lib", "bin"].map(|below| root.join(below)))
+        .collect()
+}
+
+/// The first of `names` that loads, by the system's own search, then in `folders`.
+fn open(names: &[&str], folders: &[PathBuf]) -> Option<libloading::Library> {
+    // SAFETY: the names are those of NVIDIA's and OpenCL's libraries, which a program may load.
+    let load = |path: &Path| unsafe { libloading::Library::new(path) }.ok();
+    let named = names.iter().map(|name| PathBuf::from(*name));
+    let inside = folders
+        .iter()
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+        .filter(|path| path.is_file());
+    named.chain(inside).find_map(|path| load(&path))
+}
+
+/// The devices that OpenCL shows, by name; `None` without a loader or a device.
+pub fn opencl_devices() -> Option<String> {
+    const NAMES: [&str; 4] = [
+        "libOpenCL.so.1",
+        "libOpenCL.so",
+        "OpenCL.dll",
+        "/System/Library/Frameworks/OpenCL.framework/OpenCL",
+    ];
+    /// `clGetPlatformIDs(num_entries, platforms, num_platforms)`.
+    type Platforms = unsafe extern "C" fn(c_uint, *mut *mut c_void, *mut c_uint) -> c_int;
+    /// `clGetDeviceIDs(platform, type, num_entries, devices, num_devices)`.
+    type Devices =
+        unsafe extern "C" fn(*mut c_void, Bitfield, c_uint, *mut *mut c_void, *mut c_uint) -> c_int;
+    /// `clGetDeviceInfo(device, name, size, value, size_ret)`.
+    type Info = unsafe extern "C" fn(*mut c_void, c_uint, usize, *mut c_void, *mut usize) -> c_int;
+    /// `CL_DEVICE_TYPE_ALL` and `CL_DEVICE_NAME`.
+    const ALL: Bitfield = 0xffff_ffff;
+    const NAME: c_uint = 0x102b;
+
+    let library = open(&NAMES, &[])?;
+    // SAFETY: the types are those of OpenCL 1.0's header.
+    let (platforms, devices, info) = unsafe {
+        (
+            library.get::<Platforms>(b"clGetPlatformIDs\0").ok()?,
+            library.get::<Devices>(b"clGetDeviceIDs\0").ok()?,
+            library.get::<Info>(b"clGetDeviceInfo\0").ok()?,
+        )
+    };
+    let mut names = Vec::new();
+    let mut found = [ptr::null_mut(); 16];
+    let mut count: c_uint = 0;
+    // SAFETY: there is room for the sixteen that are asked for.
+    if unsafe { platforms(16, found.as_mut_ptr(), &raw mut count) } != 0 {
+        return None;
+    }
+    for &platform in &found[..found.len().min(count as usize)] {
+        let mut handles = [ptr::null_mut(); 16];
+        let mut count: c_uint = 0;
+        // SAFETY: as above; the platform is one that OpenCL gave.
+        if unsafe { devices(platform, ALL, 16, handles.as_mut_ptr(), &raw mut count) } != 0 {
+            continue;
+        }
+        for &device in &handles[..handles.len().min(count as usize)] {
+            let mut name = [0_u8; 256];
+            // The last byte stays zero: a name that is longer ends there.
+            let room = name.len() - 1;
+            // SAFETY: the device is one that OpenCL gave; it writes at most `room` bytes.
+            if unsafe { info(device, NAME, room, name.as_mut_ptr().cast(), ptr::null_mut()) } == 0
+                && let Ok(name) = CStr::from_bytes_until_nul(&name)
+            {
+                names.push(name.to_string_lossy().trim().to_owned());
+            }
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// `cl_bitfield`, 64 bits everywhere.
+type Bitfield = u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_not_there_does_not_load() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(open(&["libno-such-library.so"], &[folder.path().to_owned()]).is_none());
+        // Neither does a file that is none.
+        std::fs::write(folder.path().join("libfake.so"), "not a library").unwrap();
+        assert!(open(&["libfake.so"], &[folder.path().to_owned()]).is_none());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn one_name_that_loads_is_enough() {
+        let library = open(&["libno-such-library.so", "libc.so.6", "libc.so"], &[]);
+        if let Some(library) = library {
+            // A function of another form is not called: it is not found.
+            assert_eq!(number(&library, b"no_such_function\0"), None);
+        }
+    }
+
+    #[test]
+    fn looking_for_every_library_is_safe() {
+        for library in Library::ALL {
+            assert!(library.find().is_none_or(|version| version.contains('.')));
+        }
+        assert!(opencl_devices().is_none_or(|names| !names.is_empty()));
+    }
+}

@@ -1,0 +1,289 @@
+//! Six ways to measure wrongly, each beside the right way, on the same small job.
+//!
+//! The wrong ways are those that benchmarks on the web use every day. Two of them need bad luck (a neighbour
+//! that wakes up); there this module stages it, and says so.
+
+use crate::{Plan, Samples, Unit, machine, measure};
+use std::{
+    hint::black_box,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// What the wrong and the right way say about one job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fooled {
+    /// The samples, or the one number, of the wrong way.
+    pub wrong: Samples,
+    /// The samples of the right way.
+    pub right: Samples,
+}
+
+impl Fooled {
+    /// The wrong samples in units of the right median: 1 would be the truth.
+    pub fn ratio(&self) -> Samples {
+        let truth = self.right.median();
+        self.wrong.map(|wrong| wrong / truth)
+    }
+}
+
+/// A mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// Nobody uses the result, so the compiler leaves out the work.
+    Unused,
+    /// The first call counts, in which the machine makes everything ready.
+    Cold,
+    /// One sample, and it is an unlucky one.
+    Single,
+    /// The mean of samples, one of which a neighbour has spoilt.
+    Mean,
+    /// The clock's own time beside work that is shorter.
+    Clock,
+    /// One contender after the other, while the machine changes in between.
+    Turns,
+}
+
+impl Mistake {
+    /// All of them, in the order of the page.
+    pub const ALL: [Self; 6] =
+        [Self::Unused, Self::Cold, Self::Single, Self::Mean, Self::Clock, Self::Turns];
+
+    /// The parameter `mistake` of the records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unused => "unused",
+            Self::Cold => "cold",
+            Self::Single => "single",
+            Self::Mean => "mean",
+            Self::Clock => "clock",
+            Self::Turns => "turns",
+        }
+    }
+
+    /// The mistake in words.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Unused => "the result is not used",
+            Self::Cold => "the first call counts",
+            Self::Single => "one sample",
+            Self::Mean => "the mean, not the median",
+            Self::Clock => "work shorter than the clock",
+            Self::Turns => "one contender after the other",
+        }
+    }
+
+    /// What its samples are: seconds, or how many times longer the second of two equal contenders takes.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Turns => Unit::Ratio,
+            _ => Unit::Seconds,
+        }
+    }
+
+    /// Makes the mistake, and measures rightly beside it.
+    pub fn make(self, plan: Plan) -> Fooled {
+        match self {
+            Self::Unused => unused(plan),
+            Self::Cold => cold(plan),
+            Self::Single => single(plan),
+            Self::Mean => mean(),
+            Self::Clock => clock(plan),
+            Self::Turns => turns(plan),
+        }
+    }
+}
+
+/// The job: a sum of squares.
+fn squares(numbers: &[f32]) -> f32 {
+    numbers.iter().map(|x| x * x).sum()
+}
+
+// ANCHOR: unused
+/// The wrong way calls the job and drops what it returns: the compiler sees that and drops the job.
+fn unused(plan: Plan) -> Fooled {
+    let numbers = vec![1.5; 1 << 16];
+    let wrong = measure::time(plan, || {
+        squares(&numbers);
+    });
+    let right = measure::time(plan, || {
+        black_box(squares(black_box(&numbers)));
+    });
+    Fooled { wrong, right }
+}
+// ANCHOR_END: unused
+
+// ANCHOR: cold
+/// The wrong way times the first call, in which the system finds the memory that the job writes to.
+fn cold(plan: Plan) -> Fooled {
+    let (mut wrong, mut right) = (Vec::new(), Vec::new());
+    for _ in 0..plan.min_samples {
+        let mut memory = vec![0_u8; 64 << 20];
+        wrong.push(seconds(|| memory.fill(1)));
+        right.push(seconds(|| memory.fill(2)));
+        black_box(memory);
+    }
+    Fooled { wrong: Samples(wrong), right: Samples(right) }
+}
+// ANCHOR_END: cold
+
+/// The wrong way takes one sample. Here it is the unluckiest of all that the right way took.
+fn single(plan: Plan) -> Fooled {
+    let numbers = vec![1.5; 1 << 16];
+    let right = measure::time(plan, || {
+        black_box(squares(black_box(&numbers)));
+    });
+    Fooled { wrong: Samples(vec![right.quantile(1.0)]), right }
+}
+
+// ANCHOR: mean
+/// The wrong way takes the mean. Into one of the samples falls another program's work: here it is a pause of
+/// 20 ms, staged.
+fn mean() -> Fooled {
+    let numbers = vec![1.5; 1 << 16];
+    let right: Vec<f64> = (0..51)
+        .map(|sample| {
+            seconds(|| {
+                black_box(squares(black_box(&numbers)));
+                if sample == 25 {
+                    thread::sleep(Duration::from_millis(20));
+                }
+            })
+        })
+        .collect();
+    let mean = right.iter().sum::<f64>() / right.len() as f64;
+    Fooled { wrong: Samples(vec![mean]), right: Samples(right) }
+}
+// ANCHOR_END: mean
+
+// ANCHOR: clock
+/// The wrong way times each multiplication by itself, the right way a thousand of them.
+fn clock(plan: Plan) -> Fooled {
+    let mut x = 1.0_f32;
+    let wrong = measure::time(plan, || x = black_box(x) * 1.000_1);
+    let right = measure::time(plan, || {
+        for _ in 0..1000 {
+            x = black_box(x) * 0.999_9;
+        }
+    });
+    Fooled { wrong, right: right.map(|seconds| seconds / 1000.0) }
+}
+// ANCHOR_END: clock
+
+// ANCHOR: turns
+/// Two contenders that are the same function, so neither is faster. Halfway through a neighbour wakes up and
+/// takes every core for itself (staged). The wrong way has finished with the first contender by then.
+fn turns(plan: Plan) -> Fooled {
+    let numbers = vec![1.5; 1 << 20];
+    let contender = || {
+        for _ in 0..8 {
+            black_box(squares(black_box(&numbers)));
+        }
+    };
+    let half = Plan { time: plan.time / 2, max_samples: plan.min_samples.max(20), ..plan };
+
+    let first = measure::time(half, contender);
+    let second = Neighbour::beside(|| measure::time(half, contender));
+    let wrong = second.map(|seconds| seconds / first.median());
+
+    let in_turn = || measure::time_interleaved(half, &mut [&mut { contender }, &mut { contender }]);
+    let quiet = in_turn();
+    let noisy = Neighbour::beside(in_turn);
+    let all = |i: usize| quiet[i].0.iter().chain(&noisy[i].0).copied();
+    let right = all(1).zip(all(0)).map(|(second, first)| second / first).collect();
+    Fooled { wrong, right: Samples(right) }
+}
+// ANCHOR_END: turns
+
+/// Threads that keep every core busy until they are told to stop: two for each core, or the scheduler would
+/// put one beside the other and leave a core to the contender.
+struct Neighbour<'a>(&'a AtomicBool);
+
+impl Neighbour<'_> {
+    /// Runs `work` while the neighbour is awake.
+    fn beside<T>(work: impl FnOnce() -> T) -> T {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // Dropped also if the work panics: the threads end in any case.
+            let _neighbour = Neighbour(&stop);
+            for _ in 0..2 * machine::cores() {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            work()
+        })
+    }
+}
+
+impl Drop for Neighbour<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let began = Instant::now();
+    work();
+    began.elapsed().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Plan = Plan {
+        warm_up: Duration::ZERO,
+        time: Duration::from_millis(10),
+        min_samples: 3,
+        max_samples: 9,
+    };
+
+    #[test]
+    fn every_mistake_has_both_sides_and_a_name_of_its_own() {
+        let mut names = Vec::new();
+        for mistake in Mistake::ALL {
+            let fooled = mistake.make(SHORT);
+            for samples in [&fooled.wrong, &fooled.right] {
+                assert!(!samples.0.is_empty(), "{mistake:?}");
+                assert!(samples.0.iter().all(|s| s.is_finite() && *s >= 0.0), "{mistake:?}");
+            }
+            assert!(fooled.right.median() > 0.0, "{mistake:?}");
+            assert_eq!(fooled.ratio().0.len(), fooled.wrong.0.len());
+            names.push(mistake.name());
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Mistake::ALL.len());
+    }
+
+    #[test]
+    fn a_ratio_is_against_the_right_median() {
+        let fooled =
+            Fooled { wrong: Samples(vec![1.0, 4.0]), right: Samples(vec![2.0, 1.0, 100.0]) };
+        assert_eq!(fooled.ratio(), Samples(vec![0.5, 2.0]));
+    }
+
+    #[test]
+    fn one_outlier_moves_the_mean_and_not_the_median() {
+        let fooled = mean();
+        // The pause of 20 ms is there, once, and nowhere else on a machine that works at all.
+        assert!(fooled.right.quantile(1.0) >= 0.02);
+        assert!(fooled.wrong.median() > fooled.right.median());
+    }
+
+    #[test]
+    fn the_unlucky_sample_is_one_of_the_samples() {
+        let fooled = single(SHORT);
+        assert!(fooled.right.0.contains(&fooled.wrong.0[0]));
+        assert!(fooled.right.0.iter().all(|&s| s <= fooled.wrong.0[0]));
+    }
+
+    #[test]
+    fn the_neighbour_leaves_when_the_work_is_done() {
+        assert_eq!(Neighbour::beside(|| 7), 7);
+    }
+}
