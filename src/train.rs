@@ -2,14 +2,15 @@
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, value_parser};
-use lab::Device;
+use lab::{Device, data};
 use std::{
     fs,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
 use training::{
-    Config, Model, Outcome, Precision, Settings, Start, Terminal, checkpoint::Checkpoint, config::DEFAULT_BATCH,
+    Config, Model, Outcome, Precision, Settings, Start, Terminal, checkpoint::Checkpoint,
+    config::DEFAULT_BATCH,
 };
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
@@ -70,6 +71,9 @@ impl Train {
     /// [`Train::run`], for a caller that wants to know what came of it.
     pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
         let config = self.config(data, Path::new("runs"))?;
+        // Before Ctrl-C is watched: a download must end at once.
+        let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
+        let data = data::load(&options)?;
         ctrlc::set_handler(|| {
             if STOP.swap(true, Ordering::Relaxed) {
                 std::process::exit(130); // asked twice: the last checkpoint is whole anyway
@@ -77,7 +81,7 @@ impl Train {
         })
         .context("Ctrl-C can't be watched")?;
         let stop = || STOP.load(Ordering::Relaxed);
-        let outcome = training::train(&config, &mut Terminal::new(&stop))?;
+        let outcome = training::train_on(&config, &data, &mut Terminal::new(&stop))?;
         let folder = outcome.run.as_deref().unwrap_or(Path::new("."));
         if let Some((epoch, step)) = outcome.stopped {
             bail!(
@@ -200,11 +204,13 @@ mod tests {
         assert!(options(&["--model", "cnn"]).unwrap_err().contains("not built yet"));
         assert!(options(&["--precision", "amp"]).unwrap_err().contains("not built yet"));
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
-        for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")] {
+        for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]
+        {
             let error = config(&[flag, value], runs).unwrap_err().to_string();
             assert!(error.contains(flag), "{error}");
         }
-        let error = options(&["--device", "tpu"]).unwrap().config(None, runs).unwrap_err().to_string();
+        let error =
+            options(&["--device", "tpu"]).unwrap().config(None, runs).unwrap_err().to_string();
         assert!(error.contains("tpu"), "{error}");
     }
 

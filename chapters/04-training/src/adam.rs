@@ -5,12 +5,7 @@
 //! optimizer in one thing: its state can be taken out and put back, so a run can be resumed.
 
 use crate::{Error, Result};
-use dfdx::{
-    nn::tensor_collection::*,
-    optim::AdamConfig,
-    prelude::*,
-    tensor_ops::Device,
-};
+use dfdx::{optim::AdamConfig, prelude::*, tensor_ops::Device};
 
 // ANCHOR: step
 /// Step number `t` (from 1) on parameters `p` with gradient `g`. `m` is the running mean of the gradients,
@@ -256,7 +251,8 @@ mod tests {
             let mut adam = Adam::new(&model, AdamConfig::default()).unwrap();
             for at in 0..20 {
                 if stop == Some(at) {
-                    let (weights, state) = (parameters(&model).unwrap(), adam.state(&model).unwrap());
+                    let (weights, state) =
+                        (parameters(&model).unwrap(), adam.state(&model).unwrap());
                     assert_eq!(state.t as usize, at);
                     model = Small::build(&Cpu::seed_from_u64(99));
                     set_parameters(&mut model, &weights).unwrap();

@@ -12,12 +12,7 @@
 //! | 32 | SHA-256 of all that is before |
 
 use crate::{
-    Error, Result,
-    adam::State,
-    config::Settings,
-    loss::Tally,
-    run::write_whole,
-    watch::Epoch,
+    Error, Result, adam::State, config::Settings, loss::Tally, run::write_whole, watch::Epoch,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -136,12 +131,15 @@ impl Checkpoint {
         let refuse = |why: String| Error::Damaged { path: path.clone(), why };
         let bytes = fs::read(&path).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => refuse(
-                "there is no checkpoint to go on from; leave out --resume to start a new run".into(),
+                "there is no checkpoint to go on from; leave out --resume to start a new run"
+                    .into(),
             ),
             _ => refuse(format!("it can't be read ({e})")),
         })?;
         Self::from_bytes(&bytes).map_err(|why| {
-            refuse(format!("{why}; delete the folder, or start a new run in another one with --run"))
+            refuse(format!(
+                "{why}; delete the folder, or start a new run in another one with --run"
+            ))
         })
     }
 }

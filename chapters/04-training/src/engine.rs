@@ -210,7 +210,8 @@ mod tests {
         assert_eq!(data.labels(&index), [7, 0, 7, 9]);
         let targets = data.targets(&index).unwrap().as_vec();
         for (row, label) in targets.chunks_exact(CLASSES).zip([7, 0, 7, 9]) {
-            assert!((0..CLASSES).all(|c| row[c] == f32::from(u8::from(c == label))));
+            assert!((0..CLASSES).all(|c| (row[c] > 0.5) == (c == label)), "{row:?}");
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-9, "{row:?}");
         }
     }
 
@@ -234,7 +235,9 @@ mod tests {
         let short = Split { labels: vec![1], ..split(2) };
         let none = split(0);
         let letter = Split { labels: vec![1, 10], ..split(2) };
-        for (bad, said) in [(wide, "28×32"), (short, "1 labels"), (none, "0 labels"), (letter, "10")] {
+        for (bad, said) in
+            [(wide, "28×32"), (short, "1 labels"), (none, "0 labels"), (letter, "10")]
+        {
             let error = Resident::new(&dev, &bad).err().expect("it fits").to_string();
             assert!(error.contains(said), "{error}");
         }

@@ -18,11 +18,11 @@ use crate::{
 use dfdx::{losses::cross_entropy_with_logits_loss, optim::AdamConfig, prelude::*};
 use lab::{
     Device,
-    data::{self, DataSet, Split},
+    data::{self, DataSet, Source, Split},
     machine::Provenance,
 };
 use sha2::{Digest, Sha256};
-use std::{path::PathBuf, time::Instant};
+use std::{fmt::Write as _, path::PathBuf, time::Instant};
 
 /// A batch whose loss is above this learns nothing any more: a thousand times the loss of a model that
 /// has no idea.
@@ -40,6 +40,10 @@ pub struct Outcome {
     pub seconds: f64,
     /// The data set, in words.
     pub data: String,
+    /// Where the data set came from.
+    pub source: Source,
+    /// Where it was computed.
+    pub device: Device,
     /// The model's parameters, in the order of [`mlp::parameters`].
     pub weights: Vec<f32>,
     /// Where the run left its files, if it has a folder.
@@ -58,7 +62,10 @@ impl Outcome {
     pub fn summary(&self) -> String {
         let epochs = self.history.len();
         let Some(accuracy) = self.test_accuracy() else {
-            return format!("stopped before the end of the first epoch, after {:.1} s", self.seconds);
+            return format!(
+                "stopped before the end of the first epoch, after {:.1} s",
+                self.seconds
+            );
         };
         format!(
             "test accuracy {:.2}% after {epochs} epoch{} in {:.1} s",
@@ -106,7 +113,10 @@ fn fingerprint(split: &Split) -> String {
     sha.update((split.labels.len() as u64).to_le_bytes());
     sha.update(&split.images);
     sha.update(&split.labels);
-    sha.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    sha.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 /// [`train_on`], on a device of one kind, its random numbers freshly seeded.
@@ -139,13 +149,16 @@ fn train_with<D: Engine>(
     let begin = Begin {
         settings: config.settings.clone(),
         device: config.device,
-        data: data.source.to_string(),
+        data: data.about(),
         pictures: (train.len(), test.len()),
         steps: train.len().div_ceil(config.settings.batch),
         done: (trainer.at.epoch, trainer.at.step),
     };
     watcher.begin(&begin);
-    let about = folder.is_some().then(|| run::about(&begin, &trainer.at)).unwrap_or_default();
+    let about = match &folder {
+        Some(_) => run::about(&begin, &trainer.at), // asks the system: not for every small run
+        None => String::new(),
+    };
 
     let mut clock = Clock { run: Instant::now(), saved: Instant::now() };
     let mut stopped = None;
@@ -166,7 +179,9 @@ fn train_with<D: Engine>(
     let outcome = Outcome {
         history: trainer.at.history.clone(),
         seconds: trainer.at.seconds,
-        data: data.source.to_string(),
+        data: data.about(),
+        source: data.source.clone(),
+        device: config.device,
         weights: mlp::parameters(&trainer.model)?,
         run: folder.as_ref().map(|folder| folder.path().to_owned()),
         stopped,

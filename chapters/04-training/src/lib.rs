@@ -14,7 +14,7 @@
 //! 9. [`run`]: what a run leaves in its folder.
 //! 10. [`watch`]: who is told about the progress, and who may stop it.
 //! 11. [`serve`]: predictions from a stored model.
-//! 12. [`experiments`]: what this chapter measures.
+//! 12. [`experiments`] and [`figures`]: what this chapter measures, as values and pictures.
 
 pub mod adam;
 pub mod checkpoint;
@@ -22,6 +22,7 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod experiments;
+pub mod figures;
 pub mod fit;
 pub mod loss;
 pub mod mlp;

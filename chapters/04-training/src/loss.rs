@@ -81,7 +81,10 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dfdx::{losses::cross_entropy_with_logits_loss, prelude::{AsArray, Const, Cpu, SampleTensor, Tensor, TensorFromVec, Trace}};
+    use dfdx::{
+        losses::cross_entropy_with_logits_loss,
+        prelude::{AsArray, Const, Cpu, SampleTensor, Tensor, TensorFromVec, Trace},
+    };
 
     fn close(a: f64, b: f64, tolerance: f64) {
         assert!((a - b).abs() <= tolerance, "{a} is not {b}");

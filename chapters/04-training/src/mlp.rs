@@ -127,8 +127,7 @@ mod tests {
     fn has_the_parameters_it_says() {
         let model = build(&Cpu::seed_from_u64(1)).unwrap();
         assert_eq!(model.num_trainable_params(), PARAMETERS);
-        let counted: usize =
-            TENSORS.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+        let counted: usize = TENSORS.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
         assert_eq!(counted, PARAMETERS);
     }
 
@@ -140,7 +139,7 @@ mod tests {
         assert_ne!(values, parameters(&two).unwrap());
         set_parameters(&mut two, &values).unwrap();
         assert_eq!(values, parameters(&two).unwrap());
-        assert_eq!(one.2.bias.array(), two.2.bias.array());
+        assert_eq!(one.2.bias.as_vec(), two.2.bias.as_vec());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The order of the pictures. Each epoch shuffles anew, and the order is a function of the seed and the
 //! number of the epoch: a run that goes on needs nothing but these two numbers to find it again.
 
-/// SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", figure 14).
+/// `SplitMix64` (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", figure 14).
 struct SplitMix64(u64);
 
 impl SplitMix64 {

@@ -8,8 +8,8 @@ use crate::{
     loss::{best, softmax},
     mlp::{self, Mlp, PIXELS, TENSORS},
 };
-use dfdx::{nn::SaveToSafetensors, prelude::*};
 use ::safetensors::{Dtype, SafeTensorError, SafeTensors};
+use dfdx::{nn::SaveToSafetensors, prelude::*};
 use std::{
     fs::{self, File},
     path::Path,
@@ -39,8 +39,7 @@ impl Classifier {
     /// [`Error::Damaged`] that says what is wrong with the file: missing, not whole, or of another model.
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |why: String| Error::Damaged { path: path.to_owned(), why };
-        let bytes =
-            fs::read(path).map_err(|e| refuse(format!("the model can't be read ({e})")))?;
+        let bytes = fs::read(path).map_err(|e| refuse(format!("the model can't be read ({e})")))?;
         let file = SafeTensors::deserialize(&bytes)
             .map_err(|e| refuse(format!("this is not a whole safetensors file ({e:?})")))?;
         let mut weights = Vec::with_capacity(mlp::PARAMETERS);
@@ -71,12 +70,10 @@ impl Classifier {
             let _ = fs::remove_file(&part);
             lab::Error::io(path, e)
         };
-        self.model
-            .save_safetensors(&part)
-            .map_err(|e| match e {
-                SafeTensorError::IoError(e) => failed(e),
-                other => failed(std::io::Error::other(format!("{other:?}"))),
-            })?;
+        self.model.save_safetensors(&part).map_err(|e| match e {
+            SafeTensorError::IoError(e) => failed(e),
+            other => failed(std::io::Error::other(format!("{other:?}"))),
+        })?;
         File::open(&part).and_then(|file| file.sync_all()).map_err(failed)?;
         fs::rename(&part, path).map_err(failed)?;
         Ok(())
@@ -108,8 +105,7 @@ impl Classifier {
             )));
         }
         let shape = (pixels.len() / PIXELS, Const::<PIXELS>);
-        let images =
-            self.dev.try_tensor_from_vec(pixels.to_vec(), shape).map_err(Error::device)?;
+        let images = self.dev.try_tensor_from_vec(pixels.to_vec(), shape).map_err(Error::device)?;
         Ok(self.model.try_forward(images).map_err(Error::device)?.as_vec())
     }
 }
@@ -172,8 +168,7 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         assert!(said().contains("not a whole safetensors file"));
-        type Other = modules::Linear<3, 2, f32, Cpu>;
-        Other::build(&Cpu::default()).save_safetensors(&path).unwrap();
+        modules::Linear::<3, 2, f32, Cpu>::build(&Cpu::default()).save_safetensors(&path).unwrap();
         assert!(said().contains("another model"));
     }
 
