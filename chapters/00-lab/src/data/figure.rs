@@ -1,7 +1,7 @@
 //! Pictures of a data set's pictures, as SVG that takes the page's colours.
 
 use super::Split;
-use crate::{Drawing, Result, record::Records};
+use crate::Drawing;
 use std::fmt::Write as _;
 
 /// Grey levels in the drawing: enough to see the soft edges, few enough for a small file.
@@ -67,17 +67,16 @@ pub fn of_each_digit(split: &Split, rows: usize) -> Vec<usize> {
     numbers
 }
 
-/// The figure `lab.drawn`: what this program draws in place of MNIST. It needs no record.
-///
-/// # Errors
-/// None.
-pub fn drawn(_: &Records) -> Result<Drawing> {
+/// Four drawn digits of each kind: what this program draws in place of MNIST.
+pub fn drawn() -> Drawing {
     let set = super::drawn(200, 0, 0);
-    Ok(Drawing {
+    Drawing {
         svg: grid(&set.train, &of_each_digit(&set.train, 4), 10),
-        caption: "Digits that this program draws where there is neither MNIST nor a network: each has its own variant, slant, bend and pen.".to_owned(),
-        alt: "Four rows of the digits 0 to 9, as if written by different people with different pens.".to_owned(),
-    })
+        caption: "Drawn digits: each has its own variant, slant, bend and pen.".to_owned(),
+        alt:
+            "Four rows of the digits 0 to 9, as if written by different people with different pens."
+                .to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -118,12 +117,7 @@ mod tests {
 
     #[test]
     fn the_figure_shows_all_digits_and_is_small() {
-        let records = Records {
-            machine: crate::machine::Machine::default(),
-            name: String::new(),
-            chapters: std::collections::BTreeMap::new(),
-        };
-        let drawing = drawn(&records).unwrap();
+        let drawing = drawn();
         assert!(drawing.svg.len() < 80_000, "{}", drawing.svg.len());
         assert!(drawing.svg.contains("viewBox=\"0 0 320 128\""));
         let set = crate::data::drawn(200, 0, 0);
