@@ -1,0 +1,312 @@
+//! `check`: the exercises, what is solved, what comes next.
+
+use crate::course;
+use anyhow::{Context, Result, bail};
+use bookbinder::exercises::{self, Checker, Exercise, Outcome};
+use clap::Args;
+use lab::progress::Progress;
+use std::{
+    fs,
+    io::IsTerminal as _,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often `--watch` looks at the reader's file.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Which exercises to check, and what to say about them.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cargo run --release -- check                             the next exercise that is not solved yet
+  cargo run --release -- check matmul                      the next one of a chapter
+  cargo run --release -- check matmul/loop-order           one exercise
+  cargo run --release -- check matmul/loop-order --watch   again each time you save it, then the next one
+  cargo run --release -- check matmul/loop-order --hint    its first hint (--hint 2: the second)
+  cargo run --release -- check --list                      all exercises, and which are solved")]
+pub struct Check {
+    /// CHAPTER or CHAPTER/EXERCISE, such as matmul/loop-order
+    which: Option<String>,
+    /// List the exercises, and which are solved
+    #[arg(long, conflicts_with_all = ["watch", "hint", "solution", "verify"])]
+    list: bool,
+    /// Check again each time the file changes; go on to the next exercise when one is solved
+    #[arg(long, conflicts_with_all = ["hint", "solution", "verify"])]
+    watch: bool,
+    /// Show a hint: the first one, or number N
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["solution", "verify"])]
+    hint: Option<usize>,
+    /// Show the solution
+    #[arg(long, conflicts_with = "verify")]
+    solution: bool,
+    /// Prove that each exercise fails unsolved and passes with its solution (for the course's own tests)
+    #[arg(long)]
+    verify: bool,
+}
+
+impl Check {
+    /// Does what the arguments say.
+    pub fn run(self) -> Result<()> {
+        let root = course::root()?;
+        let all = exercises::all(&root)?;
+        if all.is_empty() {
+            println!("There are no exercises yet.");
+            return Ok(());
+        }
+        let selected = exercises::select(&all, self.which.as_deref())?;
+        let mut checker = Checker::new(&root);
+        checker.colour = std::io::stdout().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let desk = Desk { root: &root, checker, selected };
+        if self.verify {
+            desk.verify()
+        } else if self.list {
+            desk.list()
+        } else if let Some(number) = self.hint {
+            hint(desk.next()?, number)
+        } else if self.solution {
+            solution(&root, desk.next()?)
+        } else if self.watch {
+            desk.watch()
+        } else {
+            desk.check()
+        }
+    }
+}
+
+/// The exercises at hand.
+struct Desk<'a> {
+    root: &'a Path,
+    checker: Checker,
+    selected: Vec<&'a Exercise>,
+}
+
+impl<'a> Desk<'a> {
+    /// Whether the exercise is solved, with something to look at while cargo compiles.
+    fn solved(&self, exercise: &Exercise) -> Result<bool> {
+        waiting(exercise, |note| self.checker.state(exercise, note))
+    }
+
+    /// The one exercise that was named, or the first that is not solved.
+    fn next(&self) -> Result<&'a Exercise> {
+        if let [one] = self.selected[..] {
+            return Ok(one);
+        }
+        for &exercise in &self.selected {
+            if !self.solved(exercise)? {
+                return Ok(exercise);
+            }
+        }
+        bail!("all of these exercises are solved; name one, such as {}", self.selected[0].id())
+    }
+
+    fn check(&self) -> Result<()> {
+        if let [one] = self.selected[..] {
+            let outcome = self.outcome(one)?;
+            self.report(one, &outcome);
+            if !outcome.is_solved() {
+                bail!("{} is not solved yet", one.id());
+            }
+            return Ok(());
+        }
+        let mut done = 0;
+        let mut open = None;
+        for &exercise in &self.selected {
+            if self.solved(exercise)? {
+                done += 1;
+            } else if open.is_none() {
+                open = Some(exercise);
+            }
+        }
+        println!("{done} of {} solved.", self.selected.len());
+        if let Some(exercise) = open {
+            println!();
+            self.describe(exercise);
+            let outcome = self.outcome(exercise)?;
+            self.report(exercise, &outcome);
+        } else {
+            println!("That is all of them.");
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, exercise: &Exercise) -> Result<Outcome> {
+        waiting(exercise, |note| self.checker.check(exercise, note))
+    }
+
+    fn list(&self) -> Result<()> {
+        let mut done = 0;
+        let wide = self.selected.iter().map(|exercise| exercise.id().len()).max().unwrap_or(0);
+        let mut rows = Vec::new();
+        for exercise in &self.selected {
+            let solved = self.solved(exercise)?;
+            done += usize::from(solved);
+            let state = if solved { "solved " } else { "not yet" };
+            rows.push(format!(
+                "{state}  {:wide$}  {} ({})",
+                exercise.id(),
+                exercise.title,
+                exercise.effort
+            ));
+        }
+        println!("{}\n{done} of {} solved.", rows.join("\n"), self.selected.len());
+        Ok(())
+    }
+
+    /// What there is to do, and where.
+    fn describe(&self, exercise: &Exercise) {
+        println!("{}: {} ({})", exercise.id(), exercise.title, exercise.effort);
+        println!("\n{}\n", exercise.task);
+        println!("Your file is {}.", self.shown(exercise));
+    }
+
+    fn shown(&self, exercise: &Exercise) -> String {
+        let file = exercise.file();
+        file.strip_prefix(self.root).unwrap_or(&file).display().to_string()
+    }
+
+    /// What came out, and what to do next.
+    fn report(&self, exercise: &Exercise, outcome: &Outcome) {
+        match outcome {
+            Outcome::Solved(printed) => {
+                println!("Solved: {} ({}).", exercise.title, exercise.id());
+                if !printed.is_empty() {
+                    println!("{}", indented(printed));
+                }
+            }
+            Outcome::Broken(errors) => {
+                println!("Not yet: it does not compile.\n\n{}", errors.trim_end());
+            }
+            Outcome::Failing(failed) => {
+                println!("Not yet:");
+                for (test, message) in failed {
+                    println!("- {test}\n{}", indented(message));
+                }
+            }
+            Outcome::Endless => {
+                println!("Not yet: the test does not end. Is there an endless loop?")
+            }
+        }
+        if !outcome.is_solved() {
+            let id = exercise.id();
+            println!(
+                "\nEdit {}, then run `cargo run --release -- check {id}` again, or add --watch. \
+                 For a hint, add --hint.",
+                self.shown(exercise)
+            );
+        }
+    }
+
+    /// Follows the reader from one exercise to the next.
+    fn watch(&self) -> Result<()> {
+        for &exercise in &self.selected {
+            if self.selected.len() > 1 && self.solved(exercise)? {
+                continue;
+            }
+            let mut seen = None;
+            loop {
+                let text = fs::read(exercise.file())
+                    .with_context(|| format!("can't read {}", exercise.file().display()))?;
+                if seen.as_ref() == Some(&text) {
+                    thread::sleep(POLL);
+                    continue;
+                }
+                clear();
+                self.describe(exercise);
+                println!();
+                let outcome = self.outcome(exercise)?;
+                self.report(exercise, &outcome);
+                if outcome.is_solved() {
+                    break;
+                }
+                println!("\nWatching; Ctrl-C ends it.");
+                seen = Some(text);
+            }
+        }
+        println!("\nAll of these exercises are solved.");
+        Ok(())
+    }
+
+    fn verify(&self) -> Result<()> {
+        let mut wrong = Vec::new();
+        for &exercise in &self.selected {
+            let began = Instant::now();
+            match waiting(exercise, |note| self.checker.verify(exercise, note)) {
+                Ok(()) => println!(
+                    "{}: fails unsolved, passes solved ({:.1} s)",
+                    exercise.id(),
+                    began.elapsed().as_secs_f64()
+                ),
+                Err(error) => {
+                    println!("{}: {error:#}", exercise.id());
+                    wrong.push(exercise.id());
+                }
+            }
+        }
+        if !wrong.is_empty() {
+            bail!("these exercises are not in order, see above: {}", wrong.join(", "));
+        }
+        println!("{} exercises are in order.", self.selected.len());
+        Ok(())
+    }
+}
+
+fn hint(exercise: &Exercise, number: usize) -> Result<()> {
+    let count = exercise.hints.len();
+    let Some(hint) = number.checked_sub(1).and_then(|at| exercise.hints.get(at)) else {
+        bail!("{} has {count} hints; there is no number {number}", exercise.id());
+    };
+    println!("{}, hint {number} of {count}:\n\n{hint}", exercise.title);
+    let next = number + 1;
+    if number < count {
+        println!("\nThe next one: `cargo run --release -- check {} --hint {next}`", exercise.id());
+    } else {
+        println!("\nThe solution: `cargo run --release -- check {} --solution`", exercise.id());
+    }
+    Ok(())
+}
+
+fn solution(root: &Path, exercise: &Exercise) -> Result<()> {
+    println!("{}\n\n{}", exercise.title, exercise.solution);
+    let file = exercise.folder.join("solution.rs");
+    for (line, part) in exercise.solved_parts()? {
+        println!(
+            "\nFrom line {line} of {}:\n\n{}",
+            file.strip_prefix(root).unwrap_or(&file).display(),
+            part.trim_end()
+        );
+    }
+    Ok(())
+}
+
+/// Runs `work` and shows what cargo does meanwhile.
+fn waiting<T>(exercise: &Exercise, work: impl FnOnce(&dyn Fn(&str)) -> Result<T>) -> Result<T> {
+    let progress = std::io::stderr().is_terminal().then(|| Progress::spinner(exercise.id()));
+    let result = work(&|line| {
+        if let Some(progress) = &progress {
+            progress.note(line);
+        }
+    });
+    if let Some(progress) = progress {
+        progress.finish();
+    }
+    result
+}
+
+fn indented(text: &str) -> String {
+    text.lines()
+        .map(|line| format!("    {line}").trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// An empty screen, on a terminal.
+fn clear() {
+    if std::io::stdout().is_terminal() {
+        print!("\u{1b}[2J\u{1b}[H");
+    } else {
+        println!();
+    }
+}

@@ -1,0 +1,227 @@
+//! `notebooks`: Jupyter with the Rust kernel, and the pages as notebooks.
+
+use crate::{chapters, course};
+use anyhow::{Context, Result, bail};
+use bookbinder::{
+    Binder,
+    jupyter::{Event, Jupyter, Run},
+    notebook::{self, Change, Kind, Notebook},
+};
+use clap::{Args, Subcommand};
+use lab::progress::Progress;
+use std::path::{Path, PathBuf};
+
+/// The subcommands of `notebooks`.
+#[derive(Subcommand)]
+pub enum Notebooks {
+    /// Install Jupyter and the Rust kernel into notebooks/.jupyter (once; takes several minutes)
+    ///
+    /// Everything goes into one folder, which can be deleted: a Python environment, the kernel
+    /// evcxr_jupyter (unless cargo has installed it before) and the settings of both. What is there is
+    /// kept, and an interrupted installation goes on where it stopped.
+    #[command(after_help = "\
+Examples:
+  cargo run --release -- notebooks setup               all that is needed to run the notebooks in a browser
+  cargo run --release -- notebooks setup --headless    without JupyterLab: enough for `notebooks run`")]
+    Setup(Setup),
+    /// Open the notebooks in JupyterLab
+    #[command(after_help = "\
+Examples:
+  cargo run --release -- notebooks open                        JupyterLab with the folder of notebooks
+  cargo run --release -- notebooks open 01-matmul              one notebook
+  cargo run --release -- notebooks open -- --no-browser        arguments behind -- go to JupyterLab")]
+    Open(Open),
+    /// Execute the notebooks with the Rust kernel; the first cell that fails is shown
+    #[command(after_help = "\
+Examples:
+  cargo run --release -- notebooks run                         all of them, into target/notebooks
+  cargo run --release -- notebooks run 01-matmul --in-place    one, and keep what it printed")]
+    Run(Execute),
+    /// Make the notebooks from the pages again; outputs of cells that did not change are kept
+    #[command(after_help = "\
+Examples:
+  cargo run --release -- notebooks sync            after a change to a page
+  cargo run --release -- notebooks sync --check    write nothing; fail if a notebook is not what its page makes")]
+    Sync(Sync),
+}
+
+/// How to install Jupyter.
+#[derive(Args)]
+pub struct Setup {
+    /// Leave out JupyterLab, which shows the notebooks in a browser
+    #[arg(long)]
+    headless: bool,
+}
+
+/// What to open.
+#[derive(Args)]
+pub struct Open {
+    /// The notebook, such as 01-matmul; the folder of notebooks otherwise
+    name: Option<String>,
+    /// More arguments for JupyterLab
+    #[arg(last = true)]
+    more: Vec<String>,
+}
+
+/// What to execute.
+#[derive(Args)]
+pub struct Execute {
+    /// The notebook, such as 01-matmul or 1; all of them otherwise
+    name: Option<String>,
+    /// Keep the outputs in notebooks/, where the book quotes them; otherwise they go to target/notebooks
+    #[arg(long)]
+    in_place: bool,
+}
+
+/// How to bring the notebooks up to the pages.
+#[derive(Args)]
+pub struct Sync {
+    /// Write nothing, and fail if something would have to be written
+    #[arg(long)]
+    check: bool,
+}
+
+impl Notebooks {
+    /// Does what the subcommand says.
+    pub fn run(self) -> Result<()> {
+        let root = course::root()?;
+        match self {
+            Self::Setup(setup) => {
+                let jupyter = Jupyter::new(&root);
+                jupyter.set_up(!setup.headless)?;
+                let next = if setup.headless { "run" } else { "open" };
+                println!(
+                    "Jupyter is ready in {}; go on with `cargo run --release -- notebooks {next}`",
+                    jupyter.folder().display()
+                );
+                Ok(())
+            }
+            Self::Open(open) => {
+                let name = open.name.map(|name| find(&root, Some(&name))).transpose()?;
+                let name = name.and_then(|found| found.into_iter().next()).map(|(name, _)| name);
+                Jupyter::new(&root).open(name.as_deref(), &open.more)
+            }
+            Self::Run(execute) => execute.run(&root),
+            Self::Sync(sync) => sync.run(&root),
+        }
+    }
+}
+
+impl Sync {
+    fn run(&self, root: &Path) -> Result<()> {
+        let binder = Binder::open(root, chapters::all(), &course::records()?)?;
+        let changes = notebook::sync(root, &binder.pages()?, self.check)?;
+        let mut stale = Vec::new();
+        for (name, change) in changes {
+            let file = format!("notebooks/{name}.ipynb");
+            match change {
+                Change::Same => println!("{file}: as its page"),
+                Change::Changed(why) if self.check => stale.push(format!("{file} ({why})")),
+                Change::Changed(why) => println!("{file}: written ({why})"),
+                Change::Leftover if self.check => stale.push(format!("{file} (no page makes it)")),
+                Change::Leftover => println!("{file}: removed, no page makes it"),
+            }
+        }
+        if !stale.is_empty() {
+            bail!(
+                "not what the pages make: {}; run `cargo run --release -- notebooks sync`, then `notebooks run --in-place`",
+                stale.join(", ")
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Execute {
+    fn run(&self, root: &Path) -> Result<()> {
+        let jupyter = Jupyter::new(root);
+        jupyter.ready()?;
+        let found = find(root, self.name.as_deref())?;
+        for (name, file) in found {
+            let notebook = Notebook::read(&file)?;
+            let run = execute(&jupyter, &name, &notebook)?;
+            let out = if self.in_place {
+                file
+            } else {
+                root.join("target/notebooks").join(format!("{name}.ipynb"))
+            };
+            notebook::write(&out, &run.notebook)?;
+            let cells: f64 = run.cells.iter().map(|(_, seconds)| seconds).sum();
+            let slowest = run.cells.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+            let slowest = slowest.map_or_else(String::new, |(index, seconds)| {
+                let line = run.notebook.cells[*index].source.lines().next().unwrap_or_default();
+                format!("; the slowest, `{line}`, in {seconds:.1} s")
+            });
+            println!(
+                "{name}: kernel in {:.1} s, {} cells in {cells:.1} s{slowest}; in {}",
+                run.kernel,
+                run.cells.len(),
+                out.strip_prefix(root).unwrap_or(&out).display()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Runs one notebook and shows how far it is.
+fn execute(jupyter: &Jupyter, name: &str, notebook: &Notebook) -> Result<Run> {
+    let progress = Progress::new(name, notebook.code_cells().count() as u64);
+    progress.note("starting the kernel");
+    let mut first = true;
+    let run = jupyter.run(notebook, name, |event| match event {
+        Event::Kernel => progress.note("the kernel is up"),
+        Event::Cell(index) => {
+            if !std::mem::take(&mut first) {
+                progress.inc(1);
+            }
+            let cell = &notebook.cells[index];
+            if matches!(cell.kind, Kind::Code { .. }) {
+                progress.note(cell.source.lines().next().unwrap_or_default());
+            }
+        }
+        Event::Compiling(krate) => progress.note(&format!("compiling {krate}")),
+    });
+    if run.is_ok() {
+        progress.inc(1);
+    }
+    progress.finish();
+    run
+}
+
+/// The notebooks that `name` means (`1`, `matmul`, `01-matmul`, `01-matmul.ipynb`), or all of them.
+fn find(root: &Path, name: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
+    let folder = root.join("notebooks");
+    let mut all = Vec::new();
+    let entries =
+        std::fs::read_dir(&folder).with_context(|| format!("can't read {}", folder.display()))?;
+    for entry in entries.flatten() {
+        let file = entry.path();
+        if file.extension().is_some_and(|extension| extension == "ipynb")
+            && let Some(stem) = file.file_stem().and_then(|stem| stem.to_str())
+        {
+            all.push((stem.to_owned(), file.clone()));
+        }
+    }
+    all.sort();
+    let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    if let Some(wanted) = name {
+        let wanted = wanted.strip_suffix(".ipynb").unwrap_or(wanted).replace('_', "-");
+        all.retain(|(name, _)| {
+            let (number, rest) = name.split_once('-').unwrap_or((name, ""));
+            *name == wanted
+                || rest == wanted
+                || number == wanted
+                || number.trim_start_matches('0') == wanted
+                || (number == "00" && wanted == "0")
+        });
+    }
+    if all.is_empty() {
+        match name {
+            Some(name) if !names.is_empty() => {
+                bail!("there is no notebook `{name}`; there are {}", names.join(", "))
+            }
+            _ => bail!("there are no notebooks yet; run `cargo run --release -- notebooks sync`"),
+        }
+    }
+    Ok(all)
+}

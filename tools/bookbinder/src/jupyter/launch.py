@@ -1,0 +1,51 @@
+"""Starts the Rust kernel in a build folder that no other kernel uses.
+
+Jupyter runs: python launch.py KERNEL LOCKFILE CONNECTION_FILE
+
+The kernel compiles each cell, and the crates that a notebook loads, in a folder of its own. A folder
+that is kept spares the crates' compilation the next time; two kernels in one would destroy each other's
+work. So there are numbered folders, and a kernel takes the first that is free.
+"""
+
+import glob
+import os
+import shutil
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def take_folder():
+    """The path of a build folder that is locked until the kernel's processes have ended."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows: a new folder for each kernel
+        return tempfile.mkdtemp(prefix="rust-kernel-")
+    for number in range(64):
+        folder = os.path.join(HERE, "slots", str(number))
+        os.makedirs(folder, exist_ok=True)
+        lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            continue
+        os.set_inheritable(lock, True)  # the kernel inherits the lock and holds it as long as it lives
+        return folder
+    sys.exit("64 Rust kernels are running; shut some of them down")
+
+
+def main():
+    kernel, lockfile, connection = sys.argv[1:4]
+    folder = take_folder()
+    # The same versions of all crates as the course itself, and no search for newer ones.
+    if os.path.exists(lockfile):
+        shutil.copyfile(lockfile, os.path.join(folder, "Cargo.lock"))
+    for code in glob.glob(os.path.join(folder, "target", "*", "debug", "*code_*")):
+        os.remove(code)  # what an earlier notebook's cells were compiled to
+    os.environ["EVCXR_TMPDIR"] = folder
+    os.execv(kernel, [kernel, "--control_file", connection])
+
+
+main()
