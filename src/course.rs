@@ -13,7 +13,11 @@ pub fn root() -> Result<PathBuf> {
         .chain([built_from])
         .find(|folder| folder.join("book/book.toml").is_file() && folder.join("chapters").is_dir())
         .map_or_else(
-            || bail!("the course's files are not here; change to the folder you cloned and try again"),
+            || {
+                bail!(
+                    "the course's files are not here; change to the folder you cloned and try again"
+                )
+            },
             Ok,
         )
 }

@@ -21,8 +21,11 @@ impl Doctor {
         } else {
             print!("{}", lab::doctor::table(&rows));
         }
-        let missing: Vec<&str> =
-            rows.iter().filter(|row| row.required && !row.found).map(|row| row.name.as_str()).collect();
+        let missing: Vec<&str> = rows
+            .iter()
+            .filter(|row| row.required && !row.found)
+            .map(|row| row.name.as_str())
+            .collect();
         if !missing.is_empty() {
             bail!("the course can't run without: {}", missing.join(", "));
         }

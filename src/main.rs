@@ -4,8 +4,8 @@
 //! with the reader's own numbers and serves it. Each of these steps is a subcommand of its own.
 
 mod book;
-mod check;
 mod chapters;
+mod check;
 mod course;
 mod doctor;
 mod measure;
@@ -21,13 +21,17 @@ use std::{path::PathBuf, process::ExitCode};
 /// Without a subcommand it measures this machine, trains a network on handwritten digits, builds the
 /// book with these numbers and serves it.
 #[derive(Parser)]
-#[command(name = "throughput", version, after_help = "\
+#[command(
+    name = "throughput",
+    version,
+    after_help = "\
 Examples:
   cargo run --release                           the whole course on your machine
   cargo run --release -- doctor                 what this machine has, and what is missing
   cargo run --release -- measure matmul         run the experiments of one chapter
   cargo run --release -- train --epochs 3       train the digit classifier
-  cargo run --release -- check                  the next exercise")]
+  cargo run --release -- check                  the next exercise"
+)]
 struct Cli {
     /// The folder with the data set (IDX files, plain or gzip); a download or drawn digits otherwise
     #[arg(long, global = true, value_name = "DIR", env = "MNIST_DIR")]

@@ -85,7 +85,8 @@ pub fn measure(
 ) -> Result<()> {
     let machine = Machine::detect();
     for (at, (chapter, experiment)) in chosen.iter().enumerate() {
-        let progress = Progress::titled(&format!("[{}/{}] {}", at + 1, chosen.len(), experiment.key));
+        let progress =
+            Progress::titled(&format!("[{}/{}] {}", at + 1, chosen.len(), experiment.key));
         let run = chapter::run(experiment, budget, device, data, &progress)
             .with_context(|| format!("the experiment {} failed", experiment.key))?;
         progress.finish();
@@ -102,13 +103,15 @@ pub fn choose<'c>(
     budget: lab::Budget,
 ) -> Result<Vec<(&'c Chapter, &'c Experiment)>> {
     let fits = |experiment: &&Experiment| budget == lab::Budget::Full || experiment.quick;
-    let of = |chapter: &'c Chapter| chapter.experiments.iter().filter(fits).map(move |e| (chapter, e));
+    let of =
+        |chapter: &'c Chapter| chapter.experiments.iter().filter(fits).map(move |e| (chapter, e));
     if what.is_empty() {
         return Ok(chapters.iter().flat_map(of).collect());
     }
     let mut chosen = Vec::new();
     for name in what {
-        let named = chapters.iter().find_map(|c| Some((c, c.experiments.iter().find(|e| e.key == name)?)));
+        let named =
+            chapters.iter().find_map(|c| Some((c, c.experiments.iter().find(|e| e.key == name)?)));
         match named {
             Some(pair) => chosen.push(pair),
             None if name.contains('.') => {
@@ -148,7 +151,8 @@ mod tests {
 
     #[test]
     fn quick_is_a_part_of_full() {
-        let (quick, full) = (keys(&[], lab::Budget::Quick).unwrap(), keys(&[], lab::Budget::Full).unwrap());
+        let (quick, full) =
+            (keys(&[], lab::Budget::Quick).unwrap(), keys(&[], lab::Budget::Full).unwrap());
         assert!(!quick.is_empty() && quick.len() < full.len());
         assert!(quick.iter().all(|key| full.contains(key)));
     }

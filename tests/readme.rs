@@ -1,0 +1,102 @@
+//! The README keeps its promises: its picture is drawn from the records, its commands exist, its links lead
+//! somewhere.
+
+use std::{fs, path::Path, process::Command};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// The figure as a file of its own: a grey that shows on light and dark, in place of the page's colour.
+fn picture() -> String {
+    let records = lab::Records::load(&root().join("book/records/epyc-2core")).unwrap();
+    let chapter = matmul::chapter();
+    let figure = chapter.figures.iter().find(|figure| figure.key == "matmul.ladder").unwrap();
+    (figure.draw)(&records).unwrap().svg.replace("currentColor", "#808080") + "\n"
+}
+
+#[test]
+fn its_picture_is_the_record() {
+    let file = root().join("book/ladder.svg");
+    if std::env::var_os("UPDATE_PICTURES").is_some() {
+        fs::write(&file, picture()).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&file).is_ok_and(|old| old == picture()),
+        "book/ladder.svg is not what the records draw; run `UPDATE_PICTURES=1 cargo test --test readme`"
+    );
+}
+
+/// Every `cargo run --release [-- WORDS]` in the README and on the pages, without comments.
+fn commands() -> Vec<(String, Vec<String>)> {
+    let mut files = vec!["README.md".to_owned()];
+    for folder in fs::read_dir(root().join("book/src")).unwrap().flatten() {
+        let page = folder.path().join("README.md");
+        if page.is_file() {
+            files.push(page.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
+        }
+    }
+    let mut found = Vec::new();
+    for file in files {
+        let text = read(&file);
+        for (at, prefix) in text.match_indices("cargo run --release") {
+            let rest = &text[at + prefix.len()..];
+            let end = rest.find(['`', '\n', '#', '|']).unwrap_or(rest.len());
+            let words: Vec<String> = rest[..end].split_whitespace().map(str::to_owned).collect();
+            let own = words
+                .iter()
+                .position(|word| word == "--")
+                .map_or(vec![], |at| words[at + 1..].to_vec());
+            found.push((file.clone(), own));
+        }
+    }
+    found
+}
+
+#[test]
+fn each_command_that_it_shows_is_one() {
+    let commands = commands();
+    assert!(commands.len() > 5, "{commands:?}");
+    for (file, words) in commands {
+        // Placeholders in capitals stand for the reader's own words.
+        let words: Vec<&str> =
+            words.iter().map(String::as_str).filter(|word| *word != "…").collect();
+        let out = Command::new(env!("CARGO_BIN_EXE_throughput"))
+            .args(&words)
+            .arg("--help")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{file}: `throughput {}`: {said}", words.join(" "));
+    }
+}
+
+#[test]
+fn its_links_lead_somewhere() {
+    let text = read("README.md");
+    let mut links = 0;
+    for part in text.split("](").skip(1) {
+        let target = part.split([')', '#']).next().unwrap();
+        if !target.starts_with("http") {
+            assert!(root().join(target).exists(), "README.md links to {target}");
+            links += 1;
+        }
+    }
+    assert!(links > 3);
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2_and_failure_is_1() {
+    let code = |words: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_throughput")).args(words).output().unwrap();
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    assert_eq!(code(&["fly"]).0, Some(2));
+    let (status, said) = code(&["measure", "cooking"]);
+    assert_eq!(status, Some(1));
+    assert!(said.starts_with("error: ") && said.trim_end().lines().count() == 1, "{said}");
+}
