@@ -262,3 +262,122 @@ pub fn named<'c>(chapters: &'c [Chapter], name: &str) -> Result<&'c Chapter> {
             Error::Message(format!("there is no chapter `{name}`; there are {}", names.join(", ")))
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPERIMENT: Experiment = Experiment {
+        key: "some.thing",
+        shows: "a thing",
+        values: &["some.thing", "some.thing.more", "other.key"],
+        quick: true,
+        run: |recorder| {
+            let n = recorder.data.as_ref().map_or(1, |path| path.as_os_str().len());
+            recorder.seconds("some.thing", &[("n", &n)], || {});
+            let limit = Some(Limit { name: "a limit".to_owned(), value: 1e30 });
+            let list: ParamList = &[("n", &n)];
+            recorder.rate("some.thing.more", list, Unit::BytesPerSecond, 8.0, limit, || {
+                std::thread::sleep(std::time::Duration::from_micros(10));
+            });
+            recorder.skip("some.thing.more", &[("n", &0)], "nothing is there");
+            Ok(())
+        },
+    };
+
+    fn recorder<'a>(experiment: &'a Experiment, progress: &'a Progress) -> Recorder<'a> {
+        Recorder::new(experiment, Budget::Quick, Device::Cpu, progress)
+    }
+
+    #[test]
+    fn a_run_holds_what_was_measured_what_was_not_and_where_it_comes_from() {
+        let run = run(
+            &EXPERIMENT,
+            Budget::Quick,
+            Device::Cpu,
+            Some(Path::new("four")),
+            &Progress::hidden(),
+        )
+        .unwrap();
+        assert_eq!((run.experiment.as_str(), run.budget.as_str()), ("some.thing", "quick"));
+        assert!(!run.rustc.is_empty() && !run.flags.is_empty() && !run.commit.is_empty());
+        let [time, rate] = &run.values[..] else { panic!("{:?}", run.values) };
+        assert_eq!((time.key.as_str(), time.unit), ("some.thing", Unit::Seconds));
+        assert_eq!(time.params["n"], "4");
+        assert!(time.samples.0.len() >= Budget::Quick.plan().min_samples);
+        // Eight bytes in ten microseconds or more.
+        assert!(rate.median > 0.0 && rate.median <= 8e5, "{rate:?}");
+        assert!(rate.of_limit().is_some_and(|share| share < 1e-20));
+        assert_eq!(run.skipped[0].why, "nothing is there");
+    }
+
+    #[test]
+    fn an_experiment_that_fails_leaves_its_error() {
+        let failing = Experiment { run: |_| Err(Error::message("no such luck")), ..EXPERIMENT };
+        let error =
+            run(&failing, Budget::Full, Device::Cpu, None, &Progress::hidden()).unwrap_err();
+        assert_eq!(error.to_string(), "no such luck");
+    }
+
+    #[test]
+    #[should_panic(expected = "does not declare the value some.thing.else")]
+    fn an_undeclared_key_is_a_mistake() {
+        recorder(&EXPERIMENT, &Progress::hidden()).value(
+            "some.thing.else",
+            &[],
+            Unit::Count,
+            Samples::default(),
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "does not declare the value other.key")]
+    fn a_key_of_another_experiment_is_a_mistake() {
+        recorder(&EXPERIMENT, &Progress::hidden()).value(
+            "other.key",
+            &[],
+            Unit::Count,
+            Samples::default(),
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "records some.thing n=1 twice")]
+    fn the_same_value_twice_is_a_mistake() {
+        let progress = Progress::hidden();
+        let mut recorder = recorder(&EXPERIMENT, &progress);
+        for _ in 0..2 {
+            recorder.value("some.thing", &[("n", &1)], Unit::Count, Samples(vec![1.0]));
+        }
+    }
+
+    #[test]
+    fn a_chapter_is_found_by_number_name_and_folder() {
+        let chapter = |number, name| Chapter {
+            number,
+            name,
+            title: "",
+            experiments: vec![],
+            figures: vec![],
+            tables: vec![],
+        };
+        let chapters = [chapter(1, "matmul"), chapter(2, "cpu_gpu")];
+        for (asked, found) in [
+            ("1", "matmul"),
+            ("matmul", "matmul"),
+            ("01-matmul", "matmul"),
+            ("cpu-gpu", "cpu_gpu"),
+            ("02-cpu_gpu", "cpu_gpu"),
+        ] {
+            assert_eq!(named(&chapters, asked).map(|c| c.name).unwrap(), found, "{asked}");
+        }
+        let Err(error) = named(&chapters, "3") else { panic!("there is no chapter 3") };
+        assert_eq!(error.to_string(), "there is no chapter `3`; there are matmul, cpu_gpu");
+    }
+
+    #[test]
+    fn a_budget_has_its_plan() {
+        assert!(Budget::Quick.plan().time < Budget::Full.plan().time);
+        assert_eq!([Budget::Quick, Budget::Full].map(Budget::name), ["quick", "full"]);
+    }
+}

@@ -43,16 +43,56 @@ impl Device {
     /// # Errors
     /// An unknown name, or a GPU that is not there.
     pub fn choose(choice: Option<&str>, gpus: usize) -> crate::Result<Self> {
-        let from_environment = std::env::var("THROUGHPUT_DEVICE").ok();
-        match choice.or(from_environment.as_deref()).unwrap_or("auto") {
+        let environment = std::env::var("THROUGHPUT_DEVICE").ok();
+        Self::pick(choice, environment.as_deref(), gpus)
+    }
+
+    fn pick(choice: Option<&str>, environment: Option<&str>, gpus: usize) -> crate::Result<Self> {
+        match choice.or(environment.filter(|name| !name.is_empty())).unwrap_or("auto") {
             "auto" if gpus > 0 => Ok(Self::Cuda(0)),
             "auto" => Ok(Self::Cpu),
             name => match name.parse()? {
                 Self::Cuda(index) if index >= gpus => Err(crate::Error::message(format!(
-                    "there is no device cuda:{index} for this build ({gpus} found); use --device cpu, or see `throughput doctor`"
+                    "there is no device cuda:{index} for this build ({gpus} found); use --device cpu, or see \
+                     `cargo run --release -- doctor`"
                 ))),
                 device => Ok(device),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_read_as_it_is_written() {
+        for device in [Device::Cpu, Device::Cuda(0), Device::Cuda(7)] {
+            assert_eq!(device.to_string().parse::<Device>().unwrap(), device);
+        }
+        assert_eq!("cuda".parse::<Device>().unwrap(), Device::Cuda(0));
+        for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:0", "auto"] {
+            let error = wrong.parse::<Device>().unwrap_err().to_string();
+            assert!(error.contains("use auto, cpu or cuda:N"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_choice_comes_before_the_environment_and_that_before_auto() {
+        let pick = |choice, environment, gpus| Device::pick(choice, environment, gpus).unwrap();
+        assert_eq!(pick(None, None, 0), Device::Cpu);
+        assert_eq!(pick(None, None, 2), Device::Cuda(0));
+        assert_eq!(pick(None, Some(""), 2), Device::Cuda(0));
+        assert_eq!(pick(None, Some("cuda:1"), 2), Device::Cuda(1));
+        assert_eq!(pick(Some("cpu"), Some("cuda:1"), 2), Device::Cpu);
+        assert_eq!(pick(Some("auto"), Some("cpu"), 2), Device::Cuda(0));
+        assert_eq!(Device::choose(Some("cpu"), 0).unwrap(), Device::Cpu);
+    }
+
+    #[test]
+    fn a_gpu_that_is_not_there_is_refused() {
+        let error = Device::choose(Some("cuda:2"), 2).unwrap_err().to_string();
+        assert!(error.contains("no device cuda:2") && error.contains("(2 found)"), "{error}");
     }
 }

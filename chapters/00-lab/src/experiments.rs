@@ -48,6 +48,7 @@ pub fn chapter() -> Chapter {
 const THREADS: [&str; 2] = ["1", "all"];
 
 // ANCHOR: peaks
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
 fn peaks(recorder: &mut Recorder) -> Result<()> {
     let plan = recorder.budget.plan();
     for threads in THREADS {
@@ -55,12 +56,11 @@ fn peaks(recorder: &mut Recorder) -> Result<()> {
         let of = |unit| [("unit", unit), ("threads", threads)];
         let fma = peak::fma_f32_samples(count, plan);
         let fma = rate(recorder, &of("fma-f32"), fma);
-        match peak::amx_bf16_samples(count, plan) {
-            Some(samples) => drop(rate(recorder, &of("amx-bf16"), samples)),
-            None => {
-                let why = machine::why_no_amx().unwrap_or("AMX gave no result");
-                skip(recorder, &of("amx-bf16"), why);
-            }
+        if let Some(samples) = peak::amx_bf16_samples(count, plan) {
+            rate(recorder, &of("amx-bf16"), samples);
+        } else {
+            let why = machine::why_no_amx().unwrap_or("AMX gave no result");
+            skip(recorder, &of("amx-bf16"), why);
         }
         let mut read = 0.0;
         for traffic in Traffic::ALL {
@@ -90,6 +90,7 @@ fn skip(recorder: &mut Recorder, list: &[(&str, &str); 2], why: &str) {
     recorder.skip("lab.peaks", &[(unit, which), (threads, count)], why);
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
 fn fooling(recorder: &mut Recorder) -> Result<()> {
     for mistake in Mistake::ALL {
         let list: ParamList = &[("mistake", &mistake.name())];

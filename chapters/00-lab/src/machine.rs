@@ -282,7 +282,7 @@ fn brand() -> Option<String> {
         return None;
     }
     let bytes: Vec<u8> = (0x8000_0002..=0x8000_0004_u32)
-        .map(|leaf| __cpuid(leaf))
+        .map(__cpuid)
         .flat_map(|r| [r.eax, r.ebx, r.ecx, r.edx])
         .flat_map(u32::to_le_bytes)
         .take_while(|&byte| byte != 0)

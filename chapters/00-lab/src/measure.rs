@@ -36,7 +36,13 @@ impl Plan {
 /// The samples of one quantity, in the order in which they were taken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Samples(pub Vec<f64>);
+pub struct Samples(#[serde(deserialize_with = "or_nan")] pub Vec<f64>);
+
+/// JSON has no NaN: it is written as null.
+fn or_nan<'de, D: serde::Deserializer<'de>>(json: D) -> Result<Vec<f64>, D::Error> {
+    let samples = Vec::<Option<f64>>::deserialize(json)?;
+    Ok(samples.into_iter().map(|sample| sample.unwrap_or(f64::NAN)).collect())
+}
 
 impl Samples {
     /// The middle value (the mean of the two middle ones); NaN without samples.
@@ -119,4 +125,92 @@ pub fn time_interleaved(plan: Plan, contenders: &mut [&mut dyn FnMut()]) -> Vec<
         rounds += 1;
     }
     samples.into_iter().map(Samples).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn plan(min_samples: usize, max_samples: usize, time: Duration) -> Plan {
+        Plan { warm_up: Duration::ZERO, time, min_samples, max_samples }
+    }
+
+    #[test]
+    fn quartiles_of_a_known_row() {
+        // R: quantile(c(1, 2, 3, 4, 10), type = 7)
+        let samples = Samples(vec![10.0, 1.0, 4.0, 3.0, 2.0]);
+        assert_eq!((samples.median(), samples.spread()), (3.0, (2.0, 4.0)));
+        let samples = Samples(vec![1.0, 2.0, 4.0, 8.0]);
+        assert_eq!((samples.median(), samples.spread()), (3.0, (1.75, 5.0)));
+    }
+
+    #[test]
+    fn no_samples_have_no_median() {
+        assert!(Samples::default().median().is_nan());
+        assert!(Samples::default().quantile(1.0).is_nan());
+    }
+
+    #[test]
+    fn work_runs_once_before_the_samples_and_as_often_as_the_plan_says() {
+        let mut calls = 0;
+        let samples = time(plan(5, 9, Duration::ZERO), || calls += 1);
+        assert_eq!((samples.0.len(), calls), (5, 6));
+        let mut calls = 0;
+        let samples = time(plan(5, 9, Duration::from_hours(1)), || calls += 1);
+        assert_eq!((samples.0.len(), calls), (9, 10));
+        assert!(samples.0.iter().all(|&seconds| seconds >= 0.0));
+    }
+
+    #[test]
+    fn a_long_job_is_sampled_until_the_time_is_over() {
+        let plan = plan(1, 1000, Duration::from_millis(30));
+        let samples = time(plan, || std::thread::sleep(Duration::from_millis(10)));
+        assert!((1..=4).contains(&samples.0.len()), "{samples:?}");
+        assert!(samples.0.iter().all(|&seconds| seconds >= 0.01));
+    }
+
+    #[test]
+    fn contenders_take_turns() {
+        let order = std::cell::RefCell::new(String::new());
+        let samples = time_interleaved(
+            plan(3, 9, Duration::ZERO),
+            &mut [&mut || order.borrow_mut().push('a'), &mut || order.borrow_mut().push('b')],
+        );
+        // One call each to warm up, then three rounds.
+        assert_eq!(*order.borrow(), "ababab".to_owned() + "ab");
+        assert!(samples.iter().all(|samples| samples.0.len() == 3));
+        assert!(time_interleaved(plan(1, 2, Duration::ZERO), &mut []).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn the_median_splits_the_samples_in_halves(values in prop::collection::vec(-1e9_f64..1e9, 1..50)) {
+            let samples = Samples(values.clone());
+            let (low, high) = samples.spread();
+            let median = samples.median();
+            prop_assert!(low <= median && median <= high);
+            let below = values.iter().filter(|&&v| v < median).count();
+            let above = values.iter().filter(|&&v| v > median).count();
+            prop_assert!(2 * below <= values.len() && 2 * above <= values.len());
+        }
+
+        /// Against the definition: the value at (n − 1)·q of the sorted row, linear between neighbours.
+        #[test]
+        fn quantiles_are_those_of_the_definition(
+            mut values in prop::collection::vec(-1e3_f64..1e3, 1..30), q in 0.0_f64..=1.0,
+        ) {
+            let quantile = Samples(values.clone()).quantile(q);
+            values.sort_by(f64::total_cmp);
+            let at = (values.len() - 1) as f64 * q;
+            let weights = values.iter().enumerate().map(|(i, v)| (1.0 - (at - i as f64).abs()).max(0.0) * v);
+            prop_assert!((weights.sum::<f64>() - quantile).abs() < 1e-9);
+        }
+
+        #[test]
+        fn samples_keep_their_order(values in prop::collection::vec(-1e9_f64..1e9, 0..9)) {
+            let doubled = Samples(values.clone()).map(|v| 2.0 * v);
+            prop_assert_eq!(doubled.0, values.iter().map(|v| 2.0 * v).collect::<Vec<_>>());
+        }
+    }
 }

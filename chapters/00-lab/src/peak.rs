@@ -218,7 +218,7 @@ pub enum Traffic {
     Read,
     /// One array into another: 16 bytes an element, read and written.
     Copy,
-    /// `a = b + s·c`, as in STREAM (McCalpin 1995): 24 bytes an element.
+    /// `a = b + s·c`, as in STREAM (J. D. `McCalpin`, 1995): 24 bytes an element.
     Triad,
 }
 
@@ -469,14 +469,14 @@ mod tests {
 
     #[test]
     fn every_kernel_counts_its_operations() {
-        assert_eq!(fma::portable(0), 0.0);
+        assert!(fma::portable(0).abs() < 1.0);
         let rounds = 1000;
         let lanes = match Simd::detect() {
             Simd::Portable => 4.0 * if cfg!(target_arch = "aarch64") { 24.0 } else { 12.0 },
             Simd::Avx2 => 8.0 * 12.0,
             Simd::Avx512 => 16.0 * 24.0,
         };
-        assert_eq!(Simd::detect().run(rounds), 2.0 * lanes * rounds as f64);
+        assert!((Simd::detect().run(rounds) - 2.0 * lanes * rounds as f64).abs() < 1.0);
     }
 
     #[test]
@@ -513,11 +513,11 @@ mod tests {
             (0..64).map(|i| (f64::from(i), f64::from(2 * i))).unzip();
         let mut a = vec![-1.0; 64];
         Traffic::Read.walk(&mut a, &b, &c);
-        assert!(a.iter().all(|&x| x == -1.0));
+        assert_eq!(a, vec![-1.0; 64]);
         Traffic::Copy.walk(&mut a, &b, &c);
         assert_eq!(a, b);
         Traffic::Triad.walk(&mut a, &b, &c);
-        assert!(a.iter().zip(&b).all(|(a, b)| *a == 7.0 * b), "{a:?}");
+        assert_eq!(a, b.iter().map(|b| 7.0 * b).collect::<Vec<_>>());
         assert_eq!(Traffic::ALL.map(Traffic::bytes), [8, 16, 24]);
     }
 

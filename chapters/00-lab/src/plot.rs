@@ -231,24 +231,24 @@ impl LinePlot {
         y: &Ruler,
         [_, top, right, bottom]: Area,
     ) {
-        let mut labels: Vec<(usize, &[String], (f64, f64), f64)> = ends
+        let mut labels: Vec<EndLabel> = ends
             .iter()
             .filter_map(|(i, lines)| {
                 let &(a, b) =
                     self.series[*i].points.iter().rfind(|p| x.shows(p.0) && y.shows(p.1))?;
-                Some((*i, lines.as_slice(), (x.at(a), y.at(b)), y.at(b)))
+                Some(EndLabel { series: *i, lines, end: (x.at(a), y.at(b)) })
             })
             .collect();
-        labels.sort_by(|a, b| a.3.total_cmp(&b.3));
-        let heights: Vec<f64> = labels.iter().map(|l| l.1.len() as f64 * LINE + 3.0).collect();
-        let mut places: Vec<f64> = labels.iter().map(|l| l.3).collect();
+        labels.sort_by(|a, b| a.end.1.total_cmp(&b.end.1));
+        let heights: Vec<f64> = labels.iter().map(|l| l.lines.len() as f64 * LINE + 3.0).collect();
+        let mut places: Vec<f64> = labels.iter().map(|l| l.end.1).collect();
         spread_apart(&mut places, &heights, top - 0.5 * LINE, bottom + 0.5 * LINE);
-        for ((i, lines, end, _), middle) in labels.iter().zip(places) {
+        for (EndLabel { series, lines, end }, middle) in labels.into_iter().zip(places) {
             let x = right + 12.0;
             if (middle - end.1).abs() > 3.0 || right - end.0 > 12.0 {
                 canvas.line(&[(end.0 + 6.0, end.1), (x - 7.0, middle)], Ink::Faint, 0.8);
             }
-            canvas.marker(*i, (x, middle));
+            canvas.marker(series, (x, middle));
             let first = middle - 0.5 * LINE * (lines.len() as f64 - 1.0);
             for (k, line) in lines.iter().enumerate() {
                 let at = (x + 9.0, first + LINE * k as f64);
@@ -256,6 +256,13 @@ impl LinePlot {
             }
         }
     }
+}
+
+/// The name of a line, and where the line ends.
+struct EndLabel<'a> {
+    series: usize,
+    lines: &'a [String],
+    end: (f64, f64),
 }
 
 /// The horizontal axis below the box: grid, ticks, label. A tick's text that would run into the last one
@@ -489,7 +496,7 @@ impl BarPlot {
 
         let measured = self.bars.iter().filter_map(value).flat_map(|(m, l, h)| [m, l, h]);
         let numbers = measured.chain(limits.iter().map(|l| l.1)).filter(|v| fits(scale, *v));
-        let axis = self.bar_axis(numbers.collect());
+        let axis = self.bar_axis(&numbers.collect::<Vec<_>>());
         let x = Ruler::new(&axis, std::iter::empty(), left, right);
 
         let mut canvas = Canvas::new(bottom + 2.7 * LINE);
@@ -564,7 +571,7 @@ impl BarPlot {
     }
 
     /// The axis with a range: from zero, or from a round power of ten below the shortest bar.
-    fn bar_axis(&self, numbers: Vec<f64>) -> Axis {
+    fn bar_axis(&self, numbers: &[f64]) -> Axis {
         if self.axis.range.is_some() {
             return self.axis.clone();
         }

@@ -6,7 +6,8 @@
 use crate::record::Value;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::{
-    env, fmt,
+    env,
+    fmt::{self, Write as _},
     io::{self, IsTerminal as _, Write},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -184,7 +185,7 @@ fn value_line(value: &Value) -> String {
     let name = crate::record::name(&value.key, &value.params);
     let mut line = format!("  {name}  {}", value.text());
     if let (Some(share), Some(limit)) = (value.of_limit(), &value.limit) {
-        line.push_str(&format!(" ({:.0}% of {})", 100.0 * share, limit.name));
+        let _ = write!(line, " ({:.0}% of {})", 100.0 * share, limit.name);
     }
     line
 }
@@ -271,12 +272,14 @@ impl Lines {
         match self.len {
             Some(len) => {
                 let share = 100.0 * self.at as f64 / len.max(1) as f64;
-                line.push_str(&format!(": {} of {} ({share:.0}%)", count(self.at), count(len)));
+                let _ = write!(line, ": {} of {} ({share:.0}%)", count(self.at), count(len));
             }
-            None if self.at > 0 => line.push_str(&format!(": {}", count(self.at))),
+            None if self.at > 0 => {
+                let _ = write!(line, ": {}", count(self.at));
+            }
             None => {}
         }
-        line.push_str(&format!(", {:.0} s", self.began.elapsed().as_secs_f64()));
+        let _ = write!(line, ", {:.0} s", self.began.elapsed().as_secs_f64());
         if !self.note.is_empty() {
             line.push_str(", ");
             line.push_str(&self.note);
@@ -367,7 +370,7 @@ mod tests {
     #[test]
     fn lines_are_plain_and_few() {
         let sheet = Sheet::default();
-        let hour = Duration::from_secs(3600);
+        let hour = Duration::from_hours(1);
         let progress = Progress::lines("reading", Some(1000), hour, Box::new(sheet.clone()));
         for _ in 0..1000 {
             progress.inc(1);

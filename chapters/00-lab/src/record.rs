@@ -51,10 +51,13 @@ pub struct Value {
     /// The unit of the numbers below.
     pub unit: Unit,
     /// The median of the samples.
+    #[serde(deserialize_with = "or_nan")]
     pub median: f64,
     /// The lower quartile.
+    #[serde(deserialize_with = "or_nan")]
     pub low: f64,
     /// The upper quartile.
+    #[serde(deserialize_with = "or_nan")]
     pub high: f64,
     /// What a rate is held against, where there is such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -283,10 +286,48 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
 
 /// Writes beside the file and renames: a reader never sees half a record.
 fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let mut text =
-        serde_json::to_string_pretty(value).map_err(|e| Error::Message(e.to_string()))?;
-    text.push('\n');
+    let text = serde_json::to_string_pretty(value).map_err(|e| Error::Message(e.to_string()))?;
+    let text = with_rows(&text);
     let part = path.with_extension("json.part");
     fs::write(&part, text).map_err(|e| Error::io(&part, e))?;
     fs::rename(&part, path).map_err(|e| Error::io(path, e))
 }
+
+/// JSON has no NaN: a number that is none (a loss that diverged) is written as null, and read back as NaN.
+fn or_nan<'de, D: serde::Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
+}
+
+/// Pretty JSON with each array of numbers on one line: a sample a line would make endless files.
+fn with_rows(text: &str) -> String {
+    let mut rows = String::with_capacity(text.len());
+    let mut inside = false;
+    for line in text.lines() {
+        let number = line.trim().trim_end_matches(',');
+        if inside && (number == "null" || number.parse::<f64>().is_ok()) {
+            let comma = line.ends_with(',');
+            rows.push_str(number);
+            rows.push_str(if comma { ", " } else { "" });
+            continue;
+        }
+        if inside {
+            // The end of the array, or something else than numbers: then it stays as it was.
+            if number == "]" {
+                rows.push_str(line.trim());
+            } else {
+                rows.push('\n');
+                rows.push_str(line);
+            }
+        } else {
+            rows.push_str(line);
+        }
+        inside = line.ends_with('[');
+        if !inside {
+            rows.push('\n');
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests;

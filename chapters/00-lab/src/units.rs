@@ -36,7 +36,8 @@ pub enum Unit {
 
 impl Unit {
     /// `value` (in the base unit) for a person, to three significant digits: `160 GFLOP/s`,
-    /// `1.21 ms`, `97.6%`, `45.0 MiB`. Rates take SI prefixes (10³), bytes binary ones (2¹⁰).
+    /// `1.21 ms`, `97.62%`, `45.0 MiB`. Rates take SI prefixes (10³), bytes binary ones (2¹⁰). The space is a
+    /// plain one; a page may make it one that does not break.
     ///
     /// ```
     /// use lab::Unit;
@@ -46,8 +47,6 @@ impl Unit {
     /// assert_eq!(Unit::Bytes.format(47_185_920.0), "45.0 MiB");
     /// ```
     pub fn format(self, value: f64) -> String {
-        const NO_BREAK: char = '\u{a0}';
-        let _ = NO_BREAK;
         if !value.is_finite() {
             return "not a number".to_owned();
         }
@@ -79,10 +78,16 @@ impl Unit {
     }
 }
 
-/// Three significant digits, without an exponent.
+/// Three significant digits, without an exponent as long as a person can count the zeros.
 fn three_digits(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
+    }
+    if value.abs() < 1e-6 || value.abs() >= 1e15 {
+        return format!("{value:.2e}");
+    }
+    if value.abs() >= 10_000.0 {
+        return thousands(value);
     }
     let magnitude = value.abs().log10().floor() as i32;
     let decimals = (2 - magnitude).clamp(0, 9) as usize;
@@ -111,7 +116,8 @@ fn with_prefix(value: f64, unit: &str) -> String {
         .into_iter()
         .filter(|(scale, _)| !(skip_large && *scale > 1.0))
         .find(|(scale, _)| value.abs() >= *scale * 0.9995)
-        .unwrap_or((1.0, ""));
+        // Below the smallest prefix the number itself gets small; zero has no prefix.
+        .unwrap_or(if value == 0.0 { (1.0, "") } else { (1e-9, "n") });
     format!("{} {prefix}{unit}", three_digits(value / scale))
 }
 
@@ -123,10 +129,11 @@ fn binary(value: f64) -> String {
         value /= 1024.0;
         step += 1;
     }
-    format!("{} {}", three_digits(value), STEPS[step])
+    let number = if step == 0 { format!("{value:.0}") } else { three_digits(value) };
+    format!("{number} {}", STEPS[step])
 }
 
-/// A whole number with thin thousands separators: `60,000`.
+/// A whole number with its thousands apart: `60,000`.
 fn thousands(value: f64) -> String {
     if value.abs() < 100.0 && value.fract() != 0.0 {
         return three_digits(value);
@@ -140,4 +147,89 @@ fn thousands(value: f64) -> String {
         out.push(digit);
     }
     if value < 0.0 { format!("-{out}") } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_have_three_digits_also_where_rounding_adds_one() {
+        let seconds = |value| Unit::Seconds.format(value);
+        assert_eq!(seconds(0.999_96), "1.00 s");
+        assert_eq!(seconds(0.000_999_96), "1.00 ms");
+        assert_eq!(seconds(9.996), "10.0 s");
+        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(seconds(-0.002_5), "-2.50 ms");
+        assert_eq!(seconds(5400.0), "5400 s");
+        assert_eq!(seconds(3e-11), "0.0300 ns");
+        assert_eq!(Unit::FlopsPerSecond.format(999.96e9), "1.00 TFLOP/s");
+        assert_eq!(Unit::FlopsPerSecond.format(3.1e12), "3.10 TFLOP/s");
+        assert_eq!(Unit::FlopsPerSecond.format(0.0), "0 FLOP/s");
+    }
+
+    #[test]
+    fn bytes_are_whole_and_binary() {
+        assert_eq!(Unit::Bytes.format(0.0), "0 B");
+        assert_eq!(Unit::Bytes.format(1.0), "1 B");
+        assert_eq!(Unit::Bytes.format(1023.96), "1.00 KiB");
+        assert_eq!(Unit::BytesPerSecond.format(11.6 * 1024.0 * 1024.0 * 1024.0), "11.6 GiB/s");
+        assert_eq!(Unit::Bytes.format(1e18), "909,495 TiB");
+    }
+
+    #[test]
+    fn counts_shares_and_ratios_are_written_as_people_do() {
+        assert_eq!(Unit::Count.format(138_357_544.0), "138,357,544");
+        assert_eq!(Unit::Count.format(-1234.0), "-1,234");
+        assert_eq!(Unit::Count.format(12.5), "12.5");
+        assert_eq!(Unit::ImagesPerSecond.format(28_499.6), "28,500 images/s");
+        assert_eq!(Unit::Share.format(1.0), "100.00%");
+        assert_eq!(Unit::Ratio.format(3.2), "3.20×");
+        assert_eq!(Unit::Ratio.format(12_345.6), "12,346×");
+        assert_eq!(Unit::Number.format(0.093_46), "0.0935");
+        assert_eq!(Unit::Number.format(1e-20), "1.00e-20");
+        assert_eq!(Unit::Number.format(2e30), "2.00e30");
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_said() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(Unit::Seconds.format(value), "not a number");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_written_in_json_as_on_an_axis() {
+        assert_eq!(serde_json::to_string(&Unit::FlopsPerSecond).unwrap(), "\"FLOP/s\"");
+        for unit in [Unit::Seconds, Unit::BytesPerSecond, Unit::Bytes, Unit::ImagesPerSecond] {
+            assert_eq!(serde_json::to_value(unit).unwrap(), unit.symbol());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_was_measured(value in 1e-9_f64..1e6) {
+            let text = Unit::Seconds.format(value);
+            let (number, unit) = text.split_once(' ').unwrap();
+            let scale = match unit {
+                "s" => 1.0,
+                "ms" => 1e-3,
+                "µs" => 1e-6,
+                _ => 1e-9,
+            };
+            let read: f64 = number.replace(',', "").parse().unwrap();
+            prop_assert!((read * scale / value - 1.0).abs() < 0.006, "{value} became {text}");
+        }
+
+        #[test]
+        fn no_value_of_any_unit_is_too_odd(value: f64) {
+            for unit in [
+                Unit::Seconds, Unit::FlopsPerSecond, Unit::BytesPerSecond, Unit::Bytes, Unit::Share,
+                Unit::ImagesPerSecond, Unit::Ratio, Unit::Count, Unit::Number,
+            ] {
+                prop_assert!(!unit.format(value).is_empty());
+            }
+        }
+    }
 }

@@ -137,7 +137,7 @@ fn open(names: &[&str], folders: &[PathBuf]) -> Option<libloading::Library> {
     named.chain(inside).find_map(|path| load(&path))
 }
 
-/// The devices that OpenCL shows, by name; `None` without a loader or a device.
+/// The devices that `OpenCL` shows, by name; `None` without a loader or a device.
 pub fn opencl_devices() -> Option<String> {
     const NAMES: [&str; 4] = [
         "libOpenCL.so.1",

