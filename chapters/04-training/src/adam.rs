@@ -8,17 +8,18 @@ use crate::{Error, Result};
 use dfdx::{optim::AdamConfig, prelude::*, tensor_ops::Device};
 
 // ANCHOR: step
-/// Step number `t` (from 1) on parameters `p` with gradient `g`. `m` is the running mean of the gradients,
-/// `v` that of their squares; both start at zero.
-pub fn step(config: &AdamConfig, t: i32, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
-    let [beta1, beta2] = config.betas.map(|beta| beta as f32);
-    let (lr, eps) = (config.lr as f32, config.eps as f32);
-    // The means start at zero, so early ones are too small by exactly this factor.
-    let (grown1, grown2) = (1.0 - beta1.powi(t), 1.0 - beta2.powi(t));
-    for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
-        *m = beta1 * *m + (1.0 - beta1) * g;
-        *v = beta2 * *v + (1.0 - beta2) * g * g;
-        *p -= lr * (*m / grown1) / ((*v / grown2).sqrt() + eps);
+/// One step on the parameters `p` with the gradient `g`.
+pub fn step(rule: &AdamConfig, p: &mut [f32], state: &mut State, g: &[f32]) {
+    let [beta1, beta2] = rule.betas.map(|beta| beta as f32);
+    let (lr, eps) = (rule.lr as f32, rule.eps as f32);
+    state.t += 1;
+    // The means start at zero, so early ones are too small by this factor.
+    let (part1, part2) = (1.0 - beta1.powi(state.t), 1.0 - beta2.powi(state.t));
+    let means = state.m.iter_mut().zip(&mut state.v);
+    for ((p, (m, v)), g) in p.iter_mut().zip(means).zip(g) {
+        *m = beta1 * *m + (1.0 - beta1) * g; // running mean of the gradients
+        *v = beta2 * *v + (1.0 - beta2) * g * g; // and of their squares
+        *p -= lr * (*m / part1) / ((*v / part2).sqrt() + eps);
     }
 }
 // ANCHOR_END: step
@@ -31,7 +32,7 @@ pub struct Adam<D: Storage<f32>> {
     v: Gradients<f32, D>,
 }
 
-/// What an [`Adam`] has learned about the gradients, on the host.
+/// What Adam has learned about the gradients, on the host. It starts with zeros.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// Steps taken.
@@ -213,9 +214,9 @@ mod tests {
         let mut adam = Adam::new(&ours, config).unwrap();
         let mut dfdx = dfdx::optim::Adam::new(&theirs, config);
         let mut plain = parameters(&ours).unwrap();
-        let (mut m, mut v) = (vec![0.0; plain.len()], vec![0.0; plain.len()]);
+        let mut state = State { t: 0, m: vec![0.0; plain.len()], v: vec![0.0; plain.len()] };
         let start = plain.clone();
-        for t in 1..=50 {
+        for _ in 0..50 {
             let mut grads = gradients(&ours, &dev, ours.alloc_grads());
             // The same gradient, moved to the other model's parameters.
             let flat = flat_gradients(&ours, &grads);
@@ -223,7 +224,7 @@ mod tests {
             Small::iter_tensors(&mut RecursiveWalker { m: &theirs, f: &mut other }).unwrap();
             dfdx.update(&mut theirs, &other.gradients.unwrap()).unwrap();
             adam.update(&mut ours, &mut grads).unwrap();
-            step(&config, t, &mut plain, &mut m, &mut v, &flat);
+            step(&config, &mut plain, &mut state, &flat);
         }
         let ours = parameters(&ours).unwrap();
         assert_eq!(ours, parameters(&theirs).unwrap());
@@ -274,8 +275,9 @@ mod tests {
     fn the_first_step_is_as_long_as_the_learning_rate() {
         // m / (1 - β₁) = g and v / (1 - β₂) = g², so the step is lr · g / |g|.
         let config = AdamConfig { lr: 0.25, ..AdamConfig::default() };
-        let (mut p, mut m, mut v) = ([1.0, 1.0], [0.0; 2], [0.0; 2]);
-        step(&config, 1, &mut p, &mut m, &mut v, &[3.0, -0.01]);
+        let mut p = [1.0, 1.0];
+        let mut state = State { t: 0, m: vec![0.0; 2], v: vec![0.0; 2] };
+        step(&config, &mut p, &mut state, &[3.0, -0.01]);
         assert!((p[0] - 0.75).abs() < 1e-5 && (p[1] - 1.25).abs() < 1e-5, "{p:?}");
     }
 

@@ -117,7 +117,7 @@ impl Checkpoint {
     /// Writes the file into a run's folder, in place of the one before.
     ///
     /// # Errors
-    /// [`Error::Lab`] if the folder can't be written or the disk is full; the file before is still whole.
+    /// [`Error::Damaged`] if the folder can't be written or the disk is full; the file before is still whole.
     pub fn save(&self, folder: &Path) -> Result<()> {
         write_whole(&folder.join(FILE), &self.to_bytes()?)
     }

@@ -32,6 +32,7 @@ pub fn chapter() -> Chapter {
                     "training.mlp.seconds",
                     "training.mlp.epoch",
                     "training.mlp.rate",
+                    "training.mlp.flops",
                     "training.mlp.loss",
                     "training.mlp.accuracy",
                 ],
@@ -121,6 +122,9 @@ pub fn run_of(experiment: &Experiment, outcome: &Outcome) -> Result<Run> {
     })
 }
 
+/// Operations of one training picture: 2 for each weight forward, and twice as many backward.
+const FLOPS_PER_IMAGE: f64 = 3.0 * 2.0 * (784.0 * 128.0 + 128.0 * 10.0);
+
 /// One number of an epoch.
 type Metric = fn(&Epoch) -> f64;
 
@@ -140,6 +144,8 @@ fn record_runs(rec: &mut Recorder, runs: &[Outcome]) {
     rec.value("training.mlp.seconds", list, Unit::Seconds, over(&|run| run.seconds));
     rec.value("training.mlp.epoch", list, Unit::Seconds, each(|e| e.seconds));
     rec.value("training.mlp.rate", list, Unit::ImagesPerSecond, each(|e| e.images_per_second));
+    let flops = each(|e| FLOPS_PER_IMAGE * e.images_per_second);
+    rec.value("training.mlp.flops", list, Unit::FlopsPerSecond, flops);
     let sets: [(&str, Metric, Metric); 2] = [
         ("train", |e| e.train_loss, |e| e.train_accuracy),
         ("test", |e| e.test_loss, |e| e.test_accuracy),

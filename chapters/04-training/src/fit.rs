@@ -94,6 +94,7 @@ pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
 pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> Result<Outcome> {
     config.settings.check()?;
     let seed = config.settings.seed;
+    // ANCHOR: device
     match config.device {
         Device::Cpu => train_with(&Cpu::seed_from_u64(seed), config, data, watcher),
         #[cfg(feature = "cuda")]
@@ -105,6 +106,7 @@ pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> R
             "this build has no cuda:{index}; use --device cpu, or build with --features cuda"
         ))),
     }
+    // ANCHOR_END: device
 }
 
 /// SHA-256 of the pictures and labels that a run learns from.
@@ -241,7 +243,7 @@ impl<D: Engine> Trainer<D> {
     // ANCHOR: resume
     /// Goes on from a checkpoint, on a device that is freshly seeded.
     fn resume(dev: &D, settings: Settings, saved: Checkpoint) -> Result<Self> {
-        // The same draws as in the run's first life: the first weights, then a mask for each step.
+        // The same draws as in the run's first life: weights, then masks.
         let mut model = mlp::build(dev)?;
         for _ in 0..mlp::DRAWS_PER_STEP * saved.header.steps as u64 {
             dev.random_u64();
@@ -298,14 +300,14 @@ impl<D: Engine> Trainer<D> {
     }
 
     // ANCHOR: step
-    /// One step: how wrong is the model on these pictures, and which way is better? Returns the mean loss.
+    /// One step on the pictures with these numbers. Returns their mean loss.
     fn step(&mut self, data: &Resident<D>, index: &[usize]) -> Result<f64> {
         let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
         let images = data.images(index)?.traced(grads);
         // Forward: scores for each class, noting every operation on a tape.
         let scores = self.model.try_forward_mut(images).map_err(Error::device)?;
         let loss = self.at.tally.add(&scores.as_vec(), &data.labels(index));
-        // Backward: the tape in reverse gives the gradient of the loss for every weight.
+        // Backward: the tape in reverse gives each weight's gradient.
         let mut grads = cross_entropy_with_logits_loss(scores, data.targets(index)?)
             .try_backward()
             .map_err(Error::device)?;
@@ -324,7 +326,8 @@ impl<D: Engine> Trainer<D> {
         let all: Vec<usize> = (0..data.len()).collect();
         for index in all.chunks(TEST_BATCH) {
             // Without a tape there is no dropout and no gradient.
-            let scores = self.model.try_forward(data.images(index)?).map_err(Error::device)?;
+            let images = data.images(index)?;
+            let scores = self.model.try_forward(images).map_err(Error::device)?;
             tally.add(&scores.as_vec(), &data.labels(index));
         }
         Ok(tally)

@@ -8,23 +8,28 @@ use crate::mlp::CLASSES;
 use serde::{Deserialize, Serialize};
 
 // ANCHOR: softmax
-/// Probabilities from scores: each is e to the power of its score, over the sum of all.
+/// Probabilities: e to the power of each score, over the sum of all powers.
 pub fn softmax(scores: &[f32]) -> Vec<f64> {
-    // e^1000 is too large for any float. Subtracting the highest score changes no ratio.
-    let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers: Vec<f64> = scores.iter().map(|s| f64::from(s - highest).exp()).collect();
-    let sum: f64 = powers.iter().sum();
-    powers.iter().map(|power| power / sum).collect()
+    // e^1000 is too large for any float. Subtracting changes no ratio.
+    let highest = highest(scores);
+    let power = |score: &f32| f64::from(score - highest).exp();
+    let sum: f64 = scores.iter().map(power).sum();
+    scores.iter().map(|score| power(score) / sum).collect()
 }
 
-/// Minus the logarithm of the probability that the model gave to the right answer: 0 if it was certain
-/// and right, ln 10 ≈ 2.3 if it has no idea, and without limit if it was certain and wrong.
+/// Minus the logarithm of the probability of the right answer.
 pub fn cross_entropy(scores: &[f32], right: usize) -> f64 {
-    let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let sum: f64 = scores.iter().map(|s| f64::from(s - highest).exp()).sum();
+    let highest = highest(scores);
+    let power = |score: &f32| f64::from(score - highest).exp();
+    let sum: f64 = scores.iter().map(power).sum();
+    // ln(power / sum), without a power so small that it becomes zero.
     sum.ln() - f64::from(scores[right] - highest)
 }
 // ANCHOR_END: softmax
+
+fn highest(scores: &[f32]) -> f32 {
+    scores.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+}
 
 /// The class with the highest score; the first of them, if there are several.
 pub fn best(scores: &[f32]) -> usize {

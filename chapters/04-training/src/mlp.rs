@@ -8,7 +8,7 @@ use dfdx::{
 };
 
 // ANCHOR: model
-/// 784 pixels, 128 hidden units, 10 digits. A tuple of layers is what Keras calls `Sequential`.
+/// 784 pixels, 128 hidden units, 10 digits: a tuple is a sequence of layers.
 pub type Mlp<D> = (
     (Linear<784, 128, f32, D>, ReLU), // Dense(128, activation="relu")
     DropoutOneIn<5>,                  // Dropout(0.2)

@@ -20,7 +20,7 @@ use lab::{
 };
 use std::{
     fs::{self, File},
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -77,7 +77,7 @@ impl Folder {
     /// Writes `metrics.jsonl`: `about` (from [`about`]), then a line for each epoch.
     ///
     /// # Errors
-    /// [`Error::Lab`] if it can't be written.
+    /// [`Error::Damaged`] if it can't be written.
     pub fn metrics(&self, about: &str, history: &[Epoch]) -> Result<()> {
         let mut text = format!("{about}\n");
         for epoch in history {
@@ -92,7 +92,7 @@ impl Folder {
     /// Writes the weights and the curves.
     ///
     /// # Errors
-    /// [`Error::Lab`] if they can't be written.
+    /// [`Error::Damaged`] if they can't be written.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
         Classifier::from_weights(&outcome.weights)?.save(&self.0.join(MODEL))?;
         if outcome.history.is_empty() {
@@ -182,25 +182,34 @@ fn size(svg: &str) -> Option<(f64, f64)> {
 // ANCHOR: write_whole
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let part = path.with_added_extension("part");
-    let written = File::create(&part).and_then(|mut file| {
+    let write = || {
+        let mut file = File::create(&part)?;
         file.write_all(bytes)?;
-        file.sync_all() // on the disk, not only in the system's memory
-    });
-    let placed = written.and_then(|()| fs::rename(&part, path));
-    placed.map_err(|e| {
+        file.sync_all()?; // on the disk, not only in the system's memory
+        fs::rename(&part, path) // all at once
+    };
+    write().map_err(|error| {
         let _ = fs::remove_file(&part); // half a file helps nobody
-        Error::Damaged {
-            path: path.to_owned(),
-            why: format!("it can't be written ({e}); make room or choose another folder with --run, then go on with --resume"),
-        }
+        not_written(path, &error)
     })?;
-    // The new name is an entry of the folder, which has to reach the disk as well.
-    if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
-        let _ = folder.sync_all(); // not every file system can; the file itself is safe
+    // The new name is an entry of the folder, which must reach the disk too.
+    if let Some(folder) = path.parent().and_then(|p| File::open(p).ok()) {
+        let _ = folder.sync_all(); // not every file system can
     }
     Ok(())
 }
 // ANCHOR_END: write_whole
+
+/// The sentence for a file that can't be written.
+pub(crate) fn not_written(path: &Path, error: &io::Error) -> Error {
+    Error::Damaged {
+        path: path.to_owned(),
+        why: format!(
+            "it can't be written ({error}); make room, or choose another folder with --run, then go on with \
+             --resume"
+        ),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -7,11 +7,13 @@ use crate::{
     Error, Result,
     loss::{best, softmax},
     mlp::{self, Mlp, PIXELS, TENSORS},
+    run::not_written,
 };
 use ::safetensors::{Dtype, SafeTensorError, SafeTensors};
 use dfdx::{nn::SaveToSafetensors, prelude::*};
 use std::{
     fs::{self, File},
+    io,
     path::Path,
 };
 
@@ -63,16 +65,16 @@ impl Classifier {
     /// Writes the model as safetensors, in place of the file that may be there.
     ///
     /// # Errors
-    /// [`Error::Lab`] if it can't be written; what was there before stays.
+    /// [`Error::Damaged`] if it can't be written; what was there before stays.
     pub fn save(&self, path: &Path) -> Result<()> {
         let part = path.with_added_extension("part");
-        let failed = |e: std::io::Error| {
+        let failed = |e: io::Error| {
             let _ = fs::remove_file(&part);
-            lab::Error::io(path, e)
+            not_written(path, &e)
         };
         self.model.save_safetensors(&part).map_err(|e| match e {
             SafeTensorError::IoError(e) => failed(e),
-            other => failed(std::io::Error::other(format!("{other:?}"))),
+            other => failed(io::Error::other(format!("{other:?}"))),
         })?;
         File::open(&part).and_then(|file| file.sync_all()).map_err(failed)?;
         fs::rename(&part, path).map_err(failed)?;
