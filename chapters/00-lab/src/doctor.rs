@@ -499,6 +499,8 @@ fn programs(system: System) -> Vec<Row> {
         let mpi = scope.spawn(|| version("mpirun").or_else(|| version("mpiexec")));
         let of = |check: thread::ScopedJoinHandle<Option<String>>| check.join().unwrap_or_default();
         let cc = of(cc).or_else(|| on_path("cl").map(|path| path.display().to_string()));
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../notebooks/.jupyter");
+        let (jupyter, kernel) = notebooks(&own, env::var_os("PATH").as_deref());
         vec![
             row(MACHINE, "Rust", of(rustc), "building, notebooks, exercises", "https://rustup.rs"),
             row(
@@ -528,19 +530,31 @@ fn programs(system: System) -> Vec<Row> {
             row(
                 MORE,
                 "Jupyter",
-                on_path("jupyter").map(|path| path.display().to_string()),
+                jupyter,
                 "the notebooks",
                 "`cargo run --release -- notebooks setup` makes it in a folder of its own",
             ),
             row(
                 MORE,
                 "Rust kernel for Jupyter",
-                on_path("evcxr_jupyter").map(|path| path.display().to_string()),
+                kernel,
                 "the notebooks",
                 "`cargo run --release -- notebooks setup` builds it (some minutes)",
             ),
         ]
     })
+}
+
+/// Jupyter and its Rust kernel: in `own`, the folder that `notebooks setup` makes, or on the path.
+fn notebooks(own: &Path, path: Option<&std::ffi::OsStr>) -> (Option<String>, Option<String>) {
+    let made = |below: &str| own.join(below).is_file().then(|| "in notebooks/.jupyter".to_owned());
+    let elsewhere = |program: &str| on_path(program, path).map(|file| file.display().to_string());
+    let python = if cfg!(windows) { "venv/Scripts/python.exe" } else { "venv/bin/python" };
+    let kernel = format!("bin/evcxr_jupyter{}", env::consts::EXE_SUFFIX);
+    (
+        made(python).or_else(|| elsewhere("jupyter")),
+        made(&kernel).or_else(|| elsewhere("evcxr_jupyter")),
+    )
 }
 
 /// Where a program is, without running it.

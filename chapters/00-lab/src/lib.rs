@@ -8,7 +8,7 @@
 //! 4. [`measure`]: warm-up, samples, median and spread.
 //! 5. [`units`] and [`machine`]: what a number means and where it comes from.
 //! 6. [`record`]: what a run leaves behind, as JSON.
-//! 7. [`chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them.
+//! 7. [`mod@chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them.
 //! 8. [`fooling`]: six ways to measure wrongly; [`peak`]: the limits of this machine, which every rate is
 //!    held against.
 //! 9. [`plot`]: records as pictures; [`show`] puts them in a notebook.

@@ -123,7 +123,8 @@ mod fma {
                 for lane in sum {
                     // Where the target has no FMA, `mul_add` calls a slow function that rounds once.
                     *lane = if cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
-                        lane.mul_add(FACTOR, SUMMAND)
+                        // Arm's FMA adds into its own register: the sum is what is added to.
+                        FACTOR.mul_add(SUMMAND, *lane)
                     } else {
                         *lane * FACTOR + SUMMAND
                     };

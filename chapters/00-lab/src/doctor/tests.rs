@@ -138,3 +138,20 @@ fn a_program_is_found_where_the_path_says() {
     assert_eq!(on_path("other", Some(folder.path().as_os_str())), None);
     assert_eq!(on_path("tool", None), None);
 }
+
+#[test]
+fn notebooks_of_our_own_come_before_those_of_the_system() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(notebooks(folder.path(), None), (None, None));
+    let bin = folder.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let kernel = bin.join(format!("evcxr_jupyter{}", env::consts::EXE_SUFFIX));
+    fs::write(&kernel, "").unwrap();
+    let nowhere = folder.path().join("none");
+    assert_eq!(
+        notebooks(&nowhere, Some(bin.as_os_str())),
+        (None, Some(kernel.display().to_string()))
+    );
+    let found = notebooks(folder.path(), Some(bin.as_os_str()));
+    assert_eq!(found, (None, Some("in notebooks/.jupyter".to_owned())));
+}
