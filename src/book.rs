@@ -68,13 +68,19 @@ impl Book {
                     None => course::root()?.join("target/book"),
                 };
                 if !book.join("index.html").is_file() {
-                    bail!("{} holds no book; run `cargo run --release -- book build`", book.display());
+                    bail!(
+                        "{} holds no book; run `cargo run --release -- book build`",
+                        book.display()
+                    );
                 }
                 let wrong = links::check(&book)?;
                 if !wrong.is_empty() {
                     bail!("the book has {} broken links:\n  {}", wrong.len(), wrong.join("\n  "));
                 }
-                println!("every link in {} leads somewhere, and nothing is fetched from outside", book.display());
+                println!(
+                    "every link in {} leads somewhere, and nothing is fetched from outside",
+                    book.display()
+                );
                 Ok(())
             }
             Self::Serve(serve) => serve.from.binder()?.serve(serve.port),

@@ -43,9 +43,9 @@
   addEventListener('resize', scrollers);
   document.querySelectorAll('details').forEach((fold) => fold.addEventListener('toggle', scrollers));
 
-  // The table of contents' button is a label for mdBook's style sheet; the keyboard works it, too.
-  document.getElementById('mdbook-sidebar-toggle')?.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); event.target.click(); }
+  // mdBook's table of contents is opened by a checkbox, which no one can see; the button works it.
+  document.getElementById('mdbook-sidebar-toggle')?.addEventListener('click', () => {
+    document.getElementById('mdbook-sidebar-toggle-anchor')?.click();
   });
 
   // On paper nothing is folded.

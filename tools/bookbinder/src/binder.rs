@@ -14,6 +14,7 @@ use mdbook_driver::{
     config::Config,
 };
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     thread,
@@ -73,7 +74,8 @@ impl Binder {
         let parent = self.out.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parent).with_context(|| format!("can't make {}", parent.display()))?;
         let work = self.out.with_extension(format!("work-{}", std::process::id()));
-        let built = self.build_into(records, &work).and_then(|()| replace(&self.out, &work.join("book")));
+        let built =
+            self.build_into(records, &work).and_then(|()| replace(&self.out, &work.join("book")));
         let removed = fs::remove_dir_all(&work);
         built?;
         removed.with_context(|| format!("can't remove {}", work.display()))?;
@@ -127,7 +129,8 @@ impl Binder {
                 continue;
             }
             seen = now;
-            let built = records(&self.root, &self.folder).and_then(|records| self.build_from(&records));
+            let built =
+                records(&self.root, &self.folder).and_then(|records| self.build_from(&records));
             match built {
                 Ok(_) => {
                     println!("built again");
@@ -190,14 +193,12 @@ impl Binder {
             cited: std::collections::BTreeMap::new(),
             flavour,
         };
-        let mut failed = None;
+        let mut failed = Vec::new();
         source.book.for_each_chapter_mut(|chapter| {
             let Some(path) = chapter.source_path.clone() else { return };
             match expand::page(&mut shared, &path, &chapter.content) {
                 Ok(text) => chapter.content = text,
-                Err(error) => {
-                    failed.get_or_insert(error);
-                }
+                Err(error) => failed.push(format!("{error:#}")),
             }
             // As mdBook's own `index` does: a folder's README is its first page.
             if let Some(path) = &mut chapter.path
@@ -206,8 +207,8 @@ impl Binder {
                 path.set_file_name("index.md");
             }
         });
-        if let Some(error) = failed {
-            return Err(error);
+        if !failed.is_empty() {
+            bail!(failed.join("\n"));
         }
         expand::all_cited(&shared)?;
         let list = expand::bibliography(&shared);
@@ -272,7 +273,9 @@ fn records(root: &Path, folder: &Path) -> Result<Vec<Records>> {
     let order: Vec<String> = config.get("preprocessor.throughput.machines")?.unwrap_or_default();
     let mut all = Vec::new();
     if folder.is_dir() {
-        for entry in fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))? {
+        for entry in
+            fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?
+        {
             let path = entry?.path();
             if path.join("machine.json").is_file() {
                 all.push(Records::load(&path)?);
@@ -296,7 +299,7 @@ fn records_part(records: &[Records]) -> Vec<BookItem> {
                     them measured, with the command, the commit and the raw samples.\n\n"
         .to_owned();
     for records in records {
-        text.push_str(&format!("- [{}]({}.md)\n", quote::machine_label(records), records.name));
+        let _ = writeln!(text, "- [{}]({}.md)", quote::machine_label(records), records.name);
     }
     let mut first = BookChapter::new("Records", text, "records/index.md", Vec::new());
     first.sub_items = records
@@ -325,10 +328,14 @@ fn copy_files(from: &Path, to: &Path, extensions: &[&str]) -> Result<()> {
     }
     for entry in fs::read_dir(from).with_context(|| format!("can't read {}", from.display()))? {
         let path = entry?.path();
-        let wanted = path.extension().and_then(|ext| ext.to_str()).is_some_and(|ext| extensions.contains(&ext));
+        let wanted = path
+            .extension()
+            .and_then(|ext| ext.to_str())
+            .is_some_and(|ext| extensions.contains(&ext));
         if let (true, Some(name)) = (wanted && path.is_file(), path.file_name()) {
             fs::create_dir_all(to).with_context(|| format!("can't make {}", to.display()))?;
-            fs::copy(&path, to.join(name)).with_context(|| format!("can't copy {}", path.display()))?;
+            fs::copy(&path, to.join(name))
+                .with_context(|| format!("can't copy {}", path.display()))?;
         }
     }
     Ok(())

@@ -16,7 +16,8 @@ pub struct Recorded {
 /// # Errors
 /// If the file can't be read or is not a notebook.
 pub fn read(file: &Path) -> Result<Recorded> {
-    let text = fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let text =
+        fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
     let notebook: Value = serde_json::from_str(&text)
         .with_context(|| format!("{} is not a notebook", file.display()))?;
     let mut recorded = Recorded::default();
@@ -77,7 +78,8 @@ fn push_text(out: &mut String, text: &str) {
     if text.trim().is_empty() {
         return;
     }
-    let escaped: Vec<String> = text.trim_end().lines().map(|line| html::text(&plain(line))).collect();
+    let escaped: Vec<String> =
+        text.trim_end().lines().map(|line| html::text(&plain(line))).collect();
     let _ = write!(out, "<pre class=\"output\">{}</pre>", escaped.join("&#10;"));
 }
 
@@ -118,8 +120,14 @@ mod tests {
         let recorded = read(&file).unwrap();
         let html = recorded.html("let a = 1;\na\n").unwrap();
         assert!(!html.contains('\n') && !html.contains('\u{1b}') && !html.contains("no"), "{html}");
-        assert!(html.contains("one&#10;&#10;&lt;two&gt;") && html.contains("<svg> </svg>"), "{html}");
-        assert!(html.find("two") < html.find("<svg>") && html.ends_with(">1</pre></div>"), "{html}");
+        assert!(
+            html.contains("one&#10;&#10;&lt;two&gt;") && html.contains("<svg> </svg>"),
+            "{html}"
+        );
+        assert!(
+            html.find("two") < html.find("<svg>") && html.ends_with(">1</pre></div>"),
+            "{html}"
+        );
         assert!(recorded.html("quiet();").is_none() && recorded.html("other").is_none());
         fs::write(&file, "no").unwrap();
         assert!(read(&file).unwrap_err().to_string().contains("not a notebook"));

@@ -64,7 +64,8 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
                 below_chapters(folder),
             );
             for (title, text) in &exercise.hints {
-                let _ = write!(out, "<details><summary>{title}</summary>\n\n{text}\n\n</details>\n\n");
+                let _ =
+                    write!(out, "<details><summary>{title}</summary>\n\n{text}\n\n</details>\n\n");
             }
             let _ = write!(
                 out,
@@ -83,7 +84,8 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
                 below_chapters(folder),
             );
             for (title, text) in &exercise.hints {
-                let _ = write!(out, "\n<details><summary>{title}</summary>\n\n{text}\n\n</details>\n");
+                let _ =
+                    write!(out, "\n<details><summary>{title}</summary>\n\n{text}\n\n</details>\n");
             }
         }
     }
@@ -144,7 +146,8 @@ fn code(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const README: &str = "# Add\n\nAdd two numbers.\n\n## Hint 1\n\nUse `+`.\n\n## Solution\n\nThat is all.\n";
+    const README: &str =
+        "# Add\n\nAdd two numbers.\n\n## Hint 1\n\nUse `+`.\n\n## Solution\n\nThat is all.\n";
 
     #[test]
     fn a_box_has_task_hints_command_and_solution() {
@@ -166,7 +169,10 @@ mod tests {
             assert!(page.contains(part), "{part}\n--\n{page}");
         }
         let notebook = markdown(&folder, "demo/add", Flavour::Notebook).unwrap();
-        assert!(!notebook.contains("fn add"), "a notebook does not give the solution away: {notebook}");
+        assert!(
+            !notebook.contains("fn add"),
+            "a notebook does not give the solution away: {notebook}"
+        );
         fs::remove_file(folder.join("solution.rs")).unwrap();
         assert!(markdown(&folder, "demo/add", Flavour::Html).is_err());
     }

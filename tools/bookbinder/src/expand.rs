@@ -2,7 +2,7 @@
 //!
 //! | in the source | on the page |
 //! | --- | --- |
-//! | `{{#include path:anchor}}` | the quoted lines, see [`crate::include`] |
+//! | `{{#include path:anchor}}` | the quoted lines, see [`mod@crate::include`] |
 //! | `{{#measure KEY p=v … [of-limit]}}` | a measured number |
 //! | `{{#figure KEY}}`, `{{#table KEY}}` | a figure, a table |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |
@@ -105,12 +105,19 @@ pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
 /// # Errors
 /// If there are any; they are listed.
 pub fn all_cited(shared: &Shared) -> Result<()> {
-    let unused: Vec<&str> =
-        shared.sources.keys().filter(|key| !shared.cited.contains_key(*key)).map(String::as_str).collect();
+    let unused: Vec<&str> = shared
+        .sources
+        .keys()
+        .filter(|key| !shared.cited.contains_key(*key))
+        .map(String::as_str)
+        .collect();
     if unused.is_empty() {
         return Ok(());
     }
-    bail!("no page cites the sources {}; cite them, or take them out of book/src/bibliography", unused.join(", "))
+    bail!(
+        "no page cites the sources {}; cite them, or take them out of book/src/bibliography",
+        unused.join(", ")
+    )
 }
 
 /// The bibliography's list: what `{{#bibliography}}` stands for, once all pages are expanded.
@@ -131,7 +138,12 @@ pub fn bibliography(shared: &Shared) -> String {
                 format!("[{title}]({})", as_index(&path.display().to_string()))
             })
             .collect();
-        let _ = writeln!(out, "- <span id=\"source-{}\"></span>{text} Cited in {}.", html::value_anchor(key), pages.join(", "));
+        let _ = writeln!(
+            out,
+            "- <span id=\"source-{}\"></span>{text} Cited in {}.",
+            html::value_anchor(key),
+            pages.join(", ")
+        );
     }
     out
 }
@@ -168,6 +180,7 @@ impl One<'_, '_> {
         let code = code_ranges(source);
         let inside = |at: usize| code.iter().find(|code| code.range.contains(&at));
         let (mut out, mut at) = (String::with_capacity(source.len()), 0);
+        let mut wrong = Vec::new();
         while let Some(found) = source[at..].find("{{#") {
             let start = at + found;
             if source[..start].ends_with('\\') {
@@ -189,18 +202,34 @@ impl One<'_, '_> {
             at = end;
             let made = match inside(start) {
                 Some(code) if name == "include" => include::include(&self.folder, argument)
-                    .and_then(|text| if code.fenced { include::fits(&text).map(|()| text) } else { Ok(text) })
-                    .map(|text| indented(&text, source, start)),
+                    .and_then(|text| {
+                        if code.fenced {
+                            include::fits(&text).with_context(|| format!("`{argument}`"))?;
+                        }
+                        Ok(indented(&text, source, start))
+                    }),
                 Some(_) => Ok(source[start..end].to_owned()),
                 None => self.directive(name, argument, source, start..end),
             };
-            out.push_str(&made.with_context(place)?);
+            match made {
+                Ok(made) => out.push_str(&made),
+                Err(error) => wrong.push(format!("{}: {error:#}", place())),
+            }
+        }
+        if !wrong.is_empty() {
+            bail!(wrong.join("\n"));
         }
         out.push_str(&source[at..]);
         Ok(out)
     }
 
-    fn directive(&self, name: &str, argument: &str, source: &str, range: Range<usize>) -> Result<String> {
+    fn directive(
+        &self,
+        name: &str,
+        argument: &str,
+        source: &str,
+        range: Range<usize>,
+    ) -> Result<String> {
         let (shared, up) = (self.shared, self.up());
         let (quotes, flavour) = (shared.quotes, shared.flavour);
         let alone = || {
@@ -245,26 +274,27 @@ impl One<'_, '_> {
 
     fn term(&self, argument: &str) -> Result<String> {
         let (key, text) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
-        let term = self
-            .shared
-            .glossary
-            .get(key)
-            .ok_or_else(|| anyhow!("the glossary has no term `{key}` (book/src/glossary.md)"))?;
-        let text = if text.trim().is_empty() { &term.name } else { text.trim() };
+        let term =
+            self.shared.glossary.get(key).ok_or_else(|| {
+                anyhow!("the glossary has no term `{key}` (book/src/glossary.md)")
+            })?;
+        let text =
+            if text.trim().is_empty() { running(&term.name) } else { text.trim().to_owned() };
         Ok(match self.shared.flavour {
-            Flavour::Notebook => text.to_owned(),
+            Flavour::Notebook => text,
             Flavour::Html => format!(
                 "<a class=\"term\" href=\"{}glossary.html#{key}\" title=\"{}\">{}</a>",
                 self.up(),
                 html::attribute(&term.short),
-                html::text(text)
+                html::text(&text)
             ),
         })
     }
 
     /// The chapter's notebook, if it has been generated: its name and what it recorded.
     fn notebook(&self) -> Result<Option<(String, cells::Recorded)>> {
-        let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
+        let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty())
+        else {
             return Ok(None);
         };
         let name = format!("{}.ipynb", folder.display());
@@ -325,7 +355,10 @@ impl One<'_, '_> {
                     let block = matches!(event, Event::DisplayMath(_));
                     maths::mathml(tex, block).with_context(|| line_of(tex))?
                 }
-                Event::Code(_) | Event::Start(Tag::CodeBlock(_)) | Event::Html(_) | Event::InlineHtml(_) => {
+                Event::Code(_)
+                | Event::Start(Tag::CodeBlock(_))
+                | Event::Html(_)
+                | Event::InlineHtml(_) => {
                     skip.push(range.clone());
                     continue;
                 }
@@ -369,7 +402,10 @@ impl One<'_, '_> {
         for (start, _) in text.match_indices("[^") {
             if !skip.iter().any(|range| range.contains(&start)) && !text[..start].ends_with('\\') {
                 let key = text[start + 2..].split(']').next().unwrap_or("");
-                bail!("{}: no file in book/src/bibliography defines `[^{key}]`", line_of(&text[start..start + 2 + key.len()]));
+                bail!(
+                    "{}: no file in book/src/bibliography defines `[^{key}]`",
+                    line_of(&text[start..start + 2 + key.len()])
+                );
             }
         }
         if !cited.is_empty() {
@@ -396,14 +432,17 @@ impl One<'_, '_> {
             // Notebooks are in `notebooks/`, the pages in `book/src/`.
             Flavour::Notebook if local => {
                 let folder = self.path.parent().unwrap_or(Path::new(""));
-                let (file, fragment) = link.split_once('#').map_or((link, None), |(f, a)| (f, Some(a)));
+                let (file, fragment) =
+                    link.split_once('#').map_or((link, None), |(f, a)| (f, Some(a)));
                 let mut parts: Vec<String> = vec!["..".into(), "book".into(), "src".into()];
                 for part in folder.join(file).components() {
                     match part {
                         std::path::Component::ParentDir => {
                             parts.pop();
                         }
-                        std::path::Component::Normal(name) => parts.push(name.to_string_lossy().into()),
+                        std::path::Component::Normal(name) => {
+                            parts.push(name.to_string_lossy().into());
+                        }
                         _ => {}
                     }
                 }
@@ -431,7 +470,15 @@ impl One<'_, '_> {
                 .iter()
                 .map(|records| {
                     let label = machine_label(records);
-                    format!("{}={}", records.name, if records.name == YOURS { label.replacen("yours", "your machine", 1) } else { label })
+                    format!(
+                        "{}={}",
+                        records.name,
+                        if records.name == YOURS {
+                            label.replacen("yours", "your machine", 1)
+                        } else {
+                            label
+                        }
+                    )
                 })
                 .collect();
             if let Some(first) = quotes.default_machine() {
@@ -451,7 +498,12 @@ impl One<'_, '_> {
         if parts.is_empty() {
             return text.to_owned();
         }
-        format!("{}\n\n<div class=\"page-bar\">{}</div>\n\n{}", &text[..end], parts.join(" "), &text[end..])
+        format!(
+            "{}\n\n<div class=\"page-bar\">{}</div>\n\n{}",
+            &text[..end],
+            parts.join(" "),
+            &text[end..]
+        )
     }
 }
 
@@ -472,7 +524,9 @@ fn code_ranges(text: &str) -> Vec<Code> {
     let mut open = false;
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
         match event {
-            Event::Code(_) => all.push(Code { range, fenced: false, cell: false, text: String::new() }),
+            Event::Code(_) => {
+                all.push(Code { range, fenced: false, cell: false, text: String::new() });
+            }
             Event::Start(Tag::CodeBlock(kind)) => {
                 open = true;
                 let (fenced, cell) = match kind {
@@ -506,6 +560,18 @@ fn indented(text: &str, source: &str, at: usize) -> String {
     if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) }
 }
 
+/// A term inside a sentence: `Cache line` is written `cache line`, `FMA` stays.
+fn running(name: &str) -> String {
+    let word = name.split([' ', '-']).next().unwrap_or("");
+    let mut letters = name.chars();
+    match letters.next() {
+        Some(first) if word.chars().skip(1).all(char::is_lowercase) => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => name.to_owned(),
+    }
+}
+
 /// The boxes: claims for both flavours, and for notebooks mdBook's own as well.
 fn claims(text: &str, flavour: Flavour) -> String {
     const KINDS: [(&str, &str); 5] = [
@@ -526,9 +592,15 @@ fn claims(text: &str, flavour: Flavour) -> String {
         let claim = quoted.and_then(|rest| rest.strip_prefix("[!CLAIM]")).filter(|_| !in_code);
         match (claim, flavour) {
             (Some(first), Flavour::Html) => {
-                out.push_str("<div class=\"claim\" role=\"note\" aria-label=\"A claim, tested\">\n");
+                out.push_str(
+                    "<div class=\"claim\" role=\"note\" aria-label=\"A claim, tested\">\n",
+                );
                 out.push_str("<p class=\"claim-title\">A claim, tested</p>\n\n");
                 out.push_str(first.trim_start());
+                // The sentence is a paragraph of its own; what follows is about it.
+                if first.trim_end().ends_with(['"', '”', '.', '!', '?']) {
+                    out.push('\n');
+                }
                 while let Some(more) = lines.peek().and_then(|line| line.strip_prefix('>')) {
                     out.push_str(more.strip_prefix(' ').unwrap_or(more));
                     at += more.len() + 1;
@@ -541,6 +613,9 @@ fn claims(text: &str, flavour: Flavour) -> String {
             }
             (Some(first), Flavour::Notebook) => {
                 let _ = write!(out, "> **A claim, tested.** {}", first.trim_start());
+                if first.trim_end().ends_with(['"', '”', '.', '!', '?']) {
+                    out.push_str(">\n");
+                }
             }
             (None, Flavour::Notebook) if !in_code => {
                 let kind = quoted.and_then(|rest| {

@@ -32,9 +32,8 @@ pub fn include(folder: &Path, what: &str) -> Result<String> {
         match mark(line) {
             Some(("ANCHOR", name)) if name == anchor => (inside, seen) = (true, true),
             Some(("ANCHOR_END", name)) if name == anchor => inside = false,
-            Some(_) => {}
             None if inside => lines.push(line),
-            None => {}
+            _ => {}
         }
     }
     if !seen {

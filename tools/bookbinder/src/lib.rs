@@ -5,7 +5,7 @@
 //! these, once for HTML and once for notebooks. The modules in the order of the work:
 //!
 //! 1. [`binder`]: from the repository to the book.
-//! 2. [`expand`]: what a page's directives become; [`include`], [`quote`], [`exercise_box`], [`cells`],
+//! 2. [`expand`]: what a page's directives become; [`mod@include`], [`quote`], [`exercise_box`], [`cells`],
 //!    [`maths`], [`sources`] and [`route`] make one kind each, [`html`] escapes.
 //! 3. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
 //! 4. [`serve`]: the book on this machine alone.

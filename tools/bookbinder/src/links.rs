@@ -43,9 +43,8 @@ pub fn check(folder: &Path) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for file in &files {
         let name = file.strip_prefix(folder).unwrap_or(file).to_owned();
-        let text = || {
-            fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))
-        };
+        let text =
+            || fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()));
         match file.extension().and_then(|ext| ext.to_str()) {
             Some("html") => {
                 pages.insert(name, page(&text()?));
@@ -56,7 +55,11 @@ pub fn check(folder: &Path) -> Result<Vec<String>> {
         }
     }
     for (name, page) in &pages {
-        wrong.extend(page.twice.iter().map(|id| format!("{}: two elements have the id `{id}`", name.display())));
+        wrong.extend(
+            page.twice
+                .iter()
+                .map(|id| format!("{}: two elements have the id `{id}`", name.display())),
+        );
         for style in &page.styles {
             wrong.extend(in_style(name, style, folder));
         }
@@ -102,7 +105,8 @@ fn broken(
     let target = if path.is_empty() && !page.from_root {
         name.to_owned()
     } else {
-        let base = if page.from_root { Path::new("") } else { name.parent().unwrap_or(Path::new("")) };
+        let base =
+            if page.from_root { Path::new("") } else { name.parent().unwrap_or(Path::new("")) };
         let Some(mut target) = resolved(base, &path) else {
             return Some("leads out of the book".to_owned());
         };
@@ -129,7 +133,10 @@ fn is_address(rest: &str) -> bool {
         return false;
     };
     let host = rest.split(['/', '?', '#']).next().unwrap_or("");
-    host.contains('.') && !rest.contains(char::is_whitespace) && !host.starts_with('.') && !host.ends_with('.')
+    host.contains('.')
+        && !rest.contains(char::is_whitespace)
+        && !host.starts_with('.')
+        && !host.ends_with('.')
 }
 
 /// `path` from `base`, or `None` if it leaves the folder.
@@ -142,11 +149,7 @@ fn resolved(base: &Path, path: &str) -> Option<PathBuf> {
     for part in joined.components() {
         match part {
             Component::Normal(name) => out.push(name),
-            Component::ParentDir => {
-                if !out.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir if !out.pop() => return None,
             _ => {}
         }
     }
@@ -212,7 +215,8 @@ fn in_script(name: &Path, script: &str) -> Vec<String> {
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
     let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     paths.sort();
     for path in paths {
@@ -230,17 +234,27 @@ fn page(html: &str) -> Page {
     for tag in tags(html, &mut page.styles) {
         let fetching = matches!(
             tag.name.as_str(),
-            "link" | "script" | "img" | "iframe" | "source" | "video" | "audio" | "image" | "use" | "embed" | "object" | "track" | "input"
+            "link"
+                | "script"
+                | "img"
+                | "iframe"
+                | "source"
+                | "video"
+                | "audio"
+                | "image"
+                | "use"
+                | "embed"
+                | "object"
+                | "track"
+                | "input"
         );
         for (attribute, value) in &tag.attributes {
             match attribute.as_str() {
-                "id" => {
-                    if !page.ids.insert(value.clone()) {
-                        page.twice.push(value.clone());
-                    }
-                }
+                "id" if !page.ids.insert(value.clone()) => page.twice.push(value.clone()),
                 "href" if tag.name == "base" => page.from_root = value == "/",
-                "href" | "src" | "xlink:href" | "poster" => page.links.push((value.clone(), fetching)),
+                "href" | "src" | "xlink:href" | "poster" => {
+                    page.links.push((value.clone(), fetching));
+                }
                 "data" if tag.name == "object" => page.links.push((value.clone(), true)),
                 "srcset" => {
                     for part in value.split(',') {
@@ -286,12 +300,14 @@ fn tags(html: &str, styles: &mut Vec<String>) -> Vec<Tag> {
 
 /// The tag at the start of `text` (after `<`), and how long it is.
 fn tag(text: &str) -> (Tag, usize) {
-    let name_end = text.find(|c: char| c.is_whitespace() || c == '>' || c == '/').unwrap_or(text.len());
+    let name_end =
+        text.find(|c: char| c.is_whitespace() || c == '>' || c == '/').unwrap_or(text.len());
     let mut tag = Tag { name: text[..name_end].to_ascii_lowercase(), attributes: Vec::new() };
     let mut at = name_end;
     loop {
         let rest = &text[at..];
-        let skipped = rest.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/').len();
+        let skipped =
+            rest.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/').len();
         at += skipped;
         let rest = &text[at..];
         if rest.is_empty() {
@@ -330,7 +346,12 @@ fn entities(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'").replace("&#x27;", "'").replace("&amp;", "&")
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&#x27;", "'")
+        .replace("&amp;", "&")
 }
 
 #[cfg(test)]
@@ -355,7 +376,10 @@ mod tests {
                      <style>p { background: url(a/p.png) }</style>";
         let files = [
             ("index.html", index),
-            ("a/b.html", "<p id=two><a href=../index.html#top-of>back</a><a href='b.html?q#t%77o'>self</a>"),
+            (
+                "a/b.html",
+                "<p id=two><a href=../index.html#top-of>back</a><a href='b.html?q#t%77o'>self</a>",
+            ),
             ("a/index.html", "<link rel=stylesheet href=s.css>"),
             ("a/s.css", "p { background: url('p.png') }"),
             ("a/p.png", ""),
@@ -384,7 +408,8 @@ mod tests {
             let found = problems(&[("index.html", html)]);
             assert!(found.len() == 1 && found[0].contains(says), "{html}: {found:?}");
         }
-        let found = problems(&[("a.css", "@import 'b.css';"), ("b.js", "fetch(\"https://example.org\")")]);
+        let found =
+            problems(&[("a.css", "@import 'b.css';"), ("b.js", "fetch(\"https://example.org\")")]);
         assert_eq!(found.len(), 2, "{found:?}");
     }
 }

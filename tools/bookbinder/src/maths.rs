@@ -1,14 +1,14 @@
-//! TeX to MathML, when the book is built: a page needs no script for its formulas.
+//! `TeX` to `MathML`, when the book is built: a page needs no script for its formulas.
 
 use crate::html;
 use anyhow::{Result, anyhow};
 use math_core::{LatexToMathML, MathCoreConfig, MathDisplay};
 
-/// `tex` as MathML that can stand inside a paragraph of Markdown. The TeX goes along as an annotation, so
+/// `tex` as `MathML` that can stand inside a paragraph of Markdown. The `TeX` goes along as an annotation, so
 /// that it can be copied.
 ///
 /// # Errors
-/// If the TeX is wrong or uses a command that is not known; the message quotes it.
+/// If the `TeX` is wrong or uses a command that is not known; the message quotes it.
 pub fn mathml(tex: &str, block: bool) -> Result<String> {
     let config = MathCoreConfig { annotation: true, ..MathCoreConfig::default() };
     let converter =
@@ -17,7 +17,7 @@ pub fn mathml(tex: &str, block: bool) -> Result<String> {
     let made = converter
         .convert_with_local_state(tex, display)
         .map_err(|e| anyhow!("the formula `{}` is wrong: {e}", tex.trim()))?;
-    Ok(html::inline(&made.mathml.to_string()))
+    Ok(html::inline(&made.mathml))
 }
 
 #[cfg(test)]

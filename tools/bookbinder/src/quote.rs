@@ -62,7 +62,9 @@ impl<'a> Quotes<'a> {
                         records.name != YOURS && matches!(found, Found::Yes(_))
                     });
                     match best {
-                        Some((records, Found::Yes(value))) if records.name == first.name => shown(value),
+                        Some((records, Found::Yes(value))) if records.name == first.name => {
+                            shown(value)
+                        }
                         Some((records, Found::Yes(value))) => {
                             Ok(format!("{} ({})", shown(value)?, records.name))
                         }
@@ -302,9 +304,10 @@ fn tooltip(value: &Value, records: &Records, of_limit: bool) -> String {
         ),
     };
     if let (Some(limit), Some(share)) = (&value.limit, value.of_limit()) {
-        let _ = match of_limit {
-            true => write!(text, "; the limit is {}, {}", limit.name, value.unit.format(limit.value)),
-            false => write!(text, "; {} of {}", percent(share), limit.name),
+        let _ = if of_limit {
+            write!(text, "; the limit is {}, {}", limit.name, value.unit.format(limit.value))
+        } else {
+            write!(text, "; {} of {}", percent(share), limit.name)
         };
     }
     let _ = write!(text, "; {}", machine_label(records));
@@ -319,9 +322,9 @@ fn records_page(machine: &str) -> String {
 /// The link under a figure or a table.
 fn source(key: &str, records: &Records, up: &str) -> String {
     let page = records_page(&records.name);
-    let anchor = records.run_of(key).map_or(String::new(), |run| {
-        format!("#run-{}", html::value_anchor(&run.experiment))
-    });
+    let anchor = records
+        .run_of(key)
+        .map_or(String::new(), |run| format!("#run-{}", html::value_anchor(&run.experiment)));
     format!(
         "<a class=\"source\" href=\"{up}{page}{anchor}\">Measured on {}</a>",
         html::text(&records.name)
@@ -359,12 +362,14 @@ fn in_page(svg: &str, alt: &str, prefix: &str) -> Result<String> {
 
 /// A drawn SVG that stands alone in a notebook, where the page's colours are not known.
 fn standalone(svg: &str) -> String {
-    let namespace = if svg.contains("xmlns=") { "" } else { " xmlns=\"http://www.w3.org/2000/svg\"" };
+    let namespace =
+        if svg.contains("xmlns=") { "" } else { " xmlns=\"http://www.w3.org/2000/svg\"" };
     svg.replacen("<svg", &format!("<svg{namespace} style=\"background:#fff;color:#111\""), 1)
 }
 
 fn html_table(table: &TableData, source: &str) -> String {
-    let mut out = format!("<table><caption>{} {source}</caption><thead><tr>", html::text(&table.caption));
+    let mut out =
+        format!("<table><caption>{} {source}</caption><thead><tr>", html::text(&table.caption));
     for head in &table.head {
         let _ = write!(out, "<th scope=\"col\">{}</th>", html::text(head));
     }
@@ -429,7 +434,8 @@ pub fn machine_page(records: &Records) -> String {
     out.push_str("<div class=\"table-wrapper\"><table><tbody>");
     for (what, value) in facts {
         let value = if value.is_empty() { none() } else { value };
-        let _ = write!(out, "<tr><th scope=\"row\">{what}</th><td>{}</td></tr>", html::text(&value));
+        let _ =
+            write!(out, "<tr><th scope=\"row\">{what}</th><td>{}</td></tr>", html::text(&value));
     }
     out.push_str("</tbody></table></div>\n\n");
     for (chapter, record) in &records.chapters {

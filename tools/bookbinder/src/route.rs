@@ -77,7 +77,7 @@ pub fn svg(entries: &[Entry], up: &str) -> String {
             Some(path) => {
                 let link = path.with_extension("html").display().to_string();
                 let link = link.replace("README.html", "index.html");
-                write!(out, "<a href=\"{up}{link}\" aria-label=\"Chapter {number}: {title}\">{stop}</a>")
+                write!(out, "<a href=\"{up}{link}\">{stop}</a>")
             }
             None => write!(out, "<g class=\"draft\">{stop}</g>"),
         };
@@ -153,7 +153,10 @@ mod tests {
     #[test]
     fn chapters_with_a_page_are_links() {
         let map = svg(&entries(), "../");
-        assert!(map.contains("href=\"../00-lab/index.html\"") && map.contains("href=\"../01-matmul/deep.html\""));
+        assert!(
+            map.contains("href=\"../00-lab/index.html\"")
+                && map.contains("href=\"../01-matmul/deep.html\"")
+        );
         assert_eq!(map.matches("<a ").count(), 2);
         assert_eq!(map.matches("class=\"draft\"").count(), 2);
         assert!(map.contains("multiplication &amp;") && !map.contains("Welcome"), "{map}");
@@ -162,7 +165,7 @@ mod tests {
 
     #[test]
     fn rows_run_to_and_fro() {
-        assert_eq!(place(2).0, place(3).0);
+        assert!((place(2).0 - place(3).0).abs() < 1e-9);
         assert!(place(3).1 > place(2).1 && place(4).0 < place(3).0);
     }
 

@@ -25,7 +25,7 @@ const SEND: Duration = Duration::from_secs(5);
 /// How long a client may leave a part of the answer unread.
 const READ: Duration = Duration::from_secs(10);
 /// How long an answer may take altogether.
-const ANSWER: Duration = Duration::from_secs(60);
+const ANSWER: Duration = Duration::from_mins(1);
 /// The most connections at the same time.
 const CONNECTIONS: usize = 64;
 

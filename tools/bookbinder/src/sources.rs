@@ -9,10 +9,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 pub type Bibliography = BTreeMap<String, String>;
 
 /// Reads the sources: each file holds footnotes, `[^key]: Author (year). Title. <address>`; lines after
-/// the first belong to the same entry until a blank line.
+/// the first belong to the same entry until a blank line. Other text is a note to people who read the file.
 ///
 /// # Errors
-/// If a file can't be read, a line belongs to no entry, or a key is there twice.
+/// If a file can't be read or a key is there twice.
 pub fn bibliography(folder: &Path) -> Result<Bibliography> {
     let mut sources = Bibliography::new();
     if !folder.is_dir() {
@@ -27,27 +27,24 @@ pub fn bibliography(folder: &Path) -> Result<Bibliography> {
         .collect();
     files.sort();
     for file in files {
-        let text = fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
+        let text =
+            fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
         let mut last: Option<String> = None;
         for (number, line) in text.lines().enumerate() {
-            let place = || format!("{}:{}", file.display(), number + 1);
             if let Some((key, entry)) =
                 line.strip_prefix("[^").and_then(|rest| rest.split_once("]:"))
             {
                 if sources.insert(key.to_owned(), entry.trim().to_owned()).is_some() {
-                    bail!("{}: the source `{key}` is there twice", place());
+                    bail!("{}:{}: the source `{key}` is there twice", file.display(), number + 1);
                 }
                 last = Some(key.to_owned());
             } else if line.trim().is_empty() {
                 last = None;
-            } else if line.starts_with('#') {
-                // A heading, for people who read the file itself.
             } else if let Some(entry) = last.as_ref().and_then(|key| sources.get_mut(key)) {
                 entry.push(' ');
                 entry.push_str(line.trim());
-            } else {
-                bail!("{}: this line belongs to no `[^key]:`", place());
             }
+            // Anything else is a note for people who read the file itself.
         }
     }
     Ok(sources)
@@ -74,7 +71,8 @@ pub fn glossary(file: &Path) -> Result<Glossary> {
     if !file.is_file() {
         return Ok(terms);
     }
-    let text = fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let text =
+        fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
     let lines: Vec<&str> = text.lines().collect();
     for (at, pair) in lines.windows(2).enumerate() {
         let [name, definition] = pair else { continue };
@@ -82,7 +80,8 @@ pub fn glossary(file: &Path) -> Result<Glossary> {
         if name.trim().is_empty() || name.starts_with(": ") {
             continue;
         }
-        let more = lines[at + 2..].iter().take_while(|l| l.starts_with(' ') && !l.trim().is_empty());
+        let more =
+            lines[at + 2..].iter().take_while(|l| l.starts_with(' ') && !l.trim().is_empty());
         let definition = more.fold(definition.to_owned(), |text, line| text + " " + line.trim());
         let plain = plain(&definition);
         let short = match plain.find(". ") {
@@ -102,7 +101,9 @@ pub fn plain(markdown: &str) -> String {
     use pulldown_cmark::{Event, Options, Parser};
     Parser::new_ext(markdown, Options::ENABLE_MATH)
         .filter_map(|event| match event {
-            Event::Text(text) | Event::Code(text) | Event::InlineMath(text) => Some(text.into_string()),
+            Event::Text(text) | Event::Code(text) | Event::InlineMath(text) => {
+                Some(text.into_string())
+            }
             Event::SoftBreak | Event::HardBreak => Some(" ".to_owned()),
             _ => None,
         })
@@ -117,22 +118,28 @@ mod tests {
     fn entries_span_lines_and_end_at_a_blank_one() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        write("a.md", "# Sources\n\n[^goto]: Goto (2008).\n  Anatomy.\n\n[^blis]: Van Zee (2015).\n");
+        write(
+            "a.md",
+            "# Sources\n\n[^goto]: Goto (2008).\n  Anatomy.\n\n[^blis]: Van Zee (2015).\n",
+        );
         let sources = bibliography(folder.path()).unwrap();
         assert_eq!(sources["goto"], "Goto (2008). Anatomy.");
         assert_eq!(sources.len(), 2);
         write("b.md", "[^goto]: again\n");
         assert!(bibliography(folder.path()).unwrap_err().to_string().contains("twice"));
-        write("b.md", "stray\n");
-        assert!(bibliography(folder.path()).unwrap_err().to_string().contains("b.md:1"));
+        write("b.md", "A note.\n[^more]: More.\n");
+        assert_eq!(bibliography(folder.path()).unwrap().len(), 3);
     }
 
     #[test]
     fn terms_have_mdbooks_anchors_and_a_first_sentence() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("glossary.md");
-        fs::write(&file, "# Glossary\n\nCache line\n: The *unit*\n  of a cache. More.\n\nFMA\n: Fused.\n")
-            .unwrap();
+        fs::write(
+            &file,
+            "# Glossary\n\nCache line\n: The *unit*\n  of a cache. More.\n\nFMA\n: Fused.\n",
+        )
+        .unwrap();
         let terms = glossary(&file).unwrap();
         assert_eq!(terms["cache-line"].short, "The unit of a cache.");
         assert_eq!(terms["fma"].name, "FMA");
