@@ -45,6 +45,10 @@ const LAB: &[&str] = &["jupyterlab>=4.2,<5"];
 const CELL_LIMIT: Duration = Duration::from_secs(900);
 
 const EXECUTE: &str = include_str!("jupyter/execute.py");
+/// `jupyter trust`, without looking for the program.
+const TRUST: &str =
+    "from nbformat.sign import TrustNotebookApp; TrustNotebookApp.launch_instance()";
+
 const LAUNCH: &str = include_str!("jupyter/launch.py");
 
 /// Cargo's settings for what notebooks load: the code that the chapters measure, as fast as in the
@@ -503,10 +507,20 @@ impl Jupyter {
     /// If it is not set up, or JupyterLab fails.
     pub fn open(&self, name: Option<&str>, more: &[String]) -> Result<()> {
         self.ready()?;
-        let notebook = name.map_or_else(
-            || self.root.join("notebooks"),
-            |name| self.root.join("notebooks").join(name).with_extension("ipynb"),
-        );
+        let folder = self.root.join("notebooks");
+        let notebook =
+            name.map_or_else(|| folder.clone(), |name| folder.join(format!("{name}.ipynb")));
+        // JupyterLab hides pictures in outputs that it has not seen being made, unless the notebook is
+        // trusted. These come with the course, and the reader is about to run the course's code anyway.
+        let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let notebooks =
+            files.filter(|file| file.extension().is_some_and(|extension| extension == "ipynb"));
+        let mut trust = self.command();
+        trust.args(["-c", TRUST]).args(notebooks);
+        let (status, lines) = watch(&mut trust, |_| {})?;
+        if !status.success() {
+            bail!("the notebooks could not be marked as trusted: {}", cause(&lines));
+        }
         let mut root = OsString::from("--ServerApp.root_dir=");
         root.push(&self.root);
         let status = self
@@ -586,7 +600,12 @@ pub fn failure(outputs: &[Value]) -> Option<String> {
             .concat()
             .lines()
             .any(|line| line.starts_with("thread '") && line.contains(" panicked at "));
-    failed.then(|| without_backtrace(&messages.join("\n")))
+    failed.then(|| {
+        // A line that is printed arrives as a message with its line break, an error's without.
+        let lines: Vec<&str> =
+            messages.iter().map(|message| message.trim_end_matches('\n')).collect();
+        without_backtrace(&lines.join("\n")).trim().to_owned()
+    })
 }
 
 /// Outputs as they are kept: neighbouring prints joined, no colours of a terminal, no numbers that count

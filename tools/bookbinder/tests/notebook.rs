@@ -12,7 +12,7 @@ const PAGE: &str = "\
 # One product
 
 A first [link](../00-lab/README.md#how-to-measure), [another](#the-inner-loop) and [one out](https://www.rust-lang.org/).
-See [the records](../records.html) and ![a tile](tile.svg).
+See [the records](../book/src/records.md) and ![a tile](tile.svg).
 
 ```rust,cell
 let n = 2;
@@ -139,7 +139,7 @@ fn links_and_pictures_work_from_the_notebook() {
         "[link](00-lab.ipynb#How-to-measure)",
         "[another](#The-inner-loop)",
         "[one out](https://www.rust-lang.org/)",
-        "[the records](../book/src/records.html)",
+        "[the records](../book/src/records.md)",
         "![a tile](data:image/svg+xml;base64,PHN2Zy8+)",
     ] {
         assert!(text.contains(link), "{link} in {text}");
