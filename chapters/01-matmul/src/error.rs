@@ -92,6 +92,9 @@ pub enum Error {
         /// Columns of C.
         c_cols: usize,
     },
+    /// Instructions that this CPU does not have.
+    #[error("this CPU has no {0}; leave the choice to `sgemm` and `bgemm`")]
+    Unavailable(&'static str),
     /// The bias does not fit C.
     #[error("the bias has {bias} values, but C has {cols} columns")]
     Bias {

@@ -17,26 +17,42 @@
 //! - [`ladder`]: all rungs in a list, for the experiments and the tests.
 //! - [`view`] and [`gemm`](mod@gemm): the product that later chapters call.
 //! - [`peers`]: the libraries that it is measured against.
+//!
+//! What the page measures and draws:
+//!
+//! - [`cache`]: a simulator that counts what each order of the loops fetches.
+//! - [`sums`]: why a compiler may not use vectors for a running sum.
+//! - [`roofline`]: the most that operations and bytes allow.
+//! - [`experiments`] and [`figures`]: records, and the pictures and tables made from them.
 
 pub mod amx;
 pub mod bf16;
 pub mod blocked;
+pub mod cache;
 pub mod error;
+pub mod experiments;
+pub mod figures;
 pub mod gemm;
 pub mod ladder;
 pub mod naive;
+mod pack;
 pub mod packed;
 pub mod parallel;
 pub mod peers;
 pub mod reference;
 pub mod reordered;
+pub mod roofline;
 pub mod shape;
 pub mod simd;
+pub mod sums;
+pub mod team;
 pub mod view;
+pub mod workspace;
 
 pub use bf16::Input;
 pub use error::{Error, Result};
-pub use gemm::{Epilogue, Options, Threads, bgemm, sgemm};
+pub use experiments::chapter;
+pub use gemm::{Epilogue, Options, Threads, Unit, bgemm, bgemm_on, sgemm, sgemm_on};
 pub use ladder::{Rung, ladder};
 pub use shape::Shape;
 pub use view::{MatMut, MatRef};

@@ -1,10 +1,58 @@
-//! Rung 6: threads. C is cut into rectangles, one for each thread.
+//! Rung 6: threads. C is cut into rectangles, one for each thread. No two threads write the same element, so
+//! nothing has to be locked, and each sum is added up in the same order however C is cut.
 
-use crate::Shape;
+use crate::{Shape, gemm, simd::Level, team};
+use std::ops::Range;
 
 /// How many threads this machine runs at once.
 pub fn available() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    static COUNT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// A part of C, counted in the micro-kernel's tiles down and panels across.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rectangle {
+    /// Tiles, from the top.
+    pub tiles: Range<usize>,
+    /// Panels, from the left.
+    pub panels: Range<usize>,
+}
+
+impl Rectangle {
+    /// Cuts the rectangle into a grid of at most `parts`. A thread packs the rows and the columns of its part, so
+    /// the grid is chosen in which these are fewest; a tile has `rows`, a panel `cols`.
+    // ANCHOR: cut
+    pub fn cut(&self, parts: usize, (rows, cols): (usize, usize)) -> Vec<Self> {
+        let (height, width) = (self.tiles.len(), self.panels.len());
+        let fits = |parts: usize| {
+            (1..=parts).filter(move |down| parts % down == 0).map(move |down| (down, parts / down))
+        };
+        let grids = (1..=parts).rev().map(|parts| {
+            fits(parts)
+                .filter(|&(down, across)| down <= height && across <= width)
+                .min_by_key(|&(down, across)| height.div_ceil(down) * rows + width.div_ceil(across) * cols)
+        });
+        let (down, across) = grids.flatten().next().unwrap_or((1, 1));
+        let piece = |range: &Range<usize>, i: usize, of: usize| {
+            range.start + i * range.len() / of..range.start + (i + 1) * range.len() / of
+        };
+        (0..down * across)
+            .map(|part| Self {
+                tiles: piece(&self.tiles, part / across, down),
+                panels: piece(&self.panels, part % across, across),
+            })
+            .collect()
+    }
+    // ANCHOR_END: cut
+}
+
+/// Calls `work` with each part, on as many threads as there are parts.
+pub(crate) fn each<T: Sync>(parts: &[T], work: impl Fn(&T) + Sync) {
+    match parts {
+        [part] => work(part),
+        _ => team::run(parts.len(), &|index| work(&parts[index])),
+    }
 }
 
 /// C = A·B with the widest vectors of this CPU on `threads` threads.
@@ -12,6 +60,5 @@ pub fn available() -> usize {
 /// # Panics
 /// When a slice's length is not the shape's.
 pub fn multiply(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape, threads: usize) {
-    let _ = threads;
-    crate::blocked::multiply(c, a, b, shape);
+    gemm::row_major(Level::best(), c, a, b, shape, threads);
 }

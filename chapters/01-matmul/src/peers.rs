@@ -1,23 +1,52 @@
 //! The libraries that this chapter is measured against, behind one signature: [`gemm`](::gemm) (with its
 //! AVX-512 kernels) and [`matrixmultiply`].
 
-use crate::{MatMut, MatRef, Result, gemm::check_shapes};
+use crate::{MatMut, MatRef, Result, gemm::check_shapes, parallel};
 
-/// A library's product C = A·B in f32; C is overwritten. The last argument: whether to use all threads.
-pub type Product = fn(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>, all_threads: bool) -> Result<()>;
+/// A library's product C = A·B in f32; C is overwritten.
+pub type Product = fn(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>) -> Result<()>;
 
-/// The libraries and their names.
-pub const PEERS: [(&str, Product); 2] = [("gemm", gemm), ("matrixmultiply", matrixmultiply)];
+/// The libraries and their names that run on all threads, or on one. `matrixmultiply` has one number of threads for
+/// the life of the process ([`matrixmultiply_threads`]), so it is left out of the list that does not fit.
+pub fn peers(all_threads: bool) -> Vec<(&'static str, Product)> {
+    let mut list: Vec<(&str, Product)> =
+        vec![("gemm", if all_threads { gemm_all } else { gemm_one })];
+    if all_threads == (matrixmultiply_threads() > 1) || parallel::available() == 1 {
+        list.push(("matrixmultiply", matrixmultiply));
+    }
+    list
+}
 
-/// C = A·B by the crate `gemm`, on one thread or all.
+/// How many threads `matrixmultiply` uses in this process: the environment variable `MATMUL_NUM_THREADS`, which it
+/// reads on its first call, or the cores of the machine, and never more than 4.
+pub fn matrixmultiply_threads() -> usize {
+    let wanted = std::env::var("MATMUL_NUM_THREADS").ok().filter(|text| !text.is_empty());
+    wanted.map_or_else(parallel::available, |text| text.parse().unwrap_or(1)).clamp(1, 4)
+}
+
+/// C = A·B by the crate `gemm` on the calling thread.
 ///
 /// # Errors
 /// [`crate::Error::Inner`] or [`crate::Error::Output`] when the shapes do not fit.
-pub fn gemm(mut c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>, all_threads: bool) -> Result<()> {
+pub fn gemm_one(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>) -> Result<()> {
+    gemm(c, a, b, ::gemm::Parallelism::None)
+}
+
+/// C = A·B by the crate `gemm` on all threads.
+///
+/// # Errors
+/// [`crate::Error::Inner`] or [`crate::Error::Output`] when the shapes do not fit.
+pub fn gemm_all(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>) -> Result<()> {
+    gemm(c, a, b, ::gemm::Parallelism::Rayon(0))
+}
+
+fn gemm(
+    mut c: MatMut<f32>,
+    a: MatRef<f32>,
+    b: MatRef<f32>,
+    parallelism: ::gemm::Parallelism,
+) -> Result<()> {
     check_shapes(&c, &a, &b)?;
-    let parallelism =
-        if all_threads { ::gemm::Parallelism::Rayon(0) } else { ::gemm::Parallelism::None };
-    let (c_cols, c_rows) = (c.col_stride() as isize, c.row_stride() as isize);
     // SAFETY: the views' constructors checked that every element lies in its slice, and the shapes fit.
     unsafe {
         ::gemm::gemm(
@@ -25,8 +54,8 @@ pub fn gemm(mut c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>, all_threads: boo
             c.cols(),
             a.cols(),
             c.as_mut_ptr(),
-            c_cols,
-            c_rows,
+            c.col_stride() as isize,
+            c.row_stride() as isize,
             false,
             a.as_ptr(),
             a.col_stride() as isize,
@@ -45,19 +74,12 @@ pub fn gemm(mut c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>, all_threads: boo
     Ok(())
 }
 
-/// C = A·B by the crate `matrixmultiply`. With `all_threads` false it runs inside [`one_thread`]'s limits.
+/// C = A·B by the crate `matrixmultiply`, on [`matrixmultiply_threads`].
 ///
 /// # Errors
 /// [`crate::Error::Inner`] or [`crate::Error::Output`] when the shapes do not fit.
-pub fn matrixmultiply(
-    mut c: MatMut<f32>,
-    a: MatRef<f32>,
-    b: MatRef<f32>,
-    all_threads: bool,
-) -> Result<()> {
-    let _ = all_threads;
+pub fn matrixmultiply(mut c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>) -> Result<()> {
     check_shapes(&c, &a, &b)?;
-    let (c_rows, c_cols) = (c.row_stride() as isize, c.col_stride() as isize);
     // SAFETY: the views' constructors checked that every element lies in its slice, and the shapes fit.
     unsafe {
         ::matrixmultiply::sgemm(
@@ -73,8 +95,8 @@ pub fn matrixmultiply(
             b.col_stride() as isize,
             0.0,
             c.as_mut_ptr(),
-            c_rows,
-            c_cols,
+            c.row_stride() as isize,
+            c.col_stride() as isize,
         );
     }
     Ok(())
