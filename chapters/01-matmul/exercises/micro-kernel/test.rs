@@ -1,0 +1,79 @@
+//! The test of the exercise `micro-kernel`.
+
+#![allow(clippy::float_cmp)] // The numbers are whole and small: nothing rounds.
+
+#[cfg_attr(feature = "solutions", path = "solution.rs")]
+#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
+mod exercise;
+
+use exercise::{MR, NR, Tile, micro_kernel};
+use matmul::{MatMut, MatRef, Options, sgemm};
+use std::{hint::black_box, time::Instant};
+
+/// Whole numbers, so that no order of adding rounds.
+fn panels(k: usize) -> (Vec<f32>, Vec<f32>) {
+    let a = (0..k * MR).map(|at| (at % 7) as f32 - 3.0).collect();
+    let b = (0..k * NR).map(|at| (at % 5) as f32 - 2.0).collect();
+    (a, b)
+}
+
+#[test]
+fn tile_is_right() {
+    for k in [0, 1, 2, 3, 7, 64, 257] {
+        let (a, b) = panels(k);
+        let tile: Tile = micro_kernel(&a, &b);
+        for i in 0..MR {
+            for j in 0..NR {
+                let expected: f32 = (0..k).map(|p| a[p * MR + i] * b[p * NR + j]).sum();
+                assert_eq!(tile[i][j], expected, "row {i}, column {j}, {k} steps");
+            }
+        }
+    }
+}
+
+#[test]
+fn not_a_number_stays_in_its_row() {
+    let (mut a, b) = panels(5);
+    a[2 * MR + 1] = f32::NAN; // Row 1, third step.
+    let tile = micro_kernel(&a, &b);
+    for (i, row) in tile.iter().enumerate() {
+        assert!(row.iter().all(|x| x.is_nan() == (i == 1)), "row {i}: {row:?}");
+    }
+}
+
+/// The best of several runs, in GFLOP/s.
+fn rate(operations: f64, mut work: impl FnMut()) -> f64 {
+    let seconds = (0..30).map(|_| {
+        let start = Instant::now();
+        work();
+        start.elapsed().as_secs_f64()
+    });
+    operations / seconds.fold(f64::INFINITY, f64::min) / 1e9
+}
+
+/// Shown, not demanded: how fast a kernel is depends on the machine.
+#[test]
+fn shows_its_rate() -> matmul::Result<()> {
+    const K: usize = 256;
+    const CALLS: usize = 2000;
+    const N: usize = 512;
+    let (a, b) = panels(K);
+    let yours = rate((2 * MR * NR * K * CALLS) as f64, || {
+        for _ in 0..CALLS {
+            black_box(micro_kernel(black_box(&a), black_box(&b)));
+        }
+    });
+
+    let (a, b, mut c) = (vec![1.0; N * N], vec![1.0; N * N], vec![0.0; N * N]);
+    let (a, b) = (MatRef::new(&a, N, N)?, MatRef::new(&b, N, N)?);
+    let mut done = Ok(());
+    let ours = rate((2 * N * N * N) as f64, || {
+        done = MatMut::new(&mut c, N, N).and_then(|c| sgemm(c, a, b, Options::default()));
+    });
+    done?;
+    println!("your micro-kernel:                    {yours:8.2} GFLOP/s");
+    println!("a whole product (n = {N}) by this crate: {ours:8.2} GFLOP/s");
+    // Without a product there is no rate: the stub's is meaningless.
+    assert_eq!(micro_kernel(&[1.0; MR], &[1.0; NR])[0][0], 1.0, "no product, no rate");
+    Ok(())
+}

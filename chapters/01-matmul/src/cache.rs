@@ -1,0 +1,498 @@
+//! Why the steps work: a cache small enough to read, which counts what each order of the loops misses.
+//!
+//! The simulator keeps the numbers too, so the traced loops below compute a real product, and tests hold it
+//! equal to the rungs that it stands for. It leaves out what a real core adds: prefetching, the TLB,
+//! out-of-order execution. Counts, not times.
+
+use crate::packed::{KC, MC, MR, NC, NR};
+use std::ops::{Range, RangeFrom};
+
+/// Bytes that move between memory and cache at a time, as on nearly every CPU.
+pub const LINE: usize = 64;
+/// Lines that share a set.
+pub const WAYS: usize = 8;
+/// Bytes of the first level: as the data caches of AMD's Zen cores, and of Intel's before Ice Lake.
+pub const L1: usize = 32 << 10;
+/// Bytes of the second level: as in AMD's Zen to Zen 3.
+pub const L2: usize = 512 << 10;
+
+/// No line: an empty way.
+const EMPTY: usize = usize::MAX;
+
+// ANCHOR: cache
+/// A set-associative cache that forgets the least recently used line.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    /// The lines of each set, most recently used first.
+    sets: Vec<[usize; WAYS]>,
+}
+
+impl Cache {
+    /// Reads or writes the byte at `address`; whether its line was there.
+    pub fn touch(&mut self, address: usize) -> bool {
+        let line = address / LINE;
+        let which = line & (self.sets.len() - 1); // A power of two.
+        let set = &mut self.sets[which];
+        if set[0] == line {
+            return true;
+        }
+        let found = set.iter().position(|&held| held == line);
+        set[..=found.unwrap_or(WAYS - 1)].rotate_right(1);
+        set[0] = line;
+        found.is_some()
+    }
+}
+// ANCHOR_END: cache
+
+impl Cache {
+    /// An empty cache of `bytes`.
+    ///
+    /// # Panics
+    /// If that is not a power of two of sets.
+    pub fn new(bytes: usize) -> Self {
+        let sets = bytes / (LINE * WAYS);
+        assert!(
+            sets.is_power_of_two() && sets * LINE * WAYS == bytes,
+            "{bytes} bytes are not a power of two of sets of {WAYS} lines of {LINE} bytes"
+        );
+        Self { sets: vec![[EMPTY; WAYS]; sets] }
+    }
+}
+
+/// What a traced program did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Elements read from memory into registers.
+    pub loads: u64,
+    /// Elements written from registers to memory.
+    pub stores: u64,
+    /// Loads and stores whose line was not in the first level.
+    pub l1_misses: u64,
+    /// Those whose line was not in the second level either.
+    pub l2_misses: u64,
+}
+
+/// A row-major matrix in a [`Memory`].
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix {
+    start: usize,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+}
+
+impl Matrix {
+    /// Where the element in row `i` and column `j` lies.
+    pub fn at(&self, i: usize, j: usize) -> usize {
+        debug_assert!(i < self.rows && j < self.cols);
+        self.start + i * self.cols + j
+    }
+}
+
+/// Memory behind two levels of cache, which counts what passes.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    cells: Vec<f32>,
+    l1: Cache,
+    l2: Cache,
+    counts: Counts,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new(L1, L2)
+    }
+}
+
+impl Memory {
+    /// Empty memory behind caches of these sizes in bytes.
+    ///
+    /// # Panics
+    /// As [`Cache::new`].
+    pub fn new(l1: usize, l2: usize) -> Self {
+        Self {
+            cells: Vec::new(),
+            l1: Cache::new(l1),
+            l2: Cache::new(l2),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Puts a `rows`×`cols` matrix into memory, from the start of a page, with `value(i, j)` in row `i`
+    /// and column `j`. Nothing is counted.
+    pub fn matrix(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        value: impl Fn(usize, usize) -> f32,
+    ) -> Matrix {
+        const PAGE: usize = 4096 / size_of::<f32>();
+        let start = self.cells.len().next_multiple_of(PAGE);
+        self.cells.resize(start, 0.0);
+        self.cells.extend((0..rows * cols).map(|at| value(at / cols, at % cols)));
+        Matrix { start, rows, cols }
+    }
+
+    // ANCHOR: load
+    /// Reads the element at `at` through the caches.
+    pub fn load(&mut self, at: usize) -> f32 {
+        self.counts.loads += 1;
+        self.touch(at);
+        self.cells[at]
+    }
+
+    fn touch(&mut self, at: usize) {
+        let address = at * size_of::<f32>();
+        if !self.l1.touch(address) {
+            self.counts.l1_misses += 1;
+            if !self.l2.touch(address) {
+                self.counts.l2_misses += 1;
+            }
+        }
+    }
+    // ANCHOR_END: load
+
+    /// Writes the element at `at` through the caches; a missing line is fetched first.
+    pub fn store(&mut self, at: usize, value: f32) {
+        self.counts.stores += 1;
+        self.touch(at);
+        self.cells[at] = value;
+    }
+
+    /// Writes to the next of these places.
+    fn store_next(&mut self, places: &mut RangeFrom<usize>, value: f32) {
+        if let Some(at) = places.next() {
+            self.store(at, value);
+        }
+    }
+
+    /// What has passed so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The elements of `matrix`, row by row. Nothing is counted.
+    pub fn values(&self, matrix: Matrix) -> &[f32] {
+        &self.cells[matrix.start..][..matrix.rows * matrix.cols]
+    }
+}
+
+/// The orders in which the rungs walk through memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// [`crate::naive`]: a row of A meets a column of B.
+    Naive,
+    /// [`crate::reordered`]: a number of A meets a row of B.
+    Reordered,
+    /// [`crate::blocked`]: the same, within a block of B.
+    Blocked,
+    /// [`crate::packed`]: panels of A and B, and a tile of C in registers.
+    Packed,
+}
+
+impl Pattern {
+    /// In the order of the page.
+    pub const ALL: [Self; 4] = [Self::Naive, Self::Reordered, Self::Blocked, Self::Packed];
+
+    /// The rung's name in the records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Naive => "naive",
+            Self::Reordered => "reordered",
+            Self::Blocked => "blocked",
+            Self::Packed => "packed",
+        }
+    }
+
+    /// C = A·B in traced memory, in this order.
+    pub fn multiply(self, memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
+        match self {
+            Self::Naive => naive(memory, a, b, c),
+            Self::Reordered => reordered(memory, a, b, c),
+            Self::Blocked => blocked(memory, a, b, c),
+            Self::Packed => packed(memory, a, b, c),
+        }
+    }
+
+    /// What an n×n product in this order does to caches of the sizes [`L1`] and [`L2`], which are empty at
+    /// the start.
+    pub fn count(self, n: usize) -> Counts {
+        let mut memory = Memory::default();
+        let [a, b, c] = [1.0, 1.0, 0.0].map(|value| memory.matrix(n, n, |_, _| value));
+        self.multiply(&mut memory, a, b, c);
+        memory.counts()
+    }
+}
+
+/// The loops of [`crate::naive::multiply`]; the running sum is in a register.
+fn naive(memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
+    for i in 0..c.rows {
+        for j in 0..c.cols {
+            let mut sum = 0.0;
+            for p in 0..a.cols {
+                sum += memory.load(a.at(i, p)) * memory.load(b.at(p, j));
+            }
+            memory.store(c.at(i, j), sum);
+        }
+    }
+}
+
+/// The loops of [`crate::reordered::multiply`].
+fn reordered(memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
+    fill_with_zero(memory, c);
+    add_block(memory, a, b, c, 0..a.cols, 0..c.cols);
+}
+
+/// The loops of [`crate::blocked::multiply`], with its blocks.
+fn blocked(memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
+    fill_with_zero(memory, c);
+    for top in (0..a.cols).step_by(crate::blocked::ROWS) {
+        for left in (0..c.cols).step_by(crate::blocked::COLS) {
+            let rows = top..(top + crate::blocked::ROWS).min(a.cols);
+            let cols = left..(left + crate::blocked::COLS).min(c.cols);
+            add_block(memory, a, b, c, rows, cols);
+        }
+    }
+}
+
+/// Adds to C what the block `rows`×`cols` of B contributes.
+fn add_block(
+    memory: &mut Memory,
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    rows: Range<usize>,
+    cols: Range<usize>,
+) {
+    for i in 0..c.rows {
+        for p in rows.clone() {
+            let x = memory.load(a.at(i, p));
+            for j in cols.clone() {
+                let sum = memory.load(c.at(i, j)) + x * memory.load(b.at(p, j));
+                memory.store(c.at(i, j), sum);
+            }
+        }
+    }
+}
+
+fn fill_with_zero(memory: &mut Memory, c: Matrix) {
+    for i in 0..c.rows {
+        for j in 0..c.cols {
+            memory.store(c.at(i, j), 0.0);
+        }
+    }
+}
+
+/// The loops of [`crate::packed::multiply`], with its blocks; the tile of C is in registers.
+fn packed(memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
+    let (m, k, n) = (c.rows, a.cols, c.cols);
+    fill_with_zero(memory, c);
+    let block_a = memory.matrix(1, MC.min(m).next_multiple_of(MR) * KC.min(k), |_, _| 0.0);
+    let block_b = memory.matrix(1, KC.min(k) * NC.min(n).next_multiple_of(NR), |_, _| 0.0);
+    for left in (0..n).step_by(NC) {
+        let cols = NC.min(n - left);
+        for start in (0..k).step_by(KC) {
+            let terms = KC.min(k - start);
+            pack_b(memory, block_b, b, start..start + terms, left..left + cols);
+            for top in (0..m).step_by(MC) {
+                let rows = MC.min(m - top);
+                pack_a(memory, block_a, a, top..top + rows, start..start + terms);
+                for j in (0..cols).step_by(NR) {
+                    for i in (0..rows).step_by(MR) {
+                        let sums = kernel(
+                            memory,
+                            block_a.at(0, i * terms),
+                            block_b.at(0, j * terms),
+                            terms,
+                        );
+                        let (rows, cols) = (MR.min(rows - i), NR.min(cols - j));
+                        for (y, row) in sums[..rows].iter().enumerate() {
+                            for (x, sum) in row[..cols].iter().enumerate() {
+                                let at = c.at(top + i + y, left + j + x);
+                                let sum = memory.load(at) + sum;
+                                memory.store(at, sum);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn pack_a(memory: &mut Memory, block: Matrix, a: Matrix, rows: Range<usize>, terms: Range<usize>) {
+    let mut to = block.start..;
+    for top in rows.clone().step_by(MR) {
+        for p in terms.clone() {
+            for i in top..top + MR {
+                let value = if i < rows.end { memory.load(a.at(i, p)) } else { 0.0 };
+                memory.store_next(&mut to, value);
+            }
+        }
+    }
+}
+
+fn pack_b(memory: &mut Memory, block: Matrix, b: Matrix, terms: Range<usize>, cols: Range<usize>) {
+    let mut to = block.start..;
+    for left in cols.clone().step_by(NR) {
+        for p in terms.clone() {
+            for j in left..left + NR {
+                let value = if j < cols.end { memory.load(b.at(p, j)) } else { 0.0 };
+                memory.store_next(&mut to, value);
+            }
+        }
+    }
+}
+
+/// A tile from the panels of A and B that start at `a` and `b`: MR + NR loads for MR·NR steps.
+fn kernel(memory: &mut Memory, a: usize, b: usize, terms: usize) -> [[f32; NR]; MR] {
+    let mut sums = [[0.0; NR]; MR];
+    for p in 0..terms {
+        let x: [f32; MR] = std::array::from_fn(|i| memory.load(a + p * MR + i));
+        let y: [f32; NR] = std::array::from_fn(|j| memory.load(b + p * NR + j));
+        for i in 0..MR {
+            for j in 0..NR {
+                sums[i][j] += x[i] * y[j];
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // The numbers are chosen so that nothing rounds.
+mod tests {
+    use super::*;
+    use crate::{Shape, blocked, naive, packed, reordered};
+
+    /// Two sets of eight lines.
+    const TINY: usize = 2 * WAYS * LINE;
+
+    fn hits(cache: &mut Cache, lines: &[usize]) -> Vec<bool> {
+        lines.iter().map(|line| cache.touch(line * LINE)).collect()
+    }
+
+    #[test]
+    fn least_recently_used_line_of_a_set_goes() {
+        let mut cache = Cache::new(TINY);
+        // Even lines share a set. Eight of them fill it.
+        assert_eq!(hits(&mut cache, &[0, 2, 4, 6, 8, 10, 12, 14]), [false; 8]);
+        // 0 is used again, so 16 takes the place of 2, and then 2 that of 4.
+        assert_eq!(
+            hits(&mut cache, &[0, 16, 0, 2, 4, 6]),
+            [true, false, true, false, false, false]
+        );
+        // Odd lines are in the other set and disturb no even one.
+        assert_eq!(hits(&mut cache, &[1, 0, 6, 1]), [false, true, true, true]);
+    }
+
+    #[test]
+    fn line_holds_64_bytes() {
+        let mut cache = Cache::new(TINY);
+        assert!(!cache.touch(0));
+        assert!(cache.touch(63));
+        assert!(!cache.touch(64));
+    }
+
+    #[test]
+    #[should_panic(expected = "power of two of sets")]
+    fn cache_must_be_whole_sets() {
+        let _ = Cache::new(3 * LINE * WAYS);
+    }
+
+    #[test]
+    fn memory_counts_what_passes() {
+        let mut memory = Memory::new(TINY, 4 * TINY);
+        let row = memory.matrix(1, 640, |_, j| j as f32);
+        assert_eq!(memory.counts(), Counts::default(), "putting a matrix in place is not counted");
+        let mut sum = 0.0;
+        for _ in 0..2 {
+            for j in 0..640 {
+                sum += memory.load(row.at(0, j));
+            }
+        }
+        memory.store(row.at(0, 0), 7.0);
+        assert_eq!(sum, 640.0 * 639.0);
+        // Forty lines: more than the sixteen of the first level, so that every pass fetches all of them again
+        // and the store finds the first one gone. The second level keeps all.
+        let expected = Counts { loads: 1280, stores: 1, l1_misses: 81, l2_misses: 40 };
+        assert_eq!(memory.counts(), expected);
+        assert_eq!(memory.values(row)[..2], [7.0, 1.0]);
+    }
+
+    #[test]
+    fn matrices_start_at_pages_and_do_not_overlap() {
+        let mut memory = Memory::default();
+        let a = memory.matrix(3, 5, |i, j| (10 * i + j) as f32);
+        let b = memory.matrix(2, 2, |_, _| -1.0);
+        assert_eq!((a.at(0, 0), b.at(0, 0)), (0, 1024));
+        assert_eq!(memory.values(a)[5..10], [10.0, 11.0, 12.0, 13.0, 14.0]);
+        assert_eq!(memory.values(b), [-1.0; 4]);
+    }
+
+    /// The traced loops must add in the order of the rung that they stand for, or round differently.
+    #[test]
+    fn traced_loops_give_the_bits_of_their_rungs() {
+        let rungs = [naive::multiply, reordered::multiply, blocked::multiply, packed::multiply];
+        for (m, k, n) in [(1, 1, 1), (7, 5, 9), (33, 300, 70), (4, 700, 530)] {
+            let value = |i: usize, j: usize| ((i * 31 + j * 17) % 97) as f32 / 31.0 - 1.5;
+            for (pattern, rung) in Pattern::ALL.into_iter().zip(rungs) {
+                let mut memory = Memory::default();
+                let a = memory.matrix(m, k, value);
+                let b = memory.matrix(k, n, |i, j| value(j, i));
+                let c = memory.matrix(m, n, |_, _| f32::NAN);
+                let (a_values, b_values) = (memory.values(a).to_vec(), memory.values(b).to_vec());
+                pattern.multiply(&mut memory, a, b, c);
+                let mut expected = vec![f32::NAN; m * n];
+                rung(&mut expected, &a_values, &b_values, Shape::new(m, k, n));
+                assert_eq!(memory.values(c), expected, "{pattern:?}, {m}×{k} times {k}×{n}");
+            }
+        }
+    }
+
+    /// At n = 128 the three matrices, 64 KiB each, are larger than the first level and fit into the second.
+    #[test]
+    fn naive_fetches_a_line_for_each_step() {
+        let n = 128u64;
+        let counts = Pattern::Naive.count(n as usize);
+        assert_eq!(counts.loads, 2 * n.pow(3));
+        assert_eq!(counts.stores, n * n);
+        // Down a column every load is a line of its own, and 128 of them lie in 8 sets of 8 ways.
+        assert!(counts.l1_misses > n.pow(3), "{counts:?}");
+        assert!(counts.l1_misses < n.pow(3) * 11 / 10, "{counts:?}");
+        // Each line once: 3·128²/16.
+        assert_eq!(counts.l2_misses, 3 * n * n / 16);
+    }
+
+    #[test]
+    fn reordered_fetches_one_in_sixteen() {
+        let n = 128u64;
+        let counts = Pattern::Reordered.count(n as usize);
+        // A once for each row of B, B and C in each step.
+        assert_eq!(counts.loads, 2 * n.pow(3) + n * n);
+        let rows_of_b = n.pow(3) / 16;
+        assert!(counts.l1_misses >= rows_of_b, "{counts:?}");
+        assert!(counts.l1_misses < rows_of_b * 11 / 10, "{counts:?}");
+    }
+
+    #[test]
+    fn packed_loads_little_and_misses_less() {
+        let n = 128u64;
+        let counts = Pattern::Packed.count(n as usize);
+        // MR + NR loads for MR·NR steps, C once, and A and B once when they are packed.
+        let steps = n.pow(3) * (MR + NR) as u64 / (MR * NR) as u64;
+        assert_eq!(counts.loads, steps + 3 * n * n);
+        // C is filled and then added to; each block is packed once.
+        assert_eq!(counts.stores, 4 * n * n);
+        assert!(counts.l1_misses < Pattern::Reordered.count(n as usize).l1_misses, "{counts:?}");
+    }
+
+    /// At n = 512, B is twice as large as the second level; a block of it is a quarter.
+    #[test]
+    fn blocks_spare_the_second_level() {
+        let n = 512;
+        let (whole, blocks) = (Pattern::Reordered.count(n), Pattern::Blocked.count(n));
+        assert!(blocks.l2_misses < whole.l2_misses / 4, "{whole:?} {blocks:?}");
+    }
+}

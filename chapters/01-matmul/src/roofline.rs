@@ -1,0 +1,95 @@
+//! The roofline: the most that a program can reach, from its operations and the bytes that it moves.
+//!
+//! Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for multicore
+//! architectures", Communications of the ACM 52(4), 2009.
+
+use lab::{Plan, Samples, measure};
+use std::hint::black_box;
+
+// ANCHOR: bound
+/// The most FLOP/s at `intensity` operations per byte, where `peak` (FLOP/s) limits the arithmetic and
+/// `bandwidth` (B/s) limits the bytes.
+pub fn bound(intensity: f64, peak: f64, bandwidth: f64) -> f64 {
+    peak.min(intensity * bandwidth)
+}
+// ANCHOR_END: bound
+
+/// Bytes per second at which one thread reads `bytes` of memory over and over: from whichever cache they fit
+/// into, once they have been read.
+pub fn read_bandwidth(plan: Plan, bytes: usize) -> Samples {
+    let numbers = vec![1.0f32; (bytes / size_of::<f32>()).next_multiple_of(LANES)];
+    let bytes = size_of_val(&numbers[..]) as f64;
+    // Small buffers are read several times for one sample, so that the clock's own time does not count.
+    let passes = (f64::from(8 << 20) / bytes).ceil();
+    let samples = measure::time(plan, || {
+        for _ in 0..passes as usize {
+            black_box(total(black_box(&numbers)));
+        }
+    });
+    samples.map(|seconds| passes * bytes / seconds)
+}
+
+/// Sums that run side by side: enough that reading is what takes the time.
+const LANES: usize = 64;
+
+/// The sum of `numbers`, whose length is a multiple of [`LANES`].
+fn total(numbers: &[f32]) -> f32 {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: this CPU has AVX2.
+        return unsafe { total_avx2(numbers) };
+    }
+    total_in_lanes(numbers)
+}
+
+/// The same loop, compiled for vectors of eight.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn total_avx2(numbers: &[f32]) -> f32 {
+    total_in_lanes(numbers)
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always)] // Or it is compiled once, without AVX2.
+fn total_in_lanes(numbers: &[f32]) -> f32 {
+    let mut sums = [0.0; LANES];
+    for chunk in numbers.as_chunks::<LANES>().0 {
+        for (sum, x) in sums.iter_mut().zip(chunk) {
+            *sum += x;
+        }
+    }
+    sums.iter().sum()
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // The numbers are chosen so that nothing rounds.
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn bound_is_the_lower_of_the_two() {
+        assert_eq!(bound(1.0, 100.0, 10.0), 10.0);
+        assert_eq!(bound(10.0, 100.0, 10.0), 100.0);
+        assert_eq!(bound(100.0, 100.0, 10.0), 100.0);
+    }
+
+    #[test]
+    fn every_number_is_read() {
+        // Small whole numbers: no order of adding rounds.
+        let numbers: Vec<f32> = (0..512).map(|i| (i % 7) as f32).collect();
+        let expected: i32 = (0..512).map(|i| i % 7).sum();
+        assert_eq!(total(&numbers), expected as f32);
+        assert_eq!(total_in_lanes(&numbers), expected as f32);
+    }
+
+    #[test]
+    fn bandwidth_is_a_rate() {
+        let plan =
+            Plan { warm_up: Duration::ZERO, time: Duration::ZERO, min_samples: 3, max_samples: 3 };
+        let samples = read_bandwidth(plan, 16 << 10);
+        assert_eq!(samples.0.len(), 3);
+        // No machine that runs this reads slower than 10 MB/s or faster than 100 TB/s.
+        assert!(samples.0.iter().all(|&rate| (1e7..1e14).contains(&rate)), "{samples:?}");
+    }
+}
