@@ -224,19 +224,20 @@ pub fn load(options: &Options) -> Result<DataSet> {
 /// As [`load`].
 // ANCHOR: find
 pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
-    if let Some(folder) = &places.named {
-        return files::read(folder, places.published);
+    let Places { named, cache, mirrors, published } = places;
+    if let Some(folder) = named {
+        return files::read(folder, published);
     }
     let mut notes = Vec::new();
-    if let Some(cache) = &places.cache {
-        match files::read(cache, places.published) {
+    if let Some(cache) = cache {
+        match files::read(cache, published) {
             Ok(set) => return Ok(set),
             Err(error) if files::any(cache) => notes.push(error.to_string()),
             Err(_) => {} // nothing there yet
         }
-        if !places.mirrors.is_empty() {
-            let fetched = download::fetch(cache, places.mirrors, places.published, watch);
-            match fetched.and_then(|()| files::read(cache, places.published)) {
+        if !mirrors.is_empty() {
+            let fetched = download::fetch(cache, mirrors, *published, watch);
+            match fetched.and_then(|()| files::read(cache, published)) {
                 Ok(set) => return Ok(DataSet { note: note(&notes), ..set }),
                 Err(error) => notes.push(error.to_string()),
             }

@@ -91,6 +91,7 @@ fn skip(recorder: &mut Recorder, list: &[(&str, &str); 2], why: &str) {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
+// ANCHOR: fooling
 fn fooling(recorder: &mut Recorder) -> Result<()> {
     for mistake in Mistake::ALL {
         let list: ParamList = &[("mistake", &mistake.name())];
@@ -103,6 +104,7 @@ fn fooling(recorder: &mut Recorder) -> Result<()> {
     }
     Ok(())
 }
+// ANCHOR_END: fooling
 
 /// `one core`, `all 2 cores`.
 fn who(records: &Records, threads: &str) -> String {

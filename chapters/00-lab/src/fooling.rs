@@ -101,7 +101,8 @@ fn squares(numbers: &[f32]) -> f32 {
 }
 
 // ANCHOR: unused
-/// The wrong way calls the job and drops what it returns: the compiler sees that and drops the job.
+/// The wrong way calls the job and drops what it returns. The compiler sees
+/// that and drops the job.
 fn unused(plan: Plan) -> Fooled {
     let numbers = vec![1.5; 1 << 16];
     let wrong = measure::time(plan, || {
@@ -115,7 +116,8 @@ fn unused(plan: Plan) -> Fooled {
 // ANCHOR_END: unused
 
 // ANCHOR: cold
-/// The wrong way times the first call, in which the system finds the memory that the job writes to.
+/// The wrong way times the first call, in which the system finds the memory
+/// that the job writes to.
 fn cold(plan: Plan) -> Fooled {
     let (mut wrong, mut right) = (Vec::new(), Vec::new());
     for _ in 0..plan.min_samples {

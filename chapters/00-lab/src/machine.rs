@@ -17,7 +17,8 @@ pub struct Machine {
     pub cpu: String,
     /// Cores that this process may use.
     pub cores: usize,
-    /// Instruction sets that the course has a path for: `avx2`, `fma`, `avx512f`, `amx-bf16`, …
+    /// Instruction sets that the course has a path for: `avx2`, `fma`,
+    /// `avx512f`, `amx-bf16`, …
     pub features: Vec<String>,
     /// Memory in bytes that this process may use.
     pub memory: u64,

@@ -86,7 +86,8 @@ mod fma {
         use std::arch::x86_64::{_mm256_add_ps, _mm256_fmadd_ps, _mm256_set1_ps};
         let (factor, summand) = (_mm256_set1_ps(FACTOR), _mm256_set1_ps(SUMMAND));
         // Equal accumulators would be folded into one: start them apart.
-        let mut sums: [_; 12] = std::array::from_fn(|i| _mm256_set1_ps(black_box(i as f32)));
+        let start = |i: usize| _mm256_set1_ps(black_box(i as f32));
+        let mut sums: [_; 12] = std::array::from_fn(start);
         for _ in 0..rounds {
             for sum in &mut sums {
                 *sum = _mm256_fmadd_ps(*sum, factor, summand);

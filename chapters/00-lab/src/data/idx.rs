@@ -95,12 +95,12 @@ pub fn images_header(bytes: &[u8]) -> Result<Header, Fault> {
     // Three 32-bit numbers can promise more than 64 bits hold.
     let pixels = u64::from(rows) * u64::from(cols);
     match pixels.checked_mul(count.into()) {
-        Some(0) => Err(Fault::Empty(sizes)),
-        Some(size) if size <= LARGEST => {
-            Ok(Header { count: count as usize, rows: rows as usize, cols: cols as usize })
-        }
-        _ => Err(Fault::Huge(sizes)),
+        Some(0) => return Err(Fault::Empty(sizes)),
+        Some(size) if size <= LARGEST => {}
+        _ => return Err(Fault::Huge(sizes)),
     }
+    let [count, rows, cols] = [count, rows, cols].map(|size| size as usize);
+    Ok(Header { count, rows, cols })
 }
 // ANCHOR_END: header
 
