@@ -39,8 +39,8 @@ pub enum Error {
     },
     /// The loss is no longer a number that can be learned from.
     #[error(
-        "the loss became {loss} in step {step} of epoch {epoch}, with a learning rate of {lr}; start again with a smaller one, such as --lr {}",
-        .lr / 10.0
+        "the loss became {loss:.3e} in step {step} of epoch {epoch}, with a learning rate of {lr}; start again with a smaller one, such as --lr {}",
+        if *.lr > 0.01 { 0.001 } else { .lr / 10.0 }
     )]
     Diverged {
         /// The epoch, from 1.

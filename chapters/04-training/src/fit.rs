@@ -103,7 +103,8 @@ pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> R
         }
         #[cfg(not(feature = "cuda"))]
         Device::Cuda(index) => Err(Error::Config(format!(
-            "this build has no cuda:{index}; use --device cpu, or build with --features cuda"
+            "this build has no cuda:{index}; use --device cpu, \
+             or build with --features cuda"
         ))),
     }
     // ANCHOR_END: device
@@ -162,6 +163,9 @@ fn train_with<D: Engine>(
         None => String::new(),
     };
 
+    if let (Some(folder), Start::New | Start::Replace) = (&folder, config.start) {
+        trainer.checkpoint()?.save(folder.path())?; // there is one from the first step on
+    }
     let mut clock = Clock { run: Instant::now(), saved: Instant::now() };
     let mut stopped = None;
     while trainer.at.epoch < config.settings.epochs && stopped.is_none() {

@@ -210,9 +210,8 @@ fn a_loss_that_explodes_stops_with_advice() {
     let config = Config { checkpoint_every: Duration::ZERO, ..wild(1e38) };
     let config = Config { start: Start::Replace, ..config };
     train_on(&config, &DATA, &mut Silent).unwrap_err();
-    if let Ok(kept) = Checkpoint::load(config.run.as_deref().unwrap()) {
-        assert!(kept.weights.iter().all(|weight| weight.is_finite()), "broken weights were kept");
-    }
+    let kept = Checkpoint::load(config.run.as_deref().unwrap()).unwrap();
+    assert!(kept.weights.iter().all(|weight| weight.is_finite()), "broken weights were kept");
 }
 
 #[test]
@@ -387,8 +386,7 @@ fn a_killed_process_loses_nothing() {
         child.kill().unwrap();
         child.wait().unwrap();
         killed += 1;
-        let kept = Checkpoint::load(&run).unwrap();
-        assert!(kept.header.steps > 0);
+        Checkpoint::load(&run).unwrap();
     }
     assert!(killed > 0, "the child was never killed");
     let resumed = train_on(&config(Some(&run), Start::Resume), &DATA, &mut Silent).unwrap();
