@@ -2,7 +2,7 @@
 //
 //   node spell.mjs FILE_OR_FOLDER…
 //
-// Code, formulas, addresses, directives and HTML are left out.
+// Code, formulas, addresses, directives, HTML and the bibliography (names and others' titles) are left out.
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRequire } from 'node:module';
@@ -31,7 +31,7 @@ const files = [];
 for (const place of places) {
   (function walk(path) {
     if (statSync(path).isDirectory()) readdirSync(path).sort().forEach((name) => walk(join(path, name)));
-    else if (path.endsWith('.md')) files.push(path);
+    else if (path.endsWith('.md') && !/(^|\/)bibliography\//.test(path)) files.push(path);
   })(place);
 }
 
@@ -57,7 +57,7 @@ let wrong = 0;
 for (const file of files) {
   const lines = prose(readFileSync(file, 'utf8')).split('\n');
   lines.forEach((line, number) => {
-    for (const [word] of line.matchAll(/[\p{L}][\p{L}’']*(?:-[\p{L}][\p{L}’']*)*/gu)) {
+    for (const [word] of line.matchAll(/(?<![\d·×])[\p{Ll}\p{Lu}][\p{Ll}\p{Lu}’']*(?:-[\p{Ll}\p{Lu}][\p{Ll}\p{Lu}’']*)*/gu)) {
       const plain = word.replace(/’/g, "'").replace(/'+$/, '');
       if (known(plain)) continue;
       wrong += 1;
@@ -71,6 +71,8 @@ function known(word) {
   if (base.length < 2 || spell.correct(word) || spell.correct(base)) return true;
   // SIMD, GFLOP, AVX and the like, with a plural: names, not prose.
   if (/^[A-Z]{2,}s?$/.test(base)) return true;
+  // Dimensions in running text: mk, kn, mnk.
+  if (/^[mnkb]{2,3}$/.test(base)) return true;
   return base.includes('-') && base.split('-').every((part) => part && known(part));
 }
 

@@ -655,5 +655,48 @@ pub fn reading_minutes(text: &str) -> u64 {
             _ => {}
         }
     }
-    (words * 60 / 200 + 2 * lines).div_ceil(60)
+    ((words * 60).div_ceil(200) + 2 * lines).div_ceil(60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_takes_time_for_words_and_for_code() {
+        assert_eq!(reading_minutes("# Title\n"), 1);
+        assert_eq!(reading_minutes(&"word ".repeat(1000)), 5);
+        let code = format!("```rust\n{}```\n", "let a = 1;\n".repeat(60));
+        assert_eq!(reading_minutes(&code), 2);
+    }
+
+    #[test]
+    fn cells_are_rust_and_marked() {
+        assert!(is_cell("rust,cell") && is_cell("rust,cell,should_panic"));
+        assert!(!is_cell("rust") && !is_cell("text,cell") && !is_cell("rust,cells"));
+    }
+
+    #[test]
+    fn a_term_is_written_as_in_a_sentence() {
+        assert_eq!(running("Cache line"), "cache line");
+        assert_eq!(running("All-reduce"), "all-reduce");
+        for name in ["FMA", "bf16", "MNIST", "BLAS"] {
+            assert_eq!(running(name), name);
+        }
+    }
+
+    #[test]
+    fn a_claim_is_a_box_and_its_sentence_a_paragraph() {
+        let text = "> [!CLAIM] \"GPUs are fast.\"\n> Are they?\n\nMore.\n";
+        let page = claims(text, Flavour::Html);
+        assert!(page.contains("\"GPUs are fast.\"\n\nAre they?\n\n</div>\n"), "{page}");
+        assert!(page.ends_with("</div>\n\nMore.\n"), "{page}");
+        let notebook = claims(text, Flavour::Notebook);
+        assert!(
+            notebook.starts_with("> **A claim, tested.** \"GPUs are fast.\"\n>\n> Are they?"),
+            "{notebook}"
+        );
+        let code = "```text\n> [!CLAIM] no\n```\n";
+        assert_eq!(claims(code, Flavour::Html), code);
+    }
 }

@@ -108,4 +108,58 @@ mod tests {
     fn another_template_is_refused() {
         assert!(changed("<html></html>").unwrap_err().to_string().contains("template has changed"));
     }
+
+    /// `name: value` of the rules that start with `selector`, in their order in the style sheet.
+    fn colours(css: &str, selector: &str) -> Vec<Vec<(String, String)>> {
+        css.match_indices(selector)
+            .map(|(at, _)| {
+                let body = css[at..].split('{').nth(1).unwrap().split('}').next().unwrap();
+                body.split(';')
+                    .filter_map(|line| line.trim().split_once(": "))
+                    .filter(|(name, _)| name.starts_with("--"))
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// Relative luminance (WCAG 2.2).
+    fn luminance(colour: &str) -> f64 {
+        let parts: Vec<f64> = (1..7)
+            .step_by(2)
+            .map(|at| f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0)
+            .map(|c| if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) })
+            .collect();
+        0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+    }
+
+    #[test]
+    fn series_can_be_read_as_text_in_both_themes() {
+        let css = include_str!("../../../book/theme/throughput.css");
+        let light = &colours(css, ".light,\nhtml:not(.js) {")[0];
+        let dark = &colours(css, ".navy {")[0];
+        let paper = &colours(css, "html.navy {")[0];
+        let get = |all: &[(String, String)], name: &str| {
+            all.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap()
+        };
+        for theme in [light, dark, paper] {
+            let page = get(theme, "--bg");
+            let page = if page == "#fff" { "#ffffff".to_owned() } else { page };
+            for name in (1..=8).map(|n| format!("--series-{n}")) {
+                let (a, b) = (luminance(&get(theme, &name)), luminance(&page));
+                let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
+                assert!(contrast >= 4.5, "{name} has a contrast of {contrast} on {page}");
+                assert_eq!(
+                    get(light, &name),
+                    get(paper, &name),
+                    "paper takes the light theme's colours"
+                );
+            }
+        }
+        // Without JavaScript the dark page has the dark theme's colours.
+        let script = css.split("@media (prefers-color-scheme: dark)").nth(1).unwrap();
+        for (name, value) in &colours(script, "html:not(.js) {")[0] {
+            assert_eq!(value, &get(dark, name), "{name}");
+        }
+    }
 }
