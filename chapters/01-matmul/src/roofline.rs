@@ -7,8 +7,8 @@ use lab::{Plan, Samples, measure};
 use std::hint::black_box;
 
 // ANCHOR: bound
-/// The most FLOP/s at `intensity` operations per byte, where `peak` (FLOP/s) limits the arithmetic and
-/// `bandwidth` (B/s) limits the bytes.
+/// The most FLOP/s at `intensity` operations per byte, where `peak` (FLOP/s)
+/// limits the arithmetic and `bandwidth` (B/s) the bytes.
 pub fn bound(intensity: f64, peak: f64, bandwidth: f64) -> f64 {
     peak.min(intensity * bandwidth)
 }
