@@ -57,6 +57,7 @@ pub fn multiply(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape) {
 // ANCHOR: pack_a
 fn pack_a(block: &mut Vec<f32>, a: &[f32], stride: usize, rows: usize, terms: usize) {
     block.clear();
+    // ANCHOR: panels_of_a
     for top in (0..rows).step_by(MR) {
         for p in 0..terms {
             for i in top..top + MR {
@@ -64,6 +65,7 @@ fn pack_a(block: &mut Vec<f32>, a: &[f32], stride: usize, rows: usize, terms: us
             }
         }
     }
+    // ANCHOR_END: panels_of_a
 }
 // ANCHOR_END: pack_a
 
