@@ -159,7 +159,11 @@ pub(crate) fn few(epochs: &[f64]) -> Vec<f64> {
 fn above(top: &str, bottom: &str) -> String {
     let (width, height) = size(top).unwrap_or((720.0, 440.0));
     let full = 2.0 * height;
-    let inner = |svg: &str, y: f64| svg.replacen("<svg", &format!("<svg y=\"{y}\""), 1);
+    // lab's pictures have a view box and no size: alone they fill their page, here each fills its half.
+    let inner = |svg: &str, y: f64| {
+        let place = format!("<svg x=\"0\" y=\"{y}\" width=\"{width}\" height=\"{height}\"");
+        svg.replacen("<svg", &place, 1)
+    };
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {full}\" width=\"{width}\" height=\"{full}\">\n{}\n{}\n</svg>\n",
         inner(top.trim(), 0.0),
@@ -261,6 +265,9 @@ mod tests {
         let one = "<svg viewBox=\"0 0 300 200\">a</svg>";
         let both = above(one, one);
         assert_eq!(size(&both), Some((300.0, 400.0)));
-        assert!(both.contains("<svg y=\"0\"") && both.contains("<svg y=\"200\""), "{both}");
+        for y in [0, 200] {
+            let place = format!("<svg x=\"0\" y=\"{y}\" width=\"300\" height=\"200\" viewBox");
+            assert!(both.contains(&place), "{both}");
+        }
     }
 }
