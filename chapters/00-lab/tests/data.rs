@@ -172,7 +172,7 @@ fn a_folder_without_permission_is_said() {
     let folder = tempfile::tempdir().unwrap();
     small(folder.path());
     let path = folder.path().join(files::MNIST[0].name);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
         eprintln!("skipped: this user may read everything");
         return;
@@ -334,7 +334,9 @@ proptest! {
         rest in prop::collection::vec(any::<u8>(), 0..100),
     ) {
         let mut bytes = Vec::from(magic.to_be_bytes());
-        sizes.iter().for_each(|size| bytes.extend(size.to_be_bytes()));
+        for size in sizes {
+            bytes.extend(size.to_be_bytes());
+        }
         bytes.extend(rest);
         if let Ok((header, range)) = idx::images(&bytes) {
             prop_assert_eq!(header.count * header.rows * header.cols, range.len());

@@ -122,7 +122,7 @@ fn answer(mut stream: TcpStream, act: Act, log: &Mutex<Vec<String>>) -> std::io:
         Act::Endless => {
             write!(stream, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
             stream.write_all(&[0x1f, 0x8b])?;
-            while stream.write_all(&[0; 65536]).is_ok() {}
+            while stream.write_all(&[0; 4096]).is_ok() {}
             return Ok(());
         }
         _ if from > 0 && from >= total => {
