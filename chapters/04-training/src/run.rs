@@ -165,7 +165,8 @@ fn above(top: &str, bottom: &str) -> String {
         svg.replacen("<svg", &place, 1)
     };
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {full}\" width=\"{width}\" height=\"{full}\">\n{}\n{}\n</svg>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {full}\" width=\"720\" height=\"{:.0}\">\n{}\n{}\n</svg>\n",
+        720.0 * full / width,
         inner(top.trim(), 0.0),
         inner(bottom.trim(), height)
     )
