@@ -34,7 +34,7 @@
 
   // What scrolls sideways can be reached and scrolled with the keyboard.
   function scrollers() {
-    for (const box of document.querySelectorAll('.table-wrapper, .plot, .route, .content pre > code, pre.output, .content math[display="block"]')) {
+    for (const box of document.querySelectorAll('.table-wrapper, .plot, .route, .content main > figure, .content pre > code, pre.output, .content math[display="block"]')) {
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       if (scrolls) box.tabIndex = 0; else box.removeAttribute('tabindex');
     }

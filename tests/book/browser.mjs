@@ -89,7 +89,7 @@ for (const page of opened) {
       if (!theme.includes(colorScheme === 'dark' ? 'navy' : 'light')) fail(where, `has the theme ${theme}`);
       const wide = await tab.evaluate(() => {
         const limit = document.documentElement.clientWidth;
-        const inside = (element) => element.closest('.plot, .route, .table-wrapper, pre, math, #mdbook-sidebar, .skip, [hidden]');
+        const inside = (element) => element.closest('.plot, .route, figure, .table-wrapper, pre, math, #mdbook-sidebar, .skip, [hidden]');
         const over = [...document.querySelectorAll('body *')].filter((e) => {
           const box = e.getBoundingClientRect();
           return box.width > 0 && box.right > limit + 1 && !inside(e) && getComputedStyle(e).visibility !== 'hidden';

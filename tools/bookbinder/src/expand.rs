@@ -232,26 +232,28 @@ impl One<'_, '_> {
     ) -> Result<String> {
         let (shared, up) = (self.shared, self.up());
         let (quotes, flavour) = (shared.quotes, shared.flavour);
+        let before = source[..range.start].rsplit('\n').next().unwrap_or("");
+        let after = source[range.end..].split('\n').next().unwrap_or("");
         let alone = || {
-            let before = source[..range.start].rsplit('\n').next().unwrap_or("");
-            let after = source[range.end..].split('\n').next().unwrap_or("");
-            if before.trim().is_empty() && after.trim().is_empty() {
+            if before.trim_matches(['>', ' ']).is_empty() && after.trim().is_empty() {
                 Ok(())
             } else {
                 bail!("`{{{{#{name}}}}}` stands on a line of its own")
             }
         };
+        // HTML ends at a blank line; in a quote such a line would end the quote.
+        let end = if before.contains('>') { "" } else { "\n" };
         match name {
             "include" => include::include(&self.folder, argument),
             "measure" => quotes.measure(argument, &up, flavour),
             "term" => self.term(argument),
             "figure" => {
                 alone()?;
-                Ok(quotes.figure(argument, &up, flavour)? + "\n")
+                Ok(quoted(&quotes.figure(argument, &up, flavour)?, before) + end)
             }
             "table" => {
                 alone()?;
-                Ok(quotes.table(argument, &up, flavour)? + "\n")
+                Ok(quoted(&quotes.table(argument, &up, flavour)?, before) + end)
             }
             "exercise" => {
                 alone()?;
@@ -570,6 +572,11 @@ fn running(name: &str) -> String {
         }
         _ => name.to_owned(),
     }
+}
+
+/// `text` with what the directive's line begins with (`> `) before each line but the first.
+fn quoted(text: &str, before: &str) -> String {
+    text.replace('\n', &format!("\n{before}"))
 }
 
 /// The boxes: claims for both flavours, and for notebooks mdBook's own as well.

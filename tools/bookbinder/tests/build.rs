@@ -168,6 +168,8 @@ fn the_book_is_whole() {
         "id=\"demo-rates-small-bar\"",
         "more than *before*.",
         "<th scope=\"row\">64</th>",
+        // A table inside a claim leaves the claim whole.
+        "</table>\n</div>\n</div>\n\n<p>Half wrong.</p>\n</div>",
         // Formulas, claims, terms, sources, quotes, cells, exercises.
         "display=\"block\"",
         "<code>$not maths$</code>",
@@ -259,7 +261,7 @@ fn a_notebook_is_markdown() {
         "A product costs $2mnk$ operations.",
         "$$t \\ge \\max",
         "<img alt=\"One &quot;bar&quot;.\" src=\"data:image/svg+xml;base64,",
-        "| n | rate |\n| --- | --- |\n| 64 | 110 GFLOP/s |",
+        "> | n | rate |\n> | --- | --- |\n> | 64 | 110 GFLOP/s |\n> \n> *The rates.*\n>\n> Half wrong.",
         "> **A claim, tested.** People say",
         "> **Note.**",
         "```rust,cell\nlet a = 6 * 7;",
