@@ -60,9 +60,6 @@ debug-assertions = false
 overflow-checks = false
 ";
 
-/// The kernel's folders lie inside the course's workspace and are no part of it.
-const CARGO_MANIFEST: &str = "[workspace]\nexclude = [\"slots\"]\n";
-
 /// The command that makes all this.
 const SET_UP: &str = "cargo run --release -- notebooks setup";
 
@@ -357,7 +354,6 @@ impl Jupyter {
         for (below, text) in [
             ("launch.py", LAUNCH),
             ("execute.py", EXECUTE),
-            ("Cargo.toml", CARGO_MANIFEST),
             (".cargo/config.toml", CARGO_CONFIG),
             ("share/jupyter/kernels/rust/kernel.json", &spec),
         ] {
@@ -448,7 +444,7 @@ impl Jupyter {
         drop(input);
 
         let mut run = Run { notebook: notebook.clone(), kernel: 0.0, cells: Vec::new() };
-        let (mut failed, mut said) = (None, Vec::new());
+        let (mut failed, mut dead, mut said) = (None, None, Vec::new());
         for (source, line) in lines {
             if source == Source::Stderr {
                 if let Some(krate) = line.trim().strip_prefix("Compiling ") {
@@ -482,7 +478,7 @@ impl Jupyter {
                     let cell = event["cell"]
                         .as_u64()
                         .map_or_else(String::new, |_| format!(", {}", named(notebook, index)));
-                    failed = Some(anyhow!("{name}{cell}: {why}"));
+                    dead = Some(format!("{name}{cell}: {why}"));
                 }
                 _ => {}
             }
@@ -493,6 +489,11 @@ impl Jupyter {
         let status = child.wait().context("can't wait for Python")?;
         if let Some(error) = failed {
             return Err(error);
+        }
+        said.retain(|line| !line.trim_start().starts_with("Compiling "));
+        if let Some(dead) = dead {
+            let why = if said.is_empty() { String::new() } else { format!(" ({})", cause(&said)) };
+            bail!("{dead}{why}");
         }
         let wanted = notebook.code_cells().count();
         if !status.success() || run.cells.len() != wanted {
@@ -839,14 +840,15 @@ pub fn cause(lines: &[String]) -> String {
     {
         return (*sentence).to_owned();
     }
-    let last = |wanted: fn(&str) -> bool| {
-        lines
-            .iter()
-            .rev()
-            .map(|line| plain(line).trim().to_owned())
-            .find(|line| !line.is_empty() && wanted(line))
-    };
-    last(|line| ["error", "denied"].iter().any(|mark| line.to_lowercase().contains(mark)))
-        .or_else(|| last(|_| true))
+    // The first error is the reason of those that follow; without one, the last line has to do.
+    let lines =
+        || lines.iter().map(|line| plain(line).trim().to_owned()).filter(|line| !line.is_empty());
+    let marks = ["error", "denied"];
+    lines()
+        .find(|line| line.to_lowercase().starts_with("error"))
+        .or_else(|| {
+            lines().find(|line| marks.iter().any(|mark| line.to_lowercase().contains(mark)))
+        })
+        .or_else(|| lines().last())
         .unwrap_or_else(|| "it ended without a message".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use bookbinder::{
     Page,
-    jupyter::{failure, tidied},
+    jupyter::{cause, failure, tidied},
     notebook::{self, Change, Kind, Notebook},
 };
 use serde_json::{Value, json};
@@ -161,6 +161,35 @@ fn links_of_the_expanded_page_lead_to_notebooks() {
     assert!(text.contains("[lab](00-lab.ipynb#How-to-measure)"), "{text}");
     assert!(text.contains("[gpu](../book/src/02-cpu-gpu/README.md)"), "{text}");
     assert_eq!(notebook.code_cells().count(), 1, "it names no crate, so none is loaded");
+}
+
+#[test]
+fn drawings_become_pictures_that_stand_alone() {
+    let (root, mut pages) = course();
+    let svg = "<svg viewBox=\"0 0 56 15\" role=\"img\" aria-label=\"a < b\" style=\"width:100%\">\n<g/>\n</svg>";
+    pages[2].markdown = format!(
+        "# A\n\n<figure>\n{svg}\n<figcaption>Fig.</figcaption>\n</figure>\n\n```html\n<svg></svg>\n```\n\nand `<svg>`\n\n```rust,cell\n1\n```\n"
+    );
+    let notebook = made(root.path(), &pages);
+    let text = &notebook.cells[0].source;
+    let (before, rest) = text
+        .split_once("<figure>\n<img alt=\"a < b\" width=\"56\" src=\"data:image/svg+xml;base64,")
+        .unwrap();
+    let (encoded, after) = rest.split_once("\">").unwrap();
+    assert!(
+        encoded.starts_with("PHN2Zy") && !encoded.contains('\n'),
+        "base64 of `<svg`: {encoded}"
+    );
+    assert!(before.starts_with("# A") && after.contains("<figcaption>Fig."), "{text}");
+    assert!(
+        text.contains("```html\n<svg></svg>\n```") && text.contains("and `<svg>`"),
+        "code is left: {text}"
+    );
+
+    for wrong in ["<svg><g/>", "<svg><text>a&nbsp;b</text></svg>"] {
+        pages[2].markdown = format!("# A\n\n{wrong}\n\n```rust,cell\n1\n```\n");
+        assert!(notebook::from_pages(root.path(), &pages).is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -350,4 +379,28 @@ fn a_panic_and_a_compile_error_are_failures_and_a_warning_is_not() {
     let error = json!({"output_type": "error", "ename": "Error", "evalue": "mismatched types",
                        "traceback": ["\u{1b}[31m[E0308] Error:\u{1b}[0m mismatched types", "  let x: u8 = \"\";"]});
     assert_eq!(failure(&[error]).unwrap(), "[E0308] Error: mismatched types\n  let x: u8 = \"\";");
+}
+
+#[test]
+fn causes_are_sentences() {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    for (said, cause_has) in [
+        (
+            "error: failed to download `syn`\nCaused by:\n  Could not resolve host: static.crates.io",
+            "network",
+        ),
+        (
+            "ERROR: Could not find a version\nERROR: No matching distribution found for nbclient",
+            "network",
+        ),
+        ("error: failed to write x\n  No space left on device (os error 28)", "disk is full"),
+        ("error: linker `cc` not found", "C compiler"),
+        ("Error: Command '[...]' returned 1\nensurepip is not available", "python3-venv"),
+        ("error: rustc 1.80 is not supported by the following package", "rustup update"),
+        ("one\nerror: the first\nerror: the second", "error: the first"),
+        ("only\nthis", "this"),
+        ("", "without a message"),
+    ] {
+        assert!(cause(&lines(said)).contains(cause_has), "{said}: {}", cause(&lines(said)));
+    }
 }

@@ -45,6 +45,7 @@ def main():
     for code in glob.glob(os.path.join(folder, "target", "*", "debug", "*code_*")):
         os.remove(code)  # what an earlier notebook's cells were compiled to
     os.environ["EVCXR_TMPDIR"] = folder
+    os.dup2(2, 1)  # who starts the kernel may use standard output for something else
     os.execv(kernel, [kernel, "--control_file", connection])
 
 
