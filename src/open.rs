@@ -5,7 +5,7 @@ use anyhow::Result;
 use bookbinder::Binder;
 use clap::Args;
 use lab::{Budget, Chapter, Device, Experiment, Records, doctor, machine::Machine};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The options of `open`.
 #[derive(Args)]
