@@ -6,7 +6,7 @@
 //! ```
 
 use lab::measure::{Plan, time_interleaved};
-use matmul::{MatMut, MatRef, Options, Shape, Threads, bgemm, bf16::bf16, peers, sgemm};
+use matmul::{MatMut, MatRef, Options, Shape, Threads, bf16::bf16, bgemm, peers, sgemm};
 use std::time::Duration;
 
 /// Which operand is transposed in memory.
@@ -77,10 +77,12 @@ fn measure(
     rivals: &[(&str, peers::Product)],
 ) -> Result<(), Box<dyn std::error::Error>> {
     let Shape { m, k, n } = shape;
-    let values =
-        |len: usize| -> Vec<f32> { (0..len).map(|i| ((i * 7919) % 1009) as f32 / 504.0 - 1.0).collect() };
+    let values = |len: usize| -> Vec<f32> {
+        (0..len).map(|i| ((i * 7919) % 1009) as f32 / 504.0 - 1.0).collect()
+    };
     let (a, b) = (values(m * k), values(k * n));
-    let half = |values: &[f32]| -> Vec<bf16> { values.iter().map(|&x| bf16::from_f32(x)).collect() };
+    let half =
+        |values: &[f32]| -> Vec<bf16> { values.iter().map(|&x| bf16::from_f32(x)).collect() };
     let (a16, b16) = (half(&a), half(&b));
     let (a, a16) = if form == Form::LeftT {
         (MatRef::new(&a, k, m)?.t(), MatRef::new(&a16, k, m)?.t())
@@ -92,10 +94,8 @@ fn measure(
     } else {
         (MatRef::new(&b, k, n)?, MatRef::new(&b16, k, n)?)
     };
-    let options = Options {
-        threads: if all { Threads::All } else { Threads::One },
-        ..Options::default()
-    };
+    let options =
+        Options { threads: if all { Threads::All } else { Threads::One }, ..Options::default() };
     let mut outputs = vec![vec![0.0f32; m * n]; rivals.len() + 2];
     let mut contenders: Vec<Box<dyn FnMut() + '_>> = Vec::new();
     for (index, c) in outputs.iter_mut().enumerate() {

@@ -7,8 +7,8 @@
 //! ```
 
 use matmul::{
-    Epilogue, MatMut, MatRef, Options, Shape, Threads, Unit, bf16::bf16, bgemm_on, reference, sgemm_on,
-    simd::Level,
+    Epilogue, MatMut, MatRef, Options, Shape, Threads, Unit, bf16::bf16, bgemm_on, reference,
+    sgemm_on, simd::Level,
 };
 use std::process::ExitCode;
 
@@ -28,7 +28,8 @@ fn error(c: &[f32], (sums, magnitudes): &(Vec<f64>, Vec<f64>), k: usize, bias: &
     for (at, &c) in c.iter().enumerate() {
         let bias = f64::from(bias[at % bias.len()]);
         let want = (sums[at] + bias).max(0.0);
-        let bound = (k + 3) as f64 * f64::from(f32::EPSILON) * (magnitudes[at] + bias.abs() + 1e-30);
+        let bound =
+            (k + 3) as f64 * f64::from(f32::EPSILON) * (magnitudes[at] + bias.abs() + 1e-30);
         let error = (f64::from(c) - want).abs() / bound;
         worst = if error.is_nan() { f64::NAN } else { worst.max(error) };
         if worst.is_nan() {
@@ -80,8 +81,16 @@ fn main() -> ExitCode {
         let product = reference::multiply(view(&a), MatRef::new(&b, k, n).expect("made for it"));
         for form in 0..4 {
             let (at, bt) = (turned(&a, m, k), turned(&b, k, n));
-            let va = if form & 1 > 0 { MatRef::new(&at, k, m).map(MatRef::t) } else { MatRef::new(&a, m, k) };
-            let vb = if form & 2 > 0 { MatRef::new(&bt, n, k).map(MatRef::t) } else { MatRef::new(&b, k, n) };
+            let va = if form & 1 > 0 {
+                MatRef::new(&at, k, m).map(MatRef::t)
+            } else {
+                MatRef::new(&a, m, k)
+            };
+            let vb = if form & 2 > 0 {
+                MatRef::new(&bt, n, k).map(MatRef::t)
+            } else {
+                MatRef::new(&b, k, n)
+            };
             let (va, vb) = (va.expect("made for it"), vb.expect("made for it"));
             for level in levels.clone() {
                 let mut c = vec![f32::NAN; m * n];
@@ -96,20 +105,34 @@ fn main() -> ExitCode {
         );
         for form in 0..4 {
             let (at, bt) = (turned(&a16, m, k), turned(&b16, k, n));
-            let va = if form & 1 > 0 { MatRef::new(&at, k, m).map(MatRef::t) } else { MatRef::new(&a16, m, k) };
-            let vb = if form & 2 > 0 { MatRef::new(&bt, n, k).map(MatRef::t) } else { MatRef::new(&b16, k, n) };
+            let va = if form & 1 > 0 {
+                MatRef::new(&at, k, m).map(MatRef::t)
+            } else {
+                MatRef::new(&a16, m, k)
+            };
+            let vb = if form & 2 > 0 {
+                MatRef::new(&bt, n, k).map(MatRef::t)
+            } else {
+                MatRef::new(&b16, k, n)
+            };
             let (va, vb) = (va.expect("made for it"), vb.expect("made for it"));
             let mut results = vec![];
             for unit in units.clone().chain(levels.clone().map(Unit::Vectors)) {
                 let mut c = vec![f32::NAN; m * n];
                 let view = MatMut::new(&mut c, m, n).expect("made for it");
                 bgemm_on(unit, view, va, vb, options).expect("the shapes fit");
-                report(&format!("{}/bf16", unit.name()), shape, form, error(&c, &product, k, &bias));
+                report(
+                    &format!("{}/bf16", unit.name()),
+                    shape,
+                    form,
+                    error(&c, &product, k, &bias),
+                );
                 results.push(c);
             }
             if units.clone().count() == 2 {
                 // The model promises the hardware's bits.
-                let same = results[0].iter().zip(&results[1]).all(|(x, y)| x.to_bits() == y.to_bits());
+                let same =
+                    results[0].iter().zip(&results[1]).all(|(x, y)| x.to_bits() == y.to_bits());
                 report("amx=model", shape, form, if same { 0.0 } else { f64::INFINITY });
             }
         }
@@ -121,7 +144,10 @@ fn main() -> ExitCode {
         .filter(|unit| !unit.available())
         .map(Unit::name)
         .collect();
-    println!("not on this CPU: {}", if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") });
+    println!(
+        "not on this CPU: {}",
+        if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") }
+    );
     println!("{}", if failed == 0 { "all passed".to_owned() } else { format!("{failed} failed") });
     ExitCode::from(u8::from(failed > 0))
 }

@@ -1,9 +1,14 @@
 //! Rung 7: AMX, the matrix unit of newer Intel CPUs. Eight registers hold a tile of 16 rows of 64 bytes each, and
 //! one instruction multiplies two tiles of bf16 and adds the product to a tile of f32: 16,384 operations.
 //!
-//! The algorithm is written against the trait [`Tiles`]. [`Hardware`] are the instructions themselves, by
-//! inline assembly; [`Model`] does in plain Rust what Intel's manual says that they do, so that packing,
+//! The algorithm is written against a trait, `Tiles`. `Hardware` are the instructions themselves, by
+//! inline assembly; `Model` does in plain Rust what Intel's manual says that they do, so that packing,
 //! edges and sums are tested on any machine.
+
+#![allow(
+    clippy::inline_always,
+    reason = "what a kernel calls must be compiled for the kernel's CPU"
+)]
 
 use crate::{
     Input,
@@ -36,7 +41,7 @@ const PACKED: usize = 256;
 /// # Safety
 /// An implementation does what the instructions do: 16 rows of 64 bytes each, `stride` bytes apart.
 // ANCHOR: tiles
-pub unsafe trait Tiles {
+pub(crate) unsafe trait Tiles {
     /// Configures the tiles of the calling thread: 16 rows of 64 bytes each.
     fn start() -> Self;
     /// Makes tile `T` zero (`tilezero`).
@@ -58,10 +63,17 @@ pub unsafe trait Tiles {
 /// `a` and `b` hold `steps` pairs of tiles, `c` is a block with `stride` values from row to row.
 // ANCHOR: block
 #[inline(always)]
-unsafe fn block<T: Tiles>(t: &mut T, steps: usize, mut a: *const u32, mut b: *const u32, c: &Place) {
+unsafe fn block<T: Tiles>(
+    t: &mut T,
+    steps: usize,
+    mut a: *const u32,
+    mut b: *const u32,
+    c: &Place,
+) {
     // SAFETY: the caller vouches for the memory.
     unsafe {
         c.start(t);
+        // ANCHOR: steps
         for step in 0..steps {
             t.load::<4>(a, 64);
             t.load::<6>(b, 64);
@@ -75,6 +87,7 @@ unsafe fn block<T: Tiles>(t: &mut T, steps: usize, mut a: *const u32, mut b: *co
             a = a.add(2 * WORDS);
             b = b.add(2 * WORDS);
         }
+        // ANCHOR_END: steps
         c.end(t);
     }
 }
@@ -141,14 +154,14 @@ impl Place {
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = step;
+        let _ = (step, self.next);
     }
 }
 
 /// The instructions of this CPU. Make it only where [`available`] says so.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
-pub struct Hardware(());
+pub(crate) struct Hardware(());
 
 #[cfg(target_arch = "x86_64")]
 mod hardware {
@@ -275,7 +288,7 @@ pub fn available() -> bool {
 /// adds the even terms and the odd terms of each sum apart, each with one rounding for a multiplication and
 /// an addition, then both to the old value; denormal numbers count as zero, going in and coming out.
 #[derive(Clone, Debug)]
-pub struct Model([[[u32; SIDE]; SIDE]; 8]);
+pub(crate) struct Model([[[u32; SIDE]; SIDE]; 8]);
 
 /// Denormal numbers count as zero.
 fn flush(x: f32) -> f32 {
@@ -391,9 +404,14 @@ impl<T: Input> Lines<T> {
             // SAFETY: the tile is full.
             let (even, odd) = unsafe {
                 let even = self.from.add(2 * q * self.step);
-                (even.cast::<[T; SIDE]>().read_unaligned(), even.add(self.step).cast::<[T; SIDE]>().read_unaligned())
+                (
+                    even.cast::<[T; SIDE]>().read_unaligned(),
+                    even.add(self.step).cast::<[T; SIDE]>().read_unaligned(),
+                )
             };
-            std::array::from_fn(|line| u32::from(even[line].bits()) | u32::from(odd[line].bits()) << 16)
+            std::array::from_fn(|line| {
+                u32::from(even[line].bits()) | u32::from(odd[line].bits()) << 16
+            })
         })
     }
 
@@ -402,8 +420,11 @@ impl<T: Input> Lines<T> {
     fn read_across(&self) -> [[u32; SIDE]; SIDE] {
         std::array::from_fn(|line| {
             // SAFETY: the tile is full.
-            let terms = unsafe { self.from.add(line * self.stride).cast::<[T; TERMS]>().read_unaligned() };
-            std::array::from_fn(|q| u32::from(terms[2 * q].bits()) | u32::from(terms[2 * q + 1].bits()) << 16)
+            let terms =
+                unsafe { self.from.add(line * self.stride).cast::<[T; TERMS]>().read_unaligned() };
+            std::array::from_fn(|q| {
+                u32::from(terms[2 * q].bits()) | u32::from(terms[2 * q + 1].bits()) << 16
+            })
         })
     }
 }
@@ -507,8 +528,20 @@ pub(crate) fn product<T: Tiles, A: Input, B: Input>(
 impl<A: Input, B: Input> Job<A, B> {
     fn new(a: Operand<A>, b: Operand<B>, c: Output) -> Self {
         Self {
-            a: Side { at: a.at, lines: a.rows, stride: a.row_stride, step: a.col_stride, down: false },
-            b: Side { at: b.at, lines: b.cols, stride: b.col_stride, step: b.row_stride, down: true },
+            a: Side {
+                at: a.at,
+                lines: a.rows,
+                stride: a.row_stride,
+                step: a.col_stride,
+                down: false,
+            },
+            b: Side {
+                at: b.at,
+                lines: b.cols,
+                stride: b.col_stride,
+                step: b.row_stride,
+                down: true,
+            },
             c,
             k: a.cols,
         }

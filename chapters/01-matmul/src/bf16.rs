@@ -1,5 +1,10 @@
 //! bf16: the upper half of an f32. The same range, 8 bits of precision instead of 24.
 
+#![allow(
+    clippy::inline_always,
+    reason = "what a kernel calls must be compiled for the kernel's CPU"
+)]
+
 pub use half::bf16;
 
 /// A number that a product can take in bf16: a bf16 itself, or an f32 that is rounded to the nearest one.
@@ -26,9 +31,11 @@ impl Input for f32 {
     #[inline(always)]
     fn bits(self) -> u16 {
         let bits = self.to_bits();
-        // Half of the last place that stays, less one if that place is even: ties go to even.
+        // Half of the last place that stays, less one if that place is even:
+        // ties go to even.
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
-        // A NaN must not be rounded up to infinity: its first digit makes it a quiet NaN.
+        // A NaN must not be rounded up to infinity: its first digit makes it a
+        // quiet NaN.
         let nan = bits | 0x0040_0000;
         ((if self.is_nan() { nan } else { rounded }) >> 16) as u16
     }

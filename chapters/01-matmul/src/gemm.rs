@@ -1,5 +1,10 @@
-//! The product that later chapters call: either operand transposed, added to C or not, with bias and ReLU at
+//! The product that later chapters call: either operand transposed, added to C or not, with bias and `ReLU` at
 //! the end, on one thread or many, in f32 or with bf16 inputs.
+
+#![allow(
+    clippy::inline_always,
+    reason = "what a kernel calls must be compiled for the kernel's CPU"
+)]
 
 use crate::{
     Error, Input, MatMut, MatRef, Result, Shape, amx,
@@ -14,8 +19,8 @@ use std::ops::Range;
 const PART: f64 = 1e6;
 /// The most terms that are added up before C is written: a panel of B is then at most 32 KiB (64 with AVX-512).
 const DEPTH: usize = 512;
-/// Rows of A that are packed at once: 384 KiB at most, for the second-level cache.
-const ROWS: usize = 192;
+/// Rows of A that are packed at once: 192 KiB at most, for the second-level cache.
+const ROWS: usize = 96;
 /// Columns of B that are packed at once: 8 MiB at most, for the third-level cache.
 const COLS: usize = 4096;
 /// A is read where it lies if each of its tiles meets at most this many panels of B: packing would cost more
@@ -23,8 +28,6 @@ const COLS: usize = 4096;
 const FEW_PANELS: usize = 8;
 /// The same for B, in tiles of A.
 const FEW_TILES: usize = 6;
-/// Terms up to which a transposed A is read where it lies: each term is in another cache line.
-const FEW_TERMS: usize = 64;
 
 /// What happens to each element of C at the end, while it is still in a register.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,12 +96,7 @@ pub(crate) fn check_shapes<A, B>(c: &MatMut<f32>, a: &MatRef<A>, b: &MatRef<B>) 
 }
 
 /// Fails unless C can hold A·B and the bias fits.
-fn check<A, B>(
-    c: &MatMut<f32>,
-    a: &MatRef<A>,
-    b: &MatRef<B>,
-    epilogue: Epilogue,
-) -> Result<()> {
+fn check<A, B>(c: &MatMut<f32>, a: &MatRef<A>, b: &MatRef<B>, epilogue: Epilogue) -> Result<()> {
     check_shapes(c, a, b)?;
     match epilogue {
         Epilogue::Bias(bias) | Epilogue::BiasRelu(bias) if bias.len() != c.cols() => {
@@ -161,7 +159,13 @@ impl Unit {
 /// ```
 pub fn sgemm(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>, options: Options) -> Result<()> {
     check(&c, &a, &b, options.epilogue)?;
-    product(Level::best(), Output::new(c, &options), Operand::of(a), Operand::of(b), options.threads);
+    product(
+        Level::best(),
+        Output::new(c, &options),
+        Operand::of(a),
+        Operand::of(b),
+        options.threads,
+    );
     Ok(())
 }
 
@@ -262,6 +266,7 @@ pub(crate) struct Operand<T> {
 }
 
 impl<T> Operand<T> {
+    #[allow(clippy::needless_pass_by_value, reason = "a view is two words and four numbers")]
     fn of(m: MatRef<T>) -> Self {
         Self {
             at: m.as_ptr(),
@@ -324,7 +329,7 @@ impl Output {
     }
 
     /// Writes sums that a kernel left in memory of their own, for edges and for C with any strides: with `add`
-    /// they are added to C, and in the `last` pass bias and ReLU follow.
+    /// they are added to C, and in the `last` pass bias and `ReLU` follow.
     ///
     /// # Safety
     /// The rows and columns are inside C and belong to the caller; `sums` holds them, `side` values a row.
@@ -349,7 +354,11 @@ impl Output {
                     value += *c;
                 }
                 if bias {
-                    value += *self.bias.add(if self.bias_down { rows.start + i } else { cols.start + j });
+                    value += *self.bias.add(if self.bias_down {
+                        rows.start + i
+                    } else {
+                        cols.start + j
+                    });
                 }
                 *c = if last && self.relu && value < 0.0 { 0.0 } else { value };
             }
@@ -424,6 +433,14 @@ fn depth(k: usize) -> usize {
     k.div_ceil(passes).max(1)
 }
 
+/// How many cache lines stay in a first-level cache when they lie `step` values apart. In 32 KiB with 8 ways a
+/// line has 64 places to choose from by its address; lines a power of two apart meet in few of them. A
+/// quarter of the cache, at most.
+fn lines_that_stay(step: usize) -> usize {
+    let places = 64 >> (step / 16).trailing_zeros().min(6);
+    (8 * places).min(128)
+}
+
 /// Where the kernels find a block of A or B.
 #[derive(Clone, Copy)]
 struct Block {
@@ -456,9 +473,12 @@ impl<A: Element, B: Element> Job<A, B> {
         let whole = Rectangle { tiles: 0..self.tiles, panels: 0..self.panels() };
         let work = 2.0 * self.a.rows as f64 * self.b.cols as f64 * self.a.cols as f64;
         let useful = (work / PART) as usize + 1;
-        parallel::each(&whole.cut(threads.min(useful), (self.level.rows(), self.level.cols())), |part| {
-            workspace::with(|space| self.rectangle(part, space));
-        });
+        parallel::each(
+            &whole.cut(threads.min(useful), (self.level.rows(), self.level.cols())),
+            |part| {
+                workspace::with(|space| self.rectangle(part, space));
+            },
+        );
     }
 
     /// Computes one rectangle of C: a block of B is packed, then for one block of A after the other, that is
@@ -562,7 +582,7 @@ impl<A: Element, B: Element> Job<A, B> {
         let from =
             self.a.at.wrapping_add(first * self.a.row_stride + terms.start * self.a.col_stride);
         let near = match (self.a.row_stride, self.a.col_stride) {
-            (1, _) => self.a.cols <= FEW_TERMS,
+            (1, step) => terms.len() <= lines_that_stay(step),
             (_, step) => step == 1,
         };
         if A::PLAIN && near && part.panels.len() <= FEW_PANELS {
@@ -595,8 +615,7 @@ impl<A: Element, B: Element> Job<A, B> {
         let first = panels.start * side;
         let end = (panels.end * side).min(self.b.cols);
         let whole = (end - first).is_multiple_of(lanes);
-        let direct =
-            B::PLAIN && whole && self.b.col_stride == 1 && part.tiles.len() <= FEW_TILES;
+        let direct = B::PLAIN && whole && self.b.col_stride == 1 && part.tiles.len() <= FEW_TILES;
         let from = self.b.at.wrapping_add(start + first * self.b.col_stride);
         if direct {
             return Block { at: from.cast(), direct };

@@ -45,9 +45,9 @@ pub mod roofline;
 pub mod shape;
 pub mod simd;
 pub mod sums;
-pub mod team;
+mod team;
 pub mod view;
-pub mod workspace;
+mod workspace;
 
 pub use bf16::Input;
 pub use error::{Error, Result};

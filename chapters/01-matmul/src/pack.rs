@@ -1,6 +1,11 @@
 //! Packing for the vector kernels: a panel holds, for each p, its rows of column p of A side by side (or its
 //! columns of row p of B), so that the kernel reads both of its operands in order.
 
+#![allow(
+    clippy::inline_always,
+    reason = "what a kernel calls must be compiled for the kernel's CPU"
+)]
+
 use crate::{Input, simd::Level};
 
 /// What a product reads: an f32, or something that is rounded to bf16 on the way.
@@ -61,6 +66,7 @@ impl<T> Lines<T> {
     }
 
     /// The elements from `first` on.
+    #[cfg(target_arch = "x86_64")]
     fn after(&self, first: usize) -> Self {
         let from = self.from.wrapping_add(first * self.step);
         Self { from, k: self.k - first, ..*self }
@@ -140,9 +146,9 @@ unsafe fn pack_strip<T: Element>(to: *mut f32, height: usize, strip: Lines<T>) {
 mod x86 {
     use super::{Cut, Lines, pack_strip};
     use std::arch::x86_64::{
-        __m256, __m256i, _mm256_cmpgt_epi32, _mm256_loadu_ps, _mm256_maskload_ps, _mm256_maskstore_ps,
-        _mm256_permute2f128_ps, _mm256_set1_epi32, _mm256_setr_epi32, _mm256_shuffle_ps,
-        _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+        __m256, __m256i, _mm256_cmpgt_epi32, _mm256_loadu_ps, _mm256_maskload_ps,
+        _mm256_maskstore_ps, _mm256_permute2f128_ps, _mm256_set1_epi32, _mm256_setr_epi32,
+        _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
 
     /// Lines that are read together: a few cache lines side by side, so that no page is visited for each strip anew.
@@ -171,7 +177,9 @@ mod x86 {
                 match (lines.stride == 1, heights[0]) {
                     (true, 16) if lines.count == 16 * count => copy::<2>(to, count, lines),
                     (true, 32) if lines.count == 32 * count => copy::<4>(to, count, lines),
-                    (true, _) => copy_parts(to, heights, lines),
+                    (true, 0..=8) => copy_parts::<1>(to, heights, lines),
+                    (true, 9..=16) => copy_parts::<2>(to, heights, lines),
+                    (true, _) => copy_parts::<4>(to, heights, lines),
                     (false, height) if lines.count < height => pack_strip(to, height, lines),
                     (false, height @ 0..=8) => turn::<1>(to, height, lines),
                     (false, height @ 9..=16) => turn::<2>(to, height, lines),
@@ -208,24 +216,29 @@ mod x86 {
         _mm256_cmpgt_epi32(_mm256_set1_epi32(count.min(8) as i32), lanes)
     }
 
-    /// Adjacent lines, panels of any height: each p is a masked copy. What a store writes beyond its place, the next
-    /// p's overwrites; the last p of a panel is cut off by a mask, for behind it lies the next panel.
+    /// Adjacent lines, panels of any height up to `CHUNKS` vectors: each p is a copy of whole vectors. What they
+    /// write beyond their place, the next p's overwrite. The last panels, from which a vector would reach past
+    /// the lines, and the last p, behind which the next panel lies, are left to masks.
     #[target_feature(enable = "avx2")]
     #[inline]
-    unsafe fn copy_parts(to: *mut f32, heights: &[usize], lines: Lines<f32>) {
+    unsafe fn copy_parts<const CHUNKS: usize>(to: *mut f32, heights: &[usize], lines: Lines<f32>) {
         for p in 0..lines.k {
+            let from = lines.from.wrapping_add(p * lines.step);
             let mut start = 0;
             for &height in heights {
                 let to = to.wrapping_add(start * lines.k + p * height);
-                let from = lines.from.wrapping_add(p * lines.step + start);
-                for i in (0..height).step_by(8) {
-                    // SAFETY: the masks keep the load inside the lines and the last store inside the panel.
-                    unsafe {
+                let from = from.wrapping_add(start);
+                if start + 8 * CHUNKS <= lines.count && p + 1 < lines.k {
+                    for i in 0..CHUNKS {
+                        // SAFETY: the vectors end inside the lines, and inside the panel's next p.
+                        unsafe { _mm256_storeu_ps(to.add(8 * i), _mm256_loadu_ps(from.add(8 * i))) }
+                    }
+                } else {
+                    for i in (0..height).step_by(8) {
                         let there = lines.count.saturating_sub(start + i).min(height - i);
-                        let values = _mm256_maskload_ps(from.wrapping_add(i), first(there));
-                        if p + 1 < lines.k {
-                            _mm256_storeu_ps(to.add(i), values);
-                        } else {
+                        // SAFETY: the masks keep the load inside the lines and the store inside the panel.
+                        unsafe {
+                            let values = _mm256_maskload_ps(from.wrapping_add(i), first(there));
                             _mm256_maskstore_ps(to.add(i), first(height - i), values);
                         }
                     }

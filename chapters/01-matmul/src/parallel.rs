@@ -26,12 +26,14 @@ impl Rectangle {
     pub fn cut(&self, parts: usize, (rows, cols): (usize, usize)) -> Vec<Self> {
         let (height, width) = (self.tiles.len(), self.panels.len());
         let fits = |parts: usize| {
-            (1..=parts).filter(move |down| parts % down == 0).map(move |down| (down, parts / down))
+            (1..=parts)
+                .filter(move |down| parts.is_multiple_of(*down))
+                .map(move |down| (down, parts / down))
         };
         let grids = (1..=parts).rev().map(|parts| {
-            fits(parts)
-                .filter(|&(down, across)| down <= height && across <= width)
-                .min_by_key(|&(down, across)| height.div_ceil(down) * rows + width.div_ceil(across) * cols)
+            fits(parts).filter(|&(down, across)| down <= height && across <= width).min_by_key(
+                |&(down, across)| height.div_ceil(down) * rows + width.div_ceil(across) * cols,
+            )
         });
         let (down, across) = grids.flatten().next().unwrap_or((1, 1));
         let piece = |range: &Range<usize>, i: usize, of: usize| {
@@ -61,4 +63,54 @@ pub(crate) fn each<T: Sync>(parts: &[T], work: impl Fn(&T) + Sync) {
 /// When a slice's length is not the shape's.
 pub fn multiply(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape, threads: usize) {
     gemm::row_major(Level::best(), c, a, b, shape, threads);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rectangle, available, multiply};
+    use crate::Shape;
+
+    #[test]
+    fn parts_cover_each_tile_once() {
+        for (tiles, panels) in [(1, 1), (7, 5), (2, 100), (100, 2), (1, 30)] {
+            let whole = Rectangle { tiles: 3..3 + tiles, panels: 2..2 + panels };
+            for wanted in 1..20 {
+                let parts = whole.cut(wanted, (6, 16));
+                assert!(parts.len() <= wanted);
+                assert!(
+                    parts.len() == wanted || wanted > tiles.min(panels),
+                    "{wanted} of {whole:?}"
+                );
+                let mut seen = vec![0; tiles * panels];
+                for part in &parts {
+                    for tile in part.tiles.clone() {
+                        for panel in part.panels.clone() {
+                            seen[(tile - 3) * panels + panel - 2] += 1;
+                        }
+                    }
+                }
+                assert!(seen.iter().all(|&times| times == 1), "{wanted} of {whole:?}: {parts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_cut_packs_as_little_as_it_can() {
+        // 64 rows and 1600 columns: two parts side by side pack 64 + 800, one above the other 32 + 1600.
+        let whole = Rectangle { tiles: 0..11, panels: 0..100 };
+        assert_eq!(whole.cut(2, (6, 16))[0], Rectangle { tiles: 0..11, panels: 0..50 });
+        let tall = Rectangle { tiles: 0..200, panels: 0..4 };
+        assert_eq!(tall.cut(2, (6, 16))[1], Rectangle { tiles: 100..200, panels: 0..4 });
+    }
+
+    #[test]
+    fn threads_multiply() {
+        assert!(available() >= 1);
+        let (a, b) = (vec![2.0; 300 * 200], vec![0.5; 200 * 100]);
+        for threads in [0, 1, 2, 5] {
+            let mut c = vec![f32::NAN; 300 * 100];
+            multiply(&mut c, &a, &b, Shape::new(300, 200, 100), threads);
+            assert!(c.iter().all(|&x| (x - 200.0).abs() < 1e-3));
+        }
+    }
 }

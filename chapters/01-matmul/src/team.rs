@@ -58,7 +58,7 @@ static TURN: Mutex<usize> = Mutex::new(0);
 ///
 /// # Panics
 /// When a call panics, after all have ended.
-pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
+pub(crate) fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
     let mut started = match TURN.try_lock() {
         Ok(started) if parts > 1 && parts < usize::from(u16::MAX) => started,
         _ => return (0..parts).for_each(work),
@@ -94,7 +94,8 @@ impl Team {
         // The lifetime is forgotten here; no one uses the reference after `done` has reached `parts`, and this
         // function returns only then.
         unsafe {
-            *self.work.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const Work>(work));
+            *self.work.get() =
+                Some(std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static Work>(work));
         }
         let number = (self.ticket.load(SeqCst) >> 32) + 1;
         self.ticket.store(number << 32 | (parts as u64) << 16, SeqCst);
@@ -171,5 +172,61 @@ impl Team {
             bed = self.wake.wait(bed).unwrap_or_else(PoisonError::into_inner);
         }
         self.asleep.fetch_sub(1, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AWAKE, run};
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    #[test]
+    fn each_part_is_done_once() {
+        for parts in [0, 1, 2, 3, 8, 50] {
+            for round in 0..200 {
+                let done: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
+                run(parts, &|part| {
+                    done[part].fetch_add(1, SeqCst);
+                });
+                assert!(
+                    done.iter().all(|times| times.load(SeqCst) == 1),
+                    "{parts} parts, round {round}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn threads_that_sleep_are_woken() {
+        for _ in 0..5 {
+            let done = AtomicUsize::new(0);
+            run(3, &|_| {
+                done.fetch_add(1, SeqCst);
+            });
+            assert_eq!(done.load(SeqCst), 3);
+            std::thread::sleep(AWAKE * 20);
+        }
+    }
+
+    #[test]
+    fn a_task_within_a_task_is_done_by_its_thread() {
+        let done = AtomicUsize::new(0);
+        run(4, &|_| {
+            run(5, &|_| {
+                done.fetch_add(1, SeqCst);
+            });
+        });
+        assert_eq!(done.load(SeqCst), 20);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_team_goes_on() {
+        let panicked = std::panic::catch_unwind(|| run(4, &|part| assert_ne!(part, 2, "part two")));
+        assert!(panicked.is_err());
+        let done = AtomicUsize::new(0);
+        run(4, &|_| {
+            done.fetch_add(1, SeqCst);
+        });
+        assert_eq!(done.load(SeqCst), 4);
     }
 }

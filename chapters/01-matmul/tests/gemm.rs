@@ -1,5 +1,7 @@
 //! The public products: transposes, strides, options, threads, errors, in f32 and with bf16 inputs.
 
+#![allow(clippy::float_cmp, reason = "zeros, small whole numbers and equal bits are compared")]
+
 mod common;
 
 use common::{SHAPES, assert_product, case, halves, values};
@@ -27,12 +29,13 @@ fn turned<T: Copy>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
 
 /// How A, B and C are stored, and what is done at the end.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a way of its own")]
 struct Way {
     a_turned: bool,
     b_turned: bool,
     c_turned: bool,
     accumulate: bool,
-    /// 0: nothing, 1: bias, 2: bias and ReLU.
+    /// 0: nothing, 1: bias, 2: bias and `ReLU`.
     end: usize,
     threads: usize,
 }
@@ -145,12 +148,28 @@ fn f32_inputs_of_bgemm_are_rounded_to_bf16() {
             let (at, a16t) = (turned(&a, m, k), turned(&a16, m, k));
             let (bt, b16t) = (turned(&b, k, n), turned(&b16, k, n));
             let c = MatMut::new(&mut from_f32, m, n).unwrap();
-            let va = if a_t { MatRef::new(&at, k, m).unwrap().t() } else { MatRef::new(&a, m, k).unwrap() };
-            let vb = if b_t { MatRef::new(&bt, n, k).unwrap().t() } else { MatRef::new(&b, k, n).unwrap() };
+            let va = if a_t {
+                MatRef::new(&at, k, m).unwrap().t()
+            } else {
+                MatRef::new(&a, m, k).unwrap()
+            };
+            let vb = if b_t {
+                MatRef::new(&bt, n, k).unwrap().t()
+            } else {
+                MatRef::new(&b, k, n).unwrap()
+            };
             bgemm_on(unit, c, va, vb, Options::default()).unwrap();
             let c = MatMut::new(&mut from_bf16, m, n).unwrap();
-            let va = if a_t { MatRef::new(&a16t, k, m).unwrap().t() } else { MatRef::new(&a16, m, k).unwrap() };
-            let vb = if b_t { MatRef::new(&b16t, n, k).unwrap().t() } else { MatRef::new(&b16, k, n).unwrap() };
+            let va = if a_t {
+                MatRef::new(&a16t, k, m).unwrap().t()
+            } else {
+                MatRef::new(&a16, m, k).unwrap()
+            };
+            let vb = if b_t {
+                MatRef::new(&b16t, n, k).unwrap().t()
+            } else {
+                MatRef::new(&b16, k, n).unwrap()
+            };
             bgemm_on(unit, c, va, vb, Options::default()).unwrap();
             assert_eq!(from_f32, from_bf16, "{}", unit.name());
             results.push(from_f32);
@@ -285,7 +304,7 @@ fn strided_views_leave_the_rest_alone() {
             let inside = |at: usize| {
                 (0..m).any(|i| {
                     at >= i * row_stride
-                        && (at - i * row_stride) % col_stride == 0
+                        && (at - i * row_stride).is_multiple_of(col_stride)
                         && (at - i * row_stride) / col_stride < n
                 })
             };
@@ -383,7 +402,15 @@ fn a_read_matrix_may_repeat_its_rows() {
     let mut c = vec![f32::NAN; 180];
     sgemm(MatMut::new(&mut c, 9, 20).unwrap(), a, b, Options::default()).unwrap();
     let product = reference::multiply(a, b);
-    assert_product(MatRef::new(&c, 9, 20).unwrap(), &product, 30, None, None, false, "row stride 0");
+    assert_product(
+        MatRef::new(&c, 9, 20).unwrap(),
+        &product,
+        30,
+        None,
+        None,
+        false,
+        "row stride 0",
+    );
 }
 
 #[test]

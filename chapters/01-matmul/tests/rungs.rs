@@ -39,7 +39,12 @@ fn every_rung_passes_nan_and_infinity_on() {
         for (at, value) in c.iter().enumerate() {
             let (row, key) = (at / shape.n, rung.key);
             assert_eq!(value.is_nan(), row == 4, "{key}: C({row}, {}) is {value}", at % shape.n);
-            assert_eq!(value.is_infinite(), row == 6, "{key}: C({row}, {}) is {value}", at % shape.n);
+            assert_eq!(
+                value.is_infinite(),
+                row == 6,
+                "{key}: C({row}, {}) is {value}",
+                at % shape.n
+            );
         }
     }
 }

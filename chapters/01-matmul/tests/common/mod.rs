@@ -9,7 +9,9 @@ pub fn values(len: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     (0..len)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             ((state >> 40) as f32) / (1u64 << 23) as f32 - 1.0
         })
         .collect()
@@ -48,11 +50,11 @@ pub const SHAPES: [Shape; 24] = [
     Shape::new(257, 129, 511),
 ];
 
-/// Fails unless every element of C is `old` + A·B (then bias and ReLU) up to rounding: k·ε times the sum of the
+/// Fails unless every element of C is `old` + A·B (then bias and `ReLU`) up to rounding: k·ε times the sum of the
 /// terms' magnitudes. A NaN in C fails.
 pub fn assert_product(
     c: MatRef<f32>,
-    (sums, magnitudes): &(Vec<f64>, Vec<f64>),
+    (sums, magnitudes): &Reference,
     k: usize,
     old: Option<&[f32]>,
     bias: Option<&[f32]>,
@@ -79,8 +81,11 @@ pub fn assert_product(
     }
 }
 
+/// A product in f64, and the sums of its terms' magnitudes.
+pub type Reference = (Vec<f64>, Vec<f64>);
+
 /// A and B of a shape, and their product in f64.
-pub fn case(shape: Shape) -> (Vec<f32>, Vec<f32>, (Vec<f64>, Vec<f64>)) {
+pub fn case(shape: Shape) -> (Vec<f32>, Vec<f32>, Reference) {
     let (a, b) = (values(shape.m * shape.k, 1), values(shape.k * shape.n, 2));
     let product = reference::multiply(
         MatRef::new(&a, shape.m, shape.k).unwrap(),
