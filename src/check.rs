@@ -186,7 +186,7 @@ impl<'a> Desk<'a> {
                 }
             }
             Outcome::Endless => {
-                println!("Not yet: the test does not end. Is there an endless loop?")
+                println!("Not yet: the test does not end. Is there an endless loop?");
             }
         }
         if !outcome.is_solved() {

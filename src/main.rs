@@ -63,9 +63,9 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command.unwrap_or_else(|| Command::Open(open::Open::default())) {
-        Command::Open(open) => open.run(cli.data),
+        Command::Open(open) => open.run(cli.data.as_deref()),
         Command::Doctor(doctor) => doctor.run(cli.data.as_deref()),
-        Command::Measure(measure) => measure.run(cli.data),
+        Command::Measure(measure) => measure.run(cli.data.as_deref()),
         Command::Train(train) => train.run(cli.data),
         Command::Book(book) => book.run(),
         Command::Notebooks(notebooks) => notebooks.run(),

@@ -45,7 +45,7 @@ pub enum Budget {
 
 impl Measure {
     /// Runs the experiments that were asked for.
-    pub fn run(self, data: Option<PathBuf>) -> Result<()> {
+    pub fn run(self, data: Option<&Path>) -> Result<()> {
         let chapters = chapters::all();
         if self.list {
             for chapter in &chapters {
@@ -69,7 +69,7 @@ impl Measure {
         }
         .join(&self.machine);
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
-        measure(&chosen, budget, device, data.as_deref(), &folder)?;
+        measure(&chosen, budget, device, data, &folder)?;
         println!("records are in {}", folder.display());
         Ok(())
     }

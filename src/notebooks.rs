@@ -17,7 +17,7 @@ pub enum Notebooks {
     /// Install Jupyter and the Rust kernel into notebooks/.jupyter (once; takes several minutes)
     ///
     /// Everything goes into one folder, which can be deleted: a Python environment, the kernel
-    /// evcxr_jupyter (unless cargo has installed it before) and the settings of both. What is there is
+    /// `evcxr_jupyter` (unless cargo has installed it before) and the settings of both. What is there is
     /// kept, and an interrupted installation goes on where it stopped.
     #[command(after_help = "\
 Examples:

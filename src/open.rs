@@ -5,7 +5,7 @@ use anyhow::Result;
 use bookbinder::Binder;
 use clap::Args;
 use lab::{Budget, Chapter, Device, Experiment, Records, doctor, machine::Machine};
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The options of `open`.
 #[derive(Args)]
@@ -37,7 +37,7 @@ const YOURS: &str = "yours";
 
 impl Open {
     /// Runs the course.
-    pub fn run(self, data: Option<PathBuf>) -> Result<()> {
+    pub fn run(self, data: Option<&Path>) -> Result<()> {
         let root = course::root()?;
         let records = course::records()?;
         let folder = records.join(YOURS);
@@ -46,7 +46,7 @@ impl Open {
         let device = Device::choose(None, training::gpus())?;
 
         println!("1/4 This machine");
-        println!("{}", summary(&machine, &doctor::examine(data.as_deref())));
+        println!("{}", summary(&machine, &doctor::examine(data)));
 
         let (training, others): (Vec<_>, Vec<_>) = measure::choose(&chapters, &[], Budget::Quick)?
             .into_iter()
@@ -54,10 +54,10 @@ impl Open {
         let measured = if self.again { None } else { Records::load(&folder).ok() };
         let wanted = unmeasured(others, measured.as_ref(), &machine);
         println!("\n2/4 Measuring it ({})", count(wanted.len()));
-        measure::measure(&wanted, Budget::Quick, device, data.as_deref(), &folder)?;
+        measure::measure(&wanted, Budget::Quick, device, data, &folder)?;
 
         println!("\n3/4 Training a network to read handwritten digits, on {device}");
-        let outcome = Train::default().train(data.clone())?;
+        let outcome = Train::default().train(data.map(Path::to_owned))?;
         for (chapter, experiment) in training {
             let run = training::experiments::run_of(experiment, &outcome)?;
             lab::record::save(&folder, &machine, chapter.name, run)?;

@@ -225,7 +225,7 @@ mod tests {
         let runs = tempfile::tempdir().unwrap();
         let error = config(&["--resume"], runs.path()).unwrap_err().to_string();
         assert!(error.contains("no run"), "{error}");
-        let data = lab::data::drawn(60, 20, 1);
+        let data = data::drawn(60, 20, 1);
         for seed in ["1", "2"] {
             let run = runs.path().join(seed);
             let words = ["--seed", seed, "--lr", "0.005", "--run", run.to_str().unwrap()];

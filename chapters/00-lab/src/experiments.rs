@@ -171,8 +171,8 @@ fn bandwidth_figure(records: &Records) -> Result<Drawing> {
     let (one, all) = (of("1")?, of("all")?);
     let ridge = records.find("lab.peaks.ridge", &[("threads", &"1")])?;
     let caption = format!(
-        "One core reads {} from memory, all cores {}. While one core waits for a byte it could do {} \
-         operations.",
+        "One core reads {} from memory, all cores {}. In the time that one byte takes to arrive, one \
+         core could do {} operations.",
         one.text(),
         all.text(),
         ridge.text(),
