@@ -265,14 +265,17 @@ fn draw_sizes(records: &Records, threads: &str, words: &str) -> Result<Drawing> 
         .collect();
     let alt = format!("Lines of the rate over n. {}.", rows.join("; "));
     let (first, last) = (sizes[0] as f64, sizes[sizes.len() - 1] as f64);
-    let limits = limits(all)
+    let tops = all.iter().map(|value| value.high / GIGA);
+    let limits = limits(all.iter().copied());
+    let highest = limits.iter().map(|(_, value)| *value).chain(tops).fold(0.0, f64::max);
+    let limits = limits
         .into_iter()
         .map(|(name, value)| LimitLine { name, points: vec![(first, value), (last, value)] })
         .collect();
     let ticks: Vec<f64> = sizes.iter().map(|&n| n as f64).collect();
     let plot = LinePlot {
         x: Axis::new("n", Scale::Log).ticks(ticks),
-        y: Axis { range: None, ..Axis::new("rate (GFLOP/s)", Scale::Linear) },
+        y: Axis::new("rate (GFLOP/s)", Scale::Linear).range(0.0, 1.15 * highest),
         series,
         limits,
     };

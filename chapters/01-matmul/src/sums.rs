@@ -19,7 +19,8 @@ pub fn one_sum(x: &[f32], y: &[f32]) -> f32 {
 /// The same sum, as eight that do not wait for each other.
 pub fn eight_sums(x: &[f32], y: &[f32]) -> f32 {
     let mut sums = [0.0; 8];
-    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
+    let (xs, x_rest) = x.as_chunks::<8>();
+    let (ys, y_rest) = y.as_chunks::<8>();
     for (x, y) in xs.iter().zip(ys) {
         for lane in 0..8 {
             sums[lane] += x[lane] * y[lane];
