@@ -50,8 +50,8 @@ pub(crate) unsafe trait Tiles {
     unsafe fn load<const T: usize>(&mut self, from: *const u32, stride: usize);
     /// Writes tile `T` (`tilestored`).
     unsafe fn store<const T: usize>(&self, to: *mut u32, stride: usize);
-    /// Tile `C` += tile `A` · tile `B` (`tdpbf16ps`). A word of A holds the terms 2q and 2q+1 of a row, a word of
-    /// B the terms 2q and 2q+1 of a column.
+    /// Tile `C` += tile `A` · tile `B` (`tdpbf16ps`). A word of A holds two
+    /// terms of a row, a word of B the same two terms of a column.
     fn multiply<const C: usize, const A: usize, const B: usize>(&mut self);
 }
 // ANCHOR_END: tiles
@@ -201,7 +201,6 @@ mod hardware {
             unsafe { asm!("tilezero tmm{t}", t = const T, options(nostack, nomem)) }
         }
 
-        // ANCHOR: hardware
         #[inline(always)]
         unsafe fn load<const T: usize>(&mut self, from: *const u32, stride: usize) {
             // SAFETY: the caller vouches for 16 rows of 64 bytes.
@@ -213,13 +212,15 @@ mod hardware {
 
         #[inline(always)]
         fn multiply<const C: usize, const A: usize, const B: usize>(&mut self) {
+            // ANCHOR: hardware
             // SAFETY: the tiles are configured; the compiler uses none of them.
             unsafe {
-                asm!("tdpbf16ps tmm{c}, tmm{a}, tmm{b}", c = const C, a = const A, b = const B,
+                asm!("tdpbf16ps tmm{c}, tmm{a}, tmm{b}",
+                    c = const C, a = const A, b = const B,
                     options(nostack, nomem));
             }
+            // ANCHOR_END: hardware
         }
-        // ANCHOR_END: hardware
 
         #[inline(always)]
         unsafe fn store<const T: usize>(&self, to: *mut u32, stride: usize) {
@@ -374,7 +375,6 @@ impl<T: Input> Lines<T> {
     }
 
     /// The words of a tile: two terms each, `words[line][q]` or, with `down`, `words[q][line]`.
-    // ANCHOR: words
     #[inline(always)]
     fn words(&self, down: bool) -> [[u32; SIDE]; SIDE] {
         let word = |line, q| self.bits(line, 2 * q) | self.bits(line, 2 * q + 1) << 16;
@@ -395,7 +395,6 @@ impl<T: Input> Lines<T> {
             std::array::from_fn(|i| std::array::from_fn(|j| words[j][i]))
         }
     }
-    // ANCHOR_END: words
 
     /// [`Lines::words`] for full tiles whose lines are adjacent.
     #[inline(always)]

@@ -14,7 +14,7 @@
 //! And what is built on them:
 //!
 //! - [`reference`](mod@reference): the product in f64, which every rung is tested against.
-//! - [`ladder`]: all rungs in a list, for the experiments and the tests.
+//! - [`ladder`](mod@ladder): all rungs in a list, for the experiments and the tests.
 //! - [`view`] and [`gemm`](mod@gemm): the product that later chapters call.
 //! - [`peers`]: the libraries that it is measured against.
 //!

@@ -130,8 +130,9 @@ unsafe fn pack_strip<T: Element>(to: *mut f32, height: usize, strip: Lines<T>) {
     for p in 0..strip.k {
         for i in 0..height {
             let value = if i < strip.count {
+                let at = i * strip.stride + p * strip.step;
                 // SAFETY: line i and element p are inside the strip.
-                unsafe { *strip.from.add(i * strip.stride + p * strip.step) }.value()
+                unsafe { *strip.from.add(at) }.value()
             } else {
                 0.0
             };

@@ -8,15 +8,19 @@ use crate::Shape;
 // ANCHOR: constants
 /// Rows of a tile of C.
 pub const MR: usize = 4;
-/// Columns of a tile of C: 4×8 sums fill half of the 16 vector registers that every x86-64 CPU has.
+/// Columns of a tile of C: 4×8 sums fill half of the 16 vector registers that
+/// every x86-64 CPU has.
 pub const NR: usize = 8;
-/// Terms of a block: a panel of B (KC×NR) is 8 KiB and stays in the first-level cache.
+/// Terms of a block: a panel of B (KC×NR) is 8 KiB, for the first-level cache.
 pub const KC: usize = 256;
 /// Rows of a block of A (MC×KC): 128 KiB, for the second-level cache.
 pub const MC: usize = 128;
 /// Columns of a block of B (KC×NC): 2 MiB, for the third-level cache.
 pub const NC: usize = 2048;
 // ANCHOR_END: constants
+
+/// A tile of C.
+type Sums = [[f32; NR]; MR];
 
 /// C = A·B.
 ///
@@ -55,13 +59,13 @@ pub fn multiply(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape) {
 /// Copies a block of A into panels of [`MR`] rows: the values of a column lie side by side, and zeros fill the last
 /// panel.
 // ANCHOR: pack_a
-fn pack_a(block: &mut Vec<f32>, a: &[f32], stride: usize, rows: usize, terms: usize) {
-    block.clear();
+fn pack_a(to: &mut Vec<f32>, a: &[f32], k: usize, rows: usize, terms: usize) {
+    to.clear();
     // ANCHOR: panels_of_a
     for top in (0..rows).step_by(MR) {
         for p in 0..terms {
             for i in top..top + MR {
-                block.push(if i < rows { a[i * stride + p] } else { 0.0 });
+                to.push(if i < rows { a[i * k + p] } else { 0.0 });
             }
         }
     }
@@ -72,14 +76,14 @@ fn pack_a(block: &mut Vec<f32>, a: &[f32], stride: usize, rows: usize, terms: us
 /// Copies a block of B into panels of [`NR`] columns: the values of a row lie side by side, and zeros fill the last
 /// panel.
 // ANCHOR: pack_b
-fn pack_b(block: &mut Vec<f32>, b: &[f32], stride: usize, terms: usize, cols: usize) {
-    block.clear();
+fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize) {
+    to.clear();
     for left in (0..cols).step_by(NR) {
         let width = NR.min(cols - left);
         for p in 0..terms {
-            let row = &b[p * stride + left..][..width];
-            block.extend_from_slice(row);
-            block.resize(block.len() + NR - width, 0.0);
+            let row = &b[p * n + left..][..width];
+            to.extend_from_slice(row);
+            to.resize(to.len() + NR - width, 0.0);
         }
     }
 }
@@ -87,7 +91,7 @@ fn pack_b(block: &mut Vec<f32>, b: &[f32], stride: usize, terms: usize, cols: us
 
 /// A tile of A·B from a panel of each: for each term, MR values of A times NR values of B.
 // ANCHOR: kernel
-fn kernel(a: &[f32], b: &[f32]) -> [[f32; NR]; MR] {
+fn kernel(a: &[f32], b: &[f32]) -> Sums {
     let mut sums = [[0.0; NR]; MR];
     let (a, _) = a.as_chunks::<MR>();
     let (b, _) = b.as_chunks::<NR>();
@@ -104,9 +108,9 @@ fn kernel(a: &[f32], b: &[f32]) -> [[f32; NR]; MR] {
 
 /// Adds the tile's first rows and columns to C.
 // ANCHOR: add
-fn add(c: &mut [f32], stride: usize, sums: &[[f32; NR]; MR], rows: usize, cols: usize) {
+fn add(c: &mut [f32], n: usize, sums: &Sums, rows: usize, cols: usize) {
     for (i, row) in sums[..rows].iter().enumerate() {
-        for (c, sum) in c[i * stride..][..cols].iter_mut().zip(row) {
+        for (c, sum) in c[i * n..][..cols].iter_mut().zip(row) {
             *c += sum;
         }
     }

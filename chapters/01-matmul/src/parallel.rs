@@ -25,19 +25,20 @@ impl Rectangle {
     // ANCHOR: cut
     pub fn cut(&self, parts: usize, (rows, cols): (usize, usize)) -> Vec<Self> {
         let (height, width) = (self.tiles.len(), self.panels.len());
-        let fits = |parts: usize| {
-            (1..=parts)
-                .filter(move |down| parts.is_multiple_of(*down))
-                .map(move |down| (down, parts / down))
+        let packed = |(down, across): (usize, usize)| {
+            height.div_ceil(down) * rows + width.div_ceil(across) * cols
         };
         let grids = (1..=parts).rev().map(|parts| {
-            fits(parts).filter(|&(down, across)| down <= height && across <= width).min_by_key(
-                |&(down, across)| height.div_ceil(down) * rows + width.div_ceil(across) * cols,
-            )
+            (1..=parts)
+                .filter(|down| parts.is_multiple_of(*down))
+                .map(|down| (down, parts / down))
+                .filter(|&(down, across)| down <= height && across <= width)
+                .min_by_key(|&grid| packed(grid))
         });
         let (down, across) = grids.flatten().next().unwrap_or((1, 1));
         let piece = |range: &Range<usize>, i: usize, of: usize| {
-            range.start + i * range.len() / of..range.start + (i + 1) * range.len() / of
+            let edge = |i: usize| range.start + i * range.len() / of;
+            edge(i)..edge(i + 1)
         };
         (0..down * across)
             .map(|part| Self {

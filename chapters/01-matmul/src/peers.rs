@@ -1,5 +1,5 @@
-//! The libraries that this chapter is measured against, behind one signature: [`gemm`](::gemm) (with its
-//! AVX-512 kernels) and [`matrixmultiply`].
+//! The libraries that this chapter is measured against, behind one signature: the crates `gemm` (with its
+//! AVX-512 kernels) and `matrixmultiply`.
 
 use crate::{MatMut, MatRef, Result, gemm::check_shapes, parallel};
 

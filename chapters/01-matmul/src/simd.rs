@@ -72,27 +72,29 @@ pub(crate) type Kernel = unsafe fn(&Tile);
 ///
 /// # Safety
 /// The CPU has `V`'s instructions, and `t` describes memory that is valid to read and write.
-// ANCHOR: kernel
 #[inline(always)]
-unsafe fn tile<V: Vector, const MR: usize, const NV: usize, const ACROSS: bool>(t: &Tile) {
+// ANCHOR: kernel
+unsafe fn tile<V, const MR: usize, const NV: usize, const WIDE: bool>(t: &Tile)
+where
+    V: Vector,
+{
     // SAFETY: the caller vouches for the CPU and for the memory behind `t`.
     unsafe {
         let mut sums = [[V::splat(0.0); NV]; MR];
-        let (row, step) = if ACROSS { (t.a_stride, 1) } else { (1, t.a_stride) };
+        let (row, col) = if WIDE { (t.a_stride, 1) } else { (1, t.a_stride) };
         let (mut a, mut b) = (t.a, t.b);
         prefetch::<MR>(t, NV * V::LANES);
-        // Four terms in each round: the CPU foresees the end of a short loop better. Not with 32 registers: their
-        // tiles take twice as long for a term, and the compiler would run out of registers.
+        // Four terms a round where registers allow: short loops end foreseen.
         let rounds = if V::LANES < 16 { t.k / 4 } else { 0 };
         for _ in 0..rounds {
             for _ in 0..4 {
                 add_term(&mut sums, a, row, b);
-                (a, b) = (a.add(step), b.add(t.b_stride));
+                (a, b) = (a.add(col), b.add(t.b_stride));
             }
         }
         for _ in 4 * rounds..t.k {
             add_term(&mut sums, a, row, b);
-            (a, b) = (a.add(step), b.add(t.b_stride));
+            (a, b) = (a.add(col), b.add(t.b_stride));
         }
         finish(t, &sums);
     }
@@ -103,9 +105,9 @@ unsafe fn tile<V: Vector, const MR: usize, const NV: usize, const ACROSS: bool>(
 ///
 /// # Safety
 /// As for [`tile`]: `a` and `b` are its column of A and its row of B.
-// ANCHOR: term
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "rows and vectors are counted, as in the formula")]
+// ANCHOR: term
 unsafe fn add_term<V: Vector, const MR: usize, const NV: usize>(
     sums: &mut [[V; NV]; MR],
     a: *const f32,
@@ -131,13 +133,13 @@ unsafe fn add_term<V: Vector, const MR: usize, const NV: usize>(
 ///
 /// # Safety
 /// As for [`tile`].
-// ANCHOR: finish
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "rows and vectors are counted, as in the formula")]
 unsafe fn finish<V: Vector, const MR: usize, const NV: usize>(t: &Tile, sums: &[[V; NV]; MR]) {
+    // ANCHOR: finish
     for i in 0..MR {
         for v in 0..NV {
-            // SAFETY: the caller vouches for the CPU and for the memory behind `t`.
+            // SAFETY: the caller vouches for the CPU and the memory.
             unsafe {
                 let c = t.c.add(i * t.c_stride + v * V::LANES);
                 let mut value = sums[i][v];
@@ -152,8 +154,8 @@ unsafe fn finish<V: Vector, const MR: usize, const NV: usize>(t: &Tile, sums: &[
             }
         }
     }
+    // ANCHOR_END: finish
 }
-// ANCHOR_END: finish
 
 /// Asks for the tile of C while the sums are still being computed: both ends of each row, for a row may lie across
 /// two cache lines.
@@ -243,8 +245,8 @@ mod x86 {
         _mm512_storeu_ps,
     };
 
-    // ANCHOR: avx2
     // SAFETY: these are AVX and FMA instructions, which the trait asks its callers to have checked.
+    // ANCHOR: avx2
     unsafe impl Vector for __m256 {
         const LANES: usize = 8;
 
@@ -349,6 +351,12 @@ mod x86 {
     }
 }
 
+/// Whether this CPU has AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
 /// The vector instructions that a product uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -379,9 +387,9 @@ impl Level {
         match self {
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Self::Avx2 => has_avx2(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.available(),
+            Self::Avx512 => is_x86_feature_detected!("avx512f") && has_avx2(),
             #[cfg(not(target_arch = "x86_64"))]
             _ => false,
         }
