@@ -142,7 +142,7 @@ mod fma {
 mod amx {
     use std::{arch::asm, hint::black_box};
 
-    /// The layout that LDTILECFG reads (Intel SDM vol. 1, 18.3).
+    /// The layout that LDTILECFG reads (Intel SDM, volume 2, LDTILECFG).
     #[repr(C, align(64))]
     struct Config {
         palette: u8,
@@ -324,7 +324,7 @@ pub fn amx_bf16_samples(threads: usize, plan: Plan) -> Option<Samples> {
 
 /// Samples of the bandwidth in B/s that `threads` cores reach together.
 pub fn bandwidth_samples(traffic: Traffic, threads: usize, plan: Plan) -> Samples {
-    walk_samples(traffic, threads, plan, array_elements())
+    walk_samples(traffic, threads, plan, array_elements(threads))
 }
 
 fn walk_samples(traffic: Traffic, threads: usize, plan: Plan, elements: usize) -> Samples {
@@ -347,15 +347,17 @@ const QUICK: Plan = Plan {
     max_samples: 40,
 };
 
-/// Elements of 8 bytes in an array that no cache holds: four times the last-level cache, at least 64 MiB, at
-/// most 256 MiB and a sixteenth of the memory.
-fn array_elements() -> usize {
-    let machine = CACHE_AND_MEMORY.get_or_init(|| {
+/// Elements of 8 bytes in the arrays of all threads together, which no cache holds: for each thread four times
+/// the caches that the first core sees, as if none were shared; at least 64 MiB, at most a sixteenth of the
+/// memory.
+fn array_elements(threads: usize) -> usize {
+    let (caches, memory) = *CACHE_AND_MEMORY.get_or_init(|| {
         let (caches, memory) = machine::caches_and_memory();
-        (caches.l3.or(caches.l2).unwrap_or(0), memory)
+        (caches.l3.unwrap_or(0) + caches.l2.unwrap_or(0), memory)
     });
-    let room = if machine.1 == 0 { 256 << 20 } else { machine.1 / 16 };
-    ((4 * machine.0).clamp(64 << 20, 256 << 20).min(room.max(1 << 20)) / 8) as usize
+    let room = if memory == 0 { 256 << 20 } else { memory / 16 };
+    let wanted = 4 * caches * threads.max(1) as u64;
+    (wanted.max(64 << 20).min(room.max(1 << 20)) / 8) as usize
 }
 
 static CACHE_AND_MEMORY: std::sync::OnceLock<(u64, u64)> = std::sync::OnceLock::new();
@@ -539,10 +541,14 @@ mod tests {
 
     #[test]
     fn arrays_outgrow_the_caches_and_spare_the_memory() {
-        let bytes = 8 * array_elements() as u64;
-        let (_, memory) = machine::caches_and_memory();
-        assert!((1 << 20..=256 << 20).contains(&bytes));
-        assert!(memory == 0 || 3 * bytes <= memory / 4 || bytes == 1 << 20);
+        let (caches, memory) = machine::caches_and_memory();
+        for threads in [1, 2, 64] {
+            let bytes = 8 * array_elements(threads) as u64;
+            let room = (memory / 16).max(1 << 20);
+            assert!(memory == 0 || bytes <= room, "{bytes} of {memory}");
+            let outgrown = bytes >= 4 * threads as u64 * caches.l3.unwrap_or(0);
+            assert!(memory == 0 || outgrown || bytes >= room / 8 * 8, "{bytes}");
+        }
     }
 
     #[test]

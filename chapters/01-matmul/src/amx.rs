@@ -168,7 +168,7 @@ mod hardware {
     use super::{Hardware, SIDE, Tiles};
     use std::arch::{asm, x86_64::__cpuid_count};
 
-    /// What `ldtilecfg` reads (Intel, *Architectures Software Developer's Manual*, volume 1, section 18.3).
+    /// What `ldtilecfg` reads (Intel, *Architectures Software Developer's Manual*, volume 2, LDTILECFG).
     #[repr(C, align(64))]
     struct Config {
         palette: u8,

@@ -271,8 +271,21 @@ fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
         }
         rates.push(rate);
     }
-    let fastest = rates.iter().copied().fold(0.0, f64::max);
-    r.value("matmul.ladder.total", &[("n", &n)], Unit::Ratio, one(fastest / rates[0]));
+    // The rungs whose inputs are rounded to bf16 compute another product: they have a total of their own.
+    for (inputs, bf16) in [("f32", false), ("bf16", true)] {
+        let climbed = ladder().into_iter().filter(|rung| (rung.available)());
+        let fastest = climbed
+            .zip(&rates)
+            .filter(|(rung, _)| rung.bf16 == bf16)
+            .map(|(_, rate)| *rate)
+            .fold(0.0, f64::max);
+        let list: ParamList = &[("n", &n), ("inputs", &inputs)];
+        if fastest > 0.0 {
+            r.value("matmul.ladder.total", list, Unit::Ratio, one(fastest / rates[0]));
+        } else {
+            r.skip("matmul.ladder.total", list, missing("amx"));
+        }
+    }
     Ok(())
 }
 

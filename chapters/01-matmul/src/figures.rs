@@ -73,6 +73,17 @@ fn limits<'r>(values: impl IntoIterator<Item = &'r Value>) -> Vec<(String, f64)>
     found
 }
 
+/// How many times as fast as the first rung the fastest one is, for each kind of inputs that was measured.
+fn totals(records: &Records) -> Result<String> {
+    let total =
+        |inputs: &str| records.find("matmul.ladder.total", &[("n", &LADDER_N), ("inputs", &inputs)]);
+    let mut text = format!("the fastest f32 rung is {} as fast", total("f32")?.text());
+    if let Ok(bf16) = total("bf16") {
+        text += &format!(", the fastest one that rounds its inputs to bf16 {}", bf16.text());
+    }
+    Ok(text)
+}
+
 fn draw_ladder(records: &Records) -> Result<Drawing> {
     const KEY: &str = "matmul.ladder";
     let mut bars = Vec::new();
@@ -82,18 +93,14 @@ fn draw_ladder(records: &Records) -> Result<Drawing> {
         values.extend(found.as_ref().ok().copied());
         bars.push(bar(rung.name, found, GIGA)?);
     }
-    let total = records.find("matmul.ladder.total", &[("n", &LADDER_N)])?;
-    let fastest = values.iter().max_by(|x, y| x.median.total_cmp(&y.median));
-    let (Some(first), Some(fastest)) = (values.first(), fastest) else {
+    let Some(first) = values.first() else {
         return Err(Error::message("the ladder has no rung"));
     };
     let caption = format!(
-        "One product of {LADDER_N}×{LADDER_N} matrices on {}: {} with three plain loops, {} on the fastest \
-         rung, {} as fast.",
+        "One product of {LADDER_N}×{LADDER_N} matrices on {}: {} with three plain loops; {}.",
         machine(records),
         first.text(),
-        fastest.text(),
-        total.text(),
+        totals(records)?,
     );
     let alt = format!("Bars on a logarithmic scale. {}.", in_words(&bars));
     let svg = BarPlot { axis: rate_axis("rate (GFLOP/s)"), bars, limits: limits(values) }.svg();
@@ -355,14 +362,13 @@ fn table_ladder(records: &Records) -> Result<TableData> {
             against("naive"),
         ]);
     }
-    let total = records.find("matmul.ladder.total", &[("n", &LADDER_N)])?;
     Ok(TableData {
         caption: format!(
-            "Every rung at n = {LADDER_N} on {}: from the first to the fastest, {}.",
+            "Every rung at n = {LADDER_N} on {}: {}.",
             machine(records),
-            total.text()
+            totals(records)?
         ),
-        head: ["rung", "rate", "of its peak", "against the rung before", "against naive"]
+        head: ["rung", "rate", "of the peak", "against the rung before", "against naive"]
             .map(str::to_owned)
             .to_vec(),
         rows,
@@ -488,7 +494,8 @@ mod tests {
                     all.add("matmul.ladder.speedup", list, Unit::Ratio, 4.0);
                 }
             }
-            all.add("matmul.ladder.total", &[("n", &LADDER_N)], Unit::Ratio, 4096.0);
+            let list: ParamList = &[("n", &LADDER_N), ("inputs", &"f32")];
+            all.add("matmul.ladder.total", list, Unit::Ratio, 4096.0);
             for (at, pattern) in Pattern::ALL.into_iter().enumerate() {
                 let (rung, at) = (pattern.name(), at as f64 + 1.0);
                 for event in ["loads", "stores", "l1", "l2"] {
