@@ -23,7 +23,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, ErrorKind, Read, Write as _},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -42,7 +42,7 @@ const RUNNER: &[&str] = &["nbclient>=0.10.2,<0.12"];
 const LAB: &[&str] = &["jupyterlab>=4.2,<5"];
 
 /// The longest that a cell may take; the first one may have to compile the chapters.
-const CELL_LIMIT: Duration = Duration::from_secs(900);
+const CELL_LIMIT: Duration = Duration::from_mins(15);
 
 const EXECUTE: &str = include_str!("jupyter/execute.py");
 /// `jupyter trust`, without looking for the program.
@@ -180,7 +180,8 @@ impl Jupyter {
         command
     }
 
-    /// Makes what is missing. `lab` is whether to install JupyterLab, which shows notebooks in a browser.
+    /// Makes what is missing. `lab` is whether to install `JupyterLab`, which shows notebooks in a
+    /// browser.
     /// An interrupted run goes on where it stopped.
     ///
     /// # Errors
@@ -268,7 +269,7 @@ impl Jupyter {
                  `sudo apt install python3 python3-venv`, macOS: `brew install python`) and run `{SET_UP}` again"
             )
         })?;
-        let mut make = Command::new(&python);
+        let mut make = Command::new(python);
         make.args(["-m", "venv", "--clear"]).arg(&venv).env_remove("PYTHONHOME");
         let (status, lines) = watch(&mut make, |_| {})?;
         if !status.success() {
@@ -372,45 +373,53 @@ impl Jupyter {
         Ok(())
     }
 
-    /// Loads what the notebooks load, once, so that a reader's first cell does not have to compile it.
+    /// Starts the kernel with what each notebook loads, so that a reader's first cell does not have to
+    /// compile it. Each on its own: what a crate is compiled with depends on what else is loaded.
     fn warm_up(&self) -> Result<()> {
-        let mut loads = Vec::new();
+        let mut tests = Vec::new();
         for entry in fs::read_dir(self.root.join("notebooks")).into_iter().flatten().flatten() {
             let file = entry.path();
             if file.extension().is_some_and(|extension| extension == "ipynb") {
                 let notebook = Notebook::read(&file)?;
                 let code = notebook.code_cells().flat_map(|cell| cell.source.lines());
-                loads.extend(code.filter(|line| line.starts_with(":dep ")).map(str::to_owned));
+                tests.push(
+                    code.filter(|line| line.starts_with(":dep ")).collect::<Vec<_>>().join("\n"),
+                );
             }
         }
-        loads.sort();
-        loads.dedup();
-        let wait = Progress::spinner("Rust kernel's first start");
-        let mut test = Notebook::default();
-        test.push_code(&loads.join("\n"));
-        test.push_code("println!(\"{}\", 6 * 7);");
-        let run = self.run(&test, "the kernel's test", |event| {
-            if let Event::Compiling(krate) = event {
-                wait.note(&format!("compiling {krate}"));
-            }
-        });
-        wait.finish();
-        let run = run?;
-        let answered = run.notebook.code_cells().any(|cell| match &cell.kind {
-            Kind::Code { outputs, .. } => {
-                outputs.iter().any(|output| output.to_string().contains("42"))
-            }
-            Kind::Markdown => false,
-        });
-        if !answered {
-            bail!(
-                "the Rust kernel starts, but does not answer; delete {} and run `{SET_UP}` again",
-                self.folder.display()
-            );
+        if tests.is_empty() {
+            tests.push(String::new());
         }
-        let seconds: f64 = run.kernel + run.cells.iter().map(|(_, seconds)| seconds).sum::<f64>();
+        tests.sort();
+        tests.dedup();
+        let began = Instant::now();
+        for loads in tests {
+            let mut test = Notebook::default();
+            test.push_code(&loads);
+            test.push_code("println!(\"{}\", 6 * 7);");
+            let wait = Progress::spinner("Rust kernel's first start");
+            let run = self.run(&test, "the kernel's test", |event| {
+                if let Event::Compiling(krate) = event {
+                    wait.note(&format!("compiling {krate}"));
+                }
+            });
+            wait.finish();
+            let answered = run?.notebook.code_cells().any(|cell| match &cell.kind {
+                Kind::Code { outputs, .. } => {
+                    outputs.iter().any(|output| output.to_string().contains("42"))
+                }
+                Kind::Markdown => false,
+            });
+            if !answered {
+                bail!(
+                    "the Rust kernel starts, but does not answer; delete {} and run `{SET_UP}` again",
+                    self.folder.display()
+                );
+            }
+        }
         eprintln!(
-            "Rust kernel: it answers, and the chapters' crates are compiled ({seconds:.0} s)"
+            "Rust kernel: it answers, and what the notebooks load is compiled ({} s)",
+            began.elapsed().as_secs()
         );
         Ok(())
     }
@@ -440,8 +449,9 @@ impl Jupyter {
         ];
         let mut input = child.stdin.take().ok_or_else(|| anyhow!("Python takes no input"))?;
         // If Python dies at once, what it says is worth more than the broken pipe.
-        let _ = input.write_all(notebook.json()?.as_bytes());
-        drop(input);
+        let line = serde_json::from_str::<Value>(&notebook.json()?)?.to_string();
+        let _ = writeln!(input, "{line}");
+        let mut input = Some(input);
 
         let mut run = Run { notebook: notebook.clone(), kernel: 0.0, cells: Vec::new() };
         let (mut failed, mut dead, mut said) = (None, None, Vec::new());
@@ -468,9 +478,18 @@ impl Jupyter {
                 Some("end") => {
                     run.cells.push((index, event["seconds"].as_f64().unwrap_or(0.0)));
                     let outputs = event["outputs"].as_array().cloned().unwrap_or_default();
-                    if let Err(error) = keep(&mut run.notebook, index, outputs, &self.root) {
-                        failed = Some(error.context(format!("{name}, {}", named(notebook, index))));
-                        stop(&mut child);
+                    match keep(&mut run.notebook, index, outputs, &self.root) {
+                        Ok(()) => {
+                            if let Some(input) = &mut input {
+                                let _ = writeln!(input, "go");
+                            }
+                        }
+                        Err(error) => {
+                            failed =
+                                Some(error.context(format!("{name}, {}", named(notebook, index))));
+                            // Without more to read, Python stops the kernel and ends.
+                            input = None;
+                        }
                     }
                 }
                 Some("dead") => {
@@ -502,10 +521,10 @@ impl Jupyter {
         Ok(run)
     }
 
-    /// Opens JupyterLab in the browser and waits until it is shut down.
+    /// Opens `JupyterLab` in the browser and waits until it is shut down.
     ///
     /// # Errors
-    /// If it is not set up, or JupyterLab fails.
+    /// If it is not set up, or `JupyterLab` fails.
     pub fn open(&self, name: Option<&str>, more: &[String]) -> Result<()> {
         self.ready()?;
         let folder = self.root.join("notebooks");
@@ -539,11 +558,6 @@ impl Jupyter {
         }
         Ok(())
     }
-}
-
-/// Ends Python; the kernel ends when nobody listens to it any more.
-fn stop(child: &mut Child) {
-    let _ = child.kill();
 }
 
 /// `cell 7 (`let c = …`)`, counted among the code cells.
@@ -640,6 +654,8 @@ pub fn tidied(outputs: Vec<Value>, root: &Path) -> Vec<Value> {
                     ),
                 }
             }
+            // `()`, the value of a loop, says nothing.
+            Some("execute_result") if output["data"] == json!({"text/plain": "()"}) => {}
             // A result is kept as something shown: all that it has more is a count of executions.
             Some("execute_result" | "display_data") => {
                 let mut data = serde_json::Map::new();
@@ -849,6 +865,6 @@ pub fn cause(lines: &[String]) -> String {
         .or_else(|| {
             lines().find(|line| marks.iter().any(|mark| line.to_lowercase().contains(mark)))
         })
-        .or_else(|| lines().last())
+        .or_else(|| lines().next_back())
         .unwrap_or_else(|| "it ended without a message".to_owned())
 }

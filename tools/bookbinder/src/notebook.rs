@@ -442,6 +442,11 @@ fn tidy(path: &Path) -> PathBuf {
     tidied
 }
 
+/// Whether a link leads to a page of the book.
+fn is_page(path: impl AsRef<Path>) -> bool {
+    path.as_ref().extension().is_some_and(|extension| extension == "md")
+}
+
 /// What a page's links lead to.
 struct Site<'a> {
     root: &'a Path,
@@ -601,7 +606,7 @@ impl Site<'_> {
         let target = match below_book {
             Some(path) => tidy(path),
             None if file.is_empty() => own.clone(),
-            None if Path::new(file).starts_with("..") && !file.ends_with(".md") => return None,
+            None if Path::new(file).starts_with("..") && !is_page(file) => return None,
             None => tidy(&own.parent().unwrap_or(Path::new("")).join(file)),
         };
         let jupyter = fragment.map(|fragment| {
@@ -611,10 +616,7 @@ impl Site<'_> {
         let jupyter = jupyter.unwrap_or_default();
         let new = match folder(&target) {
             _ if file.is_empty() => jupyter,
-            Some(name)
-                if self.with_cells.contains(&name)
-                    && target.extension().is_some_and(|e| e == "md") =>
-            {
+            Some(name) if self.with_cells.contains(&name) && is_page(&target) => {
                 format!("{name}.ipynb{jupyter}")
             }
             _ => format!("../book/src/{}{jupyter}", target.to_string_lossy().replace('\\', "/")),

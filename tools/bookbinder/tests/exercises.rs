@@ -37,9 +37,11 @@ fn add(root: &Path, name: &str, stub: &str, solution: &str) {
     fs::write(folder.join("test.rs"), TEST).unwrap();
     let manifest = root.join("chapters/01-demo/Cargo.toml");
     let mut text = fs::read_to_string(&manifest).unwrap();
-    text.push_str(&format!(
-        "\n[[test]]\nname = \"exercise-{name}\"\npath = \"exercises/{name}/test.rs\"\nrequired-features = [\"exercises\"]\n"
-    ));
+    let test = format!(
+        "\n[[test]]\nname = \"exercise-{name}\"\npath = \"exercises/{name}/test.rs\"\n\
+         required-features = [\"exercises\"]\n"
+    );
+    text.push_str(&test);
     fs::write(manifest, text).unwrap();
 }
 

@@ -332,6 +332,7 @@ fn outputs_lose_what_is_only_of_one_run() {
         json!({"output_type": "stream", "name": "stdout", "text": "\u{1b}[31m/home/somebody/course/x.rs\u{1b}[0m\n"}),
         json!({"output_type": "execute_result", "execution_count": 7, "metadata": {"a": 1},
                "data": {"text/plain": "3", "image/svg+xml": "<svg>\n</svg>", "application/x-secret": "no"}}),
+        json!({"output_type": "execute_result", "data": {"text/plain": "()"}}),
         json!({"output_type": "status"}),
     ];
     assert_eq!(

@@ -1,6 +1,10 @@
 """Runs a notebook's code cells in the Rust kernel, one after the other.
 
-The notebook comes in on standard input as JSON. What happens goes out as one JSON object a line:
+The notebook comes in on standard input as one line of JSON. After each cell, the line `go` asks for the
+next one; anything else, or the end of the input, stops the kernel. So none is left behind, whatever
+becomes of the program that started this one.
+
+What happens goes out as one JSON object a line:
 {"event": "kernel"} when the kernel is up, {"event": "start", "cell": 3} before a cell,
 {"event": "end", "cell": 3, "seconds": 0.7, "outputs": [...]} after it, and
 {"event": "dead", "cell": 3, "why": "..."} when it could not be finished.
@@ -9,6 +13,7 @@ Arguments: the folder to run in, and the seconds that a cell may take.
 """
 
 import json
+import signal
 import sys
 import time
 
@@ -23,7 +28,8 @@ def tell(**event):
 
 def main():
     folder, limit = sys.argv[1], int(sys.argv[2])
-    notebook = nbformat.reads(sys.stdin.read(), as_version=4)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    notebook = nbformat.reads(sys.stdin.readline(), as_version=4)
     nbformat.validate(notebook)
     client = NotebookClient(
         notebook,
@@ -45,6 +51,8 @@ def main():
                 began = time.monotonic()
                 client.execute_cell(cell, index)
                 tell(event="end", cell=index, seconds=time.monotonic() - began, outputs=cell.outputs)
+                if sys.stdin.readline() != "go\n":
+                    break
     except CellTimeoutError:
         tell(event="dead", cell=index, why=f"it did not finish in {limit} s")
     except (DeadKernelError, RuntimeError) as error:
