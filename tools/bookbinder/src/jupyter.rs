@@ -654,8 +654,6 @@ pub fn tidied(outputs: Vec<Value>, root: &Path) -> Vec<Value> {
                     ),
                 }
             }
-            // `()`, the value of a loop, says nothing.
-            Some("execute_result") if output["data"] == json!({"text/plain": "()"}) => {}
             // A result is kept as something shown: all that it has more is a count of executions.
             Some("execute_result" | "display_data") => {
                 let mut data = serde_json::Map::new();
@@ -667,7 +665,11 @@ pub fn tidied(outputs: Vec<Value>, root: &Path) -> Vec<Value> {
                         );
                     }
                 }
-                printed.push(json!({"data": data, "metadata": {}, "output_type": "display_data"}));
+                // `()`, the value of a loop, says nothing.
+                if data.get("text/plain") != Some(&json!(["()"])) || data.len() > 1 {
+                    printed
+                        .push(json!({"data": data, "metadata": {}, "output_type": "display_data"}));
+                }
             }
             Some("error") => {
                 let lines = output["traceback"].as_array().cloned().unwrap_or_default();
