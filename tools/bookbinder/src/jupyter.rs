@@ -60,6 +60,12 @@ debug-assertions = false
 overflow-checks = false
 ";
 
+/// `JupyterLab` asks nobody outside this machine for news or updates.
+const LAB_SETTINGS: &str = r#"{
+  "@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}
+}
+"#;
+
 /// The command that makes all this.
 const SET_UP: &str = "cargo run --release -- notebooks setup";
 
@@ -357,6 +363,7 @@ impl Jupyter {
             ("execute.py", EXECUTE),
             (".cargo/config.toml", CARGO_CONFIG),
             ("share/jupyter/kernels/rust/kernel.json", &spec),
+            ("venv/share/jupyter/lab/settings/overrides.json", LAB_SETTINGS),
         ] {
             let file = self.folder.join(below);
             let wrote = file
@@ -521,7 +528,8 @@ impl Jupyter {
         Ok(run)
     }
 
-    /// Opens `JupyterLab` in the browser and waits until it is shut down.
+    /// Opens `JupyterLab` in the browser. Where the system allows, this program ends there and `JupyterLab`
+    /// takes its place.
     ///
     /// # Errors
     /// If it is not set up, or `JupyterLab` fails.
@@ -543,21 +551,23 @@ impl Jupyter {
         }
         let mut root = OsString::from("--ServerApp.root_dir=");
         root.push(&self.root);
-        let status = self
-            .command()
-            .args(["-m", "jupyterlab"])
-            .arg(root)
-            .arg(notebook)
-            .args(more)
-            .status()
-            .context("can't start JupyterLab")?;
-        if !status.success() {
-            bail!(
-                "JupyterLab ended with an error, see above; if it is not installed, run `{SET_UP}` (without --headless)"
-            );
-        }
-        Ok(())
+        let mut lab = self.command();
+        lab.args(["-m", "jupyterlab"]).arg(root).arg(notebook).args(more);
+        become_program(&mut lab).context("can't start JupyterLab")
     }
+}
+
+/// Goes on as another program, so that Ctrl-C and its questions are that program's alone. Returns only
+/// where a system has no such thing, once the program has ended, or if it can't be started.
+#[cfg(unix)]
+fn become_program(command: &mut Command) -> Result<()> {
+    Err(std::os::unix::process::CommandExt::exec(command).into())
+}
+
+#[cfg(not(unix))]
+fn become_program(command: &mut Command) -> Result<()> {
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { bail!("it ended with an error, see above") }
 }
 
 /// `cell 7 (`let c = …`)`, counted among the code cells.

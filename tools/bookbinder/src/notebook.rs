@@ -644,26 +644,8 @@ impl Site<'_> {
         };
         let bytes = fs::read(&file)
             .with_context(|| format!("can't read the picture {}", file.display()))?;
-        Ok(Some(format!("data:{kind};base64,{}", base64(&bytes))))
+        Ok(Some(format!("data:{kind};base64,{}", crate::quote::base64(&bytes))))
     }
-}
-
-/// Base64 with padding (RFC 4648, section 4).
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            if digit <= group.len() {
-                out.push(char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
 }
 
 /// The look of a drawing that stands alone: paper and ink as in print, the series as in the lab's plots.
@@ -720,7 +702,7 @@ fn drawing(svg: &str) -> Result<String> {
     let alt = attribute("aria-label").unwrap_or_default();
     Ok(format!(
         "<img alt=\"{alt}\"{width} src=\"data:image/svg+xml;base64,{}\">",
-        base64(file.as_bytes())
+        crate::quote::base64(file.as_bytes())
     ))
 }
 

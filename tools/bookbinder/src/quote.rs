@@ -124,7 +124,7 @@ impl<'a> Quotes<'a> {
         if flavour == Flavour::Notebook {
             return Ok(match first_reference(&found) {
                 Ok((_, drawing)) => format!(
-                    "<img alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">\n\n*{}*",
+                    "<img alt=\"{}\" width=\"600\" src=\"data:image/svg+xml;base64,{}\">\n\n*{}*",
                     html::attribute(&drawing.alt),
                     base64(standalone(&drawing.svg).as_bytes()),
                     drawing.caption
@@ -402,7 +402,7 @@ fn markdown_table(table: &TableData) -> String {
 }
 
 /// Base64 (RFC 4648, section 4), for pictures inside a notebook.
-fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {

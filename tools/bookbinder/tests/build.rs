@@ -260,7 +260,7 @@ fn a_notebook_is_markdown() {
         "1. Goto, K.",
         "A product costs $2mnk$ operations.",
         "$$t \\ge \\max",
-        "<img alt=\"One &quot;bar&quot;.\" src=\"data:image/svg+xml;base64,",
+        "<img alt=\"One &quot;bar&quot;.\" width=\"600\" src=\"data:image/svg+xml;base64,",
         "> | n | rate |\n> | --- | --- |\n> | 64 | 110 GFLOP/s |\n> \n> *The rates.*\n>\n> Half wrong.",
         "> **A claim, tested.** People say",
         "> **Note.**",
