@@ -183,8 +183,8 @@ fn execute(jupyter: &Jupyter, name: &str, notebook: &Notebook) -> Result<Run> {
     });
     if run.is_ok() {
         progress.inc(1);
+        progress.finish();
     }
-    progress.finish();
     run
 }
 

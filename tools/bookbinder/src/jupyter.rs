@@ -250,10 +250,10 @@ impl Jupyter {
                 wait.note("installing");
             }
         })?;
-        wait.finish();
         if !status.success() {
             bail!("the Python packages could not be installed: {}", cause(&lines));
         }
+        wait.finish();
         fs::write(&noted, list).with_context(|| format!("can't write {}", noted.display()))?;
         eprintln!("Python packages: installed in {} s", began.elapsed().as_secs());
         Ok(())
@@ -312,13 +312,13 @@ impl Jupyter {
                 wait.note("downloading");
             }
         })?;
-        wait.finish();
         if !status.success() {
             bail!(
                 "the Rust kernel could not be installed: {}; what is compiled is kept, `{SET_UP}` goes on from there",
                 cause(&lines)
             );
         }
+        wait.finish();
         let seconds = began.elapsed().as_secs();
         eprintln!(
             "Rust kernel: evcxr_jupyter {KERNEL} installed in {} min {} s",
@@ -410,8 +410,9 @@ impl Jupyter {
                     wait.note(&format!("compiling {krate}"));
                 }
             });
+            let run = run?;
             wait.finish();
-            let answered = run?.notebook.code_cells().any(|cell| match &cell.kind {
+            let answered = run.notebook.code_cells().any(|cell| match &cell.kind {
                 Kind::Code { outputs, .. } => {
                     outputs.iter().any(|output| output.to_string().contains("42"))
                 }

@@ -387,7 +387,7 @@ fn causes_are_sentences() {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     for (said, cause_has) in [
         (
-            "error: failed to download `syn`\nCaused by:\n  Could not resolve host: static.crates.io",
+            "error: failed to download `syn`\nCaused by:\n  Could not resolve host: crates.example",
             "network",
         ),
         (
