@@ -105,8 +105,9 @@ impl<'a> Desk<'a> {
     fn check(&self) -> Result<()> {
         if let [one] = self.selected[..] {
             let outcome = self.outcome(one)?;
-            self.report(one, &outcome);
+            Self::report(one, &outcome);
             if !outcome.is_solved() {
+                self.advise(one);
                 bail!("{} is not solved yet", one.id());
             }
             return Ok(());
@@ -125,7 +126,8 @@ impl<'a> Desk<'a> {
             println!();
             self.describe(exercise);
             let outcome = self.outcome(exercise)?;
-            self.report(exercise, &outcome);
+            Self::report(exercise, &outcome);
+            self.advise(exercise);
         } else {
             println!("That is all of them.");
         }
@@ -167,8 +169,8 @@ impl<'a> Desk<'a> {
         file.strip_prefix(self.root).unwrap_or(&file).display().to_string()
     }
 
-    /// What came out, and what to do next.
-    fn report(&self, exercise: &Exercise, outcome: &Outcome) {
+    /// What came out.
+    fn report(exercise: &Exercise, outcome: &Outcome) {
         match outcome {
             Outcome::Solved(printed) => {
                 println!("Solved: {} ({}).", exercise.title, exercise.id());
@@ -189,14 +191,16 @@ impl<'a> Desk<'a> {
                 println!("Not yet: the test does not end. Is there an endless loop?");
             }
         }
-        if !outcome.is_solved() {
-            let id = exercise.id();
-            println!(
-                "\nEdit {}, then run `cargo run --release -- check {id}` again, or add --watch. \
-                 For a hint, add --hint.",
-                self.shown(exercise)
-            );
-        }
+    }
+
+    /// What to do after an attempt that has not solved it.
+    fn advise(&self, exercise: &Exercise) {
+        let id = exercise.id();
+        println!(
+            "\nEdit {}, then run `cargo run --release -- check {id}` again, or add --watch. \
+             For a hint, add --hint.",
+            self.shown(exercise)
+        );
     }
 
     /// Follows the reader from one exercise to the next.
@@ -217,11 +221,11 @@ impl<'a> Desk<'a> {
                 self.describe(exercise);
                 println!();
                 let outcome = self.outcome(exercise)?;
-                self.report(exercise, &outcome);
+                Self::report(exercise, &outcome);
                 if outcome.is_solved() {
                     break;
                 }
-                println!("\nWatching; Ctrl-C ends it.");
+                println!("\nWatching the file; Ctrl-C ends it.");
                 seen = Some(text);
             }
         }

@@ -79,25 +79,8 @@ fn push_text(out: &mut String, text: &str) {
         return;
     }
     let escaped: Vec<String> =
-        text.trim_end().lines().map(|line| html::text(&plain(line))).collect();
+        text.trim_end().lines().map(|line| html::text(&crate::jupyter::plain(line))).collect();
     let _ = write!(out, "<pre class=\"output\">{}</pre>", escaped.join("&#10;"));
-}
-
-/// A line without a terminal's colours (ECMA-48 control sequences).
-fn plain(line: &str) -> String {
-    let (mut out, mut chars) = (String::with_capacity(line.len()), line.chars());
-    while let Some(c) = chars.next() {
-        if c != '\u{1b}' {
-            out.push(c);
-        } else if chars.next() == Some('[') {
-            for c in chars.by_ref() {
-                if ('@'..='~').contains(&c) {
-                    break;
-                }
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]

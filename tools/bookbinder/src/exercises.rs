@@ -36,7 +36,7 @@ pub const BEGIN: &str = "// EXERCISE: begin";
 pub const END: &str = "// EXERCISE: end";
 
 /// The longest that a test may run: an endless loop is a common mistake.
-const LIMIT: Duration = Duration::from_mins(1);
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// One exercise.
 #[derive(Clone, Debug, PartialEq)]
