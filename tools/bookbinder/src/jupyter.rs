@@ -768,6 +768,10 @@ fn compiled(build: &Path) -> u64 {
     let entries = fs::read_dir(build.join("release/.fingerprint")).into_iter().flatten().flatten();
     let names: HashSet<String> = entries
         .filter_map(|entry| {
+            // Cargo makes a folder for each crate at once, and notes there when it is compiled.
+            let notes = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+            let mut notes = notes.map(|note| note.file_name().to_string_lossy().into_owned());
+            notes.any(|note| note.starts_with("dep-lib-")).then_some(())?;
             let name = entry.file_name().to_string_lossy().into_owned();
             name.rsplit_once('-').map(|(name, _)| name.to_owned())
         })
