@@ -2,5 +2,5 @@
 
 /// Every chapter with its experiments, figures and tables.
 pub fn all() -> Vec<lab::Chapter> {
-    vec![lab::chapter(), matmul::chapter(), training::chapter()]
+    vec![lab::chapter(), matmul::chapter(), cpu_gpu::chapter(), training::chapter()]
 }
