@@ -8,7 +8,8 @@
 
   const show = (name) => {
     for (const element of document.querySelectorAll('[data-machine]')) {
-      element.hidden = element.dataset.machine !== name;
+      // Not `.hidden`: parts of a drawing have no such property.
+      element.toggleAttribute('hidden', element.dataset.machine !== name);
     }
     for (const select of document.querySelectorAll('.machine-switch select')) select.value = name;
     scrollers();
@@ -47,6 +48,15 @@
   document.getElementById('mdbook-sidebar-toggle')?.addEventListener('click', () => {
     document.getElementById('mdbook-sidebar-toggle-anchor')?.click();
   });
+
+  // The elements that run something: each has a file of its own, which only the pages that use it ask for.
+  const here = document.currentScript.src;
+  for (const name of ['gpu-product', 'step-player']) {
+    if (!document.querySelector(name)) continue;
+    const script = document.createElement('script');
+    script.src = new URL(`${name}.js`, here);
+    document.head.append(script);
+  }
 
   // On paper nothing is folded.
   const unfold = () => document.querySelectorAll('details').forEach((fold) => { fold.open = true; });

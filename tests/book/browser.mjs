@@ -141,7 +141,7 @@ for (const page of measured) {
   const { tab, where, close } = await open({ viewport: SIZES[0] }, page);
   const state = () => tab.evaluate(() => ({
     names: [...document.querySelectorAll('.machine-switch option')].map((o) => o.value),
-    shown: [...new Set([...document.querySelectorAll('[data-machine]')].filter((e) => !e.hidden).map((e) => e.dataset.machine))],
+    shown: [...new Set([...document.querySelectorAll('[data-machine]')].filter((e) => !e.hasAttribute('hidden')).map((e) => e.dataset.machine))],
     value: document.querySelector('.machine-switch select')?.value,
   }));
   const before = await state();

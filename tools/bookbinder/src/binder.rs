@@ -109,7 +109,8 @@ impl Binder {
             copy_files(&self.folder.join(&records.name), &to, &["json"])?;
         }
         copy_files(&self.root.join("notebooks"), &book.join("notebooks"), &["ipynb"])?;
-        copy_files(&self.root.join("book/theme"), &book.join("theme"), &["woff2", "txt"])
+        // Scripts, too: those that only some pages ask for are not in mdBook's list.
+        copy_files(&self.root.join("book/theme"), &book.join("theme"), &["woff2", "txt", "js"])
     }
 
     /// Builds the book, serves it on this machine alone, and builds it again when a page, a quoted file or

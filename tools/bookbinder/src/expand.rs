@@ -6,6 +6,8 @@
 //! | `{{#measure KEY p=v … [of-limit]}}` | a measured number |
 //! | `{{#figure KEY}}`, `{{#table KEY}}` | a figure, a table |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |
+//! | `{{#diagram FILE.svg Caption}}` | a drawing that lies beside the page, see [`diagram`] |
+//! | `{{#kernel CHAPTER/FILE}}` | a kernel's source for the page's scripts, see [`kernel`] |
 //! | `{{#term KEY}}`, `{{#term KEY as it reads}}` | a link to the glossary |
 //! | `{{#route}}` | the map of the chapters |
 //! | `{{#bibliography}}` | every source, with the pages that cite it |
@@ -13,11 +15,12 @@
 //! | `[^key]` | a footnote from the bibliography |
 //! | `> [!CLAIM] …` | the box of a claim that is tested |
 //! | a fence `rust,cell` | code with the output that the notebook recorded |
+//! | `<some-element>` … `</some-element>` | an element of the book's scripts; in a notebook only what it holds |
 //!
 //! A backslash before `{{#` leaves the text as it is. In code, `{{#include}}` alone is expanded.
 
 use crate::{
-    cells, exercise_box, html, include, maths,
+    cells, diagram, exercise_box, html, include, kernel, maths,
     quote::{Quotes, YOURS, machine_label},
     route,
     sources::{Bibliography, Glossary},
@@ -88,6 +91,10 @@ pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
     let one = One { shared, path, folder: folder(shared.root, path) };
     let text = one.directives(source)?;
     let text = claims(&text, one.shared.flavour);
+    let text = match one.shared.flavour {
+        Flavour::Html => text,
+        Flavour::Notebook => without_elements(&text),
+    };
     let text = one.cells(&text)?;
     let (text, cited) = one.marks(&text, source)?;
     let text = match one.shared.flavour {
@@ -254,6 +261,18 @@ impl One<'_, '_> {
             "table" => {
                 alone()?;
                 Ok(quoted(&quotes.table(argument, &up, flavour)?, before) + end)
+            }
+            "diagram" => {
+                alone()?;
+                let made = diagram::markdown(quotes, &self.folder, argument, flavour)?;
+                Ok(quoted(&made, before) + end)
+            }
+            "kernel" => {
+                alone()?;
+                Ok(match flavour {
+                    Flavour::Html => kernel::script(shared.root, quotes.chapters, argument)? + "\n",
+                    Flavour::Notebook => String::new(),
+                })
             }
             "exercise" => {
                 alone()?;
@@ -641,6 +660,29 @@ fn claims(text: &str, flavour: Flavour) -> String {
     out
 }
 
+/// `text` without the lines that are the tag of an element of the book's scripts (its name has a hyphen):
+/// what such an element holds is there for readers without them.
+fn without_elements(text: &str) -> String {
+    let code = code_ranges(text);
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let tag = line.trim().strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+        let name = tag.map(|tag| tag.trim_start_matches('/').split(' ').next().unwrap_or(""));
+        let own = name.is_some_and(|name| {
+            name.contains('-') && name.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+        });
+        if !own
+            || name.is_some_and(|name| name.starts_with('-'))
+            || code.iter().any(|code| code.range.contains(&start))
+        {
+            out.push_str(line);
+        }
+    }
+    out
+}
+
 /// Where the first heading ends.
 fn title_end(text: &str) -> Option<usize> {
     Parser::new_ext(text, options()).into_offset_iter().find_map(|(event, range)| match event {
@@ -690,6 +732,16 @@ mod tests {
         for name in ["FMA", "bf16", "MNIST", "BLAS"] {
             assert_eq!(running(name), name);
         }
+    }
+
+    #[test]
+    fn in_a_notebook_an_element_is_what_it_holds() {
+        let text = "<gpu-product size=\"64\">\n\nIt needs *WebGPU*.\n\n</gpu-product>\n\n<div>\n\n\
+                    ```html\n<gpu-product>\n```\n\n<!-- a note -->\n";
+        assert_eq!(
+            without_elements(text),
+            "\nIt needs *WebGPU*.\n\n\n<div>\n\n```html\n<gpu-product>\n```\n\n<!-- a note -->\n"
+        );
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! these, once for HTML and once for notebooks. The modules in the order of the work:
 //!
 //! 1. [`binder`]: from the repository to the book.
-//! 2. [`expand`]: what a page's directives become; [`mod@include`], [`quote`], [`exercise_box`], [`cells`],
-//!    [`maths`], [`sources`] and [`route`] make one kind each, [`html`] escapes.
+//! 2. [`expand`]: what a page's directives become; [`mod@include`], [`quote`], [`diagram`], [`kernel`],
+//!    [`exercise_box`], [`cells`], [`maths`], [`sources`] and [`route`] make one kind each, [`html`]
+//!    escapes.
 //! 3. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
 //! 4. [`serve`]: the book on this machine alone.
 //! 5. [`links`]: the finished book is whole.
@@ -14,12 +15,14 @@
 
 pub mod binder;
 pub mod cells;
+pub mod diagram;
 pub mod exercise_box;
 pub mod exercises;
 pub mod expand;
 pub mod html;
 pub mod include;
 pub mod jupyter;
+pub mod kernel;
 pub mod links;
 pub mod maths;
 pub mod notebook;

@@ -43,17 +43,7 @@ impl<'a> Quotes<'a> {
         }
         let what = name(&key, &wanted);
         let found = self.each(|records| records.find_params(&key, &wanted))?;
-        let shown = |value: &Value| -> Result<String> {
-            let text = if of_limit {
-                let share = value
-                    .of_limit()
-                    .ok_or_else(|| anyhow!("`{what}` has no limit that it is held against"))?;
-                percent(share)
-            } else {
-                value.text()
-            };
-            Ok(text.replace(' ', "\u{a0}"))
-        };
+        let shown = |value: &Value| shown(value, of_limit);
         if flavour == Flavour::Notebook {
             return match found.iter().find(|(records, _)| records.name != YOURS) {
                 None => Ok("(not measured yet)".to_owned()),
@@ -106,6 +96,32 @@ impl<'a> Quotes<'a> {
             }
         }
         out.push_str("</span>");
+        Ok(out)
+    }
+
+    /// A number inside the text of a drawing: what each machine has, and nothing where it has none.
+    ///
+    /// # Errors
+    /// As [`Quotes::measure`].
+    pub fn measure_in_drawing(self, spec: &str, flavour: Flavour) -> Result<String> {
+        let (key, wanted, of_limit) = parse(spec)?;
+        if !self.declared(&key) {
+            bail!("no experiment declares the value `{key}`");
+        }
+        let mut out = String::new();
+        for (records, found) in self.each(|records| records.find_params(&key, &wanted))? {
+            let Found::Yes(value) = found else { continue };
+            let text = html::text(&shown(value, of_limit)?);
+            match flavour {
+                Flavour::Html => {
+                    let machine = self.machine_attributes(records);
+                    let _ = write!(out, "<tspan {machine}>{text}</tspan>");
+                }
+                // As everywhere in a notebook: the first reference machine's.
+                Flavour::Notebook if records.name == YOURS => {}
+                Flavour::Notebook => return Ok(text),
+            }
+        }
         Ok(out)
     }
 
@@ -274,6 +290,20 @@ fn parse(spec: &str) -> Result<(String, Params, bool)> {
     Ok((key.to_owned(), wanted, of_limit))
 }
 
+/// A value as a page writes it: with `of_limit`, the share of the limit that it is held against.
+fn shown(value: &Value, of_limit: bool) -> Result<String> {
+    let text = if of_limit {
+        let share = value.of_limit().ok_or_else(|| {
+            let what = name(&value.key, &value.params);
+            anyhow!("`{what}` has no limit that it is held against")
+        })?;
+        percent(share)
+    } else {
+        value.text()
+    };
+    Ok(text.replace(' ', "\u{a0}"))
+}
+
 /// A share for running text: whole percent, or two digits below ten.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
@@ -350,7 +380,7 @@ fn first_reference<'f, T>(found: &'f [(&Records, Found<T>)]) -> Result<(&'f str,
 }
 
 /// A drawn SVG as a part of a page: named for those who can't see it, its ids unlike any other's.
-fn in_page(svg: &str, alt: &str, prefix: &str) -> Result<String> {
+pub(crate) fn in_page(svg: &str, alt: &str, prefix: &str) -> Result<String> {
     let start = svg.find("<svg").ok_or_else(|| anyhow!("the figure is not an SVG"))?;
     let prefix = html::value_anchor(prefix);
     let svg = svg[start + 4..]

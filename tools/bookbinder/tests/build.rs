@@ -14,7 +14,8 @@ use std::{
     time::Duration,
 };
 
-/// A copy of the fixture with the book's theme and two machines' records.
+/// A copy of the fixture with the book's theme, chapter 2's kernels for the browser, and two machines'
+/// records.
 struct Fixture {
     folder: tempfile::TempDir,
 }
@@ -25,6 +26,10 @@ impl Fixture {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         copy(&here.join("tests/fixture"), folder.path());
         copy(&here.join("../../book/theme"), &folder.path().join("book/theme"));
+        copy_kernels(
+            &here.join("../../chapters/02-cpu-gpu/kernels"),
+            &folder.path().join("chapters/09-demo/kernels"),
+        );
         let fixture = Self { folder };
         fixture.record("small", "EPYC", false);
         fixture.record("large", "Xeon", true);
@@ -105,6 +110,17 @@ fn copy(from: &Path, to: &Path) {
             copy(&path, &target);
         } else {
             fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// The kernels that run in a page.
+fn copy_kernels(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "wgsl") {
+            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
         }
     }
 }
@@ -205,6 +221,54 @@ fn the_book_is_whole() {
 }
 
 #[test]
+fn drawings_and_kernels_are_a_part_of_the_page() {
+    let fixture = Fixture::new();
+    fixture.binder().build().unwrap();
+    let page = fixture.page("09-demo/gpu.html");
+    for part in [
+        "<figure class=\"diagram\" id=\"diagram-box\">\n<div class=\"plot\"><svg role=\"img\" \
+         aria-label=\"A box, and the rate that it reaches.\"",
+        "clip-path=\"url(#diagram-box-inside)\"",
+        // Each machine's number where it has one, the default's shown.
+        "<tspan data-machine=\"small\">110\u{a0}GFLOP/s</tspan>",
+        "<tspan data-machine=\"large\" hidden=\"\">220\u{a0}GFLOP/s</tspan>",
+        "<tspan data-machine=\"large\" hidden=\"\">3.00\u{a0}TFLOP/s</tspan></text>",
+        "<figcaption>A box, which holds a_b &amp; 2 × 2.</figcaption>",
+        "<step-player>",
+    ] {
+        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
+    }
+    assert!(!page.contains("AMX") && !page.contains("<desc>") && !page.contains("a remark"));
+    // The element gets the text that the page quotes, to the letter.
+    let kernel = fs::read_to_string(fixture.path("chapters/09-demo/kernels/naive.wgsl")).unwrap();
+    let quoted = kernel.split("// ANCHOR: kernel\n").nth(1).unwrap();
+    let quoted = quoted.split("// ANCHOR_END").next().unwrap().trim_end();
+    let script = page.split("data-kernel=\"naive\">").nth(1).unwrap().split("</script>").next();
+    assert!(script.unwrap().contains(quoted), "{script:?}");
+    let listing = page.split("language-rust\">").nth(1).unwrap().split("</code>").next().unwrap();
+    let listing = listing.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    assert_eq!(listing.trim_end(), quoted);
+    for script in ["gpu-product.js", "step-player.js"] {
+        assert!(fixture.path("target/book/theme").join(script).is_file(), "{script}");
+    }
+
+    let pages = fixture.binder().pages().unwrap();
+    let notebook = pages.iter().find(|page| page.path == Path::new("09-demo/gpu.md")).unwrap();
+    for part in [
+        "aria-label=\"A box, and the rate that it reaches.\"",
+        ">110\u{a0}GFLOP/s</text>",
+        "*A box, which holds a_b & 2 × 2.*",
+        "Without WebGPU this sentence stays.",
+        "1. It is fetched.",
+    ] {
+        assert!(notebook.markdown.contains(part), "`{part}`:\n{}", notebook.markdown);
+    }
+    for gone in ["gpu-product", "step-player", "<script", "data-machine", "220"] {
+        assert!(!notebook.markdown.contains(gone), "`{gone}`:\n{}", notebook.markdown);
+    }
+}
+
+#[test]
 fn building_twice_gives_the_same_book() {
     let fixture = Fixture::new();
     let binder = fixture.binder();
@@ -296,6 +360,12 @@ fn each_mistake_stops_the_build_and_says_where() {
         ("{{#exercise demo/gone}}", "add"),
         ("{{#term gone}}", "gone"),
         ("{{#nonsense}}", "nonsense"),
+        ("{{#diagram gone.svg A caption.}}", "gone.svg"),
+        ("{{#diagram box.svg}}", "no caption"),
+        ("{{#diagram box.png A caption.}}", "SVG file"),
+        ("Text {{#diagram box.svg A caption.}}", "line of its own"),
+        ("{{#kernel demo/gone.wgsl}}", "gone.wgsl"),
+        ("{{#kernel gone/naive.wgsl}}", "no chapter"),
         ("{{#measure demo.rate", "without `}}`"),
         ("A formula $\\nosuch$.", "nosuch"),
         ("A source[^gone].", "[^gone]"),

@@ -1,0 +1,35 @@
+// Naive: one thread computes one element of C = A·B, all of it from global memory.
+//
+// Shows     the product as the formula has it, in the browser's shading language (WGSL).
+// Launch    workgroups of 16×16 threads, one workgroup for each TILE×TILE elements of C:
+//           ceil(n / TILE) of them along x and ceil(m / TILE) along y.
+// Reads     a (m×k) and b (k×n), row-major; k numbers of each for one element of C.
+// Writes    c (m×n), row-major; threads beyond an edge write nothing.
+// Before    nothing; `shared.wgsl` is the next step.
+
+// ANCHOR: bindings
+struct Sizes { m: u32, n: u32, k: u32 }
+
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read> b: array<f32>;
+@group(0) @binding(2) var<storage, read_write> c: array<f32>;
+@group(0) @binding(3) var<uniform> sizes: Sizes;
+// ANCHOR_END: bindings
+
+// ANCHOR: kernel
+const TILE = 16u; // rows and columns of C that a workgroup computes
+
+@compute @workgroup_size(TILE, TILE)
+fn naive(@builtin(global_invocation_id) id: vec3<u32>) {
+    let row = id.y;
+    let column = id.x;
+    if (row >= sizes.m || column >= sizes.n) {
+        return;
+    }
+    var sum = 0.0;
+    for (var p = 0u; p < sizes.k; p++) {
+        sum += a[row * sizes.k + p] * b[p * sizes.n + column];
+    }
+    c[row * sizes.n + column] = sum;
+}
+// ANCHOR_END: kernel

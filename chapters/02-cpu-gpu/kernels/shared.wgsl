@@ -1,0 +1,54 @@
+// Shared tiles: the threads of a workgroup fetch tiles of A and B together, and all use them.
+//
+// Shows     what a barrier is for, and that a number fetched once can serve TILE threads. WGSL calls
+//           the memory that a workgroup shares `workgroup` memory.
+// Launch    workgroups of 16×16 threads, one workgroup for each TILE×TILE elements of C:
+//           ceil(n / TILE) of them along x and ceil(m / TILE) along y.
+// Reads     a (m×k) and b (k×n), row-major; k / TILE numbers of each for one element of C.
+// Writes    c (m×n), row-major. At an edge a thread still fetches for the others (a zero, where the
+//           matrix has no number), but writes nothing beyond it.
+// Before    `naive.wgsl`; `tile2d.wgsl` is the next step.
+
+struct Sizes { m: u32, n: u32, k: u32 }
+
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read> b: array<f32>;
+@group(0) @binding(2) var<storage, read_write> c: array<f32>;
+@group(0) @binding(3) var<uniform> sizes: Sizes;
+
+const TILE = 16u; // rows and columns of C that a workgroup computes
+
+fn a_at(row: u32, p: u32) -> f32 {
+    if (row < sizes.m && p < sizes.k) { return a[row * sizes.k + p]; }
+    return 0.0;
+}
+
+fn b_at(p: u32, column: u32) -> f32 {
+    if (p < sizes.k && column < sizes.n) { return b[p * sizes.n + column]; }
+    return 0.0;
+}
+
+// ANCHOR: kernel
+var<workgroup> a_tile: array<array<f32, TILE>, TILE>;
+var<workgroup> b_tile: array<array<f32, TILE>, TILE>;
+
+@compute @workgroup_size(TILE, TILE)
+fn shared_tiles(@builtin(global_invocation_id) id: vec3<u32>,
+                @builtin(local_invocation_id) local: vec3<u32>) {
+    let row = id.y;
+    let column = id.x;
+    var sum = 0.0;
+    for (var start = 0u; start < sizes.k; start += TILE) {
+        a_tile[local.y][local.x] = a_at(row, start + local.x);
+        b_tile[local.y][local.x] = b_at(start + local.y, column);
+        workgroupBarrier(); // both tiles are whole
+        for (var p = 0u; p < TILE; p++) {
+            sum += a_tile[local.y][p] * b_tile[p][local.x];
+        }
+        workgroupBarrier(); // nobody needs them any more
+    }
+    if (row < sizes.m && column < sizes.n) {
+        c[row * sizes.n + column] = sum;
+    }
+}
+// ANCHOR_END: kernel

@@ -1,0 +1,71 @@
+// 2D register tiles: each thread computes 4×4 elements of C from a row and a column of four numbers.
+//
+// Shows     that registers, too, can hold a tile: eight numbers from shared memory serve sixteen
+//           multiplications and additions, where `shared.wgsl` fetches two for one.
+// Launch    workgroups of 16×16 threads, one workgroup for each TILE×TILE elements of C:
+//           ceil(n / TILE) of them along x and ceil(m / TILE) along y.
+// Reads     a (m×k) and b (k×n), row-major; k / TILE numbers of each for one element of C.
+// Writes    c (m×n), row-major. Beyond an edge it fetches zeros and writes nothing.
+// Before    `shared.wgsl`.
+
+struct Sizes { m: u32, n: u32, k: u32 }
+
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read> b: array<f32>;
+@group(0) @binding(2) var<storage, read_write> c: array<f32>;
+@group(0) @binding(3) var<uniform> sizes: Sizes;
+
+const TILE = 64u; // rows and columns of C that a workgroup computes
+const DEPTH = 16u; // columns of A and rows of B in shared memory at a time
+const THREADS = 16u; // threads along each side of the workgroup: TILE / 4
+
+fn a_at(row: u32, p: u32) -> f32 {
+    if (row < sizes.m && p < sizes.k) { return a[row * sizes.k + p]; }
+    return 0.0;
+}
+
+fn b_at(p: u32, column: u32) -> f32 {
+    if (p < sizes.k && column < sizes.n) { return b[p * sizes.n + column]; }
+    return 0.0;
+}
+
+// Four numbers below each other in A, and four beside each other in B.
+fn a_down(row: u32, p: u32) -> vec4<f32> {
+    return vec4(a_at(row, p), a_at(row + 1, p), a_at(row + 2, p), a_at(row + 3, p));
+}
+
+fn b_along(p: u32, column: u32) -> vec4<f32> {
+    return vec4(b_at(p, column), b_at(p, column + 1), b_at(p, column + 2), b_at(p, column + 3));
+}
+
+var<workgroup> a_tile: array<array<vec4<f32>, THREADS>, DEPTH>;
+var<workgroup> b_tile: array<array<vec4<f32>, THREADS>, DEPTH>;
+
+@compute @workgroup_size(THREADS, THREADS)
+fn tile2d(@builtin(workgroup_id) group: vec3<u32>,
+          @builtin(local_invocation_id) local: vec3<u32>) {
+    // ANCHOR: kernel
+    let row = group.y * TILE + local.y * 4; // the first of this thread's rows
+    let column = group.x * TILE + local.x * 4;
+    var sums: array<vec4<f32>, 4>;
+    for (var start = 0u; start < sizes.k; start += DEPTH) {
+        a_tile[local.x][local.y] = a_down(row, start + local.x);
+        b_tile[local.y][local.x] = b_along(start + local.y, column);
+        workgroupBarrier(); // both tiles are whole
+        for (var p = 0u; p < DEPTH; p++) {
+            let down = a_tile[p][local.y];
+            let along = b_tile[p][local.x];
+            sums[0] += down.x * along;
+            sums[1] += down.y * along;
+            sums[2] += down.z * along;
+            sums[3] += down.w * along;
+        }
+        workgroupBarrier(); // nobody needs them any more
+    }
+    for (var i = 0u; i < 4 && row + i < sizes.m; i++) {
+        for (var j = 0u; j < 4 && column + j < sizes.n; j++) {
+            c[(row + i) * sizes.n + column + j] = sums[i][j];
+        }
+    }
+    // ANCHOR_END: kernel
+}

@@ -1,0 +1,78 @@
+//! A kernel's source inside a page, for an element that runs it: `{{#kernel CHAPTER/FILE}}`.
+//!
+//! The file is `chapters/NN-name/kernels/FILE`, the one that the page quotes and the tests run. It goes
+//! into the page as `<script type="text/EXTENSION" data-kernel="NAME">`, which a browser neither shows nor
+//! runs, so that the book works from a folder, where a script may fetch nothing.
+
+use crate::{html, include};
+use anyhow::{Context, Result, anyhow, bail};
+use lab::Chapter;
+use std::path::Path;
+
+/// The `<script>` that holds the kernel `which` (`CHAPTER/FILE`), anchors' lines left out.
+///
+/// # Errors
+/// If there is no such chapter or file, or HTML would end the text too early.
+pub fn script(root: &Path, chapters: &[Chapter], which: &str) -> Result<String> {
+    let (chapter, file) = which
+        .split_once('/')
+        .ok_or_else(|| anyhow!("a kernel is named CHAPTER/FILE, not `{which}`"))?;
+    let (name, extension) =
+        file.rsplit_once('.')
+            .filter(|(name, _)| !name.contains(['/', '\\']))
+            .with_context(|| format!("`{file}` is not the name of a kernel's file"))?;
+    let chapter = lab::chapter::named(chapters, chapter)?;
+    let folder = format!("{:02}-{}", chapter.number, chapter.name.replace('_', "-"));
+    let text = include::include(&root.join("chapters").join(folder).join("kernels"), file)?;
+    // HTML 13.2.5.4: in a script these two begin something else.
+    for part in ["</script", "<!--"] {
+        if text.to_ascii_lowercase().contains(part) {
+            bail!("the kernel `{file}` holds `{part}`, which a page can't");
+        }
+    }
+    Ok(format!(
+        "<script type=\"text/{}\" data-kernel=\"{}\">\n{text}\n</script>",
+        html::attribute(extension),
+        html::attribute(name)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_kernel_is_its_file_without_anchors() {
+        let root = tempfile::tempdir().unwrap();
+        let kernels = root.path().join("chapters/09-some-demo/kernels");
+        fs::create_dir_all(&kernels).unwrap();
+        fs::write(kernels.join("a.wgsl"), "// ANCHOR: k\nfn f() { a<b; }\n\n// ANCHOR_END: k\n")
+            .unwrap();
+        fs::write(kernels.join("bad.wgsl"), "// </SCRIPT>\n").unwrap();
+        let chapters = [Chapter {
+            number: 9,
+            name: "some_demo",
+            title: "",
+            experiments: Vec::new(),
+            figures: Vec::new(),
+            tables: Vec::new(),
+        }];
+        let made = |which: &str| script(root.path(), &chapters, which);
+        assert_eq!(
+            made("some_demo/a.wgsl").unwrap(),
+            "<script type=\"text/wgsl\" data-kernel=\"a\">\nfn f() { a<b; }\n</script>"
+        );
+        for (which, says) in [
+            ("some_demo/bad.wgsl", "</script"),
+            ("some_demo/gone.wgsl", "gone.wgsl"),
+            ("some_demo/../../x.wgsl", "not the name"),
+            ("some_demo/a", "not the name"),
+            ("gone/a.wgsl", "no chapter"),
+            ("a.wgsl", "CHAPTER/FILE"),
+        ] {
+            let error = format!("{:#}", made(which).unwrap_err());
+            assert!(error.contains(says), "{which}: {error}");
+        }
+    }
+}
