@@ -4,12 +4,14 @@
 //
 // BOOK is the folder of the book, or the address that it is served at. Every page is opened in light and in
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
-// finds wrong, no sideways scroll. Then: search, machine switch, hints, print, without JavaScript.
+// finds wrong, no sideways scroll. Then: search, machine switch, hints, print, without JavaScript, and the
+// elements that run something (webgpu.mjs).
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { gpuProduct, stepPlayer } from './webgpu.mjs';
 
 const [book, shots] = process.argv.slice(2);
 if (!book) {
@@ -43,11 +45,12 @@ const opened = served ? pages : pages.filter((page) => page !== '404.html');
 const failures = [];
 const fail = (where, what) => { failures.push(`${where}: ${what}`); console.error(`FAIL ${where}: ${what}`); };
 
-const browser = await chromium.launch({
+const launch = {
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
     '--disable-component-update', '--disable-sync'],
-});
+};
+const browser = await chromium.launch(launch);
 
 async function open(options, page, watch = true) {
   const context = await browser.newContext(options);
@@ -221,6 +224,14 @@ for (const page of [measured[0] ?? 'index.html']) {
     await shoot(tab, `no-script-${colorScheme}`);
     await close();
   }
+}
+
+// The elements that run something.
+const holds = (tag) => opened.filter((page) => page !== 'print.html' && readFileSync(join(folder, page), 'utf8').includes(`<${tag}`));
+for (const page of holds('step-player')) await stepPlayer({ open, page, fail });
+for (const page of holds('gpu-product')) {
+  await gpuProduct({ base, page, launch, axe, rules: RULES, shots, fail });
+  console.log(`ran the kernels of ${page}`);
 }
 
 await browser.close();

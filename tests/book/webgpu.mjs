@@ -1,0 +1,262 @@
+// <gpu-product> in a real browser, on the software adapter that Chromium brings: what its kernels compute,
+// what it says of a wrong one, and what is left without WebGPU. Called by browser.mjs for every page that
+// has the element.
+import { chromium } from 'playwright-core';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+// Rows of A, columns of B, and what lies between: odd, thin, empty, and several tiles of each kernel.
+const SHAPES = [[1, 1, 1], [3, 2, 5], [16, 16, 16], [17, 31, 33], [65, 129, 67], [1, 200, 3], [200, 1, 3], [64, 64, 0], [130, 70, 257]];
+
+/** Looks at the elements of `page`; `fail(where, what)` is told what is wrong. */
+export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }) {
+  const browser = await chromium.launch({ ...launch, args: [...launch.args, '--enable-unsafe-webgpu'] });
+
+  async function open(name, { watch = true, init, ...options } = {}) {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    context.setDefaultTimeout(120_000); // a machine that is busy with builds is slow, not wrong
+    const tab = await context.newPage();
+    const where = `${page} ${name}`;
+    tab.on('pageerror', (error) => fail(where, `script: ${error}`));
+    tab.on('request', (request) => request.url().startsWith(base) || request.url().startsWith('data:') || fail(where, `asks for ${request.url()}`));
+    if (watch) tab.on('console', (message) => ['error', 'warning'].includes(message.type()) && fail(where, `console: ${message.text()}`));
+    if (init) await tab.addInitScript(init);
+    await tab.goto(base + page, { waitUntil: 'load' });
+    if (options.javaScriptEnabled !== false) await tab.waitForFunction(() => globalThis.customElements.get('gpu-product'));
+    const element = tab.locator('gpu-product').first();
+    return {
+      where, tab, element,
+      part: (selector) => element.locator(selector),
+      status: () => element.locator('.status').innerText(),
+      done: () => tab.waitForFunction(() => !document.querySelector('gpu-product').working),
+      close: () => context.close(),
+    };
+  }
+  const expect = (where, what, holds) => { if (!holds) fail(where, what); };
+
+  // Every kernel, every shape, every element.
+  {
+    const { tab, where, close } = await open('computes');
+    const names = await tab.locator('gpu-product script[data-kernel]').evaluateAll((all) => all.map((one) => one.dataset.kernel));
+    expect(where, `has the kernels ${names}`, names.length >= 2);
+    for (const name of names) {
+      for (const shape of SHAPES) {
+        const found = await tab.evaluate(([kernel, m, n, k]) => document.querySelector('gpu-product').verify(kernel, m, n, k), [name, ...shape]);
+        expect(where, `${name} ${shape}: ${JSON.stringify(found)}`, found?.right && found.checked === shape[0] * shape[1]);
+      }
+    }
+    await close();
+  }
+
+  // A run by keyboard, in both themes, on a desktop and on a phone.
+  for (const colorScheme of ['light', 'dark']) {
+    for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
+      const { tab, where, element, part, status, done, close } = await open(`runs ${colorScheme} ${viewport.width}`, { colorScheme, viewport, reducedMotion: 'reduce' });
+      await part('.size').selectOption('64');
+      await part('.run').focus();
+      await tab.keyboard.press('Enter');
+      await done();
+      const said = await status();
+      expect(where, `says: ${said}`, /^All \d kernels are right\. This is a software adapter: correctness only\.$/.test(said));
+      expect(where, 'loses the focus', await tab.evaluate(() => document.querySelector('gpu-product').shadowRoot.activeElement?.className.includes('run')));
+      expect(where, 'shows times of a software adapter', await part('.bars').count() === 0 && !(await part('.sweep').isVisible()));
+      expect(where, 'lets a software adapter take on n = 4096', await part('.size option[value="4096"]').evaluate((option) => option.disabled));
+      // With its numbers, as on a GPU: they mean nothing here, but they must fit.
+      await element.evaluate((one) => one.setAttribute('data-time-software', ''));
+      await part('.size').selectOption('16');
+      await part('.run').click();
+      await done();
+      const timed = await status();
+      expect(where, `says: ${timed}`, /^All \d kernels are right\. At n = 16 .* reaches [\d.]+ [GT]FLOP\/s, .*JavaScript/.test(timed));
+      expect(where, 'draws no bars', await part('.bars i').count() >= 3);
+      const last = await element.evaluate((one) => one.last);
+      for (const { name, time } of [...last.rows, last.cpu]) {
+        expect(where, `times ${name} as ${JSON.stringify(time)}`, time && time.median > 0 && time.median < 60 && time.samples >= 3);
+      }
+      await part('.sweep').evaluate((button) => { button.hidden = false; });
+      await part('.size').evaluate((select) => { for (const option of select.options) option.disabled = false; });
+      await part('.size').selectOption('32');
+      await part('.sweep').click();
+      await done();
+      expect(where, `says: ${await status()}`, /n = \d+/.test(await status()) && await part('.curves .plot svg').isVisible());
+      await part('.curves summary').click();
+      await part('.sources').evaluate((one) => { one.closest('details').open = true; });
+      const wide = await element.evaluate((one) => {
+        const limit = document.documentElement.clientWidth;
+        const over = [...one.shadowRoot.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > limit + 1 && !e.closest('.wide, textarea'));
+        return document.documentElement.scrollWidth > limit ? ['the page'] : over.map((e) => e.outerHTML.slice(0, 100));
+      });
+      expect(where, `scrolls sideways: ${wide[0]}`, wide.length === 0);
+      await tab.evaluate(axe);
+      const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run(document, { runOnly, resultTypes: ['violations'], preload: false }), rules);
+      for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
+      if (shots) {
+        mkdirSync(shots, { recursive: true });
+        await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-webgpu-${colorScheme}-${viewport.width}.png`) });
+      }
+      await close();
+    }
+  }
+
+  // Wrong kernels are called wrong, whatever is wrong with them. A compiler's words may go to the console.
+  {
+    const { where, element, part, status, done, close } = await open('wrong kernels', { watch: false });
+    const source = await part('#source-naive').inputValue();
+    const loop = source.match(/for \(var p = 0u; p < sizes\.k; p\+\+\)/)?.[0];
+    const edge = source.match(/if \(row >= sizes\.m \|\| column >= sizes\.n\) \{\s*return;\s*\}/)?.[0];
+    const store = source.match(/c\[row \* sizes\.n \+ column\] = sum;/)?.[0];
+    if (!loop || !edge || !store) fail(where, 'the kernel `naive` is not the one that this test makes mistakes in');
+    await part('.size').selectOption('16');
+    for (const [what, text, says] of [
+      ['leaves out a term', source.replace(loop, loop.replace('0u', '1u')), /naive.*elements are wrong|Wrong: naive/],
+      ['guards no edge', source.replace(edge, ''), /Wrong: naive/],
+      ['writes nothing', source.replace(store, 'if (sum == 1e30) { c[0] = sum; }'), /missing or not a number/],
+      ['computes NaN', source.replace(store, 'c[row * sizes.n + column] = sum * bitcast<f32>(sizes.m * 0 + 0x7fc00000u);'), /missing or not a number/],
+      ['does not compile', source.replace(store, 'c[row * sizes.n + column] = total;'), /does not compile: line \d+: .*total/],
+      ['has no TILE', source.replace('const TILE', 'const SIDE').replaceAll('(TILE, TILE)', '(16, 16)'), /does not compile: it does not say/],
+    ]) {
+      expect(where, `the kernel that ${what} is the right one`, text !== source);
+      await part('#source-naive').evaluate((area, value) => { area.value = value; }, text);
+      await part('.run').click();
+      await done();
+      const said = `${await status()} ${await part('.result').innerText()}`;
+      expect(where, `a kernel that ${what}: ${said}`, says.test(said) && /^Wrong: naive\. Right: /.test(said));
+    }
+    await part('.reset').evaluate((button) => button.click());
+    await part('.run').click();
+    await done();
+    expect(where, `after the reset: ${await status()}`, /^All/.test(await status()));
+    // What the build put there is what runs.
+    await element.evaluate((one) => one.remove());
+    await close();
+  }
+
+  // A long run can be stopped, and the page stays alive meanwhile.
+  {
+    const { where, element, part, status, done, tab, close } = await open('is stopped');
+    await element.evaluate((one) => one.setAttribute('data-time-software', ''));
+    await tab.evaluate(() => {
+      globalThis.longest = 0;
+      let last = performance.now();
+      setInterval(() => { globalThis.longest = Math.max(globalThis.longest, performance.now() - last); last = performance.now(); }, 20);
+    });
+    await part('.size').selectOption('512');
+    await part('.run').click();
+    await part('.step', { hasText: 'n = 512' }).waitFor();
+    await tab.waitForTimeout(1500);
+    await part('.run').click();
+    await done();
+    expect(where, `says: ${await status()}`, await status() === 'Stopped.');
+    const longest = await tab.evaluate(() => globalThis.longest);
+    expect(where, `froze the page for ${longest} ms`, longest < 2000);
+    await part('.size').selectOption('16');
+    await part('.run').click();
+    await done();
+    expect(where, `does not run again: ${await status()}`, /^All/.test(await status()));
+    await close();
+  }
+
+  // The GPU goes away in the middle, has no room, or is not there.
+  {
+    const { where, part, status, done, tab, close } = await open('is lost', {
+      init: () => {
+        const request = GPUAdapter.prototype.requestDevice;
+        GPUAdapter.prototype.requestDevice = async function (...all) {
+          globalThis.device = await request.apply(this, all);
+          return globalThis.device;
+        };
+      },
+    });
+    await part('.size').selectOption('256');
+    await part('.run').click();
+    await part('.step', { hasText: 'Checking' }).waitFor();
+    await tab.evaluate(() => globalThis.device.destroy());
+    await done();
+    expect(where, `says: ${await status()}`, /^The GPU was lost/.test(await status()));
+    await part('.size').selectOption('16');
+    await part('.run').click();
+    await done();
+    expect(where, `does not run again: ${await status()}`, /^All/.test(await status()));
+    await close();
+  }
+  {
+    const { where, part, status, done, close } = await open('has no room', {
+      init: () => {
+        const pop = GPUDevice.prototype.popErrorScope;
+        let scopes = 0;
+        const push = GPUDevice.prototype.pushErrorScope;
+        const kinds = [];
+        GPUDevice.prototype.pushErrorScope = function (kind) { kinds.push(kind); return push.call(this, kind); };
+        GPUDevice.prototype.popErrorScope = async function () {
+          const kind = kinds.pop();
+          const error = await pop.call(this);
+          return kind === 'out-of-memory' && scopes++ === 0 ? new GPUOutOfMemoryError('no room') : error;
+        };
+      },
+    });
+    await part('.run').click();
+    await done();
+    expect(where, `says: ${await status()}`, /^The GPU has no room for matrices/.test(await status()));
+    await close();
+  }
+  for (const [name, init, press, says] of [
+    ['has no WebGPU', () => { delete Navigator.prototype.gpu; }, false, /offers no WebGPU/],
+    ['has no adapter', () => { GPU.prototype.requestAdapter = async () => null; }, true, /offers no GPU here/],
+    ['is refused', () => { GPU.prototype.requestAdapter = async () => { throw new Error('not today'); }; }, true, null],
+  ]) {
+    const { where, tab, part, status, done, close } = await open(name, { init, viewport: { width: 360, height: 740 } });
+    if (press) {
+      await part('.run').click();
+      await done();
+    }
+    if (says) {
+      expect(where, `says: ${await part('.why').innerText()}`, says.test(await part('.why').innerText()));
+      expect(where, 'shows what can’t run', !(await part('.panel').isVisible()));
+      const text = await tab.locator('gpu-product > p').first();
+      expect(where, 'does not show the text that stands in it', await text.isVisible() && /WebGPU/.test(await tab.locator('gpu-product').innerText()));
+      await tab.evaluate(axe);
+      const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run(document, { runOnly, resultTypes: ['violations'], preload: false }), rules);
+      for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target}`);
+    } else {
+      expect(where, `says: ${await status()}`, /gives no access to the GPU: not today/.test(await status()));
+    }
+    await close();
+  }
+  {
+    const { where, tab, close } = await open('has no JavaScript', { javaScriptEnabled: false, watch: false });
+    expect(where, 'does not show the text that stands in it', await tab.locator('gpu-product > p').first().isVisible());
+    expect(where, 'shows the kernels’ text twice', !(await tab.locator('gpu-product script').first().isVisible()));
+    await close();
+  }
+  await browser.close();
+}
+
+/** Walks through <step-player>: forth, back, and no further than its ends. */
+export async function stepPlayer({ open, page, fail }) {
+  for (const reducedMotion of ['no-preference', 'reduce']) {
+    const { tab, where, close } = await open({ viewport: { width: 360, height: 740 }, reducedMotion }, page);
+    await tab.waitForFunction(() => globalThis.customElements.get('step-player'));
+    const player = tab.locator('step-player').first();
+    const state = () => player.evaluate((one) => ({
+      step: one.step, steps: one.steps, moved: one.querySelector('[data-shift]').style.transform,
+      shown: [...one.querySelectorAll('[data-show]')].filter((part) => part.getAttribute('visibility') !== 'hidden').map((part) => part.dataset.show),
+      current: one.querySelectorAll('li[aria-current]').length, animated: one.querySelector('[data-shift]').style.transition !== '',
+      said: one.shadowRoot.querySelector('.aloud').textContent,
+    }));
+    const first = await state();
+    if (first.step !== 0 || first.shown.join() !== '0') fail(where, `starts as ${JSON.stringify(first)}`);
+    if (first.animated !== (reducedMotion !== 'reduce')) fail(where, `moves by itself: ${first.animated}, with ${reducedMotion}`);
+    if (await player.locator('.play').isVisible() !== (reducedMotion !== 'reduce')) fail(where, `offers to play with ${reducedMotion}`);
+    await player.locator('.next').focus();
+    for (let at = 1; at < first.steps + 2; at++) await tab.keyboard.press('Enter');
+    const last = await state();
+    if (last.step !== last.steps - 1 || last.moved === first.moved || !last.said.includes('Round') || last.current !== 1) fail(where, `ends as ${JSON.stringify(last)}`);
+    await player.locator('.back').click();
+    if ((await state()).step !== last.steps - 2) fail(where, 'does not go back');
+    if (reducedMotion !== 'reduce') {
+      await player.locator('.play').click();
+      await tab.waitForFunction(() => { const one = document.querySelector('step-player'); return one.step === one.steps - 1 && !one.timer; });
+    }
+    await close();
+  }
+}
