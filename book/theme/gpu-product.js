@@ -485,7 +485,12 @@
     summary { cursor: pointer; min-height: 2.8rem; padding-block: 0.4rem; font-weight: 600; }
     textarea { display: block; box-sizing: border-box; width: 100%; height: 32rem; padding: 0.8rem; font-family: var(--mono-font, monospace); font-size: 1.35rem; line-height: 1.45; white-space: pre; overflow: auto; background: var(--code-bg); }
     .kernel-name { display: block; margin-block: 1.2rem 0.4rem; font-weight: 600; }
-    @media (max-width: 620px) { .panel { padding-inline: 1.2rem; } }
+    .reset { margin-block: 1.2rem 0.8rem; }
+    @media (max-width: 620px) {
+      .panel { padding-inline: 1.2rem; }
+      .bars { grid-template-columns: 1fr max-content; grid-auto-flow: row dense; row-gap: 0.2rem; }
+      .bars > i { grid-column: 1 / -1; margin-block-end: 0.6rem; }
+    }
     @media print { .panel { display: none !important; } .still { display: block !important; } }
   `;
 
@@ -509,7 +514,7 @@
       </details>
     </div>`;
 
-  const LABELS = { naive: 'naive', shared: 'shared tiles', tile2d: '2D register tiles', cpu: 'JavaScript, one core' };
+  const LABELS = { shared: 'shared tiles', tile2d: '2D register tiles', cpu: 'JavaScript, one core' };
   const label = (name) => LABELS[name] ?? name;
   const escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
   const digits = (x) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x >= 1 ? x.toFixed(2) : x.toPrecision(2));
@@ -742,7 +747,7 @@
       const adapter = `<p>Your GPU, as the browser names it: <strong>${escape(gpu.name)}</strong>.${gpu.software
         ? ' <strong>This is a software adapter</strong>, a program that computes on the CPU what a GPU would: its results count here, its speed says nothing.' : ''}</p>`;
       const most = Math.max(...shown.map((row) => 1 / row.time.median));
-      const bars = shown.map((row, at) => `<span>${escape(label(row.name))}</span><i style="width:${(100 / row.time.median / most).toFixed(1)}%;background:var(--series-${row.name === 'cpu' ? 2 : [1, 3, 4][at % 3]})"></i><span>${rate(operations, row.time.median)}</span>`);
+      const bars = shown.map((row, at) => `<span>${escape(label(row.name))}</span><i style="width:${(100 / row.time.median / most).toFixed(1)}%;background:var(--series-${row.name === 'cpu' ? 2 : [1, 6, 3, 4][at % 4]})"></i><span>${rate(operations, row.time.median)}</span>`);
       const cell = (text) => `<td>${text}</td>`;
       const lines = [...rows, ...(cpu ? [cpu] : [])].map((row) => {
         const head = `<th scope="row">${escape(label(row.name))}</th>`;
@@ -757,7 +762,7 @@
       const rowsChecked = rowsToCheck(n).length;
       const how = `Each kernel was held against double precision on ${ODD.length} odd shapes, all elements, and at n = ${n}${rowsChecked < n ? ` on ${rowsChecked} of its rows` : ''}. C was full of NaN before, so that an element that nobody writes shows.`;
       const tick = cpu ? clockTick() : 0;
-      const clocks = cpu ? `Times are medians of up to ${SAMPLES} samples; half of the samples lie within ±. ${gpu.clock
+      const clocks = cpu ? `Times are medians of up to ${SAMPLES} samples; ± spans the middle half of them. ${gpu.clock
         ? 'The kernels are timed by the GPU’s own clock, which browsers round.'
         : `The kernels are timed by the page’s clock around many products, less the ${time(gpu.idle ?? 0)} of an empty submission.`} Here the page’s clock moves in steps of ${Math.round(1e6 * tick)} µs: a sample therefore repeats a short product for about ${1e3 * SAMPLE_SECONDS} ms. Copies to the GPU and back are not in these times; “Compare all sizes” adds them. The CPU runs two plain loops on one core: chapter 1 shows how much more it can do.` : '';
       this.$('.result').innerHTML = `${adapter}${bars.length ? `<div class="bars" aria-hidden="true">${bars.join('')}</div>` : ''}

@@ -3,9 +3,10 @@
 // Shows     the product as the formula has it, in the browser's shading language (WGSL).
 // Launch    workgroups of 16×16 threads, one workgroup for each TILE×TILE elements of C:
 //           ceil(n / TILE) of them along x and ceil(m / TILE) along y.
-// Reads     a (m×k) and b (k×n), row-major; k numbers of each for one element of C.
+// Reads     a (m×k) and b (k×n), row-major; k numbers of each for one element of C. Neighbouring
+//           threads read from neighbouring rows of A: addresses that lie k numbers apart.
 // Writes    c (m×n), row-major; threads beyond an edge write nothing.
-// Before    nothing; `shared.wgsl` is the next step.
+// Before    nothing; `coalesced.wgsl` is the next step.
 
 // ANCHOR: bindings
 struct Sizes { m: u32, n: u32, k: u32 }
@@ -20,9 +21,10 @@ struct Sizes { m: u32, n: u32, k: u32 }
 const TILE = 16u; // rows and columns of C that a workgroup computes
 
 @compute @workgroup_size(TILE, TILE)
-fn naive(@builtin(global_invocation_id) id: vec3<u32>) {
-    let row = id.y;
-    let column = id.x;
+fn naive(@builtin(workgroup_id) group: vec3<u32>,
+         @builtin(local_invocation_id) local: vec3<u32>) {
+    let row = group.y * TILE + local.x; // neighbours in x: neighbouring rows
+    let column = group.x * TILE + local.y;
     if (row >= sizes.m || column >= sizes.n) {
         return;
     }

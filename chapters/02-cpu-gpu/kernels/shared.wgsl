@@ -7,7 +7,7 @@
 // Reads     a (m×k) and b (k×n), row-major; k / TILE numbers of each for one element of C.
 // Writes    c (m×n), row-major. At an edge a thread still fetches for the others (a zero, where the
 //           matrix has no number), but writes nothing beyond it.
-// Before    `naive.wgsl`; `tile2d.wgsl` is the next step.
+// Before    `coalesced.wgsl`; `tile2d.wgsl` is the next step.
 
 struct Sizes { m: u32, n: u32, k: u32 }
 
@@ -33,10 +33,10 @@ var<workgroup> a_tile: array<array<f32, TILE>, TILE>;
 var<workgroup> b_tile: array<array<f32, TILE>, TILE>;
 
 @compute @workgroup_size(TILE, TILE)
-fn shared_tiles(@builtin(global_invocation_id) id: vec3<u32>,
+fn shared_tiles(@builtin(workgroup_id) group: vec3<u32>,
                 @builtin(local_invocation_id) local: vec3<u32>) {
-    let row = id.y;
-    let column = id.x;
+    let row = group.y * TILE + local.y;
+    let column = group.x * TILE + local.x;
     var sum = 0.0;
     for (var start = 0u; start < sizes.k; start += TILE) {
         a_tile[local.y][local.x] = a_at(row, start + local.x);

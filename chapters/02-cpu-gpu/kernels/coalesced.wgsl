@@ -1,0 +1,35 @@
+// Coalesced: as `naive.wgsl`, with x and y of a thread exchanged.
+//
+// Shows     that the order of threads matters: neighbours in x now want neighbouring columns.
+// Launch    workgroups of 16×16 threads, one workgroup for each TILE×TILE elements of C:
+//           ceil(n / TILE) of them along x and ceil(m / TILE) along y.
+// Reads     a (m×k) and b (k×n), row-major; k numbers of each for one element of C. Neighbouring
+//           threads read the same number of A and neighbouring numbers of B: few, wide fetches.
+// Writes    c (m×n), row-major; threads beyond an edge write nothing.
+// Before    `naive.wgsl`; `shared.wgsl` is the next step.
+
+struct Sizes { m: u32, n: u32, k: u32 }
+
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read> b: array<f32>;
+@group(0) @binding(2) var<storage, read_write> c: array<f32>;
+@group(0) @binding(3) var<uniform> sizes: Sizes;
+
+// ANCHOR: kernel
+const TILE = 16u; // rows and columns of C that a workgroup computes
+
+@compute @workgroup_size(TILE, TILE)
+fn coalesced(@builtin(workgroup_id) group: vec3<u32>,
+             @builtin(local_invocation_id) local: vec3<u32>) {
+    let row = group.y * TILE + local.y;
+    let column = group.x * TILE + local.x; // neighbours in x: one row of C
+    if (row >= sizes.m || column >= sizes.n) {
+        return;
+    }
+    var sum = 0.0;
+    for (var p = 0u; p < sizes.k; p++) {
+        sum += a[row * sizes.k + p] * b[p * sizes.n + column];
+    }
+    c[row * sizes.n + column] = sum;
+}
+// ANCHOR_END: kernel
