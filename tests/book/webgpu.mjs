@@ -44,6 +44,9 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
         const found = await tab.evaluate(([kernel, m, n, k]) => document.querySelector('gpu-product').verify(kernel, m, n, k), [name, ...shape]);
         expect(where, `${name} ${shape}: ${JSON.stringify(found)}`, found?.right && found.checked === shape[0] * shape[1]);
       }
+      // Large enough to go in strips of rows, and to be checked by sampled rows.
+      const found = await tab.evaluate((kernel) => document.querySelector('gpu-product').verify(kernel, 448, 320, 128), name);
+      expect(where, `${name} in strips: ${JSON.stringify(found)}`, found?.right && found.checked === 12 * 320);
     }
     await close();
   }

@@ -1,6 +1,6 @@
-// Coalesced: as `naive.wgsl`, with x and y of a thread exchanged.
+// The same loop, with neighbouring threads side by side in a row of C: `coalesced.cl` in WGSL.
 //
-// Shows     that the order of threads matters: neighbours in x now want neighbouring columns.
+// Shows     that neighbouring threads should read neighbouring numbers.
 // Launch    workgroups of 16×16 threads, one workgroup for each TILE×TILE elements of C:
 //           ceil(n / TILE) of them along x and ceil(m / TILE) along y.
 // Reads     a (m×k) and b (k×n), row-major; k numbers of each for one element of C. Neighbouring
@@ -22,7 +22,7 @@ const TILE = 16u; // rows and columns of C that a workgroup computes
 fn coalesced(@builtin(workgroup_id) group: vec3<u32>,
              @builtin(local_invocation_id) local: vec3<u32>) {
     let row = group.y * TILE + local.y;
-    let column = group.x * TILE + local.x; // neighbours in x: one row of C
+    let column = group.x * TILE + local.x; // x counts the columns
     if (row >= sizes.m || column >= sizes.n) {
         return;
     }

@@ -1,6 +1,7 @@
-// Naive: one thread computes one element of C = A·B, all of it from global memory.
+// One thread for each element of C, and neighbouring threads walk down a column: `naive.cl` in WGSL, the
+// language of WebGPU.
 //
-// Shows     the product as the formula has it, in the browser's shading language (WGSL).
+// Shows     what the textbook's loop costs on a GPU when neighbouring threads read distant numbers.
 // Launch    workgroups of 16×16 threads, one workgroup for each TILE×TILE elements of C:
 //           ceil(n / TILE) of them along x and ceil(m / TILE) along y.
 // Reads     a (m×k) and b (k×n), row-major; k numbers of each for one element of C. Neighbouring
@@ -23,7 +24,7 @@ const TILE = 16u; // rows and columns of C that a workgroup computes
 @compute @workgroup_size(TILE, TILE)
 fn naive(@builtin(workgroup_id) group: vec3<u32>,
          @builtin(local_invocation_id) local: vec3<u32>) {
-    let row = group.y * TILE + local.x; // neighbours in x: neighbouring rows
+    let row = group.y * TILE + local.x; // within a tile, x counts the rows
     let column = group.x * TILE + local.y;
     if (row >= sizes.m || column >= sizes.n) {
         return;

@@ -1,4 +1,5 @@
-// Shared tiles: the threads of a workgroup fetch tiles of A and B together, and all use them.
+// A workgroup fetches a tile of A and a tile of B together, and each thread uses a row and a column of
+// them: `shared.cl` in WGSL.
 //
 // Shows     what a barrier is for, and that a number fetched once can serve TILE threads. WGSL calls
 //           the memory that a workgroup shares `workgroup` memory.
@@ -35,15 +36,17 @@ var<workgroup> b_tile: array<array<f32, TILE>, TILE>;
 @compute @workgroup_size(TILE, TILE)
 fn shared_tiles(@builtin(workgroup_id) group: vec3<u32>,
                 @builtin(local_invocation_id) local: vec3<u32>) {
-    let row = group.y * TILE + local.y;
-    let column = group.x * TILE + local.x;
+    let x = local.x;
+    let y = local.y;
+    let row = group.y * TILE + y;
+    let column = group.x * TILE + x;
     var sum = 0.0;
     for (var start = 0u; start < sizes.k; start += TILE) {
-        a_tile[local.y][local.x] = a_at(row, start + local.x);
-        b_tile[local.y][local.x] = b_at(start + local.y, column);
+        a_tile[y][x] = a_at(row, start + x);
+        b_tile[y][x] = b_at(start + y, column);
         workgroupBarrier(); // both tiles are whole
         for (var p = 0u; p < TILE; p++) {
-            sum += a_tile[local.y][p] * b_tile[p][local.x];
+            sum += a_tile[y][p] * b_tile[p][x];
         }
         workgroupBarrier(); // nobody needs them any more
     }

@@ -1,4 +1,5 @@
-// 2D register tiles: each thread computes 4×4 elements of C from a row and a column of four numbers.
+// Each thread computes a square of 4×4 elements of C: the idea of `tile2d.cl` in WGSL, with a smaller
+// square, whose elements lie side by side and so fit the language's vectors of four.
 //
 // Shows     that registers, too, can hold a tile: eight numbers from shared memory serve sixteen
 //           multiplications and additions, where `shared.wgsl` fetches two for one.
