@@ -342,7 +342,7 @@
         repeats = Math.ceil(repeats * Math.min(8, 1.3 * SAMPLE_SECONDS / last));
       }
       const samples = [];
-      for (let at = 0, begun = now(); at < SAMPLES && (at < 3 || now() - begun < 2); at++) {
+      for (let at = 0, begun = now(); at < SAMPLES && now() - begun < (at < 3 ? 8 : 2); at++) {
         samples.push(await product() / repeats);
       }
       return summary(samples);
@@ -524,7 +524,7 @@
   };
   const time = (seconds) => (seconds >= 1 ? `${digits(seconds)} s` : seconds >= 1e-3 ? `${digits(seconds * 1e3)} ms` : `${digits(seconds * 1e6)} µs`);
   const times = (x) => `${digits(x)}×`;
-  const percent = (x) => (x < 0.005 ? '±<1%' : `±${Math.round(100 * x)}%`);
+  const around = ({ spread, samples }) => (samples < 3 ? `${samples === 1 ? 'once' : 'twice'}` : spread < 0.005 ? '±<1%' : `±${Math.round(100 * spread)}%`);
 
   class GpuProduct extends HTMLElement {
     connectedCallback() {
@@ -754,15 +754,15 @@
         if (row.wrong) return `<tr>${head}<td class="words trouble" colspan="${cpu ? 5 : 2}">${escape(row.wrong)}</td></tr>`;
         const found = cell(row.checked ? 'right' : '');
         if (!cpu) return `<tr>${head}${found}${cell(row.worst.toExponential(1))}</tr>`;
-        const { median, spread } = row.time;
-        return `<tr>${head}${found}${cell(`${time(median)} <span class="small">${percent(spread)}</span>`)}${cell(rate(operations, median))}${cell(
+        const { median } = row.time;
+        return `<tr>${head}${found}${cell(`${time(median)} <span class="small">${around(row.time)}</span>`)}${cell(rate(operations, median))}${cell(
           first && row !== cpu ? times(first.time.median / median) : '')}${cell(row === cpu ? '' : times(cpu.time.median / median))}</tr>`;
       });
       const heads = cpu ? ['', 'result', 'one product', 'rate', '× naive', '× JavaScript'] : ['', 'result', 'largest error'];
       const rowsChecked = rowsToCheck(n).length;
       const how = `Each kernel was held against double precision on ${ODD.length} odd shapes, all elements, and at n = ${n}${rowsChecked < n ? ` on ${rowsChecked} of its rows` : ''}. C was full of NaN before, so that an element that nobody writes shows.`;
       const tick = cpu ? clockTick() : 0;
-      const clocks = cpu ? `Times are medians of up to ${SAMPLES} samples; ± spans the middle half of them. ${gpu.clock
+      const clocks = cpu ? `Times are medians of up to ${SAMPLES} samples, fewer if one takes long; ± spans the middle half of them. ${gpu.clock
         ? 'The kernels are timed by the GPU’s own clock, which browsers round.'
         : `The kernels are timed by the page’s clock around many products, less the ${time(gpu.idle ?? 0)} of an empty submission.`} Here the page’s clock moves in steps of ${Math.round(1e6 * tick)} µs: a sample therefore repeats a short product for about ${1e3 * SAMPLE_SECONDS} ms. Copies to the GPU and back are not in these times; “Compare all sizes” adds them. The CPU runs two plain loops on one core: chapter 1 shows how much more it can do.` : '';
       this.$('.result').innerHTML = `${adapter}${bars.length ? `<div class="bars" aria-hidden="true">${bars.join('')}</div>` : ''}
