@@ -1,0 +1,248 @@
+//! Adam: steps along the gradient, scaled for each parameter by how large its gradients have been.
+//!
+//! Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", algorithm 1: [`step`] is that algorithm
+//! line by line, on whole vectors. [`fused`] passes over the vectors once.
+
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
+use crate::{
+    mlp::{Gradient, Mlp},
+    optimizer::Optimizer,
+    real::Real,
+};
+
+/// The rule's numbers. The default is the paper's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adam {
+    /// The learning rate η.
+    pub lr: f64,
+    /// How much of the gradients' running mean remains after a step.
+    pub beta1: f64,
+    /// How much of their squares' running mean remains.
+    pub beta2: f64,
+    /// Keeps the division from exploding where gradients are zero.
+    pub eps: f64,
+}
+
+impl Default for Adam {
+    fn default() -> Self {
+        Self { lr: 1e-3, beta1: 0.9, beta2: 0.999, eps: 1e-8 }
+    }
+}
+
+/// What Adam has learned about the gradients of one tensor. It starts with zeros.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments<T> {
+    /// Running means of the gradients.
+    pub m: Vec<T>,
+    /// Running means of their squares.
+    pub v: Vec<T>,
+}
+
+impl<T: Real> Moments<T> {
+    /// Nothing is known yet about `len` parameters.
+    pub fn zeros(len: usize) -> Self {
+        Self { m: vec![T::ZERO; len], v: vec![T::ZERO; len] }
+    }
+
+    /// Both means, to be changed.
+    pub fn slices(&mut self) -> (&mut [T], &mut [T]) {
+        (&mut self.m, &mut self.v)
+    }
+}
+
+/// Step number `t` (from 1) on the parameters `p` with the gradient `g`, as in the paper; `m` and `v` are its
+/// [`Moments`].
+// ANCHOR: step
+pub fn step<T: Real>(rule: &Adam, t: i32, p: &mut [T], (m, v): (&mut [T], &mut [T]), g: &[T]) {
+    let [lr, beta1, beta2, eps] = [rule.lr, rule.beta1, rule.beta2, rule.eps].map(T::of);
+    for (m, g) in m.iter_mut().zip(g) {
+        *m = beta1 * *m + (T::ONE - beta1) * *g;
+    }
+    for (v, g) in v.iter_mut().zip(g) {
+        *v = beta2 * *v + (T::ONE - beta2) * *g * *g;
+    }
+    // The means start at zero, so early ones are too small by a known factor.
+    let (part1, part2) = (T::ONE - beta1.powi(t), T::ONE - beta2.powi(t));
+    let m_hat: Vec<T> = m.iter().map(|m| *m / part1).collect();
+    let v_hat: Vec<T> = v.iter().map(|v| *v / part2).collect();
+    for ((p, m), v) in p.iter_mut().zip(m_hat).zip(v_hat) {
+        *p -= lr * m / (v.sqrt() + eps);
+    }
+}
+// ANCHOR_END: step
+
+/// What [`fused`] multiplies with in one step; it depends on the number of the step alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Factors {
+    /// β₁ and 1 − β₁.
+    beta1: [f32; 2],
+    /// β₂ and 1 − β₂.
+    beta2: [f32; 2],
+    /// η·√(1 − β₂ᵗ) / (1 − β₁ᵗ).
+    lr: f32,
+    /// ε·√(1 − β₂ᵗ).
+    eps: f32,
+}
+
+impl Factors {
+    /// Those of step `t` (from 1). Both corrections of the means go into two numbers (the paper's remark at the
+    /// end of section 2), which leaves one division for each parameter.
+    // ANCHOR: factors
+    pub fn new(rule: &Adam, t: i32) -> Self {
+        let (part1, part2) = (1.0 - rule.beta1.powi(t), 1.0 - rule.beta2.powi(t));
+        Self {
+            beta1: [rule.beta1 as f32, (1.0 - rule.beta1) as f32],
+            beta2: [rule.beta2 as f32, (1.0 - rule.beta2) as f32],
+            lr: (rule.lr * part2.sqrt() / part1) as f32,
+            eps: (rule.eps * part2.sqrt()) as f32,
+        }
+    }
+    // ANCHOR_END: factors
+}
+
+/// One pass over four rows of numbers: nothing is allocated, and each is read and written once.
+#[inline(always)]
+// ANCHOR: fused
+fn one_pass(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
+    let Factors { beta1, beta2, lr, eps } = f;
+    for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
+        *m = beta1[0] * *m + beta1[1] * g;
+        *v = beta2[0] * *v + beta2[1] * g * g;
+        *p -= lr * *m / (v.sqrt() + eps);
+    }
+}
+// ANCHOR_END: fused
+
+/// The same loop, compiled for vectors of eight.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn one_pass_avx2(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
+    one_pass(f, p, m, v, g);
+}
+
+/// The same loop, compiled for vectors of sixteen where the compiler thinks it right.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn one_pass_avx512(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
+    one_pass(f, p, m, v, g);
+}
+
+/// [`step`] in one pass, in the vectors of this CPU. The rounding differs in the last bits, and is the same on
+/// every CPU: no multiplication is fused with an addition.
+///
+/// # Panics
+/// When the slices have different lengths.
+pub fn fused(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
+    assert!(p.len() == g.len() && m.len() == g.len() && v.len() == g.len(), "four equal lengths");
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+        // SAFETY: this CPU has AVX-512F and VL.
+        return unsafe { one_pass_avx512(f, p, m, v, g) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: this CPU has AVX2.
+        return unsafe { one_pass_avx2(f, p, m, v, g) };
+    }
+    one_pass(f, p, m, v, g);
+}
+
+/// Operations that [`fused`] does for each parameter: six multiplications, three additions, a root and a
+/// division.
+pub const OPERATIONS: f64 = 11.0;
+
+/// Bytes that [`fused`] moves for each parameter: it reads four numbers and writes three.
+pub const BYTES: f64 = 28.0;
+
+/// The rule with its memory.
+#[derive(Clone, Debug)]
+pub struct Adaptive<T> {
+    rule: Adam,
+    t: i32,
+    moments: Vec<Moments<T>>,
+}
+
+impl<T: Real> Adaptive<T> {
+    /// An optimizer that has seen nothing.
+    pub fn new(rule: Adam, model: &Mlp<T>) -> Self {
+        Self { rule, t: 0, moments: model.tensors().map(|p| Moments::zeros(p.len())).collect() }
+    }
+}
+
+impl<T: Real> Optimizer<T> for Adaptive<T> {
+    fn update(&mut self, model: &mut Mlp<T>, gradient: &Gradient<T>) {
+        self.t += 1;
+        let tensors = model.tensors_mut().zip(gradient.tensors());
+        for ((p, g), moments) in tensors.zip(&mut self.moments) {
+            step(&self.rule, self.t, p, moments.slices(), g);
+        }
+    }
+
+    fn lr(&self) -> f64 {
+        self.rule.lr
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{check, random::SplitMix64};
+
+    #[test]
+    fn the_first_step_is_as_long_as_the_learning_rate() {
+        // m / (1 - β₁) = g and v / (1 - β₂) = g², so the step is lr · g / |g|.
+        let rule = Adam { lr: 0.25, ..Adam::default() };
+        let (mut p, mut moments) = ([1.0, 1.0, 1.0], Moments::zeros(3));
+        step(&rule, 1, &mut p, moments.slices(), &[3.0, -0.01, 0.0_f64]);
+        assert!(check::error(&p, &[0.75, 1.25, 1.0]) < 1e-6, "{p:?}");
+    }
+
+    #[test]
+    fn one_pass_is_the_paper_to_the_last_digits() {
+        let mut random = SplitMix64::new(2);
+        for len in [0, 1, 7, 8, 1000] {
+            let rule = Adam { lr: 0.01, ..Adam::default() };
+            let start: Vec<f32> = (0..len).map(|_| random.normal() as f32).collect();
+            let mut paper: Vec<f64> = start.iter().map(|p| f64::from(*p)).collect();
+            let mut plain = start.clone();
+            let mut fast = start.clone();
+            let mut wide = Moments::zeros(len);
+            let (mut mine, mut theirs) = (Moments::zeros(len), Moments::zeros(len));
+            for t in 1..=50 {
+                let g: Vec<f32> = (0..len).map(|_| (random.normal() * 0.1) as f32).collect();
+                let g64: Vec<f64> = g.iter().map(|g| f64::from(*g)).collect();
+                step(&rule, t, &mut paper, wide.slices(), &g64);
+                step(&rule, t, &mut plain, theirs.slices(), &g);
+                let Moments { m, v } = &mut mine;
+                fused(Factors::new(&rule, t), &mut fast, m, v, &g);
+            }
+            let wanted: Vec<f32> = paper.iter().map(|p| *p as f32).collect();
+            assert!(check::error_f32(&plain, &wanted) < 1e-5 || len == 0);
+            assert!(check::error_f32(&fast, &wanted) < 1e-5 || len == 0);
+            assert!(len == 0 || check::error_f32(&start, &wanted) > 1e-2, "it did not move");
+        }
+    }
+
+    #[test]
+    fn the_vectors_round_as_the_plain_loop_does() {
+        let mut random = SplitMix64::new(6);
+        let mut row = || (0..103).map(|_| random.normal().abs() as f32).collect::<Vec<f32>>();
+        let (p, m, v, g) = (row(), row(), row(), row());
+        let f = Factors::new(&Adam::default(), 3);
+        let run = |work: &dyn Fn(&mut [f32], &mut [f32], &mut [f32])| {
+            let (mut p, mut m, mut v) = (p.clone(), m.clone(), v.clone());
+            work(&mut p, &mut m, &mut v);
+            [p, m, v]
+        };
+        let plain = run(&|p, m, v| one_pass(f, p, m, v, &g));
+        assert_eq!(plain, run(&|p, m, v| fused(f, p, m, v, &g)));
+    }
+
+    #[test]
+    fn a_parameter_without_gradients_stays_where_it_is() {
+        let (mut p, mut m, mut v) = ([1.5], [0.0], [0.0]);
+        fused(Factors::new(&Adam::default(), 1), &mut p, &mut m, &mut v, &[0.0]);
+        assert_eq!((p, m, v), ([1.5], [0.0], [0.0]));
+    }
+}

@@ -1,0 +1,84 @@
+//! Dropout: while the network learns, each unit is left out with a given probability, so that no unit can rely
+//! on one other. What remains is scaled up, so that the sums keep their size and testing needs no change.
+//! (Srivastava and others 2014.)
+
+use crate::{Error, Result, random};
+
+/// How often units are left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dropout {
+    /// The share of units that is left out.
+    rate: f64,
+    /// Numbers of 32 bits below this one leave the unit out.
+    below: u64,
+}
+
+impl Dropout {
+    /// Leaves out this share of the units, from 0 up to, not including, 1.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for another share.
+    pub fn new(rate: f64) -> Result<Self> {
+        if !(0.0..1.0).contains(&rate) {
+            return Err(Error::Config(format!(
+                "a dropout of {rate} can't be; give a share from 0 up to, not including, 1, such as 0.2"
+            )));
+        }
+        Ok(Self { rate, below: (rate * 2f64.powi(32)).round() as u64 })
+    }
+
+    /// The share of units that is left out.
+    pub fn rate(self) -> f64 {
+        self.rate
+    }
+
+    /// What the units that stay are multiplied with: 1 / (1 − rate).
+    pub fn scale(self) -> f64 {
+        1.0 / (1.0 - self.rate)
+    }
+
+    /// Whether unit `index` of a batch stays; `key` is another one in each step (see [`random::key`]).
+    #[inline]
+    pub fn keeps(self, key: u64, index: usize) -> bool {
+        random::at(key, index as u64) >> 32 >= self.below
+    }
+
+    /// What each of `len` units is multiplied with: 0 or [`Dropout::scale`].
+    // ANCHOR: mask
+    pub fn mask<T: crate::real::Real>(self, key: u64, len: usize) -> Vec<T> {
+        let scale = T::of(self.scale());
+        (0..len).map(|index| if self.keeps(key, index) { scale } else { T::ZERO }).collect()
+    }
+    // ANCHOR_END: mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_kept_and_so_is_the_mean() {
+        for rate in [0.0, 0.2, 0.5, 0.9] {
+            let dropout = Dropout::new(rate).unwrap();
+            let mask = dropout.mask::<f64>(17, 100_000);
+            let out = mask.iter().filter(|m| **m == 0.0).count() as f64 / 1e5;
+            assert!((out - rate).abs() < 0.01, "{out} of {rate}");
+            assert!((mask.iter().sum::<f64>() / 1e5 - 1.0).abs() < 0.05);
+        }
+        assert!(Dropout::new(0.0).unwrap().mask::<f32>(1, 1000).iter().all(|m| *m == 1.0));
+    }
+
+    #[test]
+    fn another_step_leaves_out_other_units() {
+        let dropout = Dropout::new(0.5).unwrap();
+        assert_ne!(dropout.mask::<f32>(1, 64), dropout.mask::<f32>(2, 64));
+        assert_eq!(dropout.mask::<f32>(1, 64), dropout.mask::<f32>(1, 64));
+    }
+
+    #[test]
+    fn impossible_shares_are_refused() {
+        for rate in [-0.1, 1.0, f64::NAN] {
+            assert!(Dropout::new(rate).is_err(), "{rate}");
+        }
+    }
+}

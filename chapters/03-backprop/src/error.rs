@@ -1,0 +1,129 @@
+//! What can go wrong in this chapter, each as one sentence with the way out.
+
+use std::path::PathBuf;
+
+/// A `Result` whose error is [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong in this chapter.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The lab's own errors: files, data sets.
+    #[error(transparent)]
+    Lab(#[from] lab::Error),
+    /// A product whose matrices do not fit each other.
+    #[error(transparent)]
+    Product(#[from] matmul::Error),
+    /// A choice that can't work, such as a layer without units.
+    #[error("{0}")]
+    Config(String),
+    /// A batch of no pictures has no mean loss and no gradient.
+    #[error("the batch is empty; give it at least one row")]
+    EmptyBatch,
+    /// A slice does not hold whole rows.
+    #[error("{what}: {len} values are not rows of {width}")]
+    Rows {
+        /// What the values are.
+        what: &'static str,
+        /// How many there are.
+        len: usize,
+        /// How many belong to a row.
+        width: usize,
+    },
+    /// Two things that belong together have different numbers of rows.
+    #[error("{what}: there are {found}, and {wanted} are needed")]
+    Count {
+        /// What was counted.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        wanted: usize,
+    },
+    /// A label that is none of the classes.
+    #[error("label {label} is none of the {classes} classes; they are numbered from 0")]
+    Label {
+        /// The label.
+        label: u8,
+        /// How many classes there are.
+        classes: usize,
+    },
+    /// The loss is no longer a number that can be learned from.
+    #[error(
+        "the loss became {loss:.3e} in step {step} of epoch {epoch}, with a learning rate of {lr}; start again with a smaller one, such as {}",
+        .lr / 10.0
+    )]
+    Diverged {
+        /// The epoch, from 1.
+        epoch: usize,
+        /// The step in it, from 1.
+        step: usize,
+        /// The learning rate.
+        lr: f64,
+        /// The batch's loss.
+        loss: f64,
+    },
+    /// A described model that can't be built.
+    #[error("layer {layer} ({kind}): {why}")]
+    Layer {
+        /// Its place, from 1.
+        layer: usize,
+        /// What it is.
+        kind: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// A file that is not what it should be.
+    #[error("{}: {why}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
+}
+
+impl From<Error> for lab::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Lab(error) => error,
+            other => Self::Message(other.to_string()),
+        }
+    }
+}
+
+/// How many rows of `width` values there are: at least one.
+pub(crate) fn rows(what: &'static str, len: usize, width: usize) -> Result<usize> {
+    if len == 0 {
+        return Err(Error::EmptyBatch);
+    }
+    if width == 0 || !len.is_multiple_of(width) {
+        return Err(Error::Rows { what, len, width });
+    }
+    Ok(len / width)
+}
+
+/// Fails unless the two numbers are the same.
+pub(crate) fn count(what: &'static str, found: usize, wanted: usize) -> Result<()> {
+    if found == wanted { Ok(()) } else { Err(Error::Count { what, found, wanted }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_whole_and_there_is_one() {
+        assert_eq!(rows("x", 12, 4).unwrap(), 3);
+        assert!(matches!(rows("x", 0, 4), Err(Error::EmptyBatch)));
+        assert_eq!(rows("x", 13, 4).unwrap_err().to_string(), "x: 13 values are not rows of 4");
+        assert!(rows("x", 3, 0).is_err());
+    }
+
+    #[test]
+    fn divergence_says_where_and_what_to_do() {
+        let error = Error::Diverged { epoch: 2, step: 7, lr: 0.5, loss: f64::NAN };
+        let text = lab::Error::from(error).to_string();
+        assert!(text.contains("step 7 of epoch 2") && text.contains("such as 0.05"), "{text}");
+    }
+}

@@ -1,0 +1,81 @@
+//! Softmax regression: one dense layer, the second article's TensorFlow example. It takes 1,000 steps of plain
+//! gradient descent with a learning rate of 0.5, each on 100 pictures, from weights of zero.
+
+use crate::{
+    Error, Result,
+    mlp::Mlp,
+    order::order,
+    sgd::{Descent, Sgd},
+    train::{Examples, exploded, step},
+};
+
+/// What the article chose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Regression {
+    /// Pictures in a batch.
+    pub batch: usize,
+    /// How many batches.
+    pub steps: usize,
+    /// The learning rate.
+    pub lr: f64,
+    /// Where the order of the pictures comes from.
+    pub seed: u64,
+}
+
+impl Default for Regression {
+    fn default() -> Self {
+        Self { batch: 100, steps: 1000, lr: 0.5, seed: 0 }
+    }
+}
+
+/// Trains on `data` for `classes` classes; when all pictures have been seen, it goes on in another order.
+///
+/// # Errors
+/// [`Error::EmptyBatch`], [`Error::Diverged`], and what [`Examples::check`] finds.
+// ANCHOR: train
+pub fn train(rule: &Regression, data: &Examples, classes: usize) -> Result<Mlp<f32>> {
+    data.check(data.width, classes)?;
+    let (mut model, mut epoch, mut seen) = (Mlp::zeros(&[data.width, classes])?, 0, Vec::new());
+    let mut descent = Descent::new(Sgd { lr: rule.lr, momentum: 0.0 }, &model);
+    for at in 1..=rule.steps {
+        if seen.len() < rule.batch {
+            epoch += 1;
+            seen.extend(order(rule.seed, epoch, data.len()));
+        }
+        let batch: Vec<usize> = seen.drain(..rule.batch.min(seen.len())).collect();
+        let x: Vec<f32> = batch.iter().flat_map(|i| data.picture(*i)).copied().collect();
+        let labels: Vec<u8> = batch.iter().map(|i| data.labels[*i]).collect();
+        let loss = step(&mut model, &mut descent, (&x, &labels), None, false)?;
+        if exploded(loss) {
+            return Err(Error::Diverged { epoch, step: at, lr: rule.lr, loss });
+        }
+    }
+    Ok(model)
+}
+// ANCHOR_END: train
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::{test, tests::digits};
+
+    #[test]
+    fn one_layer_reads_most_drawn_digits() {
+        let (train_on, tested) = digits(2000, 500);
+        let model =
+            train(&Regression { steps: 300, ..Regression::default() }, &train_on, 10).unwrap();
+        let accuracy = test(&model, &tested).unwrap();
+        assert!(accuracy > 0.75, "{accuracy}");
+    }
+
+    #[test]
+    fn a_batch_may_be_larger_than_the_data_but_not_empty() {
+        let (few, _) = digits(30, 1);
+        let rule = Regression { batch: 100, steps: 3, ..Regression::default() };
+        assert!(train(&rule, &few, 10).is_ok());
+        let none = Regression { batch: 0, ..rule };
+        assert!(matches!(train(&none, &few, 10), Err(Error::EmptyBatch)));
+        let wild = Regression { lr: 1e38, ..rule };
+        assert!(matches!(train(&wild, &few, 10), Err(Error::Diverged { .. })));
+    }
+}

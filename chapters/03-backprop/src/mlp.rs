@@ -1,0 +1,265 @@
+//! A multi-layer perceptron: dense layers with `ReLU` and dropout between them. The readable version.
+
+use crate::{
+    Error, Result,
+    activation::{relu, relu_backward},
+    dense::{Dense, DenseGradient},
+    dropout::Dropout,
+    error::count,
+    init,
+    random::{SplitMix64, key},
+    real::Real,
+};
+
+/// The layers, from the input to the scores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mlp<T> {
+    /// Each one's outputs are the next one's inputs.
+    pub layers: Vec<Dense<T>>,
+}
+
+/// What the forward pass leaves for the backward pass.
+#[derive(Clone, Debug)]
+pub struct Pass<T> {
+    /// The input of each layer.
+    pub inputs: Vec<Vec<T>>,
+    /// What each hidden layer's outputs were multiplied with, if units were left out.
+    pub masks: Vec<Vec<T>>,
+    /// The last layer's output: a score for each class.
+    pub scores: Vec<T>,
+}
+
+/// The derivatives of the loss with respect to all parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gradient<T> {
+    /// In the order of the layers.
+    pub layers: Vec<DenseGradient<T>>,
+    /// With respect to the first layer's input, if it was asked for.
+    pub input: Option<Vec<T>>,
+}
+
+/// Which units are left out: a share, and a key that is another one in each step.
+pub type Noise = (Dropout, u64);
+
+impl<T: Real> Mlp<T> {
+    /// A network with He's initialisation: `sizes` are the input, the hidden layers and the classes, such as
+    /// `[784, 128, 10]`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with fewer than two sizes, or a size of 0.
+    // ANCHOR: new
+    pub fn new(sizes: &[usize], seed: u64) -> Result<Self> {
+        let mut random = SplitMix64::new(seed);
+        check_sizes(sizes)?;
+        let layers = sizes.windows(2).map(|pair| init::he(pair[0], pair[1], &mut random));
+        Ok(Self { layers: layers.collect::<Result<_>>()? })
+    }
+    // ANCHOR_END: new
+
+    /// A network whose weights are all zero: right for a single layer, hopeless for more, for then all units
+    /// of a layer stay equal.
+    ///
+    /// # Errors
+    /// As [`Mlp::new`].
+    pub fn zeros(sizes: &[usize]) -> Result<Self> {
+        check_sizes(sizes)?;
+        let layers = sizes.windows(2).map(|pair| Dense::zeros(pair[0], pair[1]));
+        Ok(Self { layers: layers.collect::<Result<_>>()? })
+    }
+
+    /// The input, the hidden layers, the classes.
+    pub fn sizes(&self) -> Vec<usize> {
+        let inputs = self.layers.first().map(|layer| layer.inputs);
+        inputs.into_iter().chain(self.layers.iter().map(|layer| layer.outputs)).collect()
+    }
+
+    /// How many scores a picture gets.
+    pub fn classes(&self) -> usize {
+        self.layers.last().map_or(0, |layer| layer.outputs)
+    }
+
+    /// The scores of a batch, one row a picture, and what the backward pass needs. With `noise`, units of the
+    /// hidden layers are left out.
+    ///
+    /// # Errors
+    /// [`Error::EmptyBatch`], [`Error::Rows`].
+    // ANCHOR: forward
+    pub fn forward(&self, x: &[T], noise: Option<Noise>) -> Result<Pass<T>> {
+        let (mut inputs, mut masks, mut x) = (Vec::new(), Vec::new(), x.to_vec());
+        for (at, layer) in self.layers.iter().enumerate() {
+            let mut y = layer.forward(&x)?;
+            inputs.push(x);
+            if at + 1 < self.layers.len() {
+                relu(&mut y);
+                if let Some((dropout, step)) = noise {
+                    let mask = dropout.mask(key(&[step, at as u64]), y.len());
+                    y.iter_mut().zip(&mask).for_each(|(y, m)| *y = *y * *m);
+                    masks.push(mask);
+                }
+            }
+            x = y;
+        }
+        Ok(Pass { inputs, masks, scores: x })
+    }
+    // ANCHOR_END: forward
+
+    /// The gradient, from that with respect to the scores. The one with respect to the first layer's input
+    /// takes a product more, and no training needs it.
+    ///
+    /// # Errors
+    /// [`Error::Count`] when `scores` is not as long as the pass's scores.
+    // ANCHOR: backward
+    pub fn backward(&self, pass: &Pass<T>, scores: &[T], input: bool) -> Result<Gradient<T>> {
+        count("derivatives of the scores", scores.len(), pass.scores.len())?;
+        let (mut layers, mut dy) = (Vec::new(), scores.to_vec());
+        for (at, layer) in self.layers.iter().enumerate().rev() {
+            layers.push(layer.backward_weights(&pass.inputs[at], &dy)?);
+            if at == 0 {
+                dy = if input { layer.backward_input(&dy)? } else { Vec::new() };
+                break;
+            }
+            dy = layer.backward_input(&dy)?;
+            if let Some(mask) = pass.masks.get(at - 1) {
+                dy.iter_mut().zip(mask).for_each(|(dy, m)| *dy = *dy * *m);
+            }
+            relu_backward(&pass.inputs[at], &mut dy);
+        }
+        layers.reverse();
+        Ok(Gradient { layers, input: input.then_some(dy) })
+    }
+    // ANCHOR_END: backward
+
+    /// Weights and bias of each layer, in their order.
+    pub fn tensors(&self) -> impl Iterator<Item = &[T]> {
+        self.layers.iter().flat_map(|layer| [&layer.weights[..], &layer.bias[..]])
+    }
+
+    /// [`Mlp::tensors`], to be changed.
+    pub fn tensors_mut(&mut self) -> impl Iterator<Item = &mut [T]> {
+        self.layers.iter_mut().flat_map(|layer| [&mut layer.weights[..], &mut layer.bias[..]])
+    }
+
+    /// All parameters, one after the other.
+    pub fn parameters(&self) -> Vec<T> {
+        self.tensors().flatten().copied().collect()
+    }
+
+    /// Puts back what [`Mlp::parameters`] gave.
+    ///
+    /// # Errors
+    /// [`Error::Count`] for another number of parameters.
+    pub fn set_parameters(&mut self, values: &[T]) -> Result<()> {
+        count("parameters", values.len(), self.tensors().map(<[T]>::len).sum())?;
+        let mut values = values.iter();
+        for tensor in self.tensors_mut() {
+            tensor.iter_mut().zip(&mut values).for_each(|(to, from)| *to = *from);
+        }
+        Ok(())
+    }
+}
+
+impl<T: Real> Gradient<T> {
+    /// In the order of [`Mlp::tensors`].
+    pub fn tensors(&self) -> impl Iterator<Item = &[T]> {
+        self.layers.iter().flat_map(|layer| [&layer.weights[..], &layer.bias[..]])
+    }
+
+    /// All of them, one after the other.
+    pub fn flat(&self) -> Vec<T> {
+        self.tensors().flatten().copied().collect()
+    }
+}
+
+/// Fails unless there are an input and an output, and none is empty.
+pub(crate) fn check_sizes(sizes: &[usize]) -> Result<()> {
+    if sizes.len() < 2 || sizes.contains(&0) {
+        return Err(Error::Config(format!(
+            "{sizes:?} is not a network; give the sizes of its input, its hidden layers and its output, such as 784-128-10"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{check, softmax::loss_and_gradient};
+
+    fn example(sizes: &[usize], batch: usize) -> (Mlp<f64>, Vec<f64>, Vec<u8>) {
+        let mut model = Mlp::new(sizes, 5).unwrap();
+        let mut random = SplitMix64::new(6);
+        for bias in model.layers.iter_mut().flat_map(|layer| &mut layer.bias) {
+            *bias = 0.3 * random.normal();
+        }
+        let x = (0..batch * sizes[0]).map(|_| random.normal()).collect();
+        let labels = (0..batch).map(|_| random.below(model.classes()) as u8).collect();
+        (model, x, labels)
+    }
+
+    #[test]
+    fn the_whole_networks_gradient_is_that_of_finite_differences() {
+        let shapes: [(&[usize], usize); 5] = [
+            (&[4, 3], 1),
+            (&[5, 7, 3], 6),
+            (&[3, 8, 5, 4], 1),
+            (&[6, 9, 7, 5, 2], 11),
+            (&[1, 1, 1], 2),
+        ];
+        for (sizes, batch) in shapes {
+            let (model, x, labels) = example(sizes, batch);
+            for rate in [0.0, 0.4] {
+                let noise = Some((Dropout::new(rate).unwrap(), 77));
+                let loss = |model: &Mlp<f64>, x: &[f64]| {
+                    let pass = model.forward(x, noise).unwrap();
+                    loss_and_gradient(&pass.scores, &labels, model.classes()).unwrap()
+                };
+                let pass = model.forward(&x, noise).unwrap();
+                let (_, scores) = loss(&model, &x);
+                let gradient = model.backward(&pass, &scores, true).unwrap();
+                let wanted = check::differences(&model.parameters(), |values| {
+                    let mut moved = model.clone();
+                    moved.set_parameters(values).unwrap();
+                    loss(&moved, &x).0
+                });
+                let error = check::error(&gradient.flat(), &wanted);
+                assert!(error < 1e-7, "{sizes:?} dropout {rate}: {error}");
+                let wanted = check::differences(&x, |x| loss(&model, x).0);
+                assert!(check::error(&gradient.input.unwrap(), &wanted) < 1e-7);
+            }
+        }
+    }
+
+    #[test]
+    fn the_inputs_gradient_is_there_when_asked_for() {
+        let (model, x, labels) = example(&[5, 7, 3], 2);
+        let pass = model.forward(&x, None).unwrap();
+        let (_, scores) = loss_and_gradient(&pass.scores, &labels, 3).unwrap();
+        let [with, without] =
+            [true, false].map(|input| model.backward(&pass, &scores, input).unwrap());
+        assert_eq!(with.layers, without.layers);
+        assert_eq!((with.input.unwrap().len(), without.input), (10, None));
+    }
+
+    #[test]
+    fn parameters_come_out_and_go_back() {
+        let (model, ..) = example(&[5, 7, 3], 1);
+        let values = model.parameters();
+        assert_eq!(values.len(), 5 * 7 + 7 + 7 * 3 + 3);
+        let mut other = Mlp::zeros(&[5, 7, 3]).unwrap();
+        other.set_parameters(&values).unwrap();
+        assert_eq!(other, model);
+        assert_eq!(other.sizes(), [5, 7, 3]);
+        assert!(other.set_parameters(&values[1..]).is_err());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(Mlp::<f32>::new(&[784], 0).is_err());
+        assert!(Mlp::<f32>::new(&[784, 0, 10], 0).is_err());
+        let (model, x, _) = example(&[5, 7, 3], 2);
+        assert!(matches!(model.forward(&[], None), Err(Error::EmptyBatch)));
+        assert!(matches!(model.forward(&x[1..], None), Err(Error::Rows { .. })));
+        let pass = model.forward(&x, None).unwrap();
+        assert!(matches!(model.backward(&pass, &[0.0; 3], false), Err(Error::Count { .. })));
+    }
+}

@@ -1,0 +1,167 @@
+//! The numbers of this chapter. Everything readable is written once, for f32 and for f64: f32 is what
+//! trains, f64 is exact enough to check a derivative by a difference.
+
+use crate::Result;
+use matmul::{MatMut, MatRef, Options, sgemm};
+use std::{
+    fmt::Debug,
+    iter::Sum,
+    ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign},
+};
+
+/// f32 or f64.
+pub trait Real:
+    Copy
+    + Debug
+    + Default
+    + PartialOrd
+    + Send
+    + Sync
+    + Add<Output = Self>
+    + AddAssign
+    + Div<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + Sub<Output = Self>
+    + SubAssign
+    + Sum
+    + 'static
+{
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// The nearest number to `x`.
+    fn of(x: f64) -> Self;
+    /// The number as an f64, exactly.
+    fn to_f64(self) -> f64;
+    /// e to the power of the number.
+    fn exp(self) -> Self;
+    /// The natural logarithm.
+    fn ln(self) -> Self;
+    /// The square root.
+    fn sqrt(self) -> Self;
+    /// The number to the power of `n`.
+    fn powi(self, n: i32) -> Self;
+    /// C = A·B. C is row-major, A.rows()×B.cols(), and is overwritten.
+    ///
+    /// # Errors
+    /// [`crate::Error::Product`] when the shapes do not fit.
+    fn product(c: &mut [Self], a: MatRef<Self>, b: MatRef<Self>) -> Result<()>;
+}
+
+impl Real for f32 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+
+    fn of(x: f64) -> Self {
+        x as Self
+    }
+
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn exp(self) -> Self {
+        self.exp()
+    }
+
+    fn ln(self) -> Self {
+        self.ln()
+    }
+
+    fn sqrt(self) -> Self {
+        self.sqrt()
+    }
+
+    fn powi(self, n: i32) -> Self {
+        self.powi(n)
+    }
+
+    /// Chapter 1's product, on one thread.
+    fn product(c: &mut [Self], a: MatRef<Self>, b: MatRef<Self>) -> Result<()> {
+        let c = MatMut::new(c, a.rows(), b.cols())?;
+        Ok(sgemm(c, a, b, Options::default())?)
+    }
+}
+
+impl Real for f64 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+
+    fn of(x: f64) -> Self {
+        x
+    }
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn exp(self) -> Self {
+        self.exp()
+    }
+
+    fn ln(self) -> Self {
+        self.ln()
+    }
+
+    fn sqrt(self) -> Self {
+        self.sqrt()
+    }
+
+    fn powi(self, n: i32) -> Self {
+        self.powi(n)
+    }
+
+    /// The formula: it is for checks of small networks alone.
+    fn product(c: &mut [Self], a: MatRef<Self>, b: MatRef<Self>) -> Result<()> {
+        let (rows, cols) = (a.rows(), b.cols());
+        MatMut::new(c, rows, cols)?;
+        if a.cols() != b.rows() {
+            return Err(matmul::Error::Inner {
+                a_rows: rows,
+                a_cols: a.cols(),
+                b_rows: b.rows(),
+                b_cols: cols,
+            }
+            .into());
+        }
+        for i in 0..rows {
+            for j in 0..cols {
+                c[i * cols + j] = (0..a.cols()).map(|p| a.at(i, p) * b.at(p, j)).sum();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_products_are_the_same_product() {
+        for (m, k, n) in [(1, 1, 1), (3, 5, 7), (17, 4, 9), (2, 0, 3)] {
+            let of = |i: usize| ((i * 7 + 3) % 11) as f32 - 5.0;
+            let a: Vec<f32> = (0..m * k).map(of).collect();
+            let b: Vec<f32> = (0..k * n).map(of).collect();
+            let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
+            let (a64, b64) = (wide(&a), wide(&b));
+            let (mut c, mut c64) = (vec![f32::NAN; m * n], vec![f64::NAN; m * n]);
+            let (a, b) = (MatRef::new(&a, m, k).unwrap(), MatRef::new(&b, k, n).unwrap());
+            f32::product(&mut c, a, b).unwrap();
+            let (a, b) = (MatRef::new(&a64, m, k).unwrap(), MatRef::new(&b64, k, n).unwrap());
+            f64::product(&mut c64, a, b).unwrap();
+            assert_eq!(wide(&c), c64, "{m} {k} {n}"); // small whole numbers: nothing rounds
+        }
+    }
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused() {
+        let (a, b) = ([1.0f64; 6], [1.0; 6]);
+        let a = MatRef::new(&a, 2, 3).unwrap();
+        let b = MatRef::new(&b, 2, 3).unwrap();
+        assert!(f64::product(&mut [0.0; 6], a, b).is_err());
+        assert!(f64::product(&mut [0.0; 5], a, b.t()).is_err());
+    }
+}

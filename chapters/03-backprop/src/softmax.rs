@@ -1,0 +1,212 @@
+//! How wrong is the model? Softmax turns scores into probabilities, cross-entropy the probability of the right
+//! answer into a number to make smaller. Together their derivative is short: probability minus truth.
+
+use crate::{
+    Error, Result,
+    error::{count, rows},
+    real::Real,
+};
+
+/// Each score minus the highest, to the power of e, and the sum of these. e¹⁰⁰⁰ is too large for any float; a
+/// subtraction changes no ratio, and then the largest power is 1.
+fn powers<T: Real>(scores: &[T]) -> (Vec<T>, T, T) {
+    let first = scores.first().copied().unwrap_or(T::ZERO);
+    let highest = scores.iter().fold(first, |high, s| if *s > high { *s } else { high });
+    let powers: Vec<T> = scores.iter().map(|score| (*score - highest).exp()).collect();
+    let sum = powers.iter().copied().sum();
+    (powers, sum, highest)
+}
+
+// ANCHOR: softmax
+/// Probabilities: e to the power of each score, over the sum of all powers.
+pub fn softmax<T: Real>(scores: &[T]) -> Vec<T> {
+    let (powers, sum, _) = powers(scores);
+    powers.into_iter().map(|power| power / sum).collect()
+}
+
+/// Minus the logarithm of the probability of the right answer.
+pub fn cross_entropy<T: Real>(scores: &[T], right: usize) -> T {
+    let (_, sum, highest) = powers(scores);
+    // ln(power / sum), without a power so small that it becomes zero.
+    sum.ln() - (scores[right] - highest)
+}
+// ANCHOR_END: softmax
+
+/// The mean loss of a batch and its derivatives with respect to the scores: (probability − truth) / batch,
+/// where the truth is 1 for the right class and 0 for the others. `scores` is batch×classes.
+///
+/// A score that is not a number makes the loss NaN.
+///
+/// # Errors
+/// [`Error::EmptyBatch`], [`Error::Rows`], [`Error::Count`], [`Error::Label`].
+// ANCHOR: gradient
+pub fn loss_and_gradient<T: Real>(
+    scores: &[T],
+    labels: &[u8],
+    classes: usize,
+) -> Result<(f64, Vec<T>)> {
+    let batch = check(scores, labels, classes)?;
+    let mean = T::ONE / T::of(batch as f64);
+    let (mut loss, mut gradient) = (0.0, Vec::with_capacity(scores.len()));
+    for (row, label) in scores.chunks_exact(classes).zip(labels) {
+        let right = usize::from(*label);
+        loss += cross_entropy(row, right).to_f64();
+        for (class, probability) in softmax(row).into_iter().enumerate() {
+            let truth = if class == right { T::ONE } else { T::ZERO };
+            gradient.push((probability - truth) * mean);
+        }
+    }
+    Ok((loss / batch as f64, gradient))
+}
+// ANCHOR_END: gradient
+
+/// How many rows the scores have, if the labels fit them.
+fn check<T>(scores: &[T], labels: &[u8], classes: usize) -> Result<usize> {
+    let batch = rows("scores", scores.len(), classes)?;
+    count("labels", labels.len(), batch)?;
+    check_labels(labels, classes)?;
+    Ok(batch)
+}
+
+/// Fails unless each label is one of the classes.
+pub(crate) fn check_labels(labels: &[u8], classes: usize) -> Result<()> {
+    match labels.iter().find(|label| usize::from(**label) >= classes) {
+        Some(&label) => Err(Error::Label { label, classes }),
+        None => Ok(()),
+    }
+}
+
+/// The class with the highest score; the first of them, if there are several.
+pub fn best<T: Real>(scores: &[T]) -> usize {
+    let mut best = 0;
+    for (class, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = class;
+        }
+    }
+    best
+}
+
+/// The share of rows whose best class is the label, from 0 to 1.
+///
+/// # Errors
+/// As [`loss_and_gradient`].
+pub fn accuracy<T: Real>(scores: &[T], labels: &[u8], classes: usize) -> Result<f64> {
+    let batch = check(scores, labels, classes)?;
+    let right = scores
+        .chunks_exact(classes)
+        .zip(labels)
+        .filter(|(row, label)| best(row) == usize::from(**label));
+    Ok(right.count() as f64 / batch as f64)
+}
+
+/// [`loss_and_gradient`] without a single allocation: the scores, rows of `width` values of which the first
+/// `classes` count, become the gradient, and the rest of each row zeros. The labels were checked.
+pub(crate) fn loss_in_place(
+    scores: &mut [f32],
+    labels: &[u8],
+    classes: usize,
+    width: usize,
+) -> f64 {
+    let mean = 1.0 / labels.len() as f32;
+    let mut loss = 0.0;
+    for (row, label) in scores.chunks_exact_mut(width).zip(labels) {
+        let (row, rest) = row.split_at_mut(classes);
+        rest.fill(0.0);
+        let highest = row.iter().fold(row[0], |high, s| if *s > high { *s } else { high });
+        let right = row[usize::from(*label)] - highest;
+        let mut sum = 0.0;
+        for score in &mut *row {
+            *score = (*score - highest).exp();
+            sum += *score;
+        }
+        loss += f64::from(sum.ln() - right);
+        for power in &mut *row {
+            *power /= sum;
+        }
+        row[usize::from(*label)] -= 1.0;
+        for value in row {
+            *value *= mean;
+        }
+    }
+    loss / labels.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{check, random::SplitMix64};
+
+    #[test]
+    fn probabilities_add_up_to_one_however_large_the_scores() {
+        let p = softmax(&[1.0, 2.0, 3.0_f64]);
+        assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!((p[2] / p[1] - std::f64::consts::E).abs() < 1e-12);
+        assert_eq!(softmax(&[1000.0_f32, 0.0]), [1.0, 0.0]);
+        assert!(softmax(&[f32::NAN, 0.0])[0].is_nan());
+    }
+
+    #[test]
+    fn no_idea_costs_the_logarithm_of_the_classes() {
+        assert!((cross_entropy(&[0.0; 10], 3) - 10f64.ln()).abs() < 1e-12);
+        assert!((cross_entropy(&[0.0, 500.0], 0) - 500.0_f64).abs() < 1e-12);
+        assert!(cross_entropy(&[0.0, 500.0_f64], 1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences() {
+        let mut random = SplitMix64::new(8);
+        for (batch, classes) in [(1, 1), (1, 2), (5, 10), (3, 7)] {
+            let scores: Vec<f64> = (0..batch * classes).map(|_| 3.0 * random.normal()).collect();
+            let labels: Vec<u8> = (0..batch).map(|_| random.below(classes) as u8).collect();
+            let (_, gradient) = loss_and_gradient(&scores, &labels, classes).unwrap();
+            let wanted = check::differences(&scores, |scores| {
+                loss_and_gradient(scores, &labels, classes).unwrap().0
+            });
+            assert!(check::error(&gradient, &wanted) < 1e-8, "{batch} {classes}");
+        }
+    }
+
+    #[test]
+    fn in_place_it_is_the_same_bit_for_bit() {
+        let mut random = SplitMix64::new(4);
+        let scores: Vec<f32> = (0..60).map(|_| 4.0 * random.normal() as f32).collect();
+        let labels = [0, 9, 3, 3, 7, 1];
+        let (loss, gradient) = loss_and_gradient(&scores, &labels, 10).unwrap();
+        for width in [10, 16] {
+            let mut rows = vec![f32::NAN; 6 * width];
+            for (row, scores) in rows.chunks_exact_mut(width).zip(scores.chunks_exact(10)) {
+                row[..10].copy_from_slice(scores);
+            }
+            assert_eq!(loss_in_place(&mut rows, &labels, 10, width), loss);
+            for (row, wanted) in rows.chunks_exact(width).zip(gradient.chunks_exact(10)) {
+                assert_eq!(&row[..10], wanted);
+                assert!(row[10..].iter().all(|x| *x == 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_score_that_is_not_a_number_shows() {
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut scores = [0.0; 10];
+            scores[7] = bad;
+            assert!(loss_and_gradient(&scores, &[1], 10).unwrap().0.is_nan());
+            assert!(loss_in_place(&mut scores, &[1], 10, 10).is_nan());
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(matches!(loss_and_gradient::<f32>(&[], &[], 10), Err(Error::EmptyBatch)));
+        assert!(matches!(loss_and_gradient(&[0.0; 9], &[1], 10), Err(Error::Rows { .. })));
+        assert!(matches!(loss_and_gradient(&[0.0; 10], &[1, 2], 10), Err(Error::Count { .. })));
+        assert!(matches!(loss_and_gradient(&[0.0; 10], &[10], 10), Err(Error::Label { .. })));
+    }
+
+    #[test]
+    fn accuracy_counts_right_answers_and_the_first_of_equal_scores_wins() {
+        assert_eq!(best(&[0.0, 2.0, 2.0]), 1);
+        assert_eq!(accuracy(&[0.0, 1.0, 3.0, 2.0, 5.0, 4.0], &[1, 1, 0], 2).unwrap(), 2.0 / 3.0);
+    }
+}

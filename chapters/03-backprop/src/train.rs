@@ -1,0 +1,353 @@
+//! The loop: shuffle, take a batch, forward, backward, update; after each epoch, the test.
+
+use crate::{
+    Error, Result,
+    adam::{Adam, Adaptive},
+    dropout::Dropout,
+    error::{count, rows},
+    mlp::{Mlp, Noise},
+    optimizer::Optimizer,
+    order::order,
+    random::key,
+    softmax::{check_labels, loss_and_gradient},
+};
+use lab::data::Split;
+use matmul::{Epilogue, MatMut, MatRef, Options, Threads, sgemm};
+use std::time::Instant;
+
+/// Pictures and their labels, ready for a product.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Examples {
+    /// Grey levels from 0 to 1, one picture after the other.
+    pub pixels: Vec<f32>,
+    /// The class of each picture.
+    pub labels: Vec<u8>,
+    /// Pixels of one picture.
+    pub width: usize,
+}
+
+impl Examples {
+    /// The pictures of a data set's part.
+    pub fn of(split: &Split) -> Self {
+        Self { pixels: split.scaled(), labels: split.labels.clone(), width: split.pixels() }
+    }
+
+    /// How many pictures.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Picture `i`.
+    ///
+    /// # Panics
+    /// If there is no picture `i`, as with any slice.
+    pub fn picture(&self, i: usize) -> &[f32] {
+        &self.pixels[i * self.width..][..self.width]
+    }
+
+    /// Fails unless they can train or test a model of `inputs` and `classes`.
+    ///
+    /// # Errors
+    /// [`Error::EmptyBatch`], [`Error::Rows`], [`Error::Count`], [`Error::Label`].
+    pub fn check(&self, inputs: usize, classes: usize) -> Result<()> {
+        count("pixels in a picture", self.width, inputs)?;
+        count("labels", self.len(), rows("pictures", self.pixels.len(), self.width)?)?;
+        check_labels(&self.labels, classes)
+    }
+}
+
+/// What a person can choose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Pixels, hidden layers, classes.
+    pub sizes: Vec<usize>,
+    /// Pictures in a batch.
+    pub batch: usize,
+    /// How often all pictures are seen.
+    pub epochs: usize,
+    /// The share of hidden units that is left out in each step.
+    pub dropout: f64,
+    /// How the parameters move.
+    pub rule: Adam,
+    /// Where the random numbers start.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    /// The Keras example of the article that this course answers.
+    fn default() -> Self {
+        Self {
+            sizes: vec![784, 128, 10],
+            batch: 32,
+            epochs: 3,
+            dropout: 0.2,
+            rule: Adam::default(),
+            seed: 0,
+        }
+    }
+}
+
+impl Settings {
+    /// Fails unless a network can be trained with them.
+    ///
+    /// # Errors
+    /// [`Error::Config`], [`Error::EmptyBatch`].
+    pub fn check(&self) -> Result<()> {
+        crate::mlp::check_sizes(&self.sizes)?;
+        Dropout::new(self.dropout)?;
+        if self.batch == 0 {
+            return Err(Error::EmptyBatch);
+        }
+        if !(self.rule.lr > 0.0 && self.rule.lr.is_finite()) {
+            return Err(Error::Config(format!(
+                "a learning rate of {} does not learn; give a positive number, such as 0.001",
+                self.rule.lr
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A batch whose loss is above this learns nothing any more: a thousand times the loss of a model of ten
+/// classes that has no idea.
+const EXPLODED: f64 = 2303.0;
+
+/// Whether a loss can't be learned from.
+pub(crate) fn exploded(loss: f64) -> bool {
+    loss.is_nan() || loss > EXPLODED
+}
+
+/// The key of the random numbers of one step: epoch and step are counted from 1.
+pub(crate) fn step_key(seed: u64, epoch: usize, step: usize) -> u64 {
+    key(&[seed, epoch as u64, step as u64])
+}
+
+/// Something that learns: the readable network, and the fast ones.
+pub trait Learner {
+    /// Sees the pictures of `data` once, in this order, in batches of `batch`; the last one may be shorter.
+    /// Returns the mean loss of a picture. `epoch` counts from 1.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`], and what [`Examples::check`] finds.
+    fn epoch(&mut self, data: &Examples, order: &[usize], epoch: usize) -> Result<f64>;
+
+    /// What it has learned.
+    ///
+    /// # Errors
+    /// None that a person could cause: the parameters fit the sizes.
+    fn model(&self) -> Result<Mlp<f32>>;
+}
+
+/// The readable network with the paper's Adam.
+pub struct Textbook {
+    model: Mlp<f32>,
+    optimizer: Adaptive<f32>,
+    settings: Settings,
+    dropout: Dropout,
+    /// Whether each step computes the gradient with respect to the pictures, which nobody needs.
+    input_gradient: bool,
+}
+
+impl Textbook {
+    /// A network with its first weights.
+    ///
+    /// # Errors
+    /// As [`Settings::check`].
+    pub fn new(settings: Settings, input_gradient: bool) -> Result<Self> {
+        settings.check()?;
+        let model = Mlp::new(&settings.sizes, settings.seed)?;
+        let optimizer = Adaptive::new(settings.rule, &model);
+        let dropout = Dropout::new(settings.dropout)?;
+        Ok(Self { model, optimizer, settings, dropout, input_gradient })
+    }
+}
+
+/// One step: forward, backward, update. Returns the batch's mean loss.
+///
+/// # Errors
+/// What [`Mlp::forward`] and [`loss_and_gradient`] find.
+// ANCHOR: step
+pub fn step(
+    model: &mut Mlp<f32>,
+    optimizer: &mut dyn Optimizer<f32>,
+    (x, labels): (&[f32], &[u8]),
+    noise: Option<Noise>,
+    input_gradient: bool,
+) -> Result<f64> {
+    let pass = model.forward(x, noise)?;
+    let (loss, scores) = loss_and_gradient(&pass.scores, labels, model.classes())?;
+    let gradient = model.backward(&pass, &scores, input_gradient)?;
+    optimizer.update(model, &gradient);
+    Ok(loss)
+}
+// ANCHOR_END: step
+
+impl Learner for Textbook {
+    fn epoch(&mut self, data: &Examples, order: &[usize], epoch: usize) -> Result<f64> {
+        data.check(self.settings.sizes[0], self.model.classes())?;
+        let mut sum = 0.0;
+        for (at, batch) in order.chunks(self.settings.batch).enumerate() {
+            let x: Vec<f32> = batch.iter().flat_map(|i| data.picture(*i)).copied().collect();
+            let labels: Vec<u8> = batch.iter().map(|i| data.labels[*i]).collect();
+            let noise = (self.dropout, step_key(self.settings.seed, epoch, at + 1));
+            let (model, optimizer) = (&mut self.model, &mut self.optimizer);
+            let loss = step(model, optimizer, (&x, &labels), Some(noise), self.input_gradient)?;
+            if exploded(loss) {
+                return Err(Error::Diverged { epoch, step: at + 1, lr: optimizer.lr(), loss });
+            }
+            sum += loss * batch.len() as f64;
+        }
+        Ok(sum / order.len() as f64)
+    }
+
+    fn model(&self) -> Result<Mlp<f32>> {
+        Ok(self.model.clone())
+    }
+}
+
+/// What an epoch has reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Epoch {
+    /// From 1.
+    pub epoch: usize,
+    /// Seconds of training, without the test.
+    pub seconds: f64,
+    /// The mean loss of a picture while the network learned.
+    pub loss: f64,
+    /// The share of right answers on the test pictures.
+    pub accuracy: f64,
+}
+
+/// Trains for the settings' epochs and tests after each; `watch` is told.
+///
+/// # Errors
+/// As [`Learner::epoch`] and [`test`].
+// ANCHOR: fit
+pub fn fit(
+    learner: &mut dyn Learner,
+    (train, tested): (&Examples, &Examples),
+    settings: &Settings,
+    mut watch: impl FnMut(&Epoch),
+) -> Result<Vec<Epoch>> {
+    let mut history = Vec::new();
+    for epoch in 1..=settings.epochs {
+        let start = Instant::now();
+        let order = order(settings.seed, epoch, train.len());
+        let loss = learner.epoch(train, &order, epoch)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let accuracy = test(&learner.model()?, tested)?;
+        history.push(Epoch { epoch, seconds, loss, accuracy });
+        watch(&history[epoch - 1]);
+    }
+    Ok(history)
+}
+// ANCHOR_END: fit
+
+/// Pictures that are tested at once.
+const TEST_BATCH: usize = 1000;
+
+/// The share of pictures that the model reads correctly, on all cores.
+///
+/// # Errors
+/// As [`Examples::check`].
+pub fn test(model: &Mlp<f32>, data: &Examples) -> Result<f64> {
+    let classes = model.classes();
+    data.check(model.layers.first().map_or(0, |layer| layer.inputs), classes)?;
+    let mut right = 0.0;
+    let labels = data.labels.chunks(TEST_BATCH);
+    for (pixels, labels) in data.pixels.chunks(TEST_BATCH * data.width).zip(labels) {
+        let mut x = pixels.to_vec();
+        for (at, layer) in model.layers.iter().enumerate() {
+            let mut y = vec![0.0; labels.len() * layer.outputs];
+            let last = at + 1 == model.layers.len();
+            let bias = &layer.bias[..];
+            let epilogue = if last { Epilogue::Bias(bias) } else { Epilogue::BiasRelu(bias) };
+            let options = Options { epilogue, threads: Threads::All, ..Options::default() };
+            let c = MatMut::new(&mut y, labels.len(), layer.outputs)?;
+            let a = MatRef::new(&x, labels.len(), layer.inputs)?;
+            sgemm(c, a, MatRef::new(&layer.weights, layer.inputs, layer.outputs)?, options)?;
+            x = y;
+        }
+        right += crate::softmax::accuracy(&x, labels, classes)? * labels.len() as f64;
+    }
+    Ok(right / data.len() as f64)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use lab::data;
+
+    /// Drawn digits, for tests that train.
+    pub(crate) fn digits(train: usize, tested: usize) -> (Examples, Examples) {
+        let set = data::drawn(train, tested, 3);
+        (Examples::of(&set.train), Examples::of(&set.test))
+    }
+
+    #[test]
+    fn learns_drawn_digits() {
+        let (train, tested) = digits(2000, 500);
+        let settings = Settings { sizes: vec![784, 32, 10], ..Settings::default() };
+        let mut learner = Textbook::new(settings.clone(), false).unwrap();
+        let mut seen = Vec::new();
+        let history = fit(&mut learner, (&train, &tested), &settings, |e| seen.push(*e)).unwrap();
+        assert_eq!(seen, history);
+        assert_eq!(history.len(), 3);
+        assert!(history[2].loss < 0.7 * history[0].loss, "{history:?}");
+        assert!(history[2].accuracy > 0.7, "{history:?}");
+    }
+
+    #[test]
+    fn the_same_seed_is_the_same_run() {
+        let (train, tested) = digits(200, 50);
+        let run = |seed| {
+            let settings = Settings { sizes: vec![784, 9, 10], seed, ..Settings::default() };
+            let mut learner = Textbook::new(settings.clone(), false).unwrap();
+            fit(&mut learner, (&train, &tested), &settings, |_| {}).unwrap();
+            learner.model
+        };
+        assert_eq!(run(4), run(4));
+        assert_ne!(run(4), run(5));
+    }
+
+    #[test]
+    fn a_network_that_diverges_says_where_and_what_to_do() {
+        let (train, _) = digits(100, 1);
+        let rule = Adam { lr: 1e30, ..Adam::default() };
+        let settings = Settings { rule, ..Settings::default() };
+        let mut learner = Textbook::new(settings, false).unwrap();
+        let order: Vec<usize> = (0..100).collect();
+        let error = learner.epoch(&train, &order, 2).unwrap_err();
+        assert!(matches!(error, Error::Diverged { epoch: 2, step: 2.., .. }), "{error}");
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_refused() {
+        let bad = |change: &dyn Fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            settings.check().is_err()
+        };
+        assert!(bad(&|s| s.batch = 0) && bad(&|s| s.sizes = vec![784]));
+        assert!(bad(&|s| s.dropout = 1.0) && bad(&|s| s.rule.lr = 0.0));
+        assert!(!bad(&|_| {}));
+    }
+
+    #[test]
+    fn pictures_that_do_not_fit_are_refused() {
+        let model = Mlp::zeros(&[784, 10]).unwrap();
+        let (train, _) = digits(20, 1);
+        assert!(test(&model, &train).is_ok());
+        let none = Examples { pixels: vec![], labels: vec![], width: 784 };
+        assert!(matches!(test(&model, &none), Err(Error::EmptyBatch)));
+        let narrow = Examples { width: 28, ..train.clone() };
+        assert!(matches!(test(&model, &narrow), Err(Error::Count { .. })));
+        let strange = Examples { labels: vec![10; 20], ..train };
+        assert!(matches!(test(&model, &strange), Err(Error::Label { .. })));
+    }
+}
