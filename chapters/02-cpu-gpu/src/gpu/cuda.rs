@@ -1,0 +1,447 @@
+//! CUDA, loaded when the program runs: the driver starts and feeds the GPU, NVRTC compiles kernels for it.
+//!
+//! The driver comes through the crate `cudarc`, which panics where it finds no `libcuda`; so that is asked
+//! first. NVRTC is loaded by [`nvrtc`](super::nvrtc).
+
+use super::{About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Missing, nvrtc::Nvrtc};
+use crate::{Error, Result};
+use cudarc::driver::{
+    result::{self, DriverError},
+    sys::{self, CUdevice_attribute as Attribute, CUresult},
+};
+use std::{
+    ffi::{CString, c_void},
+    ptr,
+    rc::Rc,
+};
+
+/// The oldest driver interface that the course uses: CUDA 12.0, which has tensor maps.
+const OLDEST: i32 = 12_000;
+const DRIVER: &str =
+    "install NVIDIA's driver, version 525 or newer (https://www.nvidia.com/drivers)";
+
+/// Adds the NVIDIA GPUs of this machine, or why there are none.
+pub fn find(devices: &mut Devices) {
+    match list() {
+        Ok(list) => devices.found.extend(list),
+        Err(why) => devices.missing.push(Missing { api: Api::Cuda, why }),
+    }
+}
+
+/// What the driver's own version means for the course: nothing, or a sentence.
+fn too_old(version: i32) -> Option<String> {
+    (version < OLDEST).then(|| {
+        format!(
+            "the NVIDIA driver speaks CUDA {}.{}, and the course needs {}.{}; {DRIVER}",
+            version / 1000,
+            version % 1000 / 10,
+            OLDEST / 1000,
+            OLDEST % 1000 / 10
+        )
+    })
+}
+
+/// A driver's code as a sentence about a device.
+fn sentence(name: &str, what: &str, code: CUresult) -> String {
+    match code {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => format!(
+            "{name} is out of memory ({what}); take smaller matrices, or close other programs that use it"
+        ),
+        CUresult::CUDA_ERROR_NO_DEVICE => format!("the NVIDIA driver finds no GPU; {DRIVER}"),
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU | CUresult::CUDA_ERROR_INVALID_PTX => {
+            format!("{name} can't {what}: the kernel is compiled for another GPU ({code:?})")
+        }
+        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS | CUresult::CUDA_ERROR_LAUNCH_FAILED => format!(
+            "{name} can't {what}: a kernel has read or written outside of its memory ({code:?}); start the \
+             program again, and look for the place with NVIDIA's compute-sanitizer"
+        ),
+        CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => format!(
+            "the NVIDIA driver's parts have different versions ({code:?}); restart the machine"
+        ),
+        _ => format!("{name} can't {what} ({code:?}); see `throughput doctor`"),
+    }
+}
+
+fn list() -> Result<Vec<About>, String> {
+    // SAFETY: it only looks whether the library can be loaded.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(format!("this machine has no NVIDIA driver; with an NVIDIA GPU, {DRIVER}"));
+    }
+    let asked = |what: &'static str| move |e: DriverError| sentence("the NVIDIA driver", what, e.0);
+    result::init().map_err(asked("start"))?;
+    let mut version = 0;
+    // SAFETY: the driver writes one number.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }
+        .result()
+        .map_err(asked("tell its version"))?;
+    if let Some(why) = too_old(version) {
+        return Err(why);
+    }
+    let count = result::device::get_count().map_err(asked("count GPUs"))?;
+    if count == 0 {
+        return Err(sentence("", "", CUresult::CUDA_ERROR_NO_DEVICE));
+    }
+    (0..count).map(|at| describe(at, version).map_err(asked("describe its GPU"))).collect()
+}
+
+fn describe(at: i32, version: i32) -> Result<About, DriverError> {
+    let device = result::device::get(at)?;
+    // SAFETY: `device` is one of the driver's.
+    let get = |what| unsafe { result::device::get_attribute(device, what) };
+    Ok(About {
+        id: if at == 0 { "cuda".to_owned() } else { format!("cuda:{at}") },
+        api: Api::Cuda,
+        kind: Kind::Gpu,
+        name: result::device::get_name(device)?,
+        driver: format!("CUDA {}.{}", version / 1000, version % 1000 / 10),
+        compute_units: get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32,
+        clock_hz: Some(f64::from(get(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) * 1e3),
+        // SAFETY: as above.
+        memory: unsafe { result::device::total_mem(device)? } as u64,
+        shared_memory: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
+            as u64,
+        max_block: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)? as usize,
+        compute_capability: Some((
+            get(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
+            get(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
+        )),
+    })
+}
+
+/// The device's primary context, given back when nobody needs it any more.
+struct Context {
+    device: sys::CUdevice,
+    handle: sys::CUcontext,
+}
+
+impl Context {
+    /// Makes it the calling thread's own, as every call of the driver wants.
+    fn bind(&self) -> Result<(), DriverError> {
+        // SAFETY: the context is retained as long as `self` lives.
+        unsafe { result::ctx::set_current(self.handle) }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: it was retained once, in `Cuda::open`.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+/// Memory of a GPU.
+struct Memory {
+    context: Rc<Context>,
+    at: sys::CUdeviceptr,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.context.bind().is_ok() {
+            // SAFETY: it was allocated in this context and is freed once; the call waits for kernels that use it.
+            let _ = unsafe { result::free_sync(self.at) };
+        }
+    }
+}
+
+/// A kernel and the module that it is in.
+struct Loaded {
+    context: Rc<Context>,
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if self.context.bind().is_ok() {
+            // SAFETY: it was loaded in this context and is unloaded once.
+            let _ = unsafe { result::module::unload(self.module) };
+        }
+    }
+}
+
+/// An NVIDIA GPU with one stream, which keeps the order of what is put into it.
+pub struct Cuda {
+    about: About,
+    context: Rc<Context>,
+    stream: sys::CUstream,
+    nvrtc: Nvrtc,
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        if self.context.bind().is_ok() {
+            // SAFETY: made in `open`, destroyed once.
+            let _ = unsafe { result::stream::destroy(self.stream) };
+        }
+    }
+}
+
+impl Cuda {
+    /// Starts a GPU that [`find`] has found.
+    ///
+    /// # Errors
+    /// A sentence if it does not start, or if there is no NVRTC to compile kernels.
+    pub fn open(about: About) -> Result<Self> {
+        let nvrtc = Nvrtc::load()?;
+        let at = about.id.strip_prefix("cuda:").map_or(Some(0), |at| at.parse().ok()).unwrap_or(0);
+        let failed = |e: DriverError| Error::Message(sentence(&about.name, "start", e.0));
+        let device = result::device::get(at).map_err(failed)?;
+        // SAFETY: `device` is one of the driver's; released in `Drop`.
+        let handle = unsafe { result::primary_ctx::retain(device) }.map_err(failed)?;
+        let context = Rc::new(Context { device, handle });
+        context.bind().map_err(failed)?;
+        let stream =
+            result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed)?;
+        Ok(Self { about, context, stream, nvrtc })
+    }
+
+    fn failed(&self, what: &str) -> impl Fn(DriverError) -> Error {
+        move |e| Error::Message(sentence(&self.about.name, what, e.0))
+    }
+
+    fn bind(&self) -> Result<()> {
+        self.context.bind().map_err(self.failed("be used from this thread"))
+    }
+
+    /// The address of a buffer on the device.
+    ///
+    /// # Errors
+    /// A sentence if the buffer belongs to another device.
+    pub fn address(&self, buffer: &Buffer) -> Result<u64> {
+        Ok(super::own::<Memory>(&*buffer.inner, "buffer")?.at)
+    }
+
+    /// The stream of this device, for libraries that launch into it. It lives as long as `self`.
+    pub fn stream(&self) -> sys::CUstream {
+        self.stream
+    }
+
+    /// The compute capability: (9, 0) for an H100 or H200.
+    pub fn capability(&self) -> (u32, u32) {
+        self.about.compute_capability.unwrap_or((0, 0))
+    }
+
+    /// As [`Gpu::compile`], for features of one generation alone: `suffix` is `a` for `sm_90a`.
+    ///
+    /// # Errors
+    /// The compiler's words, or a sentence.
+    pub fn compile_for(
+        &self,
+        source: &str,
+        options: &[(&str, String)],
+        entry: &str,
+        suffix: &str,
+    ) -> Result<Kernel> {
+        let (major, minor) = self.capability();
+        let target = format!("sm_{major}{minor}{suffix}");
+        let image = self.nvrtc.compile(source, options, entry, &target)?;
+        self.bind()?;
+        // SAFETY: `image` is a whole cubin, which NVRTC has made.
+        let module = unsafe { result::module::load_data(image.as_ptr().cast::<c_void>()) }
+            .map_err(self.failed(&format!("load `{entry}`")))?;
+        let name =
+            CString::new(entry).map_err(|_| Error::message("a kernel's name has no zero byte"))?;
+        // SAFETY: `module` was loaded above. It is unloaded in `Drop`, after a failure here not at all.
+        let function = unsafe { result::module::get_function(module, name) }
+            .map_err(self.failed(&format!("find the kernel `{entry}` in its source")))?;
+        let context = Rc::clone(&self.context);
+        Ok(Kernel {
+            entry: entry.to_owned(),
+            inner: Box::new(Loaded { context, module, function }),
+        })
+    }
+
+    /// Lets a kernel have more than the usual 48 KiB of shared memory in [`Launch::shared`].
+    ///
+    /// # Errors
+    /// A sentence if the GPU has less.
+    pub fn allow_shared(&self, kernel: &Kernel, bytes: u32) -> Result<()> {
+        self.bind()?;
+        let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
+        let most = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function's module is loaded.
+        unsafe { result::function::set_function_attribute(loaded.function, most, bytes as i32) }
+            .map_err(
+                self.failed(&format!("give `{}` {bytes} bytes of shared memory", kernel.entry)),
+            )
+    }
+
+    /// Launches with arguments by address, for kernels that take more than numbers and buffers: each pointer
+    /// leads to a value as large as the kernel's parameter.
+    ///
+    /// # Safety
+    /// There must be a pointer for each parameter of the kernel, to a value of its type.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub unsafe fn launch_raw(
+        &self,
+        kernel: &Kernel,
+        launch: Launch,
+        parameters: &mut [*mut c_void],
+    ) -> Result<()> {
+        launch.check(kernel, &self.about)?;
+        if launch.is_empty() {
+            return Ok(());
+        }
+        self.bind()?;
+        let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
+        let size = |[x, y]: [usize; 2]| (x as u32, y as u32, 1);
+        // SAFETY: as the caller promises; the driver copies the values before it returns.
+        unsafe {
+            result::launch_kernel(
+                loaded.function,
+                size(launch.grid),
+                size(launch.block),
+                launch.shared,
+                self.stream,
+                parameters,
+            )
+        }
+        .map_err(self.failed(&format!("launch `{}`", kernel.entry)))
+    }
+}
+
+impl Gpu for Cuda {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn as_cuda(&self) -> Option<&Cuda> {
+        Some(self)
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Buffer> {
+        self.bind()?;
+        // SAFETY: the memory is freed in `Drop`, in the same context.
+        let at = unsafe { result::malloc_sync(bytes.max(1)) }
+            .map_err(self.failed(&format!("reserve {bytes} bytes")))?;
+        Ok(Buffer { bytes, inner: Box::new(Memory { context: Rc::clone(&self.context), at }) })
+    }
+
+    fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
+        super::fits(to, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.finish()?; // the copy below does not wait for the stream
+        let at = self.address(to)?;
+        // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
+        unsafe { result::memcpy_htod_sync(at, bytes) }.map_err(self.failed("copy to the device"))
+    }
+
+    fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
+        super::fits(from, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.finish()?;
+        let at = self.address(from)?;
+        // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
+        unsafe { result::memcpy_dtoh_sync(bytes, at) }.map_err(self.failed("copy from the device"))
+    }
+
+    fn compile(&self, source: &str, options: &[(&str, String)], entry: &str) -> Result<Kernel> {
+        self.compile_for(source, options, entry, "")
+    }
+
+    fn launch(&self, kernel: &Kernel, launch: Launch, args: &[Arg]) -> Result<()> {
+        // Every argument in eight bytes of its own; the kernel takes as many of them as its parameter has.
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            values.push(match *arg {
+                Arg::Buffer(buffer) => self.address(buffer)?,
+                Arg::Part { buffer, offset } => {
+                    super::part(buffer, offset)?;
+                    self.address(buffer)? + offset as u64
+                }
+                Arg::U32(value) => u64::from(value),
+                Arg::F32(value) => u64::from(value.to_bits()),
+            });
+        }
+        let mut parameters: Vec<*mut c_void> =
+            values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
+        // SAFETY: NVIDIA's GPUs and the machines that carry them are little-endian, so that the first bytes of
+        // a value are those of the smaller types. The number of parameters is the caller's promise.
+        unsafe { self.launch_raw(kernel, launch, &mut parameters) }
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the stream lives as long as `self`.
+        unsafe { result::stream::synchronize(self.stream) }.map_err(self.failed("finish its work"))
+    }
+
+    fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+        self.bind()?;
+        let failed = self.failed("take the time");
+        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
+        let (begin, end) = (
+            Mark(result::event::create(flags).map_err(&failed)?),
+            Mark(result::event::create(flags).map_err(&failed)?),
+        );
+        // SAFETY: events and stream are of this context, and live.
+        unsafe { result::event::record(begin.0, self.stream) }.map_err(&failed)?;
+        work()?;
+        self.bind()?;
+        // SAFETY: as above.
+        unsafe { result::event::record(end.0, self.stream) }.map_err(&failed)?;
+        self.finish()?;
+        // SAFETY: both events are over.
+        let milliseconds = unsafe { result::event::elapsed(begin.0, end.0) }.map_err(&failed)?;
+        Ok(f64::from(milliseconds) * 1e-3)
+    }
+}
+
+/// An event, destroyed when it is dropped.
+struct Mark(sys::CUevent);
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        let _ = unsafe { result::event::destroy(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_that_is_too_old_is_named_with_both_versions() {
+        assert_eq!(too_old(OLDEST), None);
+        assert_eq!(too_old(13_000), None);
+        let why = too_old(11_080).unwrap();
+        assert!(
+            why.contains("CUDA 11.8") && why.contains("12.0") && why.contains("install"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn every_code_becomes_a_sentence_with_the_way_out() {
+        for (code, wanted) in [
+            (CUresult::CUDA_ERROR_OUT_OF_MEMORY, "smaller matrices"),
+            (CUresult::CUDA_ERROR_NO_DEVICE, "install NVIDIA's driver"),
+            (CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, "compute-sanitizer"),
+            (CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, "another GPU"),
+            (CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "restart the machine"),
+            (CUresult::CUDA_ERROR_UNKNOWN, "throughput doctor"),
+        ] {
+            let text = sentence("card", "do it", code);
+            assert!(text.contains(wanted), "{text}");
+            assert!(!text.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn without_a_driver_there_is_a_reason_and_no_panic() {
+        let mut devices = Devices::default();
+        find(&mut devices);
+        assert_eq!(devices.found.is_empty(), !devices.missing.is_empty());
+        for missing in devices.missing {
+            assert!(missing.api == Api::Cuda && missing.why.contains("driver"), "{missing:?}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! OpenCL, loaded when the program runs: GPUs of any maker, and through `PoCL` the CPU.
+
+use super::{About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Missing};
+use crate::{Error, Result};
+use opencl3::{
+    command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue},
+    context::Context,
+    device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device},
+    error_codes::{
+        CL_INVALID_BUFFER_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY,
+        CL_OUT_OF_RESOURCES, ClError,
+    },
+    kernel, memory,
+    memory::{CL_MEM_READ_WRITE, ClMem},
+    platform::get_platforms,
+    program::Program,
+    types::{CL_TRUE, cl_device_id},
+};
+use std::ptr;
+
+const INSTALL: &str = "install a driver with OpenCL, or PoCL, which runs kernels on the CPU (Debian, Ubuntu: \
+                       sudo apt install ocl-icd-libopencl1 pocl-opencl-icd)";
+
+/// The code by which the crate says that it has found no library.
+const NO_LIBRARY: i32 = -2000;
+
+/// Adds the OpenCL devices of this machine, or why there are none.
+pub fn find(devices: &mut Devices) {
+    match list() {
+        Ok(list) => devices.found.extend(list.into_iter().map(|(about, _)| about)),
+        Err(why) => devices.missing.push(Missing { api: Api::OpenCl, why }),
+    }
+}
+
+/// Every device with its handle, or a sentence.
+fn list() -> Result<Vec<(About, cl_device_id)>, String> {
+    let platforms = match get_platforms() {
+        Ok(platforms) => platforms,
+        Err(ClError(code)) if code == NO_LIBRARY => {
+            return Err(format!("this machine has no OpenCL library; {INSTALL}"));
+        }
+        // The library without a driver says so in several ways.
+        Err(_) => Vec::new(),
+    };
+    let mut found: Vec<(About, cl_device_id)> = Vec::new();
+    for platform in platforms {
+        for handle in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
+            let device = Device::new(handle);
+            let Ok(mut about) = describe(&device) else { continue };
+            let before = found.iter().filter(|(other, _)| other.kind == about.kind).count();
+            if before > 0 {
+                about.id = format!("{}:{before}", about.id);
+            }
+            found.push((about, handle));
+        }
+    }
+    if found.is_empty() {
+        return Err(format!("the OpenCL library finds no device; {INSTALL}"));
+    }
+    Ok(found)
+}
+
+fn describe(device: &Device) -> Result<About, ClError> {
+    let cpu = device.dev_type()? & CL_DEVICE_TYPE_CPU != 0;
+    if !device.available()? || !device.compiler_available()? {
+        return Err(ClError(-2)); // CL_DEVICE_NOT_AVAILABLE
+    }
+    let clock = f64::from(device.max_clock_frequency()?) * 1e6;
+    let capability = device.compute_capability_major_nv().ok();
+    Ok(About {
+        id: if cpu { "opencl-cpu" } else { "opencl-gpu" }.to_owned(),
+        api: Api::OpenCl,
+        kind: if cpu { Kind::Cpu } else { Kind::Gpu },
+        name: device.name()?.trim().to_owned(),
+        driver: format!("{}, driver {}", device.version()?.trim(), device.driver_version()?.trim()),
+        compute_units: device.max_compute_units()?,
+        clock_hz: (clock > 0.0).then_some(clock),
+        memory: device.global_mem_size()?,
+        shared_memory: device.local_mem_size()?,
+        max_block: device.max_work_group_size()?,
+        compute_capability: capability.zip(device.compute_capability_minor_nv().ok()),
+    })
+}
+
+/// An OpenCL device with one queue, which keeps the order of what is put into it.
+pub struct OpenCl {
+    about: About,
+    context: Context,
+    queue: CommandQueue,
+}
+
+/// Memory of an OpenCL device.
+type Memory = memory::Buffer<u8>;
+
+impl OpenCl {
+    /// Starts a device that [`find`] has found.
+    ///
+    /// # Errors
+    /// A sentence if it is not there any more, or does not start.
+    pub fn open(about: About) -> Result<Self> {
+        let list = list().map_err(Error::Message)?;
+        let Some((_, handle)) = list.into_iter().find(|(other, _)| other.id == about.id) else {
+            return Err(Error::message(format!("this machine has no device `{}`", about.id)));
+        };
+        let failed = |e: ClError| {
+            Error::message(format!("{} does not start ({e}); see `throughput doctor`", about.name))
+        };
+        let context = Context::from_device(&Device::new(handle)).map_err(failed)?;
+        let queue =
+            CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed)?;
+        Ok(Self { about, context, queue })
+    }
+
+    fn failed(&self, what: &str, error: ClError) -> Error {
+        let memory = [
+            CL_INVALID_BUFFER_SIZE,
+            CL_MEM_OBJECT_ALLOCATION_FAILURE,
+            CL_OUT_OF_HOST_MEMORY,
+            CL_OUT_OF_RESOURCES,
+        ];
+        if memory.contains(&error.0) {
+            return Error::message(format!(
+                "{} is out of memory ({what}); take smaller matrices, or close other programs that use it",
+                self.about.name
+            ));
+        }
+        Error::message(format!("{} can't {what} ({error})", self.about.name))
+    }
+}
+
+impl Gpu for OpenCl {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Buffer> {
+        // SAFETY: without a host pointer OpenCL only makes the buffer.
+        let buffer = unsafe {
+            Memory::create(&self.context, CL_MEM_READ_WRITE, bytes.max(1), ptr::null_mut())
+        };
+        let buffer = buffer.map_err(|e| self.failed(&format!("reserve {bytes} bytes"), e))?;
+        Ok(Buffer { bytes, inner: Box::new(std::cell::RefCell::new(buffer)) })
+    }
+
+    fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
+        super::fits(to, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let memory: &std::cell::RefCell<Memory> = super::own(&*to.inner, "buffer")?;
+        // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
+        unsafe {
+            self.queue.enqueue_write_buffer(&mut memory.borrow_mut(), CL_TRUE, 0, bytes, &[])
+        }
+        .map_err(|e| self.failed("copy to the device", e))?;
+        Ok(())
+    }
+
+    fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
+        super::fits(from, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let memory: &std::cell::RefCell<Memory> = super::own(&*from.inner, "buffer")?;
+        // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
+        unsafe { self.queue.enqueue_read_buffer(&memory.borrow(), CL_TRUE, 0, bytes, &[]) }
+            .map_err(|e| self.failed("copy from the device", e))?;
+        Ok(())
+    }
+
+    fn compile(&self, source: &str, options: &[(&str, String)], entry: &str) -> Result<Kernel> {
+        let defines: Vec<String> =
+            options.iter().map(|(name, value)| format!("-D{name}={value}")).collect();
+        let flags = format!("-cl-std=CL1.2 -cl-mad-enable {}", defines.join(" "));
+        let program = Program::create_and_build_from_source(&self.context, source, &flags)
+            .map_err(|said| {
+                Error::message(format!(
+                    "the kernel `{entry}` does not compile for {}:\n{}",
+                    self.about.name,
+                    said.trim()
+                ))
+            })?;
+        let kernel = kernel::Kernel::create(&program, entry)
+            .map_err(|e| self.failed(&format!("find the kernel `{entry}` in its source"), e))?;
+        Ok(Kernel { entry: entry.to_owned(), inner: Box::new((kernel, program)) })
+    }
+
+    fn launch(&self, kernel: &Kernel, launch: Launch, args: &[Arg]) -> Result<()> {
+        launch.check(kernel, &self.about)?;
+        let (handle, _): &(kernel::Kernel, Program) = super::own(&*kernel.inner, "kernel")?;
+        let count = handle.num_args().map_err(|e| self.failed("count arguments", e))? as usize;
+        if count != args.len() {
+            return Err(Error::message(format!(
+                "`{}` takes {count} arguments, not {}",
+                kernel.entry,
+                args.len()
+            )));
+        }
+        if launch.is_empty() {
+            return Ok(());
+        }
+        let mut parts = Vec::new(); // alive until the kernel is in the queue, which keeps what it needs
+        for (at, arg) in args.iter().enumerate() {
+            let at = at as u32;
+            // SAFETY: a kernel's arguments are copied; OpenCL refuses one of another size.
+            let set = match *arg {
+                Arg::U32(value) => unsafe { handle.set_arg(at, &value) },
+                Arg::F32(value) => unsafe { handle.set_arg(at, &value) },
+                Arg::Buffer(buffer) => {
+                    let memory: &std::cell::RefCell<Memory> = super::own(&*buffer.inner, "buffer")?;
+                    // SAFETY: as above; the handle is that of a live buffer.
+                    unsafe { handle.set_arg(at, &memory.borrow().get()) }
+                }
+                Arg::Part { buffer, offset } => {
+                    let memory: &std::cell::RefCell<Memory> = super::own(&*buffer.inner, "buffer")?;
+                    let rest = super::part(buffer, offset)?;
+                    // SAFETY: the part lies in the buffer.
+                    let part = unsafe {
+                        memory.borrow().create_sub_buffer(CL_MEM_READ_WRITE, offset, rest)
+                    }
+                    .map_err(|e| self.failed("take a part of a buffer", e))?;
+                    // SAFETY: as above.
+                    let set = unsafe { handle.set_arg(at, &part.get()) };
+                    parts.push(part);
+                    set
+                }
+            };
+            set.map_err(|e| self.failed(&format!("set argument {at} of `{}`", kernel.entry), e))?;
+        }
+        let threads = [launch.grid[0] * launch.block[0], launch.grid[1] * launch.block[1]];
+        // SAFETY: sizes and arguments are checked; what the kernel does with its buffers is its own matter.
+        unsafe {
+            self.queue.enqueue_nd_range_kernel(
+                handle.get(),
+                2,
+                ptr::null(),
+                threads.as_ptr(),
+                launch.block.as_ptr(),
+                &[],
+            )
+        }
+        .map_err(|e| self.failed(&format!("launch `{}`", kernel.entry), e))?;
+        if !parts.is_empty() {
+            self.finish()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.queue.finish().map_err(|e| self.failed("finish its work", e))
+    }
+
+    fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+        let mark = || {
+            // SAFETY: a marker waits for what is before it in the queue.
+            unsafe { self.queue.enqueue_marker_with_wait_list(&[]) }
+                .map_err(|e| self.failed("take the time", e))
+        };
+        let begin = mark()?;
+        work()?;
+        let end = mark()?;
+        self.finish()?;
+        let times =
+            begin.profiling_command_end().and_then(|b| Ok((b, end.profiling_command_end()?)));
+        let (begin, end) = times.map_err(|e| self.failed("tell the time", e))?;
+        Ok(end.saturating_sub(begin) as f64 * 1e-9)
+    }
+}
