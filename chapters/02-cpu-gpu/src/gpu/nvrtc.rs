@@ -14,6 +14,16 @@ use std::{
 };
 
 type Program = *mut c_void;
+type Create = unsafe extern "C" fn(
+    *mut Program,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 
 /// NVRTC, loaded.
 pub struct Nvrtc {
@@ -114,16 +124,6 @@ impl Nvrtc {
         let source = CString::new(source).map_err(zero)?;
         let name = CString::new(format!("{entry}.cu")).map_err(zero)?;
 
-        type Create = unsafe extern "C" fn(
-            *mut Program,
-            *const c_char,
-            *const c_char,
-            c_int,
-            *const *const c_char,
-            *const *const c_char,
-        ) -> c_int;
-        type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
-        type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
         let create: Create = self.call("nvrtcCreateProgram")?;
         let compile: Compile = self.call("nvrtcCompileProgram")?;
         let destroy: Destroy = self.call("nvrtcDestroyProgram")?;

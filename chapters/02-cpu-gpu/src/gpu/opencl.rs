@@ -46,7 +46,7 @@ fn list() -> Result<Vec<(About, cl_device_id)>, String> {
     for platform in platforms {
         for handle in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
             let device = Device::new(handle);
-            let Ok(mut about) = describe(&device) else { continue };
+            let Ok(mut about) = describe(device) else { continue };
             let before = found.iter().filter(|(other, _)| other.kind == about.kind).count();
             if before > 0 {
                 about.id = format!("{}:{before}", about.id);
@@ -60,13 +60,15 @@ fn list() -> Result<Vec<(About, cl_device_id)>, String> {
     Ok(found)
 }
 
-fn describe(device: &Device) -> Result<About, ClError> {
+fn describe(device: Device) -> Result<About, ClError> {
     let cpu = device.dev_type()? & CL_DEVICE_TYPE_CPU != 0;
     if !device.available()? || !device.compiler_available()? {
         return Err(ClError(-2)); // CL_DEVICE_NOT_AVAILABLE
     }
     let clock = f64::from(device.max_clock_frequency()?) * 1e6;
-    let capability = device.compute_capability_major_nv().ok();
+    // PoCL warns of questions that it does not know.
+    let nvidia = device.extensions()?.contains("cl_nv_device_attribute_query");
+    let capability = nvidia.then(|| device.compute_capability_major_nv().ok()).flatten();
     Ok(About {
         id: if cpu { "opencl-cpu" } else { "opencl-gpu" }.to_owned(),
         api: Api::OpenCl,
@@ -111,6 +113,7 @@ impl OpenCl {
         Ok(Self { about, context, queue })
     }
 
+    #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
     fn failed(&self, what: &str, error: ClError) -> Error {
         let memory = [
             CL_INVALID_BUFFER_SIZE,
@@ -202,9 +205,10 @@ impl Gpu for OpenCl {
         let mut parts = Vec::new(); // alive until the kernel is in the queue, which keeps what it needs
         for (at, arg) in args.iter().enumerate() {
             let at = at as u32;
-            // SAFETY: a kernel's arguments are copied; OpenCL refuses one of another size.
             let set = match *arg {
+                // SAFETY: a kernel's arguments are copied; OpenCL refuses one of another size.
                 Arg::U32(value) => unsafe { handle.set_arg(at, &value) },
+                // SAFETY: as above.
                 Arg::F32(value) => unsafe { handle.set_arg(at, &value) },
                 Arg::Buffer(buffer) => {
                     let memory: &std::cell::RefCell<Memory> = super::own(&*buffer.inner, "buffer")?;

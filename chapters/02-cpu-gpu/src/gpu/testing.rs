@@ -1,18 +1,49 @@
 //! A device for tests.
 
-use super::{Gpu, devices, open};
+use super::{Api, Gpu, devices, open};
+use std::{
+    ops::Deref,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// One test at a time: `PoCL` 3.1 crashes now and then when several threads start devices and compile.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A device, and the right to use it until this is dropped.
+pub struct Turn {
+    gpu: Box<dyn Gpu>, // dropped before the turn is given on
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Deref for Turn {
+    type Target = dyn Gpu;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.gpu
+    }
+}
+
+/// Waits until no other test uses a device.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The first OpenCL device, or `None` and a note where there is none. With `THROUGHPUT_REQUIRE_OPENCL=1` that
-/// is a failure, so that a test can't be left out where it must run.
+/// is a failure, so that a test can't be left out where it must run. A thread that holds one waits for ever
+/// for a second.
 ///
 /// # Panics
 /// If there is none and the variable asks for one, or if a device that was found does not start.
-pub fn opencl() -> Option<Box<dyn Gpu>> {
+pub fn opencl() -> Option<Turn> {
+    let turn = turn();
     let devices = devices();
-    let found = devices.found.iter().find(|about| about.api == super::Api::OpenCl);
+    let found = devices.found.iter().find(|about| about.api == Api::OpenCl);
     let required = std::env::var("THROUGHPUT_REQUIRE_OPENCL").is_ok_and(|value| value == "1");
     match found {
-        Some(about) => Some(open(&about.id).unwrap_or_else(|error| panic!("{error}"))),
+        Some(about) => {
+            let gpu = open(&about.id).unwrap_or_else(|error| panic!("{error}"));
+            Some(Turn { gpu, _turn: turn })
+        }
         None if required => panic!("a test needs OpenCL: {:?}", devices.missing),
         None => {
             eprintln!("skipped: this machine has no OpenCL device");
