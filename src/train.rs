@@ -26,7 +26,7 @@ Examples:
 Ctrl-C leaves a checkpoint. The run's folder holds checkpoint, metrics.jsonl, curves.svg and
 model.safetensors.")]
 pub struct Train {
-    /// The model: mlp (784, 128 and 10 units) [default: mlp]
+    /// The model: linear, mlp (784, 128 and 10 units) or cnn (two convolutions) [default: mlp]
     #[arg(long)]
     model: Option<Model>,
     /// Where to compute: auto, cpu or cuda:N [default: auto]
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn mistakes_get_a_sentence() {
         let runs = Path::new("runs");
-        assert!(options(&["--model", "cnn"]).unwrap_err().contains("not built yet"));
+        assert!(options(&["--model", "rnn"]).unwrap_err().contains("not built yet"));
         assert!(options(&["--precision", "amp"]).unwrap_err().contains("not built yet"));
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
         for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]

@@ -37,7 +37,7 @@ pub struct Adam<D: Storage<f32>> {
 pub struct State {
     /// Steps taken.
     pub t: i32,
-    /// Running means of the gradients, in the order of [`crate::mlp::parameters`].
+    /// Running means of the gradients, in the order of [`crate::model::parameters`].
     pub m: Vec<f32>,
     /// Running means of their squares.
     pub v: Vec<f32>,
@@ -195,7 +195,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Load<'_, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mlp::{parameters, set_parameters};
+    use crate::model::{parameters, set_parameters};
     use dfdx::optim::Optimizer;
 
     type Small = (modules::Linear<5, 4, f32, Cpu>, ReLU, modules::Linear<4, 3, f32, Cpu>);

@@ -5,10 +5,10 @@
 //!
 //! | bytes | what |
 //! | --- | --- |
-//! | 8 | `TPTRAIN1` |
+//! | 8 | `TPTRAIN2` |
 //! | 8 | length of the header, little-endian |
 //! | … | the header, JSON: a [`Header`] |
-//! | 12·n | weights, then Adam's two means: n `f32` each, little-endian |
+//! | … | weights, then Adam's two means: little-endian `f32`, as many as the header says |
 //! | 32 | SHA-256 of all that is before |
 
 use crate::{
@@ -21,7 +21,7 @@ use std::{fs, path::Path};
 /// The file's name in a run's folder.
 pub const FILE: &str = "checkpoint";
 
-const MAGIC: &[u8; 8] = b"TPTRAIN1";
+const MAGIC: &[u8; 8] = b"TPTRAIN2";
 const DIGEST: usize = 32;
 
 // ANCHOR: header
@@ -38,6 +38,8 @@ pub struct Header {
     pub step: usize,
     /// Steps taken in all: Adam's clock, and how many dropout masks were drawn.
     pub steps: i32,
+    /// Numbers that the model has, and those of them that it learns.
+    pub numbers: [usize; 2],
     /// Losses and right answers of the epoch that is not over.
     pub tally: Tally,
     /// Seconds that it has trained.
@@ -56,7 +58,7 @@ pub struct Header {
 pub struct Checkpoint {
     /// All but the arrays.
     pub header: Header,
-    /// The model's parameters, in the order of [`crate::mlp::parameters`].
+    /// The model's parameters, in the order of [`crate::model::parameters`].
     pub weights: Vec<f32>,
     /// Adam's two means, in the same order.
     pub adam: State,
@@ -104,14 +106,16 @@ impl Checkpoint {
         let header: Header = serde_json::from_slice(header)
             .map_err(|_| "it was written by another version of this program")?;
         let (values, odd) = arrays.as_chunks::<4>();
-        if !odd.is_empty() || !values.len().is_multiple_of(3) || header.steps < 0 {
+        let [all, learned] = header.numbers;
+        let wanted = learned.checked_mul(2).and_then(|means| means.checked_add(all));
+        if !odd.is_empty() || wanted != Some(values.len()) || header.steps < 0 {
             return Err(DAMAGED);
         }
         let values: Vec<f32> = values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let count = values.len() / 3;
-        let array = |at: usize| values[at * count..(at + 1) * count].to_vec();
-        let adam = State { t: header.steps, m: array(1), v: array(2) };
-        Ok(Self { header, weights: array(0), adam })
+        let (weights, means) = values.split_at(all);
+        let (m, v) = means.split_at(learned);
+        let adam = State { t: header.steps, m: m.to_vec(), v: v.to_vec() };
+        Ok(Self { header, weights: weights.to_vec(), adam })
     }
 
     /// Writes the file into a run's folder, in place of the one before.
@@ -203,6 +207,7 @@ pub(crate) mod tests {
                 epoch: 1,
                 step: 17,
                 steps: 486,
+                numbers: [3, 2],
                 tally: Tally { loss: 2.0 / 7.0, right: 900, seen: 1000 },
                 epoch_seconds: 0.3,
                 seconds: 2.1,
@@ -210,7 +215,7 @@ pub(crate) mod tests {
                 started: "2025-01-01T00:00:00Z".into(),
             },
             weights: vec![1.0, -0.0, f32::MIN_POSITIVE / 8.0],
-            adam: State { t: 486, m: vec![0.1, 0.2, 0.3], v: vec![1e-30, 2.0, 3.0] },
+            adam: State { t: 486, m: vec![0.1, 0.2], v: vec![1e-30, 2.0] },
         }
     }
 

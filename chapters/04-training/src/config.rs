@@ -9,16 +9,32 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Model {
+    /// One layer: a weighted sum of the pixels for each digit.
+    Linear,
     /// A multi-layer perceptron: 784, 128 and 10 units, with dropout.
     #[default]
     Mlp,
+    /// A convolutional network: two convolutions with pools, two dense layers, with dropout.
+    Cnn,
+}
+
+impl Model {
+    /// All of them, in the order of the page.
+    pub const ALL: [Self; 3] = [Self::Linear, Self::Mlp, Self::Cnn];
+
+    /// Its name: `mlp`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Mlp => "mlp",
+            Self::Cnn => "cnn",
+        }
+    }
 }
 
 impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Mlp => f.write_str("mlp"),
-        }
+        f.write_str(self.name())
     }
 }
 
@@ -26,13 +42,16 @@ impl FromStr for Model {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "mlp" => Ok(Self::Mlp),
-            "linear" | "cnn" | "resnet" | "rnn" | "transformer" => Err(Error::Config(format!(
-                "the model `{text}` is not built yet; the models so far: mlp"
-            ))),
-            _ => Err(Error::Config(format!("there is no model `{text}`; the models so far: mlp"))),
+        if let Some(model) = Self::ALL.into_iter().find(|model| model.name() == text) {
+            return Ok(model);
         }
+        let names = Self::ALL.map(Self::name).join(", ");
+        Err(Error::Config(match text {
+            "resnet" | "rnn" | "transformer" => {
+                format!("the model `{text}` is not built yet; the models so far: {names}")
+            }
+            _ => format!("there is no model `{text}`; the models so far: {names}"),
+        }))
     }
 }
 
@@ -177,9 +196,12 @@ mod tests {
 
     #[test]
     fn models_that_are_not_built_are_refused_by_name() {
-        assert_eq!("mlp".parse::<Model>().unwrap().to_string(), "mlp");
-        let error = "cnn".parse::<Model>().unwrap_err().to_string();
-        assert!(error.contains("`cnn` is not built yet") && error.ends_with("mlp"), "{error}");
+        for model in Model::ALL {
+            assert_eq!(model.to_string().parse::<Model>().unwrap(), model);
+        }
+        let error = "rnn".parse::<Model>().unwrap_err().to_string();
+        let end = "`rnn` is not built yet; the models so far: linear, mlp, cnn";
+        assert!(error.ends_with(end), "{error}");
         assert!("vgg".parse::<Model>().unwrap_err().to_string().contains("no model `vgg`"));
         assert_eq!("f32".parse::<Precision>().unwrap().to_string(), "f32");
         assert!("amp".parse::<Precision>().unwrap_err().to_string().contains("not built yet"));

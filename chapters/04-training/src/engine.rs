@@ -5,10 +5,12 @@
 
 use crate::{
     Error, Result,
-    mlp::{CLASSES, Images, PIXELS, Targets},
+    conv::{Maps, Patches},
+    model::{CLASSES, Images, PIXELS, Targets},
 };
 use dfdx::{prelude::*, tensor_ops::Device};
 use lab::data::Split;
+use rayon::prelude::*;
 
 /// A dfdx device that can keep rows of numbers and gather some of them into a tensor.
 pub trait Engine: Device<f32> {
@@ -30,6 +32,24 @@ pub trait Engine: Device<f32> {
         rows: &Self::Rows<W>,
         index: &[usize],
     ) -> Result<Tensor<(usize, Const<W>), f32, Self>, Self::Err>;
+
+    /// The `k`×`k` patch around every pixel, one in each row, with a border of `pad` zeros.
+    ///
+    /// # Errors
+    /// The device's own.
+    fn patches<const C: usize, T: Tape<f32, Self> + Merge<T>>(
+        maps: Maps<C, Self, T>,
+        k: usize,
+        pad: usize,
+    ) -> Result<Patches<Self, T>, Self::Err>;
+
+    /// The largest of each 2×2 pixels of each channel. Height and width must be even.
+    ///
+    /// # Errors
+    /// The device's own.
+    fn max_pool<const C: usize, T: Tape<f32, Self>>(
+        maps: Maps<C, Self, T>,
+    ) -> Result<Maps<C, Self, T>, Self::Err>;
 }
 
 impl Engine for Cpu {
@@ -51,6 +71,131 @@ impl Engine for Cpu {
         }
         self.try_tensor_from_vec(batch, (index.len(), Const))
     }
+
+    fn patches<const C: usize, T: Tape<f32, Self> + Merge<T>>(
+        maps: Maps<C, Self, T>,
+        k: usize,
+        pad: usize,
+    ) -> Result<Patches<Self, T>, CpuError> {
+        let (maps, mut tape) = maps.split_tape();
+        let &(batch, h, w, _) = maps.shape();
+        let cut = Cut { h, w, channels: C, k, pad };
+        let mut patches = vec![0.0; batch * cut.out()];
+        let pixels = maps.as_vec();
+        each(&mut patches, cut.out(), |picture, out| {
+            cut.rows(|patch, pixel, len| {
+                let from = picture * h * w * C + pixel;
+                out[patch..patch + len].copy_from_slice(&pixels[from..from + len]);
+            });
+        });
+        let (rows, row) = (batch * cut.out() / (k * k * C), k * k * C);
+        let patches = maps.device().try_tensor_from_vec(patches, (rows, row))?;
+        let (of_maps, of_patches) = (maps.ghost(), patches.ghost());
+        tape.add_backward_op(move |grads| {
+            // Each pixel gathers the gradients of all places that it was copied to.
+            let up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_patches)?);
+            each(grads.get_or_alloc_mut(&of_maps)?, h * w * C, |picture, sum| {
+                let up = &up[picture * cut.out()..][..cut.out()];
+                cut.rows(|patch, pixel, len| {
+                    let places = sum[pixel..pixel + len].iter_mut();
+                    places.zip(&up[patch..patch + len]).for_each(|(s, g)| *s += g);
+                });
+            });
+            **grads.get_or_alloc_mut(&of_patches)? = up;
+            Ok(())
+        });
+        Ok(patches.put_tape(tape))
+    }
+
+    fn max_pool<const C: usize, T: Tape<f32, Self>>(
+        maps: Maps<C, Self, T>,
+    ) -> Result<Maps<C, Self, T>, CpuError> {
+        let (maps, mut tape) = maps.split_tape();
+        let &(batch, h, w, _) = maps.shape();
+        let (out_h, out_w) = (h / 2, w / 2);
+        let (inside, outside) = (h * w * C, out_h * out_w * C);
+        let pixels = maps.as_vec();
+        // Where in its picture each maximum was found.
+        let mut places = vec![0_u32; batch * outside];
+        each(&mut places, outside, |picture, places| {
+            let pixels = &pixels[picture * inside..][..inside];
+            for (at, place) in places.iter_mut().enumerate() {
+                let (y, x, c) = (at / (out_w * C), at / C % out_w, at % C);
+                let first = (2 * y * w + 2 * x) * C + c;
+                let mut best = first;
+                for other in [first + C, first + w * C, first + (w + 1) * C] {
+                    if pixels[other] > pixels[best] {
+                        best = other;
+                    }
+                }
+                *place = best as u32;
+            }
+        });
+        let mut largest = vec![0.0; batch * outside];
+        each(&mut largest, outside, |picture, largest| {
+            let pixels = &pixels[picture * inside..][..inside];
+            let places = &places[picture * outside..][..outside];
+            largest.iter_mut().zip(places).for_each(|(v, place)| *v = pixels[*place as usize]);
+        });
+        let shape = (batch, out_h, out_w, Const);
+        let largest = maps.device().try_tensor_from_vec(largest, shape)?;
+        let (of_maps, of_largest) = (maps.ghost(), largest.ghost());
+        tape.add_backward_op(move |grads| {
+            let up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_largest)?);
+            each(grads.get_or_alloc_mut(&of_maps)?, inside, |picture, sum| {
+                let up = up[picture * outside..][..outside].iter();
+                let places = &places[picture * outside..][..outside];
+                up.zip(places).for_each(|(g, place)| sum[*place as usize] += g);
+            });
+            **grads.get_or_alloc_mut(&of_largest)? = up;
+            Ok(())
+        });
+        Ok(largest.put_tape(tape))
+    }
+}
+
+/// Does `work` for each picture, whose `len` numbers it may change; pictures are shared out over the threads.
+/// Each picture's sums stay in one thread, so that the result does not depend on their number.
+fn each<T: Send>(numbers: &mut [T], len: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    if len > 0 {
+        numbers.par_chunks_exact_mut(len).enumerate().for_each(|(at, own)| work(at, own));
+    }
+}
+
+/// How a picture is cut into patches.
+#[derive(Clone, Copy)]
+struct Cut {
+    h: usize,
+    w: usize,
+    channels: usize,
+    k: usize,
+    pad: usize,
+}
+
+impl Cut {
+    /// Numbers in all patches of one picture.
+    fn out(&self) -> usize {
+        let (out_h, out_w) =
+            (self.h + 2 * self.pad + 1 - self.k, self.w + 2 * self.pad + 1 - self.k);
+        out_h * out_w * self.k * self.k * self.channels
+    }
+
+    /// Calls `row` for each row of each patch, as far as it lies in the picture: where it starts among the
+    /// patches, where in the picture, and how many numbers it has.
+    fn rows(&self, mut row: impl FnMut(usize, usize, usize)) {
+        let Self { h, w, channels, k, pad } = *self;
+        let (out_h, out_w) = (h + 2 * pad + 1 - k, w + 2 * pad + 1 - k);
+        for y in 0..out_h {
+            for x in 0..out_w {
+                let (left, right) = (pad.saturating_sub(x), (w + pad - x).min(k));
+                for line in pad.saturating_sub(y)..(h + pad - y).min(k) {
+                    let patch = ((y * out_w + x) * k + line) * k + left;
+                    let pixel = (y + line - pad) * w + x + left - pad;
+                    row(patch * channels, pixel * channels, (right - left) * channels);
+                }
+            }
+        }
+    }
 }
 
 #[cfg(feature = "cuda")]
@@ -68,6 +213,20 @@ impl Engine for Cuda {
         index: &[usize],
     ) -> Result<Tensor<(usize, Const<W>), f32, Self>, CudaError> {
         gather_on_device(self, rows, index)
+    }
+
+    fn patches<const C: usize, T: Tape<f32, Self> + Merge<T>>(
+        maps: Maps<C, Self, T>,
+        k: usize,
+        pad: usize,
+    ) -> Result<Patches<Self, T>, CudaError> {
+        crate::conv::patches_by_gather(maps, k, pad)
+    }
+
+    fn max_pool<const C: usize, T: Tape<f32, Self>>(
+        maps: Maps<C, Self, T>,
+    ) -> Result<Maps<C, Self, T>, CudaError> {
+        crate::conv::max_pool_by_max(maps)
     }
 }
 

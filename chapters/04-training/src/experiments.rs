@@ -2,7 +2,7 @@
 //! drawn digits carry.
 
 use crate::{
-    Classifier, Config, Error, Outcome, Settings, Watcher, figures, mlp::PIXELS, train_on,
+    Classifier, Config, Error, Outcome, Settings, Watcher, figures, model::PIXELS, train_on,
     watch::Epoch,
 };
 use lab::{
@@ -222,7 +222,7 @@ fn store_and_serve(
 ) -> Result<()> {
     const KEY: &str = "training.cost";
     let path = folder.join(crate::run::MODEL);
-    let trained = Classifier::from_weights(weights)?;
+    let trained = Classifier::from_weights(Settings::default().model, weights)?;
     trained.save(&path)?; // what fails once is a sentence; below it could only be a panic
     rec.seconds(KEY, &[("stage", &"store")], || {
         std::hint::black_box(trained.save(&path).is_ok());

@@ -7,10 +7,13 @@ use crate::{
     Error, Result,
     adam::Adam,
     checkpoint::{self, Checkpoint, Header},
-    config::{Config, Settings, Start},
+    cnn::Cnn,
+    config::{Config, Model, Settings, Start},
     engine::{Engine, Resident},
+    linear::Linear,
     loss::Tally,
-    mlp::{self, Mlp},
+    mlp::Mlp,
+    model::{self, Network},
     order::order,
     run::{self, Folder},
     watch::{Begin, Epoch, Step, Watcher},
@@ -44,7 +47,9 @@ pub struct Outcome {
     pub source: Source,
     /// Where it was computed.
     pub device: Device,
-    /// The model's parameters, in the order of [`mlp::parameters`].
+    /// The model.
+    pub model: Model,
+    /// Its parameters, in the order of [`model::parameters`].
     pub weights: Vec<f32>,
     /// Where the run left its files, if it has a folder.
     pub run: Option<PathBuf>,
@@ -129,6 +134,20 @@ fn train_with<D: Engine>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
+    match config.settings.model {
+        Model::Linear => train_model::<Linear<D>, D>(dev, config, data, watcher),
+        Model::Mlp => train_model::<Mlp<D>, D>(dev, config, data, watcher),
+        Model::Cnn => train_model::<Cnn<f32, D>, D>(dev, config, data, watcher),
+    }
+}
+
+/// [`train_with`], a model of one kind.
+fn train_model<M: Network<D>, D: Engine>(
+    dev: &D,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome> {
     let limited = config.settings.limit.map(|limit| data.train.first(limit));
     let train = limited.as_ref().unwrap_or(&data.train);
     let mark = fingerprint(train);
@@ -145,8 +164,8 @@ fn train_with<D: Engine>(
         _ => None,
     };
     let mut trainer = match saved {
-        Some(saved) => Trainer::resume(dev, config.settings.clone(), saved)?,
-        None => Trainer::new(dev, config.settings.clone(), mark)?,
+        Some(saved) => Trainer::<M, D>::resume(dev, config.settings.clone(), saved)?,
+        None => Trainer::<M, D>::new(dev, config.settings.clone(), mark)?,
     };
     let (train, test) = (Resident::new(dev, train)?, Resident::new(dev, &data.test)?);
     let begin = Begin {
@@ -159,7 +178,7 @@ fn train_with<D: Engine>(
     };
     watcher.begin(&begin);
     let about = match &folder {
-        Some(_) => run::about(&begin, &trainer.at), // asks the system: not for every small run
+        Some(_) => run::about(&begin, &trainer.at, trainer.model.num_trainable_params()), // asks the system: not for every small run
         None => String::new(),
     };
 
@@ -188,7 +207,8 @@ fn train_with<D: Engine>(
         data: data.about(),
         source: data.source.clone(),
         device: config.device,
-        weights: mlp::parameters(&trainer.model)?,
+        model: config.settings.model,
+        weights: model::parameters(&trainer.model)?,
         run: folder.as_ref().map(|folder| folder.path().to_owned()),
         stopped,
     };
@@ -216,17 +236,17 @@ impl Clock {
 }
 
 /// A run in memory: the model, the optimizer, and where they are.
-struct Trainer<D: Engine> {
-    model: Mlp<D>,
+struct Trainer<M, D: Engine> {
+    model: M,
     adam: Adam<D>,
     /// Gradients of the parameters, all zero between steps. They are lent to a step.
     grads: Gradients<f32, D>,
     at: Header,
 }
 
-impl<D: Engine> Trainer<D> {
+impl<M: Network<D>, D: Engine> Trainer<M, D> {
     fn new(dev: &D, settings: Settings, data: String) -> Result<Self> {
-        let model = mlp::build(dev)?;
+        let model: M = model::build(dev)?;
         let adam = Adam::new(&model, adam_config(&settings))?;
         let grads = model.try_alloc_grads().map_err(Error::device)?;
         let at = Header {
@@ -235,6 +255,7 @@ impl<D: Engine> Trainer<D> {
             epoch: 0,
             step: 0,
             steps: 0,
+            numbers: [model::parameters(&model)?.len(), model.num_trainable_params()],
             tally: Tally::default(),
             epoch_seconds: 0.0,
             seconds: 0.0,
@@ -248,11 +269,11 @@ impl<D: Engine> Trainer<D> {
     /// Goes on from a checkpoint, on a device that is freshly seeded.
     fn resume(dev: &D, settings: Settings, saved: Checkpoint) -> Result<Self> {
         // The same draws as in the run's first life: weights, then masks.
-        let mut model = mlp::build(dev)?;
-        for _ in 0..mlp::DRAWS_PER_STEP * saved.header.steps as u64 {
+        let mut model: M = model::build(dev)?;
+        for _ in 0..M::DRAWS_PER_STEP * saved.header.steps as u64 {
             dev.random_u64();
         }
-        mlp::set_parameters(&mut model, &saved.weights)?;
+        model::set_parameters(&mut model, &saved.weights)?;
         let adam = Adam::from_state(&model, adam_config(&settings), &saved.adam)?;
         let grads = model.try_alloc_grads().map_err(Error::device)?;
         Ok(Self { model, adam, grads, at: Header { settings, ..saved.header } })
@@ -309,7 +330,7 @@ impl<D: Engine> Trainer<D> {
         let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
         let images = data.images(index)?.traced(grads);
         // Forward: scores for each class, noting every operation on a tape.
-        let scores = self.model.try_forward_mut(images).map_err(Error::device)?;
+        let scores = self.model.learn(images).map_err(Error::device)?;
         let loss = self.at.tally.add(&scores.as_vec(), &data.labels(index));
         // Backward: the tape in reverse gives each weight's gradient.
         let mut grads = cross_entropy_with_logits_loss(scores, data.targets(index)?)
@@ -331,7 +352,7 @@ impl<D: Engine> Trainer<D> {
         for index in all.chunks(TEST_BATCH) {
             // Without a tape there is no dropout and no gradient.
             let images = data.images(index)?;
-            let scores = self.model.try_forward(images).map_err(Error::device)?;
+            let scores = self.model.predict(images).map_err(Error::device)?;
             tally.add(&scores.as_vec(), &data.labels(index));
         }
         Ok(tally)
@@ -371,7 +392,7 @@ impl<D: Engine> Trainer<D> {
 
     /// The run as it is now, on the host.
     fn checkpoint(&self) -> Result<Checkpoint> {
-        let weights = mlp::parameters(&self.model)?;
+        let weights = model::parameters(&self.model)?;
         // The loss shows a broken weight only in the step after; such weights must not replace good ones.
         if weights.iter().any(|weight| !weight.is_finite()) {
             return Err(self.diverged(f64::NAN));

@@ -1,9 +1,10 @@
-//! Chapter 4: training with dfdx, first light. A network of 784, 128 and 10 units learns to read
-//! handwritten digits, on a CPU or a GPU, and a run that is stopped goes on as if nothing had happened.
+//! Chapter 4: training with dfdx. Networks learn to read handwritten digits, on a CPU or a GPU, and a run
+//! that is stopped goes on as if nothing had happened.
 //!
 //! The modules in the order of the page:
 //!
-//! 1. [`mlp`]: the model, the article's Keras example on dfdx.
+//! 1. [`model`]: what all models share; [`linear`], [`mlp`] (the article's Keras example on dfdx), [`cnn`]
+//!    with its [`conv`]olutions.
 //! 2. [`loss`]: softmax and cross-entropy, from scratch.
 //! 3. [`adam`]: the optimizer, from scratch and on dfdx's kernels, with a state that can be saved.
 //! 4. [`engine`]: the CPU or a GPU, and the data set that lives there.
@@ -18,14 +19,18 @@
 
 pub mod adam;
 pub mod checkpoint;
+pub mod cnn;
 pub mod config;
+pub mod conv;
 pub mod engine;
 pub mod error;
 pub mod experiments;
 pub mod figures;
 pub mod fit;
+pub mod linear;
 pub mod loss;
 pub mod mlp;
+pub mod model;
 pub mod order;
 pub mod run;
 pub mod serve;

@@ -4,7 +4,7 @@
 //! dfdx computes the same on the device, together with its gradient. These functions are the readable
 //! version; they also count the progress of a run on the host, in `f64`.
 
-use crate::mlp::CLASSES;
+use crate::model::CLASSES;
 use serde::{Deserialize, Serialize};
 
 // ANCHOR: softmax

@@ -94,7 +94,7 @@ impl Folder {
     /// # Errors
     /// [`Error::Damaged`] if they can't be written.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
-        Classifier::from_weights(&outcome.weights)?.save(&self.0.join(MODEL))?;
+        Classifier::from_weights(outcome.model, &outcome.weights)?.save(&self.0.join(MODEL))?;
         if outcome.history.is_empty() {
             return Ok(());
         }
@@ -102,13 +102,13 @@ impl Folder {
     }
 }
 
-/// The line about a run, JSON: what it computes, on what, from what, and where it comes from.
-pub fn about(begin: &Begin, at: &Header) -> String {
+/// The line about a run of a model with so many `parameters`, JSON: what it computes, on what, from what, and where it comes from.
+pub fn about(begin: &Begin, at: &Header, parameters: usize) -> String {
     let (machine, from) = (Machine::detect(), Provenance::now());
     serde_json::json!({
         "settings": begin.settings,
         "optimizer": "adam",
-        "parameters": crate::mlp::PARAMETERS,
+        "parameters": parameters,
         "device": begin.device.to_string(),
         "data": begin.data,
         "data_sha256": at.data,

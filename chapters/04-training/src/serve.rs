@@ -1,38 +1,94 @@
 //! Predictions from a stored model.
 //!
-//! `model.safetensors` holds the four tensors of [`TENSORS`], as 32-bit floats: the weights of a layer
-//! with a row for each of its units, then its biases. Pixels go in as numbers from 0 to 1.
+//! `model.safetensors` holds the tensors of the model under their names ([`model::tensors`]), as 32-bit
+//! floats, and in its metadata which model it is: `{"model": "cnn"}`. Pixels go in as numbers from 0 to 1.
 
 use crate::{
     Error, Result,
+    cnn::Cnn,
+    config::Model,
+    linear::Linear,
     loss::{best, softmax},
-    mlp::{self, Mlp, PIXELS, TENSORS},
-    run::not_written,
+    mlp::Mlp,
+    model::{self, CLASSES, Images, Logits, Named, Network, PIXELS},
+    run::{not_written, write_whole},
 };
-use ::safetensors::{Dtype, SafeTensorError, SafeTensors};
-use dfdx::{nn::SaveToSafetensors, prelude::*};
-use std::{
-    fs::{self, File},
-    io,
-    path::Path,
-};
+use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
+use dfdx::prelude::*;
+use std::{collections::HashMap, fs, path::Path};
 
 /// A model that reads digits, on the CPU.
 pub struct Classifier {
     dev: Cpu,
-    model: Mlp<Cpu>,
+    kind: Model,
+    model: Box<dyn Reads>,
 }
 
+/// A [`Network`] whose type is known only when the program runs.
+trait Reads {
+    fn scores(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError>;
+    fn parameters(&self) -> Result<Vec<f32>>;
+    fn set(&mut self, values: &[f32]) -> Result<()>;
+    fn tensors(&self) -> Result<Vec<Named>>;
+}
+
+impl<M: Network<Cpu>> Reads for M {
+    fn scores(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
+        self.predict(images)
+    }
+
+    fn parameters(&self) -> Result<Vec<f32>> {
+        model::parameters(self)
+    }
+
+    fn set(&mut self, values: &[f32]) -> Result<()> {
+        model::set_parameters(self, values)
+    }
+
+    fn tensors(&self) -> Result<Vec<Named>> {
+        model::tensors(self)
+    }
+}
+
+/// The key of the model's name in the file's metadata.
+const MODEL: &str = "model";
+
 impl Classifier {
-    /// A classifier with these parameters, in the order of [`mlp::parameters`].
+    /// A classifier with random weights, from a seed.
     ///
     /// # Errors
-    /// [`Error::Config`] if their number is not [`mlp::PARAMETERS`].
-    pub fn from_weights(weights: &[f32]) -> Result<Self> {
-        let dev = Cpu::default();
-        let mut model = mlp::build(&dev)?;
-        mlp::set_parameters(&mut model, weights)?;
-        Ok(Self { dev, model })
+    /// [`Error::Device`] if there is no memory for it.
+    pub fn random(kind: Model, seed: u64) -> Result<Self> {
+        let dev = Cpu::seed_from_u64(seed);
+        let model: Box<dyn Reads> = match kind {
+            Model::Linear => Box::new(model::build::<Linear<Cpu>, _>(&dev)?),
+            Model::Mlp => Box::new(model::build::<Mlp<Cpu>, _>(&dev)?),
+            Model::Cnn => Box::new(model::build::<Cnn<f32, Cpu>, _>(&dev)?),
+        };
+        Ok(Self { dev, kind, model })
+    }
+
+    /// A classifier with these parameters, in the order of [`model::parameters`].
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the model has another number of parameters.
+    pub fn from_weights(kind: Model, weights: &[f32]) -> Result<Self> {
+        let mut classifier = Self::random(kind, 0)?;
+        classifier.model.set(weights)?;
+        Ok(classifier)
+    }
+
+    /// Which model it is.
+    pub fn kind(&self) -> Model {
+        self.kind
+    }
+
+    /// Its parameters, in the order of [`model::parameters`].
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn weights(&self) -> Result<Vec<f32>> {
+        self.model.parameters()
     }
 
     /// Reads a `model.safetensors`.
@@ -41,12 +97,18 @@ impl Classifier {
     /// [`Error::Damaged`] that says what is wrong with the file: missing, not whole, or of another model.
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |why: String| Error::Damaged { path: path.to_owned(), why };
+        let broken = |e| refuse(format!("this is not a whole safetensors file ({e:?})"));
         let bytes = fs::read(path).map_err(|e| refuse(format!("the model can't be read ({e})")))?;
-        let file = SafeTensors::deserialize(&bytes)
-            .map_err(|e| refuse(format!("this is not a whole safetensors file ({e:?})")))?;
-        let mut weights = Vec::with_capacity(mlp::PARAMETERS);
-        for (name, shape) in TENSORS {
-            let tensor = file.tensor(name).map_err(|_| {
+        let file = SafeTensors::deserialize(&bytes).map_err(broken)?;
+        let (_, about) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
+        let kind = match about.metadata().as_ref().and_then(|about| about.get(MODEL)) {
+            Some(name) => name.parse().map_err(|e: Error| refuse(e.to_string()))?,
+            None => return Err(refuse("it does not say which model it is".to_owned())),
+        };
+        let mut classifier = Self::random(kind, 0)?;
+        let mut weights = Vec::new();
+        for (name, shape) in classifier.model.tensors()? {
+            let tensor = file.tensor(&name).map_err(|_| {
                 refuse(format!("the tensor `{name}` is missing; this is another model"))
             })?;
             if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
@@ -59,7 +121,8 @@ impl Classifier {
             let (values, _) = tensor.data().as_chunks::<4>();
             weights.extend(values.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         }
-        Self::from_weights(&weights)
+        classifier.model.set(&weights)?;
+        Ok(classifier)
     }
 
     /// Writes the model as safetensors, in place of the file that may be there.
@@ -67,18 +130,17 @@ impl Classifier {
     /// # Errors
     /// [`Error::Damaged`] if it can't be written; what was there before stays.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let part = path.with_added_extension("part");
-        let failed = |e: io::Error| {
-            let _ = fs::remove_file(&part);
-            not_written(path, &e)
-        };
-        self.model.save_safetensors(&part).map_err(|e| match e {
-            SafeTensorError::IoError(e) => failed(e),
-            other => failed(io::Error::other(format!("{other:?}"))),
-        })?;
-        File::open(&part).and_then(|file| file.sync_all()).map_err(failed)?;
-        fs::rename(&part, path).map_err(failed)?;
-        Ok(())
+        let odd = |e| not_written(path, &std::io::Error::other(format!("{e:?}")));
+        let bytes: Vec<u8> = self.weights()?.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut rest = &bytes[..];
+        let mut views = Vec::new();
+        for (name, shape) in self.model.tensors()? {
+            let (own, more) = rest.split_at(4 * shape.iter().product::<usize>());
+            rest = more;
+            views.push((name, TensorView::new(Dtype::F32, shape, own).map_err(odd)?));
+        }
+        let about = HashMap::from([(MODEL.to_owned(), self.kind.to_string())]);
+        write_whole(path, &serialize(views, &Some(about)).map_err(odd)?)
     }
 
     /// The probability of each class, for each picture of 784 numbers from 0 to 1.
@@ -87,7 +149,7 @@ impl Classifier {
     /// [`Error::Config`] if `pixels` does not hold whole pictures, or none.
     pub fn probabilities(&self, pixels: &[f32]) -> Result<Vec<Vec<f64>>> {
         let scores = self.scores(pixels)?;
-        Ok(scores.chunks_exact(mlp::CLASSES).map(softmax).collect())
+        Ok(scores.chunks_exact(CLASSES).map(softmax).collect())
     }
 
     /// The likeliest class of each picture of 784 numbers from 0 to 1.
@@ -96,7 +158,7 @@ impl Classifier {
     /// As [`Classifier::probabilities`].
     pub fn digits(&self, pixels: &[f32]) -> Result<Vec<usize>> {
         let scores = self.scores(pixels)?;
-        Ok(scores.chunks_exact(mlp::CLASSES).map(best).collect())
+        Ok(scores.chunks_exact(CLASSES).map(best).collect())
     }
 
     fn scores(&self, pixels: &[f32]) -> Result<Vec<f32>> {
@@ -108,7 +170,7 @@ impl Classifier {
         }
         let shape = (pixels.len() / PIXELS, Const::<PIXELS>);
         let images = self.dev.try_tensor_from_vec(pixels.to_vec(), shape).map_err(Error::device)?;
-        Ok(self.model.try_forward(images).map_err(Error::device)?.as_vec())
+        Ok(self.model.scores(images).map_err(Error::device)?.as_vec())
     }
 }
 
@@ -117,9 +179,7 @@ mod tests {
     use super::*;
 
     fn classifier(seed: u64) -> Classifier {
-        let dev = Cpu::seed_from_u64(seed);
-        let model = mlp::build(&dev).unwrap();
-        Classifier { dev, model }
+        Classifier::random(Model::Mlp, seed).unwrap()
     }
 
     fn pictures() -> Vec<f32> {
@@ -146,15 +206,20 @@ mod tests {
     }
 
     #[test]
-    fn names_and_shapes_are_those_documented() {
+    fn every_model_comes_back_under_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m");
-        classifier(1).save(&path).unwrap();
-        let bytes = fs::read(&path).unwrap();
-        let file = SafeTensors::deserialize(&bytes).unwrap();
-        assert_eq!(file.len(), TENSORS.len());
-        for (name, shape) in TENSORS {
-            assert_eq!(file.tensor(name).unwrap().shape(), shape);
+        for kind in Model::ALL {
+            let one = Classifier::random(kind, 1).unwrap();
+            one.save(&path).unwrap();
+            let two = Classifier::load(&path).unwrap();
+            assert_eq!(two.kind(), kind);
+            assert_eq!(one.weights().unwrap(), two.weights().unwrap());
+            let bytes = fs::read(&path).unwrap();
+            let file = SafeTensors::deserialize(&bytes).unwrap();
+            for (name, shape) in one.model.tensors().unwrap() {
+                assert_eq!(file.tensor(&name).unwrap().shape(), shape);
+            }
         }
     }
 
@@ -171,7 +236,15 @@ mod tests {
         fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         assert!(said().contains("not a whole safetensors file"));
         modules::Linear::<3, 2, f32, Cpu>::build(&Cpu::default()).save_safetensors(&path).unwrap();
-        assert!(said().contains("another model"));
+        assert!(said().contains("does not say which model"));
+        let claims = |kind: &str| {
+            let view = TensorView::new(Dtype::F32, vec![1], &[0; 4]).unwrap();
+            let about = HashMap::from([(MODEL.to_owned(), kind.to_owned())]);
+            fs::write(&path, serialize([("0.0.weight", view)], &Some(about)).unwrap()).unwrap();
+            said()
+        };
+        assert!(claims("mlp").contains("another model"));
+        assert!(claims("vgg").contains("no model `vgg`"));
     }
 
     #[test]

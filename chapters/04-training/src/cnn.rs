@@ -1,0 +1,74 @@
+//! The convolutional network: filters that look at small patches, the same ones everywhere in the picture.
+
+use crate::{
+    conv::Conv2d,
+    engine::Engine,
+    model::{Images, Logits, Network, Traced},
+};
+use dfdx::{nn::tensor_collection::*, prelude::*, tensor_ops::Device};
+use num_traits::Float;
+use rand_distr::uniform::SampleUniform;
+
+// ANCHOR: model
+/// Two convolutions, each followed by ReLU and a pool, then two dense layers:
+/// LeCun et al.'s LeNet (1998) with wider layers and today's activations.
+#[derive(Clone, Debug)]
+pub struct Cnn<E: Dtype, D: Device<E>> {
+    /// 28×28 pixels, 16 filters, pooled to 14×14.
+    pub conv1: Conv2d<1, 16, 5, 2, E, D>,
+    /// 14×14 to 10×10, 32 filters, pooled to 5×5.
+    pub conv2: Conv2d<16, 32, 5, 0, E, D>,
+    /// What the filters found, to the ten digits.
+    pub dense: Dense<E, D>,
+}
+// ANCHOR_END: model
+
+/// The dense layers: 800, 128 and 10 units.
+pub type Dense<E, D> =
+    (modules::Linear<800, 128, E, D>, ReLU, DropoutOneIn<2>, modules::Linear<128, 10, E, D>);
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Cnn<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = Cnn<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::module("conv1", |s| &s.conv1, |s| &mut s.conv1),
+                Self::module("conv2", |s| &s.conv2, |s| &mut s.conv2),
+                Self::module("dense", |s| &s.dense, |s| &mut s.dense),
+            ),
+            |(conv1, conv2, dense)| Cnn { conv1, conv2, dense },
+        )
+    }
+}
+
+impl<D: Engine> Cnn<f32, D> {
+    // ANCHOR: forward
+    /// The picture's features: (batch, 800).
+    fn features<T: Tape<f32, D> + Merge<T>>(
+        &self,
+        images: Images<D, T>,
+    ) -> Result<Tensor<(usize, Const<800>), f32, D, T>, D::Err> {
+        let batch = images.shape().0;
+        let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
+        let x = D::max_pool(self.conv1.forward(x)?.try_relu()?)?;
+        let x = D::max_pool(self.conv2.forward(x)?.try_relu()?)?;
+        x.try_reshape_like(&(batch, Const))
+    }
+    // ANCHOR_END: forward
+}
+
+impl<D: Engine> Network<D> for Cnn<f32, D> {
+    const DRAWS_PER_STEP: u64 = 1;
+
+    fn learn(&mut self, images: Images<D, Traced<D>>) -> Result<Logits<D, Traced<D>>, D::Err> {
+        let features = self.features(images)?;
+        self.dense.try_forward_mut(features)
+    }
+
+    fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
+        self.dense.try_forward(self.features(images)?)
+    }
+}

@@ -1,0 +1,48 @@
+//! The linear model: one layer, a score for each digit. The second article's TensorFlow example.
+
+use crate::{
+    engine::Engine,
+    model::{Images, Logits, Network, Traced},
+};
+use dfdx::prelude::*;
+
+// ANCHOR: model
+/// 784 pixels, 10 digits: each score is a weighted sum of the pixels.
+pub type Linear<D> = modules::Linear<784, 10, f32, D>;
+// ANCHOR_END: model
+
+impl<D: Engine> Network<D> for Linear<D> {
+    const DRAWS_PER_STEP: u64 = 0;
+
+    fn learn(&mut self, images: Images<D, Traced<D>>) -> Result<Logits<D, Traced<D>>, D::Err> {
+        self.try_forward_mut(images)
+    }
+
+    fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
+        self.try_forward(images)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::build;
+
+    #[test]
+    fn a_score_is_a_weighted_sum() {
+        let dev = Cpu::seed_from_u64(1);
+        let model: Linear<Cpu> = build(&dev).unwrap();
+        let pixels: Vec<f32> = (0..784).map(|i| (i % 7) as f32 / 7.0).collect();
+        let scores = model.predict(dev.tensor_from_vec(pixels.clone(), (1, Const))).unwrap();
+        let (weight, bias) = (model.weight.as_vec(), model.bias.as_vec());
+        for (class, score) in scores.as_vec().into_iter().enumerate() {
+            let sum: f64 = weight[class * 784..(class + 1) * 784]
+                .iter()
+                .zip(&pixels)
+                .map(|(w, x)| f64::from(*w) * f64::from(*x))
+                .sum();
+            let wanted = sum + f64::from(bias[class]);
+            assert!((f64::from(score) - wanted).abs() < 1e-5, "{score} is not {wanted}");
+        }
+    }
+}
