@@ -3,7 +3,8 @@
 //! The drawing becomes a part of the page, so that it takes the page's colours: `currentColor` for ink,
 //! `var(--series-1)` to `var(--series-8)` for the rest. Its `<desc>` is what a reader hears who can't see
 //! it. `{{#measure KEY p=v …}}` in a `<text>` is the number of each machine, and nothing where there is
-//! none. In a notebook the same drawing is a picture.
+//! none. A drawing that has `data-narrow` on its `<svg>` is one for a phone's width; others scroll there. In
+//! a notebook the same drawing is a picture.
 
 use crate::{
     expand::Flavour,
