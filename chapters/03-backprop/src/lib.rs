@@ -19,15 +19,24 @@
 //! 11. [`fast`]: columns for each core.
 //! 12. [`ladder`](mod@ladder): all rungs in a list.
 //!
+//! Counting before running:
+//!
+//! 13. [`mod@count`]: parameters, operations and numbers to be kept of a described model.
+//! 14. [`fits`]: will it fit on a card?
+//! 15. [`conv`] and [`vgg`]: convolutions as products, and VGG16 run for real.
+//!
 //! [`real`] has the two kinds of numbers.
 
 pub mod activation;
 pub mod adam;
 pub mod check;
+pub mod conv;
+pub mod count;
 pub mod dense;
 pub mod dropout;
 pub mod error;
 pub mod fast;
+pub mod fits;
 pub mod flat;
 pub mod init;
 pub mod ladder;
@@ -40,5 +49,6 @@ pub mod real;
 pub mod sgd;
 pub mod softmax;
 pub mod train;
+pub mod vgg;
 
 pub use error::{Error, Result};

@@ -2,7 +2,7 @@
 //! trains, f64 is exact enough to check a derivative by a difference.
 
 use crate::Result;
-use matmul::{MatMut, MatRef, Options, sgemm};
+use matmul::{MatMut, MatRef, Options, Threads, sgemm};
 use std::{
     fmt::Debug,
     iter::Sum,
@@ -48,6 +48,14 @@ pub trait Real:
     /// # Errors
     /// [`crate::Error::Product`] when the shapes do not fit.
     fn product(c: &mut [Self], a: MatRef<Self>, b: MatRef<Self>) -> Result<()>;
+
+    /// [`Real::product`] on all cores, where there is such a product.
+    ///
+    /// # Errors
+    /// As [`Real::product`].
+    fn product_on_all(c: &mut [Self], a: MatRef<Self>, b: MatRef<Self>) -> Result<()> {
+        Self::product(c, a, b)
+    }
 }
 
 impl Real for f32 {
@@ -82,6 +90,11 @@ impl Real for f32 {
     fn product(c: &mut [Self], a: MatRef<Self>, b: MatRef<Self>) -> Result<()> {
         let c = MatMut::new(c, a.rows(), b.cols())?;
         Ok(sgemm(c, a, b, Options::default())?)
+    }
+
+    fn product_on_all(c: &mut [Self], a: MatRef<Self>, b: MatRef<Self>) -> Result<()> {
+        let c = MatMut::new(c, a.rows(), b.cols())?;
+        Ok(sgemm(c, a, b, Options { threads: Threads::All, ..Options::default() })?)
     }
 }
 
@@ -150,8 +163,11 @@ mod tests {
             let (mut c, mut c64) = (vec![f32::NAN; m * n], vec![f64::NAN; m * n]);
             let (a, b) = (MatRef::new(&a, m, k).unwrap(), MatRef::new(&b, k, n).unwrap());
             f32::product(&mut c, a, b).unwrap();
+            let mut all = vec![f32::NAN; m * n];
+            f32::product_on_all(&mut all, a, b).unwrap();
+            assert_eq!(all, c);
             let (a, b) = (MatRef::new(&a64, m, k).unwrap(), MatRef::new(&b64, k, n).unwrap());
-            f64::product(&mut c64, a, b).unwrap();
+            f64::product_on_all(&mut c64, a, b).unwrap();
             assert_eq!(wide(&c), c64, "{m} {k} {n}"); // small whole numbers: nothing rounds
         }
     }

@@ -1,0 +1,77 @@
+"""PyTorch's side of the race: 784-128-10, dropout 0.2, Adam, as its tutorials write it.
+
+Reads jobs from standard input, one JSON object a line, and answers each with one line of JSON:
+    {"batch": 32, "epochs": 3, "seed": 0}
+    {"seconds": [2.0, 1.9, 1.9], "accuracy": 0.975, "framework": "PyTorch 2.15", "threads": 2}
+The seconds are those of whole epochs, without the test. The pictures are in memory and a batch is one
+indexing operation: no loader stands between, which is the fastest way that plain PyTorch has.
+
+    python pytorch.py FOLDER_WITH_MNIST [--threads N] [--fused]
+
+--fused takes Adam's one-pass kernel, which is not the default on a CPU.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+import torch
+
+from mnist import load
+
+
+def network():
+    return torch.nn.Sequential(
+        torch.nn.Linear(784, 128),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.2),
+        torch.nn.Linear(128, 10),
+    )
+
+
+def job(data, batch, epochs, seed, fused):
+    (x, y), (test_x, test_y) = data
+    torch.manual_seed(seed)
+    model = network()
+    loss_of = torch.nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, **({"fused": True} if fused else {}))
+    seconds = []
+    for _ in range(epochs):
+        model.train()
+        start = time.perf_counter()
+        order = torch.randperm(len(x))
+        for first in range(0, len(x), batch):
+            rows = order[first : first + batch]
+            optimizer.zero_grad()
+            loss = loss_of(model(x[rows]), y[rows])
+            loss.backward()
+            optimizer.step()
+        seconds.append(time.perf_counter() - start)
+    model.eval()
+    with torch.no_grad():
+        accuracy = (model(test_x).argmax(1) == test_y).double().mean().item()
+    return seconds, accuracy
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data")
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--fused", action="store_true")
+    options = parser.parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    data = [
+        (torch.from_numpy(pixels), torch.from_numpy(labels).long()) for pixels, labels in load(options.data)
+    ]
+    name = f"PyTorch {torch.__version__}" + (", fused Adam" if options.fused else "")
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        seconds, accuracy = job(data, wanted["batch"], wanted["epochs"], wanted["seed"], options.fused)
+        answer = {"seconds": seconds, "accuracy": accuracy, "framework": name, "threads": torch.get_num_threads()}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,369 @@
+//! A described model that runs: one picture forward and backward, from scratch. It is here to put the counter's
+//! predictions to the test, on VGG16 among others.
+
+use crate::{
+    Error, Result,
+    activation::{relu, relu_backward},
+    conv::{Conv, Sides, pool, unpool},
+    count::{Layer, Model},
+    dense::Dense,
+    dropout::Dropout,
+    error::count,
+    init,
+    random::{SplitMix64, key},
+    real::Real,
+    softmax::loss_and_gradient,
+};
+use matmul::MatRef;
+use std::time::Instant;
+
+/// A layer with its parameters.
+#[derive(Clone, Debug)]
+enum Step<T> {
+    Dense(Dense<T>),
+    Conv(Conv<T>),
+    Pool { sides: [usize; 3], size: usize },
+    Relu,
+    Flatten,
+    Dropout(Dropout),
+}
+
+/// A described model with random weights.
+#[derive(Clone, Debug)]
+pub struct Network<T> {
+    steps: Vec<Step<T>>,
+    inputs: usize,
+    /// Memory for one unrolled picture, used by all convolutions.
+    columns: Vec<T>,
+}
+
+/// What a layer leaves for the backward pass besides its output.
+#[derive(Clone, Debug)]
+enum Note<T> {
+    None,
+    Places(Vec<u32>),
+    Mask(Vec<T>),
+}
+
+/// What the forward pass leaves for the backward pass: the picture, and of each layer its output and a note. A
+/// layer that works in place takes the output of the one before, whose own is then empty.
+#[derive(Clone, Debug)]
+pub struct Trace<T> {
+    outputs: Vec<Vec<T>>,
+    notes: Vec<Note<T>>,
+}
+
+impl<T> Trace<T> {
+    /// The scores.
+    pub fn scores(&self) -> &[T] {
+        self.outputs.last().map_or(&[], |scores| scores)
+    }
+
+    /// How many numbers it holds.
+    pub fn kept(&self) -> usize {
+        let notes = self.notes.iter().map(|note| match note {
+            Note::None => 0,
+            Note::Places(places) => places.len(),
+            Note::Mask(mask) => mask.len(),
+        });
+        self.outputs.iter().map(Vec::len).sum::<usize>() + notes.sum::<usize>()
+    }
+}
+
+/// The derivatives of the loss with respect to each layer's weights and bias.
+pub type Gradients<T> = Vec<(Vec<T>, Vec<T>)>;
+
+/// How long the parts of one picture took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seconds {
+    /// The forward pass with the loss.
+    pub forward: f64,
+    /// The backward pass.
+    pub backward: f64,
+}
+
+impl<T: Real> Network<T> {
+    /// The model with He's initialisation.
+    ///
+    /// # Errors
+    /// As [`Model::count`].
+    pub fn new(model: &Model, seed: u64) -> Result<Self> {
+        let counts = model.count()?;
+        let mut random = SplitMix64::new(seed);
+        let mut shape = model.input.clone();
+        let mut steps = Vec::new();
+        for ((at, layer), row) in model.layers.iter().enumerate().zip(&counts.rows) {
+            let fits =
+                |why: &str| Error::Layer { layer: at + 1, kind: layer.kind(), why: why.to_owned() };
+            let sides = <[usize; 3]>::try_from(&shape[..]);
+            let sides = || sides.map_err(|_| fits("it needs channels, rows and columns"));
+            steps.push(match *layer {
+                Layer::Dense { units } => Step::Dense(init::he(shape[0], units, &mut random)?),
+                Layer::Conv { channels, size, stride, padding } => {
+                    let sides = Sides::new(sides()?, size, stride, padding);
+                    let sides = sides.ok_or_else(|| fits("no window fits"))?;
+                    let Dense { weights, bias, .. } =
+                        init::he(sides.window(), channels, &mut random)?;
+                    Step::Conv(Conv { sides, weights, bias })
+                }
+                Layer::Pool { size } => Step::Pool { sides: sides()?, size },
+                Layer::Relu => Step::Relu,
+                Layer::Flatten => Step::Flatten,
+                Layer::Dropout { rate } => Step::Dropout(Dropout::new(rate)?),
+            });
+            shape.clone_from(&row.output);
+        }
+        let columns = vec![T::ZERO; counts.unrolled as usize];
+        Ok(Self { steps, inputs: counts.input as usize, columns })
+    }
+
+    /// Weights and bias of each layer that has them, in their order.
+    pub fn tensors_mut(&mut self) -> impl Iterator<Item = &mut [T]> {
+        self.steps.iter_mut().flat_map(|step| match step {
+            Step::Dense(layer) => vec![&mut layer.weights[..], &mut layer.bias[..]],
+            Step::Conv(layer) => vec![&mut layer.weights[..], &mut layer.bias[..]],
+            _ => Vec::new(),
+        })
+    }
+
+    /// Zeros in the shape of the gradients.
+    pub fn gradients(&self) -> Gradients<T> {
+        let zeros =
+            |weights: &[T], bias: &[T]| (vec![T::ZERO; weights.len()], vec![T::ZERO; bias.len()]);
+        self.steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Dense(layer) => Some(zeros(&layer.weights, &layer.bias)),
+                Step::Conv(layer) => Some(zeros(&layer.weights, &layer.bias)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The scores of one picture; with `noise`, a key for this step, dropout leaves numbers out.
+    ///
+    /// # Errors
+    /// [`Error::Count`] for a picture of another size.
+    pub fn forward(&mut self, picture: &[T], noise: Option<u64>) -> Result<Trace<T>> {
+        count("numbers in the picture", picture.len(), self.inputs)?;
+        let (mut outputs, mut notes) = (vec![picture.to_vec()], Vec::new());
+        for (at, step) in self.steps.iter().enumerate() {
+            let x = &mut outputs[at];
+            let mut note = Note::None;
+            let y = match step {
+                Step::Dense(layer) => {
+                    let mut y = layer.bias.clone();
+                    dense_forward(layer, x, &mut y)?;
+                    y
+                }
+                Step::Conv(conv) => conv.forward(x, &mut self.columns)?,
+                Step::Pool { sides, size } => {
+                    let (y, places) = pool(x, *sides, *size);
+                    note = Note::Places(places);
+                    y
+                }
+                Step::Relu => {
+                    relu(x);
+                    std::mem::take(x)
+                }
+                Step::Flatten => std::mem::take(x),
+                Step::Dropout(dropout) => {
+                    let mask = match noise {
+                        Some(step) => dropout.mask(key(&[step, at as u64]), x.len()),
+                        None => vec![T::ONE; x.len()],
+                    };
+                    x.iter_mut().zip(&mask).for_each(|(x, m)| *x = *x * *m);
+                    note = Note::Mask(mask);
+                    std::mem::take(x)
+                }
+            };
+            outputs.push(y);
+            notes.push(note);
+        }
+        Ok(Trace { outputs, notes })
+    }
+
+    /// The gradient of the parameters, into `gradients`, from that of the scores.
+    ///
+    /// # Errors
+    /// [`Error::Count`] for other lengths.
+    pub fn backward(
+        &mut self,
+        trace: &mut Trace<T>,
+        scores: Vec<T>,
+        gradients: &mut Gradients<T>,
+    ) -> Result<()> {
+        count("derivatives of the scores", scores.len(), trace.scores().len())?;
+        let mut left = gradients.len();
+        let mut dy = scores;
+        for (at, step) in self.steps.iter().enumerate().rev() {
+            match (step, &trace.notes[at]) {
+                (Step::Dense(layer), _) => {
+                    left -= 1;
+                    let (dw, db) = &mut gradients[left];
+                    let x = MatRef::new(&trace.outputs[at], 1, layer.inputs)?.t();
+                    T::product_on_all(dw, x, MatRef::new(&dy, 1, layer.outputs)?)?;
+                    db.copy_from_slice(&dy);
+                    dy = if left == 0 { Vec::new() } else { dense_backward(layer, &dy)? };
+                }
+                (Step::Conv(conv), _) => {
+                    left -= 1;
+                    let (dw, db) = &mut gradients[left];
+                    let x = &mut trace.outputs[at];
+                    dy = conv.backward(x, &dy, &mut self.columns, (dw, db), left > 0)?;
+                }
+                (Step::Pool { sides, .. }, Note::Places(places)) => {
+                    dy = unpool(&dy, places, sides.iter().product());
+                }
+                (Step::Relu, _) => {
+                    // It worked in place, and perhaps so did the layers behind it: the next output there is.
+                    let y = trace.outputs[at + 1..].iter().find(|output| !output.is_empty());
+                    relu_backward(y.map_or(&[], |y| y), &mut dy);
+                }
+                (Step::Dropout(_), Note::Mask(mask)) => {
+                    dy.iter_mut().zip(mask).for_each(|(dy, m)| *dy = *dy * *m);
+                }
+                _ => {}
+            }
+            if left == 0 {
+                break; // nothing before has parameters
+            }
+        }
+        Ok(())
+    }
+
+    /// One picture forward and backward, with the time of each. Returns the loss, too.
+    ///
+    /// # Errors
+    /// [`Error::Count`], [`Error::Label`].
+    pub fn learn_from(
+        &mut self,
+        picture: &[T],
+        label: u8,
+        noise: Option<u64>,
+        gradients: &mut Gradients<T>,
+    ) -> Result<(f64, Seconds)> {
+        let start = Instant::now();
+        let mut trace = self.forward(picture, noise)?;
+        let classes = trace.scores().len();
+        let (loss, scores) = loss_and_gradient(trace.scores(), &[label], classes)?;
+        let forward = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        self.backward(&mut trace, scores, gradients)?;
+        Ok((loss, Seconds { forward, backward: start.elapsed().as_secs_f64() }))
+    }
+}
+
+/// y = x·W + b for one row; `y` holds b. A single row is a poor product, for each weight is used once: what
+/// takes the time is reading them.
+fn dense_forward<T: Real>(layer: &Dense<T>, x: &[T], y: &mut [T]) -> Result<()> {
+    let mut sums = vec![T::ZERO; y.len()];
+    let x = MatRef::new(x, 1, layer.inputs)?;
+    T::product_on_all(&mut sums, x, MatRef::new(&layer.weights, layer.inputs, layer.outputs)?)?;
+    y.iter_mut().zip(sums).for_each(|(y, sum)| *y += sum);
+    Ok(())
+}
+
+/// dX = dY·Wᵀ for one row, as W·dYᵀ: then W is read as it lies, and not copied into another order first.
+fn dense_backward<T: Real>(layer: &Dense<T>, dy: &[T]) -> Result<Vec<T>> {
+    let mut dx = vec![T::ZERO; layer.inputs];
+    let w = MatRef::new(&layer.weights, layer.inputs, layer.outputs)?;
+    T::product_on_all(&mut dx, w, MatRef::new(dy, layer.outputs, 1)?)?;
+    Ok(dx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check;
+
+    /// VGG's kinds of layers, in small.
+    fn small() -> Model {
+        let conv = |channels| Layer::Conv { channels, size: 3, stride: 1, padding: 1 };
+        let layers = vec![
+            conv(3),
+            Layer::Relu,
+            conv(4),
+            Layer::Relu,
+            Layer::Pool { size: 2 },
+            conv(5),
+            Layer::Relu,
+            Layer::Pool { size: 2 },
+            Layer::Flatten,
+            Layer::Dense { units: 7 },
+            Layer::Relu,
+            Layer::Dropout { rate: 0.5 },
+            Layer::Dense { units: 4 },
+        ];
+        Model { name: "small".into(), input: vec![2, 8, 8], layers }
+    }
+
+    fn picture(len: usize) -> Vec<f64> {
+        let mut random = SplitMix64::new(9);
+        (0..len).map(|_| random.normal()).collect()
+    }
+
+    #[test]
+    fn the_whole_networks_gradient_is_that_of_finite_differences() {
+        for noise in [None, Some(5)] {
+            let mut network = Network::<f64>::new(&small(), 4).unwrap();
+            let picture = picture(128);
+            let mut gradients = network.gradients();
+            let (loss, _) = network.learn_from(&picture, 2, noise, &mut gradients).unwrap();
+            assert!(loss > 0.0);
+            let flat = |gradients: &Gradients<f64>| {
+                gradients.iter().flat_map(|(w, b)| w.iter().chain(b)).copied().collect::<Vec<_>>()
+            };
+            let values: Vec<f64> = network.tensors_mut().flat_map(|t| t.to_vec()).collect();
+            let wanted = check::differences(&values, |values| {
+                let mut values = values.iter();
+                for tensor in network.tensors_mut() {
+                    tensor.iter_mut().zip(&mut values).for_each(|(to, from)| *to = *from);
+                }
+                let trace = network.forward(&picture, noise).unwrap();
+                loss_and_gradient(trace.scores(), &[2], 4).unwrap().0
+            });
+            let error = check::error(&flat(&gradients), &wanted);
+            assert!(error < 1e-7, "{noise:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn it_keeps_as_many_numbers_and_parameters_as_the_counter_says() {
+        let model = small();
+        let counts = model.count().unwrap();
+        let mut network = Network::<f64>::new(&model, 4).unwrap();
+        let trace = network.forward(&picture(128), Some(1)).unwrap();
+        assert_eq!(trace.kept() as u64, counts.kept);
+        assert_eq!(network.tensors_mut().map(|t| t.len() as u64).sum::<u64>(), counts.parameters);
+        assert_eq!(network.columns.len() as u64, counts.unrolled);
+        let gradients = network.gradients();
+        let all: usize = gradients.iter().map(|(w, b)| w.len() + b.len()).sum();
+        assert_eq!(all as u64, counts.parameters);
+    }
+
+    #[test]
+    fn in_f32_it_is_the_same_network() {
+        let mut wide = Network::<f64>::new(&small(), 4).unwrap();
+        let mut narrow = Network::<f32>::new(&small(), 4).unwrap();
+        let picture = picture(128);
+        let single: Vec<f32> = picture.iter().map(|x| *x as f32).collect();
+        let (mut g64, mut g32) = (wide.gradients(), narrow.gradients());
+        let (a, _) = wide.learn_from(&picture, 1, Some(3), &mut g64).unwrap();
+        let (b, _) = narrow.learn_from(&single, 1, Some(3), &mut g32).unwrap();
+        assert!((a - b).abs() < 1e-5 * a, "{a} {b}");
+        for ((w64, b64), (w32, b32)) in g64.iter().zip(&g32) {
+            let f64s = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
+            assert!(check::error(&f64s(w32), w64) < 1e-4 && check::error(&f64s(b32), b64) < 1e-4);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut network = Network::<f64>::new(&small(), 4).unwrap();
+        assert!(matches!(network.forward(&[0.0; 3], None), Err(Error::Count { .. })));
+        let mut gradients = network.gradients();
+        let error = network.learn_from(&picture(128), 4, None, &mut gradients).unwrap_err();
+        assert!(matches!(error, Error::Label { .. }));
+    }
+}
