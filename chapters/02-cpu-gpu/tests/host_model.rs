@@ -1,0 +1,354 @@
+//! The CUDA-only kernels, run on the CPU: `host_model/` compiles the very text of a .cu file with a C++ compiler and
+//! runs its threads one after the other, as unkindly as a GPU may. Then the same with a mistake in the text: a test
+//! that does not notice it would be no test.
+//!
+//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests say so and are skipped, unless
+//! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
+
+use cpu_gpu::tensor_cores::{CudaRung, Padded, TensorMap, Tiles};
+use half::bf16;
+use matmul::{MatRef, Shape, reference};
+use std::{
+    collections::HashMap,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+/// A C++ compiler that works, or `None` with a note.
+fn compiler() -> Option<String> {
+    let named = std::env::var("CXX").ok();
+    let found =
+        named.into_iter().chain(["c++", "g++", "clang++"].map(str::to_owned)).find(|name| {
+            Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
+        });
+    if found.is_none() {
+        assert!(
+            std::env::var_os("THROUGHPUT_REQUIRE_CXX").is_none_or(|v| v != "1"),
+            "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids to skip this test"
+        );
+        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
+    }
+    found
+}
+
+/// A kernel as a program for the CPU.
+struct Model {
+    rung: CudaRung,
+    program: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+/// What a run leaves: C, and how often shared memory was used, counted in 128-byte pieces.
+struct Output {
+    c: Vec<f32>,
+    counts: HashMap<String, u64>,
+}
+
+/// The order in which things happen: copies late or early, the threads forwards or backwards.
+const ORDERS: [[u32; 2]; 4] = [[1, 0], [0, 0], [1, 1], [0, 1]];
+
+/// `model.cpp`, the machine that all kernels run on, compiled once for all tests.
+fn machine(cxx: &str, model: &Path) -> &'static Path {
+    static MACHINE: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, object) = MACHINE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let object = folder.path().join("model.o");
+        let output = Command::new(cxx)
+            .args(["-std=c++17", "-O2", "-w", "-c", "-o"])
+            .arg(&object)
+            .arg(model.join("model.cpp"))
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "model.cpp:\n{words}");
+        (folder, object)
+    });
+    object
+}
+
+impl Model {
+    /// `options` are those of a [`cpu_gpu::tensor_cores::Plan`].
+    fn new(cxx: &str, rung: CudaRung, text: &str, options: &[(&str, String)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("kernel.cu");
+        std::fs::write(&source, text).unwrap();
+        let program = folder.path().join("model");
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host_model");
+        let machine = machine(cxx, &model);
+        let output = Command::new(cxx)
+            .args(["-std=c++17", "-O1", "-w", "-DHOST_MODEL"])
+            .arg(format!("-DKERNEL={}", rung.name().to_uppercase()))
+            .arg(format!("-DSOURCE=\"{}\"", source.display()))
+            .args(options.iter().map(|(name, value)| format!("-D{name}={value}")))
+            .arg(format!("-I{}", model.display()))
+            .arg(model.join("kernel.cpp"))
+            .arg(machine)
+            .arg("-o")
+            .arg(&program)
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{} as C++:\n{words}", rung.name());
+        Self { rung, program, _folder: folder }
+    }
+
+    fn run(&self, a: &[f32], b: &[f32], shape: Shape, order: [u32; 2]) -> Result<Output, String> {
+        let Shape { m, k, n } = shape;
+        let plan = self.rung.plan(shape, 4).expect("C is not empty");
+        let mut args: Vec<(&str, usize)> = vec![
+            ("m", m),
+            ("n", n),
+            ("k", k),
+            ("grid_x", plan.grid[0] as usize),
+            ("grid_y", plan.grid[1] as usize),
+            ("block", plan.threads as usize),
+            ("cluster", plan.cluster as usize),
+            ("shared", plan.shared_bytes as usize),
+            ("late", order[0] as usize),
+            ("backwards", order[1] as usize),
+        ];
+        let (bytes_a, bytes_b) = if self.rung.bf16() {
+            let (a, b) = (Padded::new(a, m, k), Padded::new(b, k, n));
+            let (map_a, map_b) = (TensorMap::of_a(&a), TensorMap::of_b(&b));
+            args.extend([
+                ("lda", a.stride),
+                ("ldb", b.stride),
+                ("a_width", map_a.size[0] as usize),
+                ("a_height", map_a.size[1] as usize),
+                ("a_stride", map_a.stride as usize),
+                ("a_box_width", map_a.boxes[0] as usize),
+                ("a_box_height", map_a.boxes[1] as usize),
+                ("b_width", map_b.size[0] as usize),
+                ("b_height", map_b.size[1] as usize),
+                ("b_stride", map_b.stride as usize),
+                ("b_box_width", map_b.boxes[0] as usize),
+                ("b_box_height", map_b.boxes[1] as usize),
+            ]);
+            let bytes =
+                |m: Padded| m.bits.iter().flat_map(|bits| bits.to_ne_bytes()).collect::<Vec<_>>();
+            (bytes(a), bytes(b))
+        } else {
+            let bytes = |m: &[f32]| m.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<_>>();
+            (bytes(a), bytes(b))
+        };
+        args.extend([("a_bytes", bytes_a.len()), ("b_bytes", bytes_b.len())]);
+
+        let mut child = Command::new(&self.program)
+            .args(args.iter().flat_map(|(name, value)| [(*name).to_owned(), value.to_string()]))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A model that finds a fault ends early: then the pipe breaks, and its words say why.
+        let mut stdin = child.stdin.take().unwrap();
+        let _ = stdin.write_all(&bytes_a).and_then(|()| stdin.write_all(&bytes_b));
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !output.status.success() {
+            return Err(format!("{}: {words}", output.status));
+        }
+        let words: Vec<&str> = words.split_whitespace().collect();
+        Ok(Output {
+            c: output
+                .stdout
+                .chunks_exact(4)
+                .map(|x| f32::from_ne_bytes([x[0], x[1], x[2], x[3]]))
+                .collect(),
+            counts: words
+                .chunks_exact(2)
+                .map(|w| (w[0].to_owned(), w[1].parse().unwrap()))
+                .collect(),
+        })
+    }
+
+    /// Runs a product of random matrices and compares it with f64.
+    fn check(&self, shape: Shape, order: [u32; 2]) -> Result<Output, String> {
+        let Shape { m, k, n } = shape;
+        let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+        let output = self.run(&a, &b, shape, order)?;
+        let rounded = |x: &[f32]| -> Vec<f32> {
+            x.iter()
+                .map(|&x| if self.rung.bf16() { bf16::from_f32(x).to_f32() } else { x })
+                .collect()
+        };
+        let (a, b) = (rounded(&a), rounded(&b));
+        let (sums, magnitudes) =
+            reference::multiply(MatRef::new(&a, m, k).unwrap(), MatRef::new(&b, k, n).unwrap());
+        if output.c.len() != sums.len() {
+            return Err(format!("{} numbers instead of {}", output.c.len(), sums.len()));
+        }
+        // Higham, section 3.1: k roundings in a sum of k terms; products of bf16 numbers are exact in f32.
+        let bound = (k as f64 + 2.0) * f64::from(f32::EPSILON);
+        for (at, ((&c, sum), magnitude)) in output.c.iter().zip(&sums).zip(&magnitudes).enumerate()
+        {
+            // Written so that NaN fails.
+            let close = (f64::from(c) - sum).abs() <= bound * magnitude;
+            if !close {
+                return Err(format!("C[{}][{}] is {c} and not {sum}", at / n, at % n));
+            }
+        }
+        Ok(output)
+    }
+}
+
+/// Deterministic numbers from -1 to 1.
+fn numbers(len: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed;
+    (0..len)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        })
+        .collect()
+}
+
+fn right_on(rung: CudaRung, shapes: &[Shape]) {
+    let Some(cxx) = compiler() else { return };
+    let options = rung.plan(shapes[0], 4).unwrap().options;
+    let model = Model::new(&cxx, rung, rung.source(), &options);
+    for &shape in shapes {
+        assert_eq!(rung.plan(shape, 4).unwrap().options, options, "one program for all shapes");
+        for order in ORDERS {
+            if let Err(why) = model.check(shape, order) {
+                panic!("{} {shape:?} {order:?}: {why}", rung.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn async_copy_is_right_where_rows_are_aligned() {
+    let shapes =
+        [(128, 64, 256), (132, 36, 260), (1, 4, 4), (257, 100, 8), (3, 0, 4), (20, 160, 516)];
+    right_on(CudaRung::ALL[0], &shapes.map(|(m, k, n)| Shape::new(m, k, n)));
+}
+
+#[test]
+fn async_copy_is_right_where_rows_are_not_aligned() {
+    let shapes = [(131, 37, 259), (1, 1, 1), (130, 64, 255), (5, 17, 3)];
+    right_on(CudaRung::ALL[0], &shapes.map(|(m, k, n)| Shape::new(m, k, n)));
+}
+
+#[test]
+fn async_copy_is_right_with_any_tiles() {
+    for tiles in &Tiles::ALL[1..] {
+        right_on(CudaRung::AsyncCopy(*tiles), &[Shape::new(260, 68, 132)]);
+    }
+}
+
+#[test]
+fn wmma_is_right() {
+    let shapes = [(128, 64, 128), (131, 77, 259), (1, 1, 1), (5, 0, 7), (129, 33, 8)];
+    right_on(CudaRung::Wmma, &shapes.map(|(m, k, n)| Shape::new(m, k, n)));
+}
+
+#[test]
+fn wgmma_is_right() {
+    // The plan is for four multiprocessors, so that two clusters share up to six pairs of tiles.
+    let shapes =
+        [(256, 128, 256), (131, 77, 259), (1, 1, 1), (5, 0, 7), (129, 400, 8), (700, 130, 600)];
+    right_on(CudaRung::Wgmma, &shapes.map(|(m, k, n)| Shape::new(m, k, n)));
+}
+
+/// With the threads where they are, eight lanes never want the same bank twice, neither to read nor to write, and half
+/// a warp wants no more than 128 different bytes.
+#[test]
+fn async_copy_has_no_bank_conflicts() {
+    let Some(cxx) = compiler() else { return };
+    let shape = Shape::new(256, 96, 256);
+    let pieces = |text: &str| {
+        let rung = CudaRung::ALL[0];
+        let model = Model::new(&cxx, rung, text, &rung.plan(shape, 4).unwrap().options);
+        model.check(shape, [1, 0]).unwrap().counts
+    };
+    let text = CudaRung::ALL[0].source();
+    let counts = pieces(text);
+    assert!(counts["loads"] > 0 && counts["stores"] > 0);
+    assert_eq!(counts["load_wavefronts"], 4 * counts["loads"]);
+    assert_eq!(counts["store_wavefronts"], 4 * counts["stores"]);
+    assert_eq!(counts["widest_half"], 128);
+    // The counter does count: the plain order of rows writes some banks twice.
+    let counts = pieces(&replaced(text, "(r & ~7u) | (r & 1) << 2 | (r >> 1 & 3)", "r"));
+    assert!(counts["store_wavefronts"] > 4 * counts["stores"], "{counts:?}");
+}
+
+fn replaced(text: &str, from: &str, to: &str) -> String {
+    assert!(
+        text.contains(from),
+        "the kernel has no `{from}` any more: keep this test's mistakes up to date"
+    );
+    text.replacen(from, to, 1)
+}
+
+/// Each mistake is caught in at least one order of events.
+fn caught(rung: CudaRung, shape: Shape, mistakes: &[(&str, &str)]) {
+    let Some(cxx) = compiler() else { return };
+    let options = rung.plan(shape, 4).unwrap().options;
+    for (from, to) in mistakes {
+        let model = Model::new(&cxx, rung, &replaced(rung.source(), from, to), &options);
+        let found = ORDERS.iter().find_map(|&order| model.check(shape, order).err());
+        let found = found.unwrap_or_else(|| panic!("{}: `{from}` → `{to}` went by", rung.name()));
+        eprintln!("{}: `{from}` → `{to}`: {}", rung.name(), found.trim());
+    }
+}
+
+#[test]
+fn mistakes_in_async_copy_are_caught() {
+    caught(
+        CudaRung::ALL[0],
+        Shape::new(132, 164, 260),
+        &[
+            ("wait_for_copies<STAGES - 2>();", ""),
+            ("wait_for_copies<STAGES - 2>();", "wait_for_copies<STAGES - 1>();"),
+            ("        __syncthreads();\n", ""),
+            ("source.row + a_row + i * A_STEP < m", "true"),
+            ("if (at < n) *(float4 *)to", "*(float4 *)to"),
+            ("#define BK 16", "#define BK 32"),
+        ],
+    );
+}
+
+#[test]
+fn mistakes_in_wmma_are_caught() {
+    caught(
+        CudaRung::Wmma,
+        Shape::new(140, 140, 150),
+        &[
+            ("wait_for_copies<1>();", "wait_for_copies<2>();"),
+            ("__syncthreads();\n        const", "const"),
+            ("sums);\n        __syncthreads();", "sums);"),
+            ("            __syncwarp();\n            for", "            for"),
+            ("row + r < matrix_rows && column", "column"),
+        ],
+    );
+}
+
+#[test]
+fn mistakes_in_wgmma_are_caught() {
+    caught(
+        CudaRung::Wgmma,
+        Shape::new(300, 600, 300),
+        &[
+            ("barrier_wait(slots + BARRIERS + 8 * ring.slot, ring.round);", ""),
+            ("barrier_wait(empty, ring.round ^ 1);", ""),
+            ("wait_for_products<1>();", ""),
+            ("products_fence();", ""),
+            ("commit_products();", ""),
+            ("copy_box_to(0b11,", "copy_box_to(0b01,"),
+            ("barrier_expect(full, STAGE_BYTES);", "barrier_expect(full, A_BYTES);"),
+            ("swizzle_128_bytes = 1;", "swizzle_128_bytes = 2;"),
+            ("BOX_BYTES, 1024));", "1024, 1024));"),
+            ("descriptor(a + i * 32,", "descriptor(a + i * 64,"),
+            ("(dynamic_shared() + 1023) & ~1023u", "dynamic_shared()"),
+            ("CLUSTER * CONSUMER_WARPS)", "CONSUMER_WARPS)"),
+            ("16 * warp + 8 * half + lane / 4", "16 * warp + 8 * half + lane % 8"),
+            ("if (8 * j < inside) *(float2", "*(float2"),
+        ],
+    );
+}
