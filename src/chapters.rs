@@ -2,5 +2,11 @@
 
 /// Every chapter with its experiments, figures and tables.
 pub fn all() -> Vec<lab::Chapter> {
-    vec![lab::chapter(), matmul::chapter(), cpu_gpu::chapter(), training::chapter()]
+    vec![
+        lab::chapter(),
+        matmul::chapter(),
+        cpu_gpu::chapter(),
+        backprop::chapter(),
+        training::chapter(),
+    ]
 }

@@ -11,6 +11,7 @@ mod doctor;
 mod measure;
 mod notebooks;
 mod open;
+mod plan;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -30,6 +31,7 @@ Examples:
   cargo run --release -- doctor                 what this machine has, and what is missing
   cargo run --release -- measure matmul         run the experiments of one chapter
   cargo run --release -- train --epochs 3       train the digit classifier
+  cargo run --release -- plan --model vgg16     what a model needs, before it runs
   cargo run --release -- check                  the next exercise"
 )]
 struct Cli {
@@ -50,6 +52,8 @@ enum Command {
     Measure(measure::Measure),
     /// Train a model
     Train(train::Train),
+    /// What a model needs before anybody runs it: parameters, operations, memory; will it fit?
+    Plan(plan::Plan),
     /// Build or serve the book
     #[command(subcommand)]
     Book(book::Book),
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => doctor.run(cli.data.as_deref()),
         Command::Measure(measure) => measure.run(cli.data.as_deref()),
         Command::Train(train) => train.run(cli.data),
+        Command::Plan(plan) => plan.run(),
         Command::Book(book) => book.run(),
         Command::Notebooks(notebooks) => notebooks.run(),
         Command::Check(check) => check.run(),

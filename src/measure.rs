@@ -13,6 +13,8 @@ Examples:
   cargo run --release -- measure                     every experiment, about a minute
   cargo run --release -- measure matmul --budget full
   cargo run --release -- measure matmul.ladder       one experiment
+  cargo run --release -- measure --peers=python3 backprop.pytorch32
+                                                     with PyTorch beside it
   cargo run --release -- measure --list              what there is to measure")]
 pub struct Measure {
     /// Chapters (matmul, 1, 01-matmul) or single experiments (matmul.ladder); all of them if none is named
@@ -29,6 +31,9 @@ pub struct Measure {
     /// Where to compute: auto, cpu or cuda:N
     #[arg(long, env = "THROUGHPUT_DEVICE")]
     device: Option<String>,
+    /// Measure PyTorch and Keras, too, where an experiment races them, with this Python [default: python3]
+    #[arg(long, value_name = "PYTHON", num_args = 0..=1, require_equals = true, default_missing_value = "python3")]
+    peers: Option<String>,
     /// List the experiments and what each shows
     #[arg(long)]
     list: bool,
@@ -69,6 +74,9 @@ impl Measure {
         }
         .join(&self.machine);
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
+        if let Some(python) = &self.peers {
+            backprop::peers::ask(python);
+        }
         measure(&chosen, budget, device, data, &folder)?;
         println!("records are in {}", folder.display());
         Ok(())

@@ -25,6 +25,8 @@
 //! 14. [`fits`]: will it fit on a card?
 //! 15. [`conv`] and [`vgg`]: convolutions as products, and VGG16 run for real.
 //!
+//! What the page measures and draws: [`experiments`], [`figures`], and the [`peers`] of the race.
+//!
 //! [`real`] has the two kinds of numbers.
 
 pub mod activation;
@@ -35,7 +37,9 @@ pub mod count;
 pub mod dense;
 pub mod dropout;
 pub mod error;
+pub mod experiments;
 pub mod fast;
+pub mod figures;
 pub mod fits;
 pub mod flat;
 pub mod init;
@@ -44,6 +48,7 @@ pub mod linear;
 pub mod mlp;
 pub mod optimizer;
 pub mod order;
+pub mod peers;
 pub mod random;
 pub mod real;
 pub mod sgd;
@@ -52,3 +57,4 @@ pub mod train;
 pub mod vgg;
 
 pub use error::{Error, Result};
+pub use experiments::chapter;

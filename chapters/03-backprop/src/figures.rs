@@ -1,0 +1,366 @@
+//! The chapter's pictures and tables, made from one machine's records.
+
+use crate::{count::Model, ladder::ladder};
+use lab::{
+    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    plot::{Axis, Bar, BarPlot, Scale},
+    record::{ParamList, Value},
+};
+
+/// The figures that the page quotes.
+pub fn figures() -> Vec<Figure> {
+    vec![
+        Figure { key: "backprop.ladder", draw: |records| draw_ladder(records, 32) },
+        Figure { key: "backprop.ladder.128", draw: |records| draw_ladder(records, 128) },
+        Figure { key: "backprop.race", draw: draw_race },
+        Figure { key: "backprop.step", draw: draw_step },
+        Figure { key: "backprop.memory", draw: draw_memory },
+    ]
+}
+
+/// The tables that the page quotes.
+pub fn tables() -> Vec<Table> {
+    vec![
+        Table { key: "backprop.ladder", make: table_ladder },
+        Table { key: "backprop.race", make: table_race },
+        Table { key: "backprop.vgg16", make: table_vgg16 },
+    ]
+}
+
+fn machine(records: &Records) -> String {
+    format!("{} ({} cores)", records.machine.cpu, records.machine.cores)
+}
+
+/// A bar as long as the value, or an empty one that says why there is none.
+fn bar(name: &str, found: Result<&Value>) -> Result<Bar> {
+    let name = name.to_owned();
+    match found {
+        Ok(value) => {
+            let spread = (value.median, value.low, value.high);
+            Ok(Bar { name, value: Some(spread), text: value.text() })
+        }
+        Err(Error::Skipped { why, .. }) => Ok(Bar { name, value: None, text: why }),
+        Err(error) => Err(error),
+    }
+}
+
+fn in_words(bars: &[Bar]) -> String {
+    let words: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
+    words.join("; ")
+}
+
+fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
+    let mut bars = Vec::new();
+    for rung in ladder() {
+        let list: ParamList = &[("rung", &rung.key), ("batch", &batch)];
+        bars.push(bar(rung.name, records.find("backprop.ladder.epoch", list))?);
+    }
+    let total = records.find("backprop.ladder.total", &[("batch", &batch)])?;
+    let caption = format!(
+        "An epoch of 60,000 pictures in batches of {batch} on {}: the last way learns {} as fast as the first, \
+         and the same.",
+        machine(records),
+        total.text()
+    );
+    let alt = format!("Bars. {}.", in_words(&bars));
+    let axis = Axis::new("seconds an epoch", Scale::Linear);
+    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+}
+
+/// The contenders of the races: their key in the records, and their name.
+const RACERS: [(&str, &str, &str); 4] = [
+    ("pytorch", "ours", "this chapter"),
+    ("pytorch", "pytorch-fused", "PyTorch, fused Adam"),
+    ("pytorch", "pytorch", "PyTorch"),
+    ("keras", "keras", "Keras"),
+];
+
+fn draw_race(records: &Records) -> Result<Drawing> {
+    let mut bars = Vec::new();
+    for batch in [32, 128] {
+        for (race, who, name) in RACERS {
+            let key = format!("backprop.{race}{batch}");
+            let found = records.find(&key, &[("who", &who)]);
+            bars.push(bar(&format!("{name}, batch {batch}"), found)?);
+        }
+    }
+    let ratio = |batch: usize, who: &str| {
+        let found = records.find(&format!("backprop.pytorch{batch}.ratio"), &[("who", &who)]);
+        found.map_or_else(|_| "not measured".to_owned(), Value::text)
+    };
+    let caption = format!(
+        "An epoch of 60,000 pictures on {}. PyTorch takes {} as long as this chapter in batches of 32, and {} in \
+         batches of 128; with its fused Adam {} and {}.",
+        machine(records),
+        ratio(32, "pytorch"),
+        ratio(128, "pytorch"),
+        ratio(32, "pytorch-fused"),
+        ratio(128, "pytorch-fused"),
+    );
+    let alt = format!("Bars. {}.", in_words(&bars));
+    let axis = Axis::new("seconds an epoch", Scale::Linear);
+    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+}
+
+fn draw_step(records: &Records) -> Result<Drawing> {
+    let parts = [
+        ("gather", "gather the pictures"),
+        ("forward", "product forward"),
+        ("weights", "product for the weights"),
+        ("adam", "Adam, in one pass"),
+    ];
+    let mut bars = Vec::new();
+    for batch in [32, 128] {
+        for (part, name) in parts {
+            let found = records.find("backprop.step", &[("part", &part), ("batch", &batch)]);
+            bars.push(bar(&format!("{name}, batch {batch}"), found)?);
+        }
+    }
+    let of = |part: &str, batch: usize| {
+        records.find("backprop.step", &[("part", &part), ("batch", &batch)]).map(|v| v.median)
+    };
+    let share = |batch| -> Result<f64> {
+        let products = of("forward", batch)? + of("weights", batch)?;
+        Ok(of("adam", batch)? / products)
+    };
+    let caption = format!(
+        "The parts of one step on one core of {}. Adam takes {} of the time of the two products in batches of 32, \
+         and {} in batches of 128.",
+        machine(records),
+        Unit::Share.format(share(32)?),
+        Unit::Share.format(share(128)?),
+    );
+    let alt = format!("Bars. {}.", in_words(&bars));
+    let axis = Axis::new("seconds", Scale::Linear);
+    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+}
+
+fn draw_memory(records: &Records) -> Result<Drawing> {
+    let find = |what: &str| {
+        records
+            .find("backprop.count.bytes", &[("model", &"vgg16"), ("batch", &32), ("what", &what)])
+    };
+    let bars = ["weights", "gradients", "optimizer", "activations", "scratch"]
+        .map(|what| bar(what, find(what)))
+        .into_iter()
+        .collect::<Result<Vec<_>>>()?;
+    let caption = format!(
+        "What training VGG16 with Adam in batches of 32 keeps in memory, in f32: {} in all, most of it \
+         activations, and not the weights.",
+        find("total")?.text()
+    );
+    let alt = format!("Bars. {}.", in_words(&bars));
+    let axis = Axis::new("bytes", Scale::Linear);
+    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+}
+
+fn table_ladder(records: &Records) -> Result<TableData> {
+    let mut rows = Vec::new();
+    let cell = |found: Result<&Value>| match found {
+        Ok(value) => Ok(value.text()),
+        // The quick budget has one batch alone, and the first rung has none before it.
+        Err(Error::Key(_) | Error::Skipped { .. }) => Ok("–".to_owned()),
+        Err(error) => Err(error),
+    };
+    for rung in ladder() {
+        let mut row = vec![rung.name.to_owned()];
+        for batch in [32, 128] {
+            let list: ParamList = &[("rung", &rung.key), ("batch", &batch)];
+            row.push(cell(records.find("backprop.ladder.epoch", list))?);
+            row.push(cell(records.find("backprop.ladder.speedup", list))?);
+            let flops = records.find("backprop.ladder.flops", list).ok();
+            let share = flops.and_then(Value::of_limit).map(|share| Unit::Share.format(share));
+            row.push(share.unwrap_or_else(|| "–".to_owned()));
+        }
+        rows.push(row);
+    }
+    let total = records.find("backprop.ladder.total", &[("batch", &32)])?;
+    Ok(TableData {
+        caption: format!(
+            "Seconds an epoch, the gain over the rung before, and the products' share of the peak of all cores, \
+             on {}. In batches of 32 the whole ladder gains {}.",
+            machine(records),
+            total.text()
+        ),
+        head: ["rung", "batch 32", "gain", "of peak", "batch 128", "gain", "of peak"]
+            .map(String::from)
+            .into(),
+        rows,
+    })
+}
+
+fn table_race(records: &Records) -> Result<TableData> {
+    records.find("backprop.pytorch32", &[("who", &"ours")])?;
+    let mut rows = Vec::new();
+    for batch in [32, 128] {
+        for (race, who, name) in RACERS {
+            let key = |suffix: &str| format!("backprop.{race}{batch}{suffix}");
+            let cell = |suffix: &str| {
+                let found = records.find(&key(suffix), &[("who", &who)]);
+                found.map_or_else(|_| "–".to_owned(), Value::text)
+            };
+            rows.push(vec![
+                format!("{name}, batch {batch}"),
+                cell(""),
+                cell(".rate"),
+                cell(".accuracy"),
+                cell(".ratio"),
+            ]);
+        }
+    }
+    Ok(TableData {
+        caption: format!(
+            "An epoch of 784-128-10 with dropout and Adam on {}; the accuracy is the median of the seeds after 3 \
+             epochs, the ratio is to this chapter's time in the same run.",
+            machine(records)
+        ),
+        head: ["who", "an epoch", "rate", "test accuracy", "times as long"]
+            .map(String::from)
+            .into(),
+        rows,
+    })
+}
+
+fn table_vgg16(_: &Records) -> Result<TableData> {
+    let counts = Model::vgg16().count()?;
+    let shape =
+        |output: &[usize]| output.iter().map(ToString::to_string).collect::<Vec<_>>().join("×");
+    let rows: Vec<Vec<String>> = counts
+        .rows
+        .iter()
+        .filter(|row| row.parameters > 0 || row.kind == "pool")
+        .map(|row| {
+            let count = |n: f64| if n == 0.0 { "–".to_owned() } else { Unit::Count.format(n) };
+            let mega = |n: f64| count((n / 1e6).round());
+            vec![
+                row.kind.to_owned(),
+                shape(&row.output),
+                count(row.parameters as f64),
+                mega(row.forward),
+                mega(row.backward),
+                Unit::Bytes.format(4.0 * row.kept as f64),
+            ]
+        })
+        .collect();
+    Ok(TableData {
+        caption: format!(
+            "VGG16 has {} parameters. One image takes {} million operations forward and {} million backward, \
+             and keeps {} for the way back.",
+            Unit::Count.format(counts.parameters as f64),
+            Unit::Count.format((counts.forward / 1e6).round()),
+            Unit::Count.format((counts.backward / 1e6).round()),
+            Unit::Bytes.format(4.0 * counts.kept as f64),
+        ),
+        head: ["layer", "output", "parameters", "forward (10⁶)", "backward (10⁶)", "kept"]
+            .map(String::from)
+            .into(),
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{
+        Samples,
+        machine::Machine,
+        record::{ChapterRecord, Run},
+    };
+    use std::collections::BTreeMap;
+
+    /// Records with one run for each experiment.
+    fn records(values: &[Value]) -> Records {
+        let runs = crate::experiments::chapter()
+            .experiments
+            .iter()
+            .map(|experiment| Run {
+                experiment: experiment.key.to_owned(),
+                command: String::new(),
+                date: String::new(),
+                commit: String::new(),
+                budget: "full".into(),
+                rustc: String::new(),
+                flags: String::new(),
+                values: values
+                    .iter()
+                    .filter(|v| lab::record::is_below(&v.key, experiment.key))
+                    .cloned()
+                    .collect(),
+                skipped: vec![],
+            })
+            .filter(|run| !run.values.is_empty())
+            .collect();
+        Records {
+            machine: Machine::default(),
+            name: "test".into(),
+            chapters: BTreeMap::from([("backprop".into(), ChapterRecord { runs })]),
+        }
+    }
+
+    fn measured() -> Records {
+        let mut values = Vec::new();
+        let mut add = |key: &str, list: ParamList, unit, value: f64| {
+            values.push(Value::new(key, list, unit, Samples(vec![value])));
+        };
+        for batch in [32, 128] {
+            for (at, rung) in ladder().iter().enumerate() {
+                let list: ParamList = &[("rung", &rung.key), ("batch", &batch)];
+                add("backprop.ladder.epoch", list, Unit::Seconds, 2.0 / (at + 1) as f64);
+                if at > 0 {
+                    add("backprop.ladder.speedup", list, Unit::Ratio, 1.5);
+                }
+            }
+            add("backprop.ladder.total", &[("batch", &batch)], Unit::Ratio, 8.0);
+            for part in ["gather", "forward", "weights", "adam"] {
+                let list: ParamList = &[("part", &part), ("batch", &batch)];
+                add("backprop.step", list, Unit::Seconds, 1e-4);
+            }
+            for (race, who, _) in RACERS {
+                let list: ParamList = &[("who", &who)];
+                add(&format!("backprop.{race}{batch}"), list, Unit::Seconds, 1.25);
+                add(&format!("backprop.{race}{batch}.ratio"), list, Unit::Ratio, 4.5);
+            }
+        }
+        for what in ["weights", "gradients", "optimizer", "activations", "scratch", "total"] {
+            let list: ParamList = &[("model", &"vgg16"), ("batch", &32), ("what", &what)];
+            add("backprop.count.bytes", list, Unit::Bytes, 1e9);
+        }
+        records(&values)
+    }
+
+    #[test]
+    fn every_figure_and_table_is_made_from_records() {
+        let records = measured();
+        for figure in figures() {
+            let drawing = (figure.draw)(&records).unwrap_or_else(|e| panic!("{}: {e}", figure.key));
+            assert!(drawing.svg.contains("<svg") && !drawing.alt.is_empty(), "{}", figure.key);
+            assert!(!drawing.caption.contains("not a number"), "{}", drawing.caption);
+        }
+        for table in tables() {
+            let data = (table.make)(&records).unwrap_or_else(|e| panic!("{}: {e}", table.key));
+            assert!(data.rows.iter().all(|row| row.len() == data.head.len()), "{}", table.key);
+            assert!(!data.rows.is_empty());
+        }
+        let ladder = table_ladder(&records).unwrap();
+        assert_eq!(ladder.rows[1][..3], ["no gradient for the input", "1.00 s", "1.50×"]);
+        assert!((draw_race(&records).unwrap().caption).contains("4.50×"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let empty = records(&[]);
+        for figure in figures() {
+            let error = (figure.draw)(&empty).unwrap_err();
+            assert!(matches!(error, Error::NotMeasured { .. }), "{}: {error}", figure.key);
+        }
+        assert!(matches!(table_race(&empty), Err(Error::NotMeasured { .. })));
+        assert!(matches!(table_ladder(&empty), Err(Error::NotMeasured { .. })));
+    }
+
+    #[test]
+    fn vgg16s_table_adds_up_to_its_parameters() {
+        let table = table_vgg16(&records(&[])).unwrap();
+        assert!(table.caption.contains("138,357,544"), "{}", table.caption);
+        assert_eq!(table.rows.len(), 13 + 5 + 3);
+    }
+}
