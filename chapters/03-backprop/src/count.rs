@@ -351,7 +351,7 @@ mod tests {
         let counts = model.count().unwrap();
         assert_eq!(counts.rows[0].output, [5, 4, 3]);
         assert_eq!(counts.rows[0].parameters, 5 * 2 * 9 + 5);
-        assert_eq!(counts.rows[0].forward, 2.0 * (5 * 2 * 9 * 4 * 3) as f64);
+        assert_eq!(counts.rows[0].forward, 2.0 * f64::from(5 * 2 * 9 * 4 * 3));
         assert_eq!(counts.rows[0].unrolled, 2 * 9 * 4 * 3);
         assert_eq!(counts.rows[1].output, [5, 2, 1]);
         assert_eq!(counts.kept, 2 * 8 * 6 + 5 * 4 * 3 + 2 * 5 * 2);

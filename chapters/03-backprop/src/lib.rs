@@ -4,7 +4,7 @@
 //! The modules in the order of the page. The readable network, once for f32 and f64:
 //!
 //! 1. [`dense`]: a layer's forward and backward pass as three products.
-//! 2. [`activation`]: `ReLU`.
+//! 2. [`activation`]: what stands between two layers.
 //! 3. [`softmax`](mod@softmax): the loss, and its short derivative.
 //! 4. [`check`]: is a derivative right?
 //! 5. [`init`]: how to begin, with numbers from [`random`].
@@ -28,6 +28,8 @@
 //! What the page measures and draws: [`experiments`], [`figures`], and the [`peers`] of the race.
 //!
 //! [`real`] has the two kinds of numbers.
+
+#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
 
 pub mod activation;
 pub mod adam;

@@ -36,14 +36,18 @@ pub trait Real:
     /// The number as an f64, exactly.
     fn to_f64(self) -> f64;
     /// e to the power of the number.
+    #[must_use]
     fn exp(self) -> Self;
     /// The natural logarithm.
+    #[must_use]
     fn ln(self) -> Self;
     /// The square root.
+    #[must_use]
     fn sqrt(self) -> Self;
     /// The number to the power of `n`.
+    #[must_use]
     fn powi(self, n: i32) -> Self;
-    /// C = A·B. C is row-major, A.rows()×B.cols(), and is overwritten.
+    /// C = A·B. C is row-major, as high as A and as wide as B, and is overwritten.
     ///
     /// # Errors
     /// [`crate::Error::Product`] when the shapes do not fit.
