@@ -29,16 +29,16 @@ const GROUP: usize = 16;
 /// Fewer columns than this are not worth a thread.
 const COLUMNS: usize = 32;
 
-/// Values of the gradient that are computed before they are used: 16 KiB, half of a first-level cache.
-const BLOCK: usize = 4096;
+/// Values of the gradient that are computed before they are used: 32 KiB, as much as a first-level cache.
+const BLOCK: usize = 8192;
 
 /// How the fast network works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
     /// Threads; 0 for as many as pay.
     pub threads: usize,
-    /// Whether Adam uses each block of the gradient while it is in the first-level cache, so that the whole
-    /// gradient is never written.
+    /// Whether Adam uses each block of the gradient while it is in the core's own cache, so that no place is
+    /// needed for the whole gradient.
     pub update_in_cache: bool,
 }
 
