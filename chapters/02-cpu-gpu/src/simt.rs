@@ -1,0 +1,44 @@
+//! A GPU small enough to read: threads in warps that move in lock-step, shared memory in banks, global memory
+//! in sectors. Kernels give right results on it, and it counts what they cost and finds their mistakes.
+//!
+//! The parts in reading order:
+//!
+//! - [`thread`]: what a kernel sees. A kernel is an `async` function; each `.await` is an instruction for the
+//!   machine.
+//! - [`warp`]: 32 threads in lock-step, and what happens when they part.
+//! - [`memory`]: sectors, banks, and who touched a word last.
+//! - [`machine`]: blocks, barriers, launches.
+//! - [`counts`] and [`fault`]: what a launch tells.
+//! - [`occupancy`]: how many warps fit on a multiprocessor.
+//! - [`lessons`]: the first kernels, from adding two vectors to a sum over a block.
+//! - [`ladder`](mod@ladder): the matrix product, rung by rung, with the indices of the real kernels.
+//!
+//! What it leaves out: time. Instructions take no cycles and caches do not exist; a count says how much
+//! traffic a kernel asks for, and the [`ladder`](mod@crate::ladder) measures how long that takes.
+
+#![allow(clippy::result_large_err)] // a fault ends a launch; its size costs nothing
+
+pub mod counts;
+pub mod fault;
+pub mod ladder;
+pub mod lessons;
+pub mod machine;
+pub mod memory;
+pub mod occupancy;
+pub mod thread;
+pub mod warp;
+
+pub use counts::Counts;
+pub use fault::Fault;
+pub use machine::Machine;
+pub use memory::{Global, Shared};
+pub use occupancy::{Block, Limits, occupancy};
+pub use thread::Thread;
+pub use warp::Event;
+
+/// Threads of a warp.
+pub const WARP: usize = 32;
+/// Bytes of a sector, the smallest piece of global memory that is moved.
+pub const SECTOR: usize = 32;
+/// Banks of shared memory, each 4 bytes wide.
+pub const BANKS: usize = 32;

@@ -1,0 +1,196 @@
+//! Occupancy: how many warps a multiprocessor can hold at a time, and what limits them.
+//!
+//! A multiprocessor hides the time that memory takes by running other warps meanwhile, so it wants many. Each
+//! takes a share of its registers and shared memory. Limits: NVIDIA, CUDA C++ Programming Guide, table
+//! "Technical Specifications per Compute Capability"; the granularity of registers is that of NVIDIA's
+//! occupancy calculator.
+
+use super::WARP;
+
+/// What a multiprocessor has, by compute capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// NVIDIA's number for the generation.
+    pub capability: (u32, u32),
+    /// Warps at a time.
+    pub warps: usize,
+    /// Blocks at a time.
+    pub blocks: usize,
+    /// Registers of 32 bits.
+    pub registers: usize,
+    /// Bytes of shared memory for all its blocks.
+    pub shared: usize,
+    /// Bytes of shared memory for one block.
+    pub shared_of_block: usize,
+}
+
+/// Registers are given to a warp in pieces of this many.
+const REGISTER_PIECE: usize = 256;
+/// The most registers that a thread can have.
+const REGISTERS_OF_THREAD: usize = 255;
+/// Shared memory is given to a block in pieces of this many bytes.
+const SHARED_PIECE: usize = 128;
+/// Bytes of shared memory that the system takes for each block, since compute capability 8.0.
+const SHARED_OF_SYSTEM: usize = 1024;
+
+impl Limits {
+    /// An A100, an RTX 30, an RTX 40, an H100 or H200, a B200.
+    pub const ALL: [Self; 5] = [
+        Self::new((8, 0), 64, 32, 164, 163),
+        Self::new((8, 6), 48, 16, 100, 99),
+        Self::new((8, 9), 48, 24, 100, 99),
+        Self::new((9, 0), 64, 32, 228, 227),
+        Self::new((10, 0), 64, 32, 228, 227),
+    ];
+
+    const fn new(
+        capability: (u32, u32),
+        warps: usize,
+        blocks: usize,
+        shared: usize,
+        block: usize,
+    ) -> Self {
+        Self {
+            capability,
+            warps,
+            blocks,
+            registers: 65_536,
+            shared: shared * 1024,
+            shared_of_block: block * 1024,
+        }
+    }
+
+    /// The limits of a compute capability, if they are known here.
+    pub fn of(capability: (u32, u32)) -> Option<Self> {
+        Self::ALL.into_iter().find(|limits| limits.capability == capability)
+    }
+}
+
+/// What a block takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its threads.
+    pub threads: usize,
+    /// Registers of each thread.
+    pub registers: usize,
+    /// Bytes of shared memory.
+    pub shared: usize,
+}
+
+/// What there is too little of for another block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Places for warps: nothing is left over.
+    Warps,
+    /// Places for blocks.
+    Blocks,
+    /// Registers.
+    Registers,
+    /// Shared memory.
+    Shared,
+}
+
+/// How full a multiprocessor gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Occupancy {
+    /// Blocks at a time.
+    pub blocks: usize,
+    /// Warps at a time.
+    pub warps: usize,
+    /// Warps over the most that it can hold: from 0 to 1.
+    pub share: f64,
+    /// What a further block lacks.
+    pub limit: Limit,
+}
+
+// ANCHOR: occupancy
+/// How many blocks fit on a multiprocessor at a time. No block fits if it asks
+/// for more than a block may have.
+pub fn occupancy(block: Block, limits: Limits) -> Occupancy {
+    let warps = block.threads.div_ceil(WARP).max(1);
+    let of_warp = (block.registers.max(1) * WARP).next_multiple_of(REGISTER_PIECE);
+    // Each of the four parts of a multiprocessor has a quarter of the registers.
+    let warps_by_registers = limits.registers / 4 / of_warp * 4;
+    let shared = (block.shared + SHARED_OF_SYSTEM).next_multiple_of(SHARED_PIECE);
+    let fits = [
+        (Limit::Warps, limits.warps / warps),
+        (Limit::Blocks, limits.blocks),
+        (Limit::Registers, warps_by_registers / warps),
+        (Limit::Shared, limits.shared / shared),
+    ];
+    let (mut limit, mut blocks) = fits[0];
+    for (other, count) in fits {
+        if count < blocks {
+            (limit, blocks) = (other, count);
+        }
+    }
+    // ANCHOR_END: occupancy
+    if block.threads > 1024 {
+        (limit, blocks) = (Limit::Warps, 0);
+    } else if block.registers > REGISTERS_OF_THREAD {
+        (limit, blocks) = (Limit::Registers, 0);
+    } else if block.shared > limits.shared_of_block {
+        (limit, blocks) = (Limit::Shared, 0);
+    }
+    let warps = blocks * warps;
+    Occupancy { blocks, warps, share: warps as f64 / limits.warps as f64, limit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn h100(threads: usize, registers: usize, shared: usize) -> Occupancy {
+        occupancy(Block { threads, registers, shared }, Limits::of((9, 0)).unwrap())
+    }
+
+    #[test]
+    fn each_limit_binds_where_it_should() {
+        // 65,536 registers over 2,048 threads are 32 for each.
+        let full = h100(256, 32, 0);
+        assert_eq!((full.blocks, full.warps, full.limit), (8, 64, Limit::Warps));
+        assert!((full.share - 1.0).abs() < 1e-12);
+        // 33 registers · 32 threads = 1,056, given as 1,280: 12 warps in each part, so six blocks of 8.
+        let one_more = h100(256, 33, 0);
+        assert_eq!((one_more.blocks, one_more.limit), (6, Limit::Registers));
+        // One block less than 32 can't be: 32 blocks of one warp are half of 64.
+        let small = h100(32, 16, 0);
+        assert_eq!((small.blocks, small.warps, small.limit), (32, 32, Limit::Blocks));
+        // 228 KiB over 49 KiB (48 and the system's one).
+        let shared = h100(128, 32, 48 * 1024);
+        assert_eq!((shared.blocks, shared.limit), (4, Limit::Shared));
+        // 128 registers, 256 threads: two blocks.
+        assert_eq!(h100(256, 128, 16 * 1024).blocks, 2);
+        assert_eq!(h100(256, 255, 0).blocks, 1);
+    }
+
+    #[test]
+    fn a_part_of_a_warp_takes_the_whole() {
+        assert_eq!(h100(33, 32, 0), h100(64, 32, 0));
+        assert_eq!(h100(1, 32, 0).warps, h100(32, 32, 0).warps);
+    }
+
+    #[test]
+    fn generations_differ() {
+        let block = Block { threads: 1024, registers: 32, shared: 0 };
+        for (capability, blocks) in
+            [((8, 0), 2), ((8, 6), 1), ((8, 9), 1), ((9, 0), 2), ((10, 0), 2)]
+        {
+            assert_eq!(occupancy(block, Limits::of(capability).unwrap()).blocks, blocks);
+        }
+        assert_eq!(Limits::of((1, 0)), None);
+    }
+
+    #[test]
+    fn what_asks_for_too_much_does_not_run() {
+        for (threads, registers, shared, limit) in [
+            (1025, 32, 0, Limit::Warps),
+            (32, 256, 0, Limit::Registers),
+            (32, 32, 227 * 1024 + 1, Limit::Shared),
+        ] {
+            let none = h100(threads, registers, shared);
+            assert_eq!((none.blocks, none.warps, none.limit), (0, 0, limit));
+        }
+        assert_eq!(h100(32, 32, 227 * 1024).blocks, 1);
+    }
+}

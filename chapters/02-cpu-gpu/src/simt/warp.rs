@@ -1,0 +1,218 @@
+//! A warp: 32 threads that move in lock-step as long as they stand at the same place, and one group after the
+//! other where they have parted.
+//!
+//! Which group goes first decides when they meet again. This machine takes the one whose place is the earliest
+//! in the source: threads that are behind catch up, and after an `if` or a loop all stand at the same line
+//! once more. Collange 2011, "Stack-less SIMT reconvergence at low cost", describes the rule for hardware;
+//! NVIDIA does not publish its own.
+
+use super::{
+    Counts, WARP,
+    fault::{Fault, Place, Who},
+    machine::BlockState,
+    memory::{Access, Space, sectors, shared_passes},
+    thread::{Request, Thread, Width},
+};
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+/// An instruction that a warp has executed, for pictures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The line in the kernel's source.
+    pub line: u32,
+    /// A bit for each lane that took part.
+    pub lanes: u32,
+    /// The array and the first word of each lane in it; `None` for a barrier.
+    pub touched: Option<(Space, [Option<usize>; WARP])>,
+    /// Whether it writes.
+    pub store: bool,
+    /// How many numbers each lane moves.
+    pub width: usize,
+}
+
+/// A thread with what is left of its kernel.
+pub(super) struct Lane<F> {
+    pub(super) thread: Thread,
+    pub(super) kernel: Option<Pin<Box<F>>>,
+}
+
+impl<F> Lane<F> {
+    /// What it asks for, and where.
+    pub(super) fn request(&self) -> Option<(Request, Place)> {
+        *self.thread.desk.request.borrow()
+    }
+
+    /// Where it stands, unless it has ended.
+    fn place(&self) -> Option<Place> {
+        self.request().map(|(_, place)| place)
+    }
+
+    pub(super) fn who(&self) -> Who {
+        Who { block: self.thread.block_index, thread: self.thread.index }
+    }
+}
+
+/// The order in which places stand in the source.
+fn order(place: Place) -> (&'static str, u32, u32) {
+    (place.file(), place.line(), place.column())
+}
+
+/// Up to 32 threads with neighbouring numbers.
+pub(super) struct Warp<F> {
+    pub(super) lanes: Vec<Lane<F>>,
+}
+
+impl<F: Future<Output = ()>> Warp<F> {
+    // ANCHOR: run
+    /// Runs until every thread has ended or waits at a barrier.
+    pub(super) fn run(&mut self, block: &mut BlockState) -> Result<(), Fault> {
+        let everybody: Vec<usize> = (0..self.lanes.len()).collect();
+        self.wake(&everybody, &mut block.counts);
+        while let Some(place) = self.earliest() {
+            // All threads that stand here execute the instruction together.
+            let at = |lane: &usize| self.lanes[*lane].place() == Some(place);
+            let group: Vec<usize> = everybody.iter().copied().filter(at).collect();
+            self.execute(&group, place, block)?;
+            self.wake(&group, &mut block.counts);
+        }
+        Ok(())
+    }
+
+    /// The earliest place of a thread that does not wait at a barrier.
+    fn earliest(&self) -> Option<Place> {
+        let requests = self.lanes.iter().filter_map(Lane::request);
+        let busy = requests.filter(|(request, _)| *request != Request::Barrier);
+        busy.map(|(_, place)| place).min_by_key(|place| order(place))
+    }
+    // ANCHOR_END: run
+
+    // ANCHOR: wake
+    /// Lets threads that have their answers go on to the next instruction.
+    fn wake(&mut self, group: &[usize], counts: &mut Counts) {
+        let mut context = Context::from_waker(Waker::noop());
+        for &at in group {
+            let lane = &mut self.lanes[at];
+            let Some(kernel) = &mut lane.kernel else { continue };
+            if lane.thread.desk.request.borrow().is_some() {
+                continue; // it waits at a barrier
+            }
+            if let Poll::Ready(()) = kernel.as_mut().poll(&mut context) {
+                lane.kernel = None;
+            }
+        }
+        // Those who stood together and part now have diverged.
+        let mut places = group.iter().map(|lane| self.lanes[*lane].place());
+        let first = places.next();
+        counts.divergences += u64::from(places.any(|place| Some(place) != first));
+    }
+    // ANCHOR_END: wake
+
+    /// One instruction for the lanes of `group`.
+    fn execute(
+        &mut self,
+        group: &[usize],
+        place: Place,
+        block: &mut BlockState,
+    ) -> Result<(), Fault> {
+        let mut starts = [None; WARP];
+        let mut what = None;
+        let mut failed = None;
+        for &at in group {
+            let lane = &self.lanes[at];
+            let Some((request, _)) = lane.thread.desk.request.take() else { continue };
+            let (Request::Load(space, index, width) | Request::Store(space, index, width, _)) =
+                request
+            else {
+                continue;
+            };
+            let store = matches!(request, Request::Store(..));
+            (starts[at], what) = (Some(index), Some((space, width, store)));
+            let access = Access {
+                who: lane.who(),
+                number: lane.thread.number(),
+                epoch: block.epoch,
+                at: place,
+            };
+            let result = match request {
+                Request::Store(_, _, _, values) => {
+                    block.store(space, index, &values[..width.count()], access)
+                }
+                _ => block.load(space, index, width, access).map(|v| lane.thread.desk.reply.set(v)),
+            };
+            // The whole warp executes an instruction, so the first fault waits for the other lanes.
+            failed = failed.or(result.err());
+        }
+        if let Some((space, width, store)) = what {
+            count(&mut block.counts, &starts[..self.lanes.len()], space, width, store);
+            block.watch(self.lanes[0].thread.number() / WARP, || Event {
+                line: place.line(),
+                lanes: mask(group),
+                touched: Some((space, starts)),
+                store,
+                width: width.count(),
+            });
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Lets every thread pass the barrier at which it waits.
+    pub(super) fn release(&mut self, block: &mut BlockState) {
+        let waiting: Vec<usize> =
+            (0..self.lanes.len()).filter(|at| self.lanes[*at].request().is_some()).collect();
+        let Some(first) = waiting.first() else { return };
+        let line = self.lanes[*first].place().map_or(0, std::panic::Location::line);
+        block.counts.instructions += 1;
+        block.counts.active_lanes += waiting.len() as u64;
+        block.watch(self.lanes[0].thread.number() / WARP, || Event {
+            line,
+            lanes: mask(&waiting),
+            touched: None,
+            store: false,
+            width: 0,
+        });
+        for at in waiting {
+            self.lanes[at].thread.desk.request.take();
+        }
+    }
+}
+
+fn mask(group: &[usize]) -> u32 {
+    group.iter().fold(0, |mask, lane| mask | 1 << lane)
+}
+
+/// Counts one instruction of a warp whose lanes start at the words `starts`.
+fn count(counts: &mut Counts, starts: &[Option<usize>], space: Space, width: Width, store: bool) {
+    let lanes = starts.iter().flatten().count() as u64;
+    counts.instructions += 1;
+    counts.active_lanes += lanes;
+    match space {
+        Space::Global(_) => {
+            let mut words: Vec<usize> =
+                starts.iter().flatten().flat_map(|start| *start..start + width.count()).collect();
+            words.sort_unstable();
+            words.dedup();
+            counts.useful_bytes += 4 * words.len() as u64;
+            let moved = sectors(words);
+            let (requests, total) = if store {
+                (&mut counts.store_requests, &mut counts.store_sectors)
+            } else {
+                (&mut counts.load_requests, &mut counts.load_sectors)
+            };
+            *requests += 1;
+            *total += moved;
+        }
+        Space::Shared(array) => {
+            let words: Vec<Option<usize>> =
+                starts.iter().map(|start| start.map(|start| array.start + start)).collect();
+            let (passes, ideal) = shared_passes(&words, width);
+            counts.shared_requests += 1;
+            counts.shared_passes += passes;
+            counts.shared_ideal += ideal;
+            counts.shared_bytes += 4 * lanes * width.count() as u64;
+        }
+    }
+}
