@@ -3,6 +3,7 @@
 //! Nothing here is needed to build the course, and nothing is missed where a library is absent: what was
 //! found is in [`Devices::found`], and what was not in [`Devices::missing`], with the reason in a sentence.
 
+pub mod cublas;
 pub mod cuda;
 pub mod nvrtc;
 pub mod opencl;

@@ -2,6 +2,7 @@
 //!
 //! The modules in the order of the page:
 //!
+//! - [`truck`]: one small job and ever larger ones, on the CPU and on each device.
 //! - [`gpu`]: OpenCL and CUDA behind one trait, found when the program runs.
 //! - [`ladder`]: the rungs of the ladder, and a product by any of them.
 //! - [`verify`]: a check that a wrong kernel can't pass.
@@ -15,6 +16,7 @@ pub mod figures;
 pub mod gpu;
 pub mod ladder;
 pub mod tensor_cores;
+pub mod truck;
 pub mod verify;
 
 pub use error::{Error, Result};

@@ -200,7 +200,7 @@ impl Cuda {
         move |e| Error::Message(sentence(&self.about.name, what, e.0))
     }
 
-    fn bind(&self) -> Result<()> {
+    pub(super) fn bind(&self) -> Result<()> {
         self.context.bind().map_err(self.failed("be used from this thread"))
     }
 

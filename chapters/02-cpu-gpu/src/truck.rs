@@ -1,0 +1,536 @@
+//! The sports car and the truck: the same job for the CPU and for a device, from one element to millions.
+//!
+//! A car is off at once and carries little; a truck has to be loaded, drives, and is unloaded. Here are the two jobs
+//! of the comparison (a map over numbers and a product of matrices), the line t = α + β·size that describes a trip,
+//! and the size from which the truck wins.
+
+use crate::{
+    Error, Result,
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch},
+    ladder::{self, Compiled},
+};
+use matmul::{MatMut, MatRef, Options, Shape, Threads, sgemm};
+use std::thread;
+
+/// The map's kernel after the header that it needs.
+const MAP: &str = concat!(include_str!("../kernels/portable.h"), include_str!("../kernels/map.cl"));
+
+/// Threads of a block of the map's kernel.
+const BLOCK: usize = 256;
+
+/// The job that is the same for every number: `steps` times "halve and add one".
+///
+/// It is the reference for [`map_on_cpu`] and for `kernels/map.cl`, in f64.
+pub fn map_of(x: f64, steps: u32) -> f64 {
+    (0..steps).fold(x, |value, _| value * 0.5 + 1.0)
+}
+
+// ANCHOR: map
+/// The map on the CPU: y[i] is x[i] after `steps` times "halve and add one".
+/// Each thread takes one piece, in vectors as wide as the CPU has them.
+///
+/// # Panics
+/// If `x` and `y` differ in length.
+pub fn map_on_cpu(x: &[f32], y: &mut [f32], steps: u32, threads: usize) {
+    assert_eq!(x.len(), y.len(), "x and y differ in length");
+    let piece = x.len().div_ceil(threads.max(1)).max(1);
+    thread::scope(|scope| {
+        let mut pieces = x.chunks(piece).zip(y.chunks_mut(piece));
+        let mine = pieces.next(); // this thread works too
+        for (x, y) in pieces {
+            scope.spawn(move || map_piece(x, y, steps));
+        }
+        if let Some((x, y)) = mine {
+            map_piece(x, y, steps);
+        }
+    });
+}
+// ANCHOR_END: map
+
+/// One thread's piece, by the widest vectors of this CPU.
+fn map_piece(x: &[f32], y: &mut [f32], steps: u32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the CPU has AVX-512F.
+            return unsafe { map_avx512(x, y, steps) };
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the CPU has AVX2 and FMA.
+            return unsafe { map_avx2(x, y, steps) };
+        }
+        map_chunks::<64>(x, y, steps, |value| value * 0.5 + 1.0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    map_chunks::<64>(x, y, steps, |value| value.mul_add(0.5, 1.0));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn map_avx512(x: &[f32], y: &mut [f32], steps: u32) {
+    map_chunks::<256>(x, y, steps, |value| value.mul_add(0.5, 1.0));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn map_avx2(x: &[f32], y: &mut [f32], steps: u32) {
+    map_chunks::<64>(x, y, steps, |value| value.mul_add(0.5, 1.0));
+}
+
+/// `N` numbers at a time stay in registers for all steps: enough that no step waits for the one before.
+#[inline(always)]
+fn map_chunks<const N: usize>(x: &[f32], y: &mut [f32], steps: u32, step: impl Fn(f32) -> f32) {
+    let (xs, rest) = x.as_chunks::<N>();
+    let (ys, rest_of_y) = y.as_chunks_mut::<N>();
+    for (x, y) in xs.iter().zip(ys) {
+        let mut values = *x;
+        for _ in 0..steps {
+            for value in &mut values {
+                *value = step(*value);
+            }
+        }
+        *y = values;
+    }
+    for (x, y) in rest.iter().zip(rest_of_y) {
+        *y = (0..steps).fold(*x, |value, _| step(value));
+    }
+}
+
+/// A product of n×n matrices on the CPU, chapter 1's best, with one thread or with all.
+///
+/// # Errors
+/// If a slice is not n×n.
+pub fn product_on_cpu(a: &[f32], b: &[f32], c: &mut [f32], n: usize, all: bool) -> Result<()> {
+    let failed = |e: matmul::Error| Error::message(e.to_string());
+    let (a, b) = (MatRef::new(a, n, n).map_err(failed)?, MatRef::new(b, n, n).map_err(failed)?);
+    let c = MatMut::new(c, n, n).map_err(failed)?;
+    let threads = if all { Threads::All } else { Threads::One };
+    sgemm(c, a, b, Options { threads, ..Options::default() }).map_err(failed)
+}
+
+/// A job that waits on a device: memory for the largest size, and a compiled kernel.
+pub trait Trip {
+    /// What goes onto the device: its buffers, with their bytes for this size.
+    fn load(&self, size: usize, input: &[u8]) -> Result<()>;
+    /// Starts the job and waits for its end.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn drive(&self, size: usize) -> Result<()>;
+    /// Brings the result back.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn unload(&self, size: usize, output: &mut [u8]) -> Result<()>;
+}
+
+/// The map on a device.
+pub struct MapTrip<'g> {
+    gpu: &'g dyn Gpu,
+    kernel: Kernel,
+    x: Buffer,
+    y: Buffer,
+}
+
+impl<'g> MapTrip<'g> {
+    /// Compiles the map with `steps` steps and reserves memory for `most` numbers.
+    ///
+    /// # Errors
+    /// The compiler's words, or a sentence if the memory is not there.
+    pub fn new(gpu: &'g dyn Gpu, steps: u32, most: usize) -> Result<Self> {
+        let kernel = gpu.compile(MAP, &[("STEPS", steps.to_string())], "map")?;
+        Ok(Self { gpu, kernel, x: gpu.alloc(4 * most)?, y: gpu.alloc(4 * most)? })
+    }
+}
+
+impl Trip for MapTrip<'_> {
+    fn load(&self, size: usize, input: &[u8]) -> Result<()> {
+        self.gpu.write(&self.x, bytes_of(input, 4 * size)?)
+    }
+
+    // ANCHOR: drive
+    fn drive(&self, size: usize) -> Result<()> {
+        let blocks = Launch::new([size.div_ceil(BLOCK), 1], [BLOCK, 1]);
+        let args = [Arg::Buffer(&self.x), Arg::Buffer(&self.y), Arg::U32(size as u32)];
+        self.gpu.launch(&self.kernel, blocks, &args)?;
+        self.gpu.finish()
+    }
+    // ANCHOR_END: drive
+
+    fn unload(&self, size: usize, output: &mut [u8]) -> Result<()> {
+        self.gpu.read(&self.y, bytes_of_mut(output, 4 * size)?)
+    }
+}
+
+/// The rungs that the race for a device's best product is between.
+const RACERS: [&str; 3] = ["tile2d", "vectorised", "warp_tiles"];
+
+/// The rung of the ladder that is fastest on this device, tried on one product of 256×256 matrices.
+///
+/// # Errors
+/// If none runs, with the last one's reason.
+pub fn best_rung(gpu: &dyn Gpu) -> Result<&'static ladder::Rung> {
+    let shape = Shape::square(256);
+    let ones = vec![1.0; shape.m * shape.k];
+    let operands = ladder::Operands::new(gpu, &ones, &ones, shape)?;
+    let mut best = None;
+    let mut refused = Error::message(format!("{} runs no product", gpu.about().name));
+    for name in RACERS {
+        let rung = ladder::rung(name)?;
+        let time = || {
+            let kernel = rung.compile(gpu, shape)?;
+            kernel.launch(gpu, operands.args(), shape)?; // warms up
+            gpu.finish()?;
+            gpu.seconds(&mut || kernel.launch(gpu, operands.args(), shape))
+        };
+        match time() {
+            Ok(seconds) if best.is_none_or(|(_, fastest)| seconds < fastest) => {
+                best = Some((rung, seconds));
+            }
+            Ok(_) => {}
+            Err(error) => refused = error,
+        }
+    }
+    best.map(|(rung, _)| rung).ok_or(refused)
+}
+
+/// Products of n×n matrices on a device, by one rung of the ladder.
+pub struct ProductTrip<'g> {
+    gpu: &'g dyn Gpu,
+    /// For rows of multiples of four, and for all others.
+    kernels: [Compiled; 2],
+    a: Buffer,
+    b: Buffer,
+    c: Buffer,
+}
+
+impl<'g> ProductTrip<'g> {
+    /// Compiles the rung and reserves memory for matrices of up to `most`×`most`.
+    ///
+    /// # Errors
+    /// As [`MapTrip::new`].
+    pub fn new(gpu: &'g dyn Gpu, rung: &ladder::Rung, most: usize) -> Result<Self> {
+        let kernels = [rung.compile(gpu, Shape::square(4))?, rung.compile(gpu, Shape::square(1))?];
+        let alloc = || gpu.alloc(4 * most * most);
+        Ok(Self { gpu, kernels, a: alloc()?, b: alloc()?, c: alloc()? })
+    }
+}
+
+impl Trip for ProductTrip<'_> {
+    /// A and B one after the other in `input`, as much of each as n×n needs.
+    fn load(&self, n: usize, input: &[u8]) -> Result<()> {
+        let bytes = 4 * n * n;
+        let both = bytes_of(input, 2 * bytes)?;
+        self.gpu.write(&self.a, &both[..bytes])?;
+        self.gpu.write(&self.b, &both[bytes..])
+    }
+
+    fn drive(&self, n: usize) -> Result<()> {
+        let shape = Shape::square(n);
+        let kernel = &self.kernels[usize::from(!ladder::wide(shape))];
+        let abc = [Arg::Buffer(&self.a), Arg::Buffer(&self.b), Arg::Buffer(&self.c)];
+        kernel.launch(self.gpu, abc, shape)?;
+        self.gpu.finish()
+    }
+
+    fn unload(&self, n: usize, output: &mut [u8]) -> Result<()> {
+        self.gpu.read(&self.c, bytes_of_mut(output, 4 * n * n)?)
+    }
+}
+
+fn too_short(have: usize, need: usize) -> Error {
+    Error::message(format!("a job of {need} bytes does not fit {have} bytes"))
+}
+
+fn bytes_of(bytes: &[u8], need: usize) -> Result<&[u8]> {
+    bytes.get(..need).ok_or_else(|| too_short(bytes.len(), need))
+}
+
+fn bytes_of_mut(bytes: &mut [u8], need: usize) -> Result<&mut [u8]> {
+    let have = bytes.len();
+    bytes.get_mut(..need).ok_or_else(|| too_short(have, need))
+}
+
+/// A straight line through measured times: t = α + β·size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Latency: the seconds that the smallest job takes, α.
+    pub alpha: f64,
+    /// Seconds for each unit of size, β. Its inverse is the throughput.
+    pub beta: f64,
+}
+
+impl Line {
+    /// Fits the line to points (size, seconds) by least squares of the relative error, so that microseconds count as
+    /// much as seconds. Neither α nor β is below zero. `None` with fewer than two sizes.
+    // ANCHOR: fit
+    pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
+        // Each point's equation α + β·x = t is divided by its t.
+        let (mut aa, mut ab, mut bb, mut a1, mut b1) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for &(x, t) in points.iter().filter(|(x, t)| *t > 0.0 && x.is_finite()) {
+            let (a, b) = (1.0 / t, x / t);
+            (aa, ab, bb) = (aa + a * a, ab + a * b, bb + b * b);
+            (a1, b1) = (a1 + a, b1 + b);
+        }
+        let determinant = aa * bb - ab * ab;
+        if determinant <= 1e-12 * aa * bb {
+            return None;
+        }
+        let alpha = (a1 * bb - b1 * ab) / determinant;
+        let beta = (b1 * aa - a1 * ab) / determinant;
+        Some(match (alpha < 0.0, beta < 0.0) {
+            (true, _) => Self { alpha: 0.0, beta: b1 / bb },
+            (_, true) => Self { alpha: a1 / aa, beta: 0.0 },
+            _ => Self { alpha, beta },
+        })
+    }
+    // ANCHOR_END: fit
+
+    /// The seconds that a job of this size takes by the line.
+    pub fn at(self, size: f64) -> f64 {
+        self.alpha + self.beta * size
+    }
+}
+
+/// From which size on a device is faster than the CPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Crossover {
+    /// From the smallest size that was measured.
+    Always,
+    /// From this size.
+    At(f64),
+    /// Not at the largest size that was measured, which is this one.
+    Never(f64),
+}
+
+/// The size from which on `truck` stays faster than `car`, from points (size, seconds) of both in rising order.
+/// Between two sizes the ratio of times is taken as a straight line on logarithmic scales. Sizes that only one of them
+/// has do not count; `None` if no size has both.
+// ANCHOR: crossover
+pub fn crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Crossover> {
+    // How much longer the truck takes, as a logarithm: below zero it wins.
+    let ratios: Vec<(f64, f64)> = truck
+        .iter()
+        .filter_map(|&(size, seconds)| {
+            let (_, other) = car.iter().find(|(other, _)| *other == size)?;
+            Some((size, (seconds / other).ln()))
+        })
+        .collect();
+    let &(largest, last) = ratios.last()?;
+    if last >= 0.0 {
+        return Some(Crossover::Never(largest));
+    }
+    let Some(lost) = ratios.iter().rposition(|(_, ratio)| *ratio >= 0.0) else {
+        return Some(Crossover::Always);
+    };
+    let ((x0, r0), (x1, r1)) = (ratios[lost], ratios[lost + 1]);
+    let part = r0 / (r0 - r1);
+    Some(Crossover::At(x0 * (x1 / x0).powf(part)))
+}
+// ANCHOR_END: crossover
+
+/// The same for two formulas, looked for from `smallest` to `largest` on a grid of a hundred sizes each decade.
+pub fn crossover_of(
+    car: impl Fn(f64) -> f64,
+    truck: impl Fn(f64) -> f64,
+    smallest: f64,
+    largest: f64,
+) -> Option<Crossover> {
+    if !(smallest > 0.0 && largest >= smallest) {
+        return None;
+    }
+    let steps = (100.0 * (largest / smallest).log10()).ceil().max(1.0) as usize;
+    let sizes: Vec<f64> = (0..=steps)
+        .map(|step| smallest * (largest / smallest).powf(step as f64 / steps as f64))
+        .collect();
+    let times = |f: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
+        sizes.iter().map(|&size| (size, f(size))).collect()
+    };
+    crossover(&times(&car), &times(&truck))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{Element, testing};
+
+    fn numbers(count: usize) -> Vec<f32> {
+        (0..count).map(|i| (i * 37 % 101) as f32 / 7.0 - 6.0).collect()
+    }
+
+    #[track_caller]
+    fn close(got: &[f32], x: &[f32], steps: u32) {
+        assert_eq!(got.len(), x.len());
+        for (got, x) in got.iter().zip(x) {
+            let wanted = map_of(f64::from(*x), steps);
+            let error = (f64::from(*got) - wanted).abs();
+            assert!(error <= 1e-6 * wanted.abs().max(1.0), "{got} is not {wanted}, {steps} steps");
+        }
+    }
+
+    #[test]
+    fn the_map_has_a_formula() {
+        // The fixed point is 2, and each step halves the distance to it.
+        assert!((map_of(10.0, 3) - 3.0).abs() < 1e-12);
+        assert!((map_of(10.0, 0) - 10.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_map_on_the_cpu_equals_the_reference_on_odd_sizes() {
+        for count in [0, 1, 5, 63, 64, 65, 257, 1000, 4099] {
+            let x = numbers(count);
+            for (steps, threads) in [(0, 1), (1, 1), (1, 3), (7, 2), (100, 2), (1, 0), (2, 5000)] {
+                let mut y = vec![f32::NAN; count];
+                map_on_cpu(&x, &mut y, steps, threads);
+                close(&y, &x, steps);
+            }
+        }
+    }
+
+    #[test]
+    fn every_width_of_vectors_gives_the_same_bits() {
+        let x = numbers(1027);
+        let mut plain = vec![f32::NAN; x.len()];
+        map_chunks::<64>(&x, &mut plain, 9, |value| value * 0.5 + 1.0);
+        let mut best = vec![f32::NAN; x.len()];
+        map_piece(&x, &mut best, 9);
+        // Halving is exact, so that one rounding or two make no difference.
+        assert_eq!(plain, best);
+    }
+
+    #[test]
+    fn the_product_on_the_cpu_is_chapter_ones() {
+        let n = 5;
+        let (a, b) = (numbers(n * n), numbers(n * n));
+        for all in [false, true] {
+            let mut c = vec![f32::NAN; n * n];
+            product_on_cpu(&a, &b, &mut c, n, all).unwrap();
+            for (at, c) in c.iter().enumerate() {
+                let wanted: f64 = (0..n)
+                    .map(|p| f64::from(a[at / n * n + p]) * f64::from(b[p * n + at % n]))
+                    .sum();
+                assert!((f64::from(*c) - wanted).abs() < 1e-4, "{c} is not {wanted}");
+            }
+        }
+        assert!(product_on_cpu(&a, &b[1..], &mut vec![0.0; n * n], n, false).is_err());
+    }
+
+    #[test]
+    fn the_map_on_a_device_equals_the_reference_on_odd_sizes() {
+        let Some(gpu) = testing::opencl() else { return };
+        let most = 1003;
+        for steps in [1, 100] {
+            let trip = MapTrip::new(&*gpu, steps, most).unwrap();
+            for count in [0, 1, 255, 256, 257, most] {
+                let x = numbers(count);
+                let mut output = f32::bytes(&vec![f32::NAN; count]);
+                trip.load(count, &f32::bytes(&x)).unwrap();
+                trip.drive(count).unwrap();
+                trip.unload(count, &mut output).unwrap();
+                close(&f32::values(&output), &x, steps);
+            }
+            let error = trip.load(2, &[0; 7]).unwrap_err().to_string();
+            assert!(error.contains("8 bytes does not fit 7 bytes"), "{error}");
+            assert!(trip.load(most + 1, &vec![0; 4 * most + 4]).is_err(), "beyond its memory");
+        }
+    }
+
+    #[test]
+    fn products_on_a_device_equal_those_on_the_cpu() {
+        let Some(gpu) = testing::opencl() else { return };
+        let rung = best_rung(&*gpu).unwrap();
+        assert!(RACERS.contains(&rung.name));
+        let trip = ProductTrip::new(&*gpu, rung, 70).unwrap();
+        for n in [1, 2, 3, 4, 33, 64, 70] {
+            let (a, b) = (numbers(n * n), numbers(n * n));
+            let mut wanted = vec![f32::NAN; n * n];
+            product_on_cpu(&a, &b, &mut wanted, n, false).unwrap();
+            let mut output = f32::bytes(&vec![f32::NAN; n * n]);
+            trip.load(n, &[f32::bytes(&a), f32::bytes(&b)].concat()).unwrap();
+            trip.drive(n).unwrap();
+            trip.unload(n, &mut output).unwrap();
+            for (got, wanted) in f32::values(&output).iter().zip(&wanted) {
+                let error = (got - wanted).abs();
+                assert!(error <= 1e-4 * wanted.abs().max(100.0), "{got} is not {wanted}, n = {n}");
+            }
+        }
+        assert!(trip.load(71, &vec![0; 8 * 71 * 71]).is_err(), "beyond its memory");
+    }
+
+    #[test]
+    fn a_line_is_found_again() {
+        let line = Line { alpha: 2e-5, beta: 3e-10 };
+        let sizes = (0..14).map(|k| f64::from(1_u32 << (2 * k)));
+        let exact: Vec<(f64, f64)> = sizes.map(|x| (x, line.at(x))).collect();
+        let found = Line::fit(&exact).unwrap();
+        assert!((found.alpha / line.alpha - 1.0).abs() < 1e-9, "{found:?}");
+        assert!((found.beta / line.beta - 1.0).abs() < 1e-9, "{found:?}");
+        // Five percent of noise, up and down in turn, moves the line by little more.
+        let noisy: Vec<(f64, f64)> = exact
+            .iter()
+            .enumerate()
+            .map(|(i, &(x, t))| (x, t * if i % 2 == 0 { 1.05 } else { 0.95 }))
+            .collect();
+        let found = Line::fit(&noisy).unwrap();
+        assert!((found.alpha / line.alpha - 1.0).abs() < 0.06, "{found:?}");
+        assert!((found.beta / line.beta - 1.0).abs() < 0.06, "{found:?}");
+    }
+
+    #[test]
+    fn a_line_is_never_below_zero() {
+        let rising = Line::fit(&[(1.0, 1.0), (2.0, 4.0), (3.0, 9.0)]).unwrap();
+        assert!(rising.alpha == 0.0 && rising.beta > 0.0, "{rising:?}");
+        let falling = Line::fit(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.5)]).unwrap();
+        assert!(falling.beta == 0.0 && falling.alpha > 0.0, "{falling:?}");
+        assert_eq!(Line::fit(&[]), None);
+        assert_eq!(Line::fit(&[(8.0, 1.0), (8.0, 2.0)]), None);
+        assert_eq!(Line::fit(&[(1.0, f64::NAN), (2.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn the_crossover_lies_where_the_times_meet() {
+        let times = |f: fn(f64) -> f64| -> Vec<(f64, f64)> {
+            [1.0, 4.0, 16.0, 64.0, 256.0].map(|x| (x, f(x))).to_vec()
+        };
+        let car = times(|x| x);
+        // x and 10·√x meet at 100: on logarithmic scales both are straight, so that this is exact.
+        let truck = times(|x| 10.0 * x.sqrt());
+        let Some(Crossover::At(size)) = crossover(&car, &truck) else { panic!("they meet") };
+        assert!((size - 100.0).abs() < 1e-9, "{size}");
+        assert_eq!(crossover(&car, &times(|x| 0.5 * x)), Some(Crossover::Always));
+        assert_eq!(crossover(&car, &times(|x| 2.0 * x)), Some(Crossover::Never(256.0)));
+        // A tie is no win.
+        assert_eq!(crossover(&car, &car), Some(Crossover::Never(256.0)));
+        assert_eq!(crossover(&car, &[]), None);
+        assert_eq!(crossover(&car, &[(3.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn the_last_of_several_crossovers_counts() {
+        let car: Vec<(f64, f64)> = (0..5).map(|i| (f64::from(1 << i), 1.0)).collect();
+        let with = |seconds: [f64; 5]| -> Vec<(f64, f64)> {
+            car.iter().zip(seconds).map(|(&(x, _), t)| (x, t)).collect()
+        };
+        let Some(Crossover::At(size)) = crossover(&car, &with([2.0, 0.5, 2.0, 0.5, 0.5])) else {
+            panic!("they meet")
+        };
+        assert!((size - 32.0_f64.sqrt()).abs() < 1e-9, "{size}");
+        assert_eq!(crossover(&car, &with([0.5, 0.5, 0.5, 0.5, 2.0])), Some(Crossover::Never(16.0)));
+        // Sizes that only one has are left out.
+        assert_eq!(crossover(&car[..2], &with([0.5; 5])), Some(Crossover::Always));
+    }
+
+    #[test]
+    fn two_lines_meet_where_algebra_says() {
+        let (car, truck) = (Line { alpha: 0.0, beta: 2e-9 }, Line { alpha: 1e-5, beta: 1e-9 });
+        let meet = |largest| crossover_of(|x| car.at(x), |x| truck.at(x), 1.0, largest);
+        let Some(Crossover::At(size)) = meet(1e9) else { panic!("they meet") };
+        assert!((size / 1e4 - 1.0).abs() < 1e-3, "{size}");
+        assert_eq!(meet(5e3), Some(Crossover::Never(5e3)));
+        assert_eq!(crossover_of(|x| x, |x| x, 0.0, 1.0), None);
+        assert_eq!(
+            crossover_of(|x| truck.at(x), |x| 0.5 * truck.at(x), 1.0, 1e3),
+            Some(Crossover::Always)
+        );
+    }
+}
