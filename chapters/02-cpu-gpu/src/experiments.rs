@@ -1,7 +1,9 @@
 //! What this chapter measures, one file for each question.
 
+pub mod counters;
+
 use crate::figures;
-use lab::Chapter;
+use lab::{Chapter, Experiment};
 
 /// Chapter 2 as the course's command sees it.
 pub fn chapter() -> Chapter {
@@ -9,8 +11,13 @@ pub fn chapter() -> Chapter {
         number: 2,
         name: "cpu_gpu",
         title: "CPU and GPU",
-        experiments: Vec::new(),
+        experiments: experiments(),
         figures: figures::all(),
         tables: figures::tables(),
     }
+}
+
+/// In the order of the page.
+fn experiments() -> Vec<Experiment> {
+    [counters::all()].into_iter().flatten().collect()
 }

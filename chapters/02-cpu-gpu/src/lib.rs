@@ -3,13 +3,14 @@
 //! The modules in the order of the page:
 //!
 //! - [`truck`]: one small job and ever larger ones, on the CPU and on each device.
+//! - [`simt`]: a GPU small enough to read, which counts what a kernel costs.
 //! - [`gpu`]: OpenCL and CUDA behind one trait, found when the program runs.
 //! - [`ladder`]: the rungs of the ladder, and a product by any of them.
-//! - [`verify`]: a check that a wrong kernel can't pass.
-//! - [`error`]: what can go wrong, each as a sentence with the way out.
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
+//! - [`counters`]: what the hardware counts, beside the simulator.
 //! - [`experiments`]: records, and the pictures and tables made from them.
 
+pub mod counters;
 pub mod error;
 pub mod experiments;
 pub mod figures;
@@ -18,6 +19,7 @@ pub mod ladder;
 pub mod tensor_cores;
 pub mod truck;
 pub mod verify;
+pub mod simt;
 
 pub use error::{Error, Result};
 pub use experiments::chapter;

@@ -398,6 +398,11 @@ impl TensorMap {
     }
 }
 
+/// Where an argument of a kernel lies, as the driver wants it.
+fn at<T>(value: &mut T) -> *mut c_void {
+    ptr::from_mut(value).cast()
+}
+
 impl Compiled {
     /// Starts C = A·B on the GPU and returns at once. C is m×n, row-major, f32; a buffer or a part of one.
     ///
@@ -408,9 +413,6 @@ impl Compiled {
         let mut c = address(gpu, c)?;
         let (mut a, mut b, mut ran) = (inputs.a, inputs.b, gpu.address(&self.ran)?);
         let [mut m, mut n, mut k] = [self.shape.m, self.shape.n, self.shape.k].map(|x| x as u32);
-        fn at<T>(value: &mut T) -> *mut c_void {
-            ptr::from_mut(value).cast()
-        }
         let launch = Launch {
             shared: plan.shared_bytes,
             ..Launch::new(plan.grid.map(|blocks| blocks as usize), [plan.threads as usize, 1])

@@ -1,0 +1,562 @@
+//! What the hardware counts: Nsight Compute (`ncu`) runs one kernel of the ladder and reads the GPU's counters.
+//!
+//! The simulator says what a kernel asks of the memory; here is who can contradict it. `ncu` starts a program, replays
+//! its kernels and prints a table. The program is this one: it starts itself again with [`VARIABLE`] set, and then
+//! launches one rung ([`run_if_asked`]) instead of measuring.
+//!
+//! Source: Nsight Compute documentation, "Command Line Interface" (options, CSV) and "Profiling Guide" (metrics: requests,
+//! sectors, wavefronts, bank conflicts).
+
+use crate::{
+    Error, Result, gpu,
+    ladder::{self, Operands},
+    simt, verify,
+};
+use matmul::Shape;
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Something that both the simulator and the hardware count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Counter {
+    /// Loads from global memory, one for each warp.
+    LoadRequests,
+    /// Sectors of 32 bytes that those loads touched.
+    LoadSectors,
+    /// Stores to global memory, one for each warp.
+    StoreRequests,
+    /// Sectors that those stores touched.
+    StoreSectors,
+    /// Passes that loads from and stores to shared memory took.
+    SharedPasses,
+    /// Those of them that bank conflicts cost.
+    BankConflicts,
+    /// Multiplications with an addition, one for each thread.
+    Fma,
+    /// Branches at which the threads of a warp went different ways.
+    Divergences,
+}
+
+impl Counter {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::LoadRequests,
+        Self::LoadSectors,
+        Self::StoreRequests,
+        Self::StoreSectors,
+        Self::SharedPasses,
+        Self::BankConflicts,
+        Self::Fma,
+        Self::Divergences,
+    ];
+
+    /// For records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LoadRequests => "load_requests",
+            Self::LoadSectors => "load_sectors",
+            Self::StoreRequests => "store_requests",
+            Self::StoreSectors => "store_sectors",
+            Self::SharedPasses => "shared_passes",
+            Self::BankConflicts => "bank_conflicts",
+            Self::Fma => "fma",
+            Self::Divergences => "divergences",
+        }
+    }
+
+    /// Nsight Compute's name for it, for GPUs since Volta.
+    pub fn metric(self) -> &'static str {
+        match self {
+            Self::LoadRequests => "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+            Self::LoadSectors => "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+            Self::StoreRequests => "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+            Self::StoreSectors => "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+            Self::SharedPasses => "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+            Self::BankConflicts => "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+            Self::Fma => "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+            Self::Divergences => "smsp__sass_branch_targets_threads_divergent.sum",
+        }
+    }
+}
+
+/// Counts of one launch. A counter that this GPU does not have is absent.
+pub type Counts = BTreeMap<Counter, f64>;
+
+/// What the simulator counted, under the hardware's names.
+pub fn simulated(counts: &simt::Counts) -> Counts {
+    Counter::ALL
+        .into_iter()
+        .map(|counter| {
+            let count = match counter {
+                Counter::LoadRequests => counts.load_requests,
+                Counter::LoadSectors => counts.load_sectors,
+                Counter::StoreRequests => counts.store_requests,
+                Counter::StoreSectors => counts.store_sectors,
+                Counter::SharedPasses => counts.shared_passes,
+                Counter::BankConflicts => counts.conflicts(),
+                Counter::Fma => counts.flops / 2,
+                Counter::Divergences => counts.divergences,
+            };
+            (counter, count as f64)
+        })
+        .collect()
+}
+
+/// How far `simulated` is off, as a share of what the hardware counted; `None` where it counted nothing and the
+/// simulator something.
+///
+/// ```
+/// use cpu_gpu::counters::error;
+/// assert_eq!(error(110.0, 100.0), Some(0.1));
+/// assert_eq!(error(0.0, 0.0), Some(0.0));
+/// assert_eq!(error(5.0, 0.0), None);
+/// ```
+pub fn error(simulated: f64, hardware: f64) -> Option<f64> {
+    let off = (simulated - hardware).abs();
+    if off == 0.0 {
+        Some(0.0)
+    } else if hardware == 0.0 {
+        None
+    } else {
+        Some(off / hardware)
+    }
+}
+
+/// The program that reads the counters: named by `THROUGHPUT_NCU`, else on `PATH`, else where CUDA's installers put it.
+///
+/// # Errors
+/// A sentence if there is none.
+pub fn find() -> Result<PathBuf> {
+    if let Some(named) = env::var_os("THROUGHPUT_NCU") {
+        return Ok(named.into());
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> =
+        env::split_paths(&path).map(|folder| folder.join("ncu")).collect();
+    places.push("/usr/local/cuda/bin/ncu".into());
+    let versions = fs::read_dir("/opt/nvidia/nsight-compute").into_iter().flatten().flatten();
+    places.extend(versions.map(|version| version.path().join("ncu")));
+    places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
+        Error::message(
+            "this machine has no Nsight Compute (`ncu`), which reads a GPU's counters; install it with the CUDA toolkit, \
+             or name it in THROUGHPUT_NCU",
+        )
+    })
+}
+
+/// The environment variable that turns this program into one launch: `RUNG:N`.
+pub const VARIABLE: &str = "THROUGHPUT_COUNTERS_RUN";
+
+/// Launches the rung that [`VARIABLE`] names, on a product of n×n matrices, once. Returns whether there was one.
+///
+/// # Errors
+/// A sentence if the variable is not of its form, or the GPU refuses.
+pub fn run_if_asked() -> Result<bool> {
+    let Ok(words) = env::var(VARIABLE) else { return Ok(false) };
+    let (rung, n) = asked(&words)?;
+    launch(rung, n)?;
+    Ok(true)
+}
+
+/// `RUNG:N`.
+fn asked(words: &str) -> Result<(&str, usize)> {
+    words.split_once(':').and_then(|(rung, n)| Some((rung, n.parse().ok()?))).ok_or_else(|| {
+        Error::message(format!("{VARIABLE}={words} is not of the form RUNG:N, such as naive:256"))
+    })
+}
+
+fn launch(rung: &str, n: usize) -> Result<()> {
+    let rung = ladder::rung(rung)?;
+    let gpu = gpu::open("cuda")?;
+    let shape = Shape::square(n);
+    let (a, b) = (verify::numbers(n * n, 1), verify::numbers(n * n, 2));
+    let operands = Operands::new(&*gpu, &a, &b, shape)?;
+    rung.compile(&*gpu, shape)?.launch(&*gpu, operands.args(), shape)?;
+    gpu.finish()
+}
+
+/// The program that `ncu` starts, and its arguments.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments. It must come to [`run_if_asked`].
+    pub arguments: Vec<String>,
+}
+
+impl Target {
+    /// This program, with the arguments that lead it to the experiment; it leaves no record there.
+    ///
+    /// # Errors
+    /// If the system does not say which program this is.
+    pub fn this(records: &Path) -> Result<Self> {
+        let program = env::current_exe().map_err(|e| {
+            Error::message(format!("the system does not say which program this is ({e})"))
+        })?;
+        let records = records.display().to_string();
+        let arguments = ["measure", "cpu_gpu.counters", "--records", &records];
+        Ok(Self { program, arguments: arguments.map(str::to_owned).to_vec() })
+    }
+}
+
+/// Counts one launch of `rung` on n×n matrices.
+///
+/// # Errors
+/// A sentence that says what is missing: `ncu`, the permission to read counters, or what went wrong in the launch.
+pub fn profile(ncu: &Path, target: &Target, rung: &str, n: usize) -> Result<Counts> {
+    let folder =
+        env::temp_dir().join(format!("throughput-counters-{}-{rung}-{n}", std::process::id()));
+    fs::create_dir_all(&folder)
+        .map_err(|e| Error::message(format!("{}: {e}", folder.display())))?;
+    let log = folder.join("ncu.csv");
+    let metrics: Vec<&str> = Counter::ALL.iter().map(|counter| counter.metric()).collect();
+    let run = Command::new(ncu)
+        .args([
+            "--csv",
+            "--print-units",
+            "base",
+            "--launch-count",
+            "1",
+            "--kernel-name",
+            rung,
+            "--metrics",
+        ])
+        .arg(metrics.join(","))
+        .arg("--log-file")
+        .arg(&log)
+        .arg(&target.program)
+        .args(&target.arguments)
+        .env(VARIABLE, format!("{rung}:{n}"))
+        .env("LC_ALL", "C") // or numbers are written as the reader's country does
+        .output();
+    let table = fs::read_to_string(&log).unwrap_or_default();
+    let _ = fs::remove_dir_all(&folder);
+    let output =
+        run.map_err(|e| Error::message(format!("`{}` does not start: {e}", ncu.display())))?;
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // What ncu says goes to the log, or, before it has one, to the terminal.
+    let all = format!("{table}\n{}\n{}", said(&output.stdout), said(&output.stderr));
+    if let Some(why) = trouble(&all) {
+        return Err(Error::message(why));
+    }
+    if !output.status.success() {
+        let last = all.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+        return Err(Error::message(format!("`ncu` ended with {}: {}", output.status, last.trim())));
+    }
+    parse(&table, rung)
+}
+
+/// The troubles that `ncu` tells of, as a sentence with the way out.
+fn trouble(words: &str) -> Option<String> {
+    if words.contains("ERR_NVGPUCTRPERM") {
+        return Some(
+            "only an administrator may read this GPU's counters (ERR_NVGPUCTRPERM); run the measurement as root, or let \
+             an administrator set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module \
+             (https://developer.nvidia.com/ERR_NVGPUCTRPERM)"
+                .to_owned(),
+        );
+    }
+    if words.contains("No kernels were profiled") {
+        let said = words.lines().find_map(|line| line.trim().strip_prefix("error: "));
+        return Some(format!(
+            "`ncu` saw no kernel{}; run `throughput doctor` to see whether CUDA works here",
+            said.map(|said| format!(" (the program says: {said})")).unwrap_or_default()
+        ));
+    }
+    words
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("==ERROR== "))
+        .map(|said| format!("`ncu` failed: {}", said.trim()))
+}
+
+/// Reads the table that `ncu --csv` prints: a line with the columns' names, then one line for each metric of each kernel,
+/// among lines that begin with `==`. Counters that the GPU does not have (`n/a`) are left out.
+///
+/// # Errors
+/// A sentence if there is no table, or a number that is none.
+pub fn parse(text: &str, kernel: &str) -> Result<Counts> {
+    let none = || Error::message("`ncu` printed no table; run it by hand to see what it says");
+    let mut rows = text.lines().filter(|line| line.starts_with('"')).map(fields);
+    let (columns, [name, metric, unit, value]) = rows
+        .find_map(|row| {
+            let at = |column: &str| row.iter().position(|field| field == column);
+            let found =
+                [at("Kernel Name")?, at("Metric Name")?, at("Metric Unit")?, at("Metric Value")?];
+            Some((row.len(), found))
+        })
+        .ok_or_else(none)?;
+    let mut counts = Counts::new();
+    for row in rows.filter(|row| row.len() == columns) {
+        // A kernel's name may have its parameters behind it.
+        if row[name].split('(').next() != Some(kernel) {
+            continue;
+        }
+        let Some(counter) = Counter::ALL.into_iter().find(|c| c.metric() == row[metric]) else {
+            continue;
+        };
+        if matches!(row[value].as_str(), "n/a" | "") {
+            continue;
+        }
+        let count = number(&row[value]).and_then(|count| Some(count * scale(&row[unit])?));
+        let count = count.ok_or_else(|| {
+            Error::message(format!(
+                "`ncu` says `{} {}` for {}, which is no count",
+                row[value], row[unit], row[metric]
+            ))
+        })?;
+        // Of several launches of one name, the first.
+        counts.entry(counter).or_insert(count);
+    }
+    if counts.is_empty() { Err(none()) } else { Ok(counts) }
+}
+
+/// The fields of a line of CSV. Quotes within a field are doubled.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = line.trim_end().chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = fields.last_mut().expect("there is always one");
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                last.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            c => last.push(c),
+        }
+    }
+    fields
+}
+
+/// A count, with or without its thousands apart: `1,048,576`, `1.048.576`, `1048576`, `1048576.00`.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    for separator in [',', '.', ' ', '\u{a0}', '\u{202f}', '\''] {
+        let mut groups = text.split(separator);
+        let first = groups.next()?;
+        let rest: Vec<&str> = groups.collect();
+        let apart = !rest.is_empty() && digits(first) && first.len() <= 3 && first != "0";
+        if apart && rest.iter().all(|group| group.len() == 3 && digits(group)) {
+            return text.replace(separator, "").parse().ok();
+        }
+    }
+    // Thousands apart and a fraction: a count has none but zeros.
+    if let Some((whole, fraction)) = text.rsplit_once(['.', ','])
+        && fraction.bytes().all(|b| b == b'0')
+        && !whole.is_empty()
+    {
+        return number(whole);
+    }
+    if digits(text) { text.parse().ok() } else { None }
+}
+
+/// What a unit's prefix multiplies. Counts have units such as `sector`, `request`, `inst`, or none.
+fn scale(unit: &str) -> Option<f64> {
+    match unit.trim().chars().next() {
+        Some('%') => None,
+        Some('K') => Some(1e3),
+        Some('M') => Some(1e6),
+        Some('G') => Some(1e9),
+        _ => Some(1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table as Nsight Compute's documentation describes it, with the columns of version 2023 and later.
+    const TABLE: &str = r#"==PROF== Connected to process 4242 (/home/reader/throughput/target/release/throughput)
+==PROF== Profiling "naive" - 0: 0%....50%....100% - 4 passes
+==PROF== Disconnected from process 4242
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"
+"0","4242","throughput","127.0.0.1","naive(const float *, const float *, float *, unsigned int, unsigned int, unsigned int)","1","13","(32, 32, 1)","(8, 8, 1)","0","9.0","Command line profiler metrics","l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","sector","17,301,504"
+"0","4242","throughput","127.0.0.1","naive(const float *, const float *, float *, unsigned int, unsigned int, unsigned int)","1","13","(32, 32, 1)","(8, 8, 1)","0","9.0","Command line profiler metrics","l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum","","1,048,576"
+"0","4242","throughput","127.0.0.1","naive(const float *, const float *, float *, unsigned int, unsigned int, unsigned int)","1","13","(32, 32, 1)","(8, 8, 1)","0","9.0","Command line profiler metrics","smsp__sass_thread_inst_executed_op_ffma_pred_on.sum","inst","16777216"
+"0","4242","throughput","127.0.0.1","naive(const float *, const float *, float *, unsigned int, unsigned int, unsigned int)","1","13","(32, 32, 1)","(8, 8, 1)","0","9.0","Command line profiler metrics","l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum","","0"
+"0","4242","throughput","127.0.0.1","naive(const float *, const float *, float *, unsigned int, unsigned int, unsigned int)","1","13","(32, 32, 1)","(8, 8, 1)","0","9.0","Command line profiler metrics","smsp__sass_branch_targets_threads_divergent.sum","","n/a"
+"1","4242","throughput","127.0.0.1","other","1","13","(32, 32, 1)","(8, 8, 1)","0","9.0","Command line profiler metrics","l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum","","7"
+"#;
+
+    #[test]
+    fn the_table_is_read_as_documented() {
+        let counts = parse(TABLE, "naive").unwrap();
+        assert_eq!(
+            counts,
+            Counts::from([
+                (Counter::LoadSectors, 17_301_504.0),
+                (Counter::LoadRequests, 1_048_576.0),
+                (Counter::Fma, 16_777_216.0),
+                (Counter::BankConflicts, 0.0),
+            ])
+        );
+        assert_eq!(parse(TABLE, "other").unwrap(), Counts::from([(Counter::BankConflicts, 7.0)]));
+        assert!(parse(TABLE, "none").is_err());
+        assert!(
+            parse("==PROF== Connected\n", "naive").unwrap_err().to_string().contains("no table")
+        );
+        let odd = TABLE.replace("\"17,301,504\"", "\"many\"");
+        assert!(parse(&odd, "naive").unwrap_err().to_string().contains("many sector"));
+        let percent = TABLE.replace("\"sector\"", "\"%\"");
+        assert!(parse(&percent, "naive").is_err());
+    }
+
+    #[test]
+    fn columns_may_come_in_any_order_and_more_of_them() {
+        let table = "\"Metric Value\",\"Kernel Name\",\"New, here\",\"Metric Unit\",\"Metric Name\"\n\
+                     \"2.5\",\"k\",\"a \"\"b\"\", c\",\"K\",\"no_such_metric.sum\"\n\
+                     \"3\",\"k\",\"a \"\"b\"\", c\",\"Ksector\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\"\n";
+        assert_eq!(parse(table, "k").unwrap(), Counts::from([(Counter::StoreSectors, 3000.0)]));
+        assert_eq!(fields(r#""a, b","c ""d""",e,"""#), ["a, b", "c \"d\"", "e", ""]);
+    }
+
+    #[test]
+    fn a_number_is_read_as_any_country_writes_it() {
+        for (text, wanted) in [
+            ("0", Some(0.0)),
+            ("16777216", Some(16_777_216.0)),
+            ("16,777,216", Some(16_777_216.0)),
+            ("16.777.216", Some(16_777_216.0)),
+            ("16 777 216", Some(16_777_216.0)),
+            ("1,024", Some(1024.0)),
+            ("16,777,216.00", Some(16_777_216.0)),
+            ("16777216.00", Some(16_777_216.0)),
+            ("12.5", None),
+            ("0.125", None),
+            ("", None),
+            ("-3", None),
+            ("1,02", None),
+            ("nan", None),
+            ("inf", None),
+        ] {
+            assert_eq!(number(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn troubles_are_one_sentence_with_the_way_out() {
+        let text = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance \
+                    Counters on the target device 0. For instructions on enabling permissions and to get more \
+                    information see https://developer.nvidia.com/ERR_NVGPUCTRPERM\n==WARNING== No kernels were \
+                    profiled.";
+        let why = trouble(text).unwrap();
+        assert!(
+            why.contains("administrator") && why.contains("as root") && !why.contains('\n'),
+            "{why}"
+        );
+        let why = trouble(
+            "error: this machine has no device `cuda`\n==WARNING== No kernels were profiled.\n",
+        )
+        .unwrap();
+        assert!(why.contains("no device `cuda`") && why.contains("doctor"), "{why}");
+        let why = trouble("==ERROR== Failed to find metric x").unwrap();
+        assert_eq!(why, "`ncu` failed: Failed to find metric x");
+        assert_eq!(trouble(TABLE), None);
+    }
+
+    #[test]
+    fn the_program_is_told_what_to_launch() {
+        assert_eq!(asked("warp_tiles:256").unwrap(), ("warp_tiles", 256));
+        for words in ["", "naive", "naive:", "naive:-1", "naive:1:2"] {
+            let error = asked(words).unwrap_err().to_string();
+            assert!(error.contains("RUNG:N"), "{error}");
+        }
+        assert!(launch("no-such-rung", 8).unwrap_err().to_string().contains("no rung"));
+        assert!(!run_if_asked().unwrap(), "nobody has asked");
+    }
+
+    #[test]
+    fn the_simulator_counts_under_the_hardwares_names() {
+        let counts = simulated(&simt::Counts {
+            load_requests: 1,
+            load_sectors: 2,
+            store_requests: 3,
+            store_sectors: 4,
+            shared_passes: 5,
+            shared_ideal: 3,
+            flops: 14,
+            divergences: 9,
+            ..simt::Counts::default()
+        });
+        let wanted = [1.0, 2.0, 3.0, 4.0, 5.0, 2.0, 7.0, 9.0];
+        assert_eq!(counts, Counter::ALL.into_iter().zip(wanted).collect());
+    }
+
+    #[test]
+    fn names_are_all_different() {
+        for of in [Counter::name, Counter::metric] {
+            let names: std::collections::HashSet<_> = Counter::ALL.map(of).into_iter().collect();
+            assert_eq!(names.len(), Counter::ALL.len());
+        }
+    }
+
+    #[cfg(unix)]
+    mod with_a_fake_ncu {
+        use super::*;
+        use std::os::unix::fs::PermissionsExt as _;
+
+        /// A script in place of ncu. It checks what it is asked, runs the target, and writes `table`.
+        fn fake(body: &str) -> (tempfile::TempDir, PathBuf) {
+            let folder = tempfile::tempdir().unwrap();
+            let ncu = folder.path().join("ncu");
+            fs::write(&ncu, format!("#!/bin/sh\n{body}\n")).unwrap();
+            fs::set_permissions(&ncu, fs::Permissions::from_mode(0o755)).unwrap();
+            (folder, ncu)
+        }
+
+        fn target(script: &str) -> Target {
+            Target { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] }
+        }
+
+        #[test]
+        fn a_launch_is_counted_from_the_command_line_to_the_number() {
+            let metrics: Vec<&str> = Counter::ALL.iter().map(|c| c.metric()).collect();
+            let metrics = metrics.join(",");
+            // Everything up to the log's name is as documented; what follows is the target, which must see the
+            // variable. The table is made from what it prints.
+            let (_folder, ncu) = fake(&format!(
+                r#"[ "$*" != "${{*#--csv --print-units base --launch-count 1 --kernel-name shared --metrics {metrics} --log-file }}" ] || exit 9
+[ "$LC_ALL" = C ] || exit 8
+while [ "$1" != --log-file ]; do shift; done
+log=$2; shift 2
+said=$("$@") || exit 7
+{{
+echo '==PROF== Connected to process 1'
+echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+echo "\"0\",\"shared\",\"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum\",\"\",\"$said\""
+}} > "$log""#
+            ));
+            let counts = profile(
+                &ncu,
+                &target("[ $THROUGHPUT_COUNTERS_RUN = shared:64 ] && echo 1,234"),
+                "shared",
+                64,
+            )
+            .unwrap();
+            assert_eq!(counts, Counts::from([(Counter::SharedPasses, 1234.0)]));
+            let error = profile(&ncu, &target("exit 1"), "shared", 64).unwrap_err().to_string();
+            assert!(error.contains("ended with"), "{error}");
+        }
+
+        #[test]
+        fn a_refusal_is_told_wherever_it_is_printed() {
+            for to in ["", ">&2"] {
+                let (_folder, ncu) = fake(&format!(
+                    "echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission' {to}; exit 1"
+                ));
+                let error = profile(&ncu, &target("true"), "naive", 8).unwrap_err().to_string();
+                assert!(error.contains("administrator"), "{error}");
+            }
+            let error =
+                profile(Path::new("/no/such/ncu"), &target("true"), "naive", 8).unwrap_err();
+            assert!(error.to_string().contains("does not start"), "{error}");
+        }
+    }
+}

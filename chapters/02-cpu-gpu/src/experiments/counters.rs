@@ -1,0 +1,186 @@
+//! The simulator's counts beside the hardware's, for each portable rung.
+
+use crate::{
+    counters::{self, Counter, Counts, Target},
+    gpu, ladder, simt, verify,
+};
+use lab::{Experiment, Recorder, Result, Samples, Unit, record::ParamList};
+use matmul::Shape;
+use std::path::{Path, PathBuf};
+
+const KEY: &str = "cpu_gpu.counters";
+const HARDWARE: &str = "cpu_gpu.counters.hardware";
+const SIMULATED: &str = "cpu_gpu.counters.simulated";
+const ERROR: &str = "cpu_gpu.counters.error";
+
+/// The n at which both count: the simulator runs every thread by itself.
+pub const N: usize = 256;
+
+/// The experiments of this file.
+pub fn all() -> Vec<Experiment> {
+    vec![Experiment {
+        key: KEY,
+        shows: "what the simulator counts for each rung, beside the hardware's own counters",
+        values: &[HARDWARE, SIMULATED, ERROR],
+        quick: false,
+        run,
+    }]
+}
+
+fn run(recorder: &mut Recorder) -> Result<()> {
+    // This program, started once more by `ncu`, has one launch to make and nothing to measure.
+    if counters::run_if_asked()? {
+        return Ok(());
+    }
+    // Where that program's own records go: a folder that nobody keeps.
+    let folder = std::env::temp_dir().join(format!("throughput-counters-{}", std::process::id()));
+    let ready = ready(&folder);
+    for rung in &ladder::LADDER {
+        let hardware = ready.as_ref().map_err(ToString::to_string).and_then(|(ncu, target)| {
+            recorder.note(HARDWARE, &[("rung", &rung.name), ("n", &N)]);
+            counters::profile(ncu, target, rung.name, N).map_err(|error| error.to_string())
+        });
+        record(recorder, rung.name, N, hardware, || simulated(rung.name, N));
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(())
+}
+
+/// What there must be: a GPU that CUDA drives, `ncu`, and this program's own path.
+fn ready(records: &Path) -> crate::Result<(PathBuf, Target)> {
+    gpu::open("cuda")?;
+    Ok((counters::find()?, Target::this(records)?))
+}
+
+/// Records one rung's counts, or for each why there is none.
+fn record(
+    recorder: &mut Recorder,
+    rung: &str,
+    n: usize,
+    hardware: std::result::Result<Counts, String>,
+    simulated: impl FnOnce() -> crate::Result<Counts>,
+) {
+    let hardware = hardware.and_then(|hardware| match simulated() {
+        Ok(simulated) => Ok((hardware, simulated)),
+        Err(error) => Err(format!("the simulator could not run this rung: {error}")),
+    });
+    for counter in Counter::ALL {
+        let params: ParamList = &[("rung", &rung), ("n", &n), ("counter", &counter.name())];
+        let counts = match &hardware {
+            Ok((hardware, simulated)) => match (hardware.get(&counter), simulated.get(&counter)) {
+                (Some(&hardware), Some(&simulated)) => Ok((hardware, simulated)),
+                (None, _) => Err("this GPU has no such counter".to_owned()),
+                (_, None) => Err("the simulator does not count this".to_owned()),
+            },
+            Err(why) => Err(why.clone()),
+        };
+        match counts {
+            Ok((hardware, simulated)) => {
+                recorder.value(HARDWARE, params, Unit::Count, Samples(vec![hardware]));
+                recorder.value(SIMULATED, params, Unit::Count, Samples(vec![simulated]));
+                match counters::error(simulated, hardware) {
+                    Some(error) => {
+                        recorder.value(ERROR, params, Unit::Share, Samples(vec![error]));
+                    }
+                    None => recorder.skip(ERROR, params, "the hardware counted none"),
+                }
+            }
+            Err(why) => {
+                for key in [HARDWARE, SIMULATED, ERROR] {
+                    recorder.skip(key, params, why.clone());
+                }
+            }
+        }
+    }
+}
+
+/// What the simulator counts in the same launch.
+fn simulated(rung: &str, n: usize) -> crate::Result<Counts> {
+    let (a, b) = (verify::numbers(n * n, 1), verify::numbers(n * n, 2));
+    match simt::ladder::product(rung, &a, &b, Shape::square(n)) {
+        Some(Ok((_, counts))) => Ok(counters::simulated(&counts)),
+        Some(Err(fault)) => Err(crate::Error::message(fault.to_string())),
+        None => Err(crate::Error::message("it has none of this name")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{Budget, Device, progress::Progress};
+
+    fn recorded(
+        hardware: std::result::Result<Counts, String>,
+        simulated: crate::Result<Counts>,
+    ) -> (Vec<lab::record::Value>, Vec<lab::record::Skipped>) {
+        let experiment = &all()[0];
+        let progress = Progress::hidden();
+        let mut recorder = Recorder::new(experiment, Budget::Full, Device::Cpu, &progress);
+        record(&mut recorder, "shared", 64, hardware, || simulated);
+        recorder.finish()
+    }
+
+    #[test]
+    fn both_counts_and_the_error_are_recorded() {
+        let simulated: Counts = Counter::ALL.into_iter().map(|counter| (counter, 50.0)).collect();
+        let mut hardware: Counts =
+            Counter::ALL.into_iter().map(|counter| (counter, 40.0)).collect();
+        hardware.insert(Counter::BankConflicts, 0.0);
+        hardware.remove(&Counter::Divergences);
+        let (values, skipped) = recorded(Ok(hardware), Ok(simulated));
+        let of = |key: &str, counter: Counter| {
+            let named =
+                |v: &&lab::record::Value| v.key == key && v.params["counter"] == counter.name();
+            values.iter().find(named).map(|value| value.median)
+        };
+        assert_eq!(of(HARDWARE, Counter::Fma), Some(40.0));
+        assert_eq!(of(SIMULATED, Counter::Fma), Some(50.0));
+        assert_eq!(of(ERROR, Counter::Fma), Some(0.25));
+        assert_eq!(of(HARDWARE, Counter::BankConflicts), Some(0.0));
+        assert_eq!(of(ERROR, Counter::BankConflicts), None);
+        assert_eq!(of(HARDWARE, Counter::Divergences), None);
+        // Seven counters with both counts, six of them with an error; the rest has a reason.
+        assert_eq!((values.len(), skipped.len()), (7 + 7 + 6, 1 + 3));
+        assert!(values.iter().all(|value| value.params["rung"] == "shared"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_of_every_value() {
+        let why = "this machine has no Nsight Compute";
+        let (values, skipped) = recorded(Err(why.to_owned()), Ok(Counts::new()));
+        assert!(values.is_empty());
+        assert_eq!(skipped.len(), 3 * Counter::ALL.len());
+        assert!(skipped.iter().all(|skipped| skipped.why == why));
+        let fault = Err(crate::Error::message("a race"));
+        let (_, skipped) = recorded(Ok(Counts::from([(Counter::Fma, 1.0)])), fault);
+        assert!(skipped.iter().all(|skipped| skipped.why.contains("a race")));
+    }
+
+    #[test]
+    fn the_simulator_runs_every_rung_that_the_hardware_runs() {
+        for rung in &ladder::LADDER {
+            let n = 32;
+            let counts = simulated(rung.name, n).unwrap();
+            // Every element is a sum of n products; those in tiles beyond the edge count too.
+            assert!(counts[&Counter::Fma] >= (n * n * n) as f64, "{}", rung.name);
+            assert!(counts[&Counter::LoadSectors] >= counts[&Counter::LoadRequests]);
+            assert!(counts[&Counter::StoreRequests] > 0.0);
+        }
+        assert!(simulated("no-such-rung", 8).is_err());
+    }
+
+    #[test]
+    fn without_a_gpu_every_rung_has_its_reason() {
+        if gpu::open("cuda").is_ok() {
+            return; // then there is nothing to leave out
+        }
+        let experiment = &all()[0];
+        let progress = Progress::hidden();
+        let mut recorder = Recorder::new(experiment, Budget::Full, Device::Cpu, &progress);
+        run(&mut recorder).unwrap();
+        let (values, skipped) = recorder.finish();
+        assert!(values.is_empty());
+        assert_eq!(skipped.len(), 3 * Counter::ALL.len() * ladder::LADDER.len());
+        assert!(skipped.iter().all(|skipped| skipped.why.contains("no device `cuda`")));
+    }
+}
