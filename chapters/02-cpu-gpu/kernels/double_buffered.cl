@@ -101,10 +101,10 @@ KERNEL THREADS_AND_BLOCKS(THREADS_X, THREADS_Y, 2) void double_buffered(
     stash_b(b_tiles[0][0], next_b, thread);
     for (uint start = 0; start < k; start += DEPTH) {
         uint now = start / DEPTH % 2, next = 1 - now; // pairs of tiles
-        // Ask for the next tiles, without waiting. Beyond the last they are zeros.
+        // Ask for the next pair, without waiting. Beyond the last: zeros.
         fetch_a(next_a, a, m, k, top, start + DEPTH, thread);
         fetch_b(next_b, b, k, n, left, start + DEPTH, thread);
-        BARRIER(); // the present tiles are whole, and nobody needs the other pair
+        BARRIER(); // this pair is whole, and nobody needs the other one
         // ANCHOR_END: pipeline
         UNROLL
         for (uint p = 0; p < DEPTH; p++) {
@@ -121,10 +121,7 @@ KERNEL THREADS_AND_BLOCKS(THREADS_X, THREADS_Y, 2) void double_buffered(
             for (uint i = 0; i < DOWN / 4; i++) {
                 UNROLL
                 for (uint j = 0; j < ALONG / 4; j++) {
-                    sums[4 * i + 0][j] = add_scaled(sums[4 * i + 0][j], from_a[i].x, from_b[j]);
-                    sums[4 * i + 1][j] = add_scaled(sums[4 * i + 1][j], from_a[i].y, from_b[j]);
-                    sums[4 * i + 2][j] = add_scaled(sums[4 * i + 2][j], from_a[i].z, from_b[j]);
-                    sums[4 * i + 3][j] = add_scaled(sums[4 * i + 3][j], from_a[i].w, from_b[j]);
+                    add_piece(&sums[4 * i][j], ALONG / 4, from_a[i], from_b[j]);
                 }
             }
         }

@@ -42,12 +42,14 @@ KERNEL THREADS_OF_BLOCK(COLUMNS, ROWS / RESULTS) void tile1d(
         for (uint at = thread; at < ROWS * DEPTH; at += THREADS) {
             uint row = at / DEPTH, p = at % DEPTH;
             bool inside = top + row < m && start + p < k;
-            a_tile[row][p] = inside ? a[(top + row) * k + start + p] : 0.0f;
+            uint from = (top + row) * k + start + p;
+            a_tile[row][p] = inside ? a[from] : 0.0f;
         }
         for (uint at = thread; at < DEPTH * COLUMNS; at += THREADS) {
             uint p = at / COLUMNS, column = at % COLUMNS;
             bool inside = start + p < k && left + column < n;
-            b_tile[p][column] = inside ? b[(start + p) * n + left + column] : 0.0f;
+            uint from = (start + p) * n + left + column;
+            b_tile[p][column] = inside ? b[from] : 0.0f;
         }
         // ANCHOR_END: fetch
         BARRIER(); // both tiles are whole

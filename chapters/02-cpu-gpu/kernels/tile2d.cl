@@ -62,9 +62,13 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void tile2d(
         for (uint p = 0; p < DEPTH; p++) {
             float from_a[DOWN], from_b[ALONG]; // registers
             UNROLL
-            for (uint i = 0; i < DOWN; i++) from_a[i] = a_tile[y + i * THREADS_Y][p];
+            for (uint i = 0; i < DOWN; i++) {
+                from_a[i] = a_tile[y + i * THREADS_Y][p];
+            }
             UNROLL
-            for (uint j = 0; j < ALONG; j++) from_b[j] = b_tile[p][x + j * THREADS_X];
+            for (uint j = 0; j < ALONG; j++) {
+                from_b[j] = b_tile[p][x + j * THREADS_X];
+            }
             UNROLL
             for (uint i = 0; i < DOWN; i++) {
                 UNROLL

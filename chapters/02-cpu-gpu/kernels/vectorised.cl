@@ -71,17 +71,18 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void vectorised(
         for (uint p = 0; p < DEPTH; p++) {
             float4 from_a[DOWN / 4], from_b[ALONG / 4];
             UNROLL
-            for (uint i = 0; i < DOWN / 4; i++) from_a[i] = a_tile[p][y + i * THREADS_Y];
+            for (uint i = 0; i < DOWN / 4; i++) {
+                from_a[i] = a_tile[p][y + i * THREADS_Y];
+            }
             UNROLL
-            for (uint j = 0; j < ALONG / 4; j++) from_b[j] = b_tile[p][x + j * THREADS_X];
+            for (uint j = 0; j < ALONG / 4; j++) {
+                from_b[j] = b_tile[p][x + j * THREADS_X];
+            }
             UNROLL
             for (uint i = 0; i < DOWN / 4; i++) {
                 UNROLL
                 for (uint j = 0; j < ALONG / 4; j++) {
-                    sums[4 * i + 0][j] = add_scaled(sums[4 * i + 0][j], from_a[i].x, from_b[j]);
-                    sums[4 * i + 1][j] = add_scaled(sums[4 * i + 1][j], from_a[i].y, from_b[j]);
-                    sums[4 * i + 2][j] = add_scaled(sums[4 * i + 2][j], from_a[i].z, from_b[j]);
-                    sums[4 * i + 3][j] = add_scaled(sums[4 * i + 3][j], from_a[i].w, from_b[j]);
+                    add_piece(&sums[4 * i][j], ALONG / 4, from_a[i], from_b[j]);
                 }
             }
         }

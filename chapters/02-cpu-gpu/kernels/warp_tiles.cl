@@ -98,9 +98,9 @@ KERNEL THREADS_AND_BLOCKS(THREADS, 1, BLOCKS) void warp_tiles(
     uint thread = THREAD_X;
     // ANCHOR: lanes
     uint warp = thread / 32, lane = thread % 32;
-    // Bits 4 and 1 of the lane's number say how far down it is, bits 3, 2 and 0
-    // how far along. So lanes 0 and 1, 2 and 3, … are in one row and read the same
-    // of A; lanes 0 and 2, 1 and 3, … are in one column and read the same of B.
+    // Bits 4 and 1 of the lane's number say how far down it is, bits 3, 2 and
+    // 0 how far along. So lanes 0 and 1, 2 and 3, … are in one row and read
+    // the same of A; lanes 0 and 2, 1 and 3, … are in one column, the same of B.
     uint down = lane / 16 * 2 + lane / 2 % 2; // 0 to 3
     uint along = lane / 4 % 4 * 2 + lane % 2; // 0 to 7
     // This thread's first piece in the block's tile, in pieces of 4×4.
@@ -121,27 +121,27 @@ KERNEL THREADS_AND_BLOCKS(THREADS, 1, BLOCKS) void warp_tiles(
     stash_b(b_tiles[0][0], next_b, thread);
     for (uint start = 0; start < k; start += DEPTH) {
         uint now = start / DEPTH % 2, next = 1 - now; // pairs of tiles
-        // Ask for the next tiles, without waiting. Beyond the last they are zeros.
+        // Ask for the next pair, without waiting. Beyond the last: zeros.
         fetch_a(next_a, a, m, k, top, start + DEPTH, thread);
         fetch_b(next_b, b, k, n, left, start + DEPTH, thread);
-        BARRIER(); // the present tiles are whole, and nobody needs the other pair
+        BARRIER(); // this pair is whole, and nobody needs the other one
         // ANCHOR: steps
         UNROLL
         for (uint p = 0; p < DEPTH; p++) {
             float4 from_a[DOWN], from_b[ALONG];
             UNROLL
-            for (uint i = 0; i < DOWN; i++) from_a[i] = a_tiles[now][p][y + 4 * i];
+            for (uint i = 0; i < DOWN; i++) {
+                from_a[i] = a_tiles[now][p][y + 4 * i];
+            }
             UNROLL
-            for (uint j = 0; j < ALONG; j++) from_b[j] = b_tiles[now][p][x + 8 * j];
+            for (uint j = 0; j < ALONG; j++) {
+                from_b[j] = b_tiles[now][p][x + 8 * j];
+            }
             UNROLL
             for (uint i = 0; i < DOWN; i++) {
                 UNROLL
                 for (uint j = 0; j < ALONG; j++) {
-                    float4 *piece = &sums[4 * i][j];
-                    piece[0 * ALONG] = add_scaled(piece[0 * ALONG], from_a[i].x, from_b[j]);
-                    piece[1 * ALONG] = add_scaled(piece[1 * ALONG], from_a[i].y, from_b[j]);
-                    piece[2 * ALONG] = add_scaled(piece[2 * ALONG], from_a[i].z, from_b[j]);
-                    piece[3 * ALONG] = add_scaled(piece[3 * ALONG], from_a[i].w, from_b[j]);
+                    add_piece(&sums[4 * i][j], ALONG, from_a[i], from_b[j]);
                 }
             }
         }

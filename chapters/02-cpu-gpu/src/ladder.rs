@@ -52,7 +52,9 @@ pub struct Rung {
     /// `autotune` tries all of them.
     pub tiles: &'static [Tiles],
 }
+// ANCHOR_END: rung
 
+// ANCHOR: tiles
 /// How a rung cuts C into tiles, one for each block.
 pub struct Tiles {
     /// For records: `128x128x8`, rows and columns of C and terms at a time.
@@ -68,7 +70,7 @@ pub struct Tiles {
     /// Macros that differ from those in the kernel's file.
     pub defines: &'static [(&'static str, u32)],
 }
-// ANCHOR_END: rung
+// ANCHOR_END: tiles
 
 const fn tiles(name: &'static str, size: [usize; 2], block: [usize; 2], shared: usize) -> Tiles {
     Tiles { name, size, block, shared, rows_along_x: false, defines: &[] }
@@ -114,7 +116,7 @@ static TILE1D: [Tiles; 2] = [
 ];
 static TILE2D: [Tiles; 1] = [tiles("128x128x8", [128, 128], [16, 16], 8 << 10)];
 static VECTORISED: [Tiles; 1] = [tiles("128x128x8", [128, 128], [16, 16], 8320)];
-static DOUBLE_BUFFERED: [Tiles; 1] = [tiles("128x128x8", [128, 128], [16, 16], 2 * 8320)];
+static BUFFERED: [Tiles; 1] = [tiles("128x128x8", [128, 128], [16, 16], 2 * 8320)];
 
 /// A candidate of the last portable rung: `rows`×`columns` of C for a block, `depth` terms at a time, and `warp` rows and
 /// columns for each warp.
@@ -132,29 +134,30 @@ const fn warps(
 }
 
 // ANCHOR: candidates
-/// The candidates of the last portable rung. In a warp's 32×64 elements each thread
-/// has 64 sums, and 128 registers are enough. In 64×64 it has 128 sums: a quarter
-/// fewer reads, but up to 255 registers, so half as many threads. Small blocks keep
-/// every multiprocessor busy where C is small.
+/// The candidates of the last portable rung. In a warp's 32×64 elements each
+/// thread has 64 sums, and 128 registers are enough. In 64×64 it has 128 sums:
+/// a quarter fewer reads, but up to 255 registers, so half as many threads.
+/// Small blocks keep every multiprocessor busy where C is small.
 static WARP_TILES: [Tiles; 7] = [
     warps("128x128x8", [128, 128], 8, [32, 64], &[]),
     warps("128x128x16", [128, 128], 16, [32, 64], &[("DEPTH", 16)]),
     warps("128x128x8-64", [128, 128], 8, [64, 64], &[("WARP_ROWS", 64)]),
-    warps("128x128x16-64", [128, 128], 16, [64, 64], &[("WARP_ROWS", 64), ("DEPTH", 16)]),
-    warps(
-        "256x128x8-64",
-        [256, 128],
-        8,
-        [64, 64],
-        &[("ROWS", 256), ("WARP_ROWS", 64), ("BLOCKS", 1)],
-    ),
-    warps("128x64x8", [128, 64], 8, [32, 64], &[("COLUMNS", 64), ("BLOCKS", 4)]),
+    warps("128x128x16-64", [128, 128], 16, [64, 64], DEEP),
+    warps("256x128x8-64", [256, 128], 8, [64, 64], TALL),
+    warps("128x64x8", [128, 64], 8, [32, 64], NARROW),
     warps("64x64x16", [64, 64], 16, [32, 32], SMALL),
 ];
 // ANCHOR_END: candidates
 
+const DEEP: &[(&str, u32)] = &[("WARP_ROWS", 64), ("DEPTH", 16)];
+const TALL: &[(&str, u32)] = &[("ROWS", 256), ("WARP_ROWS", 64), ("BLOCKS", 1)];
+const NARROW: &[(&str, u32)] = &[("COLUMNS", 64), ("BLOCKS", 4)];
 const SMALL: &[(&str, u32)] =
     &[("ROWS", 64), ("COLUMNS", 64), ("DEPTH", 16), ("WARP_COLUMNS", 32), ("BLOCKS", 5)];
+
+const VECTORISED_CL: &str = kernel!("four.h", "vectorised.cl");
+const BUFFERED_CL: &str = kernel!("four.h", "double_buffered.cl");
+const WARP_TILES_CL: &str = kernel!("four.h", "warp_tiles.cl");
 
 // ANCHOR: ladder
 /// The portable rungs, from the slowest to the fastest.
@@ -164,14 +167,9 @@ pub static LADDER: [Rung; 8] = [
     portable("shared", "shared tiles", kernel!("shared.cl"), &SHARED),
     portable("tile1d", "1D register tiles", kernel!("tile1d.cl"), &TILE1D),
     portable("tile2d", "2D register tiles", kernel!("tile2d.cl"), &TILE2D),
-    portable("vectorised", "four at a time", kernel!("four.h", "vectorised.cl"), &VECTORISED),
-    portable(
-        "double_buffered",
-        "double buffering",
-        kernel!("four.h", "double_buffered.cl"),
-        &DOUBLE_BUFFERED,
-    ),
-    portable("warp_tiles", "warp tiles", kernel!("four.h", "warp_tiles.cl"), &WARP_TILES),
+    portable("vectorised", "four at a time", VECTORISED_CL, &VECTORISED),
+    portable("double_buffered", "double buffering", BUFFERED_CL, &BUFFERED),
+    portable("warp_tiles", "warp tiles", WARP_TILES_CL, &WARP_TILES),
 ];
 // ANCHOR_END: ladder
 
@@ -204,7 +202,10 @@ impl Tiles {
     pub fn launch(&self, shape: Shape) -> Launch {
         let down = shape.m.div_ceil(self.size[0]);
         let along = shape.n.div_ceil(self.size[1]);
-        let grid = if self.rows_along_x { [down, along] } else { [along, down] };
+        let mut grid = [along, down];
+        if self.rows_along_x {
+            grid.reverse();
+        }
         Launch::new(grid, self.block)
     }
     // ANCHOR_END: launch
@@ -265,11 +266,12 @@ impl Compiled {
     ///
     /// # Errors
     /// If the shape is not for this kernel, or the device refuses.
-    pub fn launch(&self, gpu: &dyn Gpu, abc: [Arg; 3], shape: Shape) -> Result<()> {
+    pub fn launch(&self, on: &dyn Gpu, abc: [Arg; 3], shape: Shape) -> Result<()> {
         check(shape, self.wide)?;
         let [a, b, c] = abc;
-        let [m, n, k] = [shape.m, shape.n, shape.k].map(|length| Arg::U32(length as u32));
-        gpu.launch(&self.kernel, self.tiles.launch(shape), &[a, b, c, m, n, k])
+        let Shape { m, k, n } = shape;
+        let [m, n, k] = [m, n, k].map(|length| Arg::U32(length as u32));
+        on.launch(&self.kernel, self.tiles.launch(shape), &[a, b, c, m, n, k])
     }
     // ANCHOR_END: compiled
 }
@@ -293,19 +295,19 @@ fn check(shape: Shape, four_at_a_time: bool) -> Result<()> {
     Ok(())
 }
 
-// ANCHOR: product
-/// C = A·B on a device, from row-major matrices in the CPU's memory and back.
+/// C = A·B by a rung, from row-major matrices in the CPU's memory and back.
 ///
 /// # Errors
 /// If a length is not the shape's, or the device or its compiler refuses.
-pub fn product(gpu: &dyn Gpu, rung: &Rung, a: &[f32], b: &[f32], shape: Shape) -> Result<Vec<f32>> {
+pub fn product(on: &dyn Gpu, rung: &Rung, a: &[f32], b: &[f32], shape: Shape) -> Result<Vec<f32>> {
     check_lengths(a, b, shape)?;
-    let kernel = rung.compile(gpu, shape)?;
-    let operands = Operands::new(gpu, a, b, shape)?;
-    kernel.launch(gpu, operands.args(), shape)?;
-    operands.read(gpu)
+    // ANCHOR: product
+    let kernel = rung.compile(on, shape)?;
+    let operands = Operands::new(on, a, b, shape)?;
+    kernel.launch(on, operands.args(), shape)?;
+    operands.read(on)
+    // ANCHOR_END: product
 }
-// ANCHOR_END: product
 
 fn check_lengths(a: &[f32], b: &[f32], shape: Shape) -> Result<()> {
     let Shape { m, k, n } = shape;
@@ -357,26 +359,26 @@ impl Operands {
     }
 }
 
-// ANCHOR: autotune
-/// Times every candidate on the device with a product of this shape, and returns
-/// them with their seconds, the fastest first. Those that the device refuses, for
-/// their registers or shared memory, are left out.
+/// Times every candidate on the device with the operands' product, and returns them with their seconds, the fastest
+/// first. Those that the device refuses, for their registers or shared memory, are left out.
 ///
 /// # Errors
 /// If none runs.
 pub fn autotune(gpu: &dyn Gpu, rung: &Rung, operands: &Operands) -> Result<Vec<(Compiled, f64)>> {
+    let about = gpu.about();
+    let mut refused = Error::message(format!("{} can't run `{}`", about.name, rung.name));
+    // ANCHOR: autotune
     let mut timed = Vec::new();
-    let mut refused = Error::message(format!("{} can't run `{}`", gpu.about().name, rung.name));
-    for tiles in rung.candidates(gpu.about()) {
+    for tiles in rung.candidates(about) {
         match time(gpu, rung, tiles, operands) {
             Ok(compiled_and_seconds) => timed.push(compiled_and_seconds),
             Err(error) => refused = error,
         }
     }
     timed.sort_by(|a, b| a.1.total_cmp(&b.1));
+    // ANCHOR_END: autotune
     if timed.is_empty() { Err(refused) } else { Ok(timed) }
 }
-// ANCHOR_END: autotune
 
 /// The fastest of three runs, after one that warms up.
 fn time(

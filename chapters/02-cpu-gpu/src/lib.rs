@@ -6,6 +6,9 @@
 //! - [`simt`]: a GPU small enough to read, which counts what a kernel costs.
 //! - [`gpu`]: OpenCL and CUDA behind one trait, found when the program runs.
 //! - [`ladder`]: the rungs of the ladder, and a product by any of them.
+//! - [`verify`]: a check that a wrong kernel can't pass.
+//! - [`wrong`]: kernels with the classic mistakes, each caught.
+//! - [`error`]: what can go wrong, each as a sentence with the way out.
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
 //! - [`counters`]: what the hardware counts, beside the simulator.
 //! - [`experiments`]: records, and the pictures and tables made from them.
@@ -19,6 +22,7 @@ pub mod ladder;
 pub mod tensor_cores;
 pub mod truck;
 pub mod verify;
+pub mod wrong;
 pub mod simt;
 
 pub use error::{Error, Result};

@@ -8,7 +8,7 @@
 //!
 //! The last point is not a matter of course. A public collection of kernels compares with
 //! `if (diff > 0.01) return false;`: with a NaN that is never true, so a kernel that wrote only NaNs passed
-//! (SGEMM_CUDA, `verify_matrix` in `src/runner.cu`). [`passes_as_in_the_wild`] is that comparison, for the tests.
+//! (`siboehm/SGEMM_CUDA`, `verify_matrix` in `src/runner.cu`). [`passes_as_in_the_wild`] is that comparison, for the tests.
 
 use crate::{
     Result,
@@ -17,12 +17,15 @@ use crate::{
 use matmul::Shape;
 use std::fmt;
 
+/// Products below the smallest normal number may be rounded to zero on a device.
+const TINY: f64 = f32::MIN_POSITIVE as f64;
 /// In C before the launch. A NaN with a pattern of its own, which arithmetic does not produce.
 pub const UNWRITTEN: u32 = 0x7fc5_a5a5;
 /// In the strips around the matrices: another NaN.
 pub const STRIP: u32 = 0x7fca_cafe;
-/// Numbers in a strip. A multiple of 1024, so that the matrix begins where vectors may.
-const STRIP_LEN: usize = 1024;
+/// Numbers in a strip. Enough for what a mistake in a small product reaches, and a
+/// multiple of 64, so that the matrix begins where vectors may.
+const STRIP_LEN: usize = 16 << 10;
 
 /// A product whose result is known: random operands, and what the sums must be.
 #[derive(Clone, Debug)]
@@ -49,7 +52,7 @@ pub type Verdict = std::result::Result<Passed, Fault>;
 /// What is wrong with a product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
-    /// Elements of C that the kernel never wrote.
+    /// Elements of C that still hold [`UNWRITTEN`]: the kernel never wrote them, or it added to them.
     Unwritten {
         /// How many.
         count: usize,
@@ -117,7 +120,8 @@ impl fmt::Display for Fault {
         match *self {
             Self::Unwritten { count, first: (i, j) } => write!(
                 f,
-                "{count} elements of C were never written, the first in row {i}, column {j}"
+                "{count} elements of C hold what was there before the launch, the first in row {i}, column {j}: they \
+                 were never written, or added to"
             ),
             Self::NotANumber { count, first: (i, j) } => write!(
                 f,
@@ -170,7 +174,7 @@ impl Problem {
 
     /// The same with operands that bf16 holds exactly, for kernels that round to it. Tensor cores cut the last places
     /// off where other units round, so four times the error is allowed (Fasi, Higham, Mikaitis and Pranesh,
-    /// "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021).
+    /// "Numerical behavior of NVIDIA tensor cores", `PeerJ` Computer Science 7:e330, 2021).
     pub fn random_bf16(shape: Shape, seed: u64) -> Self {
         let round = |x: Vec<f32>| x.into_iter().map(|x| half::bf16::from_f32(x).to_f32()).collect();
         let a = round(numbers(shape.m * shape.k, 2 * seed + 1));
@@ -219,7 +223,9 @@ impl Problem {
         let signs: Vec<f64> =
             numbers(n, 77).iter().map(|&x| if x < 0.0 { -1.0 } else { 1.0 }).collect();
         let mut totals = totals(shape, &a, &b, &signs);
-        totals.iter_mut().for_each(|(_, allowed)| *allowed *= slack);
+        for (_, allowed) in &mut totals {
+            *allowed *= slack;
+        }
         Self { shape, a, b, rows, known, signs, totals }
     }
 
@@ -228,8 +234,16 @@ impl Problem {
         self.rows.len() == self.shape.m
     }
 
+    /// C in f64, as far as it is known element for element.
+    pub fn exact(&self) -> Vec<f64> {
+        self.known.iter().map(|(sum, _)| *sum).collect()
+    }
+
     // ANCHOR: check
     /// Compares C, which was full of [`UNWRITTEN`] before the kernel ran.
+    ///
+    /// # Errors
+    /// The first kind of fault that it finds.
     pub fn check(&self, c: &[f32]) -> Verdict {
         let at = |i: usize| (i / self.shape.n, i % self.shape.n);
         let find = |wrong: &dyn Fn(f32) -> bool| {
@@ -308,9 +322,6 @@ impl Problem {
         })
     }
 }
-
-/// Products below the smallest normal number may be rounded to zero on a device.
-const TINY: f64 = f32::MIN_POSITIVE as f64;
 
 // ANCHOR: rounding
 /// How far a sum of `k` rounded products in f32 may be off, as a share of the
@@ -451,3 +462,178 @@ pub fn passes_as_in_the_wild(want: &[f64], got: &[f32]) -> bool {
     true
 }
 // ANCHOR_END: in_the_wild
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{Launch, testing};
+
+    /// What a kernel that rounds every product and sum computes.
+    fn in_f32(problem: &Problem) -> Vec<f32> {
+        let Shape { m, k, n } = problem.shape;
+        let mut c = vec![0.0_f32; m * n];
+        for i in 0..m {
+            for p in 0..k {
+                for j in 0..n {
+                    c[i * n + j] += problem.a[i * k + p] * problem.b[p * n + j];
+                }
+            }
+        }
+        c
+    }
+
+    const SHAPE: Shape = Shape::new(9, 50, 7);
+
+    fn fault(change: impl FnOnce(&mut Vec<f32>)) -> Fault {
+        let problem = Problem::random(SHAPE, 1);
+        let mut c = in_f32(&problem);
+        assert!(problem.check(&c).is_ok());
+        change(&mut c);
+        problem.check(&c).expect_err("the check should fail")
+    }
+
+    #[test]
+    fn a_right_product_passes_with_room() {
+        for k in [0, 1, 2, 63, 500, 4000] {
+            let problem = Problem::random(Shape::new(5, k, 11), 4);
+            let passed = problem.check(&in_f32(&problem)).unwrap_or_else(|e| panic!("{k}: {e}"));
+            assert!(passed.of_allowed <= 1.0 && passed.relative < 1e-5, "{k}: {passed:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_never_written_is_seen() {
+        let fault = fault(|c| c[8..].fill(f32::from_bits(UNWRITTEN)));
+        assert_eq!(fault, Fault::Unwritten { count: 9 * 7 - 8, first: (1, 1) });
+        assert!(fault.to_string().contains("row 1, column 1"), "{fault}");
+    }
+
+    /// The public verifier's mistake: it lets NaN pass.
+    #[test]
+    fn nan_fails_here_and_passes_in_the_wild() {
+        let problem = Problem::random(SHAPE, 1);
+        let nothing_but_nan = vec![f32::NAN; 9 * 7];
+        assert!(passes_as_in_the_wild(&problem.exact(), &nothing_but_nan));
+        let fault = problem.check(&nothing_but_nan).unwrap_err();
+        assert_eq!(fault, Fault::NotANumber { count: 63, first: (0, 0) });
+        for value in [f32::INFINITY, f32::NEG_INFINITY, -f32::NAN] {
+            let mut c = in_f32(&problem);
+            c[62] = value;
+            assert_eq!(
+                problem.check(&c).unwrap_err(),
+                Fault::NotANumber { count: 1, first: (8, 6) }
+            );
+        }
+        // In the wild, a number that is far off is seen.
+        assert!(!passes_as_in_the_wild(&problem.exact(), &[7e3; 63]));
+    }
+
+    #[test]
+    fn one_wrong_digit_is_seen() {
+        let fault = fault(|c| c[10] += 1e-4);
+        assert!(matches!(fault, Fault::Inaccurate { count: 1, first: (1, 3), .. }), "{fault:?}");
+    }
+
+    #[test]
+    fn a_missing_term_is_seen_at_every_depth() {
+        for k in [1, 30, 1000, 10_000] {
+            let problem = Problem::random(Shape::new(8, k, 8), 2);
+            let mut c = in_f32(&problem);
+            for (at, c) in c.iter_mut().enumerate() {
+                *c -= problem.a[(at / 8) * k + k - 1] * problem.b[(k - 1) * 8 + at % 8];
+            }
+            assert!(matches!(problem.check(&c), Err(Fault::Inaccurate { .. })), "k = {k}");
+        }
+    }
+
+    /// A product too large to compare every element: a wrong row is seen by its total.
+    #[test]
+    fn large_products_are_checked_by_rows_and_totals() {
+        let shape = Shape::new(700, 600, 500);
+        let problem = Problem::random(shape, 5);
+        assert!(!problem.compares_all());
+        let right = in_f32(&problem);
+        problem.check(&right).unwrap_or_else(|fault| panic!("{fault}"));
+        let unseen = (0..700).find(|row| !problem.rows.contains(row)).unwrap();
+        let mut c = right.clone();
+        for x in &mut c[unseen * 500..][..100] {
+            *x = 0.0;
+        }
+        assert_eq!(problem.check(&c), Err(Fault::WrongRow { count: 1, first: unseen }));
+        let mut c = right;
+        c[700 * 500 - 1] += 0.01;
+        assert!(matches!(
+            problem.check(&c),
+            Err(Fault::Inaccurate { count: 1, first: (699, 499), .. })
+        ));
+    }
+
+    #[test]
+    fn bf16_operands_are_exact_in_bf16() {
+        let problem = Problem::random_bf16(SHAPE, 1);
+        assert!(problem.a.iter().chain(&problem.b).all(|x| x.to_bits() & 0xffff == 0));
+        problem.check(&in_f32(&problem)).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+
+    #[test]
+    fn strips_and_inputs_must_stay_as_they_were() {
+        let problem = Problem::random(SHAPE, 1);
+        let bits = |x: &[f32]| Ok(x.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+        let whole = || [bits(&problem.a), bits(&problem.b), bits(&in_f32(&problem))];
+        assert!(judge(&problem, whole()).is_ok());
+        let outside = Fault::WroteOutside { matrix: 'B', at: -3 };
+        let [a, _, c] = whole();
+        assert_eq!(judge(&problem, [a, Err(outside), c]), Err(outside));
+        assert_eq!(outside.to_string(), "the kernel wrote 3 elements before the start of B");
+        let [mut a, b, c] = whole();
+        if let Ok(a) = &mut a {
+            a[17] ^= 1;
+        }
+        assert_eq!(judge(&problem, [a, b, c]), Err(Fault::ChangedInput { matrix: 'A', at: 17 }));
+    }
+
+    #[test]
+    fn a_kernel_that_does_nothing_fails() {
+        let Some(gpu) = testing::opencl() else { return };
+        let problem = Problem::random(SHAPE, 1);
+        let verdict = verify(&*gpu, &problem, |_| Ok(())).unwrap();
+        assert_eq!(verdict, Err(Fault::Unwritten { count: 63, first: (0, 0) }));
+    }
+
+    /// A kernel that copies A over the whole of C and one element more, or changes its input.
+    #[test]
+    fn writes_outside_and_into_inputs_are_seen_on_a_device() {
+        let Some(gpu) = testing::opencl() else { return };
+        let source = "__kernel void stray(__global float *a, __global float *b, __global float *c, uint where) {
+            if (where == 0) c[63] = 1.0f;
+            if (where == 1) c[-1] = 1.0f;
+            if (where == 2) b[5] = b[5] + 1.0f;
+        }";
+        let kernel = gpu.compile(source, &[], "stray").unwrap();
+        let problem = Problem::random(SHAPE, 1);
+        let faults = [0, 1, 2].map(|place| {
+            verify(&*gpu, &problem, |[a, b, c]| {
+                gpu.launch(&kernel, Launch::new([1, 1], [1, 1]), &[a, b, c, Arg::U32(place)])
+            })
+            .unwrap()
+            .unwrap_err()
+        });
+        assert_eq!(
+            faults,
+            [
+                Fault::WroteOutside { matrix: 'C', at: 63 },
+                Fault::WroteOutside { matrix: 'C', at: -1 },
+                Fault::ChangedInput { matrix: 'B', at: 5 },
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_are_spread_over_their_range() {
+        let numbers = numbers(10_000, 1);
+        assert!(numbers.iter().all(|x| (-1.0..1.0).contains(x)));
+        let mean = numbers.iter().sum::<f32>() / 10_000.0;
+        assert!(mean.abs() < 0.03, "{mean}");
+        assert_ne!(numbers, super::numbers(10_000, 2));
+    }
+}

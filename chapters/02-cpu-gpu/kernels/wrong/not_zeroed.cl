@@ -1,0 +1,36 @@
+// WRONG: `shared.cl`, which adds to C instead of writing it.
+//
+// Mistake   the sum begins with what C held before, and nobody has set that to zero.
+// Hides     because fresh memory is often zero: the first run is right. The second run doubles the result, but who checks
+//           the second run?
+// Shows     because C is full of NaNs before the launch.
+
+#ifndef TILE
+#define TILE 16 // rows and columns of a tile, and threads along each side of a block
+#endif
+
+KERNEL THREADS_OF_BLOCK(TILE, TILE) void not_zeroed(
+    GLOBAL const float *a, GLOBAL const float *b, GLOBAL float *c,
+    uint m, uint n, uint k)
+{
+    SHARED float a_tile[TILE][TILE];
+    SHARED float b_tile[TILE][TILE];
+    // ANCHOR: mistake
+    uint x = THREAD_X, y = THREAD_Y;
+    uint row = BLOCK_Y * TILE + y, column = BLOCK_X * TILE + x;
+
+    float sum = 0.0f;
+    for (uint start = 0; start < k; start += TILE) {
+        bool a_inside = row < m && start + x < k;
+        bool b_inside = start + y < k && column < n;
+        a_tile[y][x] = a_inside ? a[row * k + start + x] : 0.0f;
+        b_tile[y][x] = b_inside ? b[(start + y) * n + column] : 0.0f;
+        BARRIER(); // both tiles are whole
+        for (uint p = 0; p < TILE; p++) {
+            sum += a_tile[y][p] * b_tile[p][x];
+        }
+        BARRIER(); // nobody needs them any more
+    }
+    if (row < m && column < n) c[row * n + column] += sum; // should be =
+    // ANCHOR_END: mistake
+}

@@ -1,0 +1,341 @@
+//! Kernels with the classic mistakes, and which check sees which.
+//!
+//! Each is `kernels/shared.cl` with one thing wrong, in `kernels/wrong/NAME.cl`, and has a twin on the simulator of
+//! [`crate::simt`]. All of them pass some test that people do make: see [`Check::Careless`]. A missing barrier even
+//! passes the best test of results, where the device happens to keep the threads in step: it takes the simulator, which
+//! looks at who may come first, not at who came.
+
+use crate::{
+    Result,
+    gpu::{Arg, Gpu, Launch, read_all, write_all},
+    simt::{self, Global, Machine, Thread},
+    verify::{Problem, Verdict, passes_as_in_the_wild, verify},
+};
+use matmul::Shape;
+
+/// What can be wrong with a tiled product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// Tiles are used before they are whole.
+    NoBarrierBefore,
+    /// Tiles are overwritten while they are in use.
+    NoBarrierAfter,
+    /// Threads beyond an edge write.
+    UnguardedWrite,
+    /// The last tile reads beyond the end of A's rows.
+    UnguardedRead,
+    /// A last tile that is not whole is left out.
+    LastTile,
+    /// The sums are added to what C held.
+    NotZeroed,
+    /// The indices of B are exchanged.
+    Swapped,
+}
+
+/// Threads along each side of a block, and the size of a tile.
+const TILE: usize = 16;
+
+impl Mistake {
+    /// In the order of the page.
+    pub const ALL: [Self; 7] = [
+        Self::NoBarrierBefore,
+        Self::NoBarrierAfter,
+        Self::UnguardedWrite,
+        Self::UnguardedRead,
+        Self::LastTile,
+        Self::NotZeroed,
+        Self::Swapped,
+    ];
+
+    /// The kernel's name, that of its file and of the mistake in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoBarrierBefore => "no_barrier_before",
+            Self::NoBarrierAfter => "no_barrier_after",
+            Self::UnguardedWrite => "unguarded_write",
+            Self::UnguardedRead => "unguarded_read",
+            Self::LastTile => "last_tile",
+            Self::NotZeroed => "not_zeroed",
+            Self::Swapped => "swapped",
+        }
+    }
+
+    /// For tables.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::NoBarrierBefore => "no barrier before the tiles are used",
+            Self::NoBarrierAfter => "no barrier after it",
+            Self::UnguardedWrite => "writes beyond the edge",
+            Self::UnguardedRead => "reads beyond the edge",
+            Self::LastTile => "leaves the last tile out",
+            Self::NotZeroed => "adds to what was there",
+            Self::Swapped => "indices of B exchanged",
+        }
+    }
+
+    /// The kernel's text.
+    pub fn source(self) -> &'static str {
+        macro_rules! wrong {
+            ($file:literal) => {
+                concat!(
+                    include_str!("../kernels/portable.h"),
+                    include_str!(concat!("../kernels/wrong/", $file))
+                )
+            };
+        }
+        match self {
+            Self::NoBarrierBefore => wrong!("no_barrier_before.cl"),
+            Self::NoBarrierAfter => wrong!("no_barrier_after.cl"),
+            Self::UnguardedWrite => wrong!("unguarded_write.cl"),
+            Self::UnguardedRead => wrong!("unguarded_read.cl"),
+            Self::LastTile => wrong!("last_tile.cl"),
+            Self::NotZeroed => wrong!("not_zeroed.cl"),
+            Self::Swapped => wrong!("swapped.cl"),
+        }
+    }
+}
+
+/// A way to look for mistakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// A round size, symmetric matrices, C full of zeros, and any difference above 0.01 is a mistake.
+    Careless,
+    /// [`verify`] with random matrices of a round size.
+    RoundSize,
+    /// [`verify`] with random matrices that fit no tile.
+    OddSize,
+    /// The simulator, with the same matrices: it looks for races, reads of what nobody wrote and steps outside, and
+    /// its result is compared, too.
+    Simulator,
+}
+
+impl Check {
+    /// In the order of the page.
+    pub const ALL: [Self; 4] = [Self::Careless, Self::RoundSize, Self::OddSize, Self::Simulator];
+
+    /// For records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Careless => "careless",
+            Self::RoundSize => "round",
+            Self::OddSize => "odd",
+            Self::Simulator => "simulator",
+        }
+    }
+
+    /// For the head of a table.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Careless => "a careless check",
+            Self::RoundSize => "ours, 64×64",
+            Self::OddSize => "ours, odd sizes",
+            Self::Simulator => "the simulator",
+        }
+    }
+
+    /// Whether it needs a device.
+    pub fn needs_device(self) -> bool {
+        self != Self::Simulator
+    }
+}
+
+/// A size that is a multiple of every tile.
+const ROUND: usize = 64;
+/// One that is a multiple of none.
+const ODD: Shape = Shape::new(37, 41, 35);
+
+/// What a check says of a kernel with this mistake: nothing if it passes, else what is wrong, in a word or two.
+///
+/// # Errors
+/// If the device fails, or is none where the check needs one.
+pub fn examine(mistake: Mistake, check: Check, gpu: Option<&dyn Gpu>) -> Result<Option<String>> {
+    let gpu =
+        || gpu.ok_or_else(|| crate::Error::message("this check needs a device that runs kernels"));
+    let told = |verdict: Verdict| verdict.err().map(|fault| fault.name().to_owned());
+    Ok(match check {
+        Check::Careless => carelessly(mistake, gpu()?)?,
+        Check::RoundSize => told(on_device(mistake, gpu()?, &round())?),
+        Check::OddSize => told(on_device(mistake, gpu()?, &Problem::random(ODD, 3))?),
+        Check::Simulator => match simulate(Some(mistake), &Problem::random(ODD, 3)) {
+            Ok(verdict) => told(verdict),
+            Err(fault) => Some(name(&fault).to_owned()),
+        },
+    })
+}
+
+fn round() -> Problem {
+    Problem::random(Shape::square(ROUND), 3)
+}
+
+fn launch(shape: Shape) -> Launch {
+    Launch::new([shape.n.div_ceil(TILE), shape.m.div_ceil(TILE)], [TILE, TILE])
+}
+
+/// Compiles and runs a kernel on A, B and C.
+fn run(mistake: Mistake, gpu: &dyn Gpu, abc: [Arg; 3], shape: Shape) -> Result<()> {
+    let kernel = gpu.compile(mistake.source(), &[], mistake.name())?;
+    let [a, b, c] = abc;
+    let [m, n, k] = [shape.m, shape.n, shape.k].map(|length| Arg::U32(length as u32));
+    gpu.launch(&kernel, launch(shape), &[a, b, c, m, n, k])?;
+    gpu.finish()
+}
+
+fn on_device(mistake: Mistake, gpu: &dyn Gpu, problem: &Problem) -> Result<Verdict> {
+    verify(gpu, problem, |abc| run(mistake, gpu, abc, problem.shape))
+}
+
+/// Friendly matrices, a C of zeros, and a comparison that NaN passes.
+fn carelessly(mistake: Mistake, gpu: &dyn Gpu) -> Result<Option<String>> {
+    let problem = Problem::symmetric(ROUND, 3);
+    let size = ROUND * ROUND;
+    let [a, b, c] = [gpu.alloc(4 * size)?, gpu.alloc(4 * size)?, gpu.alloc(4 * size)?];
+    write_all(gpu, &a, &problem.a)?;
+    write_all(gpu, &b, &problem.b)?;
+    write_all(gpu, &c, &vec![0.0_f32; size])?;
+    run(mistake, gpu, [Arg::Buffer(&a), Arg::Buffer(&b), Arg::Buffer(&c)], problem.shape)?;
+    let got: Vec<f32> = read_all(gpu, &c, size)?;
+    let passes = passes_as_in_the_wild(&problem.exact(), &got);
+    Ok((!passes).then(|| "wrong sums".to_owned()))
+}
+
+/// Runs the twin of a kernel with this mistake, or the right one, on the simulator.
+///
+/// # Errors
+/// What the simulator finds. If it finds nothing, the verdict is on the result.
+pub fn simulate(
+    mistake: Option<Mistake>,
+    problem: &Problem,
+) -> std::result::Result<Verdict, simt::Fault> {
+    let shape = problem.shape;
+    let mut machine = Machine::new(1);
+    let abc = [
+        machine.array(&problem.a),
+        machine.array(&problem.b),
+        machine.unwritten(shape.m * shape.n),
+    ];
+    let Launch { grid, block, .. } = launch(shape);
+    let name = mistake.map_or("shared", Mistake::name);
+    machine.launch(name, grid, block, |thread| twin(thread, mistake, abc, shape))?;
+    Ok(problem.check(&machine.read(abc[2])))
+}
+
+/// `kernels/shared.cl` for the simulator, line by line, with the mistake.
+async fn twin(thread: Thread, mistake: Option<Mistake>, abc: [Global; 3], shape: Shape) {
+    let wrong = |this: Mistake| mistake == Some(this);
+    let ([a, b, c], Shape { m, k, n }) = (abc, shape);
+    let [a_tile, b_tile] = thread.shared([TILE * TILE; 2]);
+    let [x, y] = thread.index;
+    let row = thread.block_index[1] * TILE + y;
+    let column = thread.block_index[0] * TILE + x;
+    let tiles = if wrong(Mistake::LastTile) { k / TILE } else { k.div_ceil(TILE) };
+
+    // ANCHOR: twin
+    let mut sum = 0.0;
+    for start in (0..tiles).map(|tile| tile * TILE) {
+        let a_inside = row < m && (start + x < k || wrong(Mistake::UnguardedRead));
+        let b_inside = start + y < k && column < n;
+        let b_at =
+            if wrong(Mistake::Swapped) { column * n + start + y } else { (start + y) * n + column };
+        let from_a = if a_inside { thread.load(a, row * k + start + x).await } else { 0.0 };
+        thread.store(a_tile, y * TILE + x, from_a).await;
+        let from_b = if b_inside { thread.load(b, b_at).await } else { 0.0 };
+        thread.store(b_tile, y * TILE + x, from_b).await;
+        if !wrong(Mistake::NoBarrierBefore) {
+            thread.barrier().await;
+        }
+        for p in 0..TILE {
+            let from_a = thread.load(a_tile, y * TILE + p).await;
+            let from_b = thread.load(b_tile, p * TILE + x).await;
+            sum = thread.fma(from_a, from_b, sum);
+        }
+        if !wrong(Mistake::NoBarrierAfter) {
+            thread.barrier().await;
+        }
+    }
+    // ANCHOR_END: twin
+    if (row < m && column < n) || wrong(Mistake::UnguardedWrite) {
+        let at = row * n + column;
+        let before = if wrong(Mistake::NotZeroed) { thread.load(c, at).await } else { 0.0 };
+        thread.store(c, at, before + sum).await;
+    }
+}
+
+/// A word or two for a table.
+fn name(fault: &simt::Fault) -> &'static str {
+    match fault {
+        simt::Fault::Race { .. } => "race",
+        simt::Fault::BarrierDivergence { .. } => "barrier not reached by all",
+        simt::Fault::OutOfBounds { .. } => "step outside",
+        simt::Fault::Unwritten { .. } => "read what nobody wrote",
+        simt::Fault::Misaligned { .. } => "misaligned",
+        simt::Fault::Launch { .. } => "launch",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::testing;
+
+    #[test]
+    fn the_twin_is_right_without_a_mistake() {
+        for problem in [Problem::random(ODD, 3), round()] {
+            let verdict = simulate(None, &problem).unwrap_or_else(|fault| panic!("{fault}"));
+            assert!(verdict.is_ok(), "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn the_simulator_finds_every_mistake() {
+        let expected = [
+            "race",
+            "race",
+            "step outside or race",
+            "step outside",
+            "wrong sums",
+            "read what nobody wrote",
+            "wrong sums or step outside",
+        ];
+        for (mistake, expected) in Mistake::ALL.into_iter().zip(expected) {
+            let found = examine(mistake, Check::Simulator, None).unwrap();
+            let found = found.unwrap_or_else(|| panic!("{mistake:?} passes"));
+            assert!(expected.contains(&found), "{mistake:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_race_is_a_sentence_with_both_lines() {
+        let fault = simulate(Some(Mistake::NoBarrierBefore), &round()).unwrap_err().to_string();
+        assert!(fault.starts_with("no_barrier_before: thread ("), "{fault}");
+        assert!(fault.contains("shared memory with no barrier between them"), "{fault}");
+    }
+
+    /// A missing barrier is not for this device to show: `PoCL` runs the threads of a block in loops of its own, between
+    /// barriers and around the kernel's loops, so that a barrier may stand where one is missing.
+    #[test]
+    fn odd_sizes_on_a_device_find_every_mistake_but_a_missing_barrier() {
+        let Some(gpu) = testing::opencl() else { return };
+        for mistake in &Mistake::ALL[2..] {
+            let mistake = *mistake;
+            let found = examine(mistake, Check::OddSize, Some(&*gpu)).unwrap();
+            assert!(found.is_some(), "{mistake:?} passes");
+        }
+    }
+
+    #[test]
+    fn every_mistake_but_a_missing_barrier_passes_a_careless_check() {
+        let Some(gpu) = testing::opencl() else { return };
+        for mistake in &Mistake::ALL[2..] {
+            let found = examine(*mistake, Check::Careless, Some(&*gpu)).unwrap();
+            assert_eq!(found, None, "{mistake:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_is_asked_for_where_one_is_needed() {
+        for check in Check::ALL {
+            let answer = examine(Mistake::Swapped, check, None);
+            assert_eq!(answer.is_err(), check.needs_device(), "{check:?}");
+        }
+    }
+}
