@@ -152,8 +152,8 @@ pub fn fused(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32])
 /// division.
 pub const OPERATIONS: f64 = 11.0;
 
-/// Bytes that [`fused`] moves for each parameter: it reads four numbers and writes three.
-pub const BYTES: f64 = 28.0;
+/// Bytes that [`fused`] reads for each parameter: four numbers. It writes three.
+pub const BYTES_READ: f64 = 16.0;
 
 /// The rule with its memory.
 #[derive(Clone, Debug)]

@@ -27,7 +27,7 @@ use lab::{
     peak::{self, Traffic},
     record::{Limit, ParamList},
 };
-use matmul::{MatMut, MatRef, Options, Shape, Threads, parallel, sgemm};
+use matmul::{MatMut, MatRef, Options, Shape, Threads, parallel, roofline, sgemm};
 use std::{
     cell::RefCell,
     hint::black_box,
@@ -247,7 +247,6 @@ fn numbers(len: usize, seed: u64) -> Vec<f32> {
 fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
     const KEY: &str = "backprop.step";
     let peak = peak::fma_f32(1);
-    let bandwidth = peak::bandwidth(Traffic::Read, 1);
     for batch in [32, 128] {
         let (inputs, hidden) = (SIZES[0], SIZES[1]);
         let (x, w) = (numbers(batch * inputs, 1), numbers(inputs * hidden, 2));
@@ -264,15 +263,18 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
         let (x_view, w_view, dh_view) =
             (at(&x[..], batch, inputs)?, at(&w[..], inputs, hidden)?, at(&dh[..], batch, hidden)?);
         let forward = Shape::new(batch, inputs, hidden);
-        let mut part = |name: &str, operations: f64, bytes: f64, work: &mut dyn FnMut()| {
+        // `read` bytes come from a set of `of` bytes, which lies in whichever cache it fits into.
+        let mut part = |name: &str, operations: f64, read: f64, of: f64, work: &mut dyn FnMut()| {
             let list: ParamList = &[("part", &name), ("batch", &batch)];
             r.seconds(KEY, list, &mut *work);
             r.value("backprop.step.operations", list, Unit::Count, one(operations));
-            r.value("backprop.step.bytes", list, Unit::Bytes, one(bytes));
-            let bound = (operations / peak.value).max(bytes / bandwidth.value);
+            r.value("backprop.step.bytes", list, Unit::Bytes, one(read));
+            let bandwidth = roofline::read_bandwidth(Plan::QUICK, of as usize).quantile(1.0);
+            let bound = (operations / peak.value).max(read / bandwidth);
             r.value("backprop.step.bound", list, Unit::Seconds, one(bound));
         };
-        part("gather", 0.0, 8.0 * (batch * inputs) as f64, &mut {
+        let (pictures, all) = (4.0 * (batch * inputs) as f64, size_of_val(&data[..]) as f64);
+        part("gather", 0.0, pictures, all, &mut {
             let (mut to, mut random) = (vec![0.0; batch * inputs], SplitMix64::new(5));
             let data = &data;
             move || {
@@ -282,16 +284,18 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
                 black_box(&to);
             }
         });
-        part("forward", forward.operations(), forward.bytes(), &mut || {
+        let read = pictures + 4.0 * (inputs * hidden) as f64;
+        part("forward", forward.operations(), read, forward.bytes(), &mut || {
             black_box(product(&mut h, x_view, w_view));
         });
-        part("weights", forward.operations(), forward.bytes(), &mut || {
+        let read = pictures + 4.0 * (batch * hidden) as f64;
+        part("weights", forward.operations(), read, forward.bytes(), &mut || {
             black_box(product(&mut dw, x_view.t(), dh_view));
         });
         let (mut p, g) = (numbers(PARAMETERS, 6), numbers(PARAMETERS, 7));
         let Moments { mut m, mut v } = Moments::zeros(PARAMETERS);
         let (count, mut t) = (PARAMETERS as f64, 0);
-        part("adam", adam::OPERATIONS * count, adam::BYTES * count, &mut || {
+        part("adam", adam::OPERATIONS * count, adam::BYTES_READ * count, 16.0 * count, &mut || {
             t += 1;
             adam::fused(Factors::new(&Adam::default(), t), &mut p, &mut m, &mut v, &g);
         });

@@ -46,7 +46,7 @@ pub fn ladder() -> Vec<Rung> {
         },
         Rung {
             key: "fused_layers",
-            name: "bias and ReLU in the product",
+            name: "one buffer, bias and ReLU in the product",
             learner: |settings| flat(settings, false, false, Threads::One),
         },
         Rung {

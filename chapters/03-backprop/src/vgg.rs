@@ -14,8 +14,7 @@ use crate::{
     real::Real,
     softmax::loss_and_gradient,
 };
-use matmul::MatRef;
-use std::time::Instant;
+use std::{thread, time::Instant};
 
 /// A layer with its parameters.
 #[derive(Clone, Debug)]
@@ -153,7 +152,7 @@ impl<T: Real> Network<T> {
             let y = match step {
                 Step::Dense(layer) => {
                     let mut y = layer.bias.clone();
-                    dense_forward(layer, x, &mut y)?;
+                    vector_times(layer, x, &mut y)?;
                     y
                 }
                 Step::Conv(conv) => conv.forward(x, &mut self.columns)?,
@@ -201,10 +200,9 @@ impl<T: Real> Network<T> {
                 (Step::Dense(layer), _) => {
                     left -= 1;
                     let (dw, db) = &mut gradients[left];
-                    let x = MatRef::new(&trace.outputs[at], 1, layer.inputs)?.t();
-                    T::product_on_all(dw, x, MatRef::new(&dy, 1, layer.outputs)?)?;
+                    outer(dw, &trace.outputs[at], &dy);
                     db.copy_from_slice(&dy);
-                    dy = if left == 0 { Vec::new() } else { dense_backward(layer, &dy)? };
+                    dy = if left == 0 { Vec::new() } else { times_vector(layer, &dy) };
                 }
                 (Step::Conv(conv), _) => {
                     left -= 1;
@@ -254,22 +252,67 @@ impl<T: Real> Network<T> {
     }
 }
 
-/// y = x·W + b for one row; `y` holds b. A single row is a poor product, for each weight is used once: what
-/// takes the time is reading them.
-fn dense_forward<T: Real>(layer: &Dense<T>, x: &[T], y: &mut [T]) -> Result<()> {
-    let mut sums = vec![T::ZERO; y.len()];
-    let x = MatRef::new(x, 1, layer.inputs)?;
-    T::product_on_all(&mut sums, x, MatRef::new(&layer.weights, layer.inputs, layer.outputs)?)?;
-    y.iter_mut().zip(sums).for_each(|(y, sum)| *y += sum);
-    Ok(())
+/// Calls `work` with pieces of `values`, each of whole groups of `group`, and the number of the piece's first
+/// value, on all cores.
+fn in_pieces<T: Send>(values: &mut [T], group: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    let groups = (values.len() / group).div_ceil(matmul::parallel::available()).max(1);
+    thread::scope(|scope| {
+        for (piece, values) in values.chunks_mut(groups * group).enumerate() {
+            let work = &work;
+            scope.spawn(move || work(piece * groups * group, values));
+        }
+    });
 }
 
-/// dX = dY·Wᵀ for one row, as W·dYᵀ: then W is read as it lies, and not copied into another order first.
-fn dense_backward<T: Real>(layer: &Dense<T>, dy: &[T]) -> Result<Vec<T>> {
+/// y = x·W + b for one row; `y` holds b. One row is no product of matrices: each weight is used once, and
+/// what takes the time is reading them. So they are read as they lie, row after row.
+// ANCHOR: vector
+fn vector_times<T: Real>(layer: &Dense<T>, x: &[T], y: &mut [T]) -> Result<()> {
+    count("inputs of the layer", x.len(), layer.inputs)?;
+    in_pieces(y, 1, |first, y| {
+        for (x, row) in x.iter().zip(layer.weights.chunks_exact(layer.outputs)) {
+            for (y, w) in y.iter_mut().zip(&row[first..]) {
+                *y += *x * *w;
+            }
+        }
+    });
+    Ok(())
+}
+// ANCHOR_END: vector
+
+/// dW = xᵀ·dy: row p is dy times number p of x.
+fn outer<T: Real>(dw: &mut [T], x: &[T], dy: &[T]) {
+    in_pieces(dw, dy.len(), |first, dw| {
+        for (row, x) in dw.chunks_exact_mut(dy.len()).zip(&x[first / dy.len()..]) {
+            for (dw, dy) in row.iter_mut().zip(dy) {
+                *dw = *x * *dy;
+            }
+        }
+    });
+}
+
+/// dx = dy·Wᵀ: number p is the sum of row p of W times dy, in sixteen sums side by side.
+fn times_vector<T: Real>(layer: &Dense<T>, dy: &[T]) -> Vec<T> {
+    const LANES: usize = 16;
     let mut dx = vec![T::ZERO; layer.inputs];
-    let w = MatRef::new(&layer.weights, layer.inputs, layer.outputs)?;
-    T::product_on_all(&mut dx, w, MatRef::new(dy, layer.outputs, 1)?)?;
-    Ok(dx)
+    in_pieces(&mut dx, 1, |first, dx| {
+        let rows = layer.weights.chunks_exact(layer.outputs).skip(first);
+        for (dx, row) in dx.iter_mut().zip(rows) {
+            let (mut sums, mut rest) = ([T::ZERO; LANES], T::ZERO);
+            let (lanes, tail) = row.as_chunks::<LANES>();
+            let (dy_lanes, dy_tail) = dy.as_chunks::<LANES>();
+            for (row, dy) in lanes.iter().zip(dy_lanes) {
+                for (sum, (w, dy)) in sums.iter_mut().zip(row.iter().zip(dy)) {
+                    *sum += *w * *dy;
+                }
+            }
+            for (w, dy) in tail.iter().zip(dy_tail) {
+                rest += *w * *dy;
+            }
+            *dx = sums.into_iter().sum::<T>() + rest;
+        }
+    });
+    dx
 }
 
 #[cfg(test)]
@@ -355,6 +398,25 @@ mod tests {
         for ((w64, b64), (w32, b32)) in g64.iter().zip(&g32) {
             let f64s = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
             assert!(check::error(&f64s(w32), w64) < 1e-4 && check::error(&f64s(b32), b64) < 1e-4);
+        }
+    }
+
+    #[test]
+    fn one_row_is_the_product_of_one_row() {
+        for (inputs, outputs) in [(1, 1), (3, 50), (41, 16), (7, 33)] {
+            let mut random = SplitMix64::new(2);
+            let mut layer = init::he::<f64>(inputs, outputs, &mut random).unwrap();
+            layer.bias.iter_mut().for_each(|b| *b = random.normal());
+            let x: Vec<f64> = (0..inputs).map(|_| random.normal()).collect();
+            let dy: Vec<f64> = (0..outputs).map(|_| random.normal()).collect();
+            let mut y = layer.bias.clone();
+            vector_times(&layer, &x, &mut y).unwrap();
+            assert!(check::error(&y, &layer.forward(&x).unwrap()) < 1e-14);
+            let mut dw = vec![f64::NAN; inputs * outputs];
+            outer(&mut dw, &x, &dy);
+            assert_eq!(dw, layer.backward_weights(&x, &dy).unwrap().weights);
+            let dx = times_vector(&layer, &dy);
+            assert!(check::error(&dx, &layer.backward_input(&dy).unwrap()) < 1e-14);
         }
     }
 
