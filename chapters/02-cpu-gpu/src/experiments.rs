@@ -1,6 +1,9 @@
 //! What this chapter measures, one file for each question.
 
 pub mod counters;
+pub mod counts;
+pub mod devices;
+pub mod truck;
 
 use crate::figures;
 use lab::{Chapter, Experiment};
@@ -19,5 +22,5 @@ pub fn chapter() -> Chapter {
 
 /// In the order of the page.
 fn experiments() -> Vec<Experiment> {
-    [counters::all()].into_iter().flatten().collect()
+    [devices::all(), truck::all(), counts::all(), counters::all()].into_iter().flatten().collect()
 }

@@ -1,13 +1,17 @@
 //! The pictures and tables of this chapter, made from records.
 
+pub mod counts;
+pub mod devices;
+pub mod truck;
+
 use lab::{Figure, Table};
 
 /// Every picture, in the order of the page.
 pub fn all() -> Vec<Figure> {
-    Vec::new()
+    [devices::figures(), truck::figures(), counts::figures()].into_iter().flatten().collect()
 }
 
 /// Every table, in the order of the page.
 pub fn tables() -> Vec<Table> {
-    Vec::new()
+    [devices::tables(), truck::tables(), counts::tables()].into_iter().flatten().collect()
 }

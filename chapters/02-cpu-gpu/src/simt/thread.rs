@@ -140,14 +140,14 @@ impl Thread {
     #[track_caller]
     fn instruct<T>(&self, request: Request, take: fn([f32; 4]) -> T) -> Instruction<T> {
         // The caller's line is the program counter of this thread.
-        Instruction { thread: self.clone(), ask: Some((request, Location::caller())), take }
+        Instruction { desk: Rc::clone(&self.desk), ask: Some((request, Location::caller())), take }
     }
     // ANCHOR_END: instruct
 }
 
 /// An instruction for the machine, done when it has been awaited.
 pub struct Instruction<T> {
-    thread: Thread,
+    desk: Rc<Desk>,
     ask: Option<(Request, Place)>,
     take: fn([f32; 4]) -> T,
 }
@@ -160,11 +160,11 @@ impl<T> Future for Instruction<T> {
         match self.ask.take() {
             // First: leave the request on the desk, and let others run.
             Some(ask) => {
-                *self.thread.desk.request.borrow_mut() = Some(ask);
+                *self.desk.request.borrow_mut() = Some(ask);
                 Poll::Pending
             }
             // The machine has answered and wakes this thread.
-            None => Poll::Ready((self.take)(self.thread.desk.reply.get())),
+            None => Poll::Ready((self.take)(self.desk.reply.get())),
         }
     }
 }

@@ -1,0 +1,492 @@
+//! What the simulated machine does, drawn from what it does: the pictures run the kernels.
+
+use crate::{
+    experiments::counts::{REGISTERS, SIZE},
+    simt::{
+        BANKS, Event, Limits, Machine, WARP,
+        ladder::RUNGS,
+        lessons::{self, SIDE},
+        memory::Space,
+    },
+};
+use lab::{
+    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
+};
+use std::fmt::Write as _;
+
+/// The pictures of this file.
+pub fn figures() -> Vec<Figure> {
+    vec![
+        Figure { key: "cpu_gpu.lessons.sectors", draw: draw_sectors },
+        Figure { key: "cpu_gpu.lessons.divergence", draw: draw_divergence },
+        Figure { key: "cpu_gpu.lessons.banks", draw: draw_banks },
+        Figure { key: "cpu_gpu.counts.reads", draw: draw_reads },
+        Figure { key: "cpu_gpu.counts.intensity", draw: draw_intensity },
+        Figure { key: "cpu_gpu.occupancy", draw: draw_occupancy },
+    ]
+}
+
+/// The tables of this file.
+pub fn tables() -> Vec<Table> {
+    vec![Table { key: "cpu_gpu.counts", make: table_counts }]
+}
+
+/// A picture of `width`×`height` units in the theme's colours.
+fn picture(width: f64, height: f64, body: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"inherit\" \
+         font-size=\"13\" fill=\"currentColor\">\n{body}</svg>\n"
+    )
+}
+
+fn failed(fault: crate::simt::Fault) -> Error {
+    Error::message(fault.to_string())
+}
+
+/// The words that the first instruction on global memory touches.
+fn touched(events: &[Event]) -> Vec<usize> {
+    let global = events.iter().find_map(|event| match event.touched {
+        Some((Space::Global(_), words)) => Some(words),
+        _ => None,
+    });
+    global.into_iter().flatten().flatten().collect()
+}
+
+/// One row of memory: each sector a box, filled where a word in it is wanted.
+fn strip(body: &mut String, top: f64, label: &str, words: &[usize], cells: usize, width: f64) {
+    let cell = width / cells as f64;
+    let _ = writeln!(body, "<text x=\"0\" y=\"{:.1}\">{label}</text>", top - 7.0);
+    for sector in 0..cells / 8 {
+        let moved = words.iter().any(|word| word / 8 == sector);
+        let x = sector as f64 * 8.0 * cell;
+        let fill = if moved { "var(--series-2)" } else { "none" };
+        let _ = writeln!(
+            body,
+            "<rect x=\"{x:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"18\" fill=\"{fill}\" fill-opacity=\"0.3\" \
+             stroke=\"currentColor\" stroke-opacity=\"0.4\"/>",
+            8.0 * cell
+        );
+    }
+    for word in words.iter().filter(|word| **word < cells) {
+        let _ = writeln!(
+            body,
+            "<rect x=\"{:.2}\" y=\"{:.1}\" width=\"{:.2}\" height=\"14\" fill=\"var(--series-1)\"/>",
+            *word as f64 * cell + 0.15 * cell,
+            top + 2.0,
+            0.7 * cell
+        );
+    }
+}
+
+fn draw_sectors(_: &Records) -> Result<Drawing> {
+    const WIDTH: f64 = 480.0;
+    let mut body = String::new();
+    let mut facts = Vec::new();
+    for (row, stride) in [1_usize, 2, 4, 8].into_iter().enumerate() {
+        let mut gpu = Machine::new(1);
+        let x = gpu.array(&vec![0.0; 32 * stride]);
+        let y = gpu.unwritten(32);
+        gpu.watch([0, 0], 0);
+        let counts = gpu
+            .launch("strided", [1, 1], [32, 1], |t| lessons::strided(t, x, y, stride))
+            .map_err(failed)?;
+        let words = touched(gpu.events());
+        let label = format!("stride {stride}: {} sectors", counts.load_sectors);
+        strip(&mut body, 22.0 + 50.0 * row as f64, &label, &words, 256, WIDTH);
+        facts.push(format!("{} for a stride of {stride}", counts.load_sectors));
+    }
+    Ok(Drawing {
+        svg: picture(WIDTH, 200.0, &body),
+        caption: format!(
+            "One load of a warp: the 32 words that it wants (thin bars) and the sectors of 32 bytes that move \
+             for them (filled boxes): {}.",
+            facts.join(", ")
+        ),
+        alt: format!("Four rows of memory. The sectors that move: {}.", facts.join(", ")),
+    })
+}
+
+/// Which lanes take part in each instruction of a warp, from top to bottom.
+fn timeline(body: &mut String, left: f64, title: &str, events: &[Event], cell: f64) {
+    let _ = writeln!(body, "<text x=\"{left:.1}\" y=\"12\">{title}</text>");
+    for (row, event) in events.iter().enumerate() {
+        for lane in 0..WARP {
+            let active = event.lanes >> lane & 1 == 1;
+            let fill = if active { "var(--series-1)" } else { "currentColor" };
+            let opacity = if active { "1" } else { "0.1" };
+            let _ = writeln!(
+                body,
+                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\" \
+                 fill-opacity=\"{opacity}\"/>",
+                left + lane as f64 * cell,
+                22.0 + row as f64 * (cell + 1.0),
+                cell - 1.0,
+                cell - 0.5
+            );
+        }
+    }
+}
+
+fn draw_divergence(_: &Records) -> Result<Drawing> {
+    const CELL: f64 = 7.0;
+    let run = |divergent: bool| {
+        let mut gpu = Machine::new(1);
+        let (x, sums) = (gpu.array(&[1.0; 32]), gpu.unwritten(1));
+        gpu.watch([0, 0], 0);
+        let counts = if divergent {
+            gpu.launch("sum_divergent", [1, 1], [32, 1], |t| lessons::sum_divergent(t, x, sums))
+        } else {
+            gpu.launch("sum", [1, 1], [32, 1], |t| lessons::sum(t, x, sums))
+        };
+        counts.map(|counts| (counts, gpu.events().to_vec())).map_err(failed)
+    };
+    let ((far, one), (near, two)) = (run(true)?, run(false)?);
+    let mut body = String::new();
+    timeline(&mut body, 0.0, "far apart", &one, CELL);
+    timeline(&mut body, 250.0, "neighbours", &two, CELL);
+    let rows = one.len().max(two.len()) as f64;
+    Ok(Drawing {
+        svg: picture(480.0, 26.0 + rows * (CELL + 1.0), &body),
+        caption: format!(
+            "The 32 lanes of one warp (columns) in each instruction of a sum (rows, from the top): who takes part \
+             is filled. Of {} lane places {} do work when the adding threads stand far apart, and {} of {} when \
+             they are neighbours: within one warp both waste the same. The difference begins with more warps, \
+             where neighbours leave whole warps free.",
+            32 * far.instructions,
+            far.active_lanes,
+            near.active_lanes,
+            32 * near.instructions
+        ),
+        alt: "Two grids of 32 columns. In both, ever fewer columns are filled from top to bottom: on the left every \
+              second, fourth, eighth, on the right the leftmost half, quarter, eighth."
+            .to_owned(),
+    })
+}
+
+fn draw_banks(_: &Records) -> Result<Drawing> {
+    const CELL: f64 = 6.6;
+    let run = |padded: bool| {
+        let mut gpu = Machine::new(1);
+        let n = SIDE;
+        let (a, b) = (gpu.array(&vec![1.0; n * n]), gpu.unwritten(n * n));
+        gpu.watch([0, 0], 0);
+        let (grid, block) = ([1, 1], [SIDE; 2]);
+        if padded {
+            gpu.launch("33", grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n))
+        } else {
+            gpu.launch("32", grid, block, |t| lessons::transpose_shared::<32>(t, a, b, n))
+        }
+        .map_err(failed)?;
+        let load = gpu.events().iter().find_map(|event| match event.touched {
+            Some((Space::Shared(_), words)) if !event.store => Some(words),
+            _ => None,
+        });
+        load.ok_or_else(|| Error::message("the transpose reads no shared memory"))
+    };
+    let mut body = String::new();
+    let mut worst = Vec::new();
+    for (padded, left, title) in
+        [(false, 0.0, "rows 32 words apart"), (true, 250.0, "33 words apart")]
+    {
+        let words = run(padded)?;
+        let mut load = [0; BANKS];
+        let _ = writeln!(
+            body,
+            "<text x=\"{left}\" y=\"12\">{title}</text>\n<rect x=\"{left}\" y=\"22\" width=\"{size:.1}\" \
+             height=\"{size:.1}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.4\"/>",
+            size = CELL * BANKS as f64
+        );
+        for (lane, word) in words.into_iter().enumerate().filter_map(|(l, w)| Some((l, w?))) {
+            load[word % BANKS] += 1;
+            let _ = writeln!(
+                body,
+                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"var(--series-1)\"/>",
+                left + (word % BANKS) as f64 * CELL + 0.6,
+                22.0 + lane as f64 * CELL + 0.6,
+                CELL - 1.2,
+                CELL - 1.2
+            );
+        }
+        worst.push(load.into_iter().max().unwrap_or(0));
+    }
+    let y = 22.0 + CELL * BANKS as f64 + 17.0;
+    for left in [0.0, 250.0] {
+        let _ = writeln!(body, "<text x=\"{left}\" y=\"{y:.1}\">32 banks →</text>");
+    }
+    Ok(Drawing {
+        svg: picture(480.0, y + 8.0, &body),
+        caption: format!(
+            "A warp reads a column of a tile in shared memory; lanes from top to bottom, the bank that each wants \
+             from left to right. Without padding one bank serves {} lanes one after the other; with one unused word \
+             at the end of each row no bank serves more than {}.",
+            worst[0], worst[1]
+        ),
+        alt: "Two squares of 32 lanes by 32 banks. On the left all marks are in one column; on the right they lie on \
+              a diagonal."
+            .to_owned(),
+    })
+}
+
+fn draw_reads(_: &Records) -> Result<Drawing> {
+    const WIDTH: f64 = 480.0;
+    const CELLS: usize = 32; // sectors of one row of A and B that are drawn
+    let shape = matmul::Shape::square(32);
+    let mut body = String::new();
+    let mut facts = Vec::new();
+    for (row, rung) in ["naive", "coalesced"].into_iter().enumerate() {
+        let mut gpu = Machine::new(1);
+        let (a, b) = (gpu.array(&vec![1.0; 1024]), gpu.array(&vec![1.0; 1024]));
+        let c = gpu.unwritten(1024);
+        gpu.watch([0, 0], 0);
+        let o = crate::simt::ladder::Operands { a, b, c, shape };
+        if let Some(Err(fault)) = crate::simt::ladder::launch(&mut gpu, rung, o) {
+            return Err(failed(fault));
+        }
+        let loads: Vec<_> = gpu
+            .events()
+            .iter()
+            .filter(|event| !event.store)
+            .filter_map(|event| Some(event.touched?.1))
+            .take(2)
+            .collect();
+        for (which, (name, words)) in ["A", "B"].into_iter().zip(loads).enumerate() {
+            let left = 250.0 * which as f64;
+            let top = 26.0 + 262.0 * row as f64;
+            let cell = (WIDTH - 270.0) / CELLS as f64;
+            let mut wanted: Vec<usize> = words.into_iter().flatten().collect();
+            wanted.sort_unstable();
+            wanted.dedup();
+            let mut moved: Vec<usize> = wanted.iter().map(|word| word / 8).collect();
+            moved.dedup();
+            let _ = writeln!(
+                body,
+                "<text x=\"{left}\" y=\"{:.1}\">{rung}, {name}: {} sector{}</text>\n<rect x=\"{left}\" y=\"{top}\" \
+                 width=\"{size:.1}\" height=\"{size:.1}\" fill=\"none\" stroke=\"currentColor\" \
+                 stroke-opacity=\"0.4\"/>",
+                top - 8.0,
+                moved.len(),
+                if moved.len() == 1 { "" } else { "s" },
+                size = cell * CELLS as f64
+            );
+            for sector in &moved {
+                let _ = writeln!(
+                    body,
+                    "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-2)\" \
+                     fill-opacity=\"0.35\"/>",
+                    left + (sector % 4) as f64 * 8.0 * cell,
+                    top + (sector / 4) as f64 * cell,
+                    8.0 * cell,
+                    cell
+                );
+            }
+            for word in &wanted {
+                let _ = writeln!(
+                    body,
+                    "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-1)\"/>",
+                    left + (word % 32) as f64 * cell + 0.6,
+                    top + (word / 32) as f64 * cell + 0.6,
+                    cell - 1.2,
+                    cell - 1.2
+                );
+            }
+            facts.push(format!("{rung} {name} {}", moved.len()));
+        }
+    }
+    Ok(Drawing {
+        svg: picture(WIDTH, 510.0, &body),
+        caption: format!(
+            "What one warp reads of two matrices of 32×32 in the first round of the inner loop (dark: the words that \
+             it wants; light: the sectors that move). Sectors: {}.",
+            facts.join(", ")
+        ),
+        alt: format!(
+            "Four squares, the matrices A and B for two kernels. Sectors that move: {}.",
+            facts.join(", ")
+        ),
+    })
+}
+
+fn draw_intensity(records: &Records) -> Result<Drawing> {
+    let mut bars = Vec::new();
+    let mut values = Vec::new();
+    for rung in RUNGS {
+        let value = records.find("cpu_gpu.counts.intensity", &[("rung", &rung), ("n", &SIZE)])?;
+        values.push(value.median);
+        bars.push(Bar {
+            name: rung.to_owned(),
+            value: Some((value.median, value.median, value.median)),
+            text: value.text(),
+        });
+    }
+    let most = values.iter().copied().fold(0.0, f64::max);
+    Ok(Drawing {
+        svg: BarPlot {
+            axis: Axis::new("operations for each byte of global memory", Scale::Log),
+            bars,
+            limits: Vec::new(),
+        }
+        .svg(),
+        caption: format!(
+            "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {:.0} times as many \
+             operations. From `tile2d` on it stays: the later rungs save elsewhere.",
+            most / values[0]
+        ),
+        alt: format!(
+            "Bars for {} rungs, from {:.3} to {most:.1} operations for each byte.",
+            RUNGS.len(),
+            values[0]
+        ),
+    })
+}
+
+fn draw_occupancy(records: &Records) -> Result<Drawing> {
+    let mut series = Vec::new();
+    for limits in [Limits::ALL[3], Limits::ALL[2]] {
+        let capability = format!("{}.{}", limits.capability.0, limits.capability.1);
+        let mut points = Vec::new();
+        for registers in REGISTERS {
+            let list: lab::record::ParamList =
+                &[("capability", &capability), ("registers", &registers), ("threads", &256)];
+            points
+                .push((registers as f64, 100.0 * records.find("cpu_gpu.occupancy", list)?.median));
+        }
+        series.push(Series {
+            name: format!("capability {capability}"),
+            points,
+            band: Vec::new(),
+            joined: true,
+        });
+    }
+    let at = |registers: f64| {
+        series[0].points.iter().find(|p| (p.0 - registers).abs() < 0.5).map_or(0.0, |p| p.1)
+    };
+    let caption = format!(
+        "Blocks of 256 threads: with 32 registers each, {:.0}% of the places for warps are taken on an H100 or H200 \
+         (capability 9.0); with 128, {:.0}%; with 255, {:.1}%.",
+        at(32.0),
+        at(128.0),
+        at(255.0)
+    );
+    let plot = LinePlot {
+        x: Axis::new("registers of a thread", Scale::Linear),
+        y: Axis::new("occupancy (%)", Scale::Linear).range(0.0, 100.0),
+        series,
+        limits: Vec::new(),
+    };
+    Ok(Drawing {
+        svg: plot.svg(),
+        alt: format!("Two falling curves of occupancy over registers. {caption}"),
+        caption,
+    })
+}
+
+fn table_counts(records: &Records) -> Result<TableData> {
+    let columns = [
+        ("sectors per load", "sectors_per_load"),
+        ("useful", "efficiency"),
+        ("moved", "moved"),
+        ("operations per byte", "intensity"),
+        ("passes of shared memory", "shared_passes"),
+        ("conflicts", "conflicts"),
+    ];
+    let mut rows = Vec::new();
+    for rung in RUNGS {
+        let mut row = vec![rung.to_owned()];
+        for (_, key) in columns {
+            let key = format!("cpu_gpu.counts.{key}");
+            let value = records.find(&key, &[("rung", &rung), ("n", &SIZE)])?;
+            row.push(match value.unit {
+                Unit::Share => format!("{:.0}%", 100.0 * value.median),
+                _ => value.text(),
+            });
+        }
+        rows.push(row);
+    }
+    Ok(TableData {
+        caption: format!(
+            "Counted on the simulated GPU, a product of {SIZE}×{SIZE} matrices. \"Useful\" is the share of the moved \
+             bytes that a thread has asked for."
+        ),
+        head: std::iter::once("rung").chain(columns.map(|c| c.0)).map(str::to_owned).collect(),
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{Budget, Device, machine::Machine as Computer, progress::Progress, record};
+
+    fn records() -> Records {
+        let folder = tempfile::tempdir().unwrap();
+        for experiment in crate::experiments::counts::all() {
+            let run = lab::chapter::run(
+                &experiment,
+                Budget::Quick,
+                Device::Cpu,
+                None,
+                &Progress::hidden(),
+            )
+            .unwrap();
+            record::save(folder.path(), &Computer::detect(), "cpu_gpu", run).unwrap();
+        }
+        Records::load(folder.path()).unwrap()
+    }
+
+    #[test]
+    fn every_picture_is_drawn_and_says_what_it_shows() {
+        let records = records();
+        for figure in figures() {
+            let drawing = (figure.draw)(&records).unwrap();
+            assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
+            assert!(
+                !drawing.svg.contains("\n\n") && !drawing.svg.contains("NaN"),
+                "{}",
+                figure.key
+            );
+            assert!(drawing.caption.ends_with('.') && drawing.alt.ends_with('.'), "{}", figure.key);
+        }
+        let table = (tables()[0].make)(&records).unwrap();
+        assert_eq!(table.rows.len(), RUNGS.len());
+        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
+    }
+
+    #[test]
+    fn the_numbers_in_the_captions_are_those_of_the_kernels() {
+        let records = records();
+        let caption = |key: &str| {
+            let figure = figures().into_iter().find(|figure| figure.key == key).unwrap();
+            (figure.draw)(&records).unwrap().caption
+        };
+        assert!(caption("cpu_gpu.lessons.sectors").contains("4 for a stride of 1"));
+        assert!(caption("cpu_gpu.lessons.sectors").contains("32 for a stride of 8"));
+        assert!(caption("cpu_gpu.lessons.banks").contains("serves 32 lanes"));
+        assert!(
+            caption("cpu_gpu.counts.reads")
+                .contains("naive A 32, naive B 1, coalesced A 1, coalesced B 4")
+        );
+    }
+
+    #[test]
+    fn without_records_a_plot_says_what_to_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Computer::detect();
+        let empty = record::Run { values: vec![], ..run_of_nothing() };
+        record::save(folder.path(), &machine, "cpu_gpu", empty).unwrap();
+        let records = Records::load(folder.path()).unwrap();
+        assert!(matches!(draw_intensity(&records), Err(Error::NotMeasured { .. })));
+    }
+
+    fn run_of_nothing() -> record::Run {
+        let experiment = lab::Experiment {
+            key: "cpu_gpu.nothing",
+            shows: "nothing",
+            values: &[],
+            quick: true,
+            run: |_| Ok(()),
+        };
+        lab::chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &Progress::hidden())
+            .unwrap()
+    }
+}
