@@ -11,8 +11,8 @@ pub fn relu<T: Real>(values: &mut [T]) {
     }
 }
 
-/// The derivative is 1 where the output is above zero, and 0 elsewhere: `gradient`, with respect to the
-/// output, becomes that with respect to the input.
+/// The derivative is 1 where the output is above zero, and 0 elsewhere: the
+/// gradient of the output becomes that of the input.
 pub fn relu_backward<T: Real>(output: &[T], gradient: &mut [T]) {
     for (gradient, output) in gradient.iter_mut().zip(output) {
         *gradient = if *output > T::ZERO { *gradient } else { T::ZERO };

@@ -54,8 +54,15 @@ impl<T: Real> Moments<T> {
 /// Step number `t` (from 1) on the parameters `p` with the gradient `g`, as in the paper; `m` and `v` are its
 /// [`Moments`].
 // ANCHOR: step
-pub fn step<T: Real>(rule: &Adam, t: i32, p: &mut [T], (m, v): (&mut [T], &mut [T]), g: &[T]) {
-    let [lr, beta1, beta2, eps] = [rule.lr, rule.beta1, rule.beta2, rule.eps].map(T::of);
+pub fn step<T: Real>(
+    rule: &Adam,
+    t: i32, // from 1
+    p: &mut [T],
+    (m, v): (&mut [T], &mut [T]),
+    g: &[T],
+) {
+    let [beta1, beta2] = [rule.beta1, rule.beta2].map(T::of);
+    let [lr, eps] = [rule.lr, rule.eps].map(T::of);
     for (m, g) in m.iter_mut().zip(g) {
         *m = beta1 * *m + (T::ONE - beta1) * *g;
     }
@@ -90,7 +97,8 @@ impl Factors {
     /// end of section 2), which leaves one division for each parameter.
     // ANCHOR: factors
     pub fn new(rule: &Adam, t: i32) -> Self {
-        let (part1, part2) = (1.0 - rule.beta1.powi(t), 1.0 - rule.beta2.powi(t));
+        let part1 = 1.0 - rule.beta1.powi(t);
+        let part2 = 1.0 - rule.beta2.powi(t);
         Self {
             beta1: [rule.beta1 as f32, (1.0 - rule.beta1) as f32],
             beta2: [rule.beta2 as f32, (1.0 - rule.beta2) as f32],
@@ -104,7 +112,13 @@ impl Factors {
 /// One pass over four rows of numbers: nothing is allocated, and each is read and written once.
 #[inline(always)]
 // ANCHOR: fused
-fn one_pass(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
+fn one_pass(
+    f: Factors, // of this step
+    p: &mut [f32],
+    m: &mut [f32],
+    v: &mut [f32],
+    g: &[f32],
+) {
     let Factors { beta1, beta2, lr, eps } = f;
     for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
         *m = beta1[0] * *m + beta1[1] * g;

@@ -91,7 +91,8 @@ fn by_channel<T: Real>(
 pub fn unroll<T: Real>(columns: &mut [T], picture: &mut [T], s: &Sides) {
     by_channel(columns, picture, s.input[0], |columns, plane| {
         let [height, width] = s.output;
-        for (line, row) in columns.chunks_exact_mut(height * width).enumerate() {
+        let lines = columns.chunks_exact_mut(height * width);
+        for (line, row) in lines.enumerate() {
             let (dy, dx) = (line / s.size, line % s.size);
             let inside = s.inside(dx);
             for (y, row) in row.chunks_exact_mut(width).enumerate() {

@@ -25,7 +25,7 @@ pub struct Dense<T> {
 
 /// The derivatives of the loss with respect to a layer's parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DenseGradient<T> {
+pub struct Derivatives<T> {
     /// dW, inputs×outputs.
     pub weights: Vec<T>,
     /// db, a number for each output.
@@ -74,19 +74,20 @@ impl<T: Real> Dense<T> {
     /// # Errors
     /// [`Error::EmptyBatch`], [`Error::Rows`], [`Error::Count`] when X and dY have different numbers of rows.
     // ANCHOR: backward_weights
-    pub fn backward_weights(&self, x: &[T], dy: &[T]) -> Result<DenseGradient<T>> {
-        let batch = rows("the gradient of the layer's output", dy.len(), self.outputs)?;
+    pub fn backward_weights(&self, x: &[T], dy: &[T]) -> Result<Derivatives<T>> {
+        let batch = rows("the output's gradient", dy.len(), self.outputs)?;
         count("values in the layer's input", x.len(), batch * self.inputs)?;
         let mut weights = vec![T::ZERO; self.weights.len()];
         let x = MatRef::new(x, batch, self.inputs)?;
-        T::product(&mut weights, x.t(), MatRef::new(dy, batch, self.outputs)?)?;
+        let dy_view = MatRef::new(dy, batch, self.outputs)?;
+        T::product(&mut weights, x.t(), dy_view)?;
         let mut bias = vec![T::ZERO; self.outputs];
         for row in dy.chunks_exact(self.outputs) {
             for (sum, dy) in bias.iter_mut().zip(row) {
                 *sum += *dy;
             }
         }
-        Ok(DenseGradient { weights, bias })
+        Ok(Derivatives { weights, bias })
     }
     // ANCHOR_END: backward_weights
 
@@ -96,9 +97,10 @@ impl<T: Real> Dense<T> {
     /// [`Error::EmptyBatch`], [`Error::Rows`].
     // ANCHOR: backward_input
     pub fn backward_input(&self, dy: &[T]) -> Result<Vec<T>> {
-        let batch = rows("the gradient of the layer's output", dy.len(), self.outputs)?;
+        let batch = rows("the output's gradient", dy.len(), self.outputs)?;
         let mut dx = vec![T::ZERO; batch * self.inputs];
-        T::product(&mut dx, MatRef::new(dy, batch, self.outputs)?, self.w()?.t())?;
+        let dy = MatRef::new(dy, batch, self.outputs)?;
+        T::product(&mut dx, dy, self.w()?.t())?;
         Ok(dx)
     }
     // ANCHOR_END: backward_input

@@ -527,7 +527,7 @@ fn one_image(r: &mut Recorder) -> Result<()> {
     {
         let work = operations / rate;
         let moved = bytes_moved(&counts, backward) / bandwidth;
-        for (from, seconds) in [("operations", work), ("operations and bytes", work + moved)] {
+        for (from, seconds) in [("operations", work), ("bytes", work + moved)] {
             let list: ParamList = &[("pass", &pass), ("from", &from)];
             r.value("backprop.vgg.predicted", list, Unit::Seconds, one(seconds));
             predicted.push((pass, from, seconds));

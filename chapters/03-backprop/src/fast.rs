@@ -346,7 +346,8 @@ impl Part {
         let (mut sum, mut at) = (0.0, 0);
         while let Some(batch) = batches.next() {
             self.hidden_units(job, at, batch.len())?;
-            job.gather(at + 1, batches.peek().copied().unwrap_or_default(), thread);
+            let next = batches.peek().copied().unwrap_or_default();
+            job.gather(at + 1, next, thread);
             if !job.shared.barrier.wait() {
                 break; // another thread has failed, and says why
             }
@@ -441,13 +442,15 @@ impl Part {
         let x = MatRef::new(x, batch, inputs)?.t();
         let dh = MatRef::new(dh, batch, own)?;
         // ANCHOR: blocks
-        let rows = if job.ways.update_in_cache { (BLOCK / own).max(1) } else { inputs };
+        let blocks = job.ways.update_in_cache;
+        let rows = if blocks { (BLOCK / own).max(1) } else { inputs };
         for first in (0..inputs).step_by(rows) {
             let rows = rows.min(inputs - first);
             let gradient = &mut self.gradient[..rows * own];
             let c = MatMut::new(gradient, rows, own)?;
             sgemm(c, x.block(first, 0, rows, batch)?, dh, Options::default())?;
-            self.w1.update(factors, first * own..(first + rows) * own, gradient);
+            let mine = first * own..(first + rows) * own;
+            self.w1.update(factors, mine, gradient);
         }
         // ANCHOR_END: blocks
         Ok(())

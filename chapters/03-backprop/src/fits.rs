@@ -48,7 +48,10 @@ impl Bytes {
     /// Of a step on `batch` pictures.
     // ANCHOR: bytes
     pub fn of(counts: &Counts, batch: u64, moves: Moves) -> Self {
-        let times = |numbers: u64, copies: u64| numbers.saturating_mul(copies).saturating_mul(F32);
+        let times = |numbers: u64, copies: u64| {
+            let values = numbers.saturating_mul(copies);
+            values.saturating_mul(F32)
+        };
         Self {
             weights: times(counts.parameters, 1),
             gradients: times(counts.parameters, 1),

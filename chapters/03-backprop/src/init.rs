@@ -9,7 +9,11 @@ use crate::{Result, dense::Dense, random::SplitMix64, real::Real};
 /// # Errors
 /// [`crate::Error::Config`] without inputs or outputs.
 // ANCHOR: he
-pub fn he<T: Real>(inputs: usize, outputs: usize, random: &mut SplitMix64) -> Result<Dense<T>> {
+pub fn he<T: Real>(
+    inputs: usize,
+    outputs: usize,
+    random: &mut SplitMix64, // with its seed
+) -> Result<Dense<T>> {
     let mut layer = Dense::zeros(inputs, outputs)?;
     let deviation = (2.0 / inputs as f64).sqrt();
     for weight in &mut layer.weights {

@@ -3,7 +3,7 @@
 use crate::{
     Error, Result,
     activation::{relu, relu_backward},
-    dense::{Dense, DenseGradient},
+    dense::{Dense, Derivatives},
     dropout::Dropout,
     error::count,
     init,
@@ -33,7 +33,7 @@ pub struct Pass<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradient<T> {
     /// In the order of the layers.
-    pub layers: Vec<DenseGradient<T>>,
+    pub layers: Vec<Derivatives<T>>,
     /// With respect to the first layer's input, if it was asked for.
     pub input: Option<Vec<T>>,
 }
@@ -85,7 +85,8 @@ impl<T: Real> Mlp<T> {
     /// [`Error::EmptyBatch`], [`Error::Rows`].
     // ANCHOR: forward
     pub fn forward(&self, x: &[T], noise: Option<Noise>) -> Result<Pass<T>> {
-        let (mut inputs, mut masks, mut x) = (Vec::new(), Vec::new(), x.to_vec());
+        let mut x = x.to_vec();
+        let (mut inputs, mut masks) = (Vec::new(), Vec::new());
         for (at, layer) in self.layers.iter().enumerate() {
             let mut y = layer.forward(&x)?;
             inputs.push(x);
@@ -109,16 +110,23 @@ impl<T: Real> Mlp<T> {
     /// # Errors
     /// [`Error::Count`] when `scores` is not as long as the pass's scores.
     // ANCHOR: backward
-    pub fn backward(&self, pass: &Pass<T>, scores: &[T], input: bool) -> Result<Gradient<T>> {
+    pub fn backward(
+        &self, // a network
+        pass: &Pass<T>,
+        scores: &[T],
+        input: bool,
+    ) -> Result<Gradient<T>> {
         count("derivatives of the scores", scores.len(), pass.scores.len())?;
         let (mut layers, mut dy) = (Vec::new(), scores.to_vec());
         for (at, layer) in self.layers.iter().enumerate().rev() {
             layers.push(layer.backward_weights(&pass.inputs[at], &dy)?);
-            if at == 0 {
-                dy = if input { layer.backward_input(&dy)? } else { Vec::new() };
-                break;
+            if at == 0 && !input {
+                break; // nobody needs the derivatives of the pictures
             }
             dy = layer.backward_input(&dy)?;
+            if at == 0 {
+                break;
+            }
             if let Some(mask) = pass.masks.get(at - 1) {
                 dy.iter_mut().zip(mask).for_each(|(dy, m)| *dy = *dy * *m);
             }

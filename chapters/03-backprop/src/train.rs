@@ -180,7 +180,8 @@ pub fn step(
     input_gradient: bool,
 ) -> Result<f64> {
     let pass = model.forward(x, noise)?;
-    let (loss, scores) = loss_and_gradient(&pass.scores, labels, model.classes())?;
+    let classes = model.classes();
+    let (loss, scores) = loss_and_gradient(&pass.scores, labels, classes)?;
     let gradient = model.backward(&pass, &scores, input_gradient)?;
     optimizer.update(model, &gradient);
     Ok(loss)
