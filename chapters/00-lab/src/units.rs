@@ -17,6 +17,9 @@ pub enum Unit {
     /// Bytes.
     #[serde(rename = "B")]
     Bytes,
+    /// Clocks per second.
+    #[serde(rename = "Hz")]
+    Hertz,
     /// Pictures per second.
     #[serde(rename = "images/s")]
     ImagesPerSecond,
@@ -55,6 +58,7 @@ impl Unit {
             Self::FlopsPerSecond => with_prefix(value, "FLOP/s"),
             Self::BytesPerSecond => format!("{}/s", binary(value)),
             Self::Bytes => binary(value),
+            Self::Hertz => with_prefix(value, "Hz"),
             Self::ImagesPerSecond => format!("{} images/s", thousands(value)),
             Self::Share => format!("{:.2}%", 100.0 * value),
             Self::Ratio => format!("{}×", three_digits(value)),
@@ -70,6 +74,7 @@ impl Unit {
             Self::FlopsPerSecond => "FLOP/s",
             Self::BytesPerSecond => "B/s",
             Self::Bytes => "B",
+            Self::Hertz => "Hz",
             Self::ImagesPerSecond => "images/s",
             Self::Share => "%",
             Self::Ratio => "×",
@@ -167,6 +172,7 @@ mod tests {
         assert_eq!(Unit::FlopsPerSecond.format(999.96e9), "1.00 TFLOP/s");
         assert_eq!(Unit::FlopsPerSecond.format(3.1e12), "3.10 TFLOP/s");
         assert_eq!(Unit::FlopsPerSecond.format(0.0), "0 FLOP/s");
+        assert_eq!(Unit::Hertz.format(3.4e9), "3.40 GHz");
     }
 
     #[test]
@@ -202,7 +208,8 @@ mod tests {
     #[test]
     fn a_unit_is_written_in_json_as_on_an_axis() {
         assert_eq!(serde_json::to_string(&Unit::FlopsPerSecond).unwrap(), "\"FLOP/s\"");
-        for unit in [Unit::Seconds, Unit::BytesPerSecond, Unit::Bytes, Unit::ImagesPerSecond] {
+        let same = [Unit::Seconds, Unit::BytesPerSecond, Unit::Bytes, Unit::ImagesPerSecond];
+        for unit in same.into_iter().chain([Unit::Hertz]) {
             assert_eq!(serde_json::to_value(unit).unwrap(), unit.symbol());
         }
     }
@@ -226,7 +233,7 @@ mod tests {
         fn no_value_of_any_unit_is_too_odd(value: f64) {
             for unit in [
                 Unit::Seconds, Unit::FlopsPerSecond, Unit::BytesPerSecond, Unit::Bytes, Unit::Share,
-                Unit::ImagesPerSecond, Unit::Ratio, Unit::Count, Unit::Number,
+                Unit::ImagesPerSecond, Unit::Ratio, Unit::Count, Unit::Number, Unit::Hertz,
             ] {
                 prop_assert!(!unit.format(value).is_empty());
             }

@@ -3,6 +3,7 @@
 //! The modules in the order of the page:
 //!
 //! - [`truck`]: one small job and ever larger ones, on the CPU and on each device.
+//! - [`devices`]: cores, lanes and clocks, of this machine and of a few that everybody knows.
 //! - [`simt`]: a GPU small enough to read, which counts what a kernel costs.
 //! - [`gpu`]: OpenCL and CUDA behind one trait, found when the program runs.
 //! - [`ladder`]: the rungs of the ladder, and a product by any of them.
@@ -14,6 +15,7 @@
 //! - [`experiments`]: records, and the pictures and tables made from them.
 
 pub mod counters;
+pub mod devices;
 pub mod error;
 pub mod experiments;
 pub mod figures;

@@ -78,6 +78,7 @@ fn map_avx2(x: &[f32], y: &mut [f32], steps: u32) {
 }
 
 /// `N` numbers at a time stay in registers for all steps: enough that no step waits for the one before.
+#[allow(clippy::inline_always)] // only inside of them is it compiled for a function's wider vectors
 #[inline(always)]
 fn map_chunks<const N: usize>(x: &[f32], y: &mut [f32], steps: u32, step: impl Fn(f32) -> f32) {
     let (xs, rest) = x.as_chunks::<N>();
@@ -110,7 +111,10 @@ pub fn product_on_cpu(a: &[f32], b: &[f32], c: &mut [f32], n: usize, all: bool) 
 
 /// A job that waits on a device: memory for the largest size, and a compiled kernel.
 pub trait Trip {
-    /// What goes onto the device: its buffers, with their bytes for this size.
+    /// Brings the input of a job of this size onto the device.
+    ///
+    /// # Errors
+    /// If there are too few bytes, or the device's memory is too small.
     fn load(&self, size: usize, input: &[u8]) -> Result<()>;
     /// Starts the job and waits for its end.
     ///
@@ -307,6 +311,7 @@ pub enum Crossover {
 /// Between two sizes the ratio of times is taken as a straight line on logarithmic scales. Sizes that only one of them
 /// has do not count; `None` if no size has both.
 // ANCHOR: crossover
+#[allow(clippy::float_cmp)] // sizes are the same numbers, not results
 pub fn crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Crossover> {
     // How much longer the truck takes, as a logarithm: below zero it wins.
     let ratios: Vec<(f64, f64)> = truck

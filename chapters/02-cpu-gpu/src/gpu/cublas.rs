@@ -78,7 +78,9 @@ struct Functions {
     set_math_mode: SetMathMode,
     sgemm: Sgemm,
     gemm_ex: GemmEx,
-    _library: Library, // the functions live as long as it
+    /// The functions live as long as it.
+    #[allow(dead_code)] // only tests look into it
+    library: Library,
 }
 
 impl Functions {
@@ -95,7 +97,7 @@ impl Functions {
             set_math_mode: function(&library, "cublasSetMathMode")?,
             sgemm: function(&library, "cublasSgemm_v2")?,
             gemm_ex: function(&library, "cublasGemmEx")?,
-            _library: library,
+            library,
         })
     }
 }
@@ -309,9 +311,9 @@ mod tests {
                 let functions = Functions::load().unwrap();
                 let names = ["cublasCreate_v2", "cublasSgemm_v2"];
                 for name in names {
-                    assert!(function::<Create>(&functions._library, name).is_ok());
+                    assert!(function::<Create>(&functions.library, name).is_ok());
                 }
-                let error = function::<Create>(&functions._library, "cublasNoSuch").unwrap_err();
+                let error = function::<Create>(&functions.library, "cublasNoSuch").unwrap_err();
                 assert!(error.to_string().contains("has no cublasNoSuch"), "{error}");
             }
             Err(error) => {

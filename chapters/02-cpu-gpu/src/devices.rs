@@ -1,0 +1,203 @@
+//! How many, how wide, how fast: cores, lanes and clocks of this machine and of a few that everybody knows.
+//!
+//! A *lane* is what makes one f32 multiply-add each clock. A CPU's core has 8 to 32 of them in its vector units; what a
+//! GPU's maker calls a core is one lane.
+
+use crate::gpu::About;
+use lab::{Plan, Samples, measure, peak};
+use std::hint::black_box;
+
+/// Additions of the chain in [`clock`], each of which needs the result of the one before.
+const CHAIN: u64 = 1 << 20;
+
+/// The clock of one core of the CPU in Hz while it works: additions that wait for each other take one clock each.
+/// `None` on an architecture for which no such chain is written.
+pub fn clock(plan: Plan) -> Option<Samples> {
+    chain(1)?;
+    let samples = measure::time(plan, || {
+        black_box(chain(CHAIN));
+    });
+    Some(samples.map(|seconds| CHAIN as f64 / seconds))
+}
+
+// ANCHOR: clock
+/// `count` additions, a multiple of 16 or less, in a chain: each doubles the
+/// last one's result, so that no two can be made at the same time.
+#[cfg(target_arch = "x86_64")]
+#[allow(clippy::unnecessary_wraps)] // others have none
+fn chain(count: u64) -> Option<u64> {
+    let mut x = 1_u64;
+    // SAFETY: registers only; the loop ends, since `rounds` is at least one.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            ".rept 16", "add {x}, {x}", ".endr",
+            "dec {rounds}",
+            "jnz 2b",
+            x = inout(reg) x,
+            rounds = inout(reg) count.div_ceil(16).max(1) => _,
+            options(nomem, nostack),
+        );
+    }
+    Some(x)
+}
+// ANCHOR_END: clock
+
+#[cfg(target_arch = "aarch64")]
+#[allow(clippy::unnecessary_wraps)]
+fn chain(count: u64) -> Option<u64> {
+    let mut x = 1_u64;
+    // SAFETY: registers only; the loop ends, since `rounds` is at least one.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            ".rept 16", "add {x}, {x}, {x}", ".endr",
+            "subs {rounds}, {rounds}, #1",
+            "b.ne 2b",
+            x = inout(reg) x,
+            rounds = inout(reg) count.div_ceil(16).max(1) => _,
+            options(nomem, nostack),
+        );
+    }
+    Some(x)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn chain(_: u64) -> Option<u64> {
+    None
+}
+
+/// The f32 lanes of `threads` cores: the multiply-adds that they reach in a second, for each clock of this length.
+pub fn lanes_of_cpu(threads: usize, clock: f64) -> f64 {
+    peak::fma_f32(threads).value / 2.0 / clock
+}
+
+/// The f32 lanes of a device, or `None` where its maker's number for the generation is not known: OpenCL does not tell
+/// how wide a compute unit is.
+///
+/// Source: CUDA C++ programming guide, "Arithmetic instructions", the throughput of 32-bit multiply-add.
+pub fn lanes_of(about: &About) -> Option<f64> {
+    let each = match about.compute_capability? {
+        (6 | 8, 0) | (7, _) => 64,
+        (5 | 6 | 8..=12, _) => 128,
+        _ => return None,
+    };
+    Some(f64::from(about.compute_units) * f64::from(each))
+}
+
+/// A device that everybody knows, from its maker's data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// The maker's name.
+    pub name: String,
+    /// Whether it is a GPU.
+    pub gpu: bool,
+    /// When it came out.
+    pub year: u32,
+    /// Cores of a CPU, multiprocessors of a GPU.
+    pub units: u32,
+    /// f32 multiply-adds each clock.
+    pub lanes: u32,
+    /// The boost clock in Hz.
+    pub clock: f64,
+}
+
+/// The table that the page shows, with its sources: `data/devices.md`.
+const KNOWN: &str = include_str!("../data/devices.md");
+
+/// The devices of `data/devices.md`.
+pub fn known() -> Vec<Known> {
+    KNOWN.lines().filter_map(row).collect()
+}
+
+/// One row of the table; heads and rules are none.
+fn row(line: &str) -> Option<Known> {
+    let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
+    let [name, kind, year, units, lanes, clock, _source] = cells[..] else { return None };
+    Some(Known {
+        name: name.to_owned(),
+        gpu: match kind {
+            "GPU" => true,
+            "CPU" => false,
+            _ => return None,
+        },
+        year: year.parse().ok()?,
+        units: units.parse().ok()?,
+        lanes: lanes.parse().ok()?,
+        clock: 1e9 * clock.strip_suffix("GHz")?.trim().parse::<f64>().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{Api, Kind};
+
+    fn about(units: u32, capability: Option<(u32, u32)>) -> About {
+        About {
+            id: "cuda".to_owned(),
+            api: Api::Cuda,
+            kind: Kind::Gpu,
+            name: "card".to_owned(),
+            driver: String::new(),
+            compute_units: units,
+            clock_hz: None,
+            memory: 1 << 30,
+            shared_memory: 49_152,
+            max_block: 1024,
+            compute_capability: capability,
+        }
+    }
+
+    #[test]
+    fn a_core_has_a_clock_and_lanes() {
+        let Some(samples) = clock(Plan::QUICK) else {
+            eprintln!("skipped: no chain for this architecture");
+            return;
+        };
+        let clock = samples.quantile(1.0);
+        assert!((3e8..8e9).contains(&clock), "{clock}");
+        // Between a scalar unit and four AVX-512 ones; a machine that others use may fall short of its peak.
+        let lanes = lanes_of_cpu(1, clock);
+        assert!((0.5..70.0).contains(&lanes), "{lanes}");
+    }
+
+    #[test]
+    fn the_chain_is_as_long_as_it_says() {
+        if let Some(x) = chain(16) {
+            assert_eq!(x, 1 << 16, "sixteen doublings");
+            assert_eq!(chain(48), Some(1 << 48));
+            assert_eq!(chain(0), Some(1 << 16), "one round at least");
+        }
+    }
+
+    #[test]
+    fn lanes_follow_from_the_generation() {
+        assert_eq!(lanes_of(&about(132, Some((9, 0)))), Some(16_896.0));
+        assert_eq!(lanes_of(&about(108, Some((8, 0)))), Some(6912.0));
+        assert_eq!(lanes_of(&about(128, Some((8, 9)))), Some(16_384.0));
+        assert_eq!(lanes_of(&about(80, Some((7, 0)))), Some(5120.0));
+        assert_eq!(lanes_of(&about(56, Some((6, 0)))), Some(3584.0));
+        assert_eq!(lanes_of(&about(20, Some((6, 1)))), Some(2560.0));
+        assert_eq!(lanes_of(&about(20, Some((3, 5)))), None);
+        assert_eq!(lanes_of(&about(20, None)), None);
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_read_and_cited() {
+        let known = known();
+        let rows = KNOWN.lines().filter(|line| line.contains("PU |"));
+        assert_eq!(known.len(), rows.clone().count());
+        assert!(rows.clone().all(|row| row.contains("[^")), "a row without a source");
+        assert!(known.iter().any(|device| device.gpu) && known.iter().any(|device| !device.gpu));
+        for device in &known {
+            assert!(device.lanes.is_multiple_of(device.units), "{device:?}");
+            assert!((1e9..7e9).contains(&device.clock) && device.year > 2000, "{device:?}");
+        }
+        // The maker's 67 TFLOP/s of an H200 are its lanes, twice, at its clock.
+        let h200 = known.iter().find(|device| device.name.contains("H200")).unwrap();
+        let tera = 2.0 * f64::from(h200.lanes) * h200.clock / 1e12;
+        assert!((tera - 67.0).abs() < 0.2, "{tera}");
+        assert_eq!(row("| device | kind | year |"), None);
+    }
+}

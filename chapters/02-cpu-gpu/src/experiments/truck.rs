@@ -1,0 +1,611 @@
+//! The sports car and the truck: one small job and ever larger ones, on the CPU and on every device.
+
+#![allow(clippy::float_cmp)] // Sizes are whole numbers, which f64 holds exactly.
+
+use super::devices::{EXPECTED, why_missing};
+use crate::{
+    Error, Result,
+    gpu::{self, Element, Gpu, Kind},
+    ladder,
+    truck::{self, Crossover, Line, MapTrip, ProductTrip, Trip},
+};
+use lab::{Budget, Experiment, Plan, Recorder, Samples, Unit, machine, record::ParamList};
+use std::{
+    collections::BTreeMap,
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+/// This file's experiments.
+pub fn all() -> Vec<Experiment> {
+    vec![Experiment {
+        key: "cpu_gpu.truck",
+        shows: "one small job and ever larger ones: from which size the CPU's threads and each device win",
+        values: &[
+            "cpu_gpu.truck.latency",
+            "cpu_gpu.truck.map",
+            "cpu_gpu.truck.product",
+            "cpu_gpu.truck.transfer",
+            "cpu_gpu.truck.crossover",
+            "cpu_gpu.truck.crossover.predicted",
+            "cpu_gpu.truck.threads",
+            "cpu_gpu.truck.threads.speedup",
+            "cpu_gpu.truck.speedup",
+            "cpu_gpu.truck.model.latency",
+            "cpu_gpu.truck.model.rate",
+        ],
+        quick: true,
+        run: |r| Ok(run(r, &Sizes::of(r.budget))?),
+    }]
+}
+
+/// A job of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Work {
+    /// The same steps for every one of n numbers.
+    Map(u32),
+    /// A product of n×n matrices.
+    Product,
+}
+
+impl Work {
+    /// All of them. With one step a map waits for memory, with a hundred it computes.
+    pub const ALL: [Self; 3] = [Self::Map(1), Self::Map(100), Self::Product];
+
+    /// Its name in records: `map`, `map100`, `product`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Map(1) => "map".to_owned(),
+            Self::Map(steps) => format!("map{steps}"),
+            Self::Product => "product".to_owned(),
+        }
+    }
+
+    /// The key of its rates.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Map(_) => "cpu_gpu.truck.map",
+            Self::Product => "cpu_gpu.truck.product",
+        }
+    }
+
+    /// Operations of a job of this size.
+    pub fn operations(self, n: f64) -> f64 {
+        match self {
+            Self::Map(steps) => 2.0 * f64::from(steps) * n,
+            Self::Product => 2.0 * n.powi(3),
+        }
+    }
+
+    /// Bytes that go to a device and that come back.
+    pub fn bytes(self, n: f64) -> (f64, f64) {
+        match self {
+            Self::Map(_) => (4.0 * n, 4.0 * n),
+            Self::Product => (8.0 * n * n, 4.0 * n * n),
+        }
+    }
+}
+
+/// How far to go.
+struct Sizes {
+    map: Vec<usize>,
+    product: Vec<usize>,
+    transfer: Vec<usize>,
+    /// No job is begun that would take longer.
+    longest: f64,
+    plan: Plan,
+}
+
+impl Sizes {
+    fn of(budget: Budget) -> Self {
+        let quick = budget == Budget::Quick;
+        let powers = |base: usize, most: usize| -> Vec<usize> {
+            std::iter::successors(Some(1), |n| Some(n * base)).take_while(|n| *n <= most).collect()
+        };
+        Self {
+            map: powers(4, if quick { 1 << 22 } else { 1 << 26 }),
+            product: powers(2, if quick { 1024 } else { 8192 }),
+            transfer: powers(16, if quick { 1 << 24 } else { 1 << 28 }),
+            longest: if quick { 0.03 } else { 2.0 },
+            plan: Plan {
+                warm_up: Duration::from_millis(if quick { 2 } else { 20 }),
+                time: Duration::from_millis(if quick { 10 } else { 150 }),
+                min_samples: 3,
+                max_samples: if quick { 30 } else { 100 },
+            },
+        }
+    }
+
+    /// The sizes of a job whose buffers all fit a quarter of this memory.
+    fn that_fit(&self, work: Work, memory: u64) -> Vec<usize> {
+        let all = if work == Work::Product { &self.product } else { &self.map };
+        let fits = |n: &usize| {
+            let (there, back) = work.bytes(*n as f64);
+            memory == 0 || there + back <= memory as f64 / 4.0
+        };
+        all.iter().copied().filter(fits).collect()
+    }
+}
+
+/// Who does a job: `core` and `cpu` are one thread and all threads of the CPU; others are devices.
+type Who = (String, &'static str);
+
+/// The measured seconds of a job by size, for each who did it.
+type Times = BTreeMap<Who, Vec<(f64, f64)>>;
+
+/// Seconds of one call. Short jobs are done many times for one sample, so that looking at the clock costs nothing.
+fn samples(plan: Plan, work: &mut dyn FnMut() -> Result<()>) -> Result<Samples> {
+    const LONG_ENOUGH: f64 = 2e-5;
+    let began = Instant::now();
+    work()?;
+    let mut once = began.elapsed().as_secs_f64();
+    while began.elapsed() < plan.warm_up {
+        let this = Instant::now();
+        work()?;
+        once = this.elapsed().as_secs_f64();
+    }
+    let repeats = (LONG_ENOUGH / once.max(1e-9)).ceil().clamp(1.0, 10_000.0) as u32;
+    let (mut seconds, began) = (Vec::new(), Instant::now());
+    while seconds.len() < plan.min_samples
+        || (seconds.len() < plan.max_samples && began.elapsed() < plan.time)
+    {
+        let this = Instant::now();
+        for _ in 0..repeats {
+            work()?;
+        }
+        seconds.push(this.elapsed().as_secs_f64() / f64::from(repeats));
+    }
+    Ok(Samples(seconds))
+}
+
+/// Deterministic numbers from -1 to 1.
+fn numbers(count: usize) -> Vec<f32> {
+    (0..count).map(|i| (i * 7919 % 2003) as f32 / 1001.0 - 1.0).collect()
+}
+
+/// Measures a job at rising sizes until one would take too long.
+fn rising(
+    r: &mut Recorder,
+    (work, who): (Work, &Who),
+    sizes: &[usize],
+    limits: &Sizes,
+    job: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<Vec<(f64, f64)>> {
+    let (device, transfer) = who;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for n in sizes {
+        let steps = if let Work::Map(steps) = work { steps } else { 0 };
+        let for_map: ParamList =
+            &[("steps", &steps), ("n", n), ("device", device), ("transfer", transfer)];
+        let list = if work == Work::Product { &for_map[1..] } else { for_map };
+        let operations = work.operations(*n as f64);
+        let expected = points
+            .last()
+            .map_or(0.0, |&(before, seconds)| seconds * operations / work.operations(before));
+        // What a short job costs does not grow with it; a long one's time does.
+        if expected > limits.longest && points.last().is_some_and(|p| p.1 > 0.05 * limits.longest) {
+            let longest = Unit::Seconds.format(limits.longest);
+            r.skip(work.key(), list, format!("it would take longer than {longest}"));
+            continue;
+        }
+        r.note(work.key(), list);
+        let seconds = samples(limits.plan, &mut || job(*n))?;
+        points.push((*n as f64, seconds.median()));
+        if *n == 1 {
+            let list: ParamList =
+                &[("job", &work.name()), ("device", device), ("transfer", transfer)];
+            r.value("cpu_gpu.truck.latency", list, Unit::Seconds, seconds.clone());
+        }
+        r.value(work.key(), list, Unit::FlopsPerSecond, seconds.map(|s| operations / s));
+    }
+    Ok(points)
+}
+
+fn on_cpu(r: &mut Recorder, work: Work, limits: &Sizes, times: &mut Times) -> Result<()> {
+    let sizes = limits.that_fit(work, machine::caches_and_memory().1);
+    let Some(most) = sizes.last() else { return Ok(()) };
+    let count = if work == Work::Product { most * most } else { *most };
+    let (x, mut y) = (numbers(count), vec![0.0; count]);
+    for (device, threads) in [("core", 1), ("cpu", machine::cores())] {
+        let who = (device.to_owned(), "without");
+        let points = rising(r, (work, &who), &sizes, limits, &mut |n| {
+            match work {
+                Work::Map(steps) => {
+                    truck::map_on_cpu(black_box(&x[..n]), &mut y[..n], steps, threads);
+                }
+                Work::Product => {
+                    let x = black_box(&x[..n * n]);
+                    truck::product_on_cpu(x, x, &mut y[..n * n], n, threads > 1)?;
+                }
+            }
+            black_box(&mut y);
+            Ok(())
+        })?;
+        times.insert(who, points);
+    }
+    Ok(())
+}
+
+/// The rung that a device's products take.
+fn rung_for(gpu: &dyn Gpu, budget: Budget) -> Result<&'static ladder::Rung> {
+    // A reader should not wait for several kernels to be compiled.
+    match (budget, gpu.about().kind) {
+        (Budget::Quick, Kind::Cpu) => ladder::rung("tile2d"),
+        (Budget::Quick, Kind::Gpu) => ladder::rung("warp_tiles"),
+        (Budget::Full, _) => truck::best_rung(gpu),
+    }
+}
+
+fn on_device(
+    r: &mut Recorder,
+    gpu: &dyn Gpu,
+    work: Work,
+    limits: &Sizes,
+    times: &mut Times,
+) -> Result<()> {
+    let memory = gpu.about().memory.min(machine::caches_and_memory().1.max(1 << 30));
+    let sizes = limits.that_fit(work, memory);
+    let Some(most) = sizes.last().copied() else { return Ok(()) };
+    let trip: Box<dyn Trip> = match work {
+        Work::Map(steps) => Box::new(MapTrip::new(gpu, steps, most)?),
+        Work::Product => Box::new(ProductTrip::new(gpu, rung_for(gpu, r.budget)?, most)?),
+    };
+    let (there, back) = work.bytes(most as f64);
+    let (input, mut output) = (f32::bytes(&numbers(there as usize / 4)), vec![0; back as usize]);
+    trip.load(most, &input)?;
+    for transfer in ["without", "with"] {
+        let who = (gpu.about().id.clone(), transfer);
+        let points = rising(r, (work, &who), &sizes, limits, &mut |n| {
+            if transfer == "without" {
+                return trip.drive(n);
+            }
+            trip.load(n, &input)?;
+            trip.drive(n)?;
+            trip.unload(n, &mut output)
+        })?;
+        times.insert(who, points);
+    }
+    Ok(())
+}
+
+/// Times copies to a device and back, and fits a line to each. α in seconds, β in seconds for each byte.
+fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &Sizes) -> Result<[Option<Line>; 2]> {
+    let id = &gpu.about().id;
+    let most = limits.transfer.iter().copied().filter(|n| *n as u64 <= gpu.about().memory / 8);
+    let sizes: Vec<usize> = most.collect();
+    let Some(most) = sizes.last().copied() else { return Ok([None; 2]) };
+    let (buffer, mut bytes) = (gpu.alloc(most)?, vec![1_u8; most]);
+    let mut lines = [None; 2];
+    for (line, direction) in lines.iter_mut().zip(["to", "from"]) {
+        let mut points = Vec::new();
+        for n in &sizes {
+            let list: ParamList = &[("device", id), ("direction", &direction), ("bytes", n)];
+            r.note("cpu_gpu.truck.transfer", list);
+            let seconds = samples(limits.plan, &mut || match direction {
+                "to" => gpu.write(&buffer, &bytes[..*n]),
+                _ => gpu.read(&buffer, &mut bytes[..*n]),
+            })?;
+            points.push((*n as f64, seconds.median()));
+            let rate = seconds.map(|s| *n as f64 / s);
+            r.value("cpu_gpu.truck.transfer", list, Unit::BytesPerSecond, rate);
+        }
+        *line = Line::fit(&points);
+        model(r, (direction, id), *line, Unit::BytesPerSecond);
+    }
+    Ok(lines)
+}
+
+fn one(value: f64) -> Samples {
+    Samples(vec![value])
+}
+
+/// Records a fitted line: its α, and the rate 1/β that it tends to.
+fn model(r: &mut Recorder, (work, device): (&str, &str), line: Option<Line>, unit: Unit) {
+    let list: ParamList = &[("work", &work), ("device", &device)];
+    let too_few = "too few sizes were measured for a line";
+    let Some(line) = line else {
+        r.skip("cpu_gpu.truck.model.latency", list, too_few);
+        r.skip("cpu_gpu.truck.model.rate", list, too_few);
+        return;
+    };
+    r.value("cpu_gpu.truck.model.latency", list, Unit::Seconds, one(line.alpha));
+    if line.beta > 0.0 {
+        r.value("cpu_gpu.truck.model.rate", list, unit, one(1.0 / line.beta));
+    } else {
+        r.skip("cpu_gpu.truck.model.rate", list, "the times do not grow with the size");
+    }
+}
+
+/// The less of both at each size that both have: what a reader who chooses well gets.
+fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let sizes = one.iter().chain(all).map(|&(size, _)| size);
+    let mut sizes: Vec<f64> = sizes.collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    let at = |points: &[(f64, f64)], size| {
+        points.iter().find(|point| point.0 == size).map_or(f64::INFINITY, |point| point.1)
+    };
+    sizes.into_iter().map(|size| (size, at(one, size).min(at(all, size)))).collect()
+}
+
+/// Records where the lines cross, or why they do not.
+fn record_crossover(
+    r: &mut Recorder,
+    key: &str,
+    list: ParamList,
+    found: Option<Crossover>,
+    smallest: f64,
+) {
+    match found {
+        Some(Crossover::At(size)) => {
+            r.value(key, list, Unit::Count, one(size.round().max(smallest)));
+        }
+        Some(Crossover::Always) => {
+            r.value(key, list, Unit::Count, one(smallest));
+        }
+        Some(Crossover::Never(largest)) => {
+            let n = Unit::Count.format(largest);
+            r.skip(
+                key,
+                list,
+                format!("it is no faster at n = {n}, the largest size that both did"),
+            );
+        }
+        None => r.skip(key, list, "no size was measured on both"),
+    }
+}
+
+/// What follows from the measured times of one job.
+fn conclude(
+    r: &mut Recorder,
+    work: Work,
+    times: &Times,
+    links: &BTreeMap<String, [Option<Line>; 2]>,
+) {
+    let empty = Vec::new();
+    let of = |device: &str, transfer| {
+        times.get(&(device.to_owned(), transfer)).unwrap_or(&empty).as_slice()
+    };
+    let (core, cpu) = (of("core", "without"), of("cpu", "without"));
+    let car = best(core, cpu);
+    let smallest = car.first().map_or(1.0, |point| point.0);
+    let largest = car.last().map_or(1.0, |point| point.0);
+    let name = work.name();
+    let line = |points: &[(f64, f64)]| {
+        let by_operations: Vec<_> =
+            points.iter().map(|&(n, seconds)| (work.operations(n), seconds)).collect();
+        Line::fit(&by_operations)
+    };
+
+    // The lesson without a GPU: one thread is the car, all threads are the truck.
+    record_crossover(
+        r,
+        "cpu_gpu.truck.threads",
+        &[("work", &name)],
+        truck::crossover(core, cpu),
+        smallest,
+    );
+    let ratio_at_end = |car: &[(f64, f64)], truck: &[(f64, f64)]| {
+        let &(size, seconds) = truck.iter().rfind(|p| car.iter().any(|c| c.0 == p.0))?;
+        let &(_, other) = car.iter().find(|c| c.0 == size)?;
+        Some((size, other / seconds))
+    };
+    if let Some((n, ratio)) = ratio_at_end(core, cpu) {
+        let list: ParamList = &[("work", &name), ("n", &n)];
+        r.value("cpu_gpu.truck.threads.speedup", list, Unit::Ratio, one(ratio));
+    }
+    let (core_line, cpu_line) = (line(core), line(cpu));
+    for (device, line) in [("core", core_line), ("cpu", cpu_line)] {
+        model(r, (&name, device), line, Unit::FlopsPerSecond);
+    }
+
+    for (device, transfer) in times.keys().filter(|who| who.0 != "core" && who.0 != "cpu") {
+        let points = of(device, transfer);
+        let list: ParamList = &[("work", &name), ("device", device), ("transfer", transfer)];
+        let found = truck::crossover(&car, points);
+        record_crossover(r, "cpu_gpu.truck.crossover", list, found, smallest);
+        for (over, car) in [("core", core), ("cpu", cpu)] {
+            if let Some((n, ratio)) = ratio_at_end(car, points) {
+                let list: ParamList = &[
+                    ("work", &name),
+                    ("device", device),
+                    ("transfer", transfer),
+                    ("over", &over),
+                    ("n", &n),
+                ];
+                r.value("cpu_gpu.truck.speedup", list, Unit::Ratio, one(ratio));
+            }
+        }
+        let alone = line(of(device, "without"));
+        if *transfer == "without" {
+            model(r, (&name, device), alone, Unit::FlopsPerSecond);
+        }
+        let [to, from] = links.get(device).copied().unwrap_or_default();
+        let (Some(core_line), Some(cpu_line), Some(alone), Some(to), Some(from)) =
+            (core_line, cpu_line, alone, to, from)
+        else {
+            let why = "too few sizes were measured for a line";
+            r.skip("cpu_gpu.truck.crossover.predicted", list, why);
+            continue;
+        };
+        let carried = f64::from(u8::from(*transfer == "with"));
+        let predicted = truck::crossover_of(
+            |n| {
+                let operations = work.operations(n);
+                core_line.at(operations).min(cpu_line.at(operations))
+            },
+            |n| {
+                let (there, back) = work.bytes(n);
+                alone.at(work.operations(n)) + carried * (to.at(there) + from.at(back))
+            },
+            smallest,
+            largest,
+        );
+        record_crossover(r, "cpu_gpu.truck.crossover.predicted", list, predicted, smallest);
+    }
+}
+
+/// Every key that would have named this device.
+fn skip_device(r: &mut Recorder, id: &str, why: &str) {
+    for key in [
+        "latency",
+        "map",
+        "product",
+        "transfer",
+        "crossover",
+        "crossover.predicted",
+        "speedup",
+        "model.latency",
+        "model.rate",
+    ] {
+        r.skip(&format!("cpu_gpu.truck.{key}"), &[("device", &id)], why);
+    }
+}
+
+fn run(r: &mut Recorder, limits: &Sizes) -> Result<()> {
+    let found = gpu::devices();
+    for id in EXPECTED.iter().filter(|id| !found.found.iter().any(|about| about.id == **id)) {
+        skip_device(r, id, &why_missing(&found, id));
+    }
+    let (mut opened, mut links) = (Vec::new(), BTreeMap::new());
+    for about in &found.found {
+        let ready = gpu::open(&about.id).and_then(|gpu| {
+            let lines = transfers(r, &*gpu, limits)?;
+            Ok((gpu, lines))
+        });
+        match ready {
+            Ok((gpu, lines)) => {
+                links.insert(about.id.clone(), lines);
+                opened.push(gpu);
+            }
+            Err(error) => skip_device(r, &about.id, &error.to_string()),
+        }
+    }
+    for work in Work::ALL {
+        let mut times = Times::new();
+        on_cpu(r, work, limits, &mut times)?;
+        for gpu in &opened {
+            if let Err(Error::Message(why)) = on_device(r, &**gpu, work, limits, &mut times) {
+                r.skip(work.key(), &[("device", &gpu.about().id)], why);
+            }
+        }
+        conclude(r, work, &times, &links);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::testing;
+    use lab::{Device, progress::Progress, record::Value};
+
+    fn small() -> Sizes {
+        Sizes {
+            map: vec![1, 64, 4096],
+            product: vec![1, 2, 32],
+            transfer: vec![1, 4096],
+            longest: 5.0,
+            plan: Plan {
+                warm_up: Duration::ZERO,
+                time: Duration::ZERO,
+                min_samples: 3,
+                max_samples: 3,
+            },
+        }
+    }
+
+    #[test]
+    fn leaves_what_it_declares() {
+        let _turn = testing::turn();
+        let experiments = all();
+        let progress = Progress::hidden();
+        let mut r = Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress);
+        run(&mut r, &small()).unwrap();
+        let (values, skipped) = r.finish();
+        for declared in experiments[0].values {
+            let left = values.iter().any(|value| value.key == *declared)
+                || skipped.iter().any(|skipped| skipped.key == *declared);
+            assert!(left, "nothing is left under {declared}");
+        }
+        for value in &values {
+            assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
+        }
+        let of = |key: &str, name: &str, is: &str| -> Vec<&Value> {
+            values
+                .iter()
+                .filter(|v| v.key == key && v.params.get(name).is_some_and(|value| value == is))
+                .collect()
+        };
+        // Two kinds of maps, three sizes.
+        assert_eq!(of("cpu_gpu.truck.map", "device", "cpu").len(), 6);
+        assert_eq!(of("cpu_gpu.truck.product", "device", "core").len(), 3);
+        assert_eq!(of("cpu_gpu.truck.latency", "device", "core").len(), 3);
+        for about in gpu::devices().found {
+            let with = of("cpu_gpu.truck.product", "device", &about.id);
+            assert_eq!(with.len(), 6, "with and without transfers, on {}", about.id);
+            // A crossover for each job, with and without: a number, or the reason why there is none.
+            for key in ["cpu_gpu.truck.crossover", "cpu_gpu.truck.crossover.predicted"] {
+                let none =
+                    skipped.iter().filter(|s| s.key == key && s.params["device"] == about.id);
+                assert_eq!(of(key, "device", &about.id).len() + none.count(), 6, "{key}");
+            }
+        }
+        for id in EXPECTED {
+            let named = values.iter().any(|v| v.params.get("device").is_some_and(|d| d == id));
+            let missed = skipped.iter().any(|s| s.params.get("device").is_some_and(|d| d == id));
+            assert!(named || missed, "nothing is said about {id}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_would_take_too_long_is_left_out_with_the_reason() {
+        let experiments = all();
+        let progress = Progress::hidden();
+        let mut r = Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress);
+        let limits = Sizes { longest: 0.004, ..small() };
+        let who = ("cpu".to_owned(), "without");
+        let mut began = Vec::new();
+        let points = rising(&mut r, (Work::Map(1), &who), &[1, 4, 16, 64], &limits, &mut |n| {
+            began.push(n);
+            std::thread::sleep(Duration::from_micros(300 * n as u64));
+            Ok(())
+        })
+        .unwrap();
+        let (_, skipped) = r.finish();
+        assert!(points.len() < 4 && began.iter().all(|n| *n < 64), "{points:?}");
+        assert_eq!(points.len() + skipped.len(), 4);
+        assert!(skipped[0].why.contains("longer than 4.00 ms"), "{}", skipped[0].why);
+    }
+
+    #[test]
+    fn an_error_of_a_job_ends_the_samples() {
+        let mut calls = 0;
+        let result = samples(small().plan, &mut || {
+            calls += 1;
+            if calls > 2 { Err(Error::message("no")) } else { Ok(()) }
+        });
+        assert!(result.is_err() && calls == 3);
+        let samples = samples(small().plan, &mut || Ok(())).unwrap();
+        assert!(samples.0.len() == 3 && samples.median() < 1e-6, "{samples:?}");
+    }
+
+    #[test]
+    fn the_best_of_two_has_every_size() {
+        let best = best(&[(1.0, 1.0), (2.0, 5.0)], &[(1.0, 3.0), (2.0, 4.0), (4.0, 6.0)]);
+        assert_eq!(best, [(1.0, 1.0), (2.0, 4.0), (4.0, 6.0)]);
+    }
+
+    #[test]
+    fn jobs_are_counted_as_the_page_says() {
+        assert_eq!(Work::ALL.map(Work::name), ["map", "map100", "product"]);
+        assert!((Work::Map(100).operations(3.0) - 600.0).abs() < 1e-9);
+        assert!((Work::Product.operations(3.0) - 54.0).abs() < 1e-9);
+        assert_eq!(Work::Product.bytes(2.0), (32.0, 16.0));
+        assert_eq!(Work::Map(1).bytes(5.0), (20.0, 20.0));
+        let sizes = Sizes::of(Budget::Full);
+        assert_eq!((sizes.map.last(), sizes.product.last()), (Some(&(1 << 26)), Some(&8192)));
+        assert_eq!(sizes.that_fit(Work::Map(1), 4 * 8 * 64), [1, 4, 16, 64]);
+        assert_eq!(sizes.that_fit(Work::Product, 0).len(), sizes.product.len());
+    }
+}
