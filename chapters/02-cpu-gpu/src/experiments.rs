@@ -3,6 +3,7 @@
 pub mod counters;
 pub mod counts;
 pub mod devices;
+pub mod ladder;
 pub mod truck;
 
 use crate::figures;
@@ -22,5 +23,8 @@ pub fn chapter() -> Chapter {
 
 /// In the order of the page.
 fn experiments() -> Vec<Experiment> {
-    [devices::all(), truck::all(), counts::all(), counters::all()].into_iter().flatten().collect()
+    [devices::all(), truck::all(), counts::all(), ladder::all(), counters::all()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

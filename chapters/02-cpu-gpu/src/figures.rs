@@ -1,17 +1,31 @@
 //! The pictures and tables of this chapter, made from records.
 
+pub mod counters;
 pub mod counts;
 pub mod devices;
+pub mod ladder;
 pub mod truck;
 
 use lab::{Figure, Table};
 
 /// Every picture, in the order of the page.
 pub fn all() -> Vec<Figure> {
-    [devices::figures(), truck::figures(), counts::figures()].into_iter().flatten().collect()
+    [
+        devices::figures(),
+        truck::figures(),
+        counts::figures(),
+        ladder::figures(),
+        counters::figures(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Every table, in the order of the page.
 pub fn tables() -> Vec<Table> {
-    [devices::tables(), truck::tables(), counts::tables()].into_iter().flatten().collect()
+    [devices::tables(), truck::tables(), counts::tables(), ladder::tables(), counters::tables()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

@@ -350,6 +350,11 @@ impl Operands {
         [Arg::Buffer(&self.a), Arg::Buffer(&self.b), Arg::Buffer(&self.c)]
     }
 
+    /// A and B.
+    pub fn inputs(&self) -> [&Buffer; 2] {
+        [&self.a, &self.b]
+    }
+
     /// C.
     ///
     /// # Errors
