@@ -150,6 +150,7 @@ pub fn chapter() -> Chapter {
                     "backprop.vgg.ratio",
                     "backprop.vgg.rate",
                     "backprop.vgg.unrolling",
+                    "backprop.vgg.products",
                 ],
                 quick: false,
                 run: one_image,
@@ -568,6 +569,25 @@ fn one_image(r: &mut Recorder) -> Result<()> {
     let mut columns = vec![0.0f32; sides.window() * sides.places()];
     let mut picture = numbers(64 * 224 * 224, 4);
     r.seconds("backprop.vgg.unrolling", &[], || unroll(&mut columns, &mut picture, &sides));
+
+    // The convolutions' products of the forward pass, alone.
+    let mut products = 0.0;
+    for row in counts.rows.iter().filter(|row| row.unrolled > 0) {
+        let &[channels, height, width] = &row.output[..] else { continue };
+        let (places, unrolled) = (height * width, row.unrolled as usize);
+        let weights = numbers(channels * (unrolled / places), 5);
+        let mut y = vec![0.0; channels * places];
+        r.note("backprop.vgg.products", &[("places", &places)]);
+        let samples = measure::time(Plan { time: Duration::ZERO, ..Plan::QUICK }, || {
+            let product = MatMut::new(&mut y, channels, places).and_then(|y| {
+                let w = MatRef::new(&weights, channels, unrolled / places)?;
+                sgemm(y, w, MatRef::new(&columns[..unrolled], unrolled / places, places)?, options)
+            });
+            black_box(product.is_ok());
+        });
+        products += samples.median();
+    }
+    r.value("backprop.vgg.products", &[], Unit::Seconds, one(products));
     Ok(())
 }
 
