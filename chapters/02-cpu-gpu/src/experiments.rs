@@ -4,6 +4,7 @@ pub mod counters;
 pub mod counts;
 pub mod devices;
 pub mod ladder;
+pub mod lu;
 pub mod truck;
 
 use crate::figures;
@@ -23,7 +24,7 @@ pub fn chapter() -> Chapter {
 
 /// In the order of the page.
 fn experiments() -> Vec<Experiment> {
-    [devices::all(), truck::all(), counts::all(), ladder::all(), counters::all()]
+    [devices::all(), truck::all(), counts::all(), ladder::all(), counters::all(), lu::all()]
         .into_iter()
         .flatten()
         .collect()

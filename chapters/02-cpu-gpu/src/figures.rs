@@ -4,6 +4,7 @@ pub mod counters;
 pub mod counts;
 pub mod devices;
 pub mod ladder;
+pub mod lu;
 pub mod truck;
 
 use lab::{Figure, Table};
@@ -16,6 +17,7 @@ pub fn all() -> Vec<Figure> {
         counts::figures(),
         ladder::figures(),
         counters::figures(),
+        lu::figures(),
     ]
     .into_iter()
     .flatten()
@@ -24,8 +26,15 @@ pub fn all() -> Vec<Figure> {
 
 /// Every table, in the order of the page.
 pub fn tables() -> Vec<Table> {
-    [devices::tables(), truck::tables(), counts::tables(), ladder::tables(), counters::tables()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        devices::tables(),
+        truck::tables(),
+        counts::tables(),
+        ladder::tables(),
+        counters::tables(),
+        lu::tables(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -12,6 +12,7 @@
 //! - [`error`]: what can go wrong, each as a sentence with the way out.
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
 //! - [`counters`]: what the hardware counts, beside the simulator.
+//! - [`lu`]: LU decomposition, which is mostly a matrix product, on the CPU and on a device.
 //! - [`experiments`]: records, and the pictures and tables made from them.
 
 pub mod counters;
@@ -21,6 +22,7 @@ pub mod experiments;
 pub mod figures;
 pub mod gpu;
 pub mod ladder;
+pub mod lu;
 pub mod tensor_cores;
 pub mod truck;
 pub mod verify;
