@@ -41,7 +41,7 @@ function prose(text) {
   return text
     .replace(/^( *)(```+|~~~+)[^\n]*\n[\s\S]*?^\1\2[^\n]*$/gm, blank)
     .replace(/(`+)[^`](?:[\s\S]*?[^`])?\1(?!`)/g, blank)
-    .replace(/\{\{#term +\S+ *([^}]*)\}\}/g, (all, words) => ' '.repeat(all.length - words.length - 2) + words + '  ')
+    .replace(/\{\{#term +[^\s}]+ *([^}]*)\}\}/g, (all, words) => ' '.repeat(all.length - words.length - 2) + words + '  ')
     .replace(/\{\{#diagram +\S+ *([^}]*)\}\}/g, (all, words) => ' '.repeat(all.length - words.length - 2) + words + '  ')
     .replace(/\{\{#[^}]*\}\}/g, blank)
     .replace(/\$\$[\s\S]*?\$\$/g, blank)
