@@ -76,10 +76,10 @@ pub struct Devices {
     pub missing: Vec<Missing>,
 }
 
-// ANCHOR: gpu
 /// A device with memory of its own that runs kernels, in the order in which
 /// they are launched. Every error is a sentence with the way out.
 #[allow(clippy::missing_errors_doc)]
+// ANCHOR: gpu
 pub trait Gpu {
     /// What it is.
     fn about(&self) -> &About;
@@ -90,19 +90,24 @@ pub trait Gpu {
     /// Copies the start of a buffer back; waits for the kernels before.
     fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()>;
     /// Compiles the kernel `entry`; each option is a `-D name=value`.
-    fn compile(&self, source: &str, options: &[(&str, String)], entry: &str) -> Result<Kernel>;
+    fn compile(
+        &self,
+        source: &str,
+        options: &[(&str, String)], // names and values
+        entry: &str,
+    ) -> Result<Kernel>;
     /// Starts a kernel and returns at once.
-    fn launch(&self, kernel: &Kernel, launch: Launch, args: &[Arg]) -> Result<()>;
-    /// This device as a CUDA device, if it is one, for what CUDA alone can do.
-    fn as_cuda(&self) -> Option<&cuda::Cuda> {
-        None
-    }
+    fn launch(&self, kernel: &Kernel, how: Launch, args: &[Arg]) -> Result<()>;
     /// Waits until everything is done.
     fn finish(&self) -> Result<()>;
     /// Seconds on the device's clock for what `work` launches.
     fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64>;
+    // ANCHOR_END: gpu
+    /// This device as a CUDA device, if it is one, for what CUDA alone can do.
+    fn as_cuda(&self) -> Option<&cuda::Cuda> {
+        None
+    }
 }
-// ANCHOR_END: gpu
 
 /// Memory on a device. It is freed when it is dropped.
 pub struct Buffer {

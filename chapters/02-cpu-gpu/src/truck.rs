@@ -34,6 +34,9 @@ pub fn map_of(x: f64, steps: u32) -> f64 {
 pub fn map_on_cpu(x: &[f32], y: &mut [f32], steps: u32, threads: usize) {
     assert_eq!(x.len(), y.len(), "x and y differ in length");
     let piece = x.len().div_ceil(threads.max(1)).max(1);
+    if piece >= x.len() {
+        return map_piece(x, y, steps);
+    }
     thread::scope(|scope| {
         let mut pieces = x.chunks(piece).zip(y.chunks_mut(piece));
         let mine = pieces.next(); // this thread works too
@@ -155,7 +158,8 @@ impl Trip for MapTrip<'_> {
     // ANCHOR: drive
     fn drive(&self, size: usize) -> Result<()> {
         let blocks = Launch::new([size.div_ceil(BLOCK), 1], [BLOCK, 1]);
-        let args = [Arg::Buffer(&self.x), Arg::Buffer(&self.y), Arg::U32(size as u32)];
+        let count = Arg::U32(size as u32);
+        let args = [Arg::Buffer(&self.x), Arg::Buffer(&self.y), count];
         self.gpu.launch(&self.kernel, blocks, &args)?;
         self.gpu.finish()
     }

@@ -114,7 +114,6 @@ impl<'g> OnDevice<'g> {
     }
 
     /// One step; returns the panel's swaps, counted from its first row.
-    // ANCHOR: step
     fn step(
         &self,
         matrix: &Resident,
@@ -124,6 +123,7 @@ impl<'g> OnDevice<'g> {
     ) -> Result<Vec<usize>> {
         let (height, cols) = (matrix.rows - first, matrix.cols);
         let rest = cols - first - width;
+        // ANCHOR: step
         let tall = [cols, first, height, width];
         let flat = [cols, first, width];
         let copy = [[width.div_ceil(32), height.div_ceil(8)], [32, 8]];
@@ -131,17 +131,15 @@ impl<'g> OnDevice<'g> {
         let mut values = read_all(self.gpu, &matrix.panel, height * width)?;
         let swaps = decompose(panel, &mut values, width, first)?;
         self.write(matrix, &values, &swaps)?;
-        let whole = [[cols.div_ceil(128), 1], [128, 1]];
-        self.run(&self.exchange, whole, [&matrix.a, &matrix.swaps], &flat)?;
+        self.run(&self.exchange, row(cols), [&matrix.a, &matrix.swaps], &flat)?;
         self.run(&self.put, copy, [&matrix.a, &matrix.panel], &tall)?;
-        let right = [[rest.div_ceil(128), 1], [128, 1]];
-        self.run(&self.solve, right, [&matrix.a, &matrix.panel], &flat)?;
+        self.run(&self.solve, row(rest), [&matrix.a, &matrix.panel], &flat)?;
         let below = [rest.div_ceil(TILE), (height - width).div_ceil(TILE)];
         let tiles = [below, [TILE_THREADS; 2]];
         self.run(&self.product, tiles, [&matrix.a, &matrix.panel], &tall)?;
+        // ANCHOR_END: step
         Ok(swaps)
     }
-    // ANCHOR_END: step
 
     fn write(&self, matrix: &Resident, panel: &[f32], swaps: &[usize]) -> Result<()> {
         write_all(self.gpu, &matrix.panel, panel)?;
@@ -161,6 +159,11 @@ impl<'g> OnDevice<'g> {
         let args: Vec<Arg> = buffers.chain(numbers).collect();
         self.gpu.launch(kernel, Launch::new(grid, block), &args)
     }
+}
+
+/// Blocks and threads for a row of this many columns, one for each.
+fn row(columns: usize) -> [[usize; 2]; 2] {
+    [[columns.div_ceil(128), 1], [128, 1]]
 }
 
 /// Decomposes a panel that came from the device, row after row.

@@ -53,9 +53,14 @@ pub async fn transpose(t: Thread, a: Global, b: Global, n: usize) {
 // ANCHOR_END: transpose
 
 // ANCHOR: transpose_shared
-/// The same through shared memory: both matrices are touched along rows, and the
-/// tile is turned. Its rows are `PITCH` words apart.
-pub async fn transpose_shared<const PITCH: usize>(t: Thread, a: Global, b: Global, n: usize) {
+/// The same through shared memory: both matrices are touched along rows, and
+/// the tile is turned. Its rows are `PITCH` words apart.
+pub async fn transpose_shared<const PITCH: usize>(
+    t: Thread,
+    a: Global, // n×n
+    b: Global, // its transpose
+    n: usize,
+) {
     let [tile] = t.shared([SIDE * PITCH]);
     let [x, y] = t.index;
     let [left, top] = t.block_index.map(|block| block * SIDE);
@@ -72,8 +77,8 @@ pub async fn transpose_shared<const PITCH: usize>(t: Thread, a: Global, b: Globa
 // ANCHOR_END: transpose_shared
 
 // ANCHOR: sum_divergent
-/// The sum of a block's numbers, one for each thread; the number of threads is a
-/// power of two. Ever fewer threads add, and those that do stand far apart.
+/// The sum of a block's numbers, one for each of 2, 4, 8, … threads. Ever fewer
+/// threads add, and those that do stand far apart.
 pub async fn sum_divergent(t: Thread, x: Global, sums: Global) {
     let (i, threads) = (t.index[0], t.block[0]);
     let [partial] = t.shared([threads]);

@@ -57,7 +57,8 @@ impl Space {
 // ANCHOR: sectors
 /// How many sectors the words of one instruction lie in: what has to be moved.
 pub fn sectors(words: impl IntoIterator<Item = usize>) -> u64 {
-    let mut sectors: Vec<usize> = words.into_iter().map(|word| word * 4 / SECTOR).collect();
+    let sector = |word| word * 4 / SECTOR;
+    let mut sectors: Vec<usize> = words.into_iter().map(sector).collect();
     sectors.sort_unstable();
     sectors.dedup();
     sectors.len() as u64

@@ -108,10 +108,12 @@ pub struct Occupancy {
 /// for more than a block may have.
 pub fn occupancy(block: Block, limits: Limits) -> Occupancy {
     let warps = block.threads.div_ceil(WARP).max(1);
-    let of_warp = (block.registers.max(1) * WARP).next_multiple_of(REGISTER_PIECE);
-    // Each of the four parts of a multiprocessor has a quarter of the registers.
+    let of_warp = block.registers.max(1) * WARP;
+    let of_warp = of_warp.next_multiple_of(REGISTER_PIECE);
+    // Each of the four parts of a multiprocessor has its quarter of registers.
     let warps_by_registers = limits.registers / 4 / of_warp * 4;
-    let shared = (block.shared + SHARED_OF_SYSTEM).next_multiple_of(SHARED_PIECE);
+    let shared = block.shared + SHARED_OF_SYSTEM;
+    let shared = shared.next_multiple_of(SHARED_PIECE);
     let fits = [
         (Limit::Warps, limits.warps / warps),
         (Limit::Blocks, limits.blocks),
