@@ -281,9 +281,7 @@ impl Learner for Fast {
     fn epoch(&mut self, data: &Examples, order: &[usize], epoch: usize) -> Result<f64> {
         let (inputs, classes) = (self.settings.sizes[0], self.settings.sizes[2]);
         data.check(inputs, classes)?;
-        if let Some(outside) = order.iter().find(|i| **i >= data.len()) {
-            return Err(Error::Config(format!("there is no picture {outside}")));
-        }
+        data.check_order(order)?;
         for part in &self.parts {
             let at = part.columns.start * self.width;
             // SAFETY: no thread runs yet.

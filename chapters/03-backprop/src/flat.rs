@@ -197,6 +197,7 @@ impl Learner for Flat {
     fn epoch(&mut self, data: &Examples, order: &[usize], epoch: usize) -> Result<f64> {
         let (inputs, classes) = (self.settings.sizes[0], self.settings.sizes[self.places.len()]);
         data.check(inputs, classes)?;
+        data.check_order(order)?;
         let (size, seed, lr) = (self.settings.batch, self.settings.seed, self.settings.rule.lr);
         let mut sum = 0.0;
         for (at, batch) in order.chunks(size).enumerate() {

@@ -86,6 +86,18 @@ mod tests {
     use crate::{check, order::order, train::tests::digits};
 
     #[test]
+    fn every_rung_refuses_an_empty_order_and_pictures_that_are_not_there() {
+        let (data, _) = digits(40, 1);
+        for rung in ladder() {
+            let mut learner = (rung.learner)(Settings::default()).unwrap();
+            let empty = learner.epoch(&data, &[], 1).unwrap_err();
+            assert!(matches!(empty, crate::Error::EmptyBatch), "{}: {empty}", rung.key);
+            let outside = learner.epoch(&data, &[3, 40], 1).unwrap_err().to_string();
+            assert!(outside.contains("no picture 40"), "{}: {outside}", rung.key);
+        }
+    }
+
+    #[test]
     fn all_rungs_learn_the_same() {
         let (data, _) = digits(320, 1);
         let mut first: Option<Vec<f32>> = None;

@@ -59,6 +59,17 @@ impl Examples {
         count("labels", self.len(), rows("pictures", self.pixels.len(), self.width)?)?;
         check_labels(&self.labels, classes)
     }
+
+    /// Fails unless `order` names at least one picture, and none that is not there.
+    pub(crate) fn check_order(&self, order: &[usize]) -> Result<()> {
+        if order.is_empty() {
+            return Err(Error::EmptyBatch);
+        }
+        match order.iter().find(|i| **i >= self.len()) {
+            Some(i) => Err(Error::Config(format!("there is no picture {i}, only {}", self.len()))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What a person can choose.
@@ -191,6 +202,7 @@ pub fn step(
 impl Learner for Textbook {
     fn epoch(&mut self, data: &Examples, order: &[usize], epoch: usize) -> Result<f64> {
         data.check(self.settings.sizes[0], self.model.classes())?;
+        data.check_order(order)?;
         let mut sum = 0.0;
         for (at, batch) in order.chunks(self.settings.batch).enumerate() {
             let x: Vec<f32> = batch.iter().flat_map(|i| data.picture(*i)).copied().collect();
