@@ -79,46 +79,53 @@ pub fn factor(a: &mut [f32], rows: usize, cols: usize, plan: &Plan) -> Result<Do
     let (mut done, mut panel) = (Done::default(), Panel::new());
     for first in (0..steps).step_by(block) {
         let width = block.min(steps - first);
-        step(a, cols, first, width, plan.threads, &mut panel, &mut done)?;
+        let (panel, times) = (&mut panel, &mut done.times);
+        let step = Step { cols, first, width, threads: plan.threads, panel, times };
+        let swaps = step.run(&mut a[first * cols..])?;
+        done.swaps.extend(swaps.iter().map(|row| first + row));
     }
     check_finite(a, rows, cols)?;
     Ok(done)
 }
 
-/// One step: everything above and left of column and row `first` is done.
-// ANCHOR: step
-fn step(
-    a: &mut [f32],
+/// What a step works with.
+struct Step<'a> {
     cols: usize,
+    /// The panel's first row and column; everything above and left of it is done.
     first: usize,
     width: usize,
     threads: Threads,
-    panel: &mut Panel,
-    done: &mut Done,
-) -> Result<()> {
-    let mut clock = Clock(Instant::now());
-    let rows = &mut a[first * cols..];
-    panel.load(rows, cols, first, width);
-    let swaps = panel.factor(first, threads)?;
-    clock.add_to(&mut done.times.panel);
-    for (step, &row) in swaps.iter().enumerate() {
-        swap_rows(rows, cols, step, row);
-    }
-    clock.add_to(&mut done.times.swaps);
-    panel.store(rows, cols, first);
-    panel.negate();
-    clock.add_to(&mut done.times.panel);
-    let mut rest = Rows { values: rows, cols, right: first + width };
-    let (mut upper, mut lower) = rest.split(width);
-    triangle::solve(panel, &mut upper, threads);
-    clock.add_to(&mut done.times.triangle);
-    let l = panel.block(width, 0, lower.count(), width);
-    lower.add_product(l, &upper, threads);
-    clock.add_to(&mut done.times.product);
-    done.swaps.extend(swaps.iter().map(|row| first + row));
-    Ok(())
+    panel: &'a mut Panel,
+    times: &'a mut Times,
 }
-// ANCHOR_END: step
+
+impl Step<'_> {
+    /// Does the step on the rows from `first` on. Returns its swaps, counted from there.
+    // ANCHOR: step
+    fn run(self, rows: &mut [f32]) -> Result<Vec<usize>> {
+        let Step { cols, first, width, threads, panel, times } = self;
+        let mut clock = Clock(Instant::now());
+        panel.load(rows, cols, first, width);
+        let swaps = panel.factor(first, threads)?;
+        clock.add_to(&mut times.panel);
+        for (step, &row) in swaps.iter().enumerate() {
+            swap_rows(rows, cols, step, row);
+        }
+        clock.add_to(&mut times.swaps);
+        panel.store(rows, cols, first);
+        panel.negate();
+        clock.add_to(&mut times.panel);
+        let mut rest = Rows { values: rows, cols, right: first + width };
+        let (mut upper, mut lower) = rest.split(width);
+        triangle::solve(panel, &mut upper, threads);
+        clock.add_to(&mut times.triangle);
+        let minus_l = panel.block(width, 0, lower.count(), width);
+        lower.add_product(minus_l, &upper, threads);
+        clock.add_to(&mut times.product);
+        Ok(swaps)
+    }
+    // ANCHOR_END: step
+}
 
 /// The time since it was last looked at.
 struct Clock(Instant);

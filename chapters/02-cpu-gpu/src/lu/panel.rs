@@ -105,7 +105,6 @@ struct Half {
 
 impl Half {
     /// Decomposes some columns of the panel; the rows above `top` are done.
-    // ANCHOR: recursive
     fn factor(self, columns: &mut [f32], top: usize, swaps: &mut Vec<usize>) -> Result<()> {
         let width = columns.len() / self.stride;
         if width <= NARROW {
@@ -121,7 +120,6 @@ impl Half {
         self.swap(left, top + middle, &swaps[done + middle..]);
         Ok(())
     }
-    // ANCHOR_END: recursive
 
     /// A few columns, one after the other.
     fn narrow(self, columns: &mut [f32], top: usize, swaps: &mut Vec<usize>) -> Result<()> {

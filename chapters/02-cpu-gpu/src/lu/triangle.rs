@@ -35,7 +35,6 @@ impl Rows<'_> {
     }
 
     /// These rows gain the product of a block of −L with other rows: as many as the block has columns.
-    // ANCHOR: add_product
     pub fn add_product(&mut self, minus_l: MatRef<f32>, others: &Rows, threads: Threads) {
         let (m, k, n) = (self.count(), others.count(), self.cols - self.right);
         if m == 0 || n == 0 {
@@ -47,7 +46,6 @@ impl Rows<'_> {
             .and_then(|to| sgemm(to, minus_l, MatRef::strided(from, k, n, self.cols, 1)?, options));
         assert!(done.is_ok(), "the shapes fit");
     }
-    // ANCHOR_END: add_product
 }
 
 /// Solves L·U = A for U, in A's place. A is as many rows as `minus_l` is wide or fewer; `minus_l` holds −L

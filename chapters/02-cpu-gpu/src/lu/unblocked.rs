@@ -43,7 +43,6 @@ pub fn factor(a: &mut [f32], rows: usize, cols: usize) -> Result<Vec<usize>> {
 /// # Errors
 /// [`Fault::NotFinite`] if there is NaN or an infinity among the numbers, else [`Fault::Singular`] if there is
 /// nothing but zeros.
-// ANCHOR: largest
 pub fn largest(column: usize, numbers: impl Iterator<Item = f32>) -> Result<usize> {
     let (mut place, mut size) = (0, 0);
     for (at, x) in numbers.enumerate() {
@@ -55,7 +54,6 @@ pub fn largest(column: usize, numbers: impl Iterator<Item = f32>) -> Result<usiz
     pivot_is_usable(column, size)?;
     Ok(place)
 }
-// ANCHOR_END: largest
 
 /// [`largest`] for numbers that lie side by side: one pass finds the size with vectors, another its place.
 ///
