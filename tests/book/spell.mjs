@@ -40,7 +40,7 @@ function prose(text) {
   const blank = (part) => part.replace(/[^\n]/g, ' ');
   return text
     .replace(/^( *)(```+|~~~+)[^\n]*\n[\s\S]*?^\1\2[^\n]*$/gm, blank)
-    .replace(/(`+)[^`](?:[\s\S]*?[^`])?\1(?!`)/g, blank)
+    .replace(/(?<!`)(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g, blank)
     .replace(/\{\{#term +[^\s}]+ *([^}]*)\}\}/g, (all, words) => ' '.repeat(all.length - words.length - 2) + words + '  ')
     .replace(/\{\{#diagram +\S+ *([^}]*)\}\}/g, (all, words) => ' '.repeat(all.length - words.length - 2) + words + '  ')
     .replace(/\{\{#[^}]*\}\}/g, blank)
@@ -58,7 +58,7 @@ let wrong = 0;
 for (const file of files) {
   const lines = prose(readFileSync(file, 'utf8')).split('\n');
   lines.forEach((line, number) => {
-    for (const [word] of line.matchAll(/(?<![\d·×])[\p{Ll}\p{Lu}][\p{Ll}\p{Lu}’']*(?:-[\p{Ll}\p{Lu}][\p{Ll}\p{Lu}’']*)*/gu)) {
+    for (const [word] of line.matchAll(/(?<![\d·×\p{L}])[\p{Ll}\p{Lu}][\p{Ll}\p{Lu}’']*(?:-[\p{Ll}\p{Lu}][\p{Ll}\p{Lu}’']*)*/gu)) {
       const plain = word.replace(/’/g, "'").replace(/'+$/, '');
       if (known(plain)) continue;
       wrong += 1;
