@@ -134,6 +134,13 @@ impl System {
     }
 }
 
+const NVRTC_DEBIAN: &str = "it comes with the toolkit (libnvrtc), or alone: pip install nvidia-cuda-nvrtc \
+                            nvidia-cuda-runtime nvidia-cuda-cccl, then LD_LIBRARY_PATH=FOLDER of libnvrtc";
+const NVRTC_FEDORA: &str = "it comes with the toolkit (cuda-nvrtc), or alone: pip install nvidia-cuda-nvrtc \
+                            nvidia-cuda-runtime nvidia-cuda-cccl, then LD_LIBRARY_PATH=FOLDER of libnvrtc";
+const CUBLAS_HOW: &str = "it comes with the toolkit (libcublas), or alone: pip install nvidia-cublas, then \
+                          LD_LIBRARY_PATH=FOLDER of libcublas";
+
 const NOT_ON_MAC: &str = "Macs have no CUDA: rent a machine with an NVIDIA GPU for these parts";
 
 fn row(
@@ -397,23 +404,23 @@ fn library_rows(system: System, libraries: &[(Library, Option<String>)]) -> Vec<
             Library::Driver => (
                 CHECK,
                 "CUDA starts",
-                "a GPU that answers a program",
+                "a GPU that answers a program: what chapter 2 calls `cuda` (driver 525 or newer)",
                 "the steps above; in a container start it with --gpus all",
                 "the steps above; in a container start it with --gpus all",
             ),
             Library::Nvrtc => (
                 TOOLKIT,
                 "NVRTC",
-                "compiling kernels while the program runs (chapter 2)",
-                "it comes with the toolkit (libnvrtc)",
-                "it comes with the toolkit (cuda-nvrtc)",
+                "chapter 2 on CUDA: it compiles the kernels while the program runs",
+                NVRTC_DEBIAN,
+                NVRTC_FEDORA,
             ),
             Library::Cublas => (
                 TOOLKIT,
                 "cuBLAS",
-                "NVIDIA's matrix product, to compare with (chapter 2)",
-                "it comes with the toolkit (libcublas)",
-                "it comes with the toolkit (libcublas)",
+                "NVIDIA's matrix product, which chapter 2 holds its own against; without it that column stays empty",
+                CUBLAS_HOW,
+                CUBLAS_HOW,
             ),
             Library::Nccl => (
                 TOOLKIT,
@@ -478,7 +485,7 @@ fn opencl(system: System) -> Vec<Row> {
         MORE,
         "OpenCL",
         libraries::opencl_devices(),
-        "the portable kernels of chapter 2, on any GPU or on the CPU",
+        "the portable kernels of chapter 2, on any GPU (`opencl-gpu`) or on the CPU (`opencl-cpu`)",
         system.how(
             "sudo apt install ocl-icd-libopencl1 pocl-opencl-icd",
             "sudo dnf install ocl-icd pocl",

@@ -3,7 +3,7 @@
 use libloading::Symbol;
 use std::{
     env,
-    ffi::{CStr, c_int, c_uint, c_void},
+    ffi::{CStr, OsStr, c_int, c_uint, c_void},
     path::{Path, PathBuf},
     ptr,
 };
@@ -115,13 +115,24 @@ fn number(library: &libloading::Library, name: &[u8]) -> Option<c_int> {
     (status == 0).then_some(value)
 }
 
-/// The toolkit's folders, for machines whose loader does not know them.
+/// The toolkit's folders, for machines whose loader does not know them: those in which chapter 2 looks as well. What
+/// Python's packages bring lies beside the folders of `LD_LIBRARY_PATH`.
 fn folders() -> Vec<PathBuf> {
     let named = ["CUDA_PATH", "CUDA_ROOT", "CUDA_HOME"].into_iter().filter_map(env::var_os);
+    let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    below(named.map(PathBuf::from), &path)
+}
+
+/// The folders with libraries of the named toolkits, of those beside a path of libraries, and of the usual ones.
+fn below(named: impl Iterator<Item = PathBuf>, path: &OsStr) -> Vec<PathBuf> {
+    let beside: Vec<PathBuf> =
+        env::split_paths(path).filter_map(|folder| folder.parent().map(Path::to_owned)).collect();
+    let usual = [PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")];
+    let inside = ["lib64", "lib", "bin", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
     named
-        .map(PathBuf::from)
-        .chain([PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")])
-        .flat_map(|root| ["lib64", "lib", "bin"].map(|below| root.join(below)))
+        .chain(beside)
+        .chain(usual)
+        .flat_map(|root| inside.map(|folder| root.join(folder)))
         .collect()
 }
 
@@ -137,7 +148,8 @@ fn open(names: &[&str], folders: &[PathBuf]) -> Option<libloading::Library> {
     named.chain(inside).find_map(|path| load(&path))
 }
 
-/// The devices that `OpenCL` shows, by name; `None` without a loader or a device.
+/// The devices that `OpenCL` shows, by kind and name: `GPU: NVIDIA H200, CPU: pthread-AMD EPYC`; `None` without a loader
+/// or a device.
 pub fn opencl_devices() -> Option<String> {
     const NAMES: [&str; 4] = [
         "libOpenCL.so.1",
@@ -152,8 +164,9 @@ pub fn opencl_devices() -> Option<String> {
         unsafe extern "C" fn(*mut c_void, Bitfield, c_uint, *mut *mut c_void, *mut c_uint) -> c_int;
     /// `clGetDeviceInfo(device, name, size, value, size_ret)`.
     type Info = unsafe extern "C" fn(*mut c_void, c_uint, usize, *mut c_void, *mut usize) -> c_int;
-    /// `CL_DEVICE_TYPE_ALL` and `CL_DEVICE_NAME`.
+    /// `CL_DEVICE_TYPE_ALL`, `CL_DEVICE_TYPE` and `CL_DEVICE_NAME`.
     const ALL: Bitfield = 0xffff_ffff;
+    const TYPE: c_uint = 0x1000;
     const NAME: c_uint = 0x102b;
 
     let library = open(&NAMES, &[])?;
@@ -187,7 +200,13 @@ pub fn opencl_devices() -> Option<String> {
             if unsafe { info(device, NAME, room, name.as_mut_ptr().cast(), ptr::null_mut()) } == 0
                 && let Ok(name) = CStr::from_bytes_until_nul(&name)
             {
-                names.push(name.to_string_lossy().trim().to_owned());
+                let mut kind: Bitfield = 0;
+                // SAFETY: the device is one that OpenCL gave; it writes one bit field.
+                unsafe {
+                    let room = size_of::<Bitfield>();
+                    info(device, TYPE, room, (&raw mut kind).cast(), ptr::null_mut());
+                }
+                names.push(format!("{}: {}", kind_name(kind), name.to_string_lossy().trim()));
             }
         }
     }
@@ -196,6 +215,15 @@ pub fn opencl_devices() -> Option<String> {
 
 /// `cl_bitfield`, 64 bits everywhere.
 type Bitfield = u64;
+
+/// What a device's type means: bit 1 is a CPU, bit 2 a GPU (`cl.h`).
+fn kind_name(kind: Bitfield) -> &'static str {
+    match kind {
+        kind if kind & 4 != 0 => "GPU",
+        kind if kind & 2 != 0 => "CPU",
+        _ => "accelerator",
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -217,6 +245,30 @@ mod tests {
         if let Some(library) = library {
             // A function of another form is not called: it is not found.
             assert_eq!(number(&library, b"no_such_function\0"), None);
+        }
+    }
+
+    #[test]
+    fn looks_beside_the_path_of_libraries() {
+        let folders = below(
+            [PathBuf::from("/opt/kit")].into_iter(),
+            OsStr::new("/py/nvidia/cu13/lib:/other/lib"),
+        );
+        for wanted in [
+            "/opt/kit/lib64",
+            "/opt/kit/targets/x86_64-linux/lib",
+            "/py/nvidia/cu13/lib",
+            "/usr/local/cuda/lib64",
+        ] {
+            assert!(folders.contains(&PathBuf::from(wanted)), "{wanted}: {folders:?}");
+        }
+    }
+
+    #[test]
+    fn an_opencl_device_is_a_cpu_or_a_gpu() {
+        assert_eq!([2, 4, 5, 8].map(kind_name), ["CPU", "GPU", "GPU", "accelerator"]);
+        if let Some(names) = opencl_devices() {
+            assert!(names.contains("CPU: ") || names.contains("GPU: "), "{names}");
         }
     }
 

@@ -155,3 +155,22 @@ fn notebooks_of_our_own_come_before_those_of_the_system() {
     let found = notebooks(folder.path(), Some(bin.as_os_str()));
     assert_eq!(found, (None, Some("in notebooks/.jupyter".to_owned())));
 }
+
+#[test]
+fn what_chapter_2_loads_can_be_had_without_the_whole_toolkit() {
+    let libraries = [
+        (Library::Nvrtc, Some("13.0".to_owned())),
+        (Library::Cublas, None),
+        (Library::Driver, None),
+    ];
+    for system in [System::Debian, System::Fedora, System::OtherLinux] {
+        let rows = library_rows(system, &libraries);
+        let [nvrtc, cublas, driver] = &rows[..] else { panic!("{rows:?}") };
+        assert!(nvrtc.found && nvrtc.version.as_deref() == Some("13.0"), "{nvrtc:?}");
+        assert!(nvrtc.how_to_get.contains("pip install nvidia-cuda-nvrtc"), "{nvrtc:?}");
+        assert!(!cublas.found && cublas.how_to_get.contains("pip install nvidia-cublas"));
+        assert!(driver.what_for.contains("`cuda`") && !driver.required, "{driver:?}");
+        assert!(rows.iter().all(|row| !row.how_to_get.contains("  ")), "{rows:?}");
+    }
+    assert_eq!(library_rows(System::Mac, &libraries)[1].how_to_get, NOT_ON_MAC);
+}

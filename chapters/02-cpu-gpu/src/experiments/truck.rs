@@ -106,10 +106,10 @@ impl Sizes {
             map: powers(4, if quick { 1 << 22 } else { 1 << 26 }),
             product: powers(2, if quick { 1024 } else { 8192 }),
             transfer: powers(16, if quick { 1 << 24 } else { 1 << 28 }),
-            longest: if quick { 0.03 } else { 2.0 },
+            longest: if quick { 0.06 } else { 2.0 },
             plan: Plan {
-                warm_up: Duration::from_millis(if quick { 2 } else { 20 }),
-                time: Duration::from_millis(if quick { 10 } else { 150 }),
+                warm_up: Duration::from_millis(if quick { 4 } else { 20 }),
+                time: Duration::from_millis(if quick { 20 } else { 150 }),
                 min_samples: 3,
                 max_samples: if quick { 30 } else { 100 },
             },
@@ -394,7 +394,10 @@ fn conclude(
         let list: ParamList = &[("work", &name), ("n", &n)];
         r.value("cpu_gpu.truck.threads.speedup", list, Unit::Ratio, one(ratio));
     }
-    let (core_line, cpu_line) = (line(core), line(cpu));
+    // Fewer numbers than threads are no work for all of them.
+    let shared: Vec<(f64, f64)> =
+        cpu.iter().copied().filter(|point| point.0 >= machine::cores() as f64).collect();
+    let (core_line, cpu_line) = (line(core), line(&shared));
     for (device, line) in [("core", core_line), ("cpu", cpu_line)] {
         model(r, (&name, device), line, Unit::FlopsPerSecond);
     }

@@ -175,8 +175,13 @@ fn draw_model(records: &Records) -> Result<Drawing> {
             Err(error) => return Err(error),
         };
         let values = rates(records, work, device, "without");
-        let points: Vec<(f64, f64)> =
-            values.iter().map(|v| (size(v), work.operations(size(v)) / v.median)).collect();
+        // Fewer numbers than cores are no work for all of them.
+        let least = if device == "cpu" { records.machine.cores as f64 } else { 1.0 };
+        let points: Vec<(f64, f64)> = values
+            .iter()
+            .filter(|value| size(value) >= least)
+            .map(|v| (size(v), work.operations(size(v)) / v.median))
+            .collect();
         // A curve on logarithmic scales: a straight line between two sizes would not be straight.
         let fitted = points
             .windows(2)
@@ -445,4 +450,195 @@ fn table_model(records: &Records) -> Result<TableData> {
         head: head(&["job", "on", "α", "1/β"]),
         rows,
     })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use lab::{
+        Samples,
+        machine::Machine,
+        record::{ChapterRecord, Run, Skipped, params},
+    };
+    use std::collections::BTreeMap;
+
+    /// What a machine might leave that has CUDA, whose truck wins, and no OpenCL.
+    pub fn made_up() -> Records {
+        let mut values: Vec<Value> = Vec::new();
+        let mut add = |key: &str, list: ParamList, unit: Unit, median: f64| {
+            let samples = Samples(vec![0.9 * median, median, 1.1 * median]);
+            values.push(Value::new(key, list, unit, samples));
+        };
+        let trips = [
+            ("core", "without", 1e-8, 1e-10),
+            ("cpu", "without", 4e-5, 5e-11),
+            ("cuda", "without", 1e-5, 1e-12),
+            ("cuda", "with", 3e-5, 1e-11),
+        ];
+        for work in Work::ALL {
+            for (device, transfer, alpha, beta) in trips {
+                for n in [1_u32, 64, 4096] {
+                    let operations = work.operations(f64::from(n));
+                    let seconds = alpha + beta * operations;
+                    let who: ParamList =
+                        &[("steps", &0), ("n", &n), ("device", &device), ("transfer", &transfer)];
+                    match work {
+                        Work::Map(steps) => {
+                            let list = [
+                                ("steps", &steps as &dyn std::fmt::Display),
+                                who[1],
+                                who[2],
+                                who[3],
+                            ];
+                            add(
+                                "cpu_gpu.truck.map",
+                                &list,
+                                Unit::FlopsPerSecond,
+                                operations / seconds,
+                            );
+                        }
+                        Work::Product => {
+                            let list = &who[1..];
+                            add(
+                                "cpu_gpu.truck.product",
+                                list,
+                                Unit::FlopsPerSecond,
+                                operations / seconds,
+                            );
+                        }
+                    }
+                    if n == 1 {
+                        let list: ParamList =
+                            &[("job", &work.name()), ("device", &device), ("transfer", &transfer)];
+                        add("cpu_gpu.truck.latency", list, Unit::Seconds, seconds);
+                    }
+                }
+                let list: ParamList = &[("work", &work.name()), ("device", &device)];
+                if transfer == "without" {
+                    add("cpu_gpu.truck.model.latency", list, Unit::Seconds, alpha);
+                    add("cpu_gpu.truck.model.rate", list, Unit::FlopsPerSecond, 1.0 / beta);
+                }
+            }
+            let list: ParamList = &[("work", &work.name())];
+            add("cpu_gpu.truck.threads", list, Unit::Count, 5000.0);
+            let list: ParamList = &[("work", &work.name()), ("n", &4096)];
+            add("cpu_gpu.truck.threads.speedup", list, Unit::Ratio, 1.9);
+            for over in ["core", "cpu"] {
+                let list: ParamList = &[
+                    ("work", &work.name()),
+                    ("device", &"cuda"),
+                    ("transfer", &"without"),
+                    ("over", &over),
+                    ("n", &4096),
+                ];
+                add("cpu_gpu.truck.speedup", list, Unit::Ratio, 123.0);
+            }
+            let list: ParamList =
+                &[("work", &work.name()), ("device", &"cuda"), ("transfer", &"without")];
+            add("cpu_gpu.truck.crossover", list, Unit::Count, 777.0);
+            add("cpu_gpu.truck.crossover.predicted", list, Unit::Count, 800.0);
+        }
+        for direction in ["to", "from"] {
+            let list: ParamList = &[("work", &direction), ("device", &"cuda")];
+            add("cpu_gpu.truck.model.latency", list, Unit::Seconds, 1e-5);
+            add("cpu_gpu.truck.model.rate", list, Unit::BytesPerSecond, 2e10);
+        }
+        for (device, units, lanes, clock) in
+            [("cpu", 2.0, 32.0, 3e9), ("cuda", 132.0, 16_896.0, 1.98e9)]
+        {
+            let list: ParamList = &[("device", &device)];
+            add("cpu_gpu.devices.units", list, Unit::Count, units);
+            add("cpu_gpu.devices.lanes", list, Unit::Number, lanes);
+            add("cpu_gpu.devices.clock", list, Unit::Hertz, clock);
+            add("cpu_gpu.devices.memory", list, Unit::Bytes, 1e11);
+        }
+        let list: ParamList = &[("device", &"cuda"), ("over", &"core")];
+        add("cpu_gpu.devices.lanes.ratio", list, Unit::Ratio, 1056.0);
+        let skip = |key: &str, list: ParamList, why: &str| Skipped {
+            key: key.to_owned(),
+            params: params(list),
+            why: why.to_owned(),
+        };
+        let with: ParamList = &[("device", &"cuda"), ("transfer", &"with")];
+        let slow = "it is no faster at n = 4,096, the largest size that both did";
+        let skipped = vec![
+            skip("cpu_gpu.truck.crossover", with, slow),
+            skip("cpu_gpu.truck.crossover.predicted", with, slow),
+            skip("cpu_gpu.truck.speedup", with, "no size"),
+        ];
+        let run = |experiment: &str| Run {
+            experiment: experiment.to_owned(),
+            command: "made up".to_owned(),
+            date: "2026-01-01T00:00:00Z".to_owned(),
+            commit: "0000000".to_owned(),
+            budget: "quick".to_owned(),
+            rustc: "1.95".to_owned(),
+            flags: String::new(),
+            values: values.iter().filter(|v| v.key.starts_with(experiment)).cloned().collect(),
+            skipped: skipped.iter().filter(|s| s.key.starts_with(experiment)).cloned().collect(),
+        };
+        let record = ChapterRecord { runs: vec![run("cpu_gpu.devices"), run("cpu_gpu.truck")] };
+        Records {
+            machine: Machine { cpu: "a made-up CPU".to_owned(), cores: 2, ..Machine::default() },
+            name: "made-up".to_owned(),
+            chapters: BTreeMap::from([("cpu_gpu".to_owned(), record)]),
+        }
+    }
+
+    fn unmeasured() -> Records {
+        Records { chapters: BTreeMap::new(), ..made_up() }
+    }
+
+    #[test]
+    fn figures_draw_from_records() {
+        for figure in figures().into_iter().chain(super::super::devices::figures()) {
+            let drawing =
+                (figure.draw)(&made_up()).unwrap_or_else(|e| panic!("{}: {e}", figure.key));
+            assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
+            assert!(drawing.caption.ends_with('.'), "{}", drawing.caption);
+            assert!(drawing.caption.chars().any(|c| c.is_ascii_digit()), "{}", drawing.caption);
+            assert!(drawing.alt.contains("CUDA"), "{}: {}", figure.key, drawing.alt);
+            let missing = (figure.draw)(&unmeasured());
+            assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{}", figure.key);
+        }
+    }
+
+    #[test]
+    fn tables_have_rows_as_wide_as_their_heads() {
+        for table in tables().into_iter().chain(super::super::devices::tables()) {
+            let data = (table.make)(&made_up()).unwrap_or_else(|e| panic!("{}: {e}", table.key));
+            assert!(!data.rows.is_empty(), "{}", table.key);
+            for row in &data.rows {
+                assert_eq!(row.len(), data.head.len(), "{}: {row:?}", table.key);
+                assert!(row.iter().all(|cell| !cell.is_empty()), "{}: {row:?}", table.key);
+            }
+            let missing = (table.make)(&unmeasured());
+            assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{}", table.key);
+        }
+    }
+
+    #[test]
+    fn captions_name_who_is_first() {
+        let drawing = draw_rates(&made_up(), Work::Map(1)).unwrap();
+        assert!(
+            drawing.caption.contains("At n = 1 the fastest is “one core”"),
+            "{}",
+            drawing.caption
+        );
+        assert!(drawing.caption.contains("that of “one core”"), "{}", drawing.caption);
+        let drawing = draw_rates(&made_up(), Work::Product).unwrap();
+        assert!(drawing.caption.contains("that of “CUDA, data there”"), "{}", drawing.caption);
+    }
+
+    #[test]
+    fn the_table_of_crossovers_tells_numbers_and_never() {
+        let data = table_crossover(&made_up()).unwrap();
+        assert_eq!(data.rows.len(), 6);
+        assert!(data.caption.contains("in 3 of 6 cases"), "{}", data.caption);
+        assert_eq!(data.rows[0][3..], ["from n = 777".to_owned(), "from n = 800".to_owned()]);
+        assert_eq!(data.rows[1][3..], ["never".to_owned(), "never".to_owned()]);
+        let data = table_speedup(&made_up()).unwrap();
+        assert!(data.caption.contains("The highest is 123×"), "{}", data.caption);
+        assert_eq!(data.rows[0][1..3], ["123×".to_owned(), "1056×".to_owned()]);
+    }
 }
