@@ -5,13 +5,17 @@ use crate::{
     engine::Engine,
     model::{Images, Logits, Network, Traced},
 };
-use dfdx::{nn::tensor_collection::*, prelude::*, tensor_ops::Device};
+use dfdx::{
+    nn::tensor_collection::{ModuleVisitor, TensorCollection},
+    prelude::*,
+    tensor_ops::Device,
+};
 use num_traits::Float;
 use rand_distr::uniform::SampleUniform;
 
 // ANCHOR: model
 /// Two convolutions, each followed by ReLU and a pool, then two dense layers:
-/// LeCun et al.'s LeNet (1998) with wider layers and today's activations.
+/// the network of LeCun et al. (1998), wider and with today's activations.
 #[derive(Clone, Debug)]
 pub struct Cnn<E: Dtype, D: Device<E>> {
     /// 28×28 pixels, 16 filters, pooled to 14×14.
@@ -26,6 +30,9 @@ pub struct Cnn<E: Dtype, D: Device<E>> {
 /// The dense layers: 800, 128 and 10 units.
 pub type Dense<E, D> =
     (modules::Linear<800, 128, E, D>, ReLU, DropoutOneIn<2>, modules::Linear<128, 10, E, D>);
+
+/// What the filters have found: (batch, 800).
+type Features<D, T> = Tensor<(usize, Const<800>), f32, D, T>;
 
 impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Cnn<E, D> {
     type To<E2: Dtype, D2: Device<E2>> = Cnn<E2, D2>;
@@ -50,7 +57,7 @@ impl<D: Engine> Cnn<f32, D> {
     fn features<T: Tape<f32, D> + Merge<T>>(
         &self,
         images: Images<D, T>,
-    ) -> Result<Tensor<(usize, Const<800>), f32, D, T>, D::Err> {
+    ) -> Result<Features<D, T>, D::Err> {
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = D::max_pool(self.conv1.forward(x)?.try_relu()?)?;

@@ -5,7 +5,11 @@
 //! device; the CPU has faster ones of its own in [`crate::engine`], and tests hold them equal.
 
 use crate::engine::Engine;
-use dfdx::{nn::tensor_collection::*, prelude::*, tensor_ops::Device};
+use dfdx::{
+    nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
+    prelude::*,
+    tensor_ops::Device,
+};
 use num_traits::Float;
 use rand_distr::{Uniform, uniform::SampleUniform};
 

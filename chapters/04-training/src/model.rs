@@ -18,7 +18,8 @@ pub type Targets<D> = Tensor<(usize, Const<CLASSES>), f32, D>;
 pub type Traced<D> = OwnedTape<f32, D>;
 
 // ANCHOR: network
-/// A model that tells the ten digits apart.
+/// A model that tells the ten digits apart. Every error is the device's own.
+#[allow(clippy::missing_errors_doc)]
 pub trait Network<D: Engine>: TensorCollection<f32, D, To<f32, D> = Self> {
     /// Random numbers that one training step takes from the device: one for
     /// each layer of dropout, the seed of its mask.
