@@ -92,29 +92,63 @@ fn run(r: &mut Recorder) -> Result<()> {
         } else {
             "its driver does not tell how wide a compute unit is"
         };
-        match (devices::lanes_of(about), lanes_of_cpu) {
-            (Some(lanes), of_cpu) => {
-                r.value("cpu_gpu.devices.lanes", &[("device", id)], Unit::Number, one(lanes));
-                for (at, over) in ["core", "cpu"].into_iter().enumerate() {
-                    let list: ParamList = &[("device", id), ("over", &over)];
-                    match of_cpu {
-                        Some(of_cpu) => {
-                            let ratio = one(lanes / of_cpu[at]);
-                            r.value("cpu_gpu.devices.lanes.ratio", list, Unit::Ratio, ratio);
-                        }
-                        None => r.skip(
-                            "cpu_gpu.devices.lanes.ratio",
-                            list,
-                            "the CPU's lanes are not known",
-                        ),
-                    }
-                }
-            }
-            (None, _) => {
-                r.skip("cpu_gpu.devices.lanes", &[("device", id)], why);
-                r.skip("cpu_gpu.devices.lanes.ratio", &[("device", id)], why);
+        let Some(lanes) = devices::lanes_of(about) else {
+            r.skip("cpu_gpu.devices.lanes", &[("device", id)], why);
+            r.skip("cpu_gpu.devices.lanes.ratio", &[("device", id)], why);
+            continue;
+        };
+        r.value("cpu_gpu.devices.lanes", &[("device", id)], Unit::Number, one(lanes));
+        for (at, over) in ["core", "cpu"].into_iter().enumerate() {
+            let list: ParamList = &[("device", id), ("over", &over)];
+            if let Some(of_cpu) = lanes_of_cpu {
+                let ratio = one(lanes / of_cpu[at]);
+                r.value("cpu_gpu.devices.lanes.ratio", list, Unit::Ratio, ratio);
+            } else {
+                r.skip("cpu_gpu.devices.lanes.ratio", list, "the CPU's lanes are not known");
             }
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::testing;
+    use lab::{Device, progress::Progress};
+
+    #[test]
+    fn every_device_has_its_numbers_or_a_reason() -> Result<()> {
+        let _turn = testing::turn();
+        let experiments = all();
+        let progress = Progress::hidden();
+        let mut r = Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress);
+        run(&mut r)?;
+        let (values, skipped) = r.finish();
+        let about = |key: &str, device: &str| {
+            let is =
+                |params: &lab::record::Params| params.get("device").is_some_and(|d| d == device);
+            values.iter().any(|v| v.key == key && is(&v.params))
+                || skipped.iter().any(|s| s.key == key && !s.why.is_empty() && is(&s.params))
+        };
+        for key in ["units", "clock", "lanes", "memory"] {
+            for device in EXPECTED.into_iter().chain(["cpu"]) {
+                assert!(about(&format!("cpu_gpu.devices.{key}"), device), "{key} of {device}");
+            }
+        }
+        assert!(about("cpu_gpu.devices.lanes", "core"));
+        assert!(values.iter().all(|v| v.median.is_finite() && v.median > 0.0), "{values:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_missing_has_the_reason_of_its_interface() {
+        let found = gpu::Devices {
+            missing: vec![gpu::Missing { api: gpu::Api::Cuda, why: "no driver".to_owned() }],
+            ..gpu::Devices::default()
+        };
+        assert_eq!(why_missing(&found, "cuda"), "no driver");
+        assert!(why_missing(&found, "opencl-gpu").contains("no GPU"));
+        assert!(why_missing(&found, "opencl-cpu").contains("no CPU"));
+    }
 }

@@ -561,7 +561,7 @@ pub(super) mod tests {
         };
         let with: ParamList = &[("device", &"cuda"), ("transfer", &"with")];
         let slow = "it is no faster at n = 4,096, the largest size that both did";
-        let skipped = vec![
+        let skipped = [
             skip("cpu_gpu.truck.crossover", with, slow),
             skip("cpu_gpu.truck.crossover.predicted", with, slow),
             skip("cpu_gpu.truck.speedup", with, "no size"),
