@@ -23,11 +23,11 @@ pub mod figures;
 pub mod gpu;
 pub mod ladder;
 pub mod lu;
+pub mod simt;
 pub mod tensor_cores;
 pub mod truck;
 pub mod verify;
 pub mod wrong;
-pub mod simt;
 
 pub use error::{Error, Result};
 pub use experiments::chapter;

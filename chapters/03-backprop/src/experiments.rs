@@ -371,6 +371,12 @@ fn rungs(r: &mut Recorder) -> Result<()> {
             r.value("backprop.ladder.total", &[("batch", batch)], Unit::Ratio, over(first, last));
         }
     }
+    if !full {
+        for suffix in ["", ".epoch", ".flops", ".speedup", ".total", ".threads"] {
+            let why = "the quick budget leaves larger batches out";
+            r.skip(&format!("{KEY}{suffix}"), &[("batch", &128)], why);
+        }
+    }
     Ok(())
 }
 

@@ -9,9 +9,12 @@ use matmul::Shape;
 use std::path::{Path, PathBuf};
 
 const KEY: &str = "cpu_gpu.counters";
-const HARDWARE: &str = "cpu_gpu.counters.hardware";
-const SIMULATED: &str = "cpu_gpu.counters.simulated";
-const ERROR: &str = "cpu_gpu.counters.error";
+/// What the hardware counted.
+pub const HARDWARE: &str = "cpu_gpu.counters.hardware";
+/// What the simulator counted.
+pub const SIMULATED: &str = "cpu_gpu.counters.simulated";
+/// How far the simulator is off, as a share of the hardware's count.
+pub const ERROR: &str = "cpu_gpu.counters.error";
 
 /// The n at which both count: the simulator runs every thread by itself.
 pub const N: usize = 256;

@@ -325,9 +325,9 @@ impl Size<'_> {
                 one(start.elapsed().as_secs_f64()),
             );
         }
-        // Rungs with several tiles for large blocks: on a GPU always, on a CPU where there is time.
+        // On a GPU always, on a CPU where there is time.
         let tune = rung.name == "warp_tiles"
-            && (self.gpu.about().kind == Kind::Gpu || (r.budget == Budget::Full && self.first));
+            && (self.gpu.about().kind == Kind::Gpu || r.budget == Budget::Full);
         if tune {
             let timed = ladder::autotune(self.gpu, rung, operands)?;
             for (candidate, seconds) in &timed {

@@ -292,11 +292,16 @@ fn sweep(r: &mut Recorder, n: usize) -> Result<()> {
 
 /// The matrix on each device that there is.
 fn devices(r: &mut Recorder, sizes: &Sizes) -> Result<()> {
+    let found = gpu::devices().found;
     for id in DEVICES {
+        let list: ParamList = &[("variant", &"device"), ("device", &id)];
+        if !found.iter().any(|about| about.id == id) {
+            r.skip("cpu_gpu.lu", list, format!("this machine has no device `{id}`"));
+            continue;
+        }
         let device = match gpu::open(id) {
             Ok(device) => device,
             Err(error) => {
-                let list: ParamList = &[("variant", &"device"), ("device", &id)];
                 r.skip("cpu_gpu.lu", list, error.to_string());
                 continue;
             }

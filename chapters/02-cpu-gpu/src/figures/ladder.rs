@@ -266,7 +266,7 @@ fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
     if on_cuda {
         head.push("of cuBLAS".to_owned());
     }
-    head.extend(["against naive", "compiling"].map(str::to_owned));
+    head.extend(["against naive", "until the first product"].map(str::to_owned));
     let mut rows = Vec::new();
     for rung in rungs_on(device) {
         let mut row = vec![title(rung).to_owned()];
@@ -286,7 +286,7 @@ fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
     let naive = at(records, KEY, device, "naive", n)?;
     let caption = format!(
         "Every rung on {}; shares and ratios at n = {n}, where the naive kernel reaches {}. The median of rounds in which \
-         all took their turn.",
+         all took their turn. The last column is the compiler's time, unless the driver had kept its result.",
         device_words(records, device),
         naive.text(),
     );
