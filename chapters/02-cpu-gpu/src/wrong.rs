@@ -205,7 +205,7 @@ fn carelessly(mistake: Mistake, gpu: &dyn Gpu) -> Result<Option<String>> {
 pub fn simulate(
     mistake: Option<Mistake>,
     problem: &Problem,
-) -> std::result::Result<Verdict, simt::Fault> {
+) -> std::result::Result<Verdict, Box<simt::Fault>> {
     let shape = problem.shape;
     let mut machine = Machine::new(1);
     let abc = [
@@ -215,7 +215,9 @@ pub fn simulate(
     ];
     let Launch { grid, block, .. } = launch(shape);
     let name = mistake.map_or("shared", Mistake::name);
-    machine.launch(name, grid, block, |thread| twin(thread, mistake, abc, shape))?;
+    machine
+        .launch(name, grid, block, |thread| twin(thread, mistake, abc, shape))
+        .map_err(Box::new)?;
     Ok(problem.check(&machine.read(abc[2])))
 }
 

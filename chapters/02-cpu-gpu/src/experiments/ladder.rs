@@ -54,11 +54,6 @@ pub fn rung_names() -> impl Iterator<Item = &'static str> {
     portable.chain(CudaRung::ALL.map(CudaRung::name)).chain(["cublas", "cublas_bf16"])
 }
 
-/// Records have the lab's errors.
-fn plain(error: crate::Error) -> lab::Error {
-    lab::Error::message(error.to_string())
-}
-
 fn one(value: f64) -> Samples {
     Samples(vec![value])
 }
@@ -76,7 +71,7 @@ fn mistakes(r: &mut Recorder) -> lab::Result<()> {
                 r.skip(KEY, list, missing(&devices, DEVICES[0]));
                 continue;
             }
-            let found = examine(mistake, check, gpu.as_deref()).map_err(plain)?;
+            let found = examine(mistake, check, gpu.as_deref())?;
             let caught = if found.is_some() { 1.0 } else { 0.0 };
             let found = found.unwrap_or_else(|| "passes".to_owned());
             let list: ParamList =
@@ -136,7 +131,7 @@ fn rungs(r: &mut Recorder, only: Option<&[usize]>) -> lab::Result<()> {
             Err(error) => skip(r, &error.to_string()),
             Ok(gpu) => {
                 let sizes = only.unwrap_or_else(|| sizes(about.kind, r.budget));
-                on_device(r, &*gpu, sizes, &mut cpu_measured).map_err(plain)?;
+                on_device(r, &*gpu, sizes, &mut cpu_measured)?;
             }
         }
     }
@@ -573,7 +568,7 @@ mod tests {
         let of = |check: &str| {
             values.iter().filter(|v| v.params["check"] == check).map(|v| v.median).sum::<f64>()
         };
-        assert_eq!(of("simulator"), 7.0);
+        assert!(of("simulator") > 6.5, "the simulator finds all seven");
         if turn.is_some() {
             assert!(of("careless") <= 2.0 && of("odd") >= 5.0);
         }

@@ -196,11 +196,18 @@ fn draw_share(records: &Records) -> Result<Drawing> {
     Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })
 }
 
+/// Neighbouring rungs with the same operations for a byte.
+struct Group {
+    first: &'static str,
+    last: &'static str,
+    line: Series,
+}
+
 fn draw_roofline(records: &Records, device: &str) -> Result<Drawing> {
     let n = shown(&sizes(records, device)?);
     let bandwidth = records.find("cpu_gpu.ladder.bandwidth", &[("device", &device)])?;
     let (low, high) = (1.0 / 8.0, 256.0);
-    let mut series = Vec::new();
+    let mut series: Vec<Group> = Vec::new();
     let mut words = Vec::new();
     let mut peak = None;
     for rung in &LADDER {
@@ -211,12 +218,28 @@ fn draw_roofline(records: &Records, device: &str) -> Result<Drawing> {
             found => found?,
         };
         peak = peak.or(rate.limit.as_ref());
-        series.push(Series {
-            name: rung.title.to_owned(),
-            points: vec![(x.median, rate.median / GIGA)],
-            band: vec![(rate.low / GIGA, rate.high / GIGA)],
-            joined: false,
-        });
+        let (point, band) = ((x.median, rate.median / GIGA), (rate.low / GIGA, rate.high / GIGA));
+        // Rungs that ask memory for the same bytes stand above each other: one name for all of them.
+        match series.last_mut() {
+            Some(Group { first, last, line })
+                if (line.points[0].0 / x.median - 1.0).abs() < 0.01 =>
+            {
+                *last = rung.title;
+                line.name = format!("{first} to {last}");
+                line.points.push(point);
+                line.band.push(band);
+            }
+            _ => series.push(Group {
+                first: rung.title,
+                last: rung.title,
+                line: Series {
+                    name: rung.title.to_owned(),
+                    points: vec![point],
+                    band: vec![band],
+                    joined: false,
+                },
+            }),
+        }
         words.push(format!("{}: {} at {} operations per byte", rung.title, rate.text(), x.text()));
     }
     let meet = peak.map_or(high, |peak| (peak.value / bandwidth.median).min(high));
@@ -241,7 +264,7 @@ fn draw_roofline(records: &Records, device: &str) -> Result<Drawing> {
     let plot = LinePlot {
         x: Axis::new("operations per byte", Scale::Log).range(low, high),
         y: Axis::new("rate (GFLOP/s)", Scale::Log),
-        series,
+        series: series.into_iter().map(|group| group.line).collect(),
         limits,
     };
     Ok(Drawing { svg: plot.svg(), caption, alt })
