@@ -1,6 +1,8 @@
 //! LU decomposition: every way of it gives PA = LU up to rounding, on any shape, with the same pivots; and what has no
 //! decomposition is refused with the column's number.
 
+#![allow(clippy::float_cmp)] // What is compared exactly is 0, 1 or a power of two: nothing rounds.
+
 use cpu_gpu::lu::{
     Fault, Lu, Plan, blocked,
     check::{backward_error, growth, random, residual, wilkinson},
