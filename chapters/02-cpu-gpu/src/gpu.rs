@@ -9,6 +9,7 @@ pub mod nvrtc;
 pub mod opencl;
 #[doc(hidden)]
 pub mod testing;
+pub mod toolkit;
 
 use crate::{Error, Result};
 use std::any::Any;
@@ -140,14 +141,31 @@ impl Launch {
         Self { grid, block, shared: 0 }
     }
 
-    /// Refuses a launch that the device can't run. Zero blocks are no mistake: there is nothing to do.
-    pub(crate) fn check(self, kernel: &Kernel, about: &About) -> Result<()> {
-        let threads = self.block[0] * self.block[1];
-        if threads == 0 || threads > about.max_block {
+    /// Refuses a launch that the device can't run: `max_block` is the most threads that a block of this kernel may
+    /// have. Zero blocks are no mistake: there is nothing to do.
+    pub(crate) fn check(self, kernel: &Kernel, about: &About, max_block: usize) -> Result<()> {
+        let [x, y] = self.block;
+        let most = max_block.min(about.max_block);
+        if !(1..=most).contains(&x.saturating_mul(y)) {
             return Err(Error::message(format!(
-                "`{}` is launched in blocks of {}×{} threads; {} takes from 1 to {} of them",
-                kernel.entry, self.block[0], self.block[1], about.name, about.max_block
+                "`{}` is launched in blocks of {x}×{y} threads; on {} it takes from 1 to {most} of them",
+                kernel.entry, about.name
             )));
+        }
+        // CUDA C++ programming guide, "Technical specifications per compute capability"; OpenCL counts threads.
+        let limit = match about.api {
+            Api::Cuda => [i32::MAX as usize, 65_535],
+            Api::OpenCl => self.block.map(|threads| usize::MAX / threads),
+        };
+        for (axis, (blocks, limit)) in ["x", "y"].into_iter().zip(self.grid.into_iter().zip(limit))
+        {
+            if blocks > limit {
+                return Err(Error::message(format!(
+                    "`{}` is launched with {blocks} blocks along {axis}; {} takes {limit}: let each do more, or launch \
+                     several times",
+                    kernel.entry, about.name
+                )));
+            }
         }
         Ok(())
     }
@@ -183,6 +201,18 @@ pub(crate) fn own<'a, T: 'static>(inner: &'a dyn Any, what: &str) -> Result<&'a 
         .ok_or_else(|| Error::message(format!("the {what} belongs to another device")))
 }
 
+/// The error of a launch with too few or too many arguments.
+pub(crate) fn wrong_count(entry: &str, wanted: usize, got: usize) -> Error {
+    Error::message(format!("`{entry}` takes {wanted} arguments, not {got}"))
+}
+
+/// The error of a source that has no such kernel.
+pub(crate) fn no_entry(entry: &str) -> Error {
+    Error::message(format!(
+        "the source has no kernel `{entry}`; look at the name, and for KERNEL before it"
+    ))
+}
+
 /// Refuses to copy more bytes than a buffer has.
 pub(crate) fn fits(buffer: &Buffer, bytes: usize) -> Result<()> {
     if bytes > buffer.bytes {
@@ -211,9 +241,24 @@ pub fn devices() -> Devices {
     opencl::find(&mut devices);
     cuda::find(&mut devices);
     if std::env::var("THROUGHPUT_DEVICE").is_ok_and(|name| name == "cpu") {
-        devices.found.retain(|about| about.kind == Kind::Cpu);
+        devices = devices.without_gpus();
     }
     devices
+}
+
+impl Devices {
+    /// What is left where the reader wants no GPU used.
+    fn without_gpus(mut self) -> Self {
+        self.found.retain(|about| about.kind == Kind::Cpu);
+        for api in [Api::OpenCl, Api::Cuda] {
+            let left = self.found.iter().any(|about| about.api == api);
+            if !left && !self.missing.iter().any(|missing| missing.api == api) {
+                let why = "THROUGHPUT_DEVICE=cpu leaves GPUs out; unset it to use them".to_owned();
+                self.missing.push(Missing { api, why });
+            }
+        }
+        self
+    }
 }
 
 /// The device with this short name.
@@ -250,7 +295,8 @@ macro_rules! element {
     ($($type:ty),*) => {$(
         impl Element for $type {
             fn bytes(values: &[Self]) -> Vec<u8> {
-                values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+                let bytes: Vec<_> = values.iter().map(|value| value.to_ne_bytes()).collect();
+                bytes.into_flattened()
             }
             fn values(bytes: &[u8]) -> Vec<Self> {
                 let (values, _) = bytes.as_chunks();
@@ -375,6 +421,57 @@ mod tests {
         assert!(error.to_string().contains("out of memory"), "{error}");
         // And it still works.
         gpu.alloc(4).unwrap();
+    }
+
+    fn about(api: Api, kind: Kind) -> About {
+        About {
+            id: "device".to_owned(),
+            api,
+            kind,
+            name: "card".to_owned(),
+            driver: String::new(),
+            compute_units: 4,
+            clock_hz: None,
+            memory: 1 << 30,
+            shared_memory: 49_152,
+            max_block: 1024,
+            compute_capability: None,
+        }
+    }
+
+    #[test]
+    fn a_launch_beyond_the_devices_limits_is_refused() {
+        let kernel = Kernel { entry: "k".to_owned(), inner: Box::new(()) };
+        let try_it =
+            |api, grid, block| Launch::new(grid, block).check(&kernel, &about(api, Kind::Gpu), 512);
+        for api in [Api::OpenCl, Api::Cuda] {
+            assert!(try_it(api, [7, 9], [512, 1]).is_ok());
+            assert!(try_it(api, [0, 9], [16, 32]).is_ok());
+            for block in [[0, 1], [513, 1], [32, 17], [usize::MAX, 2]] {
+                let error = try_it(api, [1, 1], block).unwrap_err().to_string();
+                assert!(error.contains("on card it takes from 1 to 512"), "{error}");
+            }
+        }
+        assert!(try_it(Api::Cuda, [i32::MAX as usize, 65_535], [1, 1]).is_ok());
+        let error = try_it(Api::Cuda, [1, 65_536], [1, 1]).unwrap_err().to_string();
+        assert!(error.contains("65536 blocks along y; card takes 65535"), "{error}");
+        assert!(try_it(Api::Cuda, [1 << 31, 1], [1, 1]).is_err());
+        assert!(try_it(Api::OpenCl, [usize::MAX, 1], [2, 1]).is_err());
+    }
+
+    #[test]
+    fn without_gpus_the_cpu_is_left_and_the_variable_is_named() {
+        let found = vec![about(Api::OpenCl, Kind::Cpu), about(Api::Cuda, Kind::Gpu)];
+        let left = Devices { found, missing: Vec::new() }.without_gpus();
+        assert_eq!(left.found, [about(Api::OpenCl, Kind::Cpu)]);
+        assert_eq!(left.missing.len(), 1);
+        assert_eq!(left.missing[0].api, Api::Cuda);
+        assert!(left.missing[0].why.contains("THROUGHPUT_DEVICE"));
+        // A reason that is known already stays the only one.
+        let known = Missing { api: Api::Cuda, why: "no driver".to_owned() };
+        let left = Devices { found: Vec::new(), missing: vec![known.clone()] }.without_gpus();
+        assert_eq!(left.missing.len(), 2);
+        assert!(left.missing.contains(&known));
     }
 
     #[test]

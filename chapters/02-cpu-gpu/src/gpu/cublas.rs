@@ -3,7 +3,11 @@
 //! Source: cuBLAS documentation, CUDA 13.0, sections 2.1.6 (column-major), 2.2 (enumerations), 2.7.1 (`gemm`) and
 //! 2.8.12 (`cublasGemmEx`).
 
-use super::{Buffer, cuda::Cuda, nvrtc};
+use super::{
+    Buffer,
+    cuda::{self, Cuda},
+    toolkit::{self, Absent},
+};
 use crate::{Error, Result};
 use libloading::Library;
 use matmul::Shape;
@@ -67,8 +71,8 @@ const CHOOSE: c_int = -1;
 /// (`CUBLAS_TF32_TENSOR_OP_MATH`, or the variable `NVIDIA_TF32_OVERRIDE=1`).
 const FULL_F32: c_int = 0;
 
-const INSTALL: &str = "install the CUDA toolkit, or this library alone with `pip install nvidia-cublas`, and set \
-                       LD_LIBRARY_PATH to the folder that holds libcublas";
+const INSTALL: &str = "install the CUDA toolkit, or this library alone with `pip install nvidia-cublas` for the \
+                       python3 on your PATH";
 
 /// The library and the functions that the course calls.
 struct Functions {
@@ -85,10 +89,10 @@ struct Functions {
 
 impl Functions {
     fn load() -> Result<Self> {
-        let Some(library) = nvrtc::load("cublas") else {
-            return Err(Error::message(format!(
-                "there is no cuBLAS (libcublas.so), NVIDIA's matrix product to compare with; {INSTALL}"
-            )));
+        let driver = cuda::driver_version().map(|version| version / 1000);
+        let library = match toolkit::load("cublas", driver, version) {
+            Ok(found) => found.library,
+            Err(absent) => return Err(Error::Message(why(&absent, driver))),
         };
         Ok(Self {
             create: function(&library, "cublasCreate_v2")?,
@@ -99,6 +103,32 @@ impl Functions {
             gemm_ex: function(&library, "cublasGemmEx")?,
             library,
         })
+    }
+}
+
+/// The major version that a loaded library says it has.
+fn version(library: &Library) -> Option<u32> {
+    let mut major: c_int = 0;
+    // SAFETY: cublasStatus_t cublasGetProperty(libraryPropertyType, int *), by the manual; MAJOR_VERSION is 0.
+    let status = unsafe {
+        let call = library
+            .get::<unsafe extern "C" fn(c_int, *mut c_int) -> c_int>(b"cublasGetProperty\0")
+            .ok()?;
+        call(0, &raw mut major)
+    };
+    (status == 0).then(|| u32::try_from(major).ok())?
+}
+
+/// Why there is no cuBLAS for a driver of this major version.
+fn why(absent: &Absent, driver: Option<u32>) -> String {
+    match (absent, driver) {
+        (Absent::TooNew(version), Some(driver)) => format!(
+            "cuBLAS is here only for CUDA {version}, and the NVIDIA driver speaks CUDA {driver}; install a newer driver \
+             (https://www.nvidia.com/drivers), or the cuBLAS of CUDA {driver}"
+        ),
+        _ => format!(
+            "there is no cuBLAS (libcublas.so), NVIDIA's matrix product to compare with; {INSTALL}"
+        ),
     }
 }
 
@@ -321,6 +351,14 @@ mod tests {
                 assert!(error.contains("libcublas") && error.contains("install"), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_the_way_out() {
+        let text = why(&Absent::Missing, None);
+        assert!(text.contains("libcublas") && text.contains("install"), "{text}");
+        let text = why(&Absent::TooNew(13), Some(12));
+        assert!(text.contains("for CUDA 13") && text.contains("speaks CUDA 12"), "{text}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use cudarc::driver::{
     sys::{self, CUdevice_attribute as Attribute, CUresult},
 };
 use std::{
-    ffi::{CString, c_void},
+    ffi::{CString, c_int, c_void},
     ptr,
     rc::Rc,
 };
@@ -42,45 +42,89 @@ fn too_old(version: i32) -> Option<String> {
 }
 
 /// A driver's code as a sentence about a device.
+// ANCHOR: sentence
 fn sentence(name: &str, what: &str, code: CUresult) -> String {
-    match code {
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => format!(
-            "{name} is out of memory ({what}); take smaller matrices, or close other programs that use it"
-        ),
-        CUresult::CUDA_ERROR_NO_DEVICE => format!("the NVIDIA driver finds no GPU; {DRIVER}"),
-        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU | CUresult::CUDA_ERROR_INVALID_PTX => {
-            format!("{name} can't {what}: the kernel is compiled for another GPU ({code:?})")
+    use CUresult as Code;
+    let why = match code {
+        Code::CUDA_ERROR_OUT_OF_MEMORY => {
+            "it is out of memory; take smaller matrices, or close programs that use it"
         }
-        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS | CUresult::CUDA_ERROR_LAUNCH_FAILED => format!(
-            "{name} can't {what}: a kernel has read or written outside of its memory ({code:?}); start the \
-             program again, and look for the place with NVIDIA's compute-sanitizer"
-        ),
-        CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => format!(
-            "the NVIDIA driver's parts have different versions ({code:?}); restart the machine"
-        ),
-        _ => format!("{name} can't {what} ({code:?}); see `throughput doctor`"),
-    }
+        Code::CUDA_ERROR_NO_DEVICE | Code::CUDA_ERROR_INVALID_DEVICE => {
+            "it finds no GPU; look whether CUDA_VISIBLE_DEVICES hides it, and start \
+             a container with `--gpus all`"
+        }
+        Code::CUDA_ERROR_ILLEGAL_ADDRESS
+        | Code::CUDA_ERROR_MISALIGNED_ADDRESS
+        | Code::CUDA_ERROR_LAUNCH_FAILED => {
+            "a kernel has read or written outside of its memory; start the program \
+             again, and look for the place with NVIDIA's compute-sanitizer"
+        }
+        // …
+        // ANCHOR_END: sentence
+        Code::CUDA_ERROR_STUB_LIBRARY => {
+            "the libcuda.so that was found is a stub for linking; take the toolkit's folder `stubs` out of \
+             LD_LIBRARY_PATH, and install NVIDIA's driver if there is none"
+        }
+        Code::CUDA_ERROR_NO_BINARY_FOR_GPU
+        | Code::CUDA_ERROR_INVALID_IMAGE
+        | Code::CUDA_ERROR_INVALID_PTX
+        | Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+            "the kernel is compiled for another GPU or a newer driver; install a newer driver \
+             (https://www.nvidia.com/drivers)"
+        }
+        Code::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES | Code::CUDA_ERROR_INVALID_VALUE => {
+            "it has not so many threads, registers or bytes of shared memory for a block; take smaller blocks"
+        }
+        Code::CUDA_ERROR_LAUNCH_TIMEOUT => {
+            "the kernel ran longer than a GPU with a screen may; start the program again with smaller matrices"
+        }
+        Code::CUDA_ERROR_DEVICE_UNAVAILABLE | Code::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED => {
+            "another program has it for itself; wait for that to end (`nvidia-smi` shows it)"
+        }
+        Code::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+        | Code::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE
+        | Code::CUDA_ERROR_SYSTEM_NOT_READY => {
+            "the driver's parts have different versions or are not all running; restart the machine"
+        }
+        Code::CUDA_ERROR_ECC_UNCORRECTABLE => "its memory has a fault; have the card checked",
+        _ => "see `throughput doctor`",
+    };
+    format!("{name} can't {what}: {why} ({code:?})")
 }
 
-fn list() -> Result<Vec<About>, String> {
+/// The version of CUDA that the driver speaks, as 1000·major + 10·minor; `None` without a driver.
+pub(super) fn driver_version() -> Option<u32> {
     // SAFETY: it only looks whether the library can be loaded.
+    if !unsafe { sys::is_culib_present() } {
+        return None;
+    }
+    let mut version = 0;
+    // SAFETY: the driver writes one number; this call may come before all others.
+    let code = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    (code == CUresult::CUDA_SUCCESS).then(|| u32::try_from(version).ok())?
+}
+
+/// The GPUs that kernels can be compiled for and run on, or why there are none.
+fn list() -> Result<Vec<About>, String> {
+    // SAFETY: it only looks whether the library can be loaded; `cudarc` panics at the first call without it.
     if !unsafe { sys::is_culib_present() } {
         return Err(format!("this machine has no NVIDIA driver; with an NVIDIA GPU, {DRIVER}"));
     }
     let asked = |what: &'static str| move |e: DriverError| sentence("the NVIDIA driver", what, e.0);
-    result::init().map_err(asked("start"))?;
     let mut version = 0;
     // SAFETY: the driver writes one number.
-    unsafe { sys::cuDriverGetVersion(&raw mut version) }
-        .result()
-        .map_err(asked("tell its version"))?;
+    let code = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    code.result().map_err(asked("tell its version"))?;
     if let Some(why) = too_old(version) {
         return Err(why);
     }
+    result::init().map_err(asked("start"))?;
     let count = result::device::get_count().map_err(asked("count GPUs"))?;
     if count == 0 {
-        return Err(sentence("", "", CUresult::CUDA_ERROR_NO_DEVICE));
+        return Err(sentence("the NVIDIA driver", "start", CUresult::CUDA_ERROR_NO_DEVICE));
     }
+    // Without a compiler a GPU runs nothing here.
+    Nvrtc::load().map_err(|e| e.to_string())?;
     (0..count).map(|at| describe(at, version).map_err(asked("describe its GPU"))).collect()
 }
 
@@ -144,20 +188,68 @@ impl Drop for Memory {
     }
 }
 
-/// A kernel and the module that it is in.
-struct Loaded {
+/// A kernel's module, unloaded when it is dropped.
+struct Module {
     context: Rc<Context>,
-    module: sys::CUmodule,
-    function: sys::CUfunction,
+    handle: sys::CUmodule,
 }
 
-impl Drop for Loaded {
+impl Drop for Module {
     fn drop(&mut self) {
         if self.context.bind().is_ok() {
+            // The kernel may still run.
+            // SAFETY: the context is current.
+            let _ = unsafe { sys::cuCtxSynchronize() };
             // SAFETY: it was loaded in this context and is unloaded once.
-            let _ = unsafe { result::module::unload(self.module) };
+            let _ = unsafe { result::module::unload(self.handle) };
         }
     }
+}
+
+/// A kernel in its module.
+struct Loaded {
+    function: sys::CUfunction,
+    /// The most threads that a block of this kernel may have: its registers have to suffice for all.
+    max_block: usize,
+    /// The bytes of each parameter, where the driver tells.
+    parameters: Option<Vec<usize>>,
+    _module: Module,
+}
+
+/// The bytes of each of a kernel's parameters. Drivers before CUDA 12.4 do not tell.
+fn parameters(function: sys::CUfunction) -> Option<Vec<usize>> {
+    type GetParamInfo =
+        unsafe extern "C" fn(sys::CUfunction, usize, *mut usize, *mut usize) -> c_int;
+    // SAFETY: the function's type by the driver's manual; the library has been loaded, since there is a function.
+    let get = unsafe { sys::culib().get::<GetParamInfo>(b"cuFuncGetParamInfo\0") }.ok()?;
+    let mut sizes = Vec::new();
+    loop {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the driver writes two numbers; beyond the last parameter it returns an error.
+        if unsafe { get(function, sizes.len(), &raw mut offset, &raw mut size) } != 0 {
+            return Some(sizes);
+        }
+        sizes.push(size);
+    }
+}
+
+/// Refuses arguments that are not as many, or not as large, as a kernel's parameters.
+fn fitting(entry: &str, parameters: &[usize], args: &[Arg]) -> Result<()> {
+    if parameters.len() != args.len() {
+        return Err(super::wrong_count(entry, parameters.len(), args.len()));
+    }
+    for (at, (wanted, arg)) in parameters.iter().zip(args).enumerate() {
+        let got = match arg {
+            Arg::Buffer(_) | Arg::Part { .. } => 8,
+            Arg::U32(_) | Arg::F32(_) => 4,
+        };
+        if got != *wanted {
+            return Err(Error::message(format!(
+                "argument {at} of `{entry}` has {wanted} bytes, and it is given {got}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// An NVIDIA GPU with one stream, which keeps the order of what is put into it.
@@ -238,18 +330,31 @@ impl Cuda {
         let image = self.nvrtc.compile(source, options, entry, &target)?;
         self.bind()?;
         // SAFETY: `image` is a whole cubin, which NVRTC has made.
-        let module = unsafe { result::module::load_data(image.as_ptr().cast::<c_void>()) }
+        let handle = unsafe { result::module::load_data(image.as_ptr().cast::<c_void>()) }
             .map_err(self.failed(&format!("load `{entry}`")))?;
+        let module = Module { context: Rc::clone(&self.context), handle };
         let name =
             CString::new(entry).map_err(|_| Error::message("a kernel's name has no zero byte"))?;
-        // SAFETY: `module` was loaded above. It is unloaded in `Drop`, after a failure here not at all.
-        let function = unsafe { result::module::get_function(module, name) }
-            .map_err(self.failed(&format!("find the kernel `{entry}` in its source")))?;
-        let context = Rc::clone(&self.context);
-        Ok(Kernel {
-            entry: entry.to_owned(),
-            inner: Box::new(Loaded { context, module, function }),
-        })
+        // SAFETY: the module is loaded.
+        let function =
+            unsafe { result::module::get_function(module.handle, name) }.map_err(|e| {
+                if e.0 == CUresult::CUDA_ERROR_NOT_FOUND {
+                    super::no_entry(entry)
+                } else {
+                    self.failed(&format!("load `{entry}`"))(e)
+                }
+            })?;
+        let most = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+        // SAFETY: the function is in a loaded module.
+        let max_block = unsafe { result::function::get_function_attribute(function, most) }
+            .map_err(self.failed(&format!("describe `{entry}`")))?;
+        let loaded = Loaded {
+            function,
+            max_block: max_block.max(0) as usize,
+            parameters: parameters(function),
+            _module: module,
+        };
+        Ok(Kernel { entry: entry.to_owned(), inner: Box::new(loaded) })
     }
 
     /// Lets a kernel have more than the usual 48 KiB of shared memory in [`Launch::shared`].
@@ -259,6 +364,12 @@ impl Cuda {
     pub fn allow_shared(&self, kernel: &Kernel, bytes: u32) -> Result<()> {
         self.bind()?;
         let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
+        if u64::from(bytes) > self.about.shared_memory {
+            return Err(Error::message(format!(
+                "`{}` wants {bytes} bytes of shared memory for a block, and {} has {}; take smaller tiles",
+                kernel.entry, self.about.name, self.about.shared_memory
+            )));
+        }
         let most = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function's module is loaded.
         unsafe { result::function::set_function_attribute(loaded.function, most, bytes as i32) }
@@ -281,12 +392,12 @@ impl Cuda {
         launch: Launch,
         parameters: &mut [*mut c_void],
     ) -> Result<()> {
-        launch.check(kernel, &self.about)?;
+        let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
+        launch.check(kernel, &self.about, loaded.max_block)?;
         if launch.is_empty() {
             return Ok(());
         }
         self.bind()?;
-        let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
         let size = |[x, y]: [usize; 2]| (x as u32, y as u32, 1);
         // SAFETY: as the caller promises; the driver copies the values before it returns.
         unsafe {
@@ -325,10 +436,14 @@ impl Gpu for Cuda {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.finish()?; // the copy below does not wait for the stream
+        self.bind()?;
         let at = self.address(to)?;
-        // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
-        unsafe { result::memcpy_htod_sync(at, bytes) }.map_err(self.failed("copy to the device"))
+        // In the stream, so that it waits for kernels before it; the synchronous copy would not, and it returns
+        // before the last bytes have arrived.
+        // SAFETY: the buffer is as long as `bytes`, which live until `finish` has waited for the copy.
+        unsafe { result::memcpy_htod_async(at, bytes, self.stream) }
+            .map_err(self.failed("copy to the device"))?;
+        self.finish()
     }
 
     fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
@@ -336,10 +451,12 @@ impl Gpu for Cuda {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.finish()?;
+        self.bind()?;
         let at = self.address(from)?;
-        // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
-        unsafe { result::memcpy_dtoh_sync(bytes, at) }.map_err(self.failed("copy from the device"))
+        // SAFETY: the buffer is as long as `bytes`, which live until `finish` has waited for the copy.
+        unsafe { result::memcpy_dtoh_async(bytes, at, self.stream) }
+            .map_err(self.failed("copy from the device"))?;
+        self.finish()
     }
 
     fn compile(&self, source: &str, options: &[(&str, String)], entry: &str) -> Result<Kernel> {
@@ -347,6 +464,10 @@ impl Gpu for Cuda {
     }
 
     fn launch(&self, kernel: &Kernel, launch: Launch, args: &[Arg]) -> Result<()> {
+        let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
+        if let Some(parameters) = &loaded.parameters {
+            fitting(&kernel.entry, parameters, args)?;
+        }
         // Every argument in eight bytes of its own; the kernel takes as many of them as its parameter has.
         let mut values = Vec::with_capacity(args.len());
         for arg in args {
@@ -363,7 +484,7 @@ impl Gpu for Cuda {
         let mut parameters: Vec<*mut c_void> =
             values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
         // SAFETY: NVIDIA's GPUs and the machines that carry them are little-endian, so that the first bytes of
-        // a value are those of the smaller types. The number of parameters is the caller's promise.
+        // a value are those of the smaller types. Number and sizes are checked above, where the driver tells them.
         unsafe { self.launch_raw(kernel, launch, &mut parameters) }
     }
 
@@ -423,16 +544,31 @@ mod tests {
     fn every_code_becomes_a_sentence_with_the_way_out() {
         for (code, wanted) in [
             (CUresult::CUDA_ERROR_OUT_OF_MEMORY, "smaller matrices"),
-            (CUresult::CUDA_ERROR_NO_DEVICE, "install NVIDIA's driver"),
+            (CUresult::CUDA_ERROR_NO_DEVICE, "CUDA_VISIBLE_DEVICES"),
+            (CUresult::CUDA_ERROR_STUB_LIBRARY, "LD_LIBRARY_PATH"),
             (CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, "compute-sanitizer"),
-            (CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, "another GPU"),
+            (CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, "newer driver"),
+            (CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "smaller blocks"),
+            (CUresult::CUDA_ERROR_LAUNCH_TIMEOUT, "smaller matrices"),
+            (CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE, "nvidia-smi"),
             (CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "restart the machine"),
+            (CUresult::CUDA_ERROR_ECC_UNCORRECTABLE, "have the card checked"),
             (CUresult::CUDA_ERROR_UNKNOWN, "throughput doctor"),
         ] {
             let text = sentence("card", "do it", code);
-            assert!(text.contains(wanted), "{text}");
-            assert!(!text.contains('\n'));
+            assert!(text.starts_with("card can't do it: ") && text.contains(wanted), "{text}");
+            assert!(text.contains(&format!("{code:?}")) && !text.contains('\n'), "{text}");
         }
+    }
+
+    #[test]
+    fn arguments_have_to_fit_a_kernels_parameters() {
+        let (number, float) = (Arg::U32(1), Arg::F32(1.0));
+        assert!(fitting("f", &[4, 4], &[number, float]).is_ok());
+        let error = fitting("f", &[8, 4], &[number]).unwrap_err().to_string();
+        assert!(error.contains("`f` takes 2 arguments, not 1"), "{error}");
+        let error = fitting("f", &[4, 8], &[number, float]).unwrap_err().to_string();
+        assert!(error.contains("argument 1 of `f` has 8 bytes, and it is given 4"), "{error}");
     }
 
     #[test]

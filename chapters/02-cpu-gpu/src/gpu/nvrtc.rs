@@ -1,15 +1,17 @@
 //! NVRTC, NVIDIA's compiler as a library: CUDA C++ in, machine code for one GPU out.
 //!
-//! It is loaded by hand, because its file has another name for each version of CUDA, and because it may lie
-//! in the folder of a Python package. Source: NVRTC documentation, CUDA 13.0.
+//! It is loaded by hand, in a version that the driver understands, from wherever [`toolkit`] finds it.
+//! Source: NVRTC documentation, CUDA 13.0.
 
+use super::{
+    cuda,
+    toolkit::{self, Absent},
+};
 use crate::{Error, Result};
 use libloading::Library;
 use std::{
-    env,
     ffi::{CStr, CString, c_char, c_int, c_void},
-    fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     ptr,
 };
 
@@ -28,61 +30,69 @@ type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 /// NVRTC, loaded.
 pub struct Nvrtc {
     library: Library,
+    /// A second part, which NVRTC asks the system for by name when it compiles: in a folder that the system does not
+    /// know it is found because it is loaded already.
+    _builtins: Vec<Library>,
+    /// Folders with the headers of its toolkit; empty where only the library is installed.
+    includes: Vec<PathBuf>,
 }
 
 const INSTALL: &str = "install the CUDA toolkit, or its compiler alone with `pip install nvidia-cuda-nvrtc \
-                       nvidia-cuda-runtime nvidia-cuda-cccl`, and set LD_LIBRARY_PATH to the folder that holds libnvrtc";
+                       nvidia-cuda-runtime nvidia-cuda-cccl` for the python3 on your PATH";
 
-/// Folders in which parts of a CUDA toolkit may lie: named by the environment first.
-pub fn toolkits() -> Vec<PathBuf> {
-    let mut roots: Vec<PathBuf> = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"]
-        .iter()
-        .filter_map(|name| env::var_os(name).map(PathBuf::from))
-        .collect();
-    roots.push("/usr/local/cuda".into());
-    // Python's packages lie beside those of LD_LIBRARY_PATH: …/nvidia/cu13/lib.
-    for folder in env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths) {
-        roots.extend(folder.parent().map(Path::to_owned));
-    }
-    roots.retain(|root| root.is_dir());
-    roots.dedup();
-    roots
+/// The major version that a loaded library says it has.
+fn version(library: &Library) -> Option<u32> {
+    let (mut major, mut minor): (c_int, c_int) = (0, 0);
+    // SAFETY: nvrtcResult nvrtcVersion(int *major, int *minor), by the manual.
+    let status = unsafe {
+        let call = library
+            .get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(b"nvrtcVersion\0")
+            .ok()?;
+        call(&raw mut major, &raw mut minor)
+    };
+    (status == 0).then(|| u32::try_from(major).ok())?
 }
 
-/// The files that may be a library of the toolkit, such as `nvrtc`: names that the system looks up, then files
-/// in the folders of [`toolkits`].
-pub fn candidates(name: &str) -> Vec<PathBuf> {
-    let mut names: Vec<PathBuf> =
-        ["", ".13", ".12"].iter().map(|end| format!("lib{name}.so{end}").into()).collect();
-    for root in toolkits() {
-        for folder in ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"] {
-            let files = fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
-            let start = format!("lib{name}.so");
-            names.extend(files.map(|file| file.path()).filter(|path| {
-                path.file_name().is_some_and(|f| f.to_string_lossy().starts_with(&start))
-            }));
+/// Why there is no NVRTC for a driver of this major version.
+fn why(absent: &Absent, driver: Option<u32>) -> String {
+    match (absent, driver) {
+        (Absent::TooNew(version), Some(driver)) => {
+            // The packages of CUDA 12 have it in their names, later ones have not.
+            let package = match driver {
+                ..=12 => format!("nvidia-cuda-nvrtc-cu{driver}"),
+                _ => format!("nvidia-cuda-nvrtc=={driver}.*"),
+            };
+            format!(
+                "NVRTC, which compiles CUDA kernels, is here only for CUDA {version}, and the NVIDIA driver speaks \
+                 CUDA {driver}; install a newer driver (https://www.nvidia.com/drivers), or `pip install \
+                 '{package}'`"
+            )
         }
+        _ => format!("there is no NVRTC (libnvrtc.so), which compiles CUDA kernels; {INSTALL}"),
     }
-    names
-}
-
-/// The first of [`candidates`] that loads.
-pub fn load(name: &str) -> Option<Library> {
-    // SAFETY: NVIDIA's libraries do nothing harmful when they are loaded.
-    candidates(name).iter().find_map(|path| unsafe { Library::new(path) }.ok())
 }
 
 impl Nvrtc {
     /// Looks for NVRTC and loads it.
     ///
     /// # Errors
-    /// A sentence if there is none.
+    /// A sentence if there is none, or none that the driver understands.
     pub fn load() -> Result<Self> {
-        match load("nvrtc") {
-            Some(library) => Ok(Self { library }),
-            None => Err(Error::message(format!(
-                "there is no NVRTC (libnvrtc.so), which compiles CUDA kernels; {INSTALL}"
-            ))),
+        let driver = cuda::driver_version().map(|version| version / 1000);
+        match toolkit::load("nvrtc", driver, version) {
+            Ok(found) => {
+                let builtins = found.beside.iter().filter(|path| {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    name.starts_with("libnvrtc-builtins.so")
+                });
+                Ok(Self {
+                    // SAFETY: NVIDIA's libraries do nothing harmful when they are loaded.
+                    _builtins: builtins.filter_map(|p| unsafe { Library::new(p) }.ok()).collect(),
+                    includes: toolkit::includes(found.root.as_deref(), found.major),
+                    library: found.library,
+                })
+            }
+            Err(absent) => Err(Error::Message(why(&absent, driver))),
         }
     }
 
@@ -109,14 +119,8 @@ impl Nvrtc {
     ) -> Result<Vec<u8>> {
         let mut flags = vec![format!("--gpu-architecture={target}"), "--std=c++17".to_owned()];
         flags.extend(options.iter().map(|(name, value)| format!("-D{name}={value}")));
-        for root in toolkits() {
-            for folder in ["include", "include/cccl", "targets/x86_64-linux/include"] {
-                let folder = root.join(folder);
-                if folder.is_dir() {
-                    flags.push(format!("--include-path={}", folder.display()));
-                }
-            }
-        }
+        let paths = self.includes.iter().map(|path| format!("--include-path={}", path.display()));
+        flags.extend(paths);
         let zero = |_| Error::message("a kernel's source and options have no zero byte");
         let flags =
             flags.into_iter().map(CString::new).collect::<Result<Vec<_>, _>>().map_err(zero)?;
@@ -187,11 +191,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_for_every_version_by_name() {
-        let names = candidates("nvrtc");
-        for name in ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"] {
-            assert!(names.contains(&PathBuf::from(name)), "{names:?}");
-        }
+    fn what_is_missing_is_told_with_the_way_out() {
+        let text = why(&Absent::Missing, Some(12));
+        assert!(text.contains("there is no NVRTC") && text.contains("install"), "{text}");
+        let text = why(&Absent::TooNew(13), Some(12));
+        assert!(text.contains("only for CUDA 13") && text.contains("speaks CUDA 12"), "{text}");
+        assert!(text.contains("nvidia-cuda-nvrtc-cu12"), "{text}");
     }
 
     #[test]

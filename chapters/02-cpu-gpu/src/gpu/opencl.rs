@@ -7,8 +7,9 @@ use opencl3::{
     context::Context,
     device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device},
     error_codes::{
-        CL_INVALID_BUFFER_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY,
-        CL_OUT_OF_RESOURCES, ClError,
+        CL_DEVICE_NOT_AVAILABLE, CL_INVALID_BUFFER_SIZE, CL_INVALID_KERNEL_NAME,
+        CL_INVALID_WORK_GROUP_SIZE, CL_INVALID_WORK_ITEM_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE,
+        CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, ClError, DLOPEN_RUNTIME_LOAD_FAILED,
     },
     kernel, memory,
     memory::{CL_MEM_READ_WRITE, ClMem},
@@ -16,13 +17,10 @@ use opencl3::{
     program::Program,
     types::{CL_TRUE, cl_device_id},
 };
-use std::ptr;
+use std::{ptr, time::Instant};
 
 const INSTALL: &str = "install a driver with OpenCL, or PoCL, which runs kernels on the CPU (Debian, Ubuntu: \
                        sudo apt install ocl-icd-libopencl1 pocl-opencl-icd)";
-
-/// The code by which the crate says that it has found no library.
-const NO_LIBRARY: i32 = -2000;
 
 /// Adds the OpenCL devices of this machine, or why there are none.
 pub fn find(devices: &mut Devices) {
@@ -36,11 +34,7 @@ pub fn find(devices: &mut Devices) {
 fn list() -> Result<Vec<(About, cl_device_id)>, String> {
     let platforms = match get_platforms() {
         Ok(platforms) => platforms,
-        Err(ClError(code)) if code == NO_LIBRARY => {
-            return Err(format!("this machine has no OpenCL library; {INSTALL}"));
-        }
-        // The library without a driver says so in several ways.
-        Err(_) => Vec::new(),
+        Err(error) => return Err(no_platform(&error)),
     };
     let mut found: Vec<(About, cl_device_id)> = Vec::new();
     for platform in platforms {
@@ -60,10 +54,21 @@ fn list() -> Result<Vec<(About, cl_device_id)>, String> {
     Ok(found)
 }
 
+/// Why there is no driver behind OpenCL.
+fn no_platform(error: &ClError) -> String {
+    match error.0 {
+        DLOPEN_RUNTIME_LOAD_FAILED => format!("this machine has no OpenCL library; {INSTALL}"),
+        // The library without a driver says so in several ways.
+        _ => format!(
+            "this machine has OpenCL's library, but no driver behind it ({error}); {INSTALL}"
+        ),
+    }
+}
+
 fn describe(device: Device) -> Result<About, ClError> {
     let cpu = device.dev_type()? & CL_DEVICE_TYPE_CPU != 0;
     if !device.available()? || !device.compiler_available()? {
-        return Err(ClError(-2)); // CL_DEVICE_NOT_AVAILABLE
+        return Err(ClError(CL_DEVICE_NOT_AVAILABLE));
     }
     let clock = f64::from(device.max_clock_frequency()?) * 1e6;
     // PoCL warns of questions that it does not know.
@@ -87,8 +92,18 @@ fn describe(device: Device) -> Result<About, ClError> {
 /// An OpenCL device with one queue, which keeps the order of what is put into it.
 pub struct OpenCl {
     about: About,
+    device: Device,
     context: Context,
     queue: CommandQueue,
+}
+
+/// A kernel and what is known of it.
+struct Loaded {
+    handle: kernel::Kernel,
+    parameters: usize,
+    /// The most threads that a block of this kernel may have.
+    max_block: usize,
+    _program: Program,
 }
 
 /// Memory of an OpenCL device.
@@ -107,28 +122,35 @@ impl OpenCl {
         let failed = |e: ClError| {
             Error::message(format!("{} does not start ({e}); see `throughput doctor`", about.name))
         };
-        let context = Context::from_device(&Device::new(handle)).map_err(failed)?;
+        let device = Device::new(handle);
+        let context = Context::from_device(&device).map_err(failed)?;
         let queue =
             CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed)?;
-        Ok(Self { about, context, queue })
+        Ok(Self { about, device, context, queue })
     }
 
     #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
     fn failed(&self, what: &str, error: ClError) -> Error {
-        let memory = [
-            CL_INVALID_BUFFER_SIZE,
-            CL_MEM_OBJECT_ALLOCATION_FAILURE,
-            CL_OUT_OF_HOST_MEMORY,
-            CL_OUT_OF_RESOURCES,
-        ];
-        if memory.contains(&error.0) {
-            return Error::message(format!(
-                "{} is out of memory ({what}); take smaller matrices, or close other programs that use it",
-                self.about.name
-            ));
-        }
-        Error::message(format!("{} can't {what} ({error})", self.about.name))
+        Error::Message(sentence(&self.about.name, what, &error))
     }
+}
+
+/// A code of OpenCL as a sentence about a device.
+fn sentence(name: &str, what: &str, error: &ClError) -> String {
+    let why = match error.0 {
+        CL_INVALID_BUFFER_SIZE | CL_MEM_OBJECT_ALLOCATION_FAILURE | CL_OUT_OF_HOST_MEMORY => {
+            "it is out of memory; take smaller matrices, or close programs that use it"
+        }
+        CL_OUT_OF_RESOURCES => {
+            "it is out of memory, or a kernel has read or written outside of its memory; take smaller matrices, and if \
+             that does not help, look for the place with THROUGHPUT_DEVICE=cpu"
+        }
+        CL_INVALID_WORK_GROUP_SIZE | CL_INVALID_WORK_ITEM_SIZE => {
+            "a block has not the size that the kernel is written for, or one that this device does not take"
+        }
+        _ => "see `throughput doctor`",
+    };
+    format!("{name} can't {what}: {why} ({error})")
 }
 
 impl Gpu for OpenCl {
@@ -183,21 +205,25 @@ impl Gpu for OpenCl {
                     said.trim()
                 ))
             })?;
-        let kernel = kernel::Kernel::create(&program, entry)
-            .map_err(|e| self.failed(&format!("find the kernel `{entry}` in its source"), e))?;
-        Ok(Kernel { entry: entry.to_owned(), inner: Box::new((kernel, program)) })
+        let kernel = kernel::Kernel::create(&program, entry).map_err(|e| match e.0 {
+            CL_INVALID_KERNEL_NAME => super::no_entry(entry),
+            _ => self.failed(&format!("make the kernel `{entry}`"), e),
+        })?;
+        let asked = |e| self.failed(&format!("describe the kernel `{entry}`"), e);
+        let loaded = Loaded {
+            parameters: kernel.num_args().map_err(asked)? as usize,
+            max_block: kernel.get_work_group_size(self.device.id()).map_err(asked)?,
+            handle: kernel,
+            _program: program,
+        };
+        Ok(Kernel { entry: entry.to_owned(), inner: Box::new(loaded) })
     }
 
     fn launch(&self, kernel: &Kernel, launch: Launch, args: &[Arg]) -> Result<()> {
-        launch.check(kernel, &self.about)?;
-        let (handle, _): &(kernel::Kernel, Program) = super::own(&*kernel.inner, "kernel")?;
-        let count = handle.num_args().map_err(|e| self.failed("count arguments", e))? as usize;
-        if count != args.len() {
-            return Err(Error::message(format!(
-                "`{}` takes {count} arguments, not {}",
-                kernel.entry,
-                args.len()
-            )));
+        let Loaded { handle, parameters, max_block, .. } = super::own(&*kernel.inner, "kernel")?;
+        launch.check(kernel, &self.about, *max_block)?;
+        if *parameters != args.len() {
+            return Err(super::wrong_count(&kernel.entry, *parameters, args.len()));
         }
         if launch.is_empty() {
             return Ok(());
@@ -260,13 +286,47 @@ impl Gpu for OpenCl {
             unsafe { self.queue.enqueue_marker_with_wait_list(&[]) }
                 .map_err(|e| self.failed("take the time", e))
         };
+        self.finish()?;
+        let clock = Instant::now();
         let begin = mark()?;
         work()?;
         let end = mark()?;
         self.finish()?;
+        let here = clock.elapsed().as_secs_f64();
         let times =
             begin.profiling_command_end().and_then(|b| Ok((b, end.profiling_command_end()?)));
-        let (begin, end) = times.map_err(|e| self.failed("tell the time", e))?;
-        Ok(end.saturating_sub(begin) as f64 * 1e-9)
+        // Some drivers keep no time for markers; then the host's clock has to do.
+        Ok(match times {
+            Ok((begin, end)) if begin > 0 && end > begin => (end - begin) as f64 * 1e-9,
+            _ => here,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_becomes_a_sentence_with_the_way_out() {
+        for (code, wanted) in [
+            (CL_MEM_OBJECT_ALLOCATION_FAILURE, "smaller matrices"),
+            (CL_OUT_OF_RESOURCES, "outside of its memory"),
+            (CL_INVALID_WORK_GROUP_SIZE, "size that the kernel is written for"),
+            (CL_DEVICE_NOT_AVAILABLE, "throughput doctor"),
+        ] {
+            let text = sentence("card", "do it", &ClError(code));
+            assert!(text.starts_with("card can't do it: ") && text.contains(wanted), "{text}");
+            assert!(text.contains(&ClError(code).to_string()) && !text.contains('\n'), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_library_without_a_driver_is_told_from_no_library() {
+        let text = no_platform(&ClError(DLOPEN_RUNTIME_LOAD_FAILED));
+        assert!(text.contains("no OpenCL library") && text.contains("apt install"), "{text}");
+        // CL_PLATFORM_NOT_FOUND_KHR
+        let text = no_platform(&ClError(-1001));
+        assert!(text.contains("no driver behind it") && text.contains("apt install"), "{text}");
     }
 }

@@ -1,0 +1,419 @@
+//! The way through NVIDIA's libraries, without a GPU: `fake_cuda/` has stand-ins for the driver, NVRTC and cuBLAS, which
+//! do on the CPU what the manuals say, later than a GPU would, and end the program at the first mistake in their use.
+//! Each test is a program of its own that finds them by `LD_LIBRARY_PATH`, as it would the real ones.
+//!
+//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests say so and are skipped, unless
+//! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
+#![cfg(target_os = "linux")]
+
+use cpu_gpu::gpu::{
+    self, Api, Arg, Gpu, Launch, cublas::Cublas, devices, nvrtc::Nvrtc, read_all, write_all,
+};
+use half::bf16;
+use matmul::Shape;
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+/// A C++ compiler that works, or `None` with a note.
+fn compiler() -> Option<String> {
+    let named = std::env::var("CXX").ok();
+    let found =
+        named.into_iter().chain(["c++", "g++", "clang++"].map(str::to_owned)).find(|name| {
+            Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
+        });
+    if found.is_none() {
+        assert!(
+            std::env::var_os("THROUGHPUT_REQUIRE_CXX").is_none_or(|v| v != "1"),
+            "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids to skip this test"
+        );
+        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
+    }
+    found
+}
+
+/// Folders with stand-ins, made once for all tests.
+struct Fakes {
+    folder: tempfile::TempDir,
+}
+
+impl Fakes {
+    fn get() -> Option<&'static Self> {
+        static FAKES: OnceLock<Option<Fakes>> = OnceLock::new();
+        FAKES.get_or_init(|| Some(Self::make(&compiler()?))).as_ref()
+    }
+
+    /// `all` has every library, `old` a driver of CUDA 12.0, `driver` nothing else, `no-cublas` all but that.
+    fn make(cxx: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_cuda");
+        let build = |into: &str, file: &str, library: &str, more: &[&str]| {
+            let into = folder.path().join(into);
+            std::fs::create_dir_all(&into).unwrap();
+            let output = Command::new(cxx)
+                .args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"])
+                .arg(source.join(file))
+                .arg("-o")
+                .arg(into.join(library))
+                .arg(format!("-Wl,-soname,{library}"))
+                .args(more)
+                .output()
+                .unwrap();
+            let words = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{file}:\n{words}");
+            into
+        };
+        let all = build("all", "driver.cpp", "libcuda.so.1", &[]);
+        build("all", "nvrtc.cpp", "libnvrtc.so.13", &[]);
+        let with = format!("{}/libcuda.so.1", all.display());
+        build("all", "cublas.cpp", "libcublas.so.13", &[&with]);
+        let old = build("old", "driver.cpp", "libcuda.so.1", &["-DBEFORE_12_4"]);
+        for (to, libraries) in [
+            (old, &["libnvrtc.so.13"][..]),
+            (folder.path().join("driver"), &["libcuda.so.1"]),
+            (folder.path().join("no-cublas"), &["libcuda.so.1", "libnvrtc.so.13"]),
+        ] {
+            std::fs::create_dir_all(&to).unwrap();
+            for library in libraries {
+                std::fs::copy(all.join(library), to.join(library)).unwrap();
+            }
+        }
+        // The name without a number is looked for first.
+        for name in ["all", "old", "driver", "no-cublas"] {
+            let folder = folder.path().join(name);
+            std::fs::copy(folder.join("libcuda.so.1"), folder.join("libcuda.so")).unwrap();
+        }
+        Self { folder }
+    }
+}
+
+/// Runs the ignored test `name` as a program of its own, with the stand-ins of a folder (`none`: none) and these
+/// variables.
+#[track_caller]
+fn run(name: &str, folder: &str, variables: &[(&str, &str)]) {
+    let Some(fakes) = Fakes::get() else { return };
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", name]);
+    for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX"] {
+        command.env_remove(name);
+    }
+    let output = command
+        .env("FAKE_CUDA", "1")
+        .env("PATH", "")
+        .env("LD_LIBRARY_PATH", fakes.folder.path().join(folder))
+        .env("OCL_ICD_VENDORS", "/no/such/folder")
+        .env_remove("THROUGHPUT_REQUIRE_OPENCL")
+        .env_remove("THROUGHPUT_DEVICE")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let (out, words) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
+}
+
+/// Whether this is such a program: a test that is only asked for by `--ignored` does nothing.
+fn inside() -> bool {
+    std::env::var_os("FAKE_CUDA").is_some()
+}
+
+/// What a stand-in counts; the same file that the course has loaded.
+fn count(library: &str, name: &str) -> i64 {
+    let folder = std::env::var("LD_LIBRARY_PATH").unwrap();
+    let path = PathBuf::from(folder).join(library);
+    // SAFETY: our own library, whose functions of this form take nothing and return a number.
+    unsafe {
+        let library = libloading::Library::new(path).unwrap();
+        let function = library.get::<unsafe extern "C" fn() -> i64>(name.as_bytes()).unwrap();
+        function()
+    }
+}
+
+/// The one reason why CUDA can't be used here.
+fn why() -> String {
+    let devices = devices();
+    assert!(devices.found.iter().all(|about| about.api != Api::Cuda), "{:?}", devices.found);
+    let mut why = devices.missing.into_iter().filter(|missing| missing.api == Api::Cuda);
+    let one = why.next().unwrap().why;
+    assert!(why.next().is_none() && !one.contains('\n'), "{one}");
+    let Err(error) = gpu::open("cuda") else { panic!("it opens") };
+    assert!(error.to_string().contains(&one), "{error}");
+    one
+}
+
+const MAP: &str = concat!(include_str!("../kernels/portable.h"), include_str!("../kernels/map.cl"));
+
+fn map(gpu: &dyn Gpu, steps: u32) -> gpu::Kernel {
+    gpu.compile(MAP, &[("STEPS", steps.to_string())], "map").unwrap()
+}
+
+#[test]
+fn a_gpu_is_described_fed_and_given_back() {
+    run("inner_all", "all", &[("FAKE_GPUS", "2")]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_all() {
+    if !inside() {
+        return;
+    }
+    let found = devices().found;
+    let ids: Vec<&str> = found.iter().map(|about| about.id.as_str()).collect();
+    assert_eq!(ids, ["cuda", "cuda:1"]);
+    let about = &found[1];
+    assert_eq!((about.name.as_str(), about.driver.as_str()), ("Fake GPU 1", "CUDA 13.0"));
+    assert_eq!((about.compute_units, about.compute_capability), (132, Some((9, 0))));
+    assert_eq!((about.memory, about.shared_memory, about.max_block), (1 << 30, 232_448, 1024));
+    assert_eq!(about.clock_hz, Some(1.98e9));
+    assert_eq!(gpu::open_all().len(), 2);
+
+    let gpu = gpu::open("cuda").unwrap();
+    let once = map(&*gpu, 1);
+    for count in [0_usize, 1, 255, 256, 257, 1000] {
+        let (x, y) = (gpu.alloc(4 * count).unwrap(), gpu.alloc(4 * count + 4).unwrap());
+        let values: Vec<f32> = (0..count).map(|i| i as f32).collect();
+        write_all(&*gpu, &x, &values).unwrap();
+        write_all(&*gpu, &y, &vec![-1.0_f32; count + 1]).unwrap();
+        let launch = Launch::new([count.div_ceil(256), 1], [256, 1]);
+        for (from, to) in [(&x, &y), (&y, &x), (&x, &y)] {
+            let args = [Arg::Buffer(from), Arg::Buffer(to), Arg::U32(count as u32)];
+            gpu.launch(&once, launch, &args).unwrap();
+        }
+        let got: Vec<f32> = read_all(&*gpu, &y, count + 1).unwrap();
+        let mut wanted: Vec<f32> =
+            values.iter().map(|x| (0..3).fold(*x, |v, _| v * 0.5 + 1.0)).collect();
+        wanted.push(-1.0); // nothing is written beyond the end
+        assert_eq!(got, wanted);
+    }
+
+    // A part of a buffer, and an f32.
+    let source = "KERNEL void scale(GLOBAL const float *x, GLOBAL float *y, float factor)";
+    let scale = gpu.compile(source, &[], "scale").unwrap();
+    let (x, y) = (gpu.alloc(4 * 128).unwrap(), gpu.alloc(4 * 128).unwrap());
+    write_all(&*gpu, &x, &(0..128).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+    let args = [Arg::Part { buffer: &x, offset: 256 }, Arg::Buffer(&y), Arg::F32(-1.5)];
+    gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args).unwrap();
+    assert_eq!(read_all::<f32>(&*gpu, &y, 2).unwrap(), [-96.0, -97.5]);
+
+    // Two kernels of 2 ms and the second event, which takes a quarter.
+    let args = [Arg::Buffer(&x), Arg::Buffer(&y), Arg::F32(1.0)];
+    let mut twice = || {
+        gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args)?;
+        gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args)
+    };
+    let seconds = gpu.seconds(&mut twice).unwrap();
+    assert!((seconds - 4.25e-3).abs() < 1e-9, "{seconds}");
+
+    // Dropped while they run: module, buffers and device wait for what is in the stream.
+    let z = gpu.alloc(512).unwrap();
+    let args = [Arg::Buffer(&x), Arg::Buffer(&z), Arg::F32(1.0)];
+    gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args).unwrap();
+    drop(scale);
+    gpu.launch(&once, Launch::new([1, 1], [2, 1]), &args).unwrap();
+    drop(z);
+    drop(gpu); // before its buffers
+    drop((x, y, once));
+    assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
+    assert_eq!(count("libnvrtc.so.13", "fake_programs_left\0"), 0);
+    assert!(count("libcuda.so", "fake_calls\0") > 100);
+}
+
+#[test]
+fn mistakes_on_a_gpu_get_a_sentence() {
+    run("inner_mistakes", "all", &[("FAKE_MEMORY", "100000")]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_mistakes() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let kept = gpu.alloc(60_000).unwrap();
+    let Err(error) = gpu.alloc(60_000) else { panic!("there is not so much") };
+    let error = error.to_string();
+    assert!(error.contains("Fake GPU 0 can't reserve 60000 bytes: it is out of memory"), "{error}");
+    drop(kept);
+    let x = gpu.alloc(60_000).unwrap(); // and it goes on
+
+    let Err(error) = gpu.compile("KERNEL oops", &[], "wrong") else { panic!("it compiles") };
+    let error = error.to_string();
+    assert!(error.contains("`wrong` does not compile for sm_90"), "{error}");
+    assert!(error.contains("wrong.cu(3): error: oops is undefined"), "{error}");
+    let Err(error) = gpu.compile(MAP, &[], "other") else { panic!("there is one") };
+    assert!(error.to_string().contains("no kernel `other`"), "{error}");
+
+    let kernel = map(&*gpu, 1);
+    let good = Launch::new([1, 1], [256, 1]);
+    let refused = |launch, args: &[Arg]| gpu.launch(&kernel, launch, args).unwrap_err().to_string();
+    let (a, n) = (Arg::Buffer(&x), Arg::U32(1));
+    for (launch, args, wanted) in [
+        (good, &[a, n][..], "`map` takes 3 arguments, not 2"),
+        (good, &[a, a, a], "argument 2 of `map` has 4 bytes, and it is given 8"),
+        (good, &[a, n, n], "argument 1 of `map` has 8 bytes, and it is given 4"),
+        (Launch::new([1, 1], [513, 1]), &[a, a, n], "it takes from 1 to 512"),
+        (Launch::new([1, 70_000], [1, 1]), &[a, a, n], "70000 blocks along y"),
+    ] {
+        let error = refused(launch, args);
+        assert!(error.contains(wanted), "{error}");
+    }
+    let cuda = gpu.as_cuda().unwrap();
+    assert!(cuda.allow_shared(&kernel, 232_448).is_ok());
+    let error = cuda.allow_shared(&kernel, 232_449).unwrap_err().to_string();
+    assert!(error.contains("wants 232449 bytes of shared memory"), "{error}");
+    gpu.launch(&kernel, good, &[a, a, n]).unwrap();
+    gpu.finish().unwrap();
+}
+
+#[test]
+fn products_by_cublas_equal_the_reference() {
+    run("inner_cublas", "all", &[]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_cublas() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let cublas = Cublas::new(gpu.as_cuda().unwrap()).unwrap();
+    for (m, k, n) in [(1, 1, 1), (3, 5, 7), (17, 1, 2), (0, 3, 2), (2, 0, 3), (8, 16, 4)] {
+        // Small whole numbers: exact in bf16, and their sums in f32.
+        let a: Vec<f32> = (0..m * k).map(|i| (i * 7 % 11) as f32 - 5.0).collect();
+        let b: Vec<f32> = (0..k * n).map(|i| (i * 5 % 13) as f32 - 6.0).collect();
+        let wanted: Vec<f32> = (0..m * n)
+            .map(|at| (0..k).map(|p| a[at / n * k + p] * b[p * n + at % n]).sum())
+            .collect();
+        let (on_a, on_b) = (gpu.alloc(4 * m * k).unwrap(), gpu.alloc(4 * k * n).unwrap());
+        for short in [false, true] {
+            let on_c = gpu.alloc(4 * m * n).unwrap(); // all NaN
+            let shape = Shape::new(m, k, n);
+            if short {
+                let bits = |x: &[f32]| -> Vec<u16> {
+                    x.iter().map(|&x| bf16::from_f32(x).to_bits()).collect()
+                };
+                write_all(&*gpu, &on_a, &bits(&a)).unwrap();
+                write_all(&*gpu, &on_b, &bits(&b)).unwrap();
+                cublas.gemm_bf16(&on_a, &on_b, &on_c, shape).unwrap();
+            } else {
+                write_all(&*gpu, &on_a, &a).unwrap();
+                write_all(&*gpu, &on_b, &b).unwrap();
+                cublas.sgemm(&on_a, &on_b, &on_c, shape).unwrap();
+            }
+            assert_eq!(read_all::<f32>(&*gpu, &on_c, m * n).unwrap(), wanted, "{m} {k} {n}");
+        }
+    }
+    drop(cublas);
+    drop(gpu);
+    assert_eq!(count("libcublas.so.13", "fake_handles_left\0"), 0);
+    assert_eq!(count("libcuda.so", "fake_left\0"), 0);
+}
+
+#[test]
+fn a_driver_of_cuda_12_0_tells_less_and_does() {
+    run("inner_old", "old", &[("FAKE_VERSION", "13000")]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_old() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let x = gpu.alloc(4).unwrap();
+    write_all(&*gpu, &x, &[8.0_f32]).unwrap();
+    let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
+    gpu.launch(&map(&*gpu, 1), Launch::new([1, 1], [256, 1]), &args).unwrap();
+    assert_eq!(read_all::<f32>(&*gpu, &x, 1).unwrap(), [5.0]);
+}
+
+#[test]
+fn what_is_missing_is_told_and_nothing_panics() {
+    for (folder, variables, wanted) in [
+        ("none", &[][..], "this machine has no NVIDIA driver"),
+        ("all", &[("FAKE_VERSION", "11080")], "speaks CUDA 11.8, and the course needs 12.0"),
+        ("all", &[("FAKE_GPUS", "0")], "CUDA_VISIBLE_DEVICES"),
+        ("all", &[("FAKE_INIT", "34")], "a stub for linking"),
+        ("all", &[("FAKE_INIT", "803")], "restart the machine"),
+        ("all", &[("THROUGHPUT_DEVICE", "cpu")], "THROUGHPUT_DEVICE=cpu leaves GPUs out"),
+        ("driver", &[], "there is no NVRTC"),
+        (
+            "all",
+            &[("FAKE_VERSION", "12040")],
+            "only for CUDA 13, and the NVIDIA driver speaks CUDA 12",
+        ),
+    ] {
+        // A real driver or toolkit of this machine would be found where a stand-in is left out.
+        let real = Path::new("/usr/local/cuda").exists() || Path::new("/dev/nvidiactl").exists();
+        if real && (folder != "all" || wanted.starts_with("only for")) {
+            continue;
+        }
+        let variables: Vec<_> = variables.iter().copied().chain([("WANTED", wanted)]).collect();
+        run("inner_missing", folder, &variables);
+    }
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_missing() {
+    if !inside() {
+        return;
+    }
+    let (why, wanted) = (why(), std::env::var("WANTED").unwrap());
+    assert!(why.contains(&wanted), "{why}");
+    // OpenCL's library, where there is one, is shown no drivers here.
+    let devices = devices();
+    let opencl = devices.missing.iter().find(|missing| missing.api == Api::OpenCl).unwrap();
+    assert!(devices.found.is_empty() && opencl.why.contains("install"), "{devices:?}");
+}
+
+#[test]
+fn a_gpu_without_cublas_is_used_without_it() {
+    if Path::new("/usr/local/cuda").exists() {
+        eprintln!("skipped: this machine has a CUDA toolkit");
+        return;
+    }
+    run("inner_no_cublas", "no-cublas", &[]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_no_cublas() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let Err(error) = Cublas::new(gpu.as_cuda().unwrap()) else { panic!("it is there") };
+    assert!(error.to_string().contains("there is no cuBLAS"), "{error}");
+    map(&*gpu, 1);
+    assert!(Nvrtc::load().is_ok());
+}
+
+#[test]
+fn a_kernel_that_fails_is_told_when_it_is_waited_for() {
+    run("inner_fault", "all", &[]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_fault() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let x = gpu.alloc(4).unwrap();
+    let kernel = map(&*gpu, 1);
+    let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
+    gpu.launch(&kernel, Launch::new([1, 1], [256, 1]), &args).unwrap();
+    // SAFETY: this test's program has one thread that reads variables, this one.
+    unsafe { std::env::set_var("FAKE_FAULT", "700") };
+    let error = gpu.finish().unwrap_err().to_string();
+    assert!(error.contains("read or written outside of its memory"), "{error}");
+    assert!(error.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{error}");
+}

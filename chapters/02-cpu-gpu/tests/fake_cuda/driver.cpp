@@ -1,0 +1,282 @@
+// A stand-in for NVIDIA's driver, libcuda.so.1: the functions that the course calls, on the CPU's memory, and stricter
+// than the real ones. Nothing that is put into a stream happens before somebody waits for the stream; every call wants a
+// context; a handle that is used after its end, or never given back, ends the program.
+//
+// Written by the CUDA driver API's manual (CUDA 13.0). FAKE_VERSION, FAKE_MEMORY, FAKE_GPUS, FAKE_INIT and FAKE_FAULT
+// make it an old, small, empty, broken or failing one.
+#include "fake.h"
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NOT_FOUND = 500 };
+
+static long number(const char *name, long otherwise) {
+    const char *text = getenv(name);
+    return text ? atol(text) : otherwise;
+}
+
+struct Event { double at = -1; };
+struct Stream { std::vector<std::function<void()>> waiting; };
+struct Module { std::string name; long steps; };
+struct Function { Module *module; };
+
+// Never destroyed, so that destructors at the program's end find them.
+static auto &memory = *new std::map<uint64_t, std::vector<char> *>;
+static auto &streams = *new std::set<Stream *>;
+static auto &modules = *new std::map<Module *, Function *>;
+static auto &events = *new std::set<Event *>;
+static long retained = 0, used = 0, calls = 0;
+static double device_clock = 0; // milliseconds
+static bool initialised = false;
+static thread_local void *current = nullptr;
+static char the_context;
+
+static void wait(Stream *stream) {
+    DEMAND(streams.count(stream));
+    auto waiting = std::move(stream->waiting);
+    stream->waiting.clear();
+    for (auto &work : waiting) work();
+}
+
+// The bytes from `at` on, which must lie in one living allocation.
+static char *bytes(uint64_t at, size_t count) {
+    auto after = memory.upper_bound(at);
+    DEMAND(after != memory.begin());
+    auto &[start, block] = *std::prev(after);
+    DEMAND(at - start + count <= block->size());
+    return block->data() + (at - start);
+}
+
+#define CONTEXT                                                                        \
+    calls++;                                                                           \
+    DEMAND(current && retained > 0)
+
+extern "C" {
+void fake_enqueue(void *stream, std::function<void()> *work) {
+    DEMAND(streams.count((Stream *)stream));
+    ((Stream *)stream)->waiting.push_back(std::move(*work));
+}
+int fake_has_context() { return current != nullptr && retained > 0; }
+char *fake_bytes(uint64_t at, size_t count) { return bytes(at, count); }
+// What was not given back: buffers, streams, modules, events, contexts.
+long fake_left() {
+    return memory.size() + streams.size() + modules.size() + events.size() + retained;
+}
+long fake_calls() { return calls; }
+
+int cuDriverGetVersion(int *version) { *version = number("FAKE_VERSION", 13000); return OK; }
+int cuInit(unsigned flags) {
+    DEMAND(flags == 0);
+    if (number("FAKE_INIT", OK)) return number("FAKE_INIT", OK);
+    if (!number("FAKE_GPUS", 1)) return NO_DEVICE;
+    initialised = true;
+    return OK;
+}
+int cuDeviceGetCount(int *count) { DEMAND(initialised); *count = number("FAKE_GPUS", 1); return OK; }
+int cuDeviceGet(int *device, int at) {
+    DEMAND(initialised);
+    if (at < 0 || at >= number("FAKE_GPUS", 1)) return 101;
+    *device = at;
+    return OK;
+}
+int cuDeviceGetName(char *name, int room, int device) {
+    snprintf(name, room, "Fake GPU %d", device);
+    return OK;
+}
+int cuDeviceTotalMem_v2(size_t *bytes, int) { *bytes = number("FAKE_MEMORY", 1 << 30); return OK; }
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+    DEMAND(initialised);
+    static const std::map<int, int> known = {
+        {1, 1024},  // threads of a block
+        {13, 1980000}, // clock in kHz
+        {16, 132},  // multiprocessors
+        {75, 9}, {76, 0}, // compute capability
+        {97, 232448}, // shared memory of a block that asks for more
+    };
+    auto found = known.find(attribute);
+    DEMAND(found != known.end());
+    *value = found->second;
+    return OK;
+}
+int cuDevicePrimaryCtxRetain(void **context, int) { retained++; *context = &the_context; return OK; }
+int cuDevicePrimaryCtxRelease_v2(int) { DEMAND(retained > 0); retained--; return OK; }
+int cuCtxSetCurrent(void *context) { DEMAND(context == &the_context); current = context; return OK; }
+int cuCtxSynchronize() {
+    CONTEXT;
+    for (auto *stream : streams) wait(stream);
+    return OK;
+}
+int cuStreamCreate(void **stream, unsigned) {
+    CONTEXT;
+    auto *made = new Stream;
+    streams.insert(made);
+    *stream = made;
+    return OK;
+}
+int cuStreamDestroy_v2(void *stream) {
+    CONTEXT;
+    wait((Stream *)stream);
+    streams.erase((Stream *)stream);
+    delete (Stream *)stream;
+    return OK;
+}
+int cuStreamSynchronize(void *stream) {
+    CONTEXT;
+    wait((Stream *)stream);
+    return number("FAKE_FAULT", OK);
+}
+int cuMemAlloc_v2(uint64_t *at, size_t bytes) {
+    CONTEXT;
+    DEMAND(bytes > 0); // the real one refuses zero
+    if (bytes > size_t(number("FAKE_MEMORY", 1 << 30) - used)) return OUT_OF_MEMORY;
+    used += bytes;
+    auto *block = new std::vector<char>(bytes, char(0xff)); // as f32: NaN
+    // Addresses that are none of the CPU's: who uses one there stops at once.
+    static uint64_t next = uint64_t(1) << 56;
+    *at = next;
+    next += (bytes + 511) / 256 * 256;
+    memory[*at] = block;
+    return OK;
+}
+int cuMemFree_v2(uint64_t at) {
+    CONTEXT;
+    cuCtxSynchronize();
+    DEMAND(memory.count(at));
+    used -= memory[at]->size();
+    delete memory[at];
+    memory.erase(at);
+    return OK;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t count, void *stream) {
+    CONTEXT;
+    std::function<void()> work = [=] { memcpy(bytes(to, count), from, count); };
+    fake_enqueue(stream, &work);
+    return OK;
+}
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t count, void *stream) {
+    CONTEXT;
+    std::function<void()> work = [=] { memcpy(to, bytes(from, count), count); };
+    fake_enqueue(stream, &work);
+    return OK;
+}
+// An image is what nvrtc.cpp writes: "FAKE kernel steps".
+int cuModuleLoadData(void **module, const void *image) {
+    CONTEXT;
+    char name[100];
+    long steps;
+    if (sscanf((const char *)image, "FAKE %99s %ld", name, &steps) != 2) return INVALID_IMAGE;
+    auto *made = new Module{name, steps};
+    modules[made] = new Function{made};
+    *module = made;
+    return OK;
+}
+int cuModuleUnload(void *module) {
+    CONTEXT;
+    auto found = modules.find((Module *)module);
+    DEMAND(found != modules.end());
+    for (auto *stream : streams) DEMAND(stream->waiting.empty()); // a kernel in there would lose its code
+    delete found->second;
+    delete found->first;
+    modules.erase(found);
+    return OK;
+}
+static bool alive(void *function) {
+    return std::any_of(modules.begin(), modules.end(), [=](auto &m) { return m.second == function; });
+}
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+    CONTEXT;
+    DEMAND(modules.count((Module *)module));
+    if (((Module *)module)->name != name) return NOT_FOUND;
+    *function = modules[(Module *)module];
+    return OK;
+}
+int cuFuncGetAttribute(int *value, int attribute, void *function) {
+    CONTEXT;
+    DEMAND(alive(function) && attribute == 0); // threads of a block
+    *value = 512;
+    return OK;
+}
+int cuFuncSetAttribute(void *function, int attribute, int) {
+    CONTEXT;
+    DEMAND(alive(function) && attribute == 8); // shared memory beside the declared
+    return OK;
+}
+#ifndef BEFORE_12_4
+// Both kernels: two pointers and a number.
+int cuFuncGetParamInfo(void *function, size_t at, size_t *offset, size_t *size) {
+    CONTEXT;
+    DEMAND(alive(function));
+    if (at > 2) return INVALID_VALUE;
+    *offset = 8 * at;
+    *size = at < 2 ? 8 : 4;
+    return OK;
+}
+#endif
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void *stream, void **parameters, void **extra) {
+    CONTEXT;
+    DEMAND(alive(function) && streams.count((Stream *)stream) && !extra);
+    DEMAND(gx && gy && gz == 1 && bx && by && bz == 1 && bx * by <= 512 && gy <= 65535 && shared <= 232448);
+    auto *module = ((Function *)function)->module;
+    // The driver copies the parameters before it returns.
+    uint64_t x, y;
+    memcpy(&x, parameters[0], 8);
+    memcpy(&y, parameters[1], 8);
+    unsigned third;
+    memcpy(&third, parameters[2], 4);
+    std::string name = module->name;
+    long steps = module->steps, threads = long(gx) * bx;
+    std::function<void()> work = [=] {
+        device_clock += 2;
+        long count = name == "map" ? long(third) : threads;
+        float factor;
+        memcpy(&factor, &third, 4);
+        for (long i = 0; i < std::min(count, threads); i++) {
+            float value;
+            memcpy(&value, bytes(x + 4 * i, 4), 4);
+            if (name == "map")
+                for (long step = 0; step < steps; step++) value = value * 0.5f + 1.0f;
+            else
+                value *= factor;
+            memcpy(bytes(y + 4 * i, 4), &value, 4);
+        }
+    };
+    fake_enqueue(stream, &work);
+    return OK;
+}
+int cuEventCreate(void **event, unsigned) {
+    CONTEXT;
+    auto *made = new Event;
+    events.insert(made);
+    *event = made;
+    return OK;
+}
+int cuEventDestroy_v2(void *event) {
+    CONTEXT;
+    DEMAND(events.count((Event *)event));
+    events.erase((Event *)event);
+    delete (Event *)event;
+    return OK;
+}
+int cuEventRecord(void *event, void *stream) {
+    CONTEXT;
+    DEMAND(events.count((Event *)event));
+    std::function<void()> work = [=] {
+        device_clock += 0.25;
+        ((Event *)event)->at = device_clock;
+    };
+    fake_enqueue(stream, &work);
+    return OK;
+}
+int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
+    CONTEXT;
+    double begun = ((Event *)start)->at, ended = ((Event *)end)->at;
+    if (begun < 0 || ended < 0) return 600; // not ready
+    *milliseconds = float(ended - begun);
+    return OK;
+}
+}

@@ -1,0 +1,52 @@
+// A stand-in for NVRTC: "compiles" a source that has a kernel of the asked name into "FAKE name steps". It refuses what
+// has no zero byte at its end in the right place, an architecture that is none, and a source with the word `oops`.
+#include "fake.h"
+#include <cstring>
+#include <set>
+#include <string>
+
+struct Program { std::string source, name, image, log; };
+static auto &programs = *new std::set<Program *>;
+
+extern "C" {
+long fake_programs_left() { return programs.size(); }
+int nvrtcVersion(int *major, int *minor) { *major = 13; *minor = 0; return 0; }
+const char *nvrtcGetErrorString(int) { return "NVRTC_ERROR"; }
+int nvrtcCreateProgram(Program **program, const char *source, const char *name, int headers, const char *const *,
+                       const char *const *) {
+    DEMAND(headers == 0);
+    *program = new Program{source, name, "", ""};
+    programs.insert(*program);
+    return 0;
+}
+int nvrtcDestroyProgram(Program **program) {
+    DEMAND(programs.erase(*program) == 1);
+    delete *program;
+    *program = nullptr;
+    return 0;
+}
+int nvrtcCompileProgram(Program *program, int count, const char *const *options) {
+    DEMAND(programs.count(program));
+    long steps = 1;
+    bool architecture = false;
+    for (int i = 0; i < count; i++) {
+        std::string option = options[i];
+        if (option.rfind("-DSTEPS=", 0) == 0) steps = atol(options[i] + 8);
+        architecture |= option == "--gpu-architecture=sm_90" || option == "--gpu-architecture=sm_90a";
+    }
+    if (!architecture) return 5; // NVRTC_ERROR_INVALID_OPTION
+    if (program->source.find("oops") != std::string::npos) {
+        program->log = program->name + "(3): error: oops is undefined";
+        return 6; // NVRTC_ERROR_COMPILATION
+    }
+    std::string entry = program->name.substr(0, program->name.find('.'));
+    if (program->source.find(" " + entry + "(") == std::string::npos) entry = "none";
+    program->image = "FAKE " + entry + " " + std::to_string(steps);
+    return 0;
+}
+// Sizes count the zero byte at the end.
+int nvrtcGetCUBINSize(Program *program, size_t *size) { *size = program->image.size() + 1; return 0; }
+int nvrtcGetCUBIN(Program *program, char *to) { strcpy(to, program->image.c_str()); return 0; }
+int nvrtcGetProgramLogSize(Program *program, size_t *size) { *size = program->log.size() + 1; return 0; }
+int nvrtcGetProgramLog(Program *program, char *to) { strcpy(to, program->log.c_str()); return 0; }
+}
