@@ -51,7 +51,10 @@ pub fn all() -> Vec<Experiment> {
             shows: "how many warps fit on a multiprocessor, by the registers of a thread",
             values: &["cpu_gpu.occupancy"],
             quick: true,
-            run: fullness,
+            run: |rec| {
+                fullness(rec);
+                Ok(())
+            },
         },
     ]
 }
@@ -83,7 +86,7 @@ fn counts(rec: &mut Recorder) -> Result<()> {
         let list: ParamList = &[("rung", &rung), ("n", &SIZE)];
         rec.note("cpu_gpu.counts", list);
         let c = of_rung(rung, SIZE)?;
-        let per_pass = if c.shared_passes == 0 { None } else { Some(c.flops / c.shared_passes) };
+        let per_pass = c.flops.checked_div(c.shared_passes);
         for (name, unit, value) in [
             ("sectors_per_load", Unit::Number, c.sectors_per_load()),
             ("moved", Unit::Bytes, c.moved_bytes() as f64),
@@ -152,7 +155,7 @@ fn small(rec: &mut Recorder) -> Result<()> {
 /// Registers of a thread for which occupancy is recorded.
 pub const REGISTERS: [usize; 9] = [16, 32, 40, 64, 80, 96, 128, 168, 255];
 
-fn fullness(rec: &mut Recorder) -> Result<()> {
+fn fullness(rec: &mut Recorder) {
     for limits in Limits::ALL {
         let capability = format!("{}.{}", limits.capability.0, limits.capability.1);
         for registers in REGISTERS {
@@ -162,7 +165,6 @@ fn fullness(rec: &mut Recorder) -> Result<()> {
             rec.value("cpu_gpu.occupancy", list, Unit::Share, one(share));
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

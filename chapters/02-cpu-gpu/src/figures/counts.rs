@@ -40,6 +40,7 @@ fn picture(width: f64, height: f64, body: &str) -> String {
     )
 }
 
+#[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
 fn failed(fault: crate::simt::Fault) -> Error {
     Error::message(fault.to_string())
 }
