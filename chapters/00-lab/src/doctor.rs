@@ -63,14 +63,18 @@ pub fn examine(data: Option<&Path>) -> Vec<Row> {
         let programs = scope.spawn(|| programs(system));
         let disk = scope.spawn(|| disk(data));
         let opencl = scope.spawn(|| opencl(system));
-        let libraries = scope.spawn(|| Library::ALL.map(|library| (library, library.find())));
+        let libraries = scope.spawn(|| {
+            let driver = libraries::driver_version();
+            (Library::ALL.map(|library| (library, library.find(driver))), driver)
+        });
         let mut rows = of_machine();
         rows.extend(done(disk));
         rows.extend(done(set));
         if let Ok(found) = found.join() {
             rows.extend(gpu_rows(system, &found, &Card::all(), kernel_module().as_deref()));
-            let libraries = libraries.join().map_or_else(|_| Vec::new(), Vec::from);
-            rows.extend(library_rows(system, &libraries));
+            if let Ok((libraries, driver)) = libraries.join() {
+                rows.extend(library_rows(system, &libraries, driver));
+            }
             rows.extend(last_steps(system, &found));
         }
         rows.extend(done(opencl));
@@ -135,11 +139,11 @@ impl System {
 }
 
 const NVRTC_DEBIAN: &str = "it comes with the toolkit (libnvrtc), or alone: pip install nvidia-cuda-nvrtc \
-                            nvidia-cuda-runtime nvidia-cuda-cccl, then LD_LIBRARY_PATH=FOLDER of libnvrtc";
+                            nvidia-cuda-runtime nvidia-cuda-cccl, for the python3 on your PATH";
 const NVRTC_FEDORA: &str = "it comes with the toolkit (cuda-nvrtc), or alone: pip install nvidia-cuda-nvrtc \
-                            nvidia-cuda-runtime nvidia-cuda-cccl, then LD_LIBRARY_PATH=FOLDER of libnvrtc";
-const CUBLAS_HOW: &str = "it comes with the toolkit (libcublas), or alone: pip install nvidia-cublas, then \
-                          LD_LIBRARY_PATH=FOLDER of libcublas";
+                            nvidia-cuda-runtime nvidia-cuda-cccl, for the python3 on your PATH";
+const CUBLAS_HOW: &str = "it comes with the toolkit (libcublas), or alone: pip install nvidia-cublas, for the python3 \
+                          on your PATH";
 
 const NOT_ON_MAC: &str = "Macs have no CUDA: rent a machine with an NVIDIA GPU for these parts";
 
@@ -398,7 +402,14 @@ fn gpu_rows(system: System, found: &Found, cards: &[Card], module: Option<&str>)
     ]
 }
 
-fn library_rows(system: System, libraries: &[(Library, Option<String>)]) -> Vec<Row> {
+/// The oldest version of CUDA whose driver chapter 2 works with, as 1000·major + 10·minor.
+const OLDEST_CUDA: u32 = 12_000;
+
+fn library_rows(
+    system: System,
+    libraries: &[(Library, Option<String>)],
+    driver: Option<u32>,
+) -> Vec<Row> {
     let of = |(library, version): &(Library, Option<String>)| {
         let (step, name, what_for, apt, dnf) = match library {
             Library::Driver => (
@@ -432,9 +443,31 @@ fn library_rows(system: System, libraries: &[(Library, Option<String>)]) -> Vec<
         };
         let windows =
             if *library == Library::Nccl { "NCCL needs Linux; WSL 2 will do" } else { apt };
-        row(step, name, version.clone(), what_for, system.how(apt, dnf, NOT_ON_MAC, windows))
+        let row =
+            row(step, name, version.clone(), what_for, system.how(apt, dnf, NOT_ON_MAC, windows));
+        match unfit(*library, version.as_deref(), driver) {
+            Some(how_to_get) => Row { found: false, how_to_get, ..row },
+            None => row,
+        }
     };
     libraries.iter().map(of).collect()
+}
+
+/// Why chapter 2 can't use a library with a driver of this version, and the way out.
+fn unfit(library: Library, version: Option<&str>, driver: Option<u32>) -> Option<String> {
+    let speaks = libraries::cuda(driver?);
+    match (library, version) {
+        (Library::Driver, _) if driver? < OLDEST_CUDA => Some(format!(
+            "the driver speaks CUDA {speaks}, and chapter 2 needs {}: install driver 525 or newer",
+            libraries::cuda(OLDEST_CUDA)
+        )),
+        (_, Some(version)) if !library.fits(version, driver) => Some(format!(
+            "version {version} is too new for the driver, which speaks CUDA {speaks}: install a newer driver, or this \
+             library of CUDA {}",
+            driver? / 1000
+        )),
+        _ => None,
+    }
 }
 
 fn last_steps(system: System, found: &Found) -> Vec<Row> {

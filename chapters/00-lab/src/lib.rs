@@ -2,7 +2,7 @@
 //!
 //! The modules in the order of the page:
 //!
-//! 1. [`doctor`]: what this machine has, what is missing, how to get it.
+//! 1. [`doctor`]: what this machine has, what is missing, how to get it; [`toolkit`]: where CUDA may lie.
 //! 2. [`device`]: the CPU or a GPU, chosen when the program starts.
 //! 3. [`data`]: MNIST, found, downloaded or drawn.
 //! 4. [`measure`]: warm-up, samples, median and spread.
@@ -29,6 +29,7 @@ mod probe;
 pub mod progress;
 pub mod record;
 pub mod show;
+pub mod toolkit;
 pub mod units;
 
 pub use chapter::{Budget, Chapter, Drawing, Experiment, Figure, Recorder, Table, TableData};

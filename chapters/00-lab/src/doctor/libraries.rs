@@ -1,11 +1,13 @@
 //! Libraries that programs load while they run: whether they load, and which version they say they are.
 
+use crate::toolkit;
 use libloading::Symbol;
 use std::{
-    env,
-    ffi::{CStr, OsStr, c_int, c_uint, c_void},
+    ffi::{CStr, c_int, c_uint, c_void},
+    mem::ManuallyDrop,
     path::{Path, PathBuf},
     ptr,
+    sync::OnceLock,
 };
 
 /// A library of NVIDIA's.
@@ -21,9 +23,32 @@ pub enum Library {
 impl Library {
     pub const ALL: [Self; 4] = [Self::Nvrtc, Self::Cublas, Self::Nccl, Self::Driver];
 
-    /// What it says its version is, if it loads.
-    pub fn find(self) -> Option<String> {
-        let library = open(self.names(), &folders())?;
+    /// What it says its version is, if it loads: of several versions the newest that goes with a driver of this version,
+    /// which is a number like [`driver_version`]'s.
+    pub fn find(self, driver: Option<u32>) -> Option<String> {
+        let mut unfit = None;
+        for library in open(self.names(), &folders()) {
+            // It stays: the driver, once started, has threads that run its code.
+            let library = ManuallyDrop::new(library);
+            let Some(version) = self.version(&library) else { continue };
+            if self.fits(&version, driver) {
+                return Some(version);
+            }
+            unfit.get_or_insert(version);
+        }
+        unfit
+    }
+
+    /// Whether a driver of this version works with a library of that version. Parts of a newer toolkit than the driver
+    /// knows do not: they make code for which the driver is too old (CUDA compatibility guide).
+    pub fn fits(self, version: &str, driver: Option<u32>) -> bool {
+        let (Self::Nvrtc | Self::Cublas, Some(driver)) = (self, driver) else { return true };
+        let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+        major.is_none_or(|major| major <= driver / 1000)
+    }
+
+    /// What a library that has been loaded says its version is.
+    fn version(self, library: &libloading::Library) -> Option<String> {
         match self {
             Self::Nvrtc => {
                 let mut version: [c_int; 2] = [0; 2];
@@ -53,7 +78,7 @@ impl Library {
                 Some(version.map(|part| part.to_string()).join("."))
             }
             Self::Nccl => {
-                let version = number(&library, b"ncclGetVersion\0")?;
+                let version = number(library, b"ncclGetVersion\0")?;
                 // Since 2.9 the number is major · 10000 + minor · 100 + patch.
                 Some(match version {
                     ..10_000 => {
@@ -69,12 +94,10 @@ impl Library {
                         library.get(b"cuInit\0").ok()?;
                     call(0)
                 };
-                let gpus = (status == 0).then(|| number(&library, b"cuDeviceGetCount\0"))??;
-                let version = number(&library, b"cuDriverGetVersion\0")?;
+                let gpus = (status == 0).then(|| number(library, b"cuDeviceGetCount\0"))??;
+                let version = number(library, b"cuDriverGetVersion\0")?.unsigned_abs();
                 let noun = if gpus == 1 { "GPU answers" } else { "GPUs answer" };
-                (gpus > 0).then(|| {
-                    format!("{gpus} {noun}, up to CUDA {}.{}", version / 1000, version % 1000 / 10)
-                })
+                (gpus > 0).then(|| format!("{gpus} {noun}, up to CUDA {}", cuda(version)))
             }
         }
     }
@@ -103,6 +126,17 @@ impl Library {
     }
 }
 
+/// The version of CUDA that the driver speaks, as 1000·major + 10·minor; `None` without a driver.
+pub fn driver_version() -> Option<u32> {
+    let library = open(Library::Driver.names(), &[]).next()?;
+    u32::try_from(number(&library, b"cuDriverGetVersion\0")?).ok()
+}
+
+/// `12.4` of 12040.
+pub fn cuda(version: u32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
 /// Calls `int name(int *)`, the form that NVIDIA's libraries share, and returns the number if all went well.
 fn number(library: &libloading::Library, name: &[u8]) -> Option<c_int> {
     let mut value: c_int = 0;
@@ -115,29 +149,16 @@ fn number(library: &libloading::Library, name: &[u8]) -> Option<c_int> {
     (status == 0).then_some(value)
 }
 
-/// The toolkit's folders, for machines whose loader does not know them: those in which chapter 2 looks as well. What
-/// Python's packages bring lies beside the folders of `LD_LIBRARY_PATH`.
+/// The folders with libraries, for machines whose loader does not know them: those in which chapter 2 looks as well.
 fn folders() -> Vec<PathBuf> {
-    let named = ["CUDA_PATH", "CUDA_ROOT", "CUDA_HOME"].into_iter().filter_map(env::var_os);
-    let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    below(named.map(PathBuf::from), &path)
-}
-
-/// The folders with libraries of the named toolkits, of those beside a path of libraries, and of the usual ones.
-fn below(named: impl Iterator<Item = PathBuf>, path: &OsStr) -> Vec<PathBuf> {
-    let beside: Vec<PathBuf> =
-        env::split_paths(path).filter_map(|folder| folder.parent().map(Path::to_owned)).collect();
-    let usual = [PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")];
-    let inside = ["lib64", "lib", "bin", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
-    named
-        .chain(beside)
-        .chain(usual)
-        .flat_map(|root| inside.map(|folder| root.join(folder)))
+    toolkit::roots()
+        .iter()
+        .flat_map(|root| toolkit::LIBRARIES.map(|folder| root.join(folder)))
         .collect()
 }
 
-/// The first of `names` that loads, by the system's own search, then in `folders`.
-fn open(names: &[&str], folders: &[PathBuf]) -> Option<libloading::Library> {
+/// Those of `names` that load, one after the other, by the system's own search, then in `folders`.
+fn open(names: &[&str], folders: &[PathBuf]) -> impl Iterator<Item = libloading::Library> {
     // SAFETY: the names are those of NVIDIA's and OpenCL's libraries, which a program may load.
     let load = |path: &Path| unsafe { libloading::Library::new(path) }.ok();
     let named = names.iter().map(|name| PathBuf::from(*name));
@@ -145,12 +166,20 @@ fn open(names: &[&str], folders: &[PathBuf]) -> Option<libloading::Library> {
         .iter()
         .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
         .filter(|path| path.is_file());
-    named.chain(inside).find_map(|path| load(&path))
+    named.chain(inside).filter_map(move |path| load(&path))
 }
 
 /// The devices that `OpenCL` shows, by kind and name: `GPU: NVIDIA H200, CPU: pthread-AMD EPYC`; `None` without a loader
 /// or a device.
+///
+/// A program asks once: `PoCL` 3.1 crashes if two threads start it at the same time, or if it is taken out of memory
+/// while its threads run.
 pub fn opencl_devices() -> Option<String> {
+    static DEVICES: OnceLock<Option<String>> = OnceLock::new();
+    DEVICES.get_or_init(ask_opencl).clone()
+}
+
+fn ask_opencl() -> Option<String> {
     const NAMES: [&str; 4] = [
         "libOpenCL.so.1",
         "libOpenCL.so",
@@ -169,7 +198,7 @@ pub fn opencl_devices() -> Option<String> {
     const TYPE: c_uint = 0x1000;
     const NAME: c_uint = 0x102b;
 
-    let library = open(&NAMES, &[])?;
+    let library = ManuallyDrop::new(open(&NAMES, &[]).next()?);
     // SAFETY: the types are those of OpenCL 1.0's header.
     let (platforms, devices, info) = unsafe {
         (
@@ -232,16 +261,17 @@ mod tests {
     #[test]
     fn a_library_that_is_not_there_does_not_load() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(open(&["libno-such-library.so"], &[folder.path().to_owned()]).is_none());
+        let folders = [folder.path().to_owned()];
+        assert!(open(&["libno-such-library.so"], &folders).next().is_none());
         // Neither does a file that is none.
         std::fs::write(folder.path().join("libfake.so"), "not a library").unwrap();
-        assert!(open(&["libfake.so"], &[folder.path().to_owned()]).is_none());
+        assert!(open(&["libfake.so"], &folders).next().is_none());
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn one_name_that_loads_is_enough() {
-        let library = open(&["libno-such-library.so", "libc.so.6", "libc.so"], &[]);
+        let library = open(&["libno-such-library.so", "libc.so.6", "libc.so"], &[]).next();
         if let Some(library) = library {
             // A function of another form is not called: it is not found.
             assert_eq!(number(&library, b"no_such_function\0"), None);
@@ -249,19 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn looks_beside_the_path_of_libraries() {
-        let folders = below(
-            [PathBuf::from("/opt/kit")].into_iter(),
-            OsStr::new("/py/nvidia/cu13/lib:/other/lib"),
-        );
-        for wanted in [
-            "/opt/kit/lib64",
-            "/opt/kit/targets/x86_64-linux/lib",
-            "/py/nvidia/cu13/lib",
-            "/usr/local/cuda/lib64",
-        ] {
-            assert!(folders.contains(&PathBuf::from(wanted)), "{wanted}: {folders:?}");
+    fn a_library_of_a_newer_toolkit_does_not_fit_the_driver() {
+        for library in [Library::Nvrtc, Library::Cublas] {
+            assert!(library.fits("12.9", Some(12_040)));
+            assert!(library.fits("12.9", Some(13_000)));
+            assert!(!library.fits("13.0", Some(12_090)));
+            assert!(library.fits("13.0", None), "without a driver nothing is held against it");
         }
+        assert!(Library::Nccl.fits("2.28.9", Some(1000)));
+        assert_eq!(cuda(12_040), "12.4");
     }
 
     #[test]
@@ -275,7 +301,7 @@ mod tests {
     #[test]
     fn looking_for_every_library_is_safe() {
         for library in Library::ALL {
-            assert!(library.find().is_none_or(|version| version.contains('.')));
+            assert!(library.find(driver_version()).is_none_or(|version| version.contains('.')));
         }
         assert!(opencl_devices().is_none_or(|names| !names.is_empty()));
     }

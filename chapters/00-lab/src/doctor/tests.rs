@@ -164,7 +164,7 @@ fn what_chapter_2_loads_can_be_had_without_the_whole_toolkit() {
         (Library::Driver, None),
     ];
     for system in [System::Debian, System::Fedora, System::OtherLinux] {
-        let rows = library_rows(system, &libraries);
+        let rows = library_rows(system, &libraries, None);
         let [nvrtc, cublas, driver] = &rows[..] else { panic!("{rows:?}") };
         assert!(nvrtc.found && nvrtc.version.as_deref() == Some("13.0"), "{nvrtc:?}");
         assert!(nvrtc.how_to_get.contains("pip install nvidia-cuda-nvrtc"), "{nvrtc:?}");
@@ -172,5 +172,22 @@ fn what_chapter_2_loads_can_be_had_without_the_whole_toolkit() {
         assert!(driver.what_for.contains("`cuda`") && !driver.required, "{driver:?}");
         assert!(rows.iter().all(|row| !row.how_to_get.contains("  ")), "{rows:?}");
     }
-    assert_eq!(library_rows(System::Mac, &libraries)[1].how_to_get, NOT_ON_MAC);
+    assert_eq!(library_rows(System::Mac, &libraries, None)[1].how_to_get, NOT_ON_MAC);
+}
+
+#[test]
+fn what_does_not_go_with_the_driver_is_told_with_both_versions() {
+    let libraries = [
+        (Library::Nvrtc, Some("13.0".to_owned())),
+        (Library::Cublas, Some("12.9.1".to_owned())),
+        (Library::Driver, Some("1 GPU answers, up to CUDA 12.4".to_owned())),
+    ];
+    let rows = library_rows(System::Debian, &libraries, Some(12_040));
+    assert_eq!(rows.iter().map(|row| row.found).collect::<Vec<_>>(), [false, true, true]);
+    let how = &rows[0].how_to_get;
+    assert!(how.contains("13.0 is too new") && how.contains("speaks CUDA 12.4"), "{how}");
+    assert!(how.contains("newer driver") && rows[0].version.as_deref() == Some("13.0"), "{how}");
+    let rows = library_rows(System::Debian, &libraries[2..], Some(11_080));
+    assert!(!rows[0].found && rows[0].how_to_get.contains("CUDA 11.8"), "{rows:?}");
+    assert!(rows[0].how_to_get.contains("needs 12.0: install driver 525"), "{rows:?}");
 }

@@ -1,0 +1,160 @@
+//! Where a CUDA toolkit, or parts of one, may lie on this machine.
+//!
+//! It comes by NVIDIA's installer, by Conda or in Python packages, of which programs such as PyTorch bring some. So the
+//! folders of all of these are looked into, without starting any of these programs.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Folders below a toolkit's own that hold its libraries.
+pub const LIBRARIES: [&str; 5] =
+    ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "bin"];
+
+/// The folders in which toolkits, or parts of one, may lie, the likeliest first. Each has the folders `include`, `lib`
+/// or `lib64` below it.
+pub fn roots() -> Vec<PathBuf> {
+    roots_by(&|name| env::var_os(name).filter(|value| !value.is_empty()))
+}
+
+/// [`roots`] for these environment variables.
+fn roots_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let named = |name: &str| variable(name).map(PathBuf::from);
+    let paths =
+        |name: &str| -> Vec<PathBuf> { variable(name).iter().flat_map(env::split_paths).collect() };
+    let mut all: Vec<PathBuf> =
+        ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(named).collect();
+    // …/nvidia/cu13/lib of Python's packages, or …/targets/x86_64-linux/lib of a toolkit.
+    for folder in paths("LD_LIBRARY_PATH") {
+        if let Some(root) = folder.parent() {
+            all.push(root.to_owned());
+            all.extend(parts_beside(root));
+        }
+    }
+    let path = paths("PATH");
+    let nvcc = format!("nvcc{}", env::consts::EXE_SUFFIX);
+    let with_nvcc = path.iter().filter(|folder| folder.join(&nvcc).is_file());
+    all.extend(with_nvcc.filter_map(|folder| folder.parent()).map(Path::to_owned));
+    all.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
+
+    // Python's packages: of this environment, of each Python on the path, of the user.
+    let mut pythons: Vec<PathBuf> =
+        ["CONDA_PREFIX", "VIRTUAL_ENV"].into_iter().filter_map(named).collect();
+    all.extend(pythons.first().filter(|_| variable("CONDA_PREFIX").is_some()).cloned());
+    let with_python = path.iter().filter(|folder| folder.join("python3").exists());
+    pythons.extend(with_python.filter_map(|folder| folder.parent()).map(Path::to_owned));
+    pythons.extend(named("HOME").map(|home| home.join(".local")));
+    for python in pythons {
+        for version in sorted(&python.join("lib")) {
+            let named = |start: &str| {
+                version.file_name().is_some_and(|n| n.to_string_lossy().starts_with(start))
+            };
+            if named("python3") {
+                for packages in ["site-packages", "dist-packages"] {
+                    all.extend(sorted(&version.join(packages).join("nvidia")));
+                }
+            }
+        }
+    }
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for root in all.into_iter().filter(|root| root.is_dir()) {
+        if !roots.contains(&root) {
+            roots.push(root);
+        }
+    }
+    roots
+}
+
+/// The other parts of a toolkit that Python's packages bring in a folder each: `nvidia/cuda_nvrtc`,
+/// `nvidia/cuda_runtime` and so on.
+fn parts_beside(root: &Path) -> Vec<PathBuf> {
+    match root.parent() {
+        Some(nvidia) if nvidia.file_name().is_some_and(|name| name == "nvidia") => sorted(nvidia),
+        _ => Vec::new(),
+    }
+}
+
+/// What lies in a folder, in the order of names; nothing if there is no such folder.
+pub fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let mut inside: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    inside.sort();
+    inside
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+
+    /// The roots below `folder` for these variables, relative to it.
+    fn below(folder: &Path, variables: &[(&str, String)]) -> Vec<String> {
+        let get = |name: &str| {
+            let (_, value) = variables.iter().find(|(other, _)| *other == name)?;
+            Some(value.into())
+        };
+        let roots = roots_by(&get);
+        let inside = roots.iter().filter_map(|root| root.strip_prefix(folder).ok());
+        inside.map(|root| root.display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_toolkit_is_found_by_variable_by_compiler_and_by_library_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        touch(&folder.path().join("b/bin/nvcc"));
+        for root in ["a", "c/lib"] {
+            fs::create_dir_all(folder.path().join(root)).unwrap();
+        }
+        let variables = [
+            ("CUDA_PATH", at("a")),
+            ("CUDA_HOME", at("a")),
+            ("CUDA_ROOT", at("not there")),
+            ("PATH", format!("{}:{}", at("none"), at("b/bin"))),
+            ("LD_LIBRARY_PATH", at("c/lib")),
+        ];
+        assert_eq!(below(folder.path(), &variables), ["a", "c", "b"]);
+    }
+
+    #[test]
+    fn parts_in_python_packages_are_found_of_either_layout() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        touch(&folder.path().join("v/bin/python3"));
+        for part in ["cu13/lib", "cublas/lib"] {
+            let packages = "v/lib/python3.12/site-packages/nvidia";
+            fs::create_dir_all(folder.path().join(packages).join(part)).unwrap();
+        }
+        fs::create_dir_all(folder.path().join("h/.local/lib/python3.9/site-packages/nvidia/x"))
+            .unwrap();
+        let wanted =
+            ["cu13", "cublas"].map(|p| format!("v/lib/python3.12/site-packages/nvidia/{p}"));
+        assert_eq!(below(folder.path(), &[("PATH", at("v/bin"))]), wanted);
+        assert_eq!(below(folder.path(), &[("VIRTUAL_ENV", at("v"))]), wanted);
+        let by_home = below(folder.path(), &[("HOME", at("h"))]);
+        assert_eq!(by_home, ["h/.local/lib/python3.9/site-packages/nvidia/x"]);
+        // One part on LD_LIBRARY_PATH leads to those beside it.
+        let part = at("v/lib/python3.12/site-packages/nvidia/cublas/lib");
+        let mut beside = below(folder.path(), &[("LD_LIBRARY_PATH", part)]);
+        beside.sort();
+        assert_eq!(beside, wanted);
+    }
+
+    #[test]
+    fn a_folder_is_listed_by_name_and_a_missing_one_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b", "a", "c"] {
+            touch(&folder.path().join(name));
+        }
+        assert_eq!(sorted(folder.path()), ["a", "b", "c"].map(|name| folder.path().join(name)));
+        assert!(sorted(&folder.path().join("d")).is_empty());
+        assert!(roots().iter().all(|root| root.is_dir()));
+    }
+}
