@@ -14,6 +14,22 @@ pub mod toolkit;
 use crate::{Error, Result};
 use std::any::Any;
 
+/// The text of portable kernels, for `compile`: files of `kernels/` behind the names that CUDA and OpenCL share. A
+/// compiler's words about it name the file and the line.
+macro_rules! kernel {
+    ($($file:literal),+) => {
+        concat!(
+            "#line 1 \"portable.h\"\n",
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/portable.h")),
+            $(
+                "#line 1 \"", $file, "\"\n",
+                include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/", $file)),
+            )+
+        )
+    };
+}
+pub(crate) use kernel;
+
 /// The interface through which a device is driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
@@ -329,8 +345,7 @@ pub fn read_all<T: Element>(gpu: &dyn Gpu, from: &Buffer, count: usize) -> Resul
 mod tests {
     use super::*;
 
-    const MAP: &str =
-        concat!(include_str!("../kernels/portable.h"), include_str!("../kernels/map.cl"));
+    const MAP: &str = kernel!("map.cl");
 
     fn map(gpu: &dyn Gpu, steps: u32) -> Kernel {
         gpu.compile(MAP, &[("STEPS", steps.to_string())], "map").unwrap()
@@ -436,6 +451,23 @@ mod tests {
             shared_memory: 49_152,
             max_block: 1024,
             compute_capability: None,
+        }
+    }
+
+    #[test]
+    fn the_compilers_words_name_the_file_and_the_line() {
+        let line = 1 + include_str!("../kernels/map.cl").lines().count();
+        let source = format!("{MAP}KERNEL void wrong(GLOBAL float *x) {{ x[0] = missing; }}\n");
+        let name = format!("map.cl:{line}:");
+        if let Some(gpu) = testing::opencl() {
+            let Err(error) = gpu.compile(&source, &[], "wrong") else { panic!("it compiles") };
+            let error = error.to_string();
+            assert!(error.contains(&name) && error.contains("missing"), "{error}");
+        }
+        if let Ok(nvrtc) = nvrtc::Nvrtc::load() {
+            let error = nvrtc.compile(&source, &[], "wrong", "sm_90").unwrap_err().to_string();
+            assert!(error.contains(&format!("map.cl({line})")), "{error}");
+            assert!(error.contains("missing"), "{error}");
         }
     }
 

@@ -8,7 +8,7 @@
 
 use crate::{
     Error, Result,
-    gpu::{About, Arg, Buffer, Gpu, Kernel, Launch, read_all, write_all},
+    gpu::{About, Arg, Buffer, Gpu, Kernel, Launch, kernel, read_all, write_all},
 };
 use matmul::Shape;
 
@@ -83,16 +83,6 @@ const fn portable(
     tiles: &'static [Tiles],
 ) -> Rung {
     Rung { name, title, source, api: Api::Portable, inputs: Inputs::F32, tiles }
-}
-
-/// A kernel's file, behind the names that CUDA and OpenCL share and the helpers that it uses.
-macro_rules! kernel {
-    ($($file:literal),+) => {
-        concat!(
-            include_str!("../kernels/portable.h"),
-            $(include_str!(concat!("../kernels/", $file))),+
-        )
-    };
 }
 
 /// Squares of 16, for devices whose blocks have no 1024 threads.

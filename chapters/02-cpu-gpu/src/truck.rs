@@ -6,14 +6,14 @@
 
 use crate::{
     Error, Result,
-    gpu::{Arg, Buffer, Gpu, Kernel, Launch},
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, kernel},
     ladder::{self, Compiled},
 };
 use matmul::{MatMut, MatRef, Options, Shape, Threads, sgemm};
 use std::thread;
 
 /// The map's kernel after the header that it needs.
-const MAP: &str = concat!(include_str!("../kernels/portable.h"), include_str!("../kernels/map.cl"));
+const MAP: &str = kernel!("map.cl");
 
 /// Threads of a block of the map's kernel.
 const BLOCK: usize = 256;

@@ -7,7 +7,7 @@
 
 use crate::{
     Result,
-    gpu::{Arg, Gpu, Launch, read_all, write_all},
+    gpu::{Arg, Gpu, Launch, kernel, read_all, write_all},
     simt::{self, Global, Machine, Thread},
     verify::{Problem, Verdict, passes_as_in_the_wild, verify},
 };
@@ -75,22 +75,14 @@ impl Mistake {
 
     /// The kernel's text.
     pub fn source(self) -> &'static str {
-        macro_rules! wrong {
-            ($file:literal) => {
-                concat!(
-                    include_str!("../kernels/portable.h"),
-                    include_str!(concat!("../kernels/wrong/", $file))
-                )
-            };
-        }
         match self {
-            Self::NoBarrierBefore => wrong!("no_barrier_before.cl"),
-            Self::NoBarrierAfter => wrong!("no_barrier_after.cl"),
-            Self::UnguardedWrite => wrong!("unguarded_write.cl"),
-            Self::UnguardedRead => wrong!("unguarded_read.cl"),
-            Self::LastTile => wrong!("last_tile.cl"),
-            Self::NotZeroed => wrong!("not_zeroed.cl"),
-            Self::Swapped => wrong!("swapped.cl"),
+            Self::NoBarrierBefore => kernel!("wrong/no_barrier_before.cl"),
+            Self::NoBarrierAfter => kernel!("wrong/no_barrier_after.cl"),
+            Self::UnguardedWrite => kernel!("wrong/unguarded_write.cl"),
+            Self::UnguardedRead => kernel!("wrong/unguarded_read.cl"),
+            Self::LastTile => kernel!("wrong/last_tile.cl"),
+            Self::NotZeroed => kernel!("wrong/not_zeroed.cl"),
+            Self::Swapped => kernel!("wrong/swapped.cl"),
         }
     }
 }

@@ -3,7 +3,9 @@
 
 use crate::{
     Result,
-    gpu::{self, About, Api, Arg, Gpu, Kind, Launch, cublas::Cublas, cuda::Cuda, write_all},
+    gpu::{
+        self, About, Api, Arg, Gpu, Kind, Launch, cublas::Cublas, cuda::Cuda, kernel, write_all,
+    },
     ladder::{self, Compiled, Inputs, LADDER, Operands},
     tensor_cores::{self, CudaRung},
     truck,
@@ -501,8 +503,7 @@ pub fn limit(about: &About, inputs: Inputs) -> Option<Limit> {
 
 /// Bytes per second at which the device copies: read and written together.
 fn bandwidth(r: &Recorder, gpu: &dyn Gpu) -> Result<Samples> {
-    const SOURCE: &str =
-        concat!(include_str!("../../kernels/portable.h"), include_str!("../../kernels/map.cl"));
+    const SOURCE: &str = kernel!("map.cl");
     r.note("cpu_gpu.ladder.bandwidth", &[("device", &gpu.about().id)]);
     let about = gpu.about();
     let most = if about.kind == Kind::Cpu { 16 << 20 } else { 64 << 20 };

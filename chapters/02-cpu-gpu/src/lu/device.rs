@@ -5,14 +5,13 @@
 use super::{BLOCK, Fault, Lu, check_length, panel::Panel, unblocked::check_finite};
 use crate::{
     Error, Result,
-    gpu::{Arg, Buffer, Gpu, Kernel, Launch, read_all, write_all},
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, kernel, read_all, write_all},
 };
 use matmul::Threads;
 use std::time::Instant;
 
 /// The source of the kernels, for both interfaces.
-pub const SOURCE: &str =
-    concat!(include_str!("../../kernels/portable.h"), include_str!("../../kernels/lu.cl"));
+pub const SOURCE: &str = kernel!("lu.cl");
 
 /// A tile of the product, as the kernel has it: rows and columns of the matrix, threads along x and y.
 const TILE: usize = 128;
