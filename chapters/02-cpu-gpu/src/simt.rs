@@ -9,7 +9,7 @@
 //! - [`memory`]: sectors, banks, and who touched a word last.
 //! - [`machine`]: blocks, barriers, launches.
 //! - [`counts`] and [`fault`]: what a launch tells.
-//! - [`occupancy`]: how many warps fit on a multiprocessor.
+//! - [`occupancy`](mod@occupancy): how many warps fit on a multiprocessor.
 //! - [`lessons`]: the first kernels, from adding two vectors to a sum over a block.
 //! - [`ladder`](mod@ladder): the matrix product, rung by rung, with the indices of the real kernels.
 //!

@@ -1,7 +1,7 @@
 //! The rungs that CUDA alone has: asynchronous copies, tensor cores by CUDA's own interface, and Hopper's units.
 //!
 //! The kernels are `kernels/async_copy.cu`, `wmma.cu` and `wgmma.cu`. Here is their other half: which launch goes with
-//! which product ([`plan`]), matrices in bf16 with rows that begin where the copies want them ([`Padded`]), and the
+//! which product (`plan`), matrices in bf16 with rows that begin where the copies want them ([`Padded`]), and the
 //! descriptors by which the copy engine finds a tile ([`TensorMap`]). None of that needs a GPU, so that the kernels also
 //! run on the CPU, in `tests/host_model.rs`, from the same plans. [`Compiled`] and [`Inputs`] launch them on a GPU.
 

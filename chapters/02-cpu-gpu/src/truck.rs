@@ -26,7 +26,7 @@ pub fn map_of(x: f64, steps: u32) -> f64 {
 }
 
 // ANCHOR: map
-/// The map on the CPU: y[i] is x[i] after `steps` times "halve and add one".
+/// The map on the CPU: `y[i]` is `x[i]` after `steps` times "halve, add one".
 /// Each thread takes one piece, in vectors as wide as the CPU has them.
 ///
 /// # Panics

@@ -239,7 +239,7 @@ pub struct Epoch {
 /// Trains for the settings' epochs and tests after each; `watch` is told.
 ///
 /// # Errors
-/// As [`Learner::epoch`] and [`test`].
+/// As [`Learner::epoch`] and [`test`](fn@test).
 // ANCHOR: fit
 pub fn fit(
     learner: &mut dyn Learner,
