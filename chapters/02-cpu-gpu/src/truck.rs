@@ -6,7 +6,7 @@
 
 use crate::{
     Error, Result,
-    gpu::{Arg, Buffer, Gpu, Kernel, Launch, kernel},
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, cublas::Cublas, kernel},
     ladder::{self, Compiled},
 };
 use matmul::{MatMut, MatRef, Options, Shape, Threads, sgemm};
@@ -202,11 +202,18 @@ pub fn best_rung(gpu: &dyn Gpu) -> Result<&'static ladder::Rung> {
     best.map(|(rung, _)| rung).ok_or(refused)
 }
 
-/// Products of n×n matrices on a device, by one rung of the ladder.
+/// What computes products on a device.
+enum Engine<'g> {
+    /// One of our kernels, for rows of multiples of four, and for all others.
+    Rung([Compiled; 2]),
+    /// NVIDIA's.
+    Cublas(Cublas<'g>),
+}
+
+/// Products of n×n matrices on a device, by one rung of the ladder or by cuBLAS.
 pub struct ProductTrip<'g> {
     gpu: &'g dyn Gpu,
-    /// For rows of multiples of four, and for all others.
-    kernels: [Compiled; 2],
+    engine: Engine<'g>,
     a: Buffer,
     b: Buffer,
     c: Buffer,
@@ -219,8 +226,26 @@ impl<'g> ProductTrip<'g> {
     /// As [`MapTrip::new`].
     pub fn new(gpu: &'g dyn Gpu, rung: &ladder::Rung, most: usize) -> Result<Self> {
         let kernels = [rung.compile(gpu, Shape::square(4))?, rung.compile(gpu, Shape::square(1))?];
+        Self::with(gpu, Engine::Rung(kernels), most)
+    }
+
+    /// Starts cuBLAS and reserves memory for matrices of up to `most`×`most`.
+    ///
+    /// # Errors
+    /// A sentence if this is no CUDA device, if there is no cuBLAS, or no memory.
+    pub fn by_cublas(gpu: &'g dyn Gpu, most: usize) -> Result<Self> {
+        let Some(cuda) = gpu.as_cuda() else {
+            let name = &gpu.about().name;
+            return Err(Error::message(format!(
+                "cuBLAS runs on NVIDIA's GPUs through CUDA alone, not on {name}"
+            )));
+        };
+        Self::with(gpu, Engine::Cublas(Cublas::new(cuda)?), most)
+    }
+
+    fn with(gpu: &'g dyn Gpu, engine: Engine<'g>, most: usize) -> Result<Self> {
         let alloc = || gpu.alloc(4 * most * most);
-        Ok(Self { gpu, kernels, a: alloc()?, b: alloc()?, c: alloc()? })
+        Ok(Self { gpu, engine, a: alloc()?, b: alloc()?, c: alloc()? })
     }
 }
 
@@ -235,9 +260,14 @@ impl Trip for ProductTrip<'_> {
 
     fn drive(&self, n: usize) -> Result<()> {
         let shape = Shape::square(n);
-        let kernel = &self.kernels[usize::from(!ladder::wide(shape))];
-        let abc = [Arg::Buffer(&self.a), Arg::Buffer(&self.b), Arg::Buffer(&self.c)];
-        kernel.launch(self.gpu, abc, shape)?;
+        match &self.engine {
+            Engine::Rung(kernels) => {
+                let kernel = &kernels[usize::from(!ladder::wide(shape))];
+                let abc = [Arg::Buffer(&self.a), Arg::Buffer(&self.b), Arg::Buffer(&self.c)];
+                kernel.launch(self.gpu, abc, shape)?;
+            }
+            Engine::Cublas(cublas) => cublas.sgemm(&self.a, &self.b, &self.c, shape)?,
+        }
         self.gpu.finish()
     }
 
@@ -464,6 +494,8 @@ mod tests {
             }
         }
         assert!(trip.load(71, &vec![0; 8 * 71 * 71]).is_err(), "beyond its memory");
+        let Err(error) = ProductTrip::by_cublas(&*gpu, 1) else { panic!("cuBLAS runs there") };
+        assert!(error.to_string().contains("NVIDIA's GPUs through CUDA alone"), "{error}");
     }
 
     #[test]

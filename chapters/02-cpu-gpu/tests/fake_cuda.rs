@@ -6,8 +6,12 @@
 //! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
 #![cfg(target_os = "linux")]
 
-use cpu_gpu::gpu::{
-    self, Api, Arg, Gpu, Launch, cublas::Cublas, devices, nvrtc::Nvrtc, read_all, write_all,
+use cpu_gpu::{
+    gpu::{
+        self, Api, Arg, Element, Gpu, Launch, cublas::Cublas, devices, nvrtc::Nvrtc, read_all,
+        write_all,
+    },
+    truck::{ProductTrip, Trip},
 };
 use half::bf16;
 use matmul::Shape;
@@ -308,6 +312,15 @@ fn inner_cublas() {
             assert_eq!(read_all::<f32>(&*gpu, &on_c, m * n).unwrap(), wanted, "{m} {k} {n}");
         }
     }
+    // As the truck: there, multiplied, and back.
+    let trip = ProductTrip::by_cublas(&*gpu, 3).unwrap();
+    let input = [f32::bytes(&[1.0, 2.0, 3.0, 4.0]), f32::bytes(&[1.0, 1.0, 0.0, 1.0])].concat();
+    let mut output = vec![0; 16];
+    trip.load(2, &input).unwrap();
+    trip.drive(2).unwrap();
+    trip.unload(2, &mut output).unwrap();
+    assert_eq!(f32::values(&output), [1.0, 3.0, 3.0, 7.0]);
+    drop(trip);
     drop(cublas);
     drop(gpu);
     assert_eq!(count("libcublas.so.13", "fake_handles_left\0"), 0);

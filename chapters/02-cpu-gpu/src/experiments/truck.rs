@@ -226,6 +226,23 @@ fn on_cpu(r: &mut Recorder, work: Work, limits: &Sizes, times: &mut Times) -> Re
     Ok(())
 }
 
+/// Whose kernels a device runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Engine {
+    Ours,
+    Cublas,
+}
+
+impl Engine {
+    /// Who did a job, in records: `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
+    fn name(self, id: &str) -> String {
+        match self {
+            Self::Ours => id.to_owned(),
+            Self::Cublas => id.replace("cuda", "cublas"),
+        }
+    }
+}
+
 /// The rung that a device's products take.
 fn rung_for(gpu: &dyn Gpu, budget: Budget) -> Result<&'static ladder::Rung> {
     // A reader should not wait for several kernels to be compiled.
@@ -240,21 +257,25 @@ fn on_device(
     r: &mut Recorder,
     gpu: &dyn Gpu,
     work: Work,
+    by: Engine,
     limits: &Sizes,
     times: &mut Times,
 ) -> Result<()> {
     let memory = gpu.about().memory.min(machine::caches_and_memory().1.max(1 << 30));
     let sizes = limits.that_fit(work, memory);
     let Some(most) = sizes.last().copied() else { return Ok(()) };
-    let trip: Box<dyn Trip> = match work {
-        Work::Map(steps) => Box::new(MapTrip::new(gpu, steps, most)?),
-        Work::Product => Box::new(ProductTrip::new(gpu, rung_for(gpu, r.budget)?, most)?),
+    let trip: Box<dyn Trip> = match (work, by) {
+        (Work::Map(steps), _) => Box::new(MapTrip::new(gpu, steps, most)?),
+        (Work::Product, Engine::Ours) => {
+            Box::new(ProductTrip::new(gpu, rung_for(gpu, r.budget)?, most)?)
+        }
+        (Work::Product, Engine::Cublas) => Box::new(ProductTrip::by_cublas(gpu, most)?),
     };
     let (there, back) = work.bytes(most as f64);
     let (input, mut output) = (f32::bytes(&numbers(there as usize / 4)), vec![0; back as usize]);
     trip.load(most, &input)?;
     for transfer in ["without", "with"] {
-        let who = (gpu.about().id.clone(), transfer);
+        let who = (by.name(&gpu.about().id), transfer);
         let points = rising(r, (work, &who), &sizes, limits, &mut |n| {
             if transfer == "without" {
                 return trip.drive(n);
@@ -355,6 +376,15 @@ fn record_crossover(
     }
 }
 
+/// A device wins where it is so many times as fast: less may be noise.
+pub const CLEARLY: f64 = 1.05;
+
+/// From which size on `truck` is clearly faster.
+fn clear_crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Crossover> {
+    let slower: Vec<_> = truck.iter().map(|&(size, seconds)| (size, CLEARLY * seconds)).collect();
+    truck::crossover(car, &slower)
+}
+
 /// What follows from the measured times of one job.
 fn conclude(
     r: &mut Recorder,
@@ -382,7 +412,7 @@ fn conclude(
         r,
         "cpu_gpu.truck.threads",
         &[("work", &name)],
-        truck::crossover(core, cpu),
+        clear_crossover(core, cpu),
         smallest,
     );
     let ratio_at_end = |car: &[(f64, f64)], truck: &[(f64, f64)]| {
@@ -405,7 +435,7 @@ fn conclude(
     for (device, transfer) in times.keys().filter(|who| who.0 != "core" && who.0 != "cpu") {
         let points = of(device, transfer);
         let list: ParamList = &[("work", &name), ("device", device), ("transfer", transfer)];
-        let found = truck::crossover(&car, points);
+        let found = clear_crossover(&car, points);
         record_crossover(r, "cpu_gpu.truck.crossover", list, found, smallest);
         for (over, car) in [("core", core), ("cpu", cpu)] {
             if let Some((n, ratio)) = ratio_at_end(car, points) {
@@ -479,6 +509,7 @@ fn run(r: &mut Recorder, limits: &Sizes) -> Result<()> {
         match ready {
             Ok((gpu, lines)) => {
                 links.insert(about.id.clone(), lines);
+                links.insert(Engine::Cublas.name(&about.id), lines);
                 opened.push(gpu);
             }
             Err(error) => skip_device(r, &about.id, &error.to_string()),
@@ -488,9 +519,16 @@ fn run(r: &mut Recorder, limits: &Sizes) -> Result<()> {
         let mut times = Times::new();
         on_cpu(r, work, limits, &mut times)?;
         for gpu in &opened {
-            if let Err(Error::Message(why)) = on_device(r, &**gpu, work, limits, &mut times) {
-                r.skip(work.key(), &[("device", &gpu.about().id)], why);
+            let cublas = work == Work::Product && gpu.as_cuda().is_some();
+            for by in [Some(Engine::Ours), cublas.then_some(Engine::Cublas)].into_iter().flatten() {
+                let done = on_device(r, &**gpu, work, by, limits, &mut times);
+                if let Err(Error::Message(why)) = done {
+                    r.skip(work.key(), &[("device", &by.name(&gpu.about().id))], why);
+                }
             }
+        }
+        if work == Work::Product && !opened.iter().any(|gpu| gpu.as_cuda().is_some()) {
+            r.skip(work.key(), &[("device", &"cublas")], why_missing(&found, "cuda"));
         }
         conclude(r, work, &times, &links);
     }
@@ -579,6 +617,18 @@ mod tests {
         assert!(points.len() < 4 && began.iter().all(|n| *n < 64), "{points:?}");
         assert_eq!(points.len() + skipped.len(), 4);
         assert!(skipped[0].why.contains("longer than 4.00 ms"), "{}", skipped[0].why);
+    }
+
+    #[test]
+    fn noise_is_no_win() {
+        let car = [(1.0, 1.00), (2.0, 1.0), (4.0, 1.0), (8.0, 1.0)];
+        let truck = [(1.0, 0.99), (2.0, 0.98), (4.0, 0.99), (8.0, 0.5)];
+        assert_eq!(truck::crossover(&car, &truck), Some(Crossover::Always));
+        let Some(Crossover::At(size)) = clear_crossover(&car, &truck) else { panic!("they meet") };
+        assert!((4.0..4.5).contains(&size), "{size}");
+        assert_eq!(clear_crossover(&car, &truck[..3]), Some(Crossover::Never(4.0)));
+        assert_eq!(Engine::Cublas.name("cuda:1"), "cublas:1");
+        assert_eq!(Engine::Ours.name("cuda"), "cuda");
     }
 
     #[test]

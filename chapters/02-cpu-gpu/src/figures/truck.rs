@@ -1,6 +1,9 @@
 //! The sports car and the truck in pictures and tables.
 
-use crate::{experiments::truck::Work, truck::Line};
+use crate::{
+    experiments::truck::{CLEARLY, Work},
+    truck::Line,
+};
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
@@ -36,6 +39,7 @@ pub(super) fn device_name(id: &str) -> String {
         "opencl-cpu" => "OpenCL on the CPU".to_owned(),
         "opencl-gpu" => "OpenCL on the GPU".to_owned(),
         "cuda" => "CUDA".to_owned(),
+        "cublas" => "cuBLAS".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -86,7 +90,7 @@ fn ran(records: &Records, work: Work) -> Result<()> {
 fn draw_rates(records: &Records, work: Work) -> Result<Drawing> {
     ran(records, work)?;
     let key = if work == Work::Product { "cpu_gpu.truck.product" } else { "cpu_gpu.truck.map" };
-    let (mut series, mut words) = (Vec::new(), Vec::new());
+    let mut lines = Vec::new();
     for device in devices_of(records, key) {
         for transfer in ["without", "with"] {
             let values = rates(records, work, &device, transfer);
@@ -95,22 +99,29 @@ fn draw_rates(records: &Records, work: Work) -> Result<Drawing> {
             if device != "core" && device != "cpu" {
                 name += if transfer == "with" { ", with copies" } else { ", data there" };
             }
-            words.push(format!(
+            let words = format!(
                 "{name}: {} at n = {} to {} at n = {}",
                 first.text(),
                 Unit::Count.format(size(first)),
                 last.text(),
                 Unit::Count.format(size(last))
-            ));
-            series.push(Series {
+            );
+            let line = Series {
                 name,
                 points: values.iter().map(|v| (size(v), v.median / 1e9)).collect(),
                 band: values.iter().map(|v| (v.low / 1e9, v.high / 1e9)).collect(),
                 joined: true,
-            });
+            };
+            lines.push((line, words));
         }
     }
-    series.truncate(8);
+    // There are eight colours. What the CPU does through OpenCL is the first to go.
+    if lines.len() > 8 {
+        let cpu = device_name("opencl-cpu");
+        lines.retain(|(line, _)| !line.name.starts_with(&cpu));
+    }
+    lines.truncate(8);
+    let (series, words): (Vec<Series>, Vec<String>) = lines.into_iter().unzip();
     let what = if work == Work::Product { "rows of the matrices, n" } else { "numbers, n" };
     // The one that is fastest at its largest size, and the one that is fastest at n = 1.
     let fastest = |at: fn(&Series) -> Option<&(f64, f64)>| {
@@ -291,9 +302,11 @@ fn table_threads(records: &Records) -> Result<TableData> {
     }
     Ok(TableData {
         caption: format!(
-            "All {} cores of {} against one: the size from which they are faster, and by how much at the largest \
-             size that both did.",
-            records.machine.cores, records.machine.cpu
+            "All {} cores of {} against one: the size from which they are faster by more than noise ({}), and by how \
+             much at the largest size that both did.",
+            records.machine.cores,
+            records.machine.cpu,
+            Unit::Share.format(CLEARLY - 1.0)
         ),
         head: head(&["job", "all cores win", "speed-up", "at n"]),
         rows,
@@ -323,8 +336,13 @@ fn table_crossover(records: &Records) -> Result<TableData> {
     }
     let (mut rows, mut won) = (Vec::new(), 0);
     for work in Work::ALL {
-        for device in &devices {
+        // cuBLAS does products alone.
+        let more = (work == Work::Product).then(|| "cublas".to_owned());
+        for device in devices.iter().chain(more.as_ref()) {
             for transfer in ["without", "with"] {
+                if rates(records, work, device, transfer).is_empty() {
+                    continue;
+                }
                 let list: ParamList =
                     &[("work", &work.name()), ("device", device), ("transfer", &transfer)];
                 let found = from(records.find("cpu_gpu.truck.crossover", list))?;
@@ -341,9 +359,10 @@ fn table_crossover(records: &Records) -> Result<TableData> {
     }
     Ok(TableData {
         caption: format!(
-            "From which size a device stays faster than the CPU's best (one core or all, whichever is faster) on {}: \
-             in {won} of {} cases there is such a size.",
+            "From which size a device stays faster than the CPU's best (one core or all, whichever is faster) on {}, \
+             by more than noise ({}): in {won} of {} cases there is such a size.",
             records.machine.cpu,
+            Unit::Share.format(CLEARLY - 1.0),
             rows.len()
         ),
         head: head(&["job", "device", "copies", "measured", "by the lines"]),
@@ -378,6 +397,9 @@ fn table_speedup(records: &Records) -> Result<TableData> {
                     records
                         .find("cpu_gpu.devices.lanes.ratio", &[("device", device), ("over", &over)])
                 };
+                if rates(records, work, device, transfer).is_empty() {
+                    continue; // cuBLAS does products alone
+                }
                 if let Ok(value) = of("core") {
                     highest = highest.max(value.median);
                 }
@@ -640,5 +662,48 @@ pub(super) mod tests {
         let data = table_speedup(&made_up()).unwrap();
         assert!(data.caption.contains("The highest is 123×"), "{}", data.caption);
         assert_eq!(data.rows[0][1..3], ["123×".to_owned(), "1056×".to_owned()]);
+    }
+
+    /// What another device would have left that is as fast as CUDA, of products alone.
+    fn with_products_of(records: &mut Records, device: &str) {
+        let runs = &mut records.chapters.get_mut("cpu_gpu").unwrap().runs;
+        let truck = runs.iter_mut().find(|run| run.experiment == "cpu_gpu.truck").unwrap();
+        let copies = truck.values.iter().filter(|v| {
+            let is = |name: &str, value: &str| v.params.get(name).is_some_and(|p| p == value);
+            is("device", "cuda") && (v.key == "cpu_gpu.truck.product" || is("work", "product"))
+        });
+        let mut copies: Vec<Value> = copies.cloned().collect();
+        for copy in &mut copies {
+            copy.params.insert("device".to_owned(), device.to_owned());
+        }
+        truck.values.append(&mut copies);
+    }
+
+    #[test]
+    fn cublas_is_shown_for_products_alone() {
+        let mut records = made_up();
+        with_products_of(&mut records, "cublas");
+        let of = |work| draw_rates(&records, work).unwrap().alt;
+        assert!(of(Work::Product).contains("cuBLAS, data there"), "{}", of(Work::Product));
+        assert!(!of(Work::Map(1)).contains("cuBLAS"));
+        let data = table_crossover(&records).unwrap();
+        assert_eq!(data.rows.len(), 8);
+        assert_eq!(data.rows[6][1], "cuBLAS");
+        assert_eq!(data.rows[6][3], "from n = 777");
+        let data = table_speedup(&records).unwrap();
+        let rows: Vec<&String> = data.rows.iter().map(|row| &row[0]).collect();
+        let with = rows.iter().filter(|name| name.starts_with("cuBLAS"));
+        assert_eq!(with.count(), 2, "{rows:?}");
+    }
+
+    #[test]
+    fn with_more_lines_than_colours_the_cpu_through_opencl_goes_first() {
+        let mut records = made_up();
+        for device in ["opencl-cpu", "opencl-gpu", "cublas"] {
+            with_products_of(&mut records, device);
+        }
+        let alt = draw_rates(&records, Work::Product).unwrap().alt;
+        assert!(alt.contains("cuBLAS") && alt.contains("OpenCL on the GPU"), "{alt}");
+        assert!(!alt.contains("OpenCL on the CPU"), "{alt}");
     }
 }
