@@ -379,8 +379,8 @@ fn record_crossover(
 /// A device wins where it is so many times as fast: less may be noise.
 pub const CLEARLY: f64 = 1.05;
 
-/// From which size on `truck` is clearly faster.
-fn clear_crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Crossover> {
+/// From which size on `truck` is clearly faster, from points (size, seconds).
+pub fn clear_crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Crossover> {
     let slower: Vec<_> = truck.iter().map(|&(size, seconds)| (size, CLEARLY * seconds)).collect();
     truck::crossover(car, &slower)
 }

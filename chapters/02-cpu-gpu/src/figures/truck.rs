@@ -1,8 +1,8 @@
 //! The sports car and the truck in pictures and tables.
 
 use crate::{
-    experiments::truck::{CLEARLY, Work},
-    truck::Line,
+    experiments::truck::{CLEARLY, Work, clear_crossover},
+    truck::{Crossover, Line},
 };
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
@@ -283,6 +283,12 @@ fn table_latency(records: &Records) -> Result<TableData> {
     })
 }
 
+/// The seconds of a job by size on the CPU, from its rates.
+fn seconds(records: &Records, work: Work, device: &str) -> Vec<(f64, f64)> {
+    let values = rates(records, work, device, "without");
+    values.iter().map(|v| (size(v), work.operations(size(v)) / v.median)).collect()
+}
+
 fn table_threads(records: &Records) -> Result<TableData> {
     ran(records, Work::Map(1))?;
     let mut rows = Vec::new();
@@ -291,10 +297,13 @@ fn table_threads(records: &Records) -> Result<TableData> {
         let speedup = records.find("cpu_gpu.truck.threads.speedup", list)?;
         rows.push(vec![
             work_name(work).to_owned(),
-            match records.find("cpu_gpu.truck.threads", list) {
-                Ok(value) => format!("from n = {}", value.text()),
-                Err(Error::Skipped { .. }) => "never".to_owned(),
-                Err(error) => return Err(error),
+            match clear_crossover(&seconds(records, work, "core"), &seconds(records, work, "cpu")) {
+                Some(Crossover::At(size)) => {
+                    format!("from n = {}", Unit::Count.format(size.round()))
+                }
+                Some(Crossover::Always) => "always".to_owned(),
+                Some(Crossover::Never(_)) => "never".to_owned(),
+                None => "–".to_owned(),
             },
             speedup.text(),
             Unit::Count.format(size(speedup)),
@@ -677,6 +686,17 @@ pub(super) mod tests {
             copy.params.insert("device".to_owned(), device.to_owned());
         }
         truck.values.append(&mut copies);
+    }
+
+    #[test]
+    fn all_cores_win_where_they_are_faster_by_more_than_noise() {
+        let data = table_threads(&made_up()).unwrap();
+        let wins: Vec<&str> = data.rows.iter().map(|row| row[1].as_str()).collect();
+        // At n = 4096 the map with a hundred steps takes 82 µs on one core and 81 µs on all.
+        assert_eq!(wins[..2], ["never", "never"]);
+        let from: f64 = wins[2].strip_prefix("from n = ").unwrap().parse().unwrap();
+        assert!((64.0..4096.0).contains(&from), "{from}");
+        assert!(data.caption.contains("more than noise (5.00%)"), "{}", data.caption);
     }
 
     #[test]
