@@ -14,7 +14,7 @@
 //! 8. [`checkpoint`]: a run's whole state in one file that is never half written.
 //! 9. [`run`]: what a run leaves in its folder.
 //! 10. [`watch`]: who is told about the progress, and who may stop it.
-//! 11. [`serve`]: predictions from a stored model.
+//! 11. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form.
 //! 12. [`experiments`] and [`figures`]: what this chapter measures, as values and pictures.
 
 pub mod adam;
@@ -32,6 +32,7 @@ pub mod loss;
 pub mod mlp;
 pub mod model;
 pub mod order;
+pub mod picture;
 pub mod run;
 pub mod serve;
 pub mod watch;
