@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use training::{
-    Config, Model, Outcome, Precision, Settings, Start, Terminal, checkpoint::Checkpoint,
+    Board, Config, Model, Outcome, Precision, Settings, Start, Terminal, checkpoint::Checkpoint,
     config::DEFAULT_BATCH,
 };
 
@@ -23,8 +23,8 @@ Examples:
   cargo run --release -- train --batch 32            Keras' batch: slower, about as accurate
   cargo run --release -- train --resume              go on with the latest run
 
-Ctrl-C leaves a checkpoint. The run's folder holds checkpoint, metrics.jsonl, curves.svg and
-model.safetensors.")]
+Ctrl-C leaves a checkpoint. The run's folder holds checkpoint, metrics.jsonl, curves.svg,
+model.safetensors and a file of events: tensorboard --logdir runs shows them all.")]
 pub struct Train {
     /// The model: linear, mlp (784, 128 and 10 units) or cnn (two convolutions) [default: mlp]
     #[arg(long)]
@@ -81,7 +81,12 @@ impl Train {
         })
         .context("Ctrl-C can't be watched")?;
         let stop = || STOP.load(Ordering::Relaxed);
-        let outcome = training::train_on(&config, &data, &mut Terminal::new(&stop))?;
+        let mut terminal = Terminal::new(&stop);
+        let mut board = Board::new(&mut terminal, config.run.as_deref());
+        let outcome = training::train_on(&config, &data, &mut board)?;
+        if let Some(problem) = board.problem() {
+            eprintln!("warning: TensorBoard will miss points: {problem}");
+        }
         let folder = outcome.run.as_deref().unwrap_or(Path::new("."));
         if let Some((epoch, step)) = outcome.stopped {
             bail!(

@@ -9,7 +9,7 @@ use std::{
     env,
     fmt::{self, Write as _},
     io::{self, IsTerminal as _, Write},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -21,9 +21,12 @@ pub struct Progress(Kind);
 enum Kind {
     #[default]
     Hidden,
-    Bar(ProgressBar),
+    Bar(ProgressBar, Below),
     Lines(Mutex<Lines>),
 }
+
+/// The lines under a bar, which its style reads whenever it draws.
+type Below = Arc<Mutex<String>>;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,25 +118,31 @@ impl Progress {
             ),
         };
         let bar = ProgressBar::with_draw_target(len, target).with_prefix(title);
+        let below = Below::default();
+        let lines = Arc::clone(&below);
         // A template that indicatif does not know would leave its own standard style.
-        if let Ok(style) = ProgressStyle::with_template(&template) {
+        if let Ok(style) = ProgressStyle::with_template(&(template + "\n{below}")) {
             let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
                 // The first estimates are wild.
                 if state.pos() > 0 && state.elapsed() > Duration::from_secs(2) {
                     let _ = write!(out, ", {:.0} s left", state.eta().as_secs_f64());
                 }
             };
-            bar.set_style(style.progress_chars("━╸─").with_key("left", left));
+            let below = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&locked(&lines));
+            };
+            let style = style.progress_chars("━╸─").with_key("left", left);
+            bar.set_style(style.with_key("below", below));
         }
         bar.enable_steady_tick(Duration::from_millis(120));
-        Self(Kind::Bar(bar))
+        Self(Kind::Bar(bar, below))
     }
 
     /// Says what is being done now.
     pub fn note(&self, text: &str) {
         match &self.0 {
             Kind::Hidden => {}
-            Kind::Bar(bar) => bar.set_message(text.to_owned()),
+            Kind::Bar(bar, _) => bar.set_message(text.to_owned()),
             Kind::Lines(lines) => locked(lines).note(text),
         }
     }
@@ -147,7 +156,7 @@ impl Progress {
     pub fn inc(&self, steps: u64) {
         match &self.0 {
             Kind::Hidden => {}
-            Kind::Bar(bar) => bar.inc(steps),
+            Kind::Bar(bar, _) => bar.inc(steps),
             Kind::Lines(lines) => locked(lines).advance(steps),
         }
     }
@@ -156,8 +165,22 @@ impl Progress {
     pub fn println(&self, text: &str) {
         match &self.0 {
             Kind::Hidden => {}
-            Kind::Bar(bar) => bar.println(text),
+            Kind::Bar(bar, _) => bar.println(text),
             Kind::Lines(lines) => locked(lines).line(text),
+        }
+    }
+
+    /// The terminal's width in characters, where there is a bar.
+    pub fn width(&self) -> Option<usize> {
+        let width = || usize::from(console::Term::stderr().size().1);
+        matches!(self.0, Kind::Bar(..)).then(width)
+    }
+
+    /// Shows lines under the bar, in place of those that are there; nothing where there is no bar.
+    pub fn below(&self, text: &str) {
+        if let Kind::Bar(bar, below) = &self.0 {
+            text.clone_into(&mut locked(below));
+            bar.tick();
         }
     }
 
@@ -165,7 +188,7 @@ impl Progress {
     pub fn finish(&self) {
         match &self.0 {
             Kind::Hidden => {}
-            Kind::Bar(bar) => bar.finish_and_clear(),
+            Kind::Bar(bar, _) => bar.finish_and_clear(),
             Kind::Lines(lines) => locked(lines).finish(),
         }
     }
@@ -176,7 +199,7 @@ fn spin(paint: &str) -> String {
 }
 
 /// Whoever panicked while holding the lock has left whole lines behind.
-fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
+fn locked<T>(lines: &Mutex<T>) -> MutexGuard<'_, T> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -377,6 +400,8 @@ mod tests {
             progress.note("a file");
         }
         progress.value(&value());
+        progress.below("curves");
+        assert_eq!(progress.width(), None);
         progress.finish();
         progress.finish();
         let text = sheet.text();
@@ -406,8 +431,11 @@ mod tests {
         progress.note("second step");
         progress.inc(2);
         progress.value(&value());
+        progress.below("the first line\nthe second");
         progress.finish();
         let text = sheet.text();
+        assert!(text.contains("the first line") && text.contains("the second"), "{text:?}");
+        assert!(progress.width().is_some());
         assert!(text.contains("2/4") && text.contains("second step"), "{text:?}");
         assert!(text.contains("a.b n=4  160 GFLOP/s (50% of the peak)"), "{text:?}");
     }

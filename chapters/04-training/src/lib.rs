@@ -14,16 +14,19 @@
 //! 8. [`checkpoint`]: a run's whole state in one file that is never half written.
 //! 9. [`run`]: what a run leaves in its folder.
 //! 10. [`watch`]: who is told about the progress, and who may stop it.
-//! 11. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form.
-//! 12. [`experiments`] and [`figures`]: what this chapter measures, as values and pictures.
+//! 11. [`events`]: the curves as TensorBoard reads them; [`chart`]: as a terminal shows them.
+//! 12. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form.
+//! 13. [`experiments`] and [`figures`]: what this chapter measures, as values and pictures.
 
 pub mod adam;
+pub mod chart;
 pub mod checkpoint;
 pub mod cnn;
 pub mod config;
 pub mod conv;
 pub mod engine;
 pub mod error;
+pub mod events;
 pub mod experiments;
 pub mod figures;
 pub mod fit;
@@ -40,6 +43,7 @@ pub mod watch;
 pub use config::{Config, Model, Precision, Settings, Start};
 pub use engine::gpus;
 pub use error::{Error, Result};
+pub use events::Board;
 pub use fit::{Outcome, train, train_on};
 pub use serve::Classifier;
 pub use watch::{Silent, Terminal, Watcher};

@@ -6,11 +6,13 @@
 //! | `metrics.jsonl` | a line about the run, then a line for each epoch |
 //! | `curves.svg` | loss and accuracy over the epochs |
 //! | `model.safetensors` | the weights, see [`crate::serve`] |
+//! | `events.out.tfevents.…` | the curves for TensorBoard, see [`crate::events`] |
 
 use crate::{
     Classifier, Error, Result,
     checkpoint::{self, Header},
     config::Start,
+    events,
     fit::Outcome,
     watch::{Begin, Epoch},
 };
@@ -42,7 +44,8 @@ impl Folder {
     /// [`Error::Damaged`] if a new run finds another one there, [`Error::Lab`] if the folder can't be made or
     /// written.
     pub fn open(path: &Path, start: Start) -> Result<Self> {
-        let held = [checkpoint::FILE, METRICS, MODEL, CURVES].map(|name| path.join(name));
+        let mut held = events::files(path);
+        held.extend([checkpoint::FILE, METRICS, MODEL, CURVES].map(|name| path.join(name)));
         match start {
             Start::New if held.iter().any(|file| file.exists()) => {
                 return Err(Error::Damaged {

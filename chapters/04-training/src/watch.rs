@@ -1,6 +1,6 @@
 //! Who is told about the progress of a run, and who may stop it.
 
-use crate::{config::Settings, fit::Outcome, loss::Tally};
+use crate::{chart::chart, config::Settings, fit::Outcome, loss::Tally};
 use lab::{Device, progress::Progress};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub struct Step {
 }
 
 /// An epoch's metrics: a line of `metrics.jsonl`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// The epoch, from 1.
     pub epoch: usize,
@@ -95,16 +95,19 @@ pub struct Silent;
 
 impl Watcher for Silent {}
 
-/// Shows a run to the person who started it: a bar on a terminal, plain lines elsewhere.
+/// Shows a run to the person who started it: a bar and the curves so far on a terminal, plain lines
+/// elsewhere.
 pub struct Terminal<'s> {
     progress: Progress,
+    /// The epochs since the run began or went on.
+    history: Vec<Epoch>,
     stop: &'s dyn Fn() -> bool,
 }
 
 impl<'s> Terminal<'s> {
     /// A watcher that stops the run when `stop` says so.
     pub fn new(stop: &'s dyn Fn() -> bool) -> Self {
-        Self { progress: Progress::hidden(), stop }
+        Self { progress: Progress::hidden(), history: Vec::new(), stop }
     }
 }
 
@@ -141,9 +144,18 @@ impl Watcher for Terminal<'_> {
 
     fn epoch(&mut self, epoch: &Epoch) {
         self.progress.println(&epoch.to_string());
+        self.history.push(*epoch);
+        if let Some(width) = self.progress.width() {
+            self.progress.below(&chart(&self.history, width));
+        }
     }
 
-    fn end(&mut self, _: &Outcome) {
+    fn end(&mut self, outcome: &Outcome) {
+        // The curves stay when the bar goes, with the epochs of the run's earlier parts.
+        let curves = self.progress.width().map(|width| chart(&outcome.history, width));
+        if let Some(curves) = curves.filter(|curves| !curves.is_empty()) {
+            self.progress.println(&curves);
+        }
         self.progress.finish();
     }
 
