@@ -1,5 +1,6 @@
 // ANCHOR: program
-use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*, tensor_ops::Device};
+use dfdx::losses::cross_entropy_with_logits_loss;
+use dfdx::{prelude::*, tensor_ops::Device};
 
 fn loss<Here: Device<f32>, There: Device<f32>>(
     scores: Tensor<Rank2<32, 10>, f32, Here>,

@@ -1,10 +1,12 @@
 // ANCHOR: program
 use dfdx::{optim::Sgd, prelude::*};
 
+type Deep = (Linear<784, 128>, ReLU, Linear<128, 10>);
+
 fn main() {
     let dev = Cpu::default();
     let old = dev.build_module::<Linear<784, 10>, f32>();
-    let mut new = dev.build_module::<(Linear<784, 128>, ReLU, Linear<128, 10>), f32>();
+    let mut new = dev.build_module::<Deep, f32>();
     let mut sgd = Sgd::new(&old, Default::default());
     let pictures: Tensor<Rank2<32, 784>, f32, _> = dev.sample_uniform();
     let loss = new.forward(pictures.leaky_trace()).square().mean();
