@@ -178,9 +178,8 @@ impl Progress {
 
     /// Shows lines under the bar, in place of those that are there; nothing where there is no bar.
     pub fn below(&self, text: &str) {
-        if let Kind::Bar(bar, below) = &self.0 {
-            text.clone_into(&mut locked(below));
-            bar.tick();
+        if let Kind::Bar(_, below) = &self.0 {
+            text.clone_into(&mut locked(below)); // the bar draws itself a few times a second
         }
     }
 
@@ -430,8 +429,8 @@ mod tests {
         let progress = Progress::bar("job".to_owned(), Some(4), Counts::Steps, target);
         progress.note("second step");
         progress.inc(2);
-        progress.value(&value());
         progress.below("the first line\nthe second");
+        progress.value(&value());
         progress.finish();
         let text = sheet.text();
         assert!(text.contains("the first line") && text.contains("the second"), "{text:?}");
