@@ -37,11 +37,11 @@ impl Sides {
         self.output[0] * self.output[1]
     }
 
-    /// For each row of the output, the columns of the input that line `dx` of the windows meets, as the range
+    /// For each row of the output, the columns of the input that column `right` of the windows meets, as the range
     /// of output columns for which they are inside the picture.
-    fn inside(&self, dx: usize) -> Range<usize> {
+    fn inside(&self, right: usize) -> Range<usize> {
         let width = self.input[2] as isize;
-        let first = dx as isize - self.padding as isize;
+        let first = right as isize - self.padding as isize;
         let stride = self.stride as isize;
         // first + stride·x from 0 to width − 1.
         let from = (-first).max(0).div_euclid(stride) + isize::from((-first).max(0) % stride != 0);
@@ -50,9 +50,9 @@ impl Sides {
         (from.min(to) as usize)..(to as usize)
     }
 
-    /// Row `y` of the output and line `dy` of the windows: the input's row, if it is inside the picture.
-    fn row(&self, y: usize, dy: usize) -> Option<usize> {
-        (y * self.stride + dy).checked_sub(self.padding).filter(|row| *row < self.input[1])
+    /// Row `y` of the output and row `down` of the windows: the input's row, if it is inside the picture.
+    fn row(&self, y: usize, down: usize) -> Option<usize> {
+        (y * self.stride + down).checked_sub(self.padding).filter(|row| *row < self.input[1])
     }
 }
 
@@ -93,14 +93,14 @@ pub fn unroll<T: Real>(columns: &mut [T], picture: &mut [T], s: &Sides) {
         let [height, width] = s.output;
         let lines = columns.chunks_exact_mut(height * width);
         for (line, row) in lines.enumerate() {
-            let (dy, dx) = (line / s.size, line % s.size);
-            let inside = s.inside(dx);
+            let (down, right) = (line / s.size, line % s.size);
+            let inside = s.inside(right);
             for (y, row) in row.chunks_exact_mut(width).enumerate() {
                 row.fill(T::ZERO);
-                let Some(from) = s.row(y, dy) else { continue };
+                let Some(from) = s.row(y, down) else { continue };
                 let from = &plane[from * s.input[2]..][..s.input[2]];
                 for x in inside.clone() {
-                    row[x] = from[x * s.stride + dx - s.padding];
+                    row[x] = from[x * s.stride + right - s.padding];
                 }
             }
         }
@@ -114,13 +114,13 @@ pub fn roll<T: Real>(columns: &mut [T], picture: &mut [T], s: &Sides) {
         plane.fill(T::ZERO);
         let [height, width] = s.output;
         for (line, row) in columns.chunks_exact(height * width).enumerate() {
-            let (dy, dx) = (line / s.size, line % s.size);
-            let inside = s.inside(dx);
+            let (down, right) = (line / s.size, line % s.size);
+            let inside = s.inside(right);
             for (y, row) in row.chunks_exact(width).enumerate() {
-                let Some(to) = s.row(y, dy) else { continue };
+                let Some(to) = s.row(y, down) else { continue };
                 let to = &mut plane[to * s.input[2]..][..s.input[2]];
                 for x in inside.clone() {
-                    to[x * s.stride + dx - s.padding] += row[x];
+                    to[x * s.stride + right - s.padding] += row[x];
                 }
             }
         }
@@ -216,8 +216,8 @@ pub fn pool<T: Real>(picture: &[T], sides: [usize; 3], size: usize) -> (Vec<T>, 
             for x in 0..width {
                 let first = (channel * rows + y * size) * cols + x * size;
                 let mut best = first;
-                for dy in 0..size {
-                    for at in (first + dy * cols..).take(size) {
+                for down in 0..size {
+                    for at in (first + down * cols..).take(size) {
                         // NaN is the largest, so that it shows.
                         #[allow(clippy::eq_op, reason = "that is how NaN is known")]
                         if picture[at] > picture[best] || picture[at] != picture[at] {
@@ -261,13 +261,14 @@ mod tests {
                 for j in 0..output[1] {
                     let mut sum = *bias;
                     for c in 0..channels {
-                        for dy in 0..size {
-                            for dx in 0..size {
+                        for down in 0..size {
+                            for right in 0..size {
                                 let at = |i: usize, d: usize, side: usize| {
                                     (i * stride + d).checked_sub(padding).filter(|at| *at < side)
                                 };
-                                if let (Some(r), Some(s)) = (at(i, dy, rows), at(j, dx, cols)) {
-                                    let w = ((out * channels + c) * size + dy) * size + dx;
+                                if let (Some(r), Some(s)) = (at(i, down, rows), at(j, right, cols))
+                                {
+                                    let w = ((out * channels + c) * size + down) * size + right;
                                     sum += conv.weights[w] * picture[(c * rows + r) * cols + s];
                                 }
                             }

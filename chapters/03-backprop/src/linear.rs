@@ -32,27 +32,43 @@ impl Default for Regression {
 ///
 /// # Errors
 /// [`Error::EmptyBatch`], [`Error::Diverged`], and what [`Examples::check`] finds.
-// ANCHOR: train
 pub fn train(rule: &Regression, data: &Examples, classes: usize) -> Result<Mlp<f32>> {
+    watched(rule, data, classes, |_, _| {})
+}
+
+/// [`train`]; `watch` is told the number of each step, from 1, and the loss of its batch before it moved.
+///
+/// # Errors
+/// As [`train`].
+pub fn watched(
+    rule: &Regression,
+    data: &Examples,
+    classes: usize,
+    mut watch: impl FnMut(usize, f64),
+) -> Result<Mlp<f32>> {
     data.check(data.width, classes)?;
-    let (mut model, mut epoch, mut seen) = (Mlp::zeros(&[data.width, classes])?, 0, Vec::new());
-    let mut descent = Descent::new(Sgd { lr: rule.lr, momentum: 0.0 }, &model);
+    // ANCHOR: train
+    let mut model = Mlp::zeros(&[data.width, classes])?;
+    let plain = Sgd { lr: rule.lr, momentum: 0.0 };
+    let mut descent = Descent::new(plain, &model);
+    let (mut epoch, mut unseen) = (0, Vec::new());
     for at in 1..=rule.steps {
-        if seen.len() < rule.batch {
+        if unseen.len() < rule.batch {
             epoch += 1;
-            seen.extend(order(rule.seed, epoch, data.len()));
+            unseen.extend(order(rule.seed, epoch, data.len()));
         }
-        let batch: Vec<usize> = seen.drain(..rule.batch.min(seen.len())).collect();
-        let x: Vec<f32> = batch.iter().flat_map(|i| data.picture(*i)).copied().collect();
-        let labels: Vec<u8> = batch.iter().map(|i| data.labels[*i]).collect();
+        let size = rule.batch.min(unseen.len());
+        let batch: Vec<usize> = unseen.drain(..size).collect();
+        let (x, labels) = data.batch(&batch);
         let loss = step(&mut model, &mut descent, (&x, &labels), None, false)?;
         if exploded(loss) {
             return Err(Error::Diverged { epoch, step: at, lr: rule.lr, loss });
         }
+        watch(at, loss);
     }
+    // ANCHOR_END: train
     Ok(model)
 }
-// ANCHOR_END: train
 
 #[cfg(test)]
 mod tests {
@@ -66,6 +82,17 @@ mod tests {
             train(&Regression { steps: 300, ..Regression::default() }, &train_on, 10).unwrap();
         let accuracy = test(&model, &tested).unwrap();
         assert!(accuracy > 0.75, "{accuracy}");
+    }
+
+    #[test]
+    fn the_loss_begins_without_an_idea_and_falls() {
+        let (train_on, _) = digits(1000, 1);
+        let mut losses = Vec::new();
+        let rule = Regression { steps: 100, ..Regression::default() };
+        watched(&rule, &train_on, 10, |at, loss| losses.push((at, loss))).unwrap();
+        assert_eq!((losses.len(), losses[0].0, losses[99].0), (100, 1, 100));
+        assert!((losses[0].1 - 10f64.ln()).abs() < 1e-6, "{}", losses[0].1);
+        assert!(losses[99].1 < 1.2, "{}", losses[99].1);
     }
 
     #[test]

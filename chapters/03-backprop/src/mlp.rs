@@ -20,6 +20,7 @@ pub struct Mlp<T> {
 
 /// What the forward pass leaves for the backward pass.
 #[derive(Clone, Debug)]
+// ANCHOR: pass
 pub struct Pass<T> {
     /// The input of each layer.
     pub inputs: Vec<Vec<T>>,
@@ -28,6 +29,7 @@ pub struct Pass<T> {
     /// The last layer's output: a score for each class.
     pub scores: Vec<T>,
 }
+// ANCHOR_END: pass
 
 /// The derivatives of the loss with respect to all parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,8 +58,8 @@ impl<T: Real> Mlp<T> {
     }
     // ANCHOR_END: new
 
-    /// A network whose weights are all zero: right for a single layer, hopeless for more, for then all units
-    /// of a layer stay equal.
+    /// A network whose weights are all zero: right for a single layer, hopeless for more, for then the
+    /// hidden units stay zero, and so do all derivatives but the last bias'.
     ///
     /// # Errors
     /// As [`Mlp::new`].
@@ -104,20 +106,20 @@ impl<T: Real> Mlp<T> {
     }
     // ANCHOR_END: forward
 
-    /// The gradient, from that with respect to the scores. The one with respect to the first layer's input
+    /// The gradient, from `dscores`, that with respect to the scores. The one with respect to the first layer's input
     /// takes a product more, and no training needs it.
     ///
     /// # Errors
-    /// [`Error::Count`] when `scores` is not as long as the pass's scores.
+    /// [`Error::Count`] when `dscores` is not as long as the pass's scores.
     // ANCHOR: backward
     pub fn backward(
         &self, // a network
         pass: &Pass<T>,
-        scores: &[T],
+        dscores: &[T],
         input: bool,
     ) -> Result<Gradient<T>> {
-        count("derivatives of the scores", scores.len(), pass.scores.len())?;
-        let (mut layers, mut dy) = (Vec::new(), scores.to_vec());
+        count("derivatives of the scores", dscores.len(), pass.scores.len())?;
+        let (mut layers, mut dy) = (Vec::new(), dscores.to_vec());
         for (at, layer) in self.layers.iter().enumerate().rev() {
             layers.push(layer.backward_weights(&pass.inputs[at], &dy)?);
             if at == 0 && !input {

@@ -7,8 +7,10 @@ use crate::{
     real::Real,
 };
 
-/// Each score minus the highest, to the power of e, and the sum of these. e¹⁰⁰⁰ is too large for any float; a
-/// subtraction changes no ratio, and then the largest power is 1.
+// ANCHOR: softmax
+/// e to the power of each score minus the highest, their sum, and the highest.
+/// e¹⁰⁰⁰ is too large for any float. With the highest taken off, no ratio
+/// changes, and the largest power is 1.
 fn powers<T: Real>(scores: &[T]) -> (Vec<T>, T, T) {
     let first = scores.first().copied().unwrap_or(T::ZERO);
     let highest = scores.iter().fold(first, |high, s| if *s > high { *s } else { high });
@@ -17,7 +19,6 @@ fn powers<T: Real>(scores: &[T]) -> (Vec<T>, T, T) {
     (powers, sum, highest)
 }
 
-// ANCHOR: softmax
 /// Probabilities: e to the power of each score, over the sum of all powers.
 pub fn softmax<T: Real>(scores: &[T]) -> Vec<T> {
     let (powers, sum, _) = powers(scores);

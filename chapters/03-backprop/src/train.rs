@@ -50,6 +50,15 @@ impl Examples {
         &self.pixels[i * self.width..][..self.width]
     }
 
+    /// The pictures with these numbers, one after the other, and their labels.
+    ///
+    /// # Panics
+    /// If there is no picture of one of the numbers, as [`Examples::picture`].
+    pub fn batch(&self, numbers: &[usize]) -> (Vec<f32>, Vec<u8>) {
+        let x = numbers.iter().flat_map(|i| self.picture(*i)).copied().collect();
+        (x, numbers.iter().map(|i| self.labels[*i]).collect())
+    }
+
     /// Fails unless they can train or test a model of `inputs` and `classes`.
     ///
     /// # Errors
@@ -192,8 +201,8 @@ pub fn step(
 ) -> Result<f64> {
     let pass = model.forward(x, noise)?;
     let classes = model.classes();
-    let (loss, scores) = loss_and_gradient(&pass.scores, labels, classes)?;
-    let gradient = model.backward(&pass, &scores, input_gradient)?;
+    let (loss, dscores) = loss_and_gradient(&pass.scores, labels, classes)?;
+    let gradient = model.backward(&pass, &dscores, input_gradient)?;
     optimizer.update(model, &gradient);
     Ok(loss)
 }
@@ -205,8 +214,7 @@ impl Learner for Textbook {
         data.check_order(order)?;
         let mut sum = 0.0;
         for (at, batch) in order.chunks(self.settings.batch).enumerate() {
-            let x: Vec<f32> = batch.iter().flat_map(|i| data.picture(*i)).copied().collect();
-            let labels: Vec<u8> = batch.iter().map(|i| data.labels[*i]).collect();
+            let (x, labels) = data.batch(batch);
             let noise = (self.dropout, step_key(self.settings.seed, epoch, at + 1));
             let (model, optimizer) = (&mut self.model, &mut self.optimizer);
             let loss = step(model, optimizer, (&x, &labels), Some(noise), self.input_gradient)?;
