@@ -12,6 +12,7 @@ mod measure;
 mod notebooks;
 mod open;
 mod plan;
+mod predict;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -31,6 +32,7 @@ Examples:
   cargo run --release -- doctor                 what this machine has, and what is missing
   cargo run --release -- measure matmul         run the experiments of one chapter
   cargo run --release -- train --epochs 3       train the digit classifier
+  cargo run --release -- predict digit.png      read a digit from your picture
   cargo run --release -- plan --model vgg16     what a model needs, before it runs
   cargo run --release -- check                  the next exercise"
 )]
@@ -52,6 +54,8 @@ enum Command {
     Measure(measure::Measure),
     /// Train a model
     Train(train::Train),
+    /// Read a digit from a picture
+    Predict(predict::Predict),
     /// What a model needs before anybody runs it: parameters, operations, memory; will it fit?
     Plan(plan::Plan),
     /// Build or serve the book
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => doctor.run(cli.data.as_deref()),
         Command::Measure(measure) => measure.run(cli.data.as_deref()),
         Command::Train(train) => train.run(cli.data),
+        Command::Predict(predict) => predict.run(),
         Command::Plan(plan) => plan.run(),
         Command::Book(book) => book.run(),
         Command::Notebooks(notebooks) => notebooks.run(),

@@ -59,6 +59,9 @@ pub struct Train {
     resume: bool,
 }
 
+/// Where runs are, unless a person says otherwise.
+pub(crate) const RUNS: &str = "runs";
+
 /// Set by Ctrl-C, read after every step.
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -70,7 +73,7 @@ impl Train {
 
     /// [`Train::run`], for a caller that wants to know what came of it.
     pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
-        let config = self.config(data, Path::new("runs"))?;
+        let config = self.config(data, Path::new(RUNS))?;
         // Before Ctrl-C is watched: a download must end at once.
         let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
         let data = data::load(&options)?;
@@ -138,15 +141,20 @@ fn fresh(runs: &Path, model: &str) -> PathBuf {
     names.find(|path| !path.exists()).unwrap_or_else(|| runs.join(name))
 }
 
+/// The folders in `runs` that hold a `file`, the one whose file is the youngest first.
+pub(crate) fn youngest_first(runs: &Path, file: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut dated: Vec<_> = entries
+        .filter_map(|run| Some((fs::metadata(run.join(file)).ok()?.modified().ok()?, run)))
+        .collect();
+    dated.sort();
+    dated.into_iter().rev().map(|(_, run)| run).collect()
+}
+
 /// The folder in `runs` whose checkpoint is the youngest.
 fn latest(runs: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
-    let dated = entries.filter_map(|run| {
-        let file = run.join(training::checkpoint::FILE);
-        Some((fs::metadata(file).ok()?.modified().ok()?, run))
-    });
-    match dated.max() {
-        Some((_, run)) => Ok(run),
+    match youngest_first(runs, training::checkpoint::FILE).into_iter().next() {
+        Some(run) => Ok(run),
         None => bail!(
             "there is no run in {} to go on with; name one with --run, or start one without --resume",
             runs.display()
