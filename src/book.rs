@@ -1,10 +1,14 @@
 //! `book`: the book alone, without measuring or training.
 
-use crate::{chapters, course};
+use crate::{
+    chapters, course,
+    train::{RUNS, youngest_first},
+};
 use anyhow::{Result, bail};
 use bookbinder::{Binder, links};
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use training::{Classifier, export, run::MODEL};
 
 /// What to do with the book.
 #[derive(Subcommand)]
@@ -95,6 +99,7 @@ impl From {
             None => course::records()?,
         };
         let mut binder = Binder::open(&course::root()?, chapters::all(), &records)?;
+        binder.files.push(digit_model(Path::new(RUNS))?);
         if let Some(out) = self.out {
             // A folder that is not a book of ours is not ours to replace.
             if out.exists() && !out.join("toc.html").is_file() && out.read_dir()?.next().is_some() {
@@ -103,5 +108,45 @@ impl From {
             binder.out = std::path::absolute(out)?;
         }
         Ok(binder)
+    }
+}
+
+/// The script with the model that chapter 4's page reads digits with, and its place in the book: the latest
+/// run's in the folder `runs` whose model the page can compute. A model that can't be read counts as none.
+pub(crate) fn digit_model(runs: &Path) -> Result<(PathBuf, String)> {
+    let model = youngest_first(runs, MODEL)
+        .into_iter()
+        .filter_map(|run| Classifier::load(&run.join(MODEL)).ok())
+        .find(|model| export::known(model.kind()));
+    let script = match model {
+        Some(model) => export::export(&model)?.script,
+        // The page then says how to get one.
+        None => "globalThis.digitModel = null;\n".to_owned(),
+    };
+    Ok((PathBuf::from("04-training/digit-model.js"), script))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use training::Model;
+
+    #[test]
+    fn the_page_gets_the_latest_model_that_it_knows() {
+        let runs = tempfile::tempdir().unwrap();
+        let script = || digit_model(runs.path()).unwrap().1;
+        assert_eq!(script(), "globalThis.digitModel = null;\n");
+        for kind in Model::ALL {
+            let run = runs.path().join(kind.name());
+            std::fs::create_dir(&run).unwrap();
+            Classifier::random(kind, 1).unwrap().save(&run.join(MODEL)).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let latest = if export::known(kind) { kind } else { Model::Cnn };
+            assert!(script().contains(&format!("\"model\":\"{latest}\"")), "{kind}");
+        }
+        let broken = runs.path().join("broken");
+        std::fs::create_dir(&broken).unwrap();
+        std::fs::write(broken.join(MODEL), b"no").unwrap();
+        assert!(script().contains("\"model\":\"cnn\""));
     }
 }

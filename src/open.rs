@@ -1,6 +1,10 @@
 //! `open`: the whole course on the reader's machine: measure, train, build the book, serve it.
 
-use crate::{book::PORT, chapters, course, measure, train::Train};
+use crate::{
+    book::{PORT, digit_model},
+    chapters, course, measure,
+    train::{RUNS, Train},
+};
 use anyhow::Result;
 use bookbinder::Binder;
 use clap::Args;
@@ -64,7 +68,8 @@ impl Open {
         }
 
         println!("\n4/4 The book, with your numbers");
-        let binder = Binder::open(&root, chapters, &records)?;
+        let mut binder = Binder::open(&root, chapters, &records)?;
+        binder.files.push(digit_model(Path::new(RUNS))?);
         let index = binder.build()?;
         println!("the book is in {}", index.display());
         if self.no_serve {

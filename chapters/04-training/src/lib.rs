@@ -15,7 +15,8 @@
 //! 9. [`run`]: what a run leaves in its folder.
 //! 10. [`watch`]: who is told about the progress, and who may stop it.
 //! 11. [`events`]: the curves as TensorBoard reads them; [`chart`]: as a terminal shows them.
-//! 12. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form.
+//! 12. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form;
+//!     [`export`]: a model for the page, as a script.
 //! 13. [`experiments`] and [`figures`]: what this chapter measures, as values and pictures.
 
 pub mod adam;
@@ -28,6 +29,7 @@ pub mod engine;
 pub mod error;
 pub mod events;
 pub mod experiments;
+pub mod export;
 pub mod figures;
 pub mod fit;
 pub mod linear;

@@ -31,6 +31,8 @@ pub struct Binder {
     pub records: Vec<Records>,
     /// Where the book goes: `target/book`.
     pub out: PathBuf,
+    /// Files besides, by their place in the book: what a page's script asks for.
+    pub files: Vec<(PathBuf, String)>,
     /// Where the records were read from, to read them again.
     folder: PathBuf,
 }
@@ -58,7 +60,7 @@ impl Binder {
             .with_context(|| format!("{} is not the course's folder", root.display()))?;
         let records = records(&root, records_dir)?;
         let out = root.join("target/book");
-        Ok(Self { root, chapters, records, out, folder: records_dir.to_owned() })
+        Ok(Self { root, chapters, records, out, files: Vec::new(), folder: records_dir.to_owned() })
     }
 
     /// Builds the book and returns its `index.html`. The book that was there stays until the new one is
@@ -109,6 +111,12 @@ impl Binder {
             copy_files(&self.folder.join(&records.name), &to, &["json"])?;
         }
         copy_files(&self.root.join("notebooks"), &book.join("notebooks"), &["ipynb"])?;
+        for (place, text) in &self.files {
+            let to = book.join(place);
+            fs::create_dir_all(to.parent().unwrap_or(&book))
+                .and_then(|()| fs::write(&to, text))
+                .with_context(|| format!("can't write {}", to.display()))?;
+        }
         // Scripts, too: those that only some pages ask for are not in mdBook's list.
         copy_files(&self.root.join("book/theme"), &book.join("theme"), &["woff2", "txt", "js"])
     }

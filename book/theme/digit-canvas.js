@@ -1,0 +1,354 @@
+// <digit-canvas>: write a digit with the pointer or the keyboard, and the reader's own trained model reads it.
+//
+// The model is in 04-training/digit-model.js, which `book build` writes from the latest run; it is asked for
+// when the reader first writes. What stands in the element is for readers without JavaScript, and for paper.
+(() => {
+  'use strict';
+
+  const SIDE = 28; // of a picture that the models read
+  const BOX = 20; // the longer side of the digit in it
+  const FAINT = 0.1; // below this share of the full ink a pixel is paper
+  const PAPER = 280; // the side of what the reader writes on
+  const PEN = 11; // the pen's radius on it
+  const STEP = 10; // how far an arrow key moves the pen
+
+  // ---- Arithmetic, the same as in chapter 4's crate -------------------------------------------------
+
+  /** The smallest range of columns and rows that holds all ink. */
+  function bounds(ink, width, height) {
+    let [left, right, top, bottom] = [width, 0, height, 0];
+    for (let y = 0; y < height; y++) {
+      for (let x = 0; x < width; x++) {
+        if (ink[y * width + x] <= FAINT) continue;
+        left = Math.min(left, x); right = Math.max(right, x + 1);
+        top = Math.min(top, y); bottom = Math.max(bottom, y + 1);
+      }
+    }
+    return { left, top, width: right - left, height: bottom - top };
+  }
+
+  /** For each of `count` equal parts of `length` pixels: the pixels in it, each with its share. */
+  function shares(start, length, count) {
+    return Array.from({ length: count }, (_, part) => {
+      const [from, to] = [part * length, (part + 1) * length];
+      const pixels = [];
+      for (let at = Math.floor(from / count); at * count < to; at++) {
+        const inside = Math.min(to, (at + 1) * count) - Math.max(from, at * count);
+        pixels.push([start + at, inside / length]);
+      }
+      return pixels;
+    });
+  }
+
+  /** Ink from 0 to 1 as MNIST frames it: picture.rs, `frame`. Null if there is no ink. */
+  function frame(ink, width, height) {
+    const box = bounds(ink, width, height);
+    const longer = Math.max(box.width, box.height);
+    if (longer <= 0) return null;
+    const scaled = (side) => Math.max(1, Math.round(side * BOX / longer));
+    const [wide, high] = [scaled(box.width), scaled(box.height)];
+    const columns = shares(box.left, box.width, wide);
+    const small = new Float32Array(wide * high);
+    shares(box.top, box.height, high).forEach((rows, y) => columns.forEach((column, x) => {
+      for (const [row, part] of rows) {
+        for (const [at, share] of column) small[y * wide + x] += part * share * ink[row * width + at];
+      }
+    }));
+    let [strongest, mass, across, down] = [FAINT, 0, 0, 0];
+    small.forEach((level, at) => {
+      strongest = Math.max(strongest, level);
+      mass += level;
+      across += level * (at % wide + 0.5);
+      down += level * (Math.floor(at / wide) + 0.5);
+    });
+    const start = (centre, side) => Math.min(Math.max(Math.round(14.5 - centre), 0), SIDE - side);
+    const [left, top] = [start(across / mass, wide), start(down / mass, high)];
+    const picture = new Float32Array(SIDE * SIDE);
+    small.forEach((level, at) => {
+      picture[(top + Math.floor(at / wide)) * SIDE + left + at % wide] = level / strongest;
+    });
+    return picture;
+  }
+
+  /** The layers of a `digitModel`, with their weights: a byte each, times a scale for each row or filter. */
+  function layersOf(model) {
+    const bytes = Uint8Array.from(atob(model.weights), (letter) => letter.charCodeAt(0));
+    const view = new DataView(bytes.buffer);
+    let at = 0;
+    const floats = (length) => Float32Array.from({ length }, () => view.getFloat32((at += 4) - 4, true));
+    return model.layers.map((layer) => {
+      if (layer.kind === 'pool') return layer;
+      const conv = layer.kind === 'conv';
+      const rows = conv ? layer.filters : layer.units;
+      const inputs = conv ? layer.size ** 2 * layer.channels : layer.inputs;
+      const [scales, bias] = [floats(rows), floats(rows)];
+      const weights = new Float32Array(rows * inputs);
+      for (let i = 0; i < weights.length; i++) weights[i] = view.getInt8(at++) * scales[Math.floor(i / inputs)];
+      return { ...layer, weights, bias };
+    });
+  }
+
+  /** A weighted sum for each unit. */
+  function dense({ inputs, units, relu, weights, bias }, x) {
+    return Float32Array.from({ length: units }, (_, unit) => {
+      let sum = bias[unit];
+      for (let i = 0; i < inputs; i++) sum += weights[unit * inputs + i] * x[i];
+      return relu ? Math.max(sum, 0) : sum;
+    });
+  }
+
+  /** Filters over a square picture with its channels last, and a border of zeros; then ReLU. */
+  function conv({ size, pad, channels, filters, weights, bias }, x, side) {
+    const out = side + 2 * pad - size + 1;
+    const sums = new Float32Array(out * out * filters);
+    for (let at = 0; at < sums.length; at++) {
+      const filter = at % filters;
+      const [top, left] = [Math.floor(at / filters / out) - pad, Math.floor(at / filters) % out - pad];
+      let sum = bias[filter];
+      for (let place = 0; place < size * size; place++) {
+        const [row, column] = [top + Math.floor(place / size), left + place % size];
+        if (row < 0 || column < 0 || row >= side || column >= side) continue;
+        const weight = (filter * size * size + place) * channels;
+        const pixel = (row * side + column) * channels;
+        for (let c = 0; c < channels; c++) sum += weights[weight + c] * x[pixel + c];
+      }
+      sums[at] = Math.max(sum, 0);
+    }
+    return [sums, out];
+  }
+
+  /** The largest of each 2×2 pixels of each channel. */
+  function pool(x, side) {
+    const [out, channels] = [side / 2, x.length / side ** 2];
+    const largest = Float32Array.from({ length: out * out * channels }, (_, at) => {
+      const [row, column] = [Math.floor(at / channels / out), Math.floor(at / channels) % out];
+      const pixel = (y, z) => x[((2 * row + y) * side + 2 * column + z) * channels + at % channels];
+      return Math.max(pixel(0, 0), pixel(0, 1), pixel(1, 0), pixel(1, 1));
+    });
+    return [largest, out];
+  }
+
+  /** The probability of each digit. */
+  function probabilities(layers, picture) {
+    let [x, side] = [picture, SIDE];
+    for (const layer of layers) {
+      if (layer.kind === 'conv') [x, side] = conv(layer, x, side);
+      else if (layer.kind === 'pool') [x, side] = pool(x, side);
+      else x = dense(layer, x);
+    }
+    const highest = Math.max(...x);
+    const powers = Array.from(x, (score) => Math.exp(score - highest));
+    const sum = powers.reduce((one, two) => one + two);
+    return powers.map((power) => power / sum);
+  }
+
+  /** A stroke of the pen from one place to another, with a soft edge. */
+  function stroke(ink, [x0, y0], [x1, y1]) {
+    const [dx, dy] = [x1 - x0, y1 - y0];
+    const range = (a, b) => [Math.max(0, Math.floor(Math.min(a, b) - PEN - 1)), Math.min(PAPER - 1, Math.ceil(Math.max(a, b) + PEN + 1))];
+    const [[left, right], [top, bottom]] = [range(x0, x1), range(y0, y1)];
+    for (let y = top; y <= bottom; y++) {
+      for (let x = left; x <= right; x++) {
+        const along = Math.min(Math.max(((x + 0.5 - x0) * dx + (y + 0.5 - y0) * dy) / (dx * dx + dy * dy || 1), 0), 1);
+        const far = Math.hypot(x + 0.5 - x0 - along * dx, y + 0.5 - y0 - along * dy);
+        const level = Math.min(Math.max(PEN + 0.5 - far, 0), 1);
+        if (level > ink[y * PAPER + x]) ink[y * PAPER + x] = level;
+      }
+    }
+  }
+
+  // Without a page, in the tests, there is only the arithmetic.
+  if (typeof customElements === 'undefined') {
+    module.exports = { frame, layersOf, probabilities };
+    return;
+  }
+
+  // ---- The page ------------------------------------------------------------------------------------
+
+  const MODEL = new URL('../04-training/digit-model.js', document.currentScript.src).href;
+  const NO_MODEL = 'No trained model yet: run <code>cargo run --release -- train</code>, then build the book again.';
+
+  let loading;
+  /** The layers of the reader's model; null if there is none. */
+  function load() {
+    loading ??= new Promise((done) => {
+      const script = document.createElement('script');
+      script.src = MODEL;
+      script.onload = () => done(globalThis.digitModel ? layersOf(globalThis.digitModel) : null);
+      script.onerror = () => done(null);
+      document.head.append(script);
+    });
+    return loading;
+  }
+
+  const STYLE = `
+    .desk { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), max-content)); gap: 1.6rem 2.4rem; align-items: start; justify-content: center; margin-block: 1.6rem; }
+    canvas { display: block; box-sizing: border-box; max-width: 100%; background: var(--surface); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
+    .paper { width: 280px; aspect-ratio: 1; touch-action: none; cursor: crosshair; }
+    .seen { width: 140px; image-rendering: pixelated; }
+    p { margin: 0 0 0.6rem; }
+    .hint, .small { color: var(--muted); font-size: 0.9em; max-width: 280px; }
+    .status { grid-column: 1 / -1; min-height: 1.6em; text-align: center; }
+    button { font: inherit; min-height: 3.2rem; padding: 0.3rem 1.4rem; margin-block: 0.8rem; color: var(--fg); background: var(--surface); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; cursor: pointer; }
+    button:focus-visible, .paper:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+    ul { list-style: none; margin: 0; padding: 0; font-variant-numeric: tabular-nums; line-height: 1.35; }
+    li { display: grid; grid-template-columns: 1.6rem 12rem 4.5rem; gap: 0.6rem; align-items: center; }
+    li span:last-child { text-align: end; }
+    li.best { color: var(--accent); font-weight: bold; }
+    .bar { height: 0.9em; background: var(--surface); }
+    .bar i { display: block; height: 100%; width: 0; background: var(--series-1); }
+    .reading { min-width: 0; }
+    slot { display: none; }
+    @media print { .desk { display: none; } slot { display: contents; } }
+  `;
+
+  class DigitCanvas extends HTMLElement {
+    connectedCallback() {
+      if (this.shadowRoot) return;
+      const bars = Array.from({ length: 10 }, (_, digit) => `<li><span>${digit}</span><span class="bar"><i></i></span><span></span></li>`);
+      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+        <div class="desk">
+          <div><p id="how" class="hint">Write a digit. With the keyboard: arrow keys move the pen, the space bar lowers and lifts it.</p>
+            <canvas class="paper" width="${PAPER}" height="${PAPER}" tabindex="0" role="application" aria-label="Paper to write a digit on" aria-describedby="how"></canvas>
+            <button type="button" class="clear">Clear</button></div>
+          <div><p class="small">What the model sees</p>
+            <canvas class="seen" width="${SIDE}" height="${SIDE}" role="img" aria-label="The digit in 28 by 28 pixels"></canvas></div>
+          <div class="reading"><p class="small">How likely each digit is</p><ul>${bars.join('')}</ul></div>
+          <p class="status" role="status" aria-live="polite">Nothing is written yet.</p>
+        </div>`;
+      this.paper = this.part('.paper');
+      this.pen = { x: PAPER / 2, y: PAPER / 4, down: false, shown: false };
+      this.clear();
+      const { paper } = this;
+      paper.addEventListener('pointerdown', (event) => this.press(event));
+      paper.addEventListener('pointermove', (event) => this.move(event));
+      for (const end of ['pointerup', 'pointercancel']) paper.addEventListener(end, (event) => this.release(event));
+      paper.addEventListener('keydown', (event) => this.key(event));
+      paper.addEventListener('blur', () => { this.pen.shown = false; this.pen.down = false; this.draw(); });
+      this.part('.clear').addEventListener('click', () => { this.clear(); this.read(true); });
+      // Ink has the colour of the text, which changes with the theme.
+      this.themes = new MutationObserver(() => this.draw());
+      this.themes.observe(document.documentElement, { attributeFilter: ['class'] });
+    }
+
+    disconnectedCallback() {
+      this.themes?.disconnect();
+      clearTimeout(this.pause);
+    }
+
+    part(selector) { return this.shadowRoot.querySelector(selector); }
+
+    clear() {
+      clearTimeout(this.pause);
+      this.ink = new Float32Array(PAPER * PAPER);
+      this.pen.down = false;
+      this.draw();
+    }
+
+    /** Where a pointer is on the paper, whose size on the screen may be another. */
+    place(event) {
+      const box = this.paper.getBoundingClientRect();
+      return [(event.clientX - box.left) * PAPER / box.width, (event.clientY - box.top) * PAPER / box.height];
+    }
+
+    press(event) {
+      if (event.button !== 0 || this.last) return;
+      this.paper.setPointerCapture(event.pointerId);
+      this.pen.shown = this.pen.down = false;
+      this.pointer = event.pointerId;
+      this.write(this.last = this.place(event));
+    }
+
+    move(event) {
+      if (!this.last || event.pointerId !== this.pointer) return;
+      const steps = event.getCoalescedEvents?.() ?? [];
+      for (const one of steps.length ? steps : [event]) this.write(this.place(one));
+    }
+
+    release(event) {
+      if (!this.last || event.pointerId !== this.pointer) return;
+      this.last = undefined;
+      this.read(true);
+    }
+
+    key(event) {
+      const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+      const { pen } = this;
+      if (event.key !== ' ' && !moves[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault(); // the page must not scroll
+      // mdBook turns the page with the arrow keys.
+      event.stopPropagation();
+      const from = [pen.x, pen.y];
+      pen.shown = true;
+      if (event.key === ' ') {
+        if (!event.repeat) pen.down = !pen.down;
+      } else {
+        const [dx, dy] = moves[event.key];
+        const inside = (at) => Math.min(Math.max(at, 0), PAPER);
+        pen.x = inside(pen.x + STEP * dx);
+        pen.y = inside(pen.y + STEP * dy);
+      }
+      if (pen.down) {
+        this.last = from;
+        this.write([pen.x, pen.y]);
+        this.last = undefined;
+      }
+      this.draw();
+    }
+
+    /** Writes from the last place to this one, and reads it before the next picture on the screen. */
+    write(to) {
+      stroke(this.ink, this.last, to);
+      this.last = to;
+      clearTimeout(this.pause);
+      this.pause = setTimeout(() => this.read(true), 600);
+      if (this.due) return;
+      this.due = requestAnimationFrame(() => { this.due = undefined; this.draw(); this.read(false); });
+    }
+
+    /** Shows the paper. */
+    draw() {
+      const context = this.paper.getContext('2d');
+      shade(context, this.ink, PAPER, this.paper);
+      const { x, y, down, shown } = this.pen;
+      if (!shown) return;
+      context.strokeStyle = getComputedStyle(this.paper).getPropertyValue('--accent') || 'currentColor';
+      context.lineWidth = down ? 4 : 2;
+      context.beginPath();
+      context.arc(x, y, PEN, 0, 2 * Math.PI);
+      context.stroke();
+    }
+
+    /** Shows what the model sees and reads; `aloud` when the reader has paused. */
+    async read(aloud) {
+      const turn = this.turn = (this.turn ?? 0) + 1;
+      const picture = frame(this.ink, PAPER, PAPER);
+      const seen = this.part('.seen');
+      shade(seen.getContext('2d'), picture ?? new Float32Array(SIDE * SIDE), SIDE, seen);
+      const layers = picture && await load();
+      if (turn !== this.turn) return; // something else was written meanwhile
+      const status = this.part('.status');
+      const found = layers ? probabilities(layers, picture) : new Array(10).fill(0);
+      const best = found.indexOf(Math.max(...found));
+      const percent = (share) => `${Math.round(100 * share)}%`;
+      this.shadowRoot.querySelectorAll('li').forEach((row, digit) => {
+        row.classList.toggle('best', Boolean(layers) && digit === best);
+        row.querySelector('i').style.width = `${100 * found[digit]}%`;
+        row.lastChild.textContent = layers ? percent(found[digit]) : '';
+      });
+      if (!picture) status.textContent = 'Nothing is written yet.';
+      else if (!layers) status.innerHTML = NO_MODEL;
+      else if (aloud) status.textContent = `It reads a ${best} (${percent(found[best])}).`;
+    }
+  }
+
+  /** Levels of ink, in the colour of the text. */
+  function shade(context, levels, side, canvas) {
+    const [red, green, blue] = getComputedStyle(canvas).color.match(/[\d.]+/g).map(Number);
+    const image = context.createImageData(side, side);
+    levels.forEach((level, at) => image.data.set([red, green, blue, Math.round(255 * level)], 4 * at));
+    context.putImageData(image, 0, 0);
+  }
+
+  customElements.define('digit-canvas', DigitCanvas);
+})();
