@@ -1,7 +1,7 @@
 // <digit-canvas>: write a digit with the pointer or the keyboard, and the reader's own trained model reads it.
 //
 // The model is in 04-training/digit-model.js, which `book build` writes from the latest run; it is asked for
-// when the reader first writes. What stands in the element is for readers without JavaScript, and for paper.
+// when the reader first writes; `data-model` names another script, for the book's tests. What stands in the element is for readers without JavaScript, and for paper.
 (() => {
   'use strict';
 
@@ -169,11 +169,11 @@
   const NO_MODEL = 'No trained model yet: run <code>cargo run --release -- train</code>, then build the book again.';
 
   let loading;
-  /** The layers of the reader's model; null if there is none. */
-  function load() {
+  /** The layers of the reader's model, from a script; null if there is none. */
+  function load(from) {
     loading ??= new Promise((done) => {
       const script = document.createElement('script');
-      script.src = MODEL;
+      script.src = from;
       script.onload = () => done(globalThis.digitModel ? layersOf(globalThis.digitModel) : null);
       script.onerror = () => done(null);
       document.head.append(script);
@@ -325,7 +325,7 @@
       const picture = frame(this.ink, PAPER, PAPER);
       const seen = this.part('.seen');
       shade(seen.getContext('2d'), picture ?? new Float32Array(SIDE * SIDE), SIDE, seen);
-      const layers = picture && await load();
+      const layers = picture && await load(this.dataset.model ?? MODEL);
       if (turn !== this.turn) return; // something else was written meanwhile
       const status = this.part('.status');
       const found = layers ? probabilities(layers, picture) : new Array(10).fill(0);

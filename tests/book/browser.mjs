@@ -5,12 +5,13 @@
 // BOOK is the folder of the book, or the address that it is served at. Every page is opened in light and in
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll. Then: search, machine switch, hints, print, without JavaScript, and the
-// elements that run something (webgpu.mjs).
+// elements that run something (webgpu.mjs, digits.mjs).
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { digitCanvas } from './digits.mjs';
 import { gpuProduct, stepPlayer } from './webgpu.mjs';
 
 const [book, shots] = process.argv.slice(2);
@@ -228,6 +229,7 @@ for (const page of [measured[0] ?? 'index.html']) {
 
 // The elements that run something.
 const holds = (tag) => opened.filter((page) => page !== 'print.html' && readFileSync(join(folder, page), 'utf8').includes(`<${tag}`));
+for (const page of holds('digit-canvas')) await digitCanvas({ open, page, axe, rules: RULES, shots, fail });
 for (const page of holds('step-player')) await stepPlayer({ open, page, fail });
 for (const page of holds('gpu-product')) {
   await gpuProduct({ base, page, launch, axe, rules: RULES, shots, fail });

@@ -14,6 +14,9 @@ use std::{
     time::Duration,
 };
 
+/// What the command puts into the book for <digit-canvas>: here a script that says that there is no model.
+const MODEL: &str = "04-training/digit-model.js";
+
 /// A copy of the fixture with the book's theme, chapter 2's kernels for the browser, and two machines'
 /// records.
 struct Fixture {
@@ -78,7 +81,9 @@ impl Fixture {
     }
 
     fn binder(&self) -> Binder {
-        Binder::open(self.folder.path(), vec![demo()], &self.records()).unwrap()
+        let mut binder = Binder::open(self.folder.path(), vec![demo()], &self.records()).unwrap();
+        binder.files.push((MODEL.into(), "globalThis.digitModel = null;".to_owned()));
+        binder
     }
 
     /// Puts `text` at the end of the chapter's page.
@@ -235,6 +240,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         "<tspan data-machine=\"large\" hidden=\"\">3.00\u{a0}TFLOP/s</tspan></text>",
         "<figcaption>A box, which holds a_b &amp; 2 × 2.</figcaption>",
         "<step-player>",
+        "<digit-canvas>",
     ] {
         assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
     }
@@ -248,7 +254,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
     let listing = page.split("language-rust\">").nth(1).unwrap().split("</code>").next().unwrap();
     let listing = listing.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     assert_eq!(listing.trim_end(), quoted);
-    for script in ["gpu-product.js", "step-player.js"] {
+    for script in ["digit-canvas.js", "gpu-product.js", "step-player.js"] {
         assert!(fixture.path("target/book/theme").join(script).is_file(), "{script}");
     }
 
@@ -263,7 +269,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
     ] {
         assert!(notebook.markdown.contains(part), "`{part}`:\n{}", notebook.markdown);
     }
-    for gone in ["gpu-product", "step-player", "<script", "data-machine", "220"] {
+    for gone in ["digit-canvas", "gpu-product", "step-player", "<script", "data-machine", "220"] {
         assert!(!notebook.markdown.contains(gone), "`{gone}`:\n{}", notebook.markdown);
     }
 }
@@ -278,6 +284,7 @@ fn building_twice_gives_the_same_book() {
     binder.build().unwrap();
     assert_eq!(fixture.page("09-demo/index.html"), first);
     assert!(!fixture.path("target/book/stale.html").exists());
+    assert_eq!(fixture.page(MODEL), "globalThis.digitModel = null;");
 }
 
 #[test]
