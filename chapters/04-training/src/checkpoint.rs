@@ -5,14 +5,15 @@
 //!
 //! | bytes | what |
 //! | --- | --- |
-//! | 8 | `TPTRAIN2` |
+//! | 8 | `TPTRAIN3` |
 //! | 8 | length of the header, little-endian |
 //! | … | the header, JSON: a [`Header`] |
-//! | … | weights, then Adam's two means: little-endian `f32`, as many as the header says |
+//! | … | weights, the optimizer's state, the best epoch's weights: little-endian `f32`, as many as the header says |
 //! | 32 | SHA-256 of all that is before |
 
 use crate::{
-    Error, Result, adam::State, config::Settings, loss::Tally, run::write_whole, watch::Epoch,
+    Error, Result, config::Settings, loss::Tally, optimizer::State, run::write_whole,
+    schedule::Schedule, watch::Epoch,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -21,7 +22,7 @@ use std::{fs, path::Path};
 /// The file's name in a run's folder.
 pub const FILE: &str = "checkpoint";
 
-const MAGIC: &[u8; 8] = b"TPTRAIN2";
+const MAGIC: &[u8; 8] = b"TPTRAIN3";
 const DIGEST: usize = 32;
 
 // ANCHOR: header
@@ -40,6 +41,8 @@ pub struct Header {
     pub steps: i32,
     /// Numbers that the model has, and those of them that it learns.
     pub numbers: [usize; 2],
+    /// The epoch with the smallest loss on pictures held back, if there are any.
+    pub best: Option<usize>,
     /// Losses and right answers of the epoch that is not over.
     pub tally: Tally,
     /// Seconds that it has trained.
@@ -60,8 +63,10 @@ pub struct Checkpoint {
     pub header: Header,
     /// The model's parameters, in the order of [`crate::model::parameters`].
     pub weights: Vec<f32>,
-    /// Adam's two means, in the same order.
-    pub adam: State,
+    /// What the optimizer remembers, in the same order.
+    pub optimizer: State,
+    /// The weights after the epoch [`Header::best`]; empty without one.
+    pub best: Vec<f32>,
 }
 
 impl Checkpoint {
@@ -75,7 +80,7 @@ impl Checkpoint {
         let mut bytes = MAGIC.to_vec();
         bytes.extend((header.len() as u64).to_le_bytes());
         bytes.extend(header);
-        for values in [&self.weights, &self.adam.m, &self.adam.v] {
+        for values in [&self.weights].into_iter().chain(&self.optimizer.slots).chain([&self.best]) {
             bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         }
         let digest = Sha256::digest(&bytes);
@@ -107,15 +112,25 @@ impl Checkpoint {
             .map_err(|_| "it was written by another version of this program")?;
         let (values, odd) = arrays.as_chunks::<4>();
         let [all, learned] = header.numbers;
-        let wanted = learned.checked_mul(2).and_then(|means| means.checked_add(all));
+        let slots = header.settings.optimizer.memory();
+        let best = if header.best.is_some() { all } else { 0 };
+        let wanted = learned
+            .checked_mul(slots)
+            .and_then(|state| state.checked_add(all))
+            .and_then(|most| most.checked_add(best));
         if !odd.is_empty() || wanted != Some(values.len()) || header.steps < 0 {
             return Err(DAMAGED);
         }
         let values: Vec<f32> = values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let (weights, means) = values.split_at(all);
-        let (m, v) = means.split_at(learned);
-        let adam = State { t: header.steps, m: m.to_vec(), v: v.to_vec() };
-        Ok(Self { header, weights: weights.to_vec(), adam })
+        let (weights, rest) = values.split_at(all);
+        let (state, best) = rest.split_at(learned * slots);
+        let slots = if slots == 0 {
+            Vec::new()
+        } else {
+            state.chunks(learned.max(1)).map(<[f32]>::to_vec).collect()
+        };
+        let optimizer = State { t: header.steps, slots };
+        Ok(Self { header, weights: weights.to_vec(), optimizer, best: best.to_vec() })
     }
 
     /// Writes the file into a run's folder, in place of the one before.
@@ -148,18 +163,27 @@ impl Checkpoint {
     }
 }
 
-/// Checks that a run with `asked` is the one that left `saved`. More epochs are no contradiction.
+/// Checks that a run with `asked` is the one that left `saved`. More epochs are no contradiction, unless the
+/// learning rate falls towards the last one.
 ///
 /// # Errors
 /// [`Error::Mismatch`] that names the first option that differs.
 pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Result<()> {
     let old = &saved.settings;
     let limit = |limit: Option<usize>| limit.map_or("all".to_owned(), |n| n.to_string());
+    let patience = |epochs: Option<usize>| epochs.map_or("none".to_owned(), |n| n.to_string());
     let pairs = [
         ("--model", old.model.to_string(), asked.model.to_string()),
         ("--precision", old.precision.to_string(), asked.precision.to_string()),
+        ("--optimizer", old.optimizer.to_string(), asked.optimizer.to_string()),
         ("--batch", old.batch.to_string(), asked.batch.to_string()),
         ("--lr", old.lr.to_string(), asked.lr.to_string()),
+        ("--schedule", old.schedule.to_string(), asked.schedule.to_string()),
+        ("--warmup", old.warmup.to_string(), asked.warmup.to_string()),
+        ("--decay", old.decay.to_string(), asked.decay.to_string()),
+        ("--dropout", old.dropout.to_string(), asked.dropout.to_string()),
+        ("--augment", old.augment.to_string(), asked.augment.to_string()),
+        ("--patience", patience(old.patience), patience(asked.patience)),
         ("--seed", old.seed.to_string(), asked.seed.to_string()),
         ("--limit", limit(old.limit), limit(asked.limit)),
     ];
@@ -167,6 +191,15 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Resul
         if saved != asked {
             return Err(Error::Mismatch { path: path.join(FILE), flag, saved, asked });
         }
+    }
+    // A rate that falls to zero at the end can't be given a later end afterwards.
+    if old.schedule == Schedule::Cosine && asked.epochs != old.epochs {
+        return Err(Error::Mismatch {
+            path: path.join(FILE),
+            flag: "--epochs",
+            saved: old.epochs.to_string(),
+            asked: asked.epochs.to_string(),
+        });
     }
     if asked.epochs < saved.epoch {
         return Err(Error::Config(format!(
@@ -188,6 +221,7 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Resul
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::optimizer::Rule;
 
     /// A checkpoint with something in every field.
     pub(crate) fn sample() -> Checkpoint {
@@ -197,6 +231,8 @@ pub(crate) mod tests {
             train_accuracy: 1.0 / 3.0,
             test_loss: 0.7,
             test_accuracy: 0.9,
+            validation_loss: Some(0.2 + 0.4),
+            validation_accuracy: None,
             seconds: 1.5,
             images_per_second: 1e4 / 3.0,
         };
@@ -212,10 +248,12 @@ pub(crate) mod tests {
                 epoch_seconds: 0.3,
                 seconds: 2.1,
                 history: vec![epoch],
+                best: Some(1),
                 started: "2025-01-01T00:00:00Z".into(),
             },
             weights: vec![1.0, -0.0, f32::MIN_POSITIVE / 8.0],
-            adam: State { t: 486, m: vec![0.1, 0.2], v: vec![1e-30, 2.0] },
+            optimizer: State { t: 486, slots: vec![vec![0.1, 0.2], vec![1e-30, 2.0]] },
+            best: vec![0.5, 1.5, 2.5],
         }
     }
 
@@ -227,6 +265,17 @@ pub(crate) mod tests {
         let loaded = Checkpoint::load(folder.path()).unwrap();
         assert_eq!(loaded, saved);
         assert_eq!(loaded.to_bytes().unwrap(), saved.to_bytes().unwrap());
+    }
+
+    #[test]
+    fn rules_with_and_without_memory_come_back() {
+        for (rule, slots) in [(Rule::Sgd, 0), (Rule::Momentum, 1), (Rule::AdamW, 2)] {
+            let mut saved = sample();
+            saved.header.settings.optimizer = rule;
+            saved.optimizer.slots.truncate(slots);
+            (saved.header.best, saved.best) = (None, Vec::new());
+            assert_eq!(Checkpoint::from_bytes(&saved.to_bytes().unwrap()).unwrap(), saved);
+        }
     }
 
     #[test]
@@ -279,12 +328,24 @@ pub(crate) mod tests {
             (Settings { lr: 0.5, ..same.clone() }, "--lr 0.333"),
             (Settings { seed: 5, ..same.clone() }, "--seed 0, not 5"),
             (Settings { limit: Some(5), ..same.clone() }, "--limit all, not 5"),
+            (Settings { optimizer: Rule::Sgd, ..same.clone() }, "--optimizer adam, not sgd"),
+            (Settings { schedule: Schedule::Cosine, ..same.clone() }, "--schedule constant"),
+            (Settings { warmup: 3, ..same.clone() }, "--warmup 0, not 3"),
+            (Settings { decay: 0.5, ..same.clone() }, "--decay 0, not 0.5"),
+            (Settings { dropout: 0.5, ..same.clone() }, "--dropout 0.2, not 0.5"),
+            (Settings { augment: true, ..same.clone() }, "--augment false, not true"),
+            (Settings { patience: Some(2), ..same.clone() }, "--patience none, not 2"),
             (Settings { epochs: 0, ..same.clone() }, "--epochs 0"),
         ];
         for (asked, said) in others {
             let error = check(path, &header, &asked, "ab").unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
+        let mut falls = header.clone();
+        falls.settings.schedule = Schedule::Cosine;
+        let longer = Settings { epochs: 99, ..falls.settings.clone() };
+        let error = check(path, &falls, &longer, "ab").unwrap_err().to_string();
+        assert!(error.contains("--epochs 10, not 99"), "{error}");
         let error = check(path, &header, &same, "cd").unwrap_err().to_string();
         assert!(error.contains("another data set"), "{error}");
     }

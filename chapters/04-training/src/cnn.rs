@@ -29,7 +29,7 @@ pub struct Cnn<E: Dtype, D: Device<E>> {
 
 /// The dense layers: 800, 128 and 10 units.
 pub type Dense<E, D> =
-    (modules::Linear<800, 128, E, D>, ReLU, DropoutOneIn<2>, modules::Linear<128, 10, E, D>);
+    (modules::Linear<800, 128, E, D>, ReLU, Dropout, modules::Linear<128, 10, E, D>);
 
 /// What the filters have found: (batch, 800).
 type Features<D, T> = Tensor<(usize, Const<800>), f32, D, T>;
@@ -77,5 +77,9 @@ impl<D: Engine> Network<D> for Cnn<f32, D> {
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
         self.dense.try_forward(self.features(images)?)
+    }
+
+    fn set_dropout(&mut self, share: f32) {
+        self.dense.2.p = share;
     }
 }

@@ -1,6 +1,6 @@
 //! What a person can choose about a run.
 
-use crate::{Error, Result};
+use crate::{Error, Result, optimizer::Rule, schedule::Schedule};
 use lab::Device;
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
@@ -16,11 +16,13 @@ pub enum Model {
     Mlp,
     /// A convolutional network: two convolutions with pools, two dense layers, with dropout.
     Cnn,
+    /// A residual network: convolutions with batch normalisation, and ways around them.
+    Resnet,
 }
 
 impl Model {
     /// All of them, in the order of the page.
-    pub const ALL: [Self; 3] = [Self::Linear, Self::Mlp, Self::Cnn];
+    pub const ALL: [Self; 4] = [Self::Linear, Self::Mlp, Self::Cnn, Self::Resnet];
 
     /// Its name: `mlp`.
     pub fn name(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Model {
             Self::Linear => "linear",
             Self::Mlp => "mlp",
             Self::Cnn => "cnn",
+            Self::Resnet => "resnet",
         }
     }
 }
@@ -47,7 +50,7 @@ impl FromStr for Model {
         }
         let names = Self::ALL.map(Self::name).join(", ");
         Err(Error::Config(match text {
-            "resnet" | "rnn" | "transformer" => {
+            "rnn" | "transformer" => {
                 format!("the model `{text}` is not built yet; the models so far: {names}")
             }
             _ => format!("there is no model `{text}`; the models so far: {names}"),
@@ -92,33 +95,79 @@ pub struct Settings {
     pub model: Model,
     /// Its number format.
     pub precision: Precision,
+    /// The rule of its steps.
+    pub optimizer: Rule,
     /// How many times it sees all pictures.
     pub epochs: usize,
     /// Pictures of one step.
     pub batch: usize,
     /// The learning rate: how far one step goes.
     pub lr: f64,
-    /// Where weights, order and dropout come from.
+    /// What becomes of the learning rate.
+    pub schedule: Schedule,
+    /// Steps in which the learning rate grows from almost nothing.
+    pub warmup: usize,
+    /// The share of itself that a weight loses in a step, before the learning rate.
+    pub decay: f64,
+    /// The share of units that dropout switches off, where the model has dropout.
+    pub dropout: f64,
+    /// Whether each epoch shows the pictures a little changed.
+    pub augment: bool,
+    /// Hold back a sixth of the training pictures, stop after so many epochs without a smaller loss on them, and
+    /// keep the weights of the best epoch.
+    pub patience: Option<usize>,
+    /// Where weights, order, changes and dropout come from.
     pub seed: u64,
     /// Only the first pictures of the training set, if it is not all of them.
     pub limit: Option<usize>,
 }
 
 impl Default for Settings {
-    /// The article's: 10 epochs with Adam's usual learning rate. Keras' batch of 32 is here
-    /// [`DEFAULT_BATCH`].
+    /// The article's Keras example: 10 epochs with Adam's usual learning rate, which stays. Keras' batch of 32 is
+    /// here [`DEFAULT_BATCH`].
     fn default() -> Self {
         Self {
             model: Model::Mlp,
             precision: Precision::F32,
+            optimizer: Rule::Adam,
             epochs: 10,
             batch: DEFAULT_BATCH,
             lr: 1e-3,
+            schedule: Schedule::Constant,
+            warmup: 0,
+            decay: 0.0,
+            dropout: 0.2,
+            augment: false,
+            patience: None,
             seed: 0,
             limit: None,
         }
     }
 }
+
+// ANCHOR: recipes
+impl Settings {
+    /// What suits a model, found by trying.
+    pub fn of(model: Model) -> Self {
+        let usual = Self { model, ..Self::default() };
+        let falls = Self { schedule: Schedule::Cosine, ..usual.clone() };
+        match model {
+            Model::Linear => usual,
+            Model::Mlp => Self { lr: 3e-3, epochs: 15, ..falls },
+            Model::Cnn => Self { dropout: 0.5, ..falls },
+            Model::Resnet => Self {
+                optimizer: Rule::AdamW,
+                lr: 3e-3,
+                warmup: 200,
+                decay: 0.02,
+                dropout: 0.0,
+                augment: true,
+                ..falls
+            },
+        }
+    }
+}
+// ANCHOR_END: recipes
 
 /// Keras takes 32. Four times as many pictures a step keep two cores busier and cost no accuracy that
 /// the spread between seeds would not hide.
@@ -176,6 +225,7 @@ impl Settings {
             ("--epochs", self.epochs),
             ("--batch", self.batch),
             ("--limit", self.limit.unwrap_or(1)),
+            ("--patience", self.patience.unwrap_or(1)),
         ];
         if let Some((flag, _)) = zero.iter().find(|(_, value)| *value == 0) {
             return Err(Error::Config(format!("{flag} must be at least 1")));
@@ -184,6 +234,18 @@ impl Settings {
             return Err(Error::Config(format!(
                 "--lr must be a number above 0, such as 0.001, not {}",
                 self.lr
+            )));
+        }
+        if !(self.decay.is_finite() && self.decay >= 0.0) {
+            return Err(Error::Config(format!(
+                "--decay must be a number from 0, such as 0.01, not {}",
+                self.decay
+            )));
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(Error::Config(format!(
+                "--dropout must be a share from 0 up to, not including, 1, not {}",
+                self.dropout
             )));
         }
         Ok(())
@@ -200,11 +262,20 @@ mod tests {
             assert_eq!(model.to_string().parse::<Model>().unwrap(), model);
         }
         let error = "rnn".parse::<Model>().unwrap_err().to_string();
-        let end = "`rnn` is not built yet; the models so far: linear, mlp, cnn";
+        let end = "`rnn` is not built yet; the models so far: linear, mlp, cnn, resnet";
         assert!(error.ends_with(end), "{error}");
         assert!("vgg".parse::<Model>().unwrap_err().to_string().contains("no model `vgg`"));
         assert_eq!("f32".parse::<Precision>().unwrap().to_string(), "f32");
         assert!("amp".parse::<Precision>().unwrap_err().to_string().contains("not built yet"));
+    }
+
+    #[test]
+    fn every_model_has_a_recipe_that_can_work() {
+        for model in Model::ALL {
+            let recipe = Settings::of(model);
+            assert_eq!(recipe.model, model);
+            recipe.check().unwrap();
+        }
     }
 
     #[test]
@@ -217,7 +288,12 @@ mod tests {
             (Settings { limit: Some(0), ..good.clone() }, "--limit"),
             (Settings { lr: f64::NAN, ..good.clone() }, "--lr"),
             (Settings { lr: -1.0, ..good.clone() }, "--lr"),
-            (Settings { lr: 0.0, ..good }, "--lr"),
+            (Settings { lr: 0.0, ..good.clone() }, "--lr"),
+            (Settings { decay: -0.1, ..good.clone() }, "--decay"),
+            (Settings { decay: f64::NAN, ..good.clone() }, "--decay"),
+            (Settings { dropout: 1.0, ..good.clone() }, "--dropout"),
+            (Settings { dropout: -0.1, ..good.clone() }, "--dropout"),
+            (Settings { patience: Some(0), ..good }, "--patience"),
         ];
         for (settings, flag) in bad {
             assert!(settings.check().unwrap_err().to_string().contains(flag), "{settings:?}");

@@ -5,8 +5,11 @@
 
 use crate::{
     Error, Result,
-    conv::{Maps, Patches},
-    model::{CLASSES, Images, PIXELS, Targets},
+    augment::augmented,
+    conv::{Filters, Maps},
+    model::{CLASSES, Images, PIXELS, Targets, Traced},
+    norm::{self, Norm, Rows},
+    windows,
 };
 use dfdx::{prelude::*, tensor_ops::Device};
 use lab::data::Split;
@@ -33,15 +36,19 @@ pub trait Engine: Device<f32> {
         index: &[usize],
     ) -> Result<Tensor<(usize, Const<W>), f32, Self>, Self::Err>;
 
-    /// The `k`×`k` patch around every pixel, one in each row, with a border of `pad` zeros.
+    /// The sums of every patch with every filter, and a number added for each filter if there are any; see
+    /// [`crate::conv`].
     ///
     /// # Errors
     /// The device's own.
-    fn patches<const C: usize, T: Tape<f32, Self> + Merge<T>>(
-        maps: Maps<C, Self, T>,
-        k: usize,
+    fn convolve<const CI: usize, const CO: usize, const K: usize, T>(
+        maps: Maps<CI, Self, T>,
+        filters: &Filters<CI, CO, K, Self>,
+        bias: Option<&Tensor<Rank1<CO>, f32, Self>>,
         pad: usize,
-    ) -> Result<Patches<Self, T>, Self::Err>;
+    ) -> Result<Maps<CO, Self, T>, Self::Err>
+    where
+        T: Tape<f32, Self> + Merge<T>;
 
     /// The largest of each 2×2 pixels of each channel. Height and width must be even.
     ///
@@ -50,6 +57,24 @@ pub trait Engine: Device<f32> {
     fn max_pool<const C: usize, T: Tape<f32, Self>>(
         maps: Maps<C, Self, T>,
     ) -> Result<Maps<C, Self, T>, Self::Err>;
+
+    /// Each channel with its own mean and variance over all rows; see [`crate::norm`].
+    ///
+    /// # Errors
+    /// The device's own.
+    fn normalise_by_batch<const C: usize>(
+        rows: Rows<C, Self, Traced<Self>>,
+        norm: &mut Norm<C, f32, Self>,
+    ) -> Result<Rows<C, Self, Traced<Self>>, Self::Err>;
+
+    /// Each channel with the mean and the variance that were noted while learning.
+    ///
+    /// # Errors
+    /// The device's own.
+    fn normalise_by_record<const C: usize>(
+        rows: Rows<C, Self>,
+        norm: &Norm<C, f32, Self>,
+    ) -> Result<Rows<C, Self>, Self::Err>;
 }
 
 impl Engine for Cpu {
@@ -72,39 +97,16 @@ impl Engine for Cpu {
         self.try_tensor_from_vec(batch, (index.len(), Const))
     }
 
-    fn patches<const C: usize, T: Tape<f32, Self> + Merge<T>>(
-        maps: Maps<C, Self, T>,
-        k: usize,
+    fn convolve<const CI: usize, const CO: usize, const K: usize, T>(
+        maps: Maps<CI, Self, T>,
+        filters: &Filters<CI, CO, K, Self>,
+        bias: Option<&Tensor<Rank1<CO>, f32, Self>>,
         pad: usize,
-    ) -> Result<Patches<Self, T>, CpuError> {
-        let (maps, mut tape) = maps.split_tape();
-        let &(batch, h, w, _) = maps.shape();
-        let cut = Cut { h, w, channels: C, k, pad };
-        let mut patches = vec![0.0; batch * cut.out()];
-        let pixels = maps.as_vec();
-        each(&mut patches, cut.out(), |picture, out| {
-            cut.rows(|patch, pixel, len| {
-                let from = picture * h * w * C + pixel;
-                out[patch..patch + len].copy_from_slice(&pixels[from..from + len]);
-            });
-        });
-        let (rows, row) = (batch * cut.out() / (k * k * C), k * k * C);
-        let patches = maps.device().try_tensor_from_vec(patches, (rows, row))?;
-        let (of_maps, of_patches) = (maps.ghost(), patches.ghost());
-        tape.add_backward_op(move |grads| {
-            // Each pixel gathers the gradients of all places that it was copied to.
-            let up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_patches)?);
-            each(grads.get_or_alloc_mut(&of_maps)?, h * w * C, |picture, sum| {
-                let up = &up[picture * cut.out()..][..cut.out()];
-                cut.rows(|patch, pixel, len| {
-                    let places = sum[pixel..pixel + len].iter_mut();
-                    places.zip(&up[patch..patch + len]).for_each(|(s, g)| *s += g);
-                });
-            });
-            **grads.get_or_alloc_mut(&of_patches)? = up;
-            Ok(())
-        });
-        Ok(patches.put_tape(tape))
+    ) -> Result<Maps<CO, Self, T>, CpuError>
+    where
+        T: Tape<f32, Self> + Merge<T>,
+    {
+        windows::convolve(maps, filters, bias, pad)
     }
 
     fn max_pool<const C: usize, T: Tape<f32, Self>>(
@@ -114,21 +116,23 @@ impl Engine for Cpu {
         let &(batch, h, w, _) = maps.shape();
         let (out_h, out_w) = (h / 2, w / 2);
         let (inside, outside) = (h * w * C, out_h * out_w * C);
-        let pixels = maps.as_vec();
+        let pixels = numbers(&maps)?;
         // Where in its picture each maximum was found.
         let mut places = vec![0_u32; batch * outside];
         each(&mut places, outside, |picture, places| {
             let pixels = &pixels[picture * inside..][..inside];
-            for (at, place) in places.iter_mut().enumerate() {
-                let (y, x, c) = (at / (out_w * C), at / C % out_w, at % C);
-                let first = (2 * y * w + 2 * x) * C + c;
-                let mut best = first;
-                for other in [first + C, first + w * C, first + (w + 1) * C] {
-                    if pixels[other] > pixels[best] {
-                        best = other;
+            let (places, _) = places.as_chunks_mut::<C>();
+            for (at, places) in places.iter_mut().enumerate() {
+                let first = (2 * (at / out_w) * w + 2 * (at % out_w)) * C;
+                for (c, place) in places.iter_mut().enumerate() {
+                    let mut best = first + c;
+                    for other in [C, w * C, (w + 1) * C].map(|far| first + c + far) {
+                        if pixels[other] > pixels[best] {
+                            best = other;
+                        }
                     }
+                    *place = best as u32;
                 }
-                *place = best as u32;
             }
         });
         let mut largest = vec![0.0; batch * outside];
@@ -152,6 +156,28 @@ impl Engine for Cpu {
         });
         Ok(largest.put_tape(tape))
     }
+
+    fn normalise_by_batch<const C: usize>(
+        rows: Rows<C, Self, Traced<Self>>,
+        norm: &mut Norm<C, f32, Self>,
+    ) -> Result<Rows<C, Self, Traced<Self>>, CpuError> {
+        norm::by_batch(rows, norm)
+    }
+
+    fn normalise_by_record<const C: usize>(
+        rows: Rows<C, Self>,
+        norm: &Norm<C, f32, Self>,
+    ) -> Result<Rows<C, Self>, CpuError> {
+        norm::by_record(rows, norm)
+    }
+}
+
+/// A tensor's numbers, in the order of its shape. dfdx's own `as_vec` follows the strides number by number; here the
+/// whole memory is copied at once, after it was put in order if it was not.
+pub(crate) fn numbers<S: Shape>(tensor: &Tensor<S, f32, Cpu>) -> Result<Vec<f32>, CpuError> {
+    let mut numbers = vec![0.0; tensor.shape().num_elements()];
+    tensor.clone().try_reshape_like(tensor.shape())?.copy_into(&mut numbers);
+    Ok(numbers)
 }
 
 /// Does `work` for each picture, whose `len` numbers it may change; pictures are shared out over the threads.
@@ -159,42 +185,6 @@ impl Engine for Cpu {
 fn each<T: Send>(numbers: &mut [T], len: usize, work: impl Fn(usize, &mut [T]) + Sync) {
     if len > 0 {
         numbers.par_chunks_exact_mut(len).enumerate().for_each(|(at, own)| work(at, own));
-    }
-}
-
-/// How a picture is cut into patches.
-#[derive(Clone, Copy)]
-struct Cut {
-    h: usize,
-    w: usize,
-    channels: usize,
-    k: usize,
-    pad: usize,
-}
-
-impl Cut {
-    /// Numbers in all patches of one picture.
-    fn out(&self) -> usize {
-        let (out_h, out_w) =
-            (self.h + 2 * self.pad + 1 - self.k, self.w + 2 * self.pad + 1 - self.k);
-        out_h * out_w * self.k * self.k * self.channels
-    }
-
-    /// Calls `row` for each row of each patch, as far as it lies in the picture: where it starts among the
-    /// patches, where in the picture, and how many numbers it has.
-    fn rows(&self, mut row: impl FnMut(usize, usize, usize)) {
-        let Self { h, w, channels, k, pad } = *self;
-        let (out_h, out_w) = (h + 2 * pad + 1 - k, w + 2 * pad + 1 - k);
-        for y in 0..out_h {
-            for x in 0..out_w {
-                let (left, right) = (pad.saturating_sub(x), (w + pad - x).min(k));
-                for line in pad.saturating_sub(y)..(h + pad - y).min(k) {
-                    let patch = ((y * out_w + x) * k + line) * k + left;
-                    let pixel = (y + line - pad) * w + x + left - pad;
-                    row(patch * channels, pixel * channels, (right - left) * channels);
-                }
-            }
-        }
     }
 }
 
@@ -215,18 +205,36 @@ impl Engine for Cuda {
         gather_on_device(self, rows, index)
     }
 
-    fn patches<const C: usize, T: Tape<f32, Self> + Merge<T>>(
-        maps: Maps<C, Self, T>,
-        k: usize,
+    fn convolve<const CI: usize, const CO: usize, const K: usize, T>(
+        maps: Maps<CI, Self, T>,
+        filters: &Filters<CI, CO, K, Self>,
+        bias: Option<&Tensor<Rank1<CO>, f32, Self>>,
         pad: usize,
-    ) -> Result<Patches<Self, T>, CudaError> {
-        crate::conv::patches_by_gather(maps, k, pad)
+    ) -> Result<Maps<CO, Self, T>, CudaError>
+    where
+        T: Tape<f32, Self> + Merge<T>,
+    {
+        crate::conv::convolve_by_gather(maps, filters, bias, pad)
     }
 
     fn max_pool<const C: usize, T: Tape<f32, Self>>(
         maps: Maps<C, Self, T>,
     ) -> Result<Maps<C, Self, T>, CudaError> {
         crate::conv::max_pool_by_max(maps)
+    }
+
+    fn normalise_by_batch<const C: usize>(
+        rows: Rows<C, Self, Traced<Self>>,
+        norm: &mut Norm<C, f32, Self>,
+    ) -> Result<Rows<C, Self, Traced<Self>>, CudaError> {
+        norm::by_parts(rows, norm)
+    }
+
+    fn normalise_by_record<const C: usize>(
+        rows: Rows<C, Self>,
+        norm: &Norm<C, f32, Self>,
+    ) -> Result<Rows<C, Self>, CudaError> {
+        norm.try_forward(rows)
     }
 }
 
@@ -273,6 +281,8 @@ pub struct Resident<D: Engine> {
     dev: D,
     images: D::Rows<PIXELS>,
     targets: D::Rows<CLASSES>,
+    /// The pictures as they came, to change them for an epoch.
+    bytes: Vec<u8>,
     labels: Vec<u8>,
 }
 
@@ -307,6 +317,7 @@ impl<D: Engine> Resident<D> {
             dev: dev.clone(),
             images: dev.keep(split.scaled()).map_err(Error::device)?,
             targets: dev.keep(targets).map_err(Error::device)?,
+            bytes: split.images.clone(),
             labels: split.labels.clone(),
         })
     }
@@ -327,6 +338,16 @@ impl<D: Engine> Resident<D> {
     /// [`Error::Device`].
     pub fn images(&self, index: &[usize]) -> Result<Images<D>> {
         self.dev.gather(&self.images, index).map_err(Error::device)
+    }
+
+    /// The same pictures, each changed a little, in another way in each epoch: see [`augmented`]. They are made
+    /// on the host and then travel to the device.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn augmented(&self, index: &[usize], seed: u64, epoch: usize) -> Result<Images<D>> {
+        let batch = augmented(&self.bytes, index, seed, epoch);
+        self.dev.try_tensor_from_vec(batch, (index.len(), Const)).map_err(Error::device)
     }
 
     /// Their right answers as probabilities.
@@ -385,6 +406,17 @@ mod tests {
         let gathered = gather_on_device(&dev, &tensor, &index).unwrap();
         assert_eq!(copied.as_vec(), gathered.as_vec());
         assert_eq!(copied.shape().0, 4);
+    }
+
+    #[test]
+    fn numbers_come_in_the_order_of_the_shape() {
+        let dev = Cpu::seed_from_u64(1);
+        let x: Tensor<Rank3<3, 4, 5>, f32, _> = dev.sample_normal();
+        assert_eq!(numbers(&x).unwrap(), x.as_vec());
+        let turned: Tensor<Rank3<5, 3, 4>, f32, _> = x.clone().permute::<_, Axes3<2, 0, 1>>();
+        assert_eq!(numbers(&turned).unwrap(), turned.as_vec());
+        let wide: Tensor<Rank2<2, 5>, f32, _> = dev.sample_normal::<Rank1<5>>().broadcast();
+        assert_eq!(numbers(&wide).unwrap(), wide.as_vec());
     }
 
     #[test]

@@ -19,7 +19,7 @@
 //!     [`export`]: a model for the page, as a script.
 //! 13. [`experiments`] and [`figures`]: what this chapter measures, as values and pictures.
 
-pub mod adam;
+pub mod augment;
 pub mod chart;
 pub mod checkpoint;
 pub mod cnn;
@@ -36,11 +36,16 @@ pub mod linear;
 pub mod loss;
 pub mod mlp;
 pub mod model;
+pub mod norm;
+pub mod optimizer;
 pub mod order;
 pub mod picture;
+pub mod resnet;
 pub mod run;
+pub mod schedule;
 pub mod serve;
 pub mod watch;
+pub mod windows;
 
 pub use config::{Config, Model, Precision, Settings, Start};
 pub use engine::gpus;

@@ -5,7 +5,7 @@ use crate::{
     model::{Images, Logits, Network, Traced},
 };
 use dfdx::{
-    nn::modules::{DropoutOneIn, Linear, ReLU},
+    nn::modules::{Dropout, Linear, ReLU},
     prelude::*,
 };
 
@@ -13,7 +13,7 @@ use dfdx::{
 /// 784 pixels, 128 hidden units, 10 digits: a tuple is a sequence of layers.
 pub type Mlp<D> = (
     (Linear<784, 128, f32, D>, ReLU), // Dense(128, activation="relu")
-    DropoutOneIn<5>,                  // Dropout(0.2)
+    Dropout,                          // Dropout(0.2): the share is a setting
     Linear<128, 10, f32, D>,          // Dense(10); the softmax is in the loss
 );
 // ANCHOR_END: model
@@ -27,6 +27,10 @@ impl<D: Engine> Network<D> for Mlp<D> {
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
         self.try_forward(images)
+    }
+
+    fn set_dropout(&mut self, share: f32) {
+        self.1.p = share;
     }
 }
 

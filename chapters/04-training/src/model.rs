@@ -30,6 +30,9 @@ pub trait Network<D: Engine>: TensorCollection<f32, D, To<f32, D> = Self> {
 
     /// Scores for pictures, without a tape and without dropout.
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err>;
+
+    /// The share of units that dropout switches off from now on.
+    fn set_dropout(&mut self, _share: f32) {} // most layers have none
 }
 // ANCHOR_END: network
 
@@ -137,7 +140,7 @@ pub fn set_parameters<D: Device<f32>, M: TensorCollection<f32, D>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cnn::Cnn, linear::Linear, mlp::Mlp};
+    use crate::{cnn::Cnn, linear::Linear, mlp::Mlp, resnet::Resnet};
 
     /// What every model must do.
     fn holds<M: Network<Cpu>>(parts: usize) {
@@ -183,5 +186,6 @@ mod tests {
         holds::<Linear<Cpu>>(2);
         holds::<Mlp<Cpu>>(4);
         holds::<Cnn<f32, Cpu>>(8);
+        holds::<Resnet<f32, Cpu>>(7 * 5 + 2);
     }
 }

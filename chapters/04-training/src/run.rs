@@ -110,7 +110,6 @@ pub fn about(begin: &Begin, at: &Header, parameters: usize) -> String {
     let (machine, from) = (Machine::detect(), Provenance::now());
     serde_json::json!({
         "settings": begin.settings,
-        "optimizer": "adam",
         "parameters": parameters,
         "device": begin.device.to_string(),
         "data": begin.data,

@@ -11,6 +11,7 @@ use crate::{
     loss::{best, softmax},
     mlp::Mlp,
     model::{self, CLASSES, Images, Logits, Named, Network, PIXELS},
+    resnet::Resnet,
     run::{not_written, write_whole},
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
@@ -64,6 +65,7 @@ impl Classifier {
             Model::Linear => Box::new(model::build::<Linear<Cpu>, _>(&dev)?),
             Model::Mlp => Box::new(model::build::<Mlp<Cpu>, _>(&dev)?),
             Model::Cnn => Box::new(model::build::<Cnn<f32, Cpu>, _>(&dev)?),
+            Model::Resnet => Box::new(model::build::<Resnet<f32, Cpu>, _>(&dev)?),
         };
         Ok(Self { dev, kind, model })
     }

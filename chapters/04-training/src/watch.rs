@@ -15,6 +15,8 @@ pub struct Begin {
     pub data: String,
     /// Training and test pictures.
     pub pictures: (usize, usize),
+    /// Training pictures that are held back, to see when to stop.
+    pub held_back: usize,
     /// Steps of an epoch.
     pub steps: usize,
     /// Epochs and further steps that an earlier part of this run has taken: (0, 0) for a new run.
@@ -32,6 +34,8 @@ pub struct Step {
     pub steps: usize,
     /// The batch's mean loss.
     pub loss: f64,
+    /// The learning rate of this step.
+    pub lr: f64,
     /// The epoch's losses and right answers so far.
     pub tally: Tally,
 }
@@ -49,6 +53,12 @@ pub struct Epoch {
     pub test_loss: f64,
     /// Share of right answers among them.
     pub test_accuracy: f64,
+    /// Mean loss of a training picture that was held back, if some were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_loss: Option<f64>,
+    /// Share of right answers among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_accuracy: Option<f64>,
     /// Seconds of training, without the test.
     pub seconds: f64,
     /// Training pictures per second.
@@ -176,6 +186,8 @@ mod tests {
             train_accuracy: 0.9631,
             test_loss: 0.1,
             test_accuracy: 0.971,
+            validation_loss: None,
+            validation_accuracy: None,
             seconds: 1.5,
             images_per_second: 40_000.0,
         };
