@@ -217,19 +217,21 @@ impl Watcher for Board<'_> {
     fn step(&mut self, step: &Step) {
         let taken = (step.epoch as u64 - 1) * self.steps + step.step as u64;
         if taken.is_multiple_of(EVERY) {
-            self.points(taken, &[("loss/step", step.loss)]);
+            self.points(taken, &[("loss/step", step.loss), ("learning_rate", step.lr)]);
         }
         self.inner.step(step);
     }
 
     fn epoch(&mut self, epoch: &Epoch) {
-        let points = [
+        let mut points = vec![
             ("loss/train", epoch.train_loss),
             ("loss/test", epoch.test_loss),
             ("accuracy/train", epoch.train_accuracy),
             ("accuracy/test", epoch.test_accuracy),
             ("images_per_second", epoch.images_per_second),
         ];
+        points.extend(epoch.validation_loss.map(|loss| ("loss/validation", loss)));
+        points.extend(epoch.validation_accuracy.map(|share| ("accuracy/validation", share)));
         self.points(epoch.epoch as u64 * self.steps, &points);
         self.inner.epoch(epoch);
     }
@@ -420,7 +422,10 @@ mod tests {
         let one = steps(one);
         assert_eq!(one[0], (0, version()));
         assert_eq!(one[1..6], ends(16, &whole.history[0]));
-        assert!(matches!(&one[6..], [(20, What::Point(tag, _))] if tag == "loss/step"), "{one:?}");
+        assert!(
+            matches!(&one[6..], [(20, What::Point(tag, _)), _] if tag == "loss/step"),
+            "{one:?}"
+        );
         let two = steps(two);
         assert_eq!(two[..2], [(0, version()), (22, What::Start)]);
         assert_eq!(two[2..], ends(32, &whole.history[1]));

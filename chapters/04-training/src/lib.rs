@@ -4,11 +4,12 @@
 //! The modules in the order of the page:
 //!
 //! 1. [`model`]: what all models share; [`linear`], [`mlp`] (the article's Keras example on dfdx), [`cnn`]
-//!    with its [`conv`]olutions.
+//!    with its [`conv`]olutions and the CPU's own [`windows`], [`resnet`] with its batch [`norm`]alisation.
 //! 2. [`loss`]: softmax and cross-entropy, from scratch.
-//! 3. [`adam`]: the optimizer, from scratch and on dfdx's kernels, with a state that can be saved.
+//! 3. [`optimizer`]: five rules, from scratch and on dfdx's kernels, with a state that can be saved; the
+//!    [`schedule`] of the learning rate.
 //! 4. [`engine`]: the CPU or a GPU, and the data set that lives there.
-//! 5. [`order`]: the order of the pictures, a function of the seed and the epoch.
+//! 5. [`order`]: the order of the pictures, a function of the seed and the epoch; [`augment`]: how they are changed.
 //! 6. [`config`]: what a person can choose.
 //! 7. [`fit`]: the loop: forward, backward, update, evaluate.
 //! 8. [`checkpoint`]: a run's whole state in one file that is never half written.
