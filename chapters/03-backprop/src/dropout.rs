@@ -47,7 +47,8 @@ impl Dropout {
     // ANCHOR: mask
     pub fn mask<T: crate::real::Real>(self, key: u64, len: usize) -> Vec<T> {
         let scale = T::of(self.scale());
-        (0..len).map(|index| if self.keeps(key, index) { scale } else { T::ZERO }).collect()
+        let factor = |index| if self.keeps(key, index) { scale } else { T::ZERO };
+        (0..len).map(factor).collect()
     }
     // ANCHOR_END: mask
 }

@@ -24,7 +24,7 @@ pub struct Mlp<T> {
 pub struct Pass<T> {
     /// The input of each layer.
     pub inputs: Vec<Vec<T>>,
-    /// What each hidden layer's outputs were multiplied with, if units were left out.
+    /// What each hidden layer's outputs were multiplied with, with dropout.
     pub masks: Vec<Vec<T>>,
     /// The last layer's output: a score for each class.
     pub scores: Vec<T>,

@@ -13,8 +13,9 @@ use crate::{
 /// changes, and the largest power is 1.
 fn powers<T: Real>(scores: &[T]) -> (Vec<T>, T, T) {
     let first = scores.first().copied().unwrap_or(T::ZERO);
-    let highest = scores.iter().fold(first, |high, s| if *s > high { *s } else { high });
-    let powers: Vec<T> = scores.iter().map(|score| (*score - highest).exp()).collect();
+    let higher = |a: T, b: &T| if *b > a { *b } else { a };
+    let highest = scores.iter().fold(first, higher);
+    let powers: Vec<T> = scores.iter().map(|s| (*s - highest).exp()).collect();
     let sum = powers.iter().copied().sum();
     (powers, sum, highest)
 }
