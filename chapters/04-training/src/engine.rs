@@ -7,6 +7,7 @@ use crate::{
     Error, Result,
     augment::augmented,
     conv::{Filters, Maps},
+    fused::FusedRows,
     model::{CLASSES, Images, PIXELS, Targets, Traced},
     norm::{self, Norm, Rows},
     windows,
@@ -16,7 +17,7 @@ use lab::data::Split;
 use rayon::prelude::*;
 
 /// A dfdx device that can keep rows of numbers and gather some of them into a tensor.
-pub trait Engine: Device<f32> {
+pub trait Engine: Device<f32> + FusedRows {
     /// Rows of `W` numbers, kept on the device.
     type Rows<const W: usize>;
 

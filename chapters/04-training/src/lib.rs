@@ -4,7 +4,8 @@
 //! The modules in the order of the page:
 //!
 //! 1. [`model`]: what all models share; [`linear`], [`mlp`] (the article's Keras example on dfdx), [`cnn`]
-//!    with its [`conv`]olutions and the CPU's own [`windows`], [`resnet`] with its batch [`norm`]alisation.
+//!    with its [`conv`]olutions and the CPU's own [`windows`], [`resnet`] with its batch [`norm`]alisation, [`rnn`]
+//!    and [`transformer`] with [`fused`] operations on rows.
 //! 2. [`loss`]: softmax and cross-entropy, from scratch.
 //! 3. [`optimizer`]: five rules, from scratch and on dfdx's kernels, with a state that can be saved; the
 //!    [`schedule`] of the learning rate.
@@ -33,6 +34,7 @@ pub mod experiments;
 pub mod export;
 pub mod figures;
 pub mod fit;
+pub mod fused;
 pub mod linear;
 pub mod loss;
 pub mod mlp;
@@ -42,9 +44,11 @@ pub mod optimizer;
 pub mod order;
 pub mod picture;
 pub mod resnet;
+pub mod rnn;
 pub mod run;
 pub mod schedule;
 pub mod serve;
+pub mod transformer;
 pub mod watch;
 pub mod windows;
 

@@ -140,7 +140,9 @@ pub fn set_parameters<D: Device<f32>, M: TensorCollection<f32, D>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cnn::Cnn, linear::Linear, mlp::Mlp, resnet::Resnet};
+    use crate::{
+        cnn::Cnn, linear::Linear, mlp::Mlp, resnet::Resnet, rnn::Rnn, transformer::Transformer,
+    };
 
     /// What every model must do.
     fn holds<M: Network<Cpu>>(parts: usize) {
@@ -187,5 +189,7 @@ mod tests {
         holds::<Mlp<Cpu>>(4);
         holds::<Cnn<f32, Cpu>>(8);
         holds::<Resnet<f32, Cpu>>(7 * 5 + 2);
+        holds::<Rnn<f32, Cpu>>(6);
+        holds::<Transformer<f32, Cpu>>(3 + 2 * 16 + 4);
     }
 }

@@ -88,7 +88,7 @@ impl Cut {
 }
 
 /// A·B in C, or added to it. The shapes are the caller's own, so they fit.
-fn product(
+pub(crate) fn product(
     c: (&mut [f32], usize),
     a: MatRef<f32>,
     b: MatRef<f32>,
@@ -102,7 +102,7 @@ fn product(
 }
 
 /// Row after row.
-fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
+pub(crate) fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
     MatRef::new(values, values.len() / cols, cols).map_err(|_| CpuError::WrongNumElements)
 }
 
