@@ -251,7 +251,9 @@ impl One<'_, '_> {
         // HTML ends at a blank line; in a quote such a line would end the quote.
         let end = if before.contains('>') { "" } else { "\n" };
         match name {
-            "include" => include::include(&self.folder, argument),
+            "include" => {
+                Ok(indented(&include::include(&self.folder, argument)?, source, range.start))
+            }
             "measure" => quotes.measure(argument, &up, flavour),
             "term" => self.term(argument),
             "figure" => {

@@ -275,6 +275,25 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
 }
 
 #[test]
+fn included_text_stays_in_the_quote_that_includes_it() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("text.md"), "First one.\n\nThen another,\non two lines.\n").unwrap();
+    fixture.append("> {{#include ../../../text.md}}\n\nBehind it.");
+    fixture.append("> > {{#include ../../../text.md}}\n> Between.");
+    fixture.append("- An item.\n\n  {{#include ../../../text.md}}\n\nBelow it.");
+    fixture.binder().build().unwrap();
+    let page = fixture.page("09-demo/index.html");
+    let text = "<p>First one.</p>\n<p>Then another,\non two lines";
+    for part in [
+        format!("<blockquote>\n{text}.</p>\n</blockquote>\n<p>Behind it.</p>"),
+        format!("<blockquote>\n<blockquote>\n{text}.\nBetween.</p>\n</blockquote>"),
+        format!("<li>\n<p>An item.</p>\n{text}.</p>\n</li>\n</ul>\n<p>Below it.</p>"),
+    ] {
+        assert!(page.contains(&part), "`{part}` is not on the page:\n{page}");
+    }
+}
+
+#[test]
 fn building_twice_gives_the_same_book() {
     let fixture = Fixture::new();
     let binder = fixture.binder();
