@@ -25,7 +25,7 @@ pub const GATES: usize = 3 * HIDDEN;
 
 // ANCHOR: model
 /// A gated recurrent unit (Cho et al. 2014, as cuDNN computes it) that reads
-/// the 28 rows of a picture as 28 moments, and a dense layer for its last state.
+/// the 28 rows of a picture as 28 moments; a dense layer on its last state.
 #[derive(Clone, Debug)]
 pub struct Rnn<E: Dtype, D: Device<E>> {
     /// What a row of the picture says to the gates.
@@ -64,7 +64,8 @@ impl<D: Engine> Rnn<f32, D> {
         let (dev, batch) = (images.device().clone(), images.shape().0);
         // What a row says does not depend on the state: one product for all.
         let rows = images.try_reshape_like(&(batch * MOMENTS, Const))?;
-        let (inputs, mut tape) = D::deal_rows(self.input.forward(rows)?, MOMENTS)?;
+        let inputs = self.input.forward(rows)?;
+        let (inputs, mut tape) = D::deal_rows(inputs, MOMENTS)?;
         let mut state: Rows<HIDDEN, D> = dev.try_zeros_like(&(batch, Const))?;
         for input in &inputs {
             let sums = self.recurrent.forward(state.clone().put_tape(tape))?;

@@ -68,6 +68,8 @@ pub struct Block<E: Dtype, D: Device<E>> {
     pub narrow: Affine<WIDE, WIDTH, E, D>,
 }
 
+// ANCHOR_END: block
+
 /// Questions and answers between the patches.
 #[derive(Clone, Debug)]
 pub struct Attention<E: Dtype, D: Device<E>> {
@@ -80,7 +82,6 @@ pub struct Attention<E: Dtype, D: Device<E>> {
     /// Puts the answers of all heads together.
     pub merge: Affine<WIDTH, WIDTH, E, D>,
 }
-// ANCHOR_END: block
 
 impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Block<E, D> {
     type To<E2: Dtype, D2: Device<E2>> = Block<E2, D2>;
@@ -164,19 +165,22 @@ impl<D: Engine> Attention<f32, D> {
         patches: Rows<WIDTH, D, T>,
     ) -> Result<Rows<WIDTH, D, T>, D::Err> {
         let (rows, x) = (patches.shape().0, patches.retaped::<T>());
-        let heads = (rows / PATCHES, Const::<PATCHES>, Const::<HEADS>, Const::<HEAD>);
-        let q = self.query.forward(patches)?.try_reshape_like(&heads)?;
-        let k = self.key.forward(x.retaped::<T>())?.try_reshape_like(&heads)?;
-        let v = self.value.forward(x)?.try_reshape_like(&heads)?;
-        // Question times key: a score for each pair of patches, in each head.
+        let batch = rows / PATCHES;
+        let split = (batch, Const::<PATCHES>, Const::<HEADS>, Const::<HEAD>);
+        let q = self.query.forward(patches)?.try_reshape_like(&split)?;
+        let k = self.key.forward(x.retaped::<T>())?.try_reshape_like(&split)?;
+        let v = self.value.forward(x)?.try_reshape_like(&split)?;
+        // Heads first: (batch, heads, patches, numbers of a head).
         let q = q.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
-        let scores = q.try_matmul(k.try_permute::<_, Axes4<0, 2, 3, 1>>()?)?;
+        let k = k.try_permute::<_, Axes4<0, 2, 3, 1>>()?; // transposed
+        let v = v.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
+        // Question times key: a score for each pair of patches, in each head.
+        let scores = q.try_matmul(k)?.try_mul(1.0 / (HEAD as f32).sqrt())?;
         let pairs = *scores.shape();
-        let scores = scores.try_mul(1.0 / (HEAD as f32).sqrt())?;
-        let scores = scores.try_reshape_like(&(rows * HEADS, Const::<PATCHES>))?;
-        let shares = D::softmax_rows(scores)?.try_reshape_like(&pairs)?;
+        let scores = scores.try_reshape_like(&(rows * HEADS, Const))?;
+        let shares = D::softmax_rows::<PATCHES, T>(scores)?;
         // Of each answer as much as its share.
-        let mixed = shares.try_matmul(v.try_permute::<_, Axes4<0, 2, 1, 3>>()?)?;
+        let mixed = shares.try_reshape_like(&pairs)?.try_matmul(v)?;
         let mixed = mixed.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
         self.merge.forward(mixed.try_reshape_like(&(rows, Const))?)
     }
@@ -191,7 +195,8 @@ impl<D: Engine> Block<f32, D> {
         x: Rows<WIDTH, D, T>,
     ) -> Result<Rows<WIDTH, D, T>, D::Err> {
         let before = x.retaped::<T>();
-        let x = self.attention.forward(normalise(&self.norm1, x)?)?.try_add(before)?;
+        let x = self.attention.forward(normalise(&self.norm1, x)?)?;
+        let x = x.try_add(before)?;
         let before = x.retaped::<T>();
         let hidden = self.wide.forward(normalise(&self.norm2, x)?)?.try_relu()?;
         self.narrow.forward(hidden)?.try_add(before)
@@ -279,9 +284,9 @@ mod tests {
                 (score / (HEAD as f64).sqrt()).exp()
             };
             let sum: f64 = (0..PATCHES).map(power).sum();
-            for asked in 0..PATCHES {
+            for (asked, answer) in v.iter().enumerate() {
                 let share = power(asked) / sum;
-                own.clone().for_each(|i| mixed[asking][i] += share * v[asked][i]);
+                own.clone().for_each(|i| mixed[asking][i] += share * answer[i]);
             }
         }
         parameters.affine(&mixed, WIDTH)
