@@ -5,7 +5,8 @@
 // TILE×TILE elements of C. Bindings: 0 A, 1 B, 2 C, 3 the sizes m, n, k.
 //
 // Everything else in the element is for readers without JavaScript or WebGPU, and for paper.
-// `data-time-software` times a software adapter as well, for the book's tests.
+// `data-time-software` times a software adapter as well, for the book's tests; a number in it is the length
+// of a sample in seconds.
 (() => {
   'use strict';
 
@@ -17,6 +18,7 @@
   const LONGEST = 0.25; // of one submission: a GPU that answers to nobody for seconds is reset
   const GUARD = 64; // elements behind C that must stay as they are
   const SOFTWARE_LIMIT = 256; // the largest n for an adapter that is a program
+  const SLOW = 1; // seconds: a product that takes longer keeps a reader waiting
 
   class Stopped extends Error {}
   /** What went wrong, as a sentence for the reader. */
@@ -114,6 +116,7 @@
       if (!adapter) return null;
       const gpu = new Gpu();
       const info = adapter.info ?? {};
+      gpu.kernels = new Map(); // by their text
       gpu.name = info.description || [info.vendor, info.architecture, info.device].filter(Boolean).join(' ')
         || 'a GPU that the browser does not name';
       gpu.software = Boolean(info.isFallbackAdapter ?? adapter.isFallbackAdapter)
@@ -171,8 +174,13 @@
       return result;
     }
 
-    /** Compiles a kernel. A mistake in it is a Trouble that names the line. */
+    /** A kernel, compiled when its text is new. A mistake in it is a Trouble that names the line. */
     async compile(name, code) {
+      if (!this.kernels.has(code)) this.kernels.set(code, await this.translate(name, code));
+      return { name, ...this.kernels.get(code) };
+    }
+
+    async translate(name, code) {
       const { device } = this;
       const tile = Number(code.match(/\bconst\s+TILE\b[^=]*=\s*(\d+)/)?.[1]);
       if (!tile) throw new Trouble('it does not say `const TILE = …u;`, the rows and columns of C for a workgroup.');
@@ -196,7 +204,7 @@
       }
       await this.wait(device.popErrorScope());
       if (!pipeline) throw new Trouble(why.trim().split('\n')[0]);
-      return { name, tile, pipeline };
+      return { tile, pipeline };
     }
 
     /** One layout for all kernels, also for those that leave a binding unused. */
@@ -325,7 +333,7 @@
     }
 
     /** Samples of the seconds of one product. */
-    async times(kernel, problem, rows, stop) {
+    async times(kernel, problem, rows, sample, stop) {
       const { m } = problem;
       const whole = rows >= m;
       let repeats = 1;
@@ -338,8 +346,8 @@
         return seconds;
       };
       // Repeat a short product until the clock can read it.
-      for (let last = whole ? await product() : 1; last < SAMPLE_SECONDS && repeats < 1 << 14; last = await product()) {
-        repeats = Math.ceil(repeats * Math.min(8, 1.3 * SAMPLE_SECONDS / last));
+      for (let last = whole ? await product() : 1; last < sample && repeats < 1 << 14; last = await product()) {
+        repeats = Math.ceil(repeats * Math.min(8, 1.3 * sample / last));
       }
       const samples = [];
       for (let at = 0, begun = now(); at < SAMPLES && now() - begun < (at < 3 ? 8 : 2); at++) {
@@ -349,7 +357,7 @@
     }
 
     /** Samples of the seconds of one product with all that a page waits for: copy in, compute, copy out. */
-    async roundTrips(kernel, problem, rows, stop) {
+    async roundTrips(kernel, problem, rows, sample, stop) {
       const { device } = this;
       const { m, n, A, B, C, out, a, b } = problem;
       const result = new Float32Array(m * n);
@@ -373,7 +381,7 @@
       for (let at = 0, begun = now(); at < SAMPLES && (at < 3 || now() - begun < 1); at++) {
         const start = now();
         let trips = 0;
-        do { await trip(); trips++; } while (now() - start < SAMPLE_SECONDS);
+        do { await trip(); trips++; } while (now() - start < sample);
         samples.push((now() - start) / trips);
       }
       return summary(samples);
@@ -418,7 +426,7 @@
   }
 
   /** Samples of the seconds of one product in plain JavaScript, in slices that leave the page alive. */
-  async function cpuTimes({ a, b, m, n, k }, stop) {
+  async function cpuTimes({ a, b, m, n, k }, sample, stop) {
     const c = new Float32Array(m * n);
     let first = 0, slice = 1;
     const rows = async (seconds) => {
@@ -443,7 +451,7 @@
     };
     await rows(0.06); // the browser compiles the loops while they run
     const samples = [];
-    for (let at = 0; at < SAMPLES && (at < 3 || at * SAMPLE_SECONDS < 2); at++) samples.push(await rows(SAMPLE_SECONDS));
+    for (let at = 0; at < SAMPLES; at++) samples.push(await rows(sample));
     return summary(samples);
   }
 
@@ -649,10 +657,13 @@
     /** Whether times on this adapter say anything. */
     get timed() { return !this.gpu.software || this.hasAttribute('data-time-software'); }
 
+    /** Seconds of one sample. */
+    get sample() { return Number(this.getAttribute('data-time-software')) || SAMPLE_SECONDS; }
+
     /** Compiles what stands in the text fields. What does not compile is in `failed`. */
-    async compile(failed = []) {
+    async compile(failed = [], names = this.originals.map(([name]) => name)) {
       const kernels = [];
-      for (const [name] of this.originals) {
+      for (const name of names) {
         this.stop();
         try {
           kernels.push(await this.gpu.compile(name, this.$(`#source-${name}`).value));
@@ -676,15 +687,32 @@
       this.stopping = false;
       if (!(await this.open())) return null;
       const failed = [];
-      const kernel = (await this.compile(failed)).find((one) => one.name === name);
-      if (!kernel) return { right: false, why: failed.find((one) => one.name === name)?.why };
+      const [kernel] = await this.compile(failed, [name]);
+      if (!kernel) return { right: false, why: failed[0].why };
       return this.gpu.check(kernel, await this.product(m, n, k), this.stop);
+    }
+
+    /**
+     * The largest size up to `n` for which no kernel keeps the reader waiting: eight times the work of a
+     * size that a GPU takes an eighth of `SLOW` for is too much.
+     */
+    async fitting(kernels, n) {
+      for (const size of SIZES.filter((one) => one >= 128 && one < n)) {
+        const problem = await this.product(size, size, size);
+        for (const kernel of kernels) {
+          this.note(`Trying ${label(kernel.name)} at n = ${size}…`);
+          const start = now();
+          await this.gpu.once(kernel, problem, this.stop);
+          if (8 * (now() - start) > SLOW) return size;
+        }
+      }
+      return n;
     }
 
     /** Checks every kernel, and times it where times say anything. */
     async run() {
       const { gpu } = this;
-      const n = Number(this.$('.size').value);
+      const asked = Number(this.$('.size').value);
       this.$('.result').replaceChildren();
       this.note('Compiling the kernels…');
       const failed = [];
@@ -712,6 +740,8 @@
         }
       }
       if (this.timed && gpu.idle === undefined) await gpu.measureIdle(this.stop);
+      const n = await this.fitting(kernels.filter(({ name }) => !rows.get(name).wrong), asked);
+      this.$('.size').value = String(n);
       const problem = await this.product(n, n, n);
       for (const kernel of kernels) {
         const row = rows.get(kernel.name);
@@ -723,21 +753,21 @@
         if (!this.timed) continue;
         if (!row.wrong) {
           this.note(`Timing ${label(kernel.name)} at n = ${n}…`);
-          row.time = await gpu.times(kernel, problem, found.rows, this.stop);
+          row.time = await gpu.times(kernel, problem, found.rows, this.sample, this.stop);
         }
         this.progress(++step / steps);
       }
       let cpu;
       if (this.timed) {
         this.note(`Timing plain JavaScript on one core at n = ${n}…`);
-        cpu = { name: 'cpu', time: await cpuTimes(problem, this.stop) };
+        cpu = { name: 'cpu', time: await cpuTimes(problem, this.sample, this.stop) };
       }
       const all = this.originals.map(([name]) => rows.get(name));
-      this.report(n, all, cpu);
+      this.report(n, all, cpu, n < asked ? ` n = ${asked} would keep this GPU busy for too long: ${n} is what it does well within a second.` : '');
     }
 
     /** The table, the bars and the sentence of a run. */
-    report(n, rows, cpu) {
+    report(n, rows, cpu, limit) {
       const { gpu } = this;
       const operations = 2 * n ** 3;
       const right = rows.filter((row) => !row.wrong);
@@ -764,7 +794,7 @@
       const tick = cpu ? clockTick() : 0;
       const clocks = cpu ? `Times are medians of up to ${SAMPLES} samples, fewer if one takes long; ± spans the middle half of them. ${gpu.clock
         ? 'The kernels are timed by the GPU’s own clock, which browsers round.'
-        : `The kernels are timed by the page’s clock around many products, less the ${time(gpu.idle ?? 0)} of an empty submission.`} Here the page’s clock moves in steps of ${Math.round(1e6 * tick)} µs: a sample therefore repeats a short product for about ${1e3 * SAMPLE_SECONDS} ms. Copies to the GPU and back are not in these times; “Compare all sizes” adds them. The CPU runs two plain loops on one core: chapter 1 shows how much more it can do.` : '';
+        : `The kernels are timed by the page’s clock around many products, less the ${time(gpu.idle ?? 0)} of an empty submission.`} Here the page’s clock moves in steps of ${Math.round(1e6 * tick)} µs: a sample therefore repeats a short product for about ${1e3 * this.sample} ms. Copies to the GPU and back are not in these times; “Compare all sizes” adds them. The CPU runs two plain loops on one core: chapter 1 shows how much more it can do.` : '';
       this.$('.result').innerHTML = `${adapter}${bars.length ? `<div class="bars" aria-hidden="true">${bars.join('')}</div>` : ''}
         <div class="wide" role="region" aria-label="Results" tabindex="0"><table><caption>C = A·B with m = n = k = ${n}, in f32</caption><thead><tr>${heads.map((head) => (head ? `<th scope="col">${head}</th>` : '<td></td>')).join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>
         <p class="small">${how} ${clocks}</p>`;
@@ -776,7 +806,7 @@
       const speed = fastest
         ? ` At n = ${n} ${label(fastest.name)} reaches ${rate(operations, fastest.time.median)}, ${times(cpu.time.median / fastest.time.median)} JavaScript on one core${first && first !== fastest ? `, and ${times(first.time.median / fastest.time.median)} naive` : ''}.`
         : gpu.software && !cpu ? ' This is a software adapter: correctness only.' : '';
-      this.say(verdict + speed, wrong.length > 0);
+      this.say(verdict + speed + limit, wrong.length > 0);
       this.last = { n, rows, cpu, software: gpu.software };
     }
 
@@ -797,15 +827,17 @@
         if (!found.right) throw new Trouble(`${label(kernel.name)} is wrong at n = ${n}; put the kernels back and compare again.`);
         points.push({
           n,
-          alone: await gpu.times(kernel, problem, found.rows, this.stop),
-          copied: await gpu.roundTrips(kernel, problem, found.rows, this.stop),
-          cpu: await cpuTimes(problem, this.stop),
+          alone: await gpu.times(kernel, problem, found.rows, this.sample, this.stop),
+          copied: await gpu.roundTrips(kernel, problem, found.rows, this.sample, this.stop),
+          cpu: await cpuTimes(problem, this.sample, this.stop),
         });
         this.progress((at + 1) / sizes.length);
         this.points = { kernel: kernel.name, points };
         this.plot();
+        if (n < largest && 8 * points.at(-1).copied.median > SLOW) break;
       }
-      this.say(this.crossover());
+      const end = points.at(-1).n;
+      this.say(`${this.crossover()}${end < largest ? ` It stops at n = ${end}: the next size would take this GPU more than a second.` : ''}`);
     }
 
     /** From which size on the GPU wins, if it does. */
