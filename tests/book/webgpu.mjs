@@ -8,9 +8,16 @@ import { join } from 'node:path';
 // Rows of A, columns of B, and what lies between: odd, thin, empty, and several tiles of each kernel.
 const SHAPES = [[1, 1, 1], [3, 2, 5], [16, 16, 16], [17, 31, 33], [65, 129, 67], [1, 200, 3], [200, 1, 3], [64, 64, 0], [130, 70, 257]];
 
-/** Looks at the elements of `page`; `fail(where, what)` is told what is wrong. */
-export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }) {
-  const browser = await chromium.launch({ ...launch, args: [...launch.args, '--enable-unsafe-webgpu'] });
+/** A browser in which `gpuProduct` can run. */
+export const withWebgpu = (launch) => chromium.launch({ ...launch, args: [...launch.args, '--enable-unsafe-webgpu'] });
+
+/**
+ * What there is to look at in the first element of `page`: parts that can be done at once, by their names.
+ * `fail(where, what)` is told what is wrong.
+ */
+export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
+  const parts = [];
+  const job = (name, work) => parts.push([`${page}: <gpu-product> ${name}`, work]);
 
   async function open(name, { watch = true, init, ...options } = {}) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
@@ -26,7 +33,7 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
     const element = tab.locator('gpu-product').first();
     return {
       where, tab, element,
-      part: (selector) => element.locator(selector),
+      part: (selector, options) => element.locator(selector, options),
       status: () => element.locator('.status').innerText(),
       done: () => tab.waitForFunction(() => !document.querySelector('gpu-product').working),
       close: () => context.close(),
@@ -35,7 +42,7 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
   const expect = (where, what, holds) => { if (!holds) fail(where, what); };
 
   // Every kernel, every shape, every element.
-  {
+  job('computes', async () => {
     const { tab, where, close } = await open('computes');
     const names = await tab.locator('gpu-product script[data-kernel]').evaluateAll((all) => all.map((one) => one.dataset.kernel));
     expect(where, `has the kernels ${names}`, names.length >= 2);
@@ -49,11 +56,12 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
       expect(where, `${name} in strips: ${JSON.stringify(found)}`, found?.right && found.checked === 12 * 320);
     }
     await close();
-  }
+  });
 
-  // A run by keyboard, in both themes, on a desktop and on a phone.
-  for (const colorScheme of ['light', 'dark']) {
-    for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
+  // A run by keyboard, in both themes, on a desktop and on a phone: what has run fits when the width changes, too.
+  const SIZES = [{ width: 1280, height: 900 }, { width: 360, height: 740 }];
+  for (const [colorScheme, viewport, other] of [['light', ...SIZES], ['dark', ...SIZES.toReversed()]]) {
+    job(`runs ${colorScheme} ${viewport.width}`, async () => {
       const { tab, where, element, part, status, done, close } = await open(`runs ${colorScheme} ${viewport.width}`, { colorScheme, viewport, reducedMotion: 'reduce' });
       await part('.size').selectOption('64');
       await part('.run').focus();
@@ -65,7 +73,7 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
       expect(where, 'shows times of a software adapter', await part('.bars').count() === 0 && !(await part('.sweep').isVisible()));
       expect(where, 'lets a software adapter take on n = 4096', await part('.size option[value="4096"]').evaluate((option) => option.disabled));
       // With its numbers, as on a GPU: they mean nothing here, but they must fit.
-      await element.evaluate((one) => one.setAttribute('data-time-software', ''));
+      await element.evaluate((one) => one.setAttribute('data-time-software', '0.01'));
       await part('.size').selectOption('16');
       await part('.run').click();
       await done();
@@ -84,25 +92,35 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
       expect(where, `says: ${await status()}`, /n = \d+/.test(await status()) && await part('.curves .plot svg').isVisible());
       await part('.curves summary').click();
       await part('.sources').evaluate((one) => { one.closest('details').open = true; });
-      const wide = await element.evaluate((one) => {
-        const limit = document.documentElement.clientWidth;
-        const over = [...one.shadowRoot.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > limit + 1 && !e.closest('.wide, textarea'));
-        return document.documentElement.scrollWidth > limit ? ['the page'] : over.map((e) => e.outerHTML.slice(0, 100));
-      });
-      expect(where, `scrolls sideways: ${wide[0]}`, wide.length === 0);
+      const fits = async ({ width }) => {
+        const wide = await element.evaluate((one) => {
+          const limit = document.documentElement.clientWidth;
+          const over = [...one.shadowRoot.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > limit + 1 && !e.closest('.wide, textarea'));
+          return document.documentElement.scrollWidth > limit ? ['the page'] : over.map((e) => e.outerHTML.slice(0, 100));
+        });
+        expect(where, `scrolls sideways at ${width}: ${wide[0]}`, wide.length === 0);
+        if (!shots) return;
+        mkdirSync(shots, { recursive: true });
+        await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-webgpu-${colorScheme}-${width}.png`) });
+      };
+      await fits(viewport);
       await tab.evaluate(axe);
       const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run(document, { runOnly, resultTypes: ['violations'], preload: false }), rules);
       for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-      if (shots) {
-        mkdirSync(shots, { recursive: true });
-        await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-webgpu-${colorScheme}-${viewport.width}.png`) });
-      }
+      // An open table of contents leaves a phone no room.
+      if (other.width < viewport.width) await tab.locator('#mdbook-sidebar-toggle').click();
+      await tab.setViewportSize(other);
+      await tab.waitForFunction(() => { // the plot is drawn again
+        const curves = document.querySelector('gpu-product').shadowRoot.querySelector('.curves');
+        return curves.dataset.drawn.startsWith(`${curves.clientWidth} `);
+      });
+      await fits(other);
       await close();
-    }
+    });
   }
 
   // Wrong kernels are called wrong, whatever is wrong with them. A compiler's words may go to the console.
-  {
+  job('wrong kernels', async () => {
     const { where, element, part, status, done, close } = await open('wrong kernels', { watch: false });
     const source = await part('#source-naive').inputValue();
     const loop = source.match(/for \(var p = 0u; p < sizes\.k; p\+\+\)/)?.[0];
@@ -132,10 +150,10 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
     // What the build put there is what runs.
     await element.evaluate((one) => one.remove());
     await close();
-  }
+  });
 
   // A long run can be stopped, and the page stays alive meanwhile.
-  {
+  job('is stopped', async () => {
     const { where, element, part, status, done, tab, close } = await open('is stopped');
     await element.evaluate((one) => one.setAttribute('data-time-software', ''));
     await tab.evaluate(() => {
@@ -145,8 +163,7 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
     });
     await part('.size').selectOption('512');
     await part('.run').click();
-    await part('.step', { hasText: 'n = 512' }).waitFor();
-    await tab.waitForTimeout(1500);
+    await part('.step', { hasText: /^Timing .* at n = / }).waitFor();
     await part('.run').click();
     await done();
     expect(where, `says: ${await status()}`, await status() === 'Stopped.');
@@ -157,11 +174,40 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
     await done();
     expect(where, `does not run again: ${await status()}`, /^All/.test(await status()));
     await close();
-  }
+  });
+
+  // A slow one takes on what it does within a second.
+  job('is slow', async () => {
+    const { where, element, part, status, done, close } = await open('is slow');
+    await part('.size').selectOption('16');
+    await part('.run').click();
+    await done();
+    await element.evaluate((one) => {
+      const { once, roundTrips } = one.gpu;
+      one.gpu.once = async function (kernel, problem, ...rest) {
+        if (problem.n === 128) await new Promise((wake) => setTimeout(wake, 200));
+        return once.call(this, kernel, problem, ...rest);
+      };
+      one.gpu.roundTrips = async function (kernel, problem, ...rest) {
+        const found = await roundTrips.call(this, kernel, problem, ...rest);
+        return problem.n === 32 ? { ...found, median: 0.2 } : found;
+      };
+    });
+    await part('.size').selectOption('256');
+    await part('.run').click();
+    await done();
+    expect(where, `says: ${await status()}`, /^All \d kernels are right\..* n = 256 would keep this GPU busy for too long: 128 is /.test(await status()));
+    expect(where, 'still asks for 256', await part('.size').inputValue() === '128' && await element.evaluate((one) => one.last.n) === 128);
+    await element.evaluate((one) => one.setAttribute('data-time-software', '0.01'));
+    await part('.sweep').evaluate((button) => { button.hidden = false; button.click(); });
+    await done();
+    expect(where, `says: ${await status()}`, / It stops at n = 32: /.test(await status()) && await element.evaluate((one) => one.points.points.length) === 2);
+    await close();
+  });
 
   // The GPU goes away in the middle, has no room, or is not there.
-  {
-    const { where, part, status, done, tab, close } = await open('is lost', {
+  job('is lost', async () => {
+    const { where, element, part, status, done, close } = await open('is lost', {
       init: () => {
         const request = GPUAdapter.prototype.requestDevice;
         GPUAdapter.prototype.requestDevice = async function (...all) {
@@ -170,19 +216,20 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
         };
       },
     });
-    await part('.size').selectOption('256');
+    await element.evaluate((one) => {
+      one.note = (text) => { if (text.startsWith('Checking')) globalThis.device.destroy(); };
+    });
     await part('.run').click();
-    await part('.step', { hasText: 'Checking' }).waitFor();
-    await tab.evaluate(() => globalThis.device.destroy());
     await done();
+    await element.evaluate((one) => { delete one.note; });
     expect(where, `says: ${await status()}`, /^The GPU was lost/.test(await status()));
     await part('.size').selectOption('16');
     await part('.run').click();
     await done();
     expect(where, `does not run again: ${await status()}`, /^All/.test(await status()));
     await close();
-  }
-  {
+  });
+  job('has no room', async () => {
     const { where, part, status, done, close } = await open('has no room', {
       init: () => {
         const pop = GPUDevice.prototype.popErrorScope;
@@ -201,12 +248,12 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
     await done();
     expect(where, `says: ${await status()}`, /^The GPU has no room for matrices/.test(await status()));
     await close();
-  }
+  });
   for (const [name, init, press, says] of [
     ['has no WebGPU', () => { delete Navigator.prototype.gpu; }, false, /offers no WebGPU/],
     ['has no adapter', () => { GPU.prototype.requestAdapter = async () => null; }, true, /offers no GPU here/],
     ['is refused', () => { GPU.prototype.requestAdapter = async () => { throw new Error('not today'); }; }, true, null],
-  ]) {
+  ]) job(name, async () => {
     const { where, tab, part, status, done, close } = await open(name, { init, viewport: { width: 360, height: 740 } });
     if (press) {
       await part('.run').click();
@@ -224,14 +271,14 @@ export async function gpuProduct({ base, page, launch, axe, rules, shots, fail }
       expect(where, `says: ${await status()}`, /gives no access to the GPU: not today/.test(await status()));
     }
     await close();
-  }
-  {
+  });
+  job('has no JavaScript', async () => {
     const { where, tab, close } = await open('has no JavaScript', { javaScriptEnabled: false, watch: false });
     expect(where, 'does not show the text that stands in it', await tab.locator('gpu-product > p').first().isVisible());
     expect(where, 'shows the kernels’ text twice', !(await tab.locator('gpu-product script').first().isVisible()));
     await close();
-  }
-  await browser.close();
+  });
+  return parts;
 }
 
 /** Walks through <step-player>: forth, back, and no further than its ends. */
