@@ -10,7 +10,7 @@ use std::{
 };
 use training::{
     Board, Config, Model, Outcome, Precision, Settings, Start, Terminal, checkpoint::Checkpoint,
-    config::DEFAULT_BATCH,
+    config::DEFAULT_BATCH, optimizer::Rule, schedule::Schedule,
 };
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
@@ -21,12 +21,16 @@ Examples:
   cargo run --release -- train                       the article's example: 10 epochs of MNIST
   cargo run --release -- train --epochs 3 --seed 7   shorter, from other first weights
   cargo run --release -- train --batch 32            Keras' batch: slower, about as accurate
+  cargo run --release -- train --model cnn           another model, by the recipe that suits it
+  cargo run --release -- train --limit 1000 --augment true --patience 5
+                                                     little data, and what helps against it
   cargo run --release -- train --resume              go on with the latest run
 
 Ctrl-C leaves a checkpoint. The run's folder holds checkpoint, metrics.jsonl, curves.svg,
 model.safetensors and a file of events: tensorboard --logdir runs shows them all.")]
 pub struct Train {
-    /// The model: linear, mlp (784, 128 and 10 units) or cnn (two convolutions) [default: mlp]
+    /// The model: linear, mlp, cnn, resnet, rnn or transformer. Its name brings a recipe (optimizer, learning rate,
+    /// schedule and so on) as defaults [default: the article's mlp]
     #[arg(long)]
     model: Option<Model>,
     /// Where to compute: auto, cpu or cuda:N [default: auto]
@@ -35,16 +39,38 @@ pub struct Train {
     /// The number format: f32 [default: f32]
     #[arg(long)]
     precision: Option<Precision>,
-    /// How many times the model sees all pictures [default: 10]
+    /// The rule of the steps: sgd, momentum, rmsprop, adam or adamw [default: adam, or the recipe's]
+    #[arg(long)]
+    optimizer: Option<Rule>,
+    /// How many times the model sees all pictures [default: 10, or the recipe's]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     #[arg(long, value_name = "N", help = format!(
         "Pictures of one step; Keras takes 32, more of them train faster [default: {DEFAULT_BATCH}]"
     ))]
     batch: Option<usize>,
-    /// The learning rate: how far one step of Adam goes [default: 0.001]
+    /// The learning rate: how far one step goes [default: 0.001, the optimizer's usual one, or the recipe's]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     lr: Option<f64>,
+    /// What becomes of the learning rate: constant, or cosine (it falls to zero) [default: constant, or the recipe's]
+    #[arg(long)]
+    schedule: Option<Schedule>,
+    /// Steps in which the learning rate grows from almost nothing [default: 0, or the recipe's]
+    #[arg(long, value_name = "STEPS")]
+    warmup: Option<usize>,
+    /// The share of itself that a weight loses in a step, before the learning rate [default: 0, or the recipe's]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    decay: Option<f64>,
+    /// The share of units that dropout switches off [default: 0.2, or the recipe's]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    dropout: Option<f64>,
+    /// Show each picture a little changed in each epoch: true or false [default: false, or the recipe's]
+    #[arg(long, value_name = "BOOL")]
+    augment: Option<bool>,
+    /// Hold back a sixth of the training pictures, stop after N epochs without a smaller loss on them, and keep the
+    /// best epoch's weights
+    #[arg(long, value_name = "N")]
+    patience: Option<usize>,
     /// Where first weights, order and dropout come from [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -112,17 +138,26 @@ impl Train {
             };
             (Checkpoint::load(&run)?.header.settings, run)
         } else {
-            let base = Settings::default();
-            let model = self.model.unwrap_or(base.model);
-            let run = self.run.clone().unwrap_or_else(|| fresh(runs, &model.to_string()));
+            let mut base = self.model.map_or_else(Settings::default, Settings::of);
+            if let Some(rule) = self.optimizer.filter(|rule| *rule != base.optimizer) {
+                base.lr = rule.usual_rate(); // another rule's steps are of another length
+            }
+            let run = self.run.clone().unwrap_or_else(|| fresh(runs, base.model.name()));
             (base, run)
         };
         let settings = Settings {
             model: self.model.unwrap_or(base.model),
             precision: self.precision.unwrap_or(base.precision),
+            optimizer: self.optimizer.unwrap_or(base.optimizer),
             epochs: self.epochs.unwrap_or(base.epochs),
             batch: self.batch.unwrap_or(base.batch),
             lr: self.lr.unwrap_or(base.lr),
+            schedule: self.schedule.unwrap_or(base.schedule),
+            warmup: self.warmup.unwrap_or(base.warmup),
+            decay: self.decay.unwrap_or(base.decay),
+            dropout: self.dropout.unwrap_or(base.dropout),
+            augment: self.augment.unwrap_or(base.augment),
+            patience: self.patience.or(base.patience),
             seed: self.seed.unwrap_or(base.seed),
             limit: self.limit.or(base.limit),
         };
@@ -196,7 +231,9 @@ mod tests {
 
     #[test]
     fn options_reach_the_run() {
-        let words = "--epochs 3 --batch 32 --lr 0.01 --seed 7 --limit 500 --run x --model mlp --precision f32";
+        let words = "--epochs 3 --batch 32 --lr 0.01 --seed 7 --limit 500 --run x --precision f32 \
+                     --optimizer momentum --schedule cosine --warmup 9 --decay 0.1 --dropout 0.3 \
+                     --augment true --patience 4";
         let words: Vec<&str> = words.split(' ').collect();
         let config = config(&words, Path::new("runs")).unwrap();
         let wanted = Settings {
@@ -205,6 +242,13 @@ mod tests {
             lr: 0.01,
             seed: 7,
             limit: Some(500),
+            optimizer: Rule::Momentum,
+            schedule: Schedule::Cosine,
+            warmup: 9,
+            decay: 0.1,
+            dropout: 0.3,
+            augment: true,
+            patience: Some(4),
             ..Settings::default()
         };
         assert_eq!(config.settings, wanted);
@@ -212,9 +256,24 @@ mod tests {
     }
 
     #[test]
+    fn a_models_name_brings_its_recipe_and_an_optimizers_its_rate() {
+        let runs = Path::new("runs");
+        let of = |words: &[&str]| config(words, runs).unwrap().settings;
+        assert_eq!(of(&["--model", "resnet"]), Settings::of(Model::Resnet));
+        let one = Settings { epochs: 1, ..Settings::of(Model::Rnn) };
+        assert_eq!(of(&["--model", "rnn", "--epochs", "1"]), one);
+        let sgd = of(&["--optimizer", "sgd"]);
+        assert_eq!((sgd.optimizer, sgd.lr), (Rule::Sgd, Rule::Sgd.usual_rate()));
+        let slow = of(&["--optimizer", "sgd", "--lr", "0.5"]);
+        assert!((slow.lr - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
     fn mistakes_get_a_sentence() {
         let runs = Path::new("runs");
-        assert!(options(&["--model", "rnn"]).unwrap_err().contains("not built yet"));
+        assert!(options(&["--model", "vgg"]).unwrap_err().contains("transformer"));
+        assert!(options(&["--optimizer", "lion"]).unwrap_err().contains("adamw"));
+        assert!(options(&["--schedule", "step"]).unwrap_err().contains("cosine"));
         assert!(options(&["--precision", "amp"]).unwrap_err().contains("not built yet"));
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
         for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]

@@ -4,7 +4,10 @@
 //! a colour to fall back on, so that a picture also stands alone. Pictures have a view box and no size.
 
 mod canvas;
+mod heat;
 mod scale;
+
+pub use heat::{Cell, HeatMap};
 
 use canvas::{Area, Canvas, Hang, Ink, TEXT, WIDTH, text_width, wrapped};
 use scale::{Ruler, fits, tick_text};

@@ -2,8 +2,8 @@
 //! drawn digits carry.
 
 use crate::{
-    Classifier, Config, Error, Outcome, Settings, Watcher, figures, model::PIXELS, train_on,
-    watch::Epoch,
+    Classifier, Config, Error, Outcome, Settings, Watcher, figures, model::PIXELS, studies,
+    train_on, watch::Epoch,
 };
 use lab::{
     Budget, Chapter, Experiment, Recorder, Result, Samples, Unit,
@@ -53,7 +53,10 @@ pub fn chapter() -> Chapter {
                 quick: false,
                 run: drawn_digits,
             },
-        ],
+        ]
+        .into_iter()
+        .chain(studies::studies())
+        .collect(),
         figures: figures::figures(),
         tables: figures::tables(),
     }
@@ -74,7 +77,7 @@ impl Watcher for Note<'_, '_> {
     }
 }
 
-fn load(rec: &Recorder) -> Result<DataSet> {
+pub(crate) fn load(rec: &Recorder) -> Result<DataSet> {
     data::load(&Options { folder: rec.data.clone(), ..Options::default() })
 }
 

@@ -16,8 +16,10 @@ use crate::{
     optimizer::Optimizer,
     order::order,
     resnet::Resnet,
+    rnn::Rnn,
     run::{self, Folder},
     schedule::rate,
+    transformer::Transformer,
     watch::{Begin, Epoch, Step, Watcher},
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
@@ -53,6 +55,8 @@ pub struct Outcome {
     pub model: Model,
     /// Its parameters, in the order of [`model::parameters`].
     pub weights: Vec<f32>,
+    /// How many of them it has learned.
+    pub learned: usize,
     /// Where the run left its files, if it has a folder.
     pub run: Option<PathBuf>,
     /// Epoch and step (from 1) after which it was stopped, if it was.
@@ -151,6 +155,8 @@ fn train_with<D: Engine>(
         Model::Mlp => train_model::<Mlp<D>, D>(dev, config, data, watcher),
         Model::Cnn => train_model::<Cnn<f32, D>, D>(dev, config, data, watcher),
         Model::Resnet => train_model::<Resnet<f32, D>, D>(dev, config, data, watcher),
+        Model::Rnn => train_model::<Rnn<f32, D>, D>(dev, config, data, watcher),
+        Model::Transformer => train_model::<Transformer<f32, D>, D>(dev, config, data, watcher),
     }
 }
 
@@ -225,6 +231,7 @@ fn train_model<M: Network<D>, D: Engine>(
         source: data.source.clone(),
         device: config.device,
         model: config.settings.model,
+        learned: trainer.model.num_trainable_params(),
         weights: if trainer.best.is_empty() {
             model::parameters(&trainer.model)?
         } else {

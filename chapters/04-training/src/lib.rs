@@ -19,7 +19,7 @@
 //! 11. [`events`]: the curves as TensorBoard reads them; [`chart`]: as a terminal shows them.
 //! 12. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form;
 //!     [`export`]: a model for the page, as a script.
-//! 13. [`experiments`] and [`figures`]: what this chapter measures, as values and pictures.
+//! 13. [`experiments`], [`studies`] and [`figures`]: what this chapter measures, as values and pictures.
 
 pub mod augment;
 pub mod chart;
@@ -48,6 +48,7 @@ pub mod rnn;
 pub mod run;
 pub mod schedule;
 pub mod serve;
+pub mod studies;
 pub mod transformer;
 pub mod watch;
 pub mod windows;

@@ -12,7 +12,9 @@ use crate::{
     mlp::Mlp,
     model::{self, CLASSES, Images, Logits, Named, Network, PIXELS},
     resnet::Resnet,
+    rnn::Rnn,
     run::{not_written, write_whole},
+    transformer::Transformer,
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use dfdx::prelude::*;
@@ -66,6 +68,8 @@ impl Classifier {
             Model::Mlp => Box::new(model::build::<Mlp<Cpu>, _>(&dev)?),
             Model::Cnn => Box::new(model::build::<Cnn<f32, Cpu>, _>(&dev)?),
             Model::Resnet => Box::new(model::build::<Resnet<f32, Cpu>, _>(&dev)?),
+            Model::Rnn => Box::new(model::build::<Rnn<f32, Cpu>, _>(&dev)?),
+            Model::Transformer => Box::new(model::build::<Transformer<f32, Cpu>, _>(&dev)?),
         };
         Ok(Self { dev, kind, model })
     }

@@ -41,6 +41,8 @@ pub enum Ink {
     Series(usize),
     /// The same colour, transparent: a band.
     Band(usize),
+    /// The same colour, so many percent of it: a cell.
+    Tint(usize, u8),
 }
 
 impl Ink {
@@ -50,7 +52,9 @@ impl Ink {
             Self::Text | Self::Faint | Self::Grid => RGBColor(1, 254, 0),
             Self::Halo | Self::FaintHalo => RGBColor(1, 254, 1),
             Self::Limit => RGBColor(1, 254, 2),
-            Self::Series(i) | Self::Band(i) => RGBColor(2, 254, (i % PALETTE.len()) as u8),
+            Self::Series(i) | Self::Band(i) | Self::Tint(i, _) => {
+                RGBColor(2, 254, (i % PALETTE.len()) as u8)
+            }
         }
     }
 
@@ -59,6 +63,7 @@ impl Ink {
             Self::Text | Self::Halo | Self::Limit | Self::Series(_) => 1.0,
             Self::Faint | Self::FaintHalo => 0.75,
             Self::Grid | Self::Band(_) => 0.18,
+            Self::Tint(_, percent) => f64::from(percent) / 100.0,
         })
     }
 }
