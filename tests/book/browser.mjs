@@ -1,24 +1,26 @@
 // The built book in a real browser.
 //
-//   node browser.mjs BOOK [SCREENSHOTS]
+//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER]
 //
 // BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll. Then: search, machine switch, hints, print, without JavaScript, and the
 // elements that run something (webgpu.mjs, digits.mjs). As many parts at once as there are processors. With
 // SCREENSHOTS, pictures of every page are left there, for people; that takes longer than all the rest.
+// Elements that the book in FOLDER has, too, were tried there, and are not run again.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { digitCanvas } from './digits.mjs';
 import { gpuProduct, stepPlayer, withWebgpu } from './webgpu.mjs';
 
-const [book, shots] = process.argv.slice(2);
+const { values: { tried }, positionals: [book, shots] } = parseArgs({ allowPositionals: true, options: { tried: { type: 'string' } } });
 if (!book) {
-  console.error('usage: node browser.mjs BOOK [SCREENSHOTS]');
+  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER]');
   process.exit(2);
 }
 const served = /^https?:/.test(book);
@@ -33,15 +35,12 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 // Exemptions: rule, page, and why. The list only shrinks.
 const EXEMPT = [];
 
-const pages = [];
-(function walk(at) {
-  for (const entry of readdirSync(at, { withFileTypes: true })) {
-    const path = join(at, entry.name);
-    if (entry.isDirectory()) walk(path);
-    else if (entry.name.endsWith('.html') && entry.name !== 'toc.html') pages.push(relative(folder, path).replaceAll('\\', '/'));
-  }
-})(folder);
-pages.sort();
+/** The pages of the book in `folder`. */
+function pagesOf(folder) {
+  const pages = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith('.html') && !/(^|[/\\])toc\.html$/.test(path));
+  return pages.map((path) => path.replaceAll('\\', '/')).sort();
+}
+const pages = pagesOf(folder);
 // Without a server its links, which start at the root, lead nowhere.
 const opened = served ? pages : pages.filter((page) => page !== '404.html');
 
@@ -266,7 +265,8 @@ for (const colorScheme of ['light', 'dark']) {
 }
 
 // The elements that run something.
-const holds = (tag) => opened.filter((page) => page !== 'print.html' && source(page).includes(`<${tag}`));
+const has = (tag, folder, pages) => pages.filter((page) => page !== 'print.html' && readFileSync(join(folder, page), 'utf8').includes(`<${tag}`));
+const holds = (tag) => (tried && has(tag, tried, pagesOf(tried)).length ? [] : has(tag, folder, opened));
 for (const page of holds('digit-canvas')) part(`${page}: <digit-canvas>`, () => digitCanvas({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('step-player')) part(`${page}: <step-player>`, () => stepPlayer({ open, page, fail }));
 const webgpu = holds('gpu-product').length ? await withWebgpu(launch) : null;

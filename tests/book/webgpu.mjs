@@ -105,7 +105,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
       };
       await fits(viewport);
       await tab.evaluate(axe);
-      const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run(document, { runOnly, resultTypes: ['violations'], preload: false }), rules);
+      const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('gpu-product', { runOnly, resultTypes: ['violations'], preload: false }), rules);
       for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
       // An open table of contents leaves a phone no room.
       if (other.width < viewport.width) await tab.locator('#mdbook-sidebar-toggle').click();
@@ -265,7 +265,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
       const text = await tab.locator('gpu-product > p').first();
       expect(where, 'does not show the text that stands in it', await text.isVisible() && /WebGPU/.test(await tab.locator('gpu-product').innerText()));
       await tab.evaluate(axe);
-      const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run(document, { runOnly, resultTypes: ['violations'], preload: false }), rules);
+      const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('gpu-product', { runOnly, resultTypes: ['violations'], preload: false }), rules);
       for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target}`);
     } else {
       expect(where, `says: ${await status()}`, /gives no access to the GPU: not today/.test(await status()));
