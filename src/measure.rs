@@ -13,7 +13,7 @@ Examples:
   cargo run --release -- measure                     every experiment, about a minute
   cargo run --release -- measure matmul --budget full
   cargo run --release -- measure matmul.ladder       one experiment
-  cargo run --release -- measure --peers=python3 backprop.pytorch32
+  cargo run --release -- measure --peers=python3 backprop.race32
                                                      with PyTorch beside it
   cargo run --release -- measure --list              what there is to measure")]
 pub struct Measure {

@@ -82,52 +82,28 @@ pub fn chapter() -> Chapter {
                 run: rungs,
             },
             Experiment {
-                key: "backprop.pytorch32",
-                shows: "the fast network against PyTorch in batches of 32 (with `measure --peers`)",
+                key: "backprop.race32",
+                shows: "the fast network against PyTorch and Keras in batches of 32 (with `measure --peers`)",
                 values: &[
-                    "backprop.pytorch32",
-                    "backprop.pytorch32.accuracy",
-                    "backprop.pytorch32.ratio",
-                    "backprop.pytorch32.rate",
+                    "backprop.race32",
+                    "backprop.race32.accuracy",
+                    "backprop.race32.ratio",
+                    "backprop.race32.rate",
                 ],
                 quick: false,
-                run: |r| race(r, "backprop.pytorch32", 32, SEEDS, &PYTORCH),
+                run: |r| race(r, "backprop.race32", 32, SEEDS, &PEERS),
             },
             Experiment {
-                key: "backprop.pytorch128",
-                shows: "the fast network against PyTorch in batches of 128 (with `measure --peers`)",
+                key: "backprop.race128",
+                shows: "the fast network against PyTorch and Keras in batches of 128 (with `measure --peers`)",
                 values: &[
-                    "backprop.pytorch128",
-                    "backprop.pytorch128.accuracy",
-                    "backprop.pytorch128.ratio",
-                    "backprop.pytorch128.rate",
+                    "backprop.race128",
+                    "backprop.race128.accuracy",
+                    "backprop.race128.ratio",
+                    "backprop.race128.rate",
                 ],
                 quick: false,
-                run: |r| race(r, "backprop.pytorch128", 128, SEEDS, &PYTORCH),
-            },
-            Experiment {
-                key: "backprop.keras32",
-                shows: "the fast network against Keras in batches of 32 (with `measure --peers`)",
-                values: &[
-                    "backprop.keras32",
-                    "backprop.keras32.accuracy",
-                    "backprop.keras32.ratio",
-                    "backprop.keras32.rate",
-                ],
-                quick: false,
-                run: |r| race(r, "backprop.keras32", 32, SEEDS, &KERAS),
-            },
-            Experiment {
-                key: "backprop.keras128",
-                shows: "the fast network against Keras in batches of 128 (with `measure --peers`)",
-                values: &[
-                    "backprop.keras128",
-                    "backprop.keras128.accuracy",
-                    "backprop.keras128.ratio",
-                    "backprop.keras128.rate",
-                ],
-                quick: false,
-                run: |r| race(r, "backprop.keras128", 128, SEEDS, &KERAS),
+                run: |r| race(r, "backprop.race128", 128, SEEDS, &PEERS),
             },
             Experiment {
                 key: "backprop.count",
@@ -165,10 +141,12 @@ pub fn chapter() -> Chapter {
 const SEEDS: u64 = 5;
 
 /// The contenders beside ours: name, program, what else it is told.
-type Contenders = [(&'static str, &'static str, &'static [&'static str])];
-const PYTORCH: [(&str, &str, &[&str]); 2] =
-    [("pytorch", "pytorch.py", &[]), ("pytorch-fused", "pytorch.py", &["--fused"])];
-const KERAS: [(&str, &str, &[&str]); 1] = [("keras", "keras.py", &[])];
+type Peers = [(&'static str, &'static str, &'static [&'static str]); 3];
+const PEERS: Peers = [
+    ("pytorch", "pytorch.py", &[]),
+    ("pytorch-fused", "pytorch.py", &["--fused"]),
+    ("keras", "keras.py", &[]),
+];
 
 fn one(value: f64) -> Samples {
     Samples(vec![value])
@@ -386,7 +364,7 @@ fn over(slow: &Samples, fast: &Samples) -> Samples {
 }
 
 /// Our epochs and the peers', in turns: for each seed each contender trains a network.
-fn race(r: &mut Recorder, key: &str, batch: usize, seeds: u64, peers: &Contenders) -> Result<()> {
+fn race(r: &mut Recorder, key: &str, batch: usize, seeds: u64, peers: &Peers) -> Result<()> {
     let data = load(r)?;
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
     let threads = parallel::available();

@@ -156,7 +156,7 @@ impl Settings {
         match model {
             Model::Linear => usual,
             Model::Mlp => Self { lr: 3e-3, epochs: 15, ..falls },
-            Model::Cnn => Self { dropout: 0.5, epochs: 8, ..falls },
+            Model::Cnn => Self { dropout: 0.5, epochs: 6, ..falls },
             Model::Resnet => Self {
                 optimizer: Rule::AdamW,
                 lr: 3e-3,
@@ -164,16 +164,16 @@ impl Settings {
                 decay: 0.02,
                 dropout: 0.0,
                 augment: true,
-                epochs: 6,
+                epochs: 5,
                 ..falls
             },
-            Model::Rnn => Self { lr: 2e-3, warmup: 200, epochs: 8, ..falls },
+            Model::Rnn => Self { lr: 3e-3, warmup: 200, epochs: 6, ..falls },
             Model::Transformer => Self {
                 optimizer: Rule::AdamW,
                 lr: 2e-3,
                 warmup: 400,
                 decay: 0.02,
-                epochs: 10,
+                epochs: 8,
                 ..falls
             },
         }

@@ -2,8 +2,8 @@
 //! drawn digits carry.
 
 use crate::{
-    Classifier, Config, Error, Outcome, Settings, Watcher, figures, model::PIXELS, studies,
-    train_on, watch::Epoch,
+    Classifier, Config, Error, Outcome, Settings, Watcher, figures, model::PIXELS, pictures,
+    studies, train_on, watch::Epoch,
 };
 use lab::{
     Budget, Chapter, Experiment, Recorder, Result, Samples, Unit,
@@ -57,8 +57,8 @@ pub fn chapter() -> Chapter {
         .into_iter()
         .chain(studies::studies())
         .collect(),
-        figures: figures::figures(),
-        tables: figures::tables(),
+        figures: figures::figures().into_iter().chain(pictures::figures()).collect(),
+        tables: figures::tables().into_iter().chain(pictures::tables()).collect(),
     }
 }
 

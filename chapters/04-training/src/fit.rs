@@ -349,13 +349,13 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
         clock: &mut Clock,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<(usize, usize)>> {
-        let Settings { batch, seed, epochs, .. } = self.at.settings;
+        let Settings { batch, seed, .. } = self.at.settings;
         let epoch = self.at.epoch + 1;
         let steps = data.len().div_ceil(batch);
         let order = order(seed, epoch, data.len());
         for index in order.chunks(batch).skip(self.at.step) {
-            let lr = rate(&self.at.settings, self.at.steps as usize, epochs * steps);
-            let loss = self.step(data, index, lr)?;
+            let lr = self.lr(data);
+            let loss = self.step(data, index)?;
             self.at.step += 1;
             self.at.steps += 1;
             // Written so that NaN stops too.
@@ -387,7 +387,7 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
 
     // ANCHOR: step
     /// One step on the pictures with these numbers. Returns their mean loss.
-    fn step(&mut self, data: &Resident<D>, index: &[usize], lr: f64) -> Result<f64> {
+    fn step(&mut self, data: &Resident<D>, index: &[usize]) -> Result<f64> {
         let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
         let images = self.look(data, index)?.traced(grads);
         // Forward: scores for each class, noting every operation on a tape.
@@ -398,12 +398,20 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
             .try_backward()
             .map_err(Error::device)?;
         // Update: every weight moves a little against its gradient.
+        let lr = self.lr(data);
         self.optimizer.update(lr, &mut self.model, &mut grads)?;
         self.model.try_zero_grads(&mut grads).map_err(Error::device)?;
         self.grads = grads;
         Ok(loss)
     }
     // ANCHOR_END: step
+
+    /// The learning rate of the next step.
+    fn lr(&self, data: &Resident<D>) -> f64 {
+        let Settings { batch, epochs, .. } = self.at.settings;
+        let steps = epochs * data.len().div_ceil(batch);
+        rate(&self.at.settings, self.at.steps as usize, steps)
+    }
 
     /// The pictures with these numbers, changed a little if the settings say so.
     fn look(&self, data: &Resident<D>, index: &[usize]) -> Result<Images<D>> {

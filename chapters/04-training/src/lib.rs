@@ -19,7 +19,7 @@
 //! 11. [`events`]: the curves as TensorBoard reads them; [`chart`]: as a terminal shows them.
 //! 12. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form;
 //!     [`export`]: a model for the page, as a script.
-//! 13. [`experiments`], [`studies`] and [`figures`]: what this chapter measures, as values and pictures.
+//! 13. [`experiments`] and [`studies`]: what this chapter measures; [`figures`] and [`pictures`] of it.
 
 pub mod augment;
 pub mod chart;
@@ -43,6 +43,7 @@ pub mod norm;
 pub mod optimizer;
 pub mod order;
 pub mod picture;
+pub mod pictures;
 pub mod resnet;
 pub mod rnn;
 pub mod run;

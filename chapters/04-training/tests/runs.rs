@@ -1,5 +1,6 @@
 //! A run that is interrupted, killed, damaged or badly chosen.
 
+use backprop::random::SplitMix64;
 use lab::data::{self, DataSet};
 use std::{
     fs,
@@ -9,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 use training::{
-    Classifier, Config, Error, Outcome, Settings, Silent, Start, Watcher,
+    Classifier, Config, Error, Model, Outcome, Settings, Silent, Start, Watcher,
     checkpoint::Checkpoint,
     train_on,
     watch::{Begin, Epoch, Step},
@@ -332,6 +333,9 @@ fn cuda_learns_what_the_cpu_learns() {
     assert_eq!(cpu.history.len(), 4);
 }
 
+/// Epochs of a run that can be killed many times.
+const LONG: usize = 20;
+
 /// Not a test of its own: a process for the tests below to start and to kill.
 #[test]
 #[ignore = "started by other tests"]
@@ -342,6 +346,7 @@ fn child() {
     let config = Config {
         // A checkpoint after every step: most of the child's time is spent in writing.
         checkpoint_every: Duration::ZERO,
+        settings: Settings { epochs: LONG, ..settings() },
         ..config(Some(Path::new(&run)), start)
     };
     if let Err(error) = train_on(&config, &DATA, &mut Silent) {
@@ -365,33 +370,83 @@ fn a_killed_process_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let checkpoint = run.join("checkpoint");
-    let mut killed = 0;
-    let mut wait = Duration::from_millis(3);
-    for _ in 0..12 {
-        let before = fs::metadata(&checkpoint).and_then(|m| m.modified()).ok();
+    let written = || fs::metadata(&checkpoint).and_then(|m| m.modified()).ok();
+    let mut random = SplitMix64::new(20);
+    for kill in 1..=20 {
+        let before = written();
         let mut child = start_child(&run).spawn().unwrap();
-        // Let it write at least one checkpoint of its own, then a little more, then kill it.
+        // Let it write at least one checkpoint of its own, then kill it at a random moment: in a step, in a test,
+        // in the middle of a write.
         let began = Instant::now();
-        while fs::metadata(&checkpoint).and_then(|m| m.modified()).ok() == before
-            && child.try_wait().unwrap().is_none()
-        {
+        while written() == before {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before kill {kill}");
             assert!(began.elapsed() < Duration::from_mins(1), "the child writes nothing");
             std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(wait);
-        wait += Duration::from_millis(2);
-        if child.try_wait().unwrap().is_some() {
-            break; // it came to its end
-        }
+        std::thread::sleep(Duration::from_micros(random.below(20_000) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
-        killed += 1;
         Checkpoint::load(&run).unwrap();
     }
-    assert!(killed > 0, "the child was never killed");
-    let resumed = train_on(&config(Some(&run), Start::Resume), &DATA, &mut Silent).unwrap();
-    assert_eq!(resumed.weights, WHOLE.weights, "after {killed} kills");
-    assert_eq!(metrics(&resumed), metrics(&WHOLE));
+    let long = |start, run| Config {
+        settings: Settings { epochs: LONG, ..settings() },
+        ..config(run, start)
+    };
+    let resumed = train_on(&long(Start::Resume, Some(&run)), &DATA, &mut Silent).unwrap();
+    let whole = train_on(&long(Start::New, None), &DATA, &mut Silent).unwrap();
+    assert_eq!(resumed.weights, whole.weights);
+    assert_eq!(metrics(&resumed), metrics(&whole));
+}
+
+#[test]
+fn every_model_rule_and_change_goes_on_bit_for_bit() {
+    // Batch statistics, changed pictures, a falling rate, pictures held back: all of it is a part of the state.
+    let held = Settings { patience: Some(1), epochs: 3, batch: 64, ..settings() };
+    let resnet = Settings { epochs: 2, warmup: 2, ..Settings::of(Model::Resnet) };
+    let rest = [Model::Cnn, Model::Rnn, Model::Transformer];
+    let rest = rest.map(|model| Settings { epochs: 2, ..Settings::of(model) });
+    let small = DataSet { train: DATA.train.first(120), ..DATA.clone() };
+    for settings in [held, resnet].into_iter().chain(rest) {
+        let settings = Settings { batch: 32, ..settings };
+        let whole = Config { settings: settings.clone(), ..Config::default() };
+        let whole = train_on(&whole, &small, &mut Silent).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let part = |start| Config {
+            settings: settings.clone(),
+            run: Some(folder.path().join("run")),
+            start,
+            ..Config::default()
+        };
+        let stopped = train_on(&part(Start::New), &small, &mut StopAfter(5)).unwrap();
+        assert!(stopped.stopped.is_some());
+        let resumed = train_on(&part(Start::Resume), &small, &mut Silent).unwrap();
+        assert_eq!(resumed.weights, whole.weights, "{}", settings.model);
+        assert_eq!(metrics(&resumed), metrics(&whole), "{}", settings.model);
+        assert_eq!(resumed.best, whole.best);
+    }
+}
+
+#[test]
+fn patience_keeps_the_best_epoch_and_stops() {
+    let settings =
+        Settings { patience: Some(2), epochs: 60, lr: 0.02, dropout: 0.0, batch: 32, ..settings() };
+    let outcome = train_on(&Config { settings, ..Config::default() }, &DATA, &mut Silent).unwrap();
+    let losses: Vec<f64> =
+        outcome.history.iter().map(|epoch| epoch.validation_loss.unwrap()).collect();
+    let best = outcome.best.unwrap();
+    assert!(losses.iter().all(|loss| losses[best - 1] <= *loss), "{losses:?}");
+    assert_eq!(losses.len(), best + 2, "it goes on for two epochs after the best: {losses:?}");
+    assert!(losses.len() < 60, "it never stopped");
+    assert_eq!(outcome.test_accuracy(), Some(outcome.history[best - 1].test_accuracy));
+    // The weights are those of the best epoch, not of the last.
+    let model = Classifier::from_weights(Model::Mlp, &outcome.weights).unwrap();
+    let read = model.digits(&DATA.test.scaled()).unwrap();
+    let right = read.iter().zip(&DATA.test.labels).filter(|(a, b)| **a == usize::from(**b)).count();
+    assert_eq!(Some(right as f64 / DATA.test.len() as f64), outcome.test_accuracy());
+    let few = DataSet { train: DATA.train.first(5), ..DATA.clone() };
+    let settings = Settings { patience: Some(2), ..Settings::default() };
+    let said = train_on(&Config { settings, ..Config::default() }, &few, &mut Silent);
+    assert!(said.unwrap_err().to_string().contains("--patience"));
 }
 
 /// A full disk, played by a limit on the size of files.
