@@ -5,7 +5,9 @@
 //           slots of shared memory take turns, `cp.async` fills one while the tensor cores empty the other.
 //           A "fragment" is a tile that is spread over the registers of a warp's lanes. Which lane holds which element
 //           is not said, so a fragment is loaded, multiplied and stored as a whole.
-// Launch    256 threads in a row, one block for each 128×128 tile of C: columns of tiles along x, rows along y.
+//           Blocks that run at the same time work on neighbouring tiles of C, as in `async_copy.cu`: these tiles are
+//           too small for the memory, and what they share has to come from the L2 cache.
+// Launch    256 threads in a row, one block for each 128×128 tile of C, in one dimension.
 // Reads     a, m rows of `lda` bf16 numbers, k of which count; b, k rows of `ldb`, n of which count. lda and ldb are
 //           multiples of 8, and the numbers between are zero: so each copy is 16 bytes, and aligned.
 // Writes    every element of c (m×n), row-major, f32. Any m, n and k. Compute capability 8.0 and later.
@@ -17,6 +19,7 @@
 #define BM 128
 #define BN 128
 #define BK 32
+#define GROUP 8 // rows of tiles that run side by side, see `tile_of_block`
 #define THREADS 256
 #define WARP_M 64 // a warp computes 64×32 of C: 4×2 fragments
 #define WARP_N 32
@@ -64,6 +67,16 @@ __device__ __forceinline__ void load_tile(FragmentB &tile, const __nv_bfloat16 *
 }
 #endif
 
+// The first row and column of this block's tile, as in `async_copy.cu`: down GROUP rows of tiles, then one column further.
+__device__ __forceinline__ void tile_of_block(unsigned m, unsigned n, unsigned *row, unsigned *column) {
+    const unsigned tiles_m = (m + BM - 1) / BM, tiles_n = (n + BN - 1) / BN;
+    const unsigned first = blockIdx.x / (GROUP * tiles_n) * GROUP;
+    const unsigned height = min(GROUP, tiles_m - first);
+    const unsigned within = blockIdx.x % (GROUP * tiles_n);
+    *row = (first + within % height) * BM;
+    *column = within / height * BN;
+}
+
 // Starts the copies of a `rows`×`columns` tile whose first element is at (row, column) of the matrix.
 __device__ __forceinline__ void fetch(__nv_bfloat16 *to, unsigned to_stride, unsigned rows, unsigned columns,
                                       const __nv_bfloat16 *matrix, unsigned row, unsigned column,
@@ -106,7 +119,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const unsigned row = warp / 4 * WARP_M, column = warp % 4 * WARP_N;
-    const unsigned block_row = blockIdx.y * BM, block_column = blockIdx.x * BN;
+    unsigned block_row, block_column;
+    tile_of_block(m, n, &block_row, &block_column);
 
     Sums sums[4][2];
     for (int i = 0; i < 4; i++)

@@ -205,7 +205,7 @@ impl CudaRung {
                 let [high, wide] = tiles(128, 128);
                 Plan {
                     options: Vec::new(),
-                    grid: [wide, high],
+                    grid: [high * wide, 1],
                     threads: 256,
                     cluster: 1,
                     shared_bytes: 0,
@@ -571,7 +571,7 @@ mod tests {
         let plan = |rung: CudaRung| rung.plan(shape, 132).unwrap();
         let [async_copy, wmma, wgmma] = CudaRung::ALL.map(plan);
         assert_eq!((async_copy.grid, async_copy.threads), ([3 * 5, 1], 256));
-        assert_eq!((wmma.grid, wmma.threads), ([9, 3], 256));
+        assert_eq!((wmma.grid, wmma.threads), ([3 * 9, 1], 256));
         assert_eq!((wgmma.grid, wgmma.threads, wgmma.cluster), ([2 * 10, 1], 384, 2));
         // As many clusters as the GPU holds, however large the product; at least one on the smallest GPU.
         let large = Shape::square(8192);

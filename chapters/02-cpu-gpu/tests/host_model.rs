@@ -244,7 +244,9 @@ fn async_copy_is_right_with_any_tiles() {
 
 #[test]
 fn wmma_is_right() {
-    let shapes = [(128, 64, 128), (131, 77, 259), (1, 1, 1), (5, 0, 7), (129, 33, 8)];
+    // The last one has more rows of tiles than run side by side.
+    let shapes =
+        [(128, 64, 128), (131, 77, 259), (1, 1, 1), (5, 0, 7), (129, 33, 8), (1030, 3, 130)];
     right_on(CudaRung::Wmma, &shapes.map(|(m, k, n)| Shape::new(m, k, n)));
 }
 
