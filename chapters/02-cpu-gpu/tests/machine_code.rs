@@ -95,6 +95,35 @@ fn as_many_blocks_fit_a_multiprocessor_as_the_kernels_promise() {
     }
 }
 
+/// The machine code of a compiled kernel, as text.
+fn disassemble(nvdisasm: &Path, cubin: &Path) -> String {
+    let output = Command::new(nvdisasm).arg("-c").arg(cubin).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Along k the numbers of A are neighbours, and the compiler reads four of them with one instruction. The page predicts
+/// rungs 3 and 4 from these counts: the simulator, which runs the kernels as they are written, does not see it.
+#[test]
+fn the_compiler_joins_the_reads_of_a() {
+    let (Some(nvcc), Some(nvdisasm)) = (nvcc(), tool("nvdisasm")) else {
+        eprintln!("skipped: there is no nvdisasm here");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    // Multiplications, loads of 16 bytes and of 4 in the loop over a pair of tiles.
+    for (name, counts) in [("shared", [32, 8, 32]), ("tile1d", [64, 16, 8])] {
+        for arch in [80, 90] {
+            let rung = rung(name).unwrap();
+            let cubin = folder.path().join("kernel.cubin");
+            compile(&nvcc, rung, &rung.tiles[0], 1, arch, &cubin);
+            let code = disassemble(&nvdisasm, &cubin);
+            let found = ["FFMA ", "LDS.128 ", "LDS "].map(|name| code.matches(name).count());
+            assert_eq!(found, counts, "{name}, sm_{arch}");
+        }
+    }
+}
+
 /// The loads of the next tiles must stand before the barrier, and most multiplications behind it: a compiler may move a
 /// load down to where its number is needed, and did so when the barrier stood elsewhere.
 #[test]
@@ -109,9 +138,7 @@ fn the_next_tiles_are_asked_for_before_the_work() {
             let rung = rung(name).unwrap();
             let cubin = folder.path().join("kernel.cubin");
             compile(&nvcc, rung, &rung.tiles[0], 1, arch, &cubin);
-            let output = Command::new(&nvdisasm).arg("-c").arg(&cubin).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            let code = String::from_utf8_lossy(&output.stdout);
+            let code = disassemble(&nvdisasm, &cubin);
             // The two loads before the loop, then those in it.
             let loads: Vec<usize> = code.match_indices("LDG.E.128").map(|(at, _)| at).collect();
             let barrier = code.find("BAR.SYNC").unwrap();
