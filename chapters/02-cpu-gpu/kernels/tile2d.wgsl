@@ -39,6 +39,16 @@ fn b_along(p: u32, column: u32) -> vec4<f32> {
     return vec4(b_at(p, column), b_at(p, column + 1), b_at(p, column + 2), b_at(p, column + 3));
 }
 
+// Four results, written one by one: an index that is known only at run time would keep `sums` out of the registers.
+fn put(row: u32, column: u32, four: vec4<f32>) {
+    if (row >= sizes.m) { return; }
+    let at = row * sizes.n + column;
+    if (column < sizes.n) { c[at] = four.x; }
+    if (column + 1 < sizes.n) { c[at + 1] = four.y; }
+    if (column + 2 < sizes.n) { c[at + 2] = four.z; }
+    if (column + 3 < sizes.n) { c[at + 3] = four.w; }
+}
+
 var<workgroup> a_tile: array<array<vec4<f32>, THREADS>, DEPTH>;
 var<workgroup> b_tile: array<array<vec4<f32>, THREADS>, DEPTH>;
 
@@ -63,10 +73,9 @@ fn tile2d(@builtin(workgroup_id) group: vec3<u32>,
         }
         workgroupBarrier(); // nobody needs them any more
     }
-    for (var i = 0u; i < 4 && row + i < sizes.m; i++) {
-        for (var j = 0u; j < 4 && column + j < sizes.n; j++) {
-            c[(row + i) * sizes.n + column + j] = sums[i][j];
-        }
-    }
+    put(row, column, sums[0]);
+    put(row + 1, column, sums[1]);
+    put(row + 2, column, sums[2]);
+    put(row + 3, column, sums[3]);
     // ANCHOR_END: kernel
 }
