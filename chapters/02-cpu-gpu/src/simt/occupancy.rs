@@ -2,8 +2,8 @@
 //!
 //! A multiprocessor hides the time that memory takes by running other warps meanwhile, so it wants many. Each
 //! takes a share of its registers and shared memory. Limits: NVIDIA, CUDA C++ Programming Guide, table
-//! "Technical Specifications per Compute Capability"; the granularity of registers is that of NVIDIA's
-//! occupancy calculator.
+//! "Technical Specifications per Compute Capability"; the granularity of registers, and the blocks of 12.0, are those of
+//! NVIDIA's occupancy calculator (`cuda_occupancy.h`).
 
 use super::WARP;
 
@@ -34,13 +34,14 @@ const SHARED_PIECE: usize = 128;
 const SHARED_OF_SYSTEM: usize = 1024;
 
 impl Limits {
-    /// An A100, an RTX 30, an RTX 40, an H100 or H200, a B200.
-    pub const ALL: [Self; 5] = [
+    /// An A100, an RTX 30, an RTX 40, an H100 or H200, a B200, an RTX 50.
+    pub const ALL: [Self; 6] = [
         Self::new((8, 0), 64, 32, 164, 163),
         Self::new((8, 6), 48, 16, 100, 99),
         Self::new((8, 9), 48, 24, 100, 99),
         Self::new((9, 0), 64, 32, 228, 227),
         Self::new((10, 0), 64, 32, 228, 227),
+        Self::new((12, 0), 48, 24, 100, 99),
     ];
 
     const fn new(
@@ -176,9 +177,14 @@ mod tests {
     fn generations_differ() {
         let block = Block { threads: 1024, registers: 32, shared: 0 };
         for (capability, blocks) in
-            [((8, 0), 2), ((8, 6), 1), ((8, 9), 1), ((9, 0), 2), ((10, 0), 2)]
+            [((8, 0), 2), ((8, 6), 1), ((8, 9), 1), ((9, 0), 2), ((10, 0), 2), ((12, 0), 1)]
         {
             assert_eq!(occupancy(block, Limits::of(capability).unwrap()).blocks, blocks);
+        }
+        // The smallest blocks, of one warp, fill a quarter to a half of an RTX 30, 40 or 50.
+        let warp = Block { threads: 32, registers: 32, shared: 0 };
+        for (capability, blocks) in [((8, 6), 16), ((8, 9), 24), ((12, 0), 24)] {
+            assert_eq!(occupancy(warp, Limits::of(capability).unwrap()).blocks, blocks);
         }
         assert_eq!(Limits::of((1, 0)), None);
     }
