@@ -86,7 +86,6 @@ fn counts(rec: &mut Recorder) -> Result<()> {
         let list: ParamList = &[("rung", &rung), ("n", &SIZE)];
         rec.note("cpu_gpu.counts", list);
         let c = of_rung(rung, SIZE)?;
-        let per_pass = c.flops.checked_div(c.shared_passes);
         for (name, unit, value) in [
             ("sectors_per_load", Unit::Number, c.sectors_per_load()),
             ("moved", Unit::Bytes, c.moved_bytes() as f64),
@@ -98,11 +97,12 @@ fn counts(rec: &mut Recorder) -> Result<()> {
         ] {
             rec.value(&format!("cpu_gpu.counts.{name}"), list, unit, one(value));
         }
-        match per_pass {
-            Some(flops) => {
-                rec.value("cpu_gpu.counts.flops_per_pass", list, Unit::Count, one(flops as f64));
-            }
-            None => rec.skip("cpu_gpu.counts.flops_per_pass", list, "it uses no shared memory"),
+        const PER_PASS: &str = "cpu_gpu.counts.flops_per_pass";
+        if c.shared_passes == 0 {
+            rec.skip(PER_PASS, list, "it uses no shared memory");
+        } else {
+            let flops = c.flops as f64 / c.shared_passes as f64;
+            rec.value(PER_PASS, list, Unit::Number, one(flops));
         }
     }
     Ok(())
