@@ -111,8 +111,8 @@ fn table(records: &Records) -> Result<TableData> {
     let cpu = records.find("cpu_gpu.devices.units", &[("device", &"cpu")])?;
     Ok(TableData {
         caption: format!(
-            "What computes on {}, a machine of {} cores. The CPU's clock and lanes are measured; the devices' are \
-             what their drivers tell.",
+            "What computes on {}, a machine of {} cores. The CPU's clock and lanes are measured (its lanes as \
+             multiplications in a clock, so a little under what it has); the devices' are what their drivers tell.",
             records.machine.cpu,
             cpu.text()
         ),

@@ -428,10 +428,10 @@ fn table_speedup(records: &Records) -> Result<TableData> {
             }
         }
     }
-    Ok(TableData {
+    Ok(super::without_empty_columns(TableData {
         caption: format!(
             "How many times as fast as the CPU each device is at the largest size that both did on {}, beside the \
-             ratio of lanes. The highest is {}, over one core.",
+             ratio of lanes where it is known. The highest is {}, over one core.",
             records.machine.cpu,
             Unit::Ratio.format(highest)
         ),
@@ -443,7 +443,7 @@ fn table_speedup(records: &Records) -> Result<TableData> {
             "its lanes",
         ]),
         rows,
-    })
+    }))
 }
 
 fn table_model(records: &Records) -> Result<TableData> {
