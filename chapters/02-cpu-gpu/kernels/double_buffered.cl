@@ -125,8 +125,10 @@ KERNEL THREADS_AND_BLOCKS(THREADS_X, THREADS_Y, 2) void double_buffered(
                 }
             }
         }
+        // ANCHOR: stash
         stash_a((SHARED_POINTER float *)a_tiles[next], next_a, thread);
         stash_b(b_tiles[next][0], next_b, thread);
+        // ANCHOR_END: stash
     }
     UNROLL
     for (uint i = 0; i < DOWN; i++) {

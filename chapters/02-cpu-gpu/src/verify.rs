@@ -265,12 +265,14 @@ impl Problem {
         let mut wrong = 0;
         let mut first = None;
         for (i, j, got, (want, allowed)) in self.compared(c) {
+            // ANCHOR: right
             // Written so that whatever is not surely within the bound is wrong.
             let right = (f64::from(got) - want).abs() <= allowed;
             if !right {
                 wrong += 1;
                 first = first.or(Some((i, j, got, want, allowed)));
             }
+            // ANCHOR_END: right
         }
         match first {
             None => Ok(()),

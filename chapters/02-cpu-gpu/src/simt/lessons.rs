@@ -123,6 +123,7 @@ pub async fn sum(t: Thread, x: Global, sums: Global) {
 }
 // ANCHOR_END: sum
 
+// ANCHOR: sum_without_barrier
 /// [`sum`] without the barrier: a classic mistake.
 pub async fn sum_without_barrier(t: Thread, x: Global, sums: Global) {
     let (i, threads) = (t.index[0], t.block[0]);
@@ -142,6 +143,7 @@ pub async fn sum_without_barrier(t: Thread, x: Global, sums: Global) {
         t.store(sums, t.block_index[0], t.load(partial, 0).await).await;
     }
 }
+// ANCHOR_END: sum_without_barrier
 
 /// [`sum`] with the barrier inside the `if`: another.
 pub async fn sum_with_barrier_inside(t: Thread, x: Global, sums: Global) {
