@@ -82,6 +82,7 @@ pub fn of_rung(rung: &str, n: usize) -> Result<Counts> {
 }
 
 fn counts(rec: &mut Recorder) -> Result<()> {
+    const PER_PASS: &str = "cpu_gpu.counts.flops_per_pass";
     for rung in ladder::RUNGS {
         let list: ParamList = &[("rung", &rung), ("n", &SIZE)];
         rec.note("cpu_gpu.counts", list);
@@ -97,7 +98,6 @@ fn counts(rec: &mut Recorder) -> Result<()> {
         ] {
             rec.value(&format!("cpu_gpu.counts.{name}"), list, unit, one(value));
         }
-        const PER_PASS: &str = "cpu_gpu.counts.flops_per_pass";
         if c.shared_passes == 0 {
             rec.skip(PER_PASS, list, "it uses no shared memory");
         } else {
