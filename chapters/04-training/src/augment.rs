@@ -12,8 +12,7 @@ use rayon::prelude::*;
 const SIDE: usize = 28;
 
 // ANCHOR: warp
-/// Where each pixel of the new picture looks in the old one: around the
-/// middle, by a matrix and a shift in pixels.
+/// Where each pixel looks in the old picture: a matrix, then a shift.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Warp {
     matrix: [[f32; 2]; 2],
@@ -23,7 +22,8 @@ pub struct Warp {
 impl Warp {
     /// Up to 12° either way, a tenth in size and slant, two pixels.
     pub fn random(seed: u64, epoch: usize, picture: usize) -> Self {
-        let mut random = SplitMix64::new(key(&[seed, epoch as u64, picture as u64]));
+        let start = key(&[seed, epoch as u64, picture as u64]);
+        let mut random = SplitMix64::new(start);
         let mut within = |limit: f32| limit * (2.0 * random.unit() as f32 - 1.0);
         let (turn, slant) = (within(12.0).to_radians(), within(0.1));
         let [wide, high] = [1.0 + within(0.1), 1.0 + within(0.1)];

@@ -153,29 +153,17 @@ impl Settings {
     pub fn of(model: Model) -> Self {
         let usual = Self { model, ..Self::default() };
         let falls = Self { schedule: Schedule::Cosine, ..usual.clone() };
+        let adamw = Self { optimizer: Rule::AdamW, ..falls.clone() };
+        let decays = Self { decay: 0.02, ..adamw };
         match model {
             Model::Linear => usual,
             Model::Mlp => Self { lr: 3e-3, epochs: 15, ..falls },
             Model::Cnn => Self { dropout: 0.5, epochs: 6, ..falls },
-            Model::Resnet => Self {
-                optimizer: Rule::AdamW,
-                lr: 3e-3,
-                warmup: 200,
-                decay: 0.02,
-                dropout: 0.0,
-                augment: true,
-                epochs: 5,
-                ..falls
-            },
+            Model::Resnet => {
+                Self { lr: 3e-3, warmup: 200, dropout: 0.0, augment: true, epochs: 5, ..decays }
+            }
             Model::Rnn => Self { lr: 3e-3, warmup: 200, epochs: 6, ..falls },
-            Model::Transformer => Self {
-                optimizer: Rule::AdamW,
-                lr: 2e-3,
-                warmup: 400,
-                decay: 0.02,
-                epochs: 8,
-                ..falls
-            },
+            Model::Transformer => Self { lr: 2e-3, warmup: 400, epochs: 8, ..decays },
         }
     }
 }

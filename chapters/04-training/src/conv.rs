@@ -1,7 +1,7 @@
 //! Convolution on stable Rust: cut the pictures into patches, and it is a matrix product.
 //!
 //! Pictures have their channels last: (batch, height, width, channels), so that a row of a patch lies in
-//! one piece in memory. [`convolve_by_gather`] and [`max_pool_by_max`] use operations that dfdx has on every
+//! one piece in memory. [`convolve_gather`] and [`max_pool_by_max`] use operations that dfdx has on every
 //! device; the CPU has faster ones of its own in [`crate::windows`] and [`crate::engine`], and tests hold them equal.
 
 use crate::engine::Engine;
@@ -60,7 +60,7 @@ impl<const CI: usize, const CO: usize, const K: usize, const PAD: usize, D: Engi
 ///
 /// # Errors
 /// The device's own.
-pub fn convolve_by_gather<const CI: usize, const CO: usize, const K: usize, D, T>(
+pub fn convolve_gather<const CI: usize, const CO: usize, const K: usize, D, T>(
     maps: Maps<CI, D, T>,
     filters: &Filters<CI, CO, K, D>,
     bias: Option<&Tensor<Rank1<CO>, f32, D>>,
@@ -73,7 +73,8 @@ where
     let &(batch, h, w, _) = maps.shape();
     let (h, w) = (h + 2 * pad + 1 - K, w + 2 * pad + 1 - K);
     let patches = patches_by_gather(maps, K, pad)?;
-    let filters = filters.retaped::<T>().try_reshape_like(&(K * K * CI, Const::<CO>))?;
+    let columns = (K * K * CI, Const::<CO>);
+    let filters = filters.retaped::<T>().try_reshape_like(&columns)?;
     let mut sums = patches.try_matmul(filters)?;
     if let Some(bias) = bias {
         let bias = bias.retaped::<T>().try_broadcast_like(sums.shape())?;
@@ -249,7 +250,7 @@ mod tests {
         for bias in [Some(&bias), None] {
             let both = [
                 Cpu::convolve(maps.leaky_trace(), &filters, bias, pad).unwrap(),
-                convolve_by_gather(maps.leaky_trace(), &filters, bias, pad).unwrap(),
+                convolve_gather(maps.leaky_trace(), &filters, bias, pad).unwrap(),
             ];
             assert_eq!(both[0].shape(), both[1].shape());
             close(&both[0].as_vec(), &both[1].as_vec());

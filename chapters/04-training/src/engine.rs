@@ -215,7 +215,7 @@ impl Engine for Cuda {
     where
         T: Tape<f32, Self> + Merge<T>,
     {
-        crate::conv::convolve_by_gather(maps, filters, bias, pad)
+        crate::conv::convolve_gather(maps, filters, bias, pad)
     }
 
     fn max_pool<const C: usize, T: Tape<f32, Self>>(

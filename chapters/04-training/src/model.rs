@@ -17,6 +17,9 @@ pub type Targets<D> = Tensor<(usize, Const<CLASSES>), f32, D>;
 /// The tape on which a training step notes every operation.
 pub type Traced<D> = OwnedTape<f32, D>;
 
+/// What [`Network::learn`] gives: scores, with every operation on the tape.
+pub type Learned<D> = Result<Logits<D, Traced<D>>, <D as HasErr>::Err>;
+
 // ANCHOR: network
 /// A model that tells the ten digits apart. Every error is the device's own.
 #[allow(clippy::missing_errors_doc)]
@@ -26,7 +29,7 @@ pub trait Network<D: Engine>: TensorCollection<f32, D, To<f32, D> = Self> {
     const DRAWS_PER_STEP: u64;
 
     /// Scores for pictures to learn from, with every operation on the tape.
-    fn learn(&mut self, images: Images<D, Traced<D>>) -> Result<Logits<D, Traced<D>>, D::Err>;
+    fn learn(&mut self, images: Images<D, Traced<D>>) -> Learned<D>;
 
     /// Scores for pictures, without a tape and without dropout.
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err>;

@@ -23,6 +23,9 @@ pub const BETAS: [f32; 2] = [0.9, 0.999];
 /// Keeps the divisions away from zero.
 pub const EPSILON: f32 = 1e-8;
 
+/// Two running means for each parameter: of its gradients, and of their squares.
+pub type Means<'m> = [&'m mut [f32]; 2];
+
 // ANCHOR: sgd
 /// One step straight down: stochastic gradient descent.
 pub fn sgd(lr: f32, p: &mut [f32], g: &[f32]) {
@@ -54,7 +57,7 @@ pub fn rmsprop(lr: f32, p: &mut [f32], s: &mut [f32], g: &[f32]) {
 // ANCHOR: adam
 /// Both ideas: the mean of the gradients over the root of the mean square.
 /// `t` counts the steps from 1. Kingma and Ba 2015, algorithm 1.
-pub fn adam(lr: f32, t: i32, p: &mut [f32], [m, v]: [&mut [f32]; 2], g: &[f32]) {
+pub fn adam(lr: f32, t: i32, p: &mut [f32], [m, v]: Means, g: &[f32]) {
     let [beta1, beta2] = BETAS;
     // The means start at zero, so early ones are too small by this factor.
     let (part1, part2) = (1.0 - beta1.powi(t), 1.0 - beta2.powi(t));
@@ -69,7 +72,8 @@ pub fn adam(lr: f32, t: i32, p: &mut [f32], [m, v]: [&mut [f32]; 2], g: &[f32]) 
 // ANCHOR: adamw
 /// Adam, and every weight shrinks a little towards zero on the way.
 /// Loshchilov and Hutter 2019, algorithm 2.
-pub fn adamw([lr, decay]: [f32; 2], t: i32, p: &mut [f32], means: [&mut [f32]; 2], g: &[f32]) {
+pub fn adamw(rates: [f32; 2], t: i32, p: &mut [f32], means: Means, g: &[f32]) {
+    let [lr, decay] = rates;
     p.iter_mut().for_each(|p| *p -= lr * decay * *p);
     adam(lr, t, p, means, g);
 }

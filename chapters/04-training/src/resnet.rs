@@ -23,6 +23,9 @@ pub struct Layer<const CI: usize, const CO: usize, const K: usize, E: Dtype, D: 
     pub norm: Norm<CO, E, D>,
 }
 
+/// What a layer finds.
+type Found<const C: usize, D, T> = Result<Maps<C, D, T>, <D as HasErr>::Err>;
+
 // ANCHOR: block
 /// Two layers and a way around them. `around` fits the number of channels.
 #[derive(Clone, Debug)]
@@ -36,7 +39,7 @@ pub struct Block<const CI: usize, const CO: usize, E: Dtype, D: Device<E>> {
 }
 
 impl<const CI: usize, const CO: usize, D: Engine> Block<CI, CO, f32, D> {
-    fn forward<T: Mode<D>>(&mut self, x: Maps<CI, D, T>) -> Result<Maps<CO, D, T>, D::Err> {
+    fn forward<T: Mode<D>>(&mut self, x: Maps<CI, D, T>) -> Found<CO, D, T> {
         let around = self.around.forward(x.retaped::<T>())?;
         let y = self.first.forward(x)?.try_relu()?;
         let y = self.second.forward(y)?;
@@ -73,7 +76,7 @@ impl<D: Engine> Resnet<f32, D> {
 // ANCHOR_END: model
 
 impl<const CI: usize, const CO: usize, const K: usize, D: Engine> Layer<CI, CO, K, f32, D> {
-    fn forward<T: Mode<D>>(&mut self, x: Maps<CI, D, T>) -> Result<Maps<CO, D, T>, D::Err> {
+    fn forward<T: Mode<D>>(&mut self, x: Maps<CI, D, T>) -> Found<CO, D, T> {
         normalise(D::convolve(x, &self.weight, None, K / 2)?, &mut self.norm)
     }
 }

@@ -1,7 +1,7 @@
 //! The CPU's own convolution. It cuts a few pictures at a time into patches, so that what is cut is still in the cache
 //! when chapter 1's product multiplies it, and it cuts them anew on the way back instead of keeping them.
 //!
-//! [`crate::conv::convolve_by_gather`] does the same out of dfdx's operations, on every device; a test holds the two
+//! [`crate::conv::convolve_gather`] does the same out of dfdx's operations, on every device; a test holds the two
 //! equal.
 
 use crate::{conv::Maps, engine::numbers};

@@ -211,7 +211,10 @@ impl One<'_, '_> {
                 Some(code) if name == "include" => include::include(&self.folder, argument)
                     .and_then(|text| {
                         if code.fenced {
-                            include::fits(&text).with_context(|| format!("`{argument}`"))?;
+                            // What a program printed is as wide as it is.
+                            let columns = if code.printed { usize::MAX } else { include::COLUMNS };
+                            include::fits(&text, columns)
+                                .with_context(|| format!("`{argument}`"))?;
                         }
                         Ok(indented(&text, source, start))
                     }),
@@ -535,6 +538,8 @@ struct Code {
     range: Range<usize>,
     /// A block between fences.
     fenced: bool,
+    /// A fence of what a program printed: `text`.
+    printed: bool,
     /// A fence marked as a notebook's cell.
     cell: bool,
     /// The code itself, for a fence.
@@ -548,15 +553,21 @@ fn code_ranges(text: &str) -> Vec<Code> {
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
         match event {
             Event::Code(_) => {
-                all.push(Code { range, fenced: false, cell: false, text: String::new() });
+                all.push(Code {
+                    range,
+                    fenced: false,
+                    printed: false,
+                    cell: false,
+                    text: String::new(),
+                });
             }
             Event::Start(Tag::CodeBlock(kind)) => {
                 open = true;
-                let (fenced, cell) = match kind {
-                    CodeBlockKind::Fenced(info) => (true, is_cell(&info)),
-                    CodeBlockKind::Indented => (false, false),
+                let (fenced, printed, cell) = match kind {
+                    CodeBlockKind::Fenced(info) => (true, &*info == "text", is_cell(&info)),
+                    CodeBlockKind::Indented => (false, false, false),
                 };
-                all.push(Code { range, fenced, cell, text: String::new() });
+                all.push(Code { range, fenced, printed, cell, text: String::new() });
             }
             Event::Text(part) if open => {
                 if let Some(code) = all.last_mut() {

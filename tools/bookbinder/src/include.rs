@@ -1,4 +1,5 @@
-//! Quotes from files: `{{#include path}}` and `{{#include path:anchor}}`.
+//! Quotes from files: `{{#include path}}`, `{{#include path:anchor}}`, and `{{#include path:from:to}}` for the lines of
+//! an output, which can't have anchors.
 //!
 //! mdBook's own include logs a missing file and goes on; here it stops the build, and a quote that does
 //! not fit on a screen does too.
@@ -11,7 +12,7 @@ pub const LINES: usize = 25;
 /// The widest line of code that a page may quote.
 pub const COLUMNS: usize = 80;
 
-/// The text of `what` (`path` or `path:anchor`), relative to `folder`, without the anchors' own lines and
+/// The text of `what` (`path`, `path:anchor` or `path:from:to`), relative to `folder`, without the anchors' own lines and
 /// without the indentation that all its lines share.
 ///
 /// # Errors
@@ -27,6 +28,17 @@ pub fn include(folder: &Path, what: &str) -> Result<String> {
     let Some(anchor) = anchor else {
         return Ok(dedent(text.lines().filter(|line| mark(line).is_none())));
     };
+    if let Some((from, to)) = anchor.split_once(':') {
+        let (from, to) = (from.parse::<usize>(), to.parse::<usize>());
+        let (Ok(from @ 1..), Ok(to)) = (from, to) else {
+            bail!("`{what}`: lines are two numbers from 1, such as `{path}:1:7`");
+        };
+        let lines: Vec<&str> = text.lines().collect();
+        let Some(lines) = lines.get(from - 1..to) else {
+            bail!("`{path}` has {} lines, and {from} to {to} are asked for", lines.len());
+        };
+        return Ok(dedent(lines.iter().copied()));
+    }
     let (mut inside, mut seen, mut lines) = (false, false, Vec::new());
     for line in text.lines() {
         match mark(line) {
@@ -48,15 +60,15 @@ pub fn include(folder: &Path, what: &str) -> Result<String> {
 /// Whether quoted code fits on a screen; the message says how far it does not.
 ///
 /// # Errors
-/// If there are more than [`LINES`] lines or one is wider than [`COLUMNS`].
-pub fn fits(code: &str) -> Result<()> {
+/// If there are more than [`LINES`] lines or one is wider than `columns`.
+pub fn fits(code: &str, columns: usize) -> Result<()> {
     let lines = code.lines().count();
     if lines > LINES {
         bail!("the quote has {lines} lines; a page quotes at most {LINES}");
     }
-    if let Some(wide) = code.lines().find(|line| line.chars().count() > COLUMNS) {
+    if let Some(wide) = code.lines().find(|line| line.chars().count() > columns) {
         bail!(
-            "the quote has a line of {} columns, and at most {COLUMNS} fit: {}",
+            "the quote has a line of {} columns, and at most {columns} fit: {}",
             wide.chars().count(),
             wide.trim()
         );
@@ -104,6 +116,13 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_quoted_by_their_numbers() {
+        let folder = file("  one\n  two\n    three\n");
+        assert_eq!(include(folder.path(), "a.rs:2:3").unwrap(), "two\n  three");
+        assert_eq!(include(folder.path(), "a.rs:1:1").unwrap(), "one");
+    }
+
+    #[test]
     fn a_missing_file_or_anchor_is_an_error() {
         let folder = file("// ANCHOR: open\nlet a = 1;\n");
         for (what, says) in [
@@ -111,6 +130,10 @@ mod tests {
             ("b.rs:x", "b.rs"),
             ("a.rs:x", "no `ANCHOR: x`"),
             ("a.rs:open", "no `ANCHOR_END: open`"),
+            ("a.rs:0:1", "from 1"),
+            ("a.rs:1:x", "two numbers"),
+            ("a.rs:1:3", "has 2 lines"),
+            ("a.rs:2:0", "has 2 lines"),
         ] {
             let error = format!("{:#}", include(folder.path(), what).unwrap_err());
             assert!(error.contains(says), "{what}: {error}");
@@ -119,9 +142,9 @@ mod tests {
 
     #[test]
     fn a_quote_fits_on_a_screen() {
-        assert!(fits(&"x\n".repeat(LINES)).is_ok());
-        assert!(fits(&"x\n".repeat(LINES + 1)).is_err());
-        assert!(fits(&"é".repeat(COLUMNS)).is_ok());
-        assert!(fits(&"é".repeat(COLUMNS + 1)).is_err());
+        assert!(fits(&"x\n".repeat(LINES), COLUMNS).is_ok());
+        assert!(fits(&"x\n".repeat(LINES + 1), COLUMNS).is_err());
+        assert!(fits(&"é".repeat(COLUMNS), COLUMNS).is_ok());
+        assert!(fits(&"é".repeat(COLUMNS + 1), COLUMNS).is_err());
     }
 }
