@@ -24,7 +24,7 @@ impl Warp {
     pub fn random(seed: u64, epoch: usize, picture: usize) -> Self {
         let start = key(&[seed, epoch as u64, picture as u64]);
         let mut random = SplitMix64::new(start);
-        let mut within = |limit: f32| limit * (2.0 * random.unit() as f32 - 1.0);
+        let mut within = |most: f32| most * (2.0 * random.unit() as f32 - 1.0);
         let (turn, slant) = (within(12.0).to_radians(), within(0.1));
         let [wide, high] = [1.0 + within(0.1), 1.0 + within(0.1)];
         let (sin, cos) = turn.sin_cos();

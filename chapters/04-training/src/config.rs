@@ -155,15 +155,16 @@ impl Settings {
         let falls = Self { schedule: Schedule::Cosine, ..usual.clone() };
         let adamw = Self { optimizer: Rule::AdamW, ..falls.clone() };
         let decays = Self { decay: 0.02, ..adamw };
+        let slow = Self { lr: 3e-3, warmup: 200, ..decays.clone() };
+        let turned = Self { dropout: 0.0, augment: true, ..slow };
+        let attends = Self { lr: 2e-3, warmup: 400, ..decays };
         match model {
             Model::Linear => usual,
             Model::Mlp => Self { lr: 3e-3, epochs: 15, ..falls },
             Model::Cnn => Self { dropout: 0.5, epochs: 6, ..falls },
-            Model::Resnet => {
-                Self { lr: 3e-3, warmup: 200, dropout: 0.0, augment: true, epochs: 5, ..decays }
-            }
+            Model::Resnet => Self { epochs: 5, ..turned },
             Model::Rnn => Self { lr: 3e-3, warmup: 200, epochs: 6, ..falls },
-            Model::Transformer => Self { lr: 2e-3, warmup: 400, epochs: 8, ..decays },
+            Model::Transformer => Self { epochs: 8, ..attends },
         }
     }
 }

@@ -55,11 +55,11 @@ impl<const CI: usize, const CO: usize, const K: usize, const PAD: usize, D: Engi
     }
 }
 
-// ANCHOR: convolve
 /// A convolution is a matrix product: every patch with every filter.
 ///
 /// # Errors
 /// The device's own.
+// ANCHOR: convolve
 pub fn convolve_gather<const CI: usize, const CO: usize, const K: usize, D, T>(
     maps: Maps<CI, D, T>,
     filters: &Filters<CI, CO, K, D>,
