@@ -349,7 +349,10 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Load<'_, D> {
         options: TensorOptions<S, f32, D>,
         p: &Tensor<S, f32, D>,
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        if let (true, Some(gradients)) = (options.do_gradient_update, self.gradients.take()) {
+        if !options.do_gradient_update {
+            return Ok(None);
+        }
+        if let Some(gradients) = self.gradients.take() {
             let (mine, rest) = self.values.split_at(p.shape().num_elements());
             self.values = rest;
             let values = p.device().try_tensor_from_vec(mine.to_vec(), *p.shape())?;
@@ -468,6 +471,20 @@ mod tests {
                 assert_eq!(run(rule, Some(stop)), whole, "{rule} stopped at {stop}");
             }
         }
+    }
+
+    #[test]
+    fn a_state_comes_back_around_numbers_that_are_not_learned() {
+        // A normalisation's running means lie between the parameters and have no place in the state.
+        type Normal = (modules::BatchNorm1D<3, f32, Cpu>, modules::Linear<3, 2, f32, Cpu>);
+        let dev = Cpu::seed_from_u64(2);
+        let model = Normal::build(&dev);
+        let count = model.num_trainable_params();
+        let slot = |from: usize| (from..from + count).map(|i| i as f32).collect::<Vec<_>>();
+        let state = State { t: 3, slots: vec![slot(1), slot(100)] };
+        let mut optimizer = Optimizer::new(&model, Rule::Adam, 0.0).unwrap();
+        optimizer.set_state(&model, &state).unwrap();
+        assert_eq!(optimizer.state(&model).unwrap(), state);
     }
 
     #[test]

@@ -394,7 +394,7 @@ fn a_killed_process_loses_nothing() {
     };
     let resumed = train_on(&long(Start::Resume, Some(&run)), &DATA, &mut Silent).unwrap();
     let whole = train_on(&long(Start::New, None), &DATA, &mut Silent).unwrap();
-    assert_eq!(resumed.weights, whole.weights);
+    assert!(resumed.weights == whole.weights, "the weights differ");
     assert_eq!(metrics(&resumed), metrics(&whole));
 }
 
@@ -420,7 +420,7 @@ fn every_model_rule_and_change_goes_on_bit_for_bit() {
         let stopped = train_on(&part(Start::New), &small, &mut StopAfter(5)).unwrap();
         assert!(stopped.stopped.is_some());
         let resumed = train_on(&part(Start::Resume), &small, &mut Silent).unwrap();
-        assert_eq!(resumed.weights, whole.weights, "{}", settings.model);
+        assert!(resumed.weights == whole.weights, "{}", settings.model); // too many to print
         assert_eq!(metrics(&resumed), metrics(&whole), "{}", settings.model);
         assert_eq!(resumed.best, whole.best);
     }
