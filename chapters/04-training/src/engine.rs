@@ -169,7 +169,7 @@ impl Engine for Cpu {
         rows: Rows<C, Self>,
         norm: &Norm<C, f32, Self>,
     ) -> Result<Rows<C, Self>, CpuError> {
-        norm::by_record(rows, norm)
+        norm::by_record(&rows, norm)
     }
 }
 

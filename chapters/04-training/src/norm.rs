@@ -184,13 +184,13 @@ pub(crate) fn by_batch<const C: usize, T: Tape<f32, Cpu>>(
 
 /// The CPU's own [`Engine::normalise_by_record`].
 pub(crate) fn by_record<const C: usize>(
-    x: Rows<C, Cpu>,
+    x: &Rows<C, Cpu>,
     norm: &Norm<C, f32, Cpu>,
 ) -> Result<Rows<C, Cpu>, CpuError> {
     let (scale, bias) = (norm.scale.array(), norm.bias.array());
     let (mean, var) = (norm.running_mean.array(), norm.running_var.array());
     let (dev, count) = (x.device().clone(), x.shape().0);
-    let mut out = numbers(&x)?;
+    let mut out = numbers(x)?;
     let times: [f32; C] = std::array::from_fn(|c| scale[c] / (var[c] + norm.epsilon as f32).sqrt());
     let plus: [f32; C] = std::array::from_fn(|c| bias[c] - mean[c] * times[c]);
     each_row::<C>(&mut out, |_, row| {
@@ -246,7 +246,7 @@ mod tests {
             close(&one.get(&fast.bias).as_vec(), &two.get(&slow.bias).as_vec(), 1e-3);
             close(&fast.running_mean.as_vec(), &slow.running_mean.as_vec(), 1e-5);
             close(&fast.running_var.as_vec(), &slow.running_var.as_vec(), 1e-4);
-            let (known, theirs) = (by_record(x.clone(), &fast).unwrap(), slow.forward(x));
+            let (known, theirs) = (by_record(&x, &fast).unwrap(), slow.forward(x));
             close(&known.as_vec(), &theirs.as_vec(), 1e-4);
         }
     }

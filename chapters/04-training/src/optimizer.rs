@@ -74,7 +74,9 @@ pub fn adam(lr: f32, t: i32, p: &mut [f32], [m, v]: Means, g: &[f32]) {
 /// Loshchilov and Hutter 2019, algorithm 2.
 pub fn adamw(rates: [f32; 2], t: i32, p: &mut [f32], means: Means, g: &[f32]) {
     let [lr, decay] = rates;
-    p.iter_mut().for_each(|p| *p -= lr * decay * *p);
+    for p in &mut *p {
+        *p -= lr * decay * *p;
+    }
     adam(lr, t, p, means, g);
 }
 // ANCHOR_END: adamw

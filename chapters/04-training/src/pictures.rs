@@ -134,7 +134,7 @@ fn table_models(records: &Records) -> Result<TableData> {
                 Unit::Share.format(range(f64::min, f64::MAX)),
                 Unit::Share.format(range(f64::max, f64::MIN))
             ),
-            seconds.map_or_else(|_| "not measured".into(), |value| value.text()),
+            seconds.map_or_else(|_| "not measured".into(), Value::text),
         ]);
     }
     let seeds = records.find("training.models", &[("model", &Model::ALL[0])])?.samples.0.len();

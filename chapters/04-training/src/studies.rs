@@ -250,7 +250,7 @@ fn schedules(rec: &mut Recorder) -> Result<()> {
     let recipe = Settings::of(Model::Mlp);
     for schedule in Schedule::ALL {
         for lr in [Settings::default().lr, recipe.lr] {
-            let base = Settings { schedule, lr, ..recipe.clone() };
+            let base = Settings { lr, schedule, ..recipe.clone() };
             let runs = train_all(rec, &data, &seeds(&base, SEEDS))?;
             let list: ParamList = &[("schedule", &schedule), ("lr", &lr)];
             rec.value("training.schedule", list, Unit::Share, accuracies(&runs));
@@ -285,8 +285,11 @@ fn map(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
+/// What a cure changes.
+pub type Cure = fn(Settings) -> Settings;
+
 /// What helps against learning by heart: a name, and what it changes.
-pub const CURES: [(&str, fn(Settings) -> Settings); 6] = [
+pub const CURES: [(&str, Cure); 6] = [
     ("none", |s| s),
     ("decay", |s| Settings { optimizer: Rule::AdamW, decay: 0.5, ..s }),
     ("dropout", |s| Settings { dropout: 0.5, ..s }),
@@ -301,6 +304,9 @@ pub const CURES: [(&str, fn(Settings) -> Settings); 6] = [
         ..s
     }),
 ];
+
+/// One number of an epoch.
+type Metric = fn(&Epoch) -> f64;
 
 /// Epochs of this study whose numbers are kept: close together at first.
 pub const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
@@ -321,7 +327,7 @@ fn overfit(rec: &mut Recorder) -> Result<()> {
         // As far as every run came.
         let common = runs.iter().map(|run| run.history.len()).min().unwrap_or(0);
         for epoch in LOOKS.into_iter().filter(|epoch| *epoch <= common) {
-            let sets: [(&str, fn(&Epoch) -> f64, fn(&Epoch) -> f64); 2] = [
+            let sets: [(&str, Metric, Metric); 2] = [
                 ("train", |e| e.train_accuracy, |e| e.train_loss),
                 ("test", |e| e.test_accuracy, |e| e.test_loss),
             ];

@@ -87,7 +87,7 @@ mod tests {
             assert!(svg.contains(&format!("{word}\n")) || svg.contains(word), "{word}");
         }
         assert!(!svg.contains("\n\n"));
-        assert_eq!(svg.matches("%").count(), 6, "{svg}");
+        assert_eq!(svg.matches('%').count(), 6, "{svg}");
     }
 
     #[test]
