@@ -1,0 +1,19 @@
+//! Early stopping: the weights of the best epoch, and no epoch that waits in vain.
+
+/// What became of a run. Epochs count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The epoch whose weights are kept, if there is one.
+    pub kept: Option<usize>,
+    /// The epoch after which the run ends.
+    pub after: usize,
+}
+
+/// What becomes of a run whose epochs would have these losses on the pictures held back, if none
+/// stopped it. It ends after `patience` (1 or more) epochs in a row that are not better.
+pub fn early_stop(losses: &[f64], patience: usize) -> Stop {
+    // EXERCISE: begin
+    let _ = patience; // it never stops, and keeps what came last
+    Stop { kept: Some(losses.len()), after: losses.len() }
+    // EXERCISE: end
+}

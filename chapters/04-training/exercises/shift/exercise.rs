@@ -1,0 +1,30 @@
+//! Augmentation: pictures moved by whole pixels.
+
+use backprop::random::{SplitMix64, key};
+
+/// Pixels on a side.
+pub const SIDE: usize = 28;
+
+/// By how many pixels a picture moves in an epoch, to the right and down: each from −`most` to
+/// `most`.
+pub fn amount(seed: u64, epoch: usize, picture: usize, most: usize) -> [isize; 2] {
+    // EXERCISE: begin
+    let _ = (epoch, picture); // the same for every picture in every epoch
+    let way = SplitMix64::new(key(&[seed])).below(most + 1) as isize; // never left or up
+    [way, way]
+    // EXERCISE: end
+}
+
+/// A picture of 28×28 pixels (0 is paper), moved by so many pixels to the right and down.
+pub fn shift(from: &[u8], [right, down]: [isize; 2]) -> Vec<u8> {
+    let mut to = vec![0; SIDE * SIDE];
+    // EXERCISE: begin
+    let by = down * SIDE as isize + right; // what leaves on the right comes in on the left
+    for (at, pixel) in (0..).zip(from) {
+        if let Some(to) = to.get_mut((at + by) as usize) {
+            *to = *pixel;
+        }
+    }
+    // EXERCISE: end
+    to
+}
