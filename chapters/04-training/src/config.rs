@@ -162,7 +162,7 @@ impl Settings {
             Model::Linear => usual,
             Model::Mlp => Self { lr: 3e-3, epochs: 15, ..falls },
             Model::Cnn => Self { dropout: 0.5, epochs: 6, ..falls },
-            Model::Resnet => Self { epochs: 8, ..turned },
+            Model::Resnet => Self { batch: 32, lr: 2e-3, epochs: 8, ..turned },
             Model::Rnn => Self { lr: 3e-3, warmup: 200, epochs: 6, ..falls },
             Model::Transformer => Self { epochs: 8, ..attends },
         }

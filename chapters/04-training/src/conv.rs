@@ -1,7 +1,7 @@
 //! Convolution on stable Rust: cut the pictures into patches, and it is a matrix product.
 //!
 //! Pictures have their channels last: (batch, height, width, channels), so that a row of a patch lies in
-//! one piece in memory. [`convolve_gather`] and [`max_pool_by_max`] use operations that dfdx has on every
+//! one piece in memory. [`convolve_gather`] and [`max_pool_by_choice`] use operations that dfdx has on every
 //! device; the CPU has faster ones of its own in [`crate::windows`] and [`crate::engine`], and tests hold them equal.
 
 use crate::engine::Engine;
@@ -167,17 +167,30 @@ pub fn patches_by_gather<const C: usize, D: Device<f32>, T: Tape<f32, D> + Merge
     patches.try_reshape_like(&(batch * count / (k * k), k * k * C))
 }
 
-/// The largest of each 2×2 pixels of each channel, by dfdx's `max`. Height and width must be even.
+/// The largest of each 2×2 pixels of each channel, out of dfdx's operations. Height and width must be even.
+///
+/// dfdx's own `max` sends the gradient to all that are largest; here, as in PyTorch, it goes to the first of them.
 ///
 /// # Errors
 /// The device's own.
-pub fn max_pool_by_max<const C: usize, D: Device<f32>, T: Tape<f32, D>>(
+pub fn max_pool_by_choice<const C: usize, D: Device<f32>, T: Tape<f32, D>>(
     maps: Maps<C, D, T>,
 ) -> Result<Maps<C, D, T>, D::Err> {
     let &(batch, h, w, _) = maps.shape();
-    let maps = maps.try_reshape_like(&(batch * (h / 2), 2usize, w / 2, 2usize, Const::<C>))?;
-    let largest: Tensor<(usize, usize, Const<C>), f32, D, T> = maps.try_max::<_, Axes2<1, 3>>()?;
+    let columns = larger(maps.try_reshape_like(&(batch * h * w / 2, 2usize, C))?)?;
+    let largest = larger(columns.try_reshape_like(&(batch * h / 2, 2usize, w / 2 * C))?)?;
     largest.try_reshape_like(&(batch, h / 2, w / 2, Const))
+}
+
+/// Numbers in pairs of rows.
+type Pairs<D, T> = Tensor<(usize, usize, usize), f32, D, T>;
+
+/// The larger of each two, the first where they are equal: (count, 2, n) becomes (count, 1, n).
+fn larger<D: Device<f32>, T: Tape<f32, D>>(pairs: Pairs<D, T>) -> Result<Pairs<D, T>, D::Err> {
+    let (pairs, tape) = pairs.split_tape();
+    let (second, tape) = pairs.clone().put_tape(tape).try_slice((.., 1..2, ..))?.split_tape();
+    let first = pairs.put_tape(tape).try_slice((.., 0..1, ..))?;
+    first.retaped::<NoneTape>().try_ge(&second)?.try_choose(first, second)
 }
 
 #[cfg(test)]
@@ -278,10 +291,12 @@ mod tests {
     fn the_fast_pool_is_the_plain_one_backward_too() {
         let dev = Cpu::seed_from_u64(4);
         for (batch, h, w) in [(2, 6, 4), (1, 8, 6), (3, 2, 2)] {
-            let maps = maps(&dev, batch, h, w);
+            // Whole numbers, of which many are equal, as on the empty paper around a digit.
+            let whole = maps(&dev, batch, h, w).as_vec().iter().map(|v| v.round()).collect();
+            let maps: Maps2 = dev.tensor_from_vec(whole, (batch, h, w, Const));
             let both = [
                 Cpu::max_pool(maps.leaky_trace()).unwrap(),
-                max_pool_by_max(maps.leaky_trace()).unwrap(),
+                max_pool_by_choice(maps.leaky_trace()).unwrap(),
             ];
             assert_eq!(both[0].as_vec(), both[1].as_vec());
             assert_eq!(both[0].shape(), &(batch, h / 2, w / 2, Const));

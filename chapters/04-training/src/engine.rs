@@ -12,12 +12,12 @@ use crate::{
     norm::{self, Norm, Rows},
     windows,
 };
-use dfdx::{prelude::*, tensor_ops::Device};
+use dfdx::{prelude::*, tensor::Synchronize, tensor_ops::Device};
 use lab::data::Split;
 use rayon::prelude::*;
 
 /// A dfdx device that can keep rows of numbers and gather some of them into a tensor.
-pub trait Engine: Device<f32> + FusedRows {
+pub trait Engine: Device<f32> + Synchronize + FusedRows {
     /// Rows of `W` numbers, kept on the device.
     type Rows<const W: usize>;
 
@@ -221,7 +221,7 @@ impl Engine for Cuda {
     fn max_pool<const C: usize, T: Tape<f32, Self>>(
         maps: Maps<C, Self, T>,
     ) -> Result<Maps<C, Self, T>, CudaError> {
-        crate::conv::max_pool_by_max(maps)
+        crate::conv::max_pool_by_choice(maps)
     }
 
     fn normalise_by_batch<const C: usize>(
@@ -278,22 +278,22 @@ pub fn cuda(index: usize, seed: u64) -> Result<Cuda> {
 }
 
 /// Pictures and their labels on a device.
-pub struct Resident<D: Engine> {
+pub struct Resident<'d, D: Engine> {
     dev: D,
     images: D::Rows<PIXELS>,
     targets: D::Rows<CLASSES>,
     /// The pictures as they came, to change them for an epoch.
-    bytes: Vec<u8>,
+    bytes: &'d [u8],
     labels: Vec<u8>,
 }
 
-impl<D: Engine> Resident<D> {
+impl<'d, D: Engine> Resident<'d, D> {
     /// Scales the pictures to numbers from 0 to 1 and moves them onto the device, once.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no pictures, if they are not 28 by 28, or if labels are missing or
     /// above 9; [`Error::Device`].
-    pub fn new(dev: &D, split: &Split) -> Result<Self> {
+    pub fn new(dev: &D, split: &'d Split) -> Result<Self> {
         if split.rows * split.cols != PIXELS {
             return Err(Error::Config(format!(
                 "this model reads pictures of 28×28 pixels, and these have {}×{}",
@@ -318,9 +318,14 @@ impl<D: Engine> Resident<D> {
             dev: dev.clone(),
             images: dev.keep(split.scaled()).map_err(Error::device)?,
             targets: dev.keep(targets).map_err(Error::device)?,
-            bytes: split.images.clone(),
+            bytes: &split.images,
             labels: split.labels.clone(),
         })
+    }
+
+    /// Where they are.
+    pub fn device(&self) -> &D {
+        &self.dev
     }
 
     /// How many pictures there are.
@@ -347,7 +352,7 @@ impl<D: Engine> Resident<D> {
     /// # Errors
     /// [`Error::Device`].
     pub fn augmented(&self, index: &[usize], seed: u64, epoch: usize) -> Result<Images<D>> {
-        let batch = augmented(&self.bytes, index, seed, epoch);
+        let batch = augmented(self.bytes, index, seed, epoch);
         self.dev.try_tensor_from_vec(batch, (index.len(), Const)).map_err(Error::device)
     }
 
@@ -380,11 +385,12 @@ mod tests {
 
     #[test]
     fn gathers_the_rows_asked_for() {
-        let data = Resident::new(&Cpu::default(), &split(20)).unwrap();
+        let split = split(20);
+        let data = Resident::new(&Cpu::default(), &split).unwrap();
         assert_eq!(data.len(), 20);
         let index = [7, 0, 7, 19];
         let images = data.images(&index).unwrap().as_vec();
-        let all = split(20).scaled();
+        let all = split.scaled();
         for (row, at) in images.chunks_exact(PIXELS).zip(index) {
             assert_eq!(row, &all[at * PIXELS..(at + 1) * PIXELS]);
         }

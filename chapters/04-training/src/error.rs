@@ -40,15 +40,17 @@ pub enum Error {
     /// The loss is no longer a number that can be learned from.
     #[error(
         "the loss became {loss:.3e} in step {step} of epoch {epoch}, with a learning rate of {lr}; start again with a smaller one, such as --lr {}",
-        if *.lr > 0.01 { 0.001 } else { .lr / 10.0 }
+        if *.chosen > 0.01 { 0.001 } else { .chosen / 10.0 }
     )]
     Diverged {
         /// The epoch, from 1.
         epoch: usize,
         /// The step in it, from 1.
         step: usize,
-        /// The learning rate.
+        /// The learning rate of that step.
         lr: f64,
+        /// The learning rate that was chosen; a schedule made the other one from it.
+        chosen: f64,
         /// The batch's loss.
         loss: f64,
     },

@@ -188,7 +188,7 @@ fn train_model<M: Network<D>, D: Engine>(
     };
     let (learn, held) = split(train, &config.settings)?;
     let train = Resident::new(dev, learn.as_ref().unwrap_or(train))?;
-    let held = held.map(|held| Resident::new(dev, &held)).transpose()?;
+    let held = held.as_ref().map(|held| Resident::new(dev, held)).transpose()?;
     let test = Resident::new(dev, &data.test)?;
     let begin = Begin {
         settings: config.settings.clone(),
@@ -198,6 +198,7 @@ fn train_model<M: Network<D>, D: Engine>(
         held_back: held.as_ref().map_or(0, Resident::len),
         steps: train.len().div_ceil(config.settings.batch),
         done: (trainer.at.epoch, trainer.at.step),
+        history: trainer.at.history.clone(),
     };
     watcher.begin(&begin);
     let about = match &folder {
@@ -293,6 +294,8 @@ struct Trainer<M, D: Engine> {
     best: Vec<f32>,
     /// Gradients of the parameters, all zero between steps. They are lent to a step.
     grads: Gradients<f32, D>,
+    /// The learning rate of the last step.
+    lr: f64,
     at: Header,
 }
 
@@ -314,7 +317,7 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
             history: Vec::new(),
             started: Provenance::now().date,
         };
-        Ok(Self { model, optimizer, best: Vec::new(), grads, at })
+        Ok(Self { model, optimizer, best: Vec::new(), grads, lr: at.settings.lr, at })
     }
 
     // ANCHOR: resume
@@ -329,7 +332,7 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
         optimizer.set_state(&model, &saved.optimizer)?;
         let grads = model.try_alloc_grads().map_err(Error::device)?;
         let at = Header { settings, ..saved.header };
-        Ok(Self { model, optimizer, best: saved.best, grads, at })
+        Ok(Self { model, optimizer, best: saved.best, grads, lr: at.settings.lr, at })
     }
     // ANCHOR_END: resume
 
@@ -349,12 +352,12 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
         clock: &mut Clock,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<(usize, usize)>> {
-        let Settings { batch, seed, .. } = self.at.settings;
+        let Settings { batch, epochs, seed, .. } = self.at.settings;
         let epoch = self.at.epoch + 1;
         let steps = data.len().div_ceil(batch);
         let order = order(seed, epoch, data.len());
         for index in order.chunks(batch).skip(self.at.step) {
-            let lr = self.lr(data);
+            self.lr = rate(&self.at.settings, self.at.steps as usize, epochs * steps);
             let loss = self.step(data, index)?;
             self.at.step += 1;
             self.at.steps += 1;
@@ -363,7 +366,7 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
                 return Err(self.diverged(loss));
             }
             let (step, tally) = (self.at.step, self.at.tally);
-            watcher.step(&Step { epoch, step, steps, loss, lr, tally });
+            watcher.step(&Step { epoch, step, steps, loss, lr: self.lr, tally });
             let stop = watcher.stop();
             let due = clock.saved.elapsed() >= config.checkpoint_every;
             if stop || due {
@@ -379,6 +382,8 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
                 return Ok(Some((epoch, step)));
             }
         }
+        // The clock stops when the device has done what it was given.
+        data.device().try_synchronize().map_err(Error::device)?;
         let lap = clock.lap();
         self.at.epoch_seconds += lap;
         self.at.seconds += lap;
@@ -392,26 +397,19 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
         let images = self.look(data, index)?.traced(grads);
         // Forward: scores for each class, noting every operation on a tape.
         let scores = self.model.learn(images).map_err(Error::device)?;
-        let loss = self.at.tally.add(&scores.as_vec(), &data.labels(index));
+        let seen = scores.retaped::<NoneTape>();
         // Backward: the tape in reverse gives each weight's gradient.
         let mut grads = cross_entropy_with_logits_loss(scores, data.targets(index)?)
             .try_backward()
             .map_err(Error::device)?;
         // Update: every weight moves a little against its gradient.
-        let lr = self.lr(data);
-        self.optimizer.update(lr, &mut self.model, &mut grads)?;
+        self.optimizer.update(self.lr, &mut self.model, &mut grads)?;
         self.model.try_zero_grads(&mut grads).map_err(Error::device)?;
         self.grads = grads;
-        Ok(loss)
+        // Only now, when all is under way, wait for the device.
+        Ok(self.at.tally.add(&seen.as_vec(), &data.labels(index)))
     }
     // ANCHOR_END: step
-
-    /// The learning rate of the next step.
-    fn lr(&self, data: &Resident<D>) -> f64 {
-        let Settings { batch, epochs, .. } = self.at.settings;
-        let steps = epochs * data.len().div_ceil(batch);
-        rate(&self.at.settings, self.at.steps as usize, steps)
-    }
 
     /// The pictures with these numbers, changed a little if the settings say so.
     fn look(&self, data: &Resident<D>, index: &[usize]) -> Result<Images<D>> {
@@ -443,8 +441,10 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
     ) -> Result<()> {
         let tested = self.test(test)?;
         let held = held.map(|held| self.test(held)).transpose()?;
-        if !matches!(tested.mean_loss(), 0.0..=EXPLODED) {
-            return Err(self.diverged(tested.mean_loss()));
+        for tally in [Some(&tested), held.as_ref()].into_iter().flatten() {
+            if !matches!(tally.mean_loss(), 0.0..=EXPLODED) {
+                return Err(self.diverged(tally.mean_loss()));
+            }
         }
         self.at.seconds += clock.lap();
         let at = &mut self.at;
@@ -463,8 +463,11 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
         (at.step, at.tally, at.epoch_seconds) = (0, Tally::default(), 0.0);
         if held.is_some() {
             let loss = |epoch: &Epoch| epoch.validation_loss.unwrap_or(f64::INFINITY);
-            let best = at.history.iter().min_by(|a, b| loss(a).total_cmp(&loss(b)));
-            if best.is_some_and(|best| best.epoch == at.epoch) {
+            let (now, before) = at
+                .history
+                .split_last()
+                .map_or((f64::INFINITY, &[][..]), |(now, before)| (loss(now), before));
+            if before.iter().all(|epoch| now < loss(epoch)) {
                 at.best = Some(at.epoch);
                 self.best = model::parameters(&self.model)?;
             }
@@ -476,7 +479,8 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
         Error::Diverged {
             epoch: self.at.epoch + 1,
             step: self.at.step,
-            lr: self.at.settings.lr,
+            lr: self.lr,
+            chosen: self.at.settings.lr,
             loss,
         }
     }
@@ -484,11 +488,11 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
     /// The run as it is now, on the host.
     fn checkpoint(&self) -> Result<Checkpoint> {
         let weights = model::parameters(&self.model)?;
-        // The loss shows a broken weight only in the step after; such weights must not replace good ones.
-        if weights.iter().any(|weight| !weight.is_finite()) {
+        let optimizer = self.optimizer.state(&self.model)?;
+        // The loss shows a broken number only in the step after; such numbers must not replace good ones.
+        if weights.iter().chain(optimizer.slots.iter().flatten()).any(|value| !value.is_finite()) {
             return Err(self.diverged(f64::NAN));
         }
-        let optimizer = self.optimizer.state(&self.model)?;
         Ok(Checkpoint { header: self.at.clone(), weights, optimizer, best: self.best.clone() })
     }
 }

@@ -191,7 +191,7 @@ mod tests {
         holds::<Linear<Cpu>>(2);
         holds::<Mlp<Cpu>>(4);
         holds::<Cnn<f32, Cpu>>(8);
-        holds::<Resnet<f32, Cpu>>(7 * 5 + 2);
+        holds::<Resnet<f32, Cpu>>(6 * 5 + 2);
         holds::<Rnn<f32, Cpu>>(6);
         holds::<Transformer<f32, Cpu>>(3 + 2 * 16 + 4);
     }

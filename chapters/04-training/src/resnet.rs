@@ -27,37 +27,37 @@ pub struct Layer<const CI: usize, const CO: usize, const K: usize, E: Dtype, D: 
 type Found<const C: usize, D, T> = Result<Maps<C, D, T>, <D as HasErr>::Err>;
 
 // ANCHOR: block
-/// Two layers and a way around them. `around` fits the number of channels.
+/// Two layers of `C` channels, and a way around them that changes nothing.
 #[derive(Clone, Debug)]
-pub struct Block<const CI: usize, const CO: usize, E: Dtype, D: Device<E>> {
-    /// From `CI` channels to `CO`.
-    pub first: Layer<CI, CO, 3, E, D>,
-    /// From `CO` to `CO`.
-    pub second: Layer<CO, CO, 3, E, D>,
-    /// Single pixels, from `CI` to `CO`.
-    pub around: Layer<CI, CO, 1, E, D>,
+pub struct Block<const C: usize, E: Dtype, D: Device<E>> {
+    /// The first layer.
+    pub first: Layer<C, C, 3, E, D>,
+    /// The second.
+    pub second: Layer<C, C, 3, E, D>,
 }
 
-impl<const CI: usize, const CO: usize, D: Engine> Block<CI, CO, f32, D> {
-    fn forward<T: Mode<D>>(&mut self, x: Maps<CI, D, T>) -> Found<CO, D, T> {
-        let around = self.around.forward(x.retaped::<T>())?;
+impl<const C: usize, D: Engine> Block<C, f32, D> {
+    fn forward<T: Mode<D>>(&mut self, x: Maps<C, D, T>) -> Found<C, D, T> {
+        let around = x.retaped::<T>();
         let y = self.first.forward(x)?.try_relu()?;
-        let y = self.second.forward(y)?;
-        y.try_add(around)?.try_relu()
+        self.second.forward(y)?.try_add(around)?.try_relu()
     }
 }
 // ANCHOR_END: block
 
 // ANCHOR: model
-/// A layer and two blocks, each on half as many pixels as the one before.
+/// Two blocks. The layer before each makes its channels, and the pool before it halves
+/// height and width.
 #[derive(Clone, Debug)]
 pub struct Resnet<E: Dtype, D: Device<E>> {
     /// 28×28 pixels, 24 channels, then pooled to 14×14.
     pub stem: Layer<1, 24, 3, E, D>,
     /// 14×14 pixels, then pooled to 7×7.
-    pub wide: Block<24, 24, E, D>,
+    pub wide: Block<24, E, D>,
+    /// 7×7 pixels, each by itself: from 24 channels to 48.
+    pub grow: Layer<24, 48, 1, E, D>,
     /// 7×7 pixels, then their mean.
-    pub deep: Block<24, 48, E, D>,
+    pub deep: Block<48, E, D>,
     /// From 48 means to the ten digits.
     pub dense: modules::Linear<48, 10, E, D>,
 }
@@ -68,7 +68,7 @@ impl<D: Engine> Resnet<f32, D> {
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = D::max_pool(self.stem.forward(x)?.try_relu()?)?;
         let x = D::max_pool(self.wide.forward(x)?)?;
-        let x = self.deep.forward(x)?;
+        let x = self.deep.forward(self.grow.forward(x)?.try_relu()?)?;
         let means = x.try_mean::<(usize, Const<48>), Axes2<1, 2>>()?;
         self.dense.try_forward(means)
     }
@@ -117,10 +117,10 @@ impl<
     }
 }
 
-impl<const CI: usize, const CO: usize, E: Dtype + Float + SampleUniform, D: Device<E>>
-    TensorCollection<E, D> for Block<CI, CO, E, D>
+impl<const C: usize, E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D>
+    for Block<C, E, D>
 {
-    type To<E2: Dtype, D2: Device<E2>> = Block<CI, CO, E2, D2>;
+    type To<E2: Dtype, D2: Device<E2>> = Block<C, E2, D2>;
 
     fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
         visitor: &mut V,
@@ -129,9 +129,8 @@ impl<const CI: usize, const CO: usize, E: Dtype + Float + SampleUniform, D: Devi
             (
                 Self::module("first", |s| &s.first, |s| &mut s.first),
                 Self::module("second", |s| &s.second, |s| &mut s.second),
-                Self::module("around", |s| &s.around, |s| &mut s.around),
             ),
-            |(first, second, around)| Block { first, second, around },
+            |(first, second)| Block { first, second },
         )
     }
 }
@@ -146,10 +145,11 @@ impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for 
             (
                 Self::module("stem", |s| &s.stem, |s| &mut s.stem),
                 Self::module("wide", |s| &s.wide, |s| &mut s.wide),
+                Self::module("grow", |s| &s.grow, |s| &mut s.grow),
                 Self::module("deep", |s| &s.deep, |s| &mut s.deep),
                 Self::module("dense", |s| &s.dense, |s| &mut s.dense),
             ),
-            |(stem, wide, deep, dense)| Resnet { stem, wide, deep, dense },
+            |(stem, wide, grow, deep, dense)| Resnet { stem, wide, grow, deep, dense },
         )
     }
 }

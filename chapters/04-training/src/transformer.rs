@@ -157,6 +157,28 @@ impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for 
     }
 }
 
+/// Each head's part of the numbers of each patch: (batch · heads, patches, numbers of a head). A GPU multiplies all
+/// heads of all pictures in one call of its library.
+type Heads<D, T> = Tensor<(usize, Const<PATCHES>, Const<HEAD>), f32, D, T>;
+
+/// Heads first, then the patches.
+fn heads<D: Device<f32>, T: Tape<f32, D>>(rows: Rows<WIDTH, D, T>) -> Result<Heads<D, T>, D::Err> {
+    let batch = rows.shape().0 / PATCHES;
+    let split = (batch, Const::<PATCHES>, Const::<HEADS>, Const::<HEAD>);
+    let split = rows.try_reshape_like(&split)?.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
+    split.try_reshape_like(&(batch * HEADS, Const, Const))
+}
+
+/// The way back.
+fn together<D: Device<f32>, T: Tape<f32, D>>(
+    heads: Heads<D, T>,
+) -> Result<Rows<WIDTH, D, T>, D::Err> {
+    let batch = heads.shape().0 / HEADS;
+    let split = (batch, Const::<HEADS>, Const::<PATCHES>, Const::<HEAD>);
+    let split = heads.try_reshape_like(&split)?.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
+    split.try_reshape_like(&(batch * PATCHES, Const))
+}
+
 impl<D: Engine> Attention<f32, D> {
     // ANCHOR: attention
     /// Every patch asks all patches and gets a mixture of their answers.
@@ -165,24 +187,18 @@ impl<D: Engine> Attention<f32, D> {
         patches: Rows<WIDTH, D, T>,
     ) -> Result<Rows<WIDTH, D, T>, D::Err> {
         let (rows, x) = (patches.shape().0, patches.retaped::<T>());
-        let batch = rows / PATCHES;
-        let split = (batch, Const::<PATCHES>, Const::<HEADS>, Const::<HEAD>);
-        let q = self.query.forward(patches)?.try_reshape_like(&split)?;
-        let k = self.key.forward(x.retaped::<T>())?.try_reshape_like(&split)?;
-        let v = self.value.forward(x)?.try_reshape_like(&split)?;
-        // Heads first: (batch, heads, patches, numbers of a head).
-        let q = q.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
-        let k = k.try_permute::<_, Axes4<0, 2, 3, 1>>()?; // transposed
-        let v = v.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
+        let q = heads(self.query.forward(patches)?)?;
+        let k = heads(self.key.forward(x.retaped::<T>())?)?;
+        let v = heads(self.value.forward(x)?)?;
         // Question times key: a score for each pair of patches, in each head.
-        let scores = q.try_matmul(k)?.try_mul(1.0 / (HEAD as f32).sqrt())?;
+        let scores = q.try_matmul(k.try_permute::<_, Axes3<0, 2, 1>>()?)?;
+        let scores = scores.try_mul(1.0 / (HEAD as f32).sqrt())?;
         let pairs = *scores.shape();
         let scores = scores.try_reshape_like(&(rows * HEADS, Const))?;
         let shares = D::softmax_rows::<PATCHES, T>(scores)?;
         // Of each answer as much as its share.
         let mixed = shares.try_reshape_like(&pairs)?.try_matmul(v)?;
-        let mixed = mixed.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
-        self.merge.forward(mixed.try_reshape_like(&(rows, Const))?)
+        self.merge.forward(together(mixed)?)
     }
     // ANCHOR_END: attention
 }

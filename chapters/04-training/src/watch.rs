@@ -21,6 +21,8 @@ pub struct Begin {
     pub steps: usize,
     /// Epochs and further steps that an earlier part of this run has taken: (0, 0) for a new run.
     pub done: (usize, usize),
+    /// The metrics of those epochs.
+    pub history: Vec<Epoch>,
 }
 
 /// A step that was taken.
@@ -109,7 +111,7 @@ impl Watcher for Silent {}
 /// elsewhere.
 pub struct Terminal<'s> {
     progress: Progress,
-    /// The epochs since the run began or went on.
+    /// The epochs so far.
     history: Vec<Epoch>,
     stop: &'s dyn Fn() -> bool,
 }
@@ -125,6 +127,7 @@ impl Watcher for Terminal<'_> {
     fn begin(&mut self, begin: &Begin) {
         let Settings { epochs, batch, lr, seed, model, precision, .. } = &begin.settings;
         let (epoch, step) = begin.done;
+        self.history.clone_from(&begin.history);
         self.progress = Progress::new("training", (epochs * begin.steps) as u64);
         self.progress.println(&format!("data: {}", begin.data));
         self.progress.println(&format!(
