@@ -87,6 +87,19 @@ fn places(series: &[Series]) -> Vec<f64> {
     longest.map_or_else(Vec::new, |s| s.points.iter().map(|point| point.0).collect())
 }
 
+/// Curves over the epochs, on a logarithmic axis.
+fn over_epochs(series: Vec<Series>, label: &str, caption: String) -> Drawing {
+    let unit = if label.ends_with("(%)") { "%" } else { "" };
+    let (alt, epochs) = (words(&series, unit), places(&series));
+    let plot = LinePlot {
+        x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
+        y: Axis::new(label, Scale::Log),
+        series,
+        limits: Vec::new(),
+    };
+    Drawing { svg: plot.svg(), caption, alt }
+}
+
 fn draw_models(records: &Records) -> Result<Drawing> {
     records.find("training.models", &[("model", &Model::ALL[0])])?;
     let wrong = |share: f64| 100.0 * (1.0 - share);
@@ -104,14 +117,7 @@ fn draw_models(records: &Records) -> Result<Drawing> {
              The model that ends lowest is {name}, with {wrong:.2}%. The axis is logarithmic."
         )
     });
-    let (alt, epochs) = (words(&series, "%"), places(&series));
-    let plot = LinePlot {
-        x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
-        y: Axis::new("wrong answers (%)", Scale::Log),
-        series,
-        limits: Vec::new(),
-    };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(over_epochs(series, "wrong answers (%)", caption))
 }
 
 fn table_models(records: &Records) -> Result<TableData> {
@@ -170,14 +176,7 @@ fn draw_optimizers(records: &Records) -> Result<Drawing> {
         Unit::Number.format(last("momentum")),
         Unit::Number.format(last("adam"))
     );
-    let (alt, epochs) = (words(&series, ""), places(&series));
-    let plot = LinePlot {
-        x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
-        y: Axis::new("training loss", Scale::Log),
-        series,
-        limits: Vec::new(),
-    };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(over_epochs(series, "training loss", caption))
 }
 
 fn table_optimizers(records: &Records) -> Result<TableData> {
@@ -213,21 +212,11 @@ fn draw_schedule(records: &Records) -> Result<Drawing> {
         }
     }
     let series = some(lines, "training.schedule.accuracy")?;
-    let (alt, epochs) = (words(&series, "%"), places(&series));
-    let plot = LinePlot {
-        x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
-        y: Axis::new("wrong answers (%)", Scale::Log),
-        series,
-        limits: Vec::new(),
-    };
-    Ok(Drawing {
-        svg: plot.svg(),
-        caption: format!(
-            "Wrong answers on the test pictures, with a learning rate that stays and one that falls. At the end: {}.",
-            ends.join("; ")
-        ),
-        alt,
-    })
+    let caption = format!(
+        "Wrong answers on the test pictures, with a learning rate that stays and one that falls. At the end: {}.",
+        ends.join("; ")
+    );
+    Ok(over_epochs(series, "wrong answers (%)", caption))
 }
 
 /// The best learning rate for a batch, and its value.
@@ -351,7 +340,7 @@ fn draw_cures(records: &Records) -> Result<Drawing> {
         });
     }
     let none = records.find("training.overfit", &[("cure", &CURES[0].0)])?.median;
-    let alone = CURES[1..CURES.len() - 1].iter().filter_map(|(cure, _)| {
+    let alone = CURES[1..5].iter().filter_map(|(cure, _)| {
         Some((*cure, records.find("training.overfit", &[("cure", cure)]).ok()?.median))
     });
     let (cure, share) = alone.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", none));

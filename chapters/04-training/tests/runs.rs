@@ -333,6 +333,39 @@ fn cuda_learns_what_the_cpu_learns() {
     assert_eq!(cpu.history.len(), 4);
 }
 
+/// Ten epochs of ten steps.
+#[cfg(feature = "cuda")]
+#[test]
+fn every_model_learns_on_cuda_what_it_learns_on_the_cpu() {
+    if training::gpus() == 0 {
+        eprintln!("no GPU here: nothing to compare");
+        return;
+    }
+    let data = data::drawn(80, 40, 5);
+    for model in Model::ALL {
+        // Plain steps: Adam's are as long for a gradient that is nothing but rounding as for any other.
+        let settings = Settings {
+            model,
+            optimizer: training::optimizer::Rule::Sgd,
+            schedule: training::schedule::Schedule::Constant,
+            lr: 0.01,
+            epochs: 10,
+            batch: 8,
+            ..Settings::of(model)
+        };
+        let [cpu, gpu] = [lab::Device::Cpu, lab::Device::Cuda(0)].map(|device| {
+            let config = Config { settings: settings.clone(), device, ..Config::default() };
+            train_on(&config, &data, &mut Silent).unwrap()
+        });
+        for (a, b) in metrics(&cpu).iter().zip(metrics(&gpu)) {
+            assert!((a[0] - b[0]).abs() < 1e-3 * a[0].max(1.0), "{model}: {a:?} {b:?}");
+        }
+        for (a, b) in cpu.weights.iter().zip(&gpu.weights) {
+            assert!((a - b).abs() < 1e-3 * a.abs().max(1.0), "{model}: {a} {b}");
+        }
+    }
+}
+
 /// Epochs of a run that can be killed many times.
 const LONG: usize = 20;
 
