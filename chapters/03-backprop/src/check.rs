@@ -3,11 +3,16 @@
 /// The derivative of `f` with respect to each of the numbers, as (f(x + h) − f(x − h)) / 2h. The error of
 /// the formula shrinks with h² and that of the subtraction grows with 1/h; in f64 they meet near 10⁻⁵.
 // ANCHOR: differences
-pub fn differences(at: &[f64], mut f: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
+pub fn differences(at: &[f64], f: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
+    differences_by(1e-5, at, f)
+}
+
+/// The same with a step of your own, which is relative for numbers beyond 1.
+pub fn differences_by(step: f64, at: &[f64], mut f: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
     let mut moved = at.to_vec();
     (0..at.len())
         .map(|i| {
-            let h = 1e-5 * at[i].abs().max(1.0);
+            let h = step * at[i].abs().max(1.0);
             moved[i] = at[i] + h;
             let above = f(&moved);
             moved[i] = at[i] - h;
@@ -46,6 +51,13 @@ mod tests {
     fn the_differences_of_a_polynomial_are_its_derivatives() {
         let found = differences(&[2.0, -3.0], |x| x[0] * x[0] * x[1] + x[1]);
         assert!(error(&found, &[-12.0, 5.0]) < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn a_longer_step_costs_its_square() {
+        let off = |step| (differences_by(step, &[1.0], |x| x[0].powi(3))[0] - 3.0).abs();
+        assert!((off(1e-1) / off(1e-2) - 100.0).abs() < 1.0, "{} {}", off(1e-1), off(1e-2));
+        assert!(off(1e-13) > off(1e-5));
     }
 
     #[test]

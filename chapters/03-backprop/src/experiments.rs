@@ -44,7 +44,7 @@ pub fn chapter() -> Chapter {
             Experiment {
                 key: "backprop.check",
                 shows: "how far the gradient is from finite differences, in f64 and in f32",
-                values: &["backprop.check"],
+                values: &["backprop.check", "backprop.check.step"],
                 quick: true,
                 run: gradients,
             },
@@ -170,11 +170,12 @@ fn gradients(r: &mut Recorder) -> Result<()> {
         Ok((loss, model.backward(&pass, &scores, false)?.flat()))
     };
     let (_, ours) = loss(&model)?;
-    let wanted = check::differences(&model.parameters(), |values| {
+    let in_f64 = |values: &[f64]| {
         let mut moved = model.clone();
         let fits = moved.set_parameters(values);
         fits.and_then(|()| loss(&moved)).map_or(f64::NAN, |(loss, _)| loss)
-    });
+    };
+    let wanted = check::differences(&model.parameters(), in_f64);
     let mut narrow = Mlp::<f32>::zeros(&sizes)?;
     let single = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<f32>>();
     narrow.set_parameters(&single(&model.parameters()))?;
@@ -186,8 +187,28 @@ fn gradients(r: &mut Recorder) -> Result<()> {
         let error = check::error(found, &wanted);
         r.value("backprop.check", &[("numbers", &numbers)], Unit::Number, one(error));
     }
+    let in_f32 = |values: &[f64]| {
+        let mut moved = narrow.clone();
+        let fits = moved.set_parameters(&single(values));
+        let scores = fits.and_then(|()| Ok(moved.forward(&single(&x), noise)?.scores));
+        let loss = scores.and_then(|scores| loss_and_gradient(&scores, &labels, 10));
+        loss.map_or(f64::NAN, |(loss, _)| f64::from(loss))
+    };
+    for h in STEPS {
+        let steps = [
+            ("f64", check::differences_by(h, &model.parameters(), in_f64)),
+            ("f32", check::differences_by(h, &model.parameters(), in_f32)),
+        ];
+        for (numbers, found) in steps {
+            let list: ParamList = &[("numbers", &numbers), ("h", &format!("{h:e}"))];
+            r.value("backprop.check.step", list, Unit::Number, one(check::error(&found, &ours)));
+        }
+    }
     Ok(())
 }
+
+/// Steps of finite differences, from far too long to far too short.
+pub const STEPS: [f64; 11] = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11];
 
 fn regression(r: &mut Recorder) -> Result<()> {
     let data = load(r)?;

@@ -1,15 +1,16 @@
 //! The chapter's pictures and tables, made from one machine's records.
 
-use crate::{count::Model, ladder::ladder};
+use crate::{count::Model, experiments::STEPS, ladder::ladder};
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, Scale},
+    plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
     record::{ParamList, Value},
 };
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
     vec![
+        Figure { key: "backprop.check", draw: draw_check },
         Figure { key: "backprop.ladder", draw: |records| draw_ladder(records, 32) },
         Figure { key: "backprop.ladder.128", draw: |records| draw_ladder(records, 128) },
         Figure { key: "backprop.race", draw: draw_race },
@@ -49,6 +50,42 @@ fn in_words(bars: &[Bar]) -> String {
     words.join("; ")
 }
 
+fn draw_check(records: &Records) -> Result<Drawing> {
+    let mut series = Vec::new();
+    let mut best = Vec::new();
+    for numbers in ["f64", "f32"] {
+        let mut points = Vec::new();
+        for h in STEPS {
+            let list: ParamList = &[("numbers", &numbers), ("h", &format!("{h:e}"))];
+            points.push((h, records.find("backprop.check.step", list)?.median));
+        }
+        // Too short a step finds no difference at all, which has no place on a logarithmic axis beside the others.
+        points.retain(|(_, error)| error.is_finite() && *error > 0.0);
+        if let Some((h, error)) = points.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
+            best.push(format!("in {numbers} {error:.0e} at h = {h:e}"));
+        }
+        let name = numbers.to_owned();
+        series.push(Series { name, points, band: Vec::new(), joined: true });
+    }
+    let words = series.iter().map(|s| {
+        let points = s.points.iter().map(|(h, error)| format!("{error:.0e} at {h:e}"));
+        format!("{}: {}", s.name, points.collect::<Vec<_>>().join(", "))
+    });
+    let alt = format!("Lines. {}.", words.collect::<Vec<_>>().join("; "));
+    let caption = format!(
+        "How far finite differences are from the gradient, by their step h. Long steps lose to the curve, short ones to \
+         rounding. The best is {}.",
+        best.join(", ")
+    );
+    let plot = LinePlot {
+        x: Axis::new("step h", Scale::Log),
+        y: Axis::new("relative error", Scale::Log),
+        series,
+        limits: Vec::new(),
+    };
+    Ok(Drawing { svg: plot.svg(), caption, alt })
+}
+
 fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
     let mut bars = Vec::new();
     for rung in ladder() {
@@ -56,15 +93,51 @@ fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
         bars.push(bar(rung.name, records.find("backprop.ladder.epoch", list))?);
     }
     let total = records.find("backprop.ladder.total", &[("batch", &batch)])?;
-    let caption = format!(
+    let mut caption = format!(
         "An epoch of 60,000 pictures in batches of {batch} on {}: the last way learns {} as fast as the first, \
          and the same.",
         machine(records),
         total.text()
     );
-    let alt = format!("Bars. {}.", in_words(&bars));
+    let limits = roofline(records, batch)?;
+    if let (Some((_, bound)), Some((last, ..))) =
+        (limits.last(), bars.last().and_then(|bar| bar.value))
+    {
+        caption += &format!(
+            " It takes {} of the time that its roofline allows.",
+            Unit::Ratio.format(last / bound)
+        );
+    }
+    let lines = limits.iter().map(|(name, at)| format!("{name}: {}", Unit::Seconds.format(*at)));
+    let lines = lines.collect::<Vec<_>>().join("; ");
+    let alt = format!("Bars. {}. Lines. {lines}.", in_words(&bars));
     let axis = Axis::new("seconds an epoch", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })
+}
+
+/// The parts of a step, in their order: their key in the records, and their name.
+const PARTS: [(&str, &str); 4] = [
+    ("gather", "gather the pictures"),
+    ("forward", "product forward"),
+    ("weights", "product for the weights"),
+    ("adam", "Adam, in one pass"),
+];
+
+/// The least seconds of an epoch, by what the parts of a step must compute and move: on one core, and on all of them.
+/// Nothing where a step is not measured.
+fn roofline(records: &Records, batch: usize) -> Result<Vec<(String, f64)>> {
+    let mut step = 0.0;
+    for (part, _) in PARTS {
+        match records.find("backprop.step.bound", &[("part", &part), ("batch", &batch)]) {
+            Ok(bound) => step += bound.median,
+            Err(Error::NotMeasured { .. } | Error::Key(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        }
+    }
+    let one = step * 60_000_f64 / batch as f64;
+    let cores = records.find("backprop.ladder.threads", &[("batch", &batch)])?.median;
+    let all = (format!("roofline, {cores} cores"), one / cores);
+    Ok(vec![("roofline, one core".to_owned(), one), all])
 }
 
 /// The contenders of the races: their key in the records, and their name.
@@ -102,15 +175,9 @@ fn draw_race(records: &Records) -> Result<Drawing> {
 }
 
 fn draw_step(records: &Records) -> Result<Drawing> {
-    let parts = [
-        ("gather", "gather the pictures"),
-        ("forward", "product forward"),
-        ("weights", "product for the weights"),
-        ("adam", "Adam, in one pass"),
-    ];
     let mut bars = Vec::new();
     for batch in [32, 128] {
-        for (part, name) in parts {
+        for (part, name) in PARTS {
             let found = records.find("backprop.step", &[("part", &part), ("batch", &batch)]);
             bars.push(bar(&format!("{name}, batch {batch}"), found)?);
         }
@@ -326,14 +393,22 @@ mod tests {
                 }
             }
             add("backprop.ladder.total", &[("batch", &batch)], Unit::Ratio, 8.0);
+            add("backprop.ladder.threads", &[("batch", &batch)], Unit::Count, 2.0);
             for part in ["gather", "forward", "weights", "adam"] {
                 let list: ParamList = &[("part", &part), ("batch", &batch)];
                 add("backprop.step", list, Unit::Seconds, 1e-4);
+                add("backprop.step.bound", list, Unit::Seconds, 5e-5);
             }
             for (who, _) in RACERS {
                 let list: ParamList = &[("who", &who)];
                 add(&format!("backprop.race{batch}"), list, Unit::Seconds, 1.25);
                 add(&format!("backprop.race{batch}.ratio"), list, Unit::Ratio, 4.5);
+            }
+        }
+        for (at, h) in STEPS.iter().enumerate() {
+            for numbers in ["f64", "f32"] {
+                let list: ParamList = &[("numbers", &numbers), ("h", &format!("{h:e}"))];
+                add("backprop.check.step", list, Unit::Number, 10_f64.powi(-(at as i32)));
             }
         }
         for what in ["weights", "gradients", "optimizer", "activations", "scratch", "total"] {
@@ -359,6 +434,13 @@ mod tests {
         let ladder = table_ladder(&records).unwrap();
         assert_eq!(ladder.rows[1][..3], ["no gradient for the input", "1.00 s", "1.50×"]);
         assert!((draw_race(&records).unwrap().caption).contains("4.50×"));
+        // Four parts of 50 µs, 1,875 times, on two cores: 0.1875 s, and the eighth rung takes 0.25 s.
+        let ladder = draw_ladder(&records, 32).unwrap();
+        assert!(
+            ladder.caption.contains("1.33×") && ladder.alt.contains("2 cores: 188 ms"),
+            "{ladder:?}"
+        );
+        assert!(draw_check(&records).unwrap().caption.contains("1e-10 at h = 1e-11"));
     }
 
     #[test]
