@@ -8,5 +8,7 @@ pub fn all() -> Vec<lab::Chapter> {
         cpu_gpu::chapter(),
         backprop::chapter(),
         training::chapter(),
+        performance::chapter(),
+        mixed_precision::chapter(),
     ]
 }
