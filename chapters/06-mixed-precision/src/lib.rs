@@ -2,9 +2,9 @@
 //!
 //! The modules in the order of the page:
 
-pub mod formats;
 pub mod amp;
 pub mod bf16;
+pub mod formats;
 
 pub use training::{Error, Result};
 

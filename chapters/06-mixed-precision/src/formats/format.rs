@@ -1,0 +1,320 @@
+//! A number in a few bits: a sign, an exponent, a mantissa. From bits to the number that they mean.
+
+use super::{Overflow, Rounding};
+
+/// What the highest exponent means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Top {
+    /// Infinity where the mantissa is zero, NaN elsewhere: IEEE 754-2019, section 3.4.
+    InfinityAndNan,
+    /// Ordinary numbers, except for the last code of each sign, which is NaN. There is no infinity: OFP8.
+    LastIsNan,
+}
+
+/// A binary format of numbers. A code of it lies in the lowest [`bits`](Format::bits) bits of a `u32`: the
+/// sign on top, below it the exponent, then the mantissa.
+///
+/// ```
+/// use mixed_precision::formats::Format;
+/// assert_eq!(Format::F16.decode(0x3c00), 1.0);
+/// assert_eq!(Format::E4M3.max(), 448.0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    pub(super) name: &'static str,
+    pub(super) exponent_bits: u32,
+    pub(super) mantissa_bits: u32,
+    pub(super) bias: i32,
+    pub(super) top: Top,
+}
+
+impl Format {
+    /// IEEE 754's binary32, Rust's `f32`.
+    pub const F32: Self = Self::ieee("f32", 8, 23);
+    /// NVIDIA's TF32, which matrix units round f32 inputs to: f32's exponent, f16's mantissa. 19 bits.
+    pub const TF32: Self = Self::ieee("tf32", 8, 10);
+    /// IEEE 754's binary16, "half precision".
+    pub const F16: Self = Self::ieee("f16", 5, 10);
+    /// Brain floating point: the upper half of an f32.
+    pub const BF16: Self = Self::ieee("bf16", 8, 7);
+    /// OFP8's E4M3: no infinity, and the largest number is 448.
+    pub const E4M3: Self = Self { top: Top::LastIsNan, ..Self::ieee("E4M3", 4, 3) };
+    /// OFP8's E5M2, built like the IEEE formats.
+    pub const E5M2: Self = Self::ieee("E5M2", 5, 2);
+    /// All of them, in the order of the page.
+    pub const ALL: [Self; 6] =
+        [Self::F32, Self::TF32, Self::F16, Self::BF16, Self::E4M3, Self::E5M2];
+
+    const fn ieee(name: &'static str, exponent_bits: u32, mantissa_bits: u32) -> Self {
+        let bias = (1 << (exponent_bits - 1)) - 1;
+        Self { name, exponent_bits, mantissa_bits, bias, top: Top::InfinityAndNan }
+    }
+
+    /// The name: `bf16`.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// How many bits hold the exponent.
+    pub const fn exponent_bits(self) -> u32 {
+        self.exponent_bits
+    }
+
+    /// How many bits hold the mantissa. The 1 before the point is not among them.
+    pub const fn mantissa_bits(self) -> u32 {
+        self.mantissa_bits
+    }
+
+    /// What is subtracted from the stored exponent.
+    pub const fn bias(self) -> i32 {
+        self.bias
+    }
+
+    /// Sign, exponent and mantissa together.
+    pub const fn bits(self) -> u32 {
+        1 + self.exponent_bits + self.mantissa_bits
+    }
+
+    // ANCHOR: decode
+    /// The number that `code` means. It is exact: an f64 holds each number of
+    /// each format here. Bits above the format's own are ignored.
+    pub fn decode(self, code: u32) -> f64 {
+        let mantissa = code & ((1 << self.mantissa_bits) - 1);
+        let top = (1 << self.exponent_bits) - 1;
+        let exponent = code >> self.mantissa_bits & top;
+        let magnitude = if code & self.magnitude_mask() > self.max_code() {
+            let infinite = self.top == Top::InfinityAndNan && mantissa == 0;
+            if infinite { f64::INFINITY } else { f64::NAN }
+        } else {
+            // A stored exponent of 0 has no leading 1, and means the same power of
+            // two as a stored 1: that is where the subnormal numbers are.
+            let leading = u32::from(exponent > 0) << self.mantissa_bits;
+            f64::from(leading + mantissa) * self.gap_at(exponent.max(1))
+        };
+        let negative = code >> (self.bits() - 1) & 1 == 1;
+        if negative { -magnitude } else { magnitude }
+    }
+    // ANCHOR_END: decode
+
+    /// From a number with this stored exponent to the next one: 2 to the power of exponent − bias − mantissa bits.
+    fn gap_at(self, stored: u32) -> f64 {
+        power_of_two(stored as i32 - self.bias - self.mantissa_bits as i32)
+    }
+
+    /// All bits but the sign.
+    pub(super) const fn magnitude_mask(self) -> u32 {
+        (1 << (self.bits() - 1)) - 1
+    }
+
+    /// The code of the largest number.
+    pub const fn max_code(self) -> u32 {
+        match self.top {
+            Top::InfinityAndNan => self.infinity_code() - 1,
+            Top::LastIsNan => self.magnitude_mask() - 1,
+        }
+    }
+
+    /// An exponent of ones and a mantissa of zeros: infinity, where the format has one.
+    pub(super) const fn infinity_code(self) -> u32 {
+        ((1 << self.exponent_bits) - 1) << self.mantissa_bits
+    }
+
+    /// The largest number.
+    pub fn max(self) -> f64 {
+        self.decode(self.max_code())
+    }
+
+    /// The smallest positive number with a leading 1, a *normal* one.
+    pub fn min_normal(self) -> f64 {
+        self.decode(1 << self.mantissa_bits)
+    }
+
+    /// The smallest positive number.
+    pub fn min_positive(self) -> f64 {
+        self.decode(1)
+    }
+
+    /// From 1 to the next larger number.
+    pub fn epsilon(self) -> f64 {
+        power_of_two(-(self.mantissa_bits as i32))
+    }
+
+    /// From the number at or below `|x|` to the next larger one, its *unit in the last place*; as if the exponent
+    /// had no upper end. NaN for NaN and infinity.
+    pub fn gap(self, x: f64) -> f64 {
+        if !x.is_finite() {
+            return f64::NAN;
+        }
+        let lowest = 1 - self.bias;
+        power_of_two(exponent_of(x).max(lowest) - self.mantissa_bits as i32)
+    }
+
+    /// How many numbers of the format lie in the *binade* from 2 to the power of `exponent` up to, not including,
+    /// the double of that.
+    pub fn in_binade(self, exponent: i32) -> u32 {
+        // The codes of positive numbers are in the order of the numbers.
+        let first_from = |exponent: i32| {
+            let start = power_of_two(exponent.clamp(-1022, 1023));
+            let code = self.encode(start, Rounding::TowardsZero, Overflow::Special);
+            code + u32::from(self.decode(code) < start)
+        };
+        first_from(exponent + 1) - first_from(exponent)
+    }
+
+    /// The numbers next to that of `code`, below and above; NaN and infinity count as none. The two zeros count as
+    /// one.
+    pub fn neighbours(self, code: u32) -> (Option<f64>, Option<f64>) {
+        let value = self.decode(code);
+        if value.is_nan() {
+            return (None, None);
+        }
+        let magnitude = code & self.magnitude_mask();
+        let outward = Some(self.decode(magnitude + 1)).filter(|v| v.is_finite());
+        if magnitude == 0 {
+            return (outward.map(|v| -v), outward);
+        }
+        let inward = self.decode(magnitude - 1);
+        if value < 0.0 { (outward.map(|v| -v), Some(-inward)) } else { (Some(inward), outward) }
+    }
+}
+
+/// 2 to the power of `exponent`, from −1022 to 1023.
+pub(super) fn power_of_two(exponent: i32) -> f64 {
+    debug_assert!((-1022..=1023).contains(&exponent));
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// The exponent of the highest binary digit of a finite number; −1022 for zero and what is smaller still.
+pub(super) fn exponent_of(x: f64) -> i32 {
+    let stored = (x.to_bits() >> 52 & 0x7ff) as i32;
+    stored.max(1) - 1023
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::{bf16, f16};
+
+    /// Equal, with −0 different from 0, and all NaNs alike.
+    fn same(a: f64, b: f64) -> bool {
+        a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+    }
+
+    #[test]
+    fn every_code_of_f16_and_bf16_is_halfs_number() {
+        for bits in 0..=u16::MAX {
+            let code = u32::from(bits);
+            let (ours, halfs) = (Format::F16.decode(code), f16::from_bits(bits).to_f64());
+            assert!(same(ours, halfs), "f16 {bits:#06x}: {ours:e}, half says {halfs:e}");
+            let (ours, halfs) = (Format::BF16.decode(code), bf16::from_bits(bits).to_f64());
+            assert!(same(ours, halfs), "bf16 {bits:#06x}: {ours:e}, half says {halfs:e}");
+        }
+    }
+
+    #[test]
+    fn tf32_and_f32_are_read_as_the_cpu_reads_them() {
+        for code in 0..1_u32 << 19 {
+            let wanted = f64::from(f32::from_bits(code << 13));
+            assert!(same(Format::TF32.decode(code), wanted), "tf32 {code:#x}");
+        }
+        let mut random = backprop::random::SplitMix64::new(3);
+        for _ in 0..1_000_000 {
+            let bits = random.next() as u32;
+            assert!(same(Format::F32.decode(bits), f64::from(f32::from_bits(bits))), "{bits:#x}");
+        }
+    }
+
+    /// The formula of OFP8 (section 5), in floating point, by fields that are cut out of the text of the bits.
+    fn by_the_specification(code: u32, exponent_bits: usize, bias: i32, infinities: bool) -> f64 {
+        let text = format!("{code:08b}");
+        let field = |text: &str| i32::from_str_radix(text, 2).unwrap();
+        let (s, e) = (field(&text[..1]), field(&text[1..=exponent_bits]));
+        let mantissa = &text[1 + exponent_bits..];
+        let m = f64::from(field(mantissa)) / 2f64.powi(mantissa.len() as i32);
+        let sign = (-1f64).powi(s);
+        let ones = text[1..].bytes().all(|bit| bit == b'1');
+        let top = text[1..=exponent_bits].bytes().all(|bit| bit == b'1');
+        match (infinities, top) {
+            (true, true) if m == 0.0 => sign * f64::INFINITY,
+            (true, true) => f64::NAN,
+            (false, true) if ones => f64::NAN,
+            _ if e == 0 => sign * 2f64.powi(1 - bias) * m,
+            _ => sign * 2f64.powi(e - bias) * (1.0 + m),
+        }
+    }
+
+    #[test]
+    fn every_code_of_fp8_is_the_specifications_number() {
+        for code in 0..256 {
+            let wanted = by_the_specification(code, 4, 7, false);
+            assert!(same(Format::E4M3.decode(code), wanted), "E4M3 {code:#04x}: not {wanted}");
+            let wanted = by_the_specification(code, 5, 15, true);
+            assert!(same(Format::E5M2.decode(code), wanted), "E5M2 {code:#04x}: not {wanted}");
+        }
+    }
+
+    /// Tables 1 and 2 of OFP8, and IEEE 754's parameters.
+    #[test]
+    #[allow(clippy::float_cmp, reason = "powers of two and sums of few of them are exact")]
+    fn limits_are_the_published_ones() {
+        let two = |exponent| 2f64.powi(exponent);
+        for (format, max, normal, smallest, epsilon) in [
+            (Format::F32, f64::from(f32::MAX), two(-126), two(-149), two(-23)),
+            (Format::F16, 65504.0, two(-14), two(-24), two(-10)),
+            (Format::BF16, bf16::MAX.to_f64(), two(-126), two(-133), two(-7)),
+            (Format::E4M3, 448.0, two(-6), two(-9), two(-3)),
+            (Format::E5M2, 57344.0, two(-14), two(-16), two(-2)),
+        ] {
+            assert_eq!(format.max(), max, "{}", format.name());
+            assert_eq!(format.min_normal(), normal, "{}", format.name());
+            assert_eq!(format.min_positive(), smallest, "{}", format.name());
+            assert_eq!(format.epsilon(), epsilon, "{}", format.name());
+            assert_eq!(format.gap(1.5), epsilon, "{}", format.name());
+            assert_eq!(format.gap(0.0), smallest, "{}", format.name());
+        }
+        assert!(Format::F16.gap(f64::INFINITY).is_nan());
+    }
+
+    #[test]
+    fn binades_hold_what_a_count_finds() {
+        for format in [Format::TF32, Format::F16, Format::BF16, Format::E4M3, Format::E5M2] {
+            let mut counts = std::collections::BTreeMap::new();
+            for code in 1..=format.max_code() {
+                *counts.entry(exponent_of(format.decode(code))).or_insert(0) += 1;
+            }
+            for exponent in -150..=130 {
+                let counted = counts.get(&exponent).copied().unwrap_or(0);
+                let name = format.name();
+                assert_eq!(format.in_binade(exponent), counted, "{name}, 2^{exponent}");
+            }
+        }
+        assert_eq!(Format::F32.in_binade(0), 1 << 23);
+        assert_eq!(Format::F32.in_binade(-149), 1);
+        assert_eq!(Format::F32.in_binade(-150), 0);
+    }
+
+    #[test]
+    fn neighbours_have_nothing_between_them() {
+        for format in [Format::F16, Format::BF16, Format::E4M3, Format::E5M2] {
+            let mut numbers: Vec<f64> = (0..1 << format.bits())
+                .map(|code| format.decode(code))
+                .filter(|value| value.is_finite())
+                .collect();
+            numbers.sort_by(f64::total_cmp);
+            numbers.dedup(); // −0 = 0
+            for code in 0..1 << format.bits() {
+                let value = format.decode(code);
+                let found = format.neighbours(code);
+                if value.is_nan() {
+                    assert_eq!(found, (None, None));
+                    continue;
+                }
+                let below = numbers.partition_point(|&v| v < value);
+                let above = numbers.partition_point(|&v| v <= value);
+                let wanted =
+                    (below.checked_sub(1).map(|at| numbers[at]), numbers.get(above).copied());
+                assert_eq!(found, wanted, "{} {code:#x}", format.name());
+            }
+        }
+    }
+}
