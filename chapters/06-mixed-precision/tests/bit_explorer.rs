@@ -1,0 +1,106 @@
+//! The page's script converts as the crate does. It runs on Node.js.
+
+use backprop::random::SplitMix64;
+use mixed_precision::formats::{Format, Overflow, Rounding};
+use serde_json::{Value, json};
+use std::{fs, io::ErrorKind, path::Path, process::Command};
+
+/// What `program` returns, with the page's script as `page` and `input` as its argument; `None` where there is no
+/// Node.js.
+fn node(program: &str, input: &Value) -> Option<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("input.json");
+    fs::write(&file, input.to_string()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/theme/bit-explorer.js");
+    let program = format!(
+        "const page = require(process.argv[1]); \
+         const input = JSON.parse(require('fs').readFileSync(process.argv[2], 'utf8')); \
+         const words = new DataView(new ArrayBuffer(8)); \
+         const bits = (x) => {{ words.setFloat64(0, x); \
+             return Number.isNaN(x) ? 'NaN' : words.getBigUint64(0).toString(16); }}; \
+         const number = (hex) => {{ words.setBigUint64(0, BigInt('0x' + hex)); \
+             return words.getFloat64(0); }}; \
+         console.log(JSON.stringify(({program})(input)));"
+    );
+    let ran = Command::new("node").arg("-e").arg(program).arg(script).arg(file).output();
+    let out = match ran {
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            eprintln!("skipped: no Node.js here to run the page's script");
+            return None;
+        }
+        ran => ran.unwrap(),
+    };
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    Some(serde_json::from_slice(&out.stdout).unwrap())
+}
+
+/// The bits of a number; all NaNs alike.
+fn bits(x: f64) -> String {
+    if x.is_nan() { "NaN".to_owned() } else { format!("{:x}", x.to_bits()) }
+}
+
+/// The codes that are tried: all of a small format, many of f32.
+fn codes(format: Format) -> Vec<u32> {
+    if format.bits() < 32 {
+        return (0..1 << format.bits()).collect();
+    }
+    let mut random = SplitMix64::new(1);
+    (0..50_000).map(|_| random.next() as u32).chain([0, 1, 0x8000_0000, 0x7f80_0000]).collect()
+}
+
+#[test]
+fn the_page_knows_the_formats_of_the_crate() {
+    let program = "() => page.FORMATS.map(({ name, exponent, mantissa }) => [name, exponent, mantissa])";
+    let Some(found) = node(program, &Value::Null) else { return };
+    let wanted = Format::ALL.map(|f| json!([f.name(), f.exponent_bits(), f.mantissa_bits()]));
+    assert_eq!(found, json!(wanted));
+}
+
+#[test]
+fn the_page_decodes_as_the_crate_does() {
+    let program = "(all) => all.map((codes, i) => codes.map((code) => \
+        [page.decode(page.FORMATS[i], code), ...page.neighbours(page.FORMATS[i], code)] \
+            .map((x) => (x === null ? 'none' : bits(x)))))";
+    let all = Format::ALL.map(codes);
+    let Some(found) = node(program, &json!(all)) else { return };
+    let found: Vec<Vec<[String; 3]>> = serde_json::from_value(found).unwrap();
+    for ((format, codes), found) in Format::ALL.into_iter().zip(all).zip(found) {
+        assert_eq!(codes.len(), found.len());
+        for (code, found) in codes.into_iter().zip(found) {
+            let (below, above) = format.neighbours(code);
+            let next = |x: Option<f64>| x.map_or("none".to_owned(), bits);
+            let wanted = [bits(format.decode(code)), next(below), next(above)];
+            assert_eq!(found, wanted, "{} {code:#x}", format.name());
+        }
+    }
+}
+
+#[test]
+fn the_page_encodes_as_the_crate_does() {
+    let all = Format::ALL.map(|format| {
+        let mut random = SplitMix64::new(2);
+        let mut numbers: Vec<f64> = (0..20_000).map(|_| f64::from_bits(random.next())).collect();
+        numbers.extend([f64::NAN, f64::INFINITY, f64::MAX, f64::from_bits(1), 0.0]);
+        for value in codes(format).into_iter().map(|code| format.decode(code)) {
+            let middle = value + 0.5 * format.gap(value);
+            // f16's and bf16's neighbours are tried by the crate; here each number, and both sides of each tie.
+            numbers.extend([value, middle, middle.next_down(), middle.next_up()]);
+        }
+        numbers.extend(numbers.clone().iter().take(20_005).map(|x| -x));
+        numbers
+    });
+    let program = "(all) => all.map((numbers, i) => numbers.map((x) => \
+        page.encode(page.FORMATS[i], x === 'NaN' ? NaN : number(x))))";
+    let texts = all.each_ref().map(|numbers| numbers.iter().map(|&x| bits(x)).collect::<Vec<_>>());
+    let Some(found) = node(program, &json!(texts)) else { return };
+    let found: Vec<Vec<u32>> = serde_json::from_value(found).unwrap();
+    for ((format, numbers), found) in Format::ALL.into_iter().zip(all).zip(found) {
+        assert_eq!(numbers.len(), found.len());
+        for (x, found) in numbers.into_iter().zip(found) {
+            // The page has one NaN.
+            let x = if x.is_nan() { f64::NAN } else { x };
+            let wanted = format.encode(x, Rounding::Nearest, Overflow::Special);
+            assert_eq!(found, wanted, "{} {x:e}", format.name());
+        }
+    }
+}
