@@ -85,7 +85,9 @@ fn draw_formats(records: &Records) -> Result<Drawing> {
         fact(records, "normal", "f16")?,
     );
     let plot = LinePlot {
-        x: Axis::new("size of the numbers", Scale::Log),
+        x: Axis::new("size of the numbers", Scale::Log)
+            .range(1e-46, 1e40)
+            .ticks([1e-40, 1e-20, 1.0, 1e20, 1e40]),
         y: Axis::new("numbers between a power of two and the next", Scale::Log),
         series: lines,
         limits: vec![],
@@ -206,7 +208,8 @@ fn draw_convert(records: &Records) -> Result<Drawing> {
             let value = records.find(KEY, &[("to", &to), ("how", &how)])?;
             let name = format!("f32 to {to}, {label}");
             words.push(format!("{name}: {}", value.text()));
-            let spread = [value.median, value.low, value.high].map(|rate| rate / 1e9);
+            let spread =
+                [value.median, value.low, value.high].map(|rate| rate / f64::from(1 << 30));
             bars.push(Bar { name, value: Some(spread.into()), text: value.text() });
         }
     }
@@ -222,7 +225,7 @@ fn draw_convert(records: &Records) -> Result<Drawing> {
         speedup("f16", "half")?,
         speedup("bf16", "half")?,
     );
-    let axis = Axis::new("rate (GB/s)", Scale::Log);
+    let axis = Axis::new("rate (GiB/s)", Scale::Log);
     let svg = BarPlot { axis, bars, limits: vec![] }.svg();
     let alt = format!("Bars on a logarithmic scale. {}.", words.join("; "));
     Ok(Drawing { svg, caption, alt })
@@ -318,7 +321,7 @@ fn draw_dot(records: &Records) -> Result<Drawing> {
             points: [16.0, longest.0].map(|n| (n, unit)).into(),
         },
         LimitLine {
-            name: "the most for a running sum in f16".to_owned(),
+            name: "bound of a running sum in f16".to_owned(),
             points: [16.0, longest.0].map(|n| (n, (n - 1.0) * unit)).into(),
         },
     ];
@@ -364,11 +367,6 @@ mod tests {
             let drawing = (figure.draw)(&records).unwrap();
             assert!(drawing.svg.starts_with("<svg") && !drawing.caption.contains("not a number"));
             assert!(drawing.caption.ends_with('.') && drawing.alt.ends_with('.'), "{}", figure.key);
-            if let Some(to) = std::env::var_os("FIGURES") {
-                let file = std::path::Path::new(&to).join(figure.key);
-                std::fs::write(file.with_extension("svg"), &drawing.svg).unwrap();
-                println!("{}: {}\n{}\n", figure.key, drawing.caption, drawing.alt);
-            }
         }
         for table in tables() {
             let table = (table.make)(&records).unwrap();

@@ -1,0 +1,10 @@
+//! Rounding to fewer bits of mantissa.
+
+/// `x` with `bits` bits of mantissa (1 to 22), rounded to the nearest, ties to even.
+pub fn round(x: f32, bits: u32) -> f32 {
+    // EXERCISE: begin
+    // Cuts the other bits off.
+    let cut = 23 - bits;
+    f32::from_bits(x.to_bits() >> cut << cut)
+    // EXERCISE: end
+}
