@@ -1,9 +1,11 @@
 //! What this part measures.
 
+#![allow(clippy::unnecessary_wraps, reason = "every experiment may fail; these do not")]
+
 use super::{
     Format, Overflow, Rounding, fast,
     format::exponent_of,
-    sums::{Arithmetic, Kahan, products, stall},
+    sums::{Arithmetic, Kahan, kahan_stall, products, stall},
 };
 use backprop::random::{SplitMix64, key};
 use half::slice::HalfFloatSliceExt;
@@ -215,7 +217,7 @@ fn sums(rec: &mut Recorder) -> Result<()> {
         Budget::Quick => (100_000, 3),
         Budget::Full => (10_000_000, 11),
     };
-    // 1, 3, 10, 30, and so on. A sum in f32 is the CPU's own work, and goes farther.
+    // 100, 300, 1000, 3000, and so on.
     let counts = |most: usize| -> Vec<usize> {
         let all = (0..).flat_map(|power| [1, 3].map(|digit| digit * 10_usize.pow(power)));
         all.skip(4).take_while(|&n| n <= most).collect()
@@ -224,11 +226,20 @@ fn sums(rec: &mut Recorder) -> Result<()> {
         let term = format.nearest(TERM);
         let list: ParamList = &[("sum", &name)];
         rec.value("mixed_precision.sums.term", list, Unit::Number, one(term));
-        if adder == Adder::Running {
-            let predicted = stall(format, term);
+        let predicted = match adder {
+            Adder::Running => Some(stall(format, term)),
+            Adder::Kahan => Some(kahan_stall(format, term)),
+            Adder::Dice => None,
+        };
+        if let Some(predicted) = predicted {
             rec.value("mixed_precision.sums.stall", list, Unit::Number, one(predicted));
         }
-        let counts = counts(if name == "f32" { 10 * most.max(10_000_000) } else { most });
+        // Far enough for each stall, whatever the budget. A sum in f32 is the CPU's own work.
+        let counts = counts(match adder {
+            Adder::Kahan => 10_000_000,
+            _ if format == Format::F32 => 100_000_000,
+            _ => most,
+        });
         let runs = if adder == Adder::Dice { seeds } else { 1 };
         let mut sums = vec![Vec::new(); counts.len()];
         for seed in 0..runs {

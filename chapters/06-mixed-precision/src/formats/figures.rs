@@ -261,9 +261,9 @@ fn draw_sums(records: &Records) -> Result<Drawing> {
         lines.push(series(adder_label(name), &points));
     }
     let stall = |name: &str| records.find("mixed_precision.sums.stall", &[("sum", &name)]);
-    for name in ["bf16", "f16", "f32"] {
+    for name in ["bf16", "f16", "f16-kahan", "f32"] {
         let end = stall(name)?;
-        let text = format!("predicted stall of {name}: {}", end.text());
+        let text = format!("predicted stall of {}: {}", adder_label(name), end.text());
         limits.push(LimitLine {
             name: text,
             points: [100.0, farthest].map(|n| (n, end.median)).into(),
@@ -271,10 +271,11 @@ fn draw_sums(records: &Records) -> Result<Drawing> {
     }
     let caption = format!(
         "0.0001 added again and again. The sums stall where half of the gap to the next number is no smaller than \
-         0.0001: at {} in bf16, {} in f16 and {} in f32.",
+         0.0001: at {} in bf16, {} in f16 and {} in f32. Kahan's correction moves f16's end to {}.",
         stall("bf16")?.text(),
         stall("f16")?.text(),
         stall("f32")?.text(),
+        stall("f16-kahan")?.text(),
     );
     let exact = LimitLine {
         name: "exact".to_owned(),
@@ -378,6 +379,10 @@ mod tests {
             let sum = records.find("mixed_precision.sums", &[("sum", &name), ("n", &100_000)]);
             assert!((sum.unwrap().median - stall.median).abs() < 1e-12, "{name}");
         }
+        let stall = records.find("mixed_precision.sums.stall", &[("sum", &"f16-kahan")]).unwrap();
+        let list: ParamList = &[("sum", &"f16-kahan"), ("n", &10_000_000)];
+        let sum = records.find("mixed_precision.sums", list).unwrap();
+        assert!((sum.median - stall.median).abs() < 1e-12, "{sum:?}");
     }
 
     #[test]

@@ -103,6 +103,14 @@ pub fn stall(format: Format, term: f64) -> f64 {
 }
 // ANCHOR_END: stall
 
+// ANCHOR: kahan_stall
+/// Where a sum with Kahan's correction stops growing: what is lost is a running
+/// sum, too, and must not stall before it is half of a gap of the sum.
+pub fn kahan_stall(format: Format, term: f64) -> f64 {
+    stall(format, stall(format, term))
+}
+// ANCHOR_END: kahan_stall
+
 /// The exact products of two rows, from the first to the last: what a matrix unit adds up. Two numbers of up to 26 bits
 /// have a product that an f64 holds.
 pub fn products<'a>(x: &'a [f64], y: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
@@ -152,6 +160,18 @@ mod tests {
             }
         }
         assert_eq!(stall(Format::F16, 1000.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn kahans_sum_stalls_where_predicted() {
+        for (format, term, steps) in [
+            (Format::E4M3, 0.125, 1000),
+            (Format::BF16, Format::BF16.nearest(1e-2), 200_000),
+            (Format::F16, Format::F16.nearest(1e-3), 900_000),
+        ] {
+            let end = Arithmetic::nearest(format).kahan(std::iter::repeat_n(term, steps));
+            assert_eq!(end, kahan_stall(format, term), "{} {term}", format.name());
+        }
     }
 
     #[test]
