@@ -186,7 +186,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The nearest number found by looking at all of them, as f64; `None` where it is beyond the last.
+    /// The place of the nearest of all `numbers`; in the middle, the even one.
+    #[allow(clippy::float_cmp, reason = "both distances are exact")]
     fn by_search(numbers: &[f64], x: f64) -> usize {
         let above = numbers.partition_point(|&v| v < x).min(numbers.len() - 1);
         let below = above.saturating_sub(1);

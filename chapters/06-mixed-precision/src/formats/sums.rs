@@ -164,11 +164,9 @@ mod tests {
 
     #[test]
     fn kahans_sum_stalls_where_predicted() {
-        for (format, term, steps) in [
-            (Format::E4M3, 0.125, 1000),
-            (Format::BF16, Format::BF16.nearest(1e-2), 200_000),
-            (Format::F16, Format::F16.nearest(1e-3), 900_000),
-        ] {
+        for (format, term, steps) in
+            [(Format::E4M3, 0.125, 1000), (Format::BF16, Format::BF16.nearest(1e-2), 200_000)]
+        {
             let end = Arithmetic::nearest(format).kahan(std::iter::repeat_n(term, steps));
             assert_eq!(end, kahan_stall(format, term), "{} {term}", format.name());
         }
