@@ -90,7 +90,7 @@
     .key span { border-block-end: 3px solid var(--part); }
     .key .exponent { border-block-end-style: double; } .key .mantissa { border-block-end-style: dotted; }
     .row { display: grid; grid-template-columns: 5rem minmax(0, 1fr); gap: 0.2rem 1rem; padding-block: 0.9rem; border-block-start: 1px solid var(--line, currentColor); }
-    .row h4 { margin: 0; font-size: 1em; line-height: 2.6rem; }
+    .name { font-weight: 600; line-height: 2.6rem; }
     .bits { display: flex; flex-wrap: wrap; gap: 0.6rem 0.8rem; }
     .part { display: flex; flex-wrap: wrap; border-block-end: 3px solid var(--part); }
     .part.exponent { border-block-end-style: double; } .part.mantissa { border-block-end-style: dotted; }
@@ -135,7 +135,7 @@
         });
         const facts = [['is', 'value'], ['error', 'error'], ['below', 'below'], ['above', 'above']]
           .map(([term, part]) => `<div><dt>${term}</dt><dd class="${part}"></dd></div>`);
-        return `<div class="row" data-row="${row}"><h4 id="name-${row}">${name}</h4>
+        return `<div class="row" data-row="${row}"><span class="name" id="name-${row}">${name}</span>
           <div class="bits" role="group" aria-labelledby="name-${row}" aria-describedby="how">${parts.join('')}</div><dl>${facts.join('')}</dl></div>`;
       });
       this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
