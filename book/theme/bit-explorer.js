@@ -96,7 +96,7 @@
     .part.exponent { border-block-end-style: double; } .part.mantissa { border-block-end-style: dotted; }
     .part button { font: inherit; font-family: var(--mono-font, monospace); width: 2.4rem; height: 2.8rem; min-width: 24px; min-height: 24px; padding: 0; border: 0; border-radius: 3px; color: var(--part); background: transparent; cursor: pointer; }
     .part button.one { font-weight: 700; background: var(--surface); }
-    button:focus-visible, input:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+    button:focus-visible, input:focus-visible { position: relative; z-index: 1; outline: 3px solid var(--accent); outline-offset: 2px; }
     dl { grid-column: 2; display: flex; flex-wrap: wrap; gap: 0.1rem 2rem; margin: 0.3rem 0 0; font-variant-numeric: tabular-nums; font-size: 0.94em; line-height: 1.45; }
     dl div { display: flex; gap: 0.5rem; }
     dt { color: var(--muted); } dd { margin: 0; overflow-wrap: anywhere; } dd.value { font-weight: 600; }

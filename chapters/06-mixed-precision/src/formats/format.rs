@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// The formula of OFP8 (section 5), in floating point, by fields that are cut out of the text of the bits.
+    /// The formula of OFP8, in floating point, by fields that are cut out of the text of the bits.
     fn by_the_specification(code: u32, exponent_bits: usize, bias: i32, infinities: bool) -> f64 {
         let text = format!("{code:08b}");
         let field = |text: &str| i32::from_str_radix(text, 2).unwrap();
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Tables 1 and 2 of OFP8, and IEEE 754's parameters.
+    /// OFP8's limits, and IEEE 754's parameters.
     #[test]
     #[allow(clippy::float_cmp, reason = "powers of two and sums of few of them are exact")]
     fn limits_are_the_published_ones() {
