@@ -1,0 +1,192 @@
+//! The number that matters: seconds until the model reads well enough.
+
+use crate::engine::{fast::InPlace, layer::Team};
+use backprop::{
+    peers::{self, Job, Peer},
+    train::{Epoch, Examples, Settings, fit},
+};
+use lab::{
+    Recorder, Result, Samples, Unit,
+    data::{self, DataSet, Options, Source},
+    record::ParamList,
+};
+use matmul::parallel;
+use training::{Config, Model, Silent, train_on};
+
+/// Seeds of each.
+const SEEDS: u64 = 5;
+/// Test accuracies to reach.
+pub const TARGETS: [f64; 3] = [0.97, 0.98, 0.99];
+/// The models, and the numbers of epochs that each gets, with its recipe's schedule made to fit.
+pub const MODELS: [(Model, &[usize]); 4] = [
+    (Model::Linear, &[1, 3]),
+    (Model::Mlp, &[1, 2, 5, 12]),
+    (Model::Cnn, &[1, 2]),
+    (Model::Resnet, &[1]),
+];
+
+/// MNIST, or the word that it is missing.
+fn mnist(r: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
+    let data = data::load(&Options { folder: r.data.clone(), ..Options::default() })?;
+    if data.source == Source::Drawn {
+        r.skip(key, &[], "there is no MNIST on this machine");
+        return Ok(None);
+    }
+    Ok(Some(data))
+}
+
+/// Each model with several budgets of epochs: how well it reads, after how many seconds of training.
+pub fn budgets(r: &mut Recorder) -> Result<()> {
+    let Some(data) = mnist(r, "performance.time_to")? else { return Ok(()) };
+    for (model, budgets) in MODELS {
+        for epochs in budgets {
+            let list: ParamList = &[("model", &model), ("epochs", epochs)];
+            let (mut accuracy, mut seconds) = (Vec::new(), Vec::new());
+            for seed in 0..SEEDS {
+                r.note("performance.time_to", &[("model", &model), ("epochs", epochs), ("seed", &seed)]);
+                let settings =
+                    training::Settings { epochs: *epochs, seed, ..training::Settings::of(model) };
+                let config = Config { settings, device: r.device, ..Config::default() };
+                let outcome = train_on(&config, &data, &mut Silent)?;
+                accuracy.extend(outcome.test_accuracy());
+                seconds.push(outcome.history.iter().map(|epoch| epoch.seconds).sum());
+            }
+            r.value("performance.time_to", list, Unit::Share, Samples(accuracy));
+            r.value("performance.time_to.seconds", list, Unit::Seconds, Samples(seconds));
+        }
+    }
+    Ok(())
+}
+
+/// Seconds of training until the end of the first epoch after which the share is reached.
+pub fn until(epochs: &[(f64, f64)], share: f64) -> Option<f64> {
+    let at = epochs.iter().position(|(_, accuracy)| *accuracy >= share)?;
+    Some(epochs[..=at].iter().map(|(seconds, _)| seconds).sum())
+}
+
+/// The network of the headline: chapter 5's deeper perceptron.
+pub const HEADLINE: [usize; 4] = [784, 512, 128, 10];
+/// What it has to reach.
+pub const SHARE: f64 = 0.98;
+/// After so many epochs it gives up.
+const PATIENCE: usize = 12;
+
+/// The same network here and in PyTorch, in turns: seconds until 98% of the test pictures are read.
+pub fn headline(r: &mut Recorder) -> Result<()> {
+    const KEY: &str = "performance.headline";
+    let Some(data) = mnist(r, KEY)? else { return Ok(()) };
+    let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
+    let mut peer = pytorch(r, KEY, &data.source)?;
+    let mut found: [Vec<f64>; 2] = Default::default();
+    for seed in 0..SEEDS {
+        r.note(KEY, &[("who", &"ours"), ("seed", &seed)]);
+        let settings = Settings {
+            sizes: HEADLINE.to_vec(),
+            batch: 128,
+            epochs: PATIENCE,
+            seed,
+            ..Settings::default()
+        };
+        let mut learner = InPlace::new(settings.clone(), Team::all())?;
+        let history = fit(&mut learner, (&train, &tested), &settings, |_| {})?;
+        let of = |e: &Epoch| (e.seconds, e.accuracy);
+        found[0].extend(until(&history.iter().map(of).collect::<Vec<_>>(), SHARE));
+        if let Some((peer, _)) = &mut peer {
+            r.note(KEY, &[("who", &"pytorch"), ("seed", &seed)]);
+            let answer = peer.run(Job { batch: 128, epochs: PATIENCE, seed })?;
+            let epochs: Vec<(f64, f64)> =
+                answer.seconds.into_iter().zip(answer.accuracies).collect();
+            found[1].extend(until(&epochs, SHARE));
+        }
+    }
+    let version = peer.map_or_else(String::new, |(_, version)| version);
+    let sides = [("ours", "this chapter".to_owned()), ("pytorch", version)];
+    for ((who, version), seconds) in sides.iter().zip(&found) {
+        let list: ParamList = &[("who", who), ("version", version)];
+        if seconds.len() as u64 == SEEDS {
+            r.value(KEY, list, Unit::Seconds, Samples(seconds.clone()));
+        } else if !version.is_empty() {
+            let why = format!("{} of {SEEDS} seeds came to 98% in {PATIENCE} epochs", seconds.len());
+            r.skip(KEY, list, why);
+        }
+    }
+    if found[0].len() == found[1].len() && !found[1].is_empty() {
+        let ratios = found[1].iter().zip(&found[0]).map(|(theirs, ours)| theirs / ours).collect();
+        r.value("performance.headline.ratio", &[("who", &"pytorch")], Unit::Ratio, Samples(ratios));
+    }
+    Ok(())
+}
+
+/// PyTorch with the headline's network, warmed up, and its version; or the word why not.
+fn pytorch(r: &mut Recorder, key: &str, source: &Source) -> Result<Option<(Peer, String)>> {
+    let (Some(python), Source::Mnist(folder) | Source::Files(folder)) = (peers::python(), source)
+    else {
+        let why = "PyTorch was not asked for; `measure --peers` does";
+        r.skip(key, &[("who", &"pytorch")], why);
+        r.skip("performance.headline.ratio", &[("who", &"pytorch")], why);
+        return Ok(None);
+    };
+    let script = peers::folder().join("pytorch.py");
+    let (script, folder) = (script.to_string_lossy(), folder.to_string_lossy());
+    let threads = parallel::available().to_string();
+    let sizes = HEADLINE.map(|size| size.to_string()).join(",");
+    let list = [&*script, &*folder, "--fused", "--threads", &threads, "--sizes", &sizes];
+    let mut peer = Peer::start(python, &list, None)?;
+    let version = peer.run(Job { batch: 512, epochs: 1, seed: 0 })?.framework;
+    Ok(Some((peer, version)))
+}
+
+/// Batches of the study.
+pub const BATCHES: [usize; 5] = [32, 128, 512, 2048, 8192];
+/// What it has to reach.
+pub const ENOUGH: f64 = 0.97;
+
+/// The small perceptron in batches of several sizes: pictures a second, and seconds until 97% are read. The learning
+/// rate grows with the root of the batch, as the noise of the gradient falls.
+pub fn batches(r: &mut Recorder) -> Result<()> {
+    const KEY: &str = "performance.batch";
+    let Some(data) = mnist(r, KEY)? else { return Ok(()) };
+    let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
+    for batch in BATCHES {
+        let mut settings = Settings { batch, epochs: 25, ..Settings::default() };
+        settings.rule.lr *= (batch as f64 / 128.0).sqrt();
+        let (mut rates, mut seconds, mut epochs) = (Vec::new(), Vec::new(), Vec::new());
+        for seed in 0..SEEDS {
+            r.note(KEY, &[("batch", &batch), ("seed", &seed)]);
+            let settings = Settings { seed, ..settings.clone() };
+            let mut learner = InPlace::new(settings.clone(), Team::all())?;
+            let history = fit(&mut learner, (&train, &tested), &settings, |_| {})?;
+            let times: Vec<(f64, f64)> = history.iter().map(|e| (e.seconds, e.accuracy)).collect();
+            rates.extend(times.iter().map(|(seconds, _)| train.len() as f64 / seconds));
+            seconds.extend(until(&times, ENOUGH));
+            epochs.extend(times.iter().position(|t| t.1 >= ENOUGH).map(|at| at as f64 + 1.0));
+        }
+        let lr = format!("{:.2e}", settings.rule.lr);
+        let list: ParamList = &[("batch", &batch), ("lr", &lr)];
+        r.value("performance.batch.rate", list, Unit::ImagesPerSecond, Samples(rates));
+        if seconds.len() as u64 == SEEDS {
+            r.value(KEY, list, Unit::Seconds, Samples(seconds));
+            r.value("performance.batch.epochs", list, Unit::Count, Samples(epochs));
+        } else {
+            let why = format!("{} of {SEEDS} seeds came to 97% in 25 epochs", seconds.len());
+            for key in [KEY, "performance.batch.epochs"] {
+                r.skip(key, list, why.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_stops_at_the_first_epoch_that_is_good_enough() {
+        let epochs = [(1.0, 0.9), (2.0, 0.98), (4.0, 0.97), (8.0, 0.99)];
+        assert_eq!(until(&epochs, 0.97), Some(3.0));
+        assert_eq!(until(&epochs, 0.99), Some(15.0));
+        assert_eq!(until(&epochs, 0.995), None);
+        assert_eq!(until(&[], 0.5), None);
+    }
+}
