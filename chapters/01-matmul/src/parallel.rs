@@ -51,7 +51,7 @@ impl Rectangle {
 }
 
 /// Calls `work` with each part, on as many threads as there are parts.
-pub(crate) fn each<T: Sync>(parts: &[T], work: impl Fn(&T) + Sync) {
+pub fn each<T: Sync>(parts: &[T], work: impl Fn(&T) + Sync) {
     match parts {
         [part] => work(part),
         _ => team::run(parts.len(), &|index| work(&parts[index])),

@@ -103,8 +103,11 @@ pub fn accuracy<T: Real>(scores: &[T], labels: &[u8], classes: usize) -> Result<
 }
 
 /// [`loss_and_gradient`] without a single allocation: the scores, rows of `width` values of which the first
-/// `classes` count, become the gradient, and the rest of each row zeros. The labels were checked.
-pub(crate) fn loss_in_place(
+/// `classes` count, become the gradient, and the rest of each row zeros.
+///
+/// # Panics
+/// If a label is none of the classes.
+pub fn loss_in_place(
     scores: &mut [f32],
     labels: &[u8],
     classes: usize,

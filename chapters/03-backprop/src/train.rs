@@ -70,7 +70,10 @@ impl Examples {
     }
 
     /// Fails unless `order` names at least one picture, and none that is not there.
-    pub(crate) fn check_order(&self, order: &[usize]) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::EmptyBatch`], [`Error::Config`].
+    pub fn check_order(&self, order: &[usize]) -> Result<()> {
         if order.is_empty() {
             return Err(Error::EmptyBatch);
         }
@@ -138,12 +141,12 @@ impl Settings {
 const EXPLODED: f64 = 2303.0;
 
 /// Whether a loss can't be learned from.
-pub(crate) fn exploded(loss: f64) -> bool {
+pub fn exploded(loss: f64) -> bool {
     loss.is_nan() || loss > EXPLODED
 }
 
 /// The key of the random numbers of one step: epoch and step are counted from 1.
-pub(crate) fn step_key(seed: u64, epoch: usize, step: usize) -> u64 {
+pub fn step_key(seed: u64, epoch: usize, step: usize) -> u64 {
     key(&[seed, epoch as u64, step as u64])
 }
 

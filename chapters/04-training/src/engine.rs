@@ -175,7 +175,10 @@ impl Engine for Cpu {
 
 /// A tensor's numbers, in the order of its shape. dfdx's own `as_vec` follows the strides number by number; here the
 /// whole memory is copied at once, after it was put in order if it was not.
-pub(crate) fn numbers<S: Shape>(tensor: &Tensor<S, f32, Cpu>) -> Result<Vec<f32>, CpuError> {
+///
+/// # Errors
+/// The device's own.
+pub fn numbers<S: Shape>(tensor: &Tensor<S, f32, Cpu>) -> Result<Vec<f32>, CpuError> {
     let mut numbers = vec![0.0; tensor.shape().num_elements()];
     tensor.clone().try_reshape_like(tensor.shape())?.copy_into(&mut numbers);
     Ok(numbers)

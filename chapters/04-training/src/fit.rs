@@ -151,17 +151,21 @@ fn train_with<D: Engine>(
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
     match config.settings.model {
-        Model::Linear => train_model::<Linear<D>, D>(dev, config, data, watcher),
-        Model::Mlp => train_model::<Mlp<D>, D>(dev, config, data, watcher),
-        Model::Cnn => train_model::<Cnn<f32, D>, D>(dev, config, data, watcher),
-        Model::Resnet => train_model::<Resnet<f32, D>, D>(dev, config, data, watcher),
-        Model::Rnn => train_model::<Rnn<f32, D>, D>(dev, config, data, watcher),
-        Model::Transformer => train_model::<Transformer<f32, D>, D>(dev, config, data, watcher),
+        Model::Linear => train_network::<Linear<D>, D>(dev, config, data, watcher),
+        Model::Mlp => train_network::<Mlp<D>, D>(dev, config, data, watcher),
+        Model::Cnn => train_network::<Cnn<f32, D>, D>(dev, config, data, watcher),
+        Model::Resnet => train_network::<Resnet<f32, D>, D>(dev, config, data, watcher),
+        Model::Rnn => train_network::<Rnn<f32, D>, D>(dev, config, data, watcher),
+        Model::Transformer => train_network::<Transformer<f32, D>, D>(dev, config, data, watcher),
     }
 }
 
-/// [`train_with`], a model of one kind.
-fn train_model<M: Network<D>, D: Engine>(
+/// [`train_on`], with any network on a device that is freshly seeded: a reader's own, or chapter 5's faster one. The
+/// settings' model is then no more than a name.
+///
+/// # Errors
+/// As [`train`].
+pub fn train_network<M: Network<D>, D: Engine>(
     dev: &D,
     config: &Config,
     data: &DataSet,

@@ -1,0 +1,112 @@
+//! Dropout from few random numbers. dfdx asks a generator made for secrets (`ChaCha`) twice for each unit, once forward
+//! and once backward. A mask needs no secrets: one number of 64 bits, a function of the step and the place, decides
+//! about four units.
+
+use backprop::{Error, Result, random};
+
+/// Which units of a step are left out, and what the others are multiplied with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mask {
+    key: u64,
+    /// Parts of 16 bits below this one leave their unit out.
+    below: u16,
+}
+
+impl Mask {
+    /// Leaves out this share of the units, rounded to a 65536th, from 0 up to, not including, 1. `key` is another
+    /// one in each step and each layer.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for another share.
+    pub fn new(share: f64, key: u64) -> Result<Self> {
+        if !(0.0..1.0).contains(&share) {
+            return Err(Error::Config(format!(
+                "a dropout of {share} can't be; give a share from 0 up to, not including, 1, such as 0.2"
+            )));
+        }
+        Ok(Self { key, below: (share * 65536.0).round().min(65535.0) as u16 })
+    }
+
+    /// What the units that stay are multiplied with: one over their share.
+    pub fn scale(self) -> f32 {
+        (1.0 / (1.0 - f64::from(self.below) / 65536.0)) as f32
+    }
+
+    /// Whether unit `index` of a batch stays.
+    pub fn keeps(self, index: usize) -> bool {
+        let four = random::at(self.key, (index / 4) as u64);
+        (four >> (16 * (index % 4))) as u16 >= self.below
+    }
+
+    // ANCHOR: apply
+    /// Leaves units out of `y`, whose first one is number `first` of the
+    /// batch, and scales the others: one random number for four units.
+    pub fn apply(self, first: usize, y: &mut [f32]) {
+        if self.below == 0 {
+            return;
+        }
+        let scale = self.scale();
+        let lead = y.len().min(first.wrapping_neg() % 4);
+        let (lead, rest) = y.split_at_mut(lead);
+        for (index, y) in (first..).zip(&mut *lead) {
+            *y *= if self.keeps(index) { scale } else { 0.0 };
+        }
+        let start = (first + lead.len()) / 4;
+        for (index, four) in (start..).zip(rest.chunks_mut(4)) {
+            let mut random = random::at(self.key, index as u64);
+            for y in four {
+                let stays = random as u16 >= self.below;
+                *y *= if stays { scale } else { 0.0 };
+                random >>= 16;
+            }
+        }
+    }
+    // ANCHOR_END: apply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_over_many_is_the_same_as_one_after_the_other() {
+        let mask = Mask::new(0.3, 9).unwrap();
+        for (first, len) in [(0, 0), (0, 1), (0, 64), (1, 2), (3, 17), (6, 5), (8, 33)] {
+            let mut y: Vec<f32> = (0..len).map(|i| i as f32 - 3.5).collect();
+            let wanted: Vec<f32> = (first..)
+                .zip(&y)
+                .map(|(i, y)| y * if mask.keeps(i) { mask.scale() } else { 0.0 })
+                .collect();
+            mask.apply(first, &mut y);
+            assert_eq!(y, wanted, "{len} from {first}");
+        }
+    }
+
+    #[test]
+    fn the_share_and_the_mean_are_kept() {
+        for share in [0.0, 0.2, 0.5, 0.9] {
+            let mut y = vec![1.0_f32; 200_000];
+            Mask::new(share, 4).unwrap().apply(0, &mut y);
+            let out = y.iter().filter(|y| **y == 0.0).count() as f64 / 2e5;
+            let mean = y.iter().map(|y| f64::from(*y)).sum::<f64>() / 2e5;
+            assert!((out - share).abs() < 5e-3 && (mean - 1.0).abs() < 0.03, "{share}: {out}, {mean}");
+        }
+    }
+
+    #[test]
+    fn the_four_units_of_a_number_are_independent() {
+        // Of pairs of neighbours, a quarter stays together at one half.
+        let mask = Mask::new(0.5, 1).unwrap();
+        for far in 1..4 {
+            let pairs = (0..40_000).filter(|i| mask.keeps(4 * i) && mask.keeps(4 * i + far)).count();
+            assert!((pairs as f64 / 40_000.0 - 0.25).abs() < 0.01, "{far}: {pairs}");
+        }
+    }
+
+    #[test]
+    fn impossible_shares_are_refused() {
+        for share in [-0.1, 1.0, f64::NAN] {
+            assert!(Mask::new(share, 0).is_err(), "{share}");
+        }
+    }
+}

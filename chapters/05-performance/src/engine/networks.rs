@@ -1,0 +1,198 @@
+//! Two networks, each in dfdx's layers and in faster operations: chapter 4's 784-128-10, and the deeper
+//! 784-512-128-10. The faster ones are networks as chapter 4 understands them: `training::fit::train_network` trains
+//! them with checkpoints, schedules and all.
+
+use crate::engine::{
+    layer::Behind,
+    rows::{Dense, Inputs, dense, drawn},
+};
+use dfdx::{
+    nn::{
+        modules::{Dropout, Linear, ReLU},
+        tensor_collection::{ModuleVisitor, TensorCollection},
+    },
+    prelude::*,
+    tensor_ops::Device,
+};
+use num_traits::Float;
+use rand_distr::uniform::SampleUniform;
+use training::{
+    fused::{Affine, FusedRows as _},
+    model::{Images, Learned, Logits, Network, Traced},
+    norm::Rows,
+};
+
+/// How the fast networks compute a layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ways {
+    /// Chapter 1's product; all else is dfdx's.
+    Product,
+    /// The first layer computes no gradient of the data.
+    NoDataGradient,
+    /// Product, bias, `ReLU` and dropout are one operation.
+    #[default]
+    Fused,
+}
+
+/// A hidden layer in one of the ways.
+fn hidden<const I: usize, const O: usize>(
+    rows: Rows<I, Cpu, Traced<Cpu>>,
+    layer: &Dense<I, O>,
+    inputs: Inputs,
+    share: f64,
+    ways: Ways,
+) -> Result<Rows<O, Cpu, Traced<Cpu>>, CpuError> {
+    if ways == Ways::Fused {
+        let mask = drawn(rows.device(), share)?;
+        return dense(rows, layer, inputs, Behind::Relu(mask));
+    }
+    let units = match ways {
+        Ways::Product => Cpu::dense(rows, &layer.weight, &layer.bias)?,
+        _ => dense(rows, layer, inputs, Behind::Nothing)?,
+    };
+    units.try_relu()?.try_dropout(share)
+}
+
+/// The same without a tape, for predictions.
+fn relu<const I: usize, const O: usize>(
+    rows: Rows<I, Cpu>,
+    layer: &Dense<I, O>,
+) -> Result<Rows<O, Cpu>, CpuError> {
+    layer.forward(rows)?.try_relu()
+}
+
+/// Chapter 4's network out of faster operations.
+#[derive(Clone, Debug)]
+pub struct FastMlp<E: Dtype, D: Device<E>> {
+    /// 784 pixels, 128 hidden units.
+    pub one: Affine<784, 128, E, D>,
+    /// 128 hidden units, 10 digits.
+    pub two: Affine<128, 10, E, D>,
+    /// The share of units that is left out.
+    pub share: f64,
+    /// How it computes.
+    pub ways: Ways,
+}
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for FastMlp<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = FastMlp<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::module("one", |s| &s.one, |s| &mut s.one),
+                Self::module("two", |s| &s.two, |s| &mut s.two),
+            ),
+            |(one, two)| FastMlp { one, two, share: 0.2, ways: Ways::default() },
+        )
+    }
+}
+
+// ANCHOR: network
+impl Network<Cpu> for FastMlp<f32, Cpu> {
+    const DRAWS_PER_STEP: u64 = 1;
+
+    fn learn(&mut self, images: Images<Cpu, Traced<Cpu>>) -> Learned<Cpu> {
+        let units = hidden(images, &self.one, Inputs::Data, self.share, self.ways)?;
+        dense(units, &self.two, Inputs::Units, Behind::Nothing)
+    }
+
+    fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
+        self.two.forward(relu(images, &self.one)?)
+    }
+
+    fn set_dropout(&mut self, share: f32) {
+        self.share = f64::from(share);
+    }
+}
+// ANCHOR_END: network
+
+/// The deeper network out of faster operations.
+#[derive(Clone, Debug)]
+pub struct FastDeep<E: Dtype, D: Device<E>> {
+    /// 784 pixels, 512 hidden units.
+    pub one: Affine<784, 512, E, D>,
+    /// 512 hidden units, 128 more.
+    pub two: Affine<512, 128, E, D>,
+    /// 128 hidden units, 10 digits.
+    pub three: Affine<128, 10, E, D>,
+    /// The share of units that is left out.
+    pub share: f64,
+    /// How it computes.
+    pub ways: Ways,
+}
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for FastDeep<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = FastDeep<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::module("one", |s| &s.one, |s| &mut s.one),
+                Self::module("two", |s| &s.two, |s| &mut s.two),
+                Self::module("three", |s| &s.three, |s| &mut s.three),
+            ),
+            |(one, two, three)| FastDeep { one, two, three, share: 0.2, ways: Ways::default() },
+        )
+    }
+}
+
+impl Network<Cpu> for FastDeep<f32, Cpu> {
+    const DRAWS_PER_STEP: u64 = 2;
+
+    fn learn(&mut self, images: Images<Cpu, Traced<Cpu>>) -> Learned<Cpu> {
+        let units = hidden(images, &self.one, Inputs::Data, self.share, self.ways)?;
+        let units = hidden(units, &self.two, Inputs::Units, self.share, self.ways)?;
+        dense(units, &self.three, Inputs::Units, Behind::Nothing)
+    }
+
+    fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
+        self.three.forward(relu(relu(images, &self.one)?, &self.two)?)
+    }
+
+    fn set_dropout(&mut self, share: f32) {
+        self.share = f64::from(share);
+    }
+}
+
+/// The deeper network in dfdx's own layers.
+#[derive(Clone, Debug)]
+pub struct StockDeep<E: Dtype, D: Device<E>>(pub StockLayers<E, D>);
+
+/// dfdx's layers of 784-512-128-10.
+pub type StockLayers<E, D> = (
+    (Linear<784, 512, E, D>, ReLU, Dropout),
+    (Linear<512, 128, E, D>, ReLU, Dropout),
+    Linear<128, 10, E, D>,
+);
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for StockDeep<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = StockDeep<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(Self::module("layers", |s| &s.0, |s| &mut s.0), StockDeep)
+    }
+}
+
+impl Network<Cpu> for StockDeep<f32, Cpu> {
+    const DRAWS_PER_STEP: u64 = 2;
+
+    fn learn(&mut self, images: Images<Cpu, Traced<Cpu>>) -> Learned<Cpu> {
+        self.0.try_forward_mut(images)
+    }
+
+    fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
+        self.0.try_forward(images)
+    }
+
+    fn set_dropout(&mut self, share: f32) {
+        self.0.0.2.p = share;
+        self.0.1.2.p = share;
+    }
+}

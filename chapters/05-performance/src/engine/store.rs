@@ -1,0 +1,115 @@
+//! Numbers that stay where they are. dfdx lends nobody the numbers of a tensor: to read them is to copy them, and to write
+//! them, too. Its store of gradients does lend its buffers in place, because operations must add to them. So numbers that
+//! stay from step to step are kept there: parameters, activations, gradients, and Adam's means.
+
+use dfdx::prelude::*;
+use std::mem::take;
+
+/// dfdx's store of gradients: one buffer for each tensor that it was asked for.
+pub type Store = Gradients<f32, Cpu>;
+
+// ANCHOR: place
+/// A buffer in the store. A tensor of one number is its name.
+#[derive(Clone)]
+pub struct Place {
+    name: Tensor<Rank0, f32, Cpu>,
+    len: usize,
+}
+
+impl Place {
+    /// A place for `len` numbers. They are zero until somebody writes them.
+    ///
+    /// # Errors
+    /// The device's own.
+    pub fn new(dev: &Cpu, len: usize) -> Result<Self, CpuError> {
+        Ok(Self { name: dev.try_zeros()?, len })
+    }
+}
+
+/// Lends the numbers of several places at once, and takes them back.
+///
+/// # Errors
+/// The device's own, and what `work` fails with.
+pub fn lend<const N: usize, T, E: From<Failed>>(
+    store: &mut Store,
+    places: [&Place; N],
+    work: impl FnOnce(&mut [Vec<f32>; N]) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut numbers = [const { Vec::new() }; N];
+    for (place, numbers) in places.iter().zip(&mut numbers) {
+        *numbers = take(&mut **store.get_or_alloc_mut(&place.name).map_err(Failed)?);
+        numbers.resize(place.len, 0.0); // the first time
+    }
+    let done = work(&mut numbers);
+    for (place, numbers) in places.iter().zip(numbers) {
+        **store.get_or_alloc_mut(&place.name).map_err(Failed)? = numbers;
+    }
+    done
+}
+// ANCHOR_END: place
+
+/// The device has failed.
+#[derive(Debug)]
+pub struct Failed(pub CpuError);
+
+impl From<Failed> for CpuError {
+    fn from(Failed(error): Failed) -> Self {
+        error
+    }
+}
+
+impl From<Failed> for backprop::Error {
+    fn from(Failed(error): Failed) -> Self {
+        crate::engine::failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_where_they_are() {
+        let (dev, mut store) = (Cpu::default(), Store::leaky());
+        let (one, two) = (Place::new(&dev, 3).unwrap(), Place::new(&dev, 5).unwrap());
+        let at = lend(&mut store, [&one, &two], |[one, two]| {
+            assert_eq!((&one[..], two.len()), (&[0.0; 3][..], 5));
+            one.copy_from_slice(&[1.0, 2.0, 3.0]);
+            Ok::<_, CpuError>(one.as_ptr())
+        });
+        let again = lend(&mut store, [&one], |[one]| {
+            assert_eq!(one[..], [1.0, 2.0, 3.0]);
+            Ok::<_, CpuError>(one.as_ptr())
+        });
+        assert_eq!(at.unwrap(), again.unwrap());
+    }
+
+    #[test]
+    fn they_come_back_when_the_work_fails() {
+        let (dev, mut store) = (Cpu::default(), Store::leaky());
+        let place = Place::new(&dev, 2).unwrap();
+        let failed = lend(&mut store, [&place], |[numbers]| {
+            numbers[1] = 4.0;
+            Err::<(), _>(CpuError::WrongNumElements)
+        });
+        assert!(failed.is_err());
+        lend(&mut store, [&place], |[numbers]| {
+            assert_eq!(numbers[..], [0.0, 4.0]);
+            Ok::<_, CpuError>(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_backward_operation_finds_them() {
+        let (dev, mut store) = (Cpu::default(), Store::leaky());
+        let place = Place::new(&dev, 2).unwrap();
+        lend(&mut store, [&place], |[p]| Ok::<_, CpuError>(p.fill(3.0))).unwrap();
+        let loss: Tensor<Rank0, f32, Cpu> = dev.zeros();
+        let (loss, mut tape) = loss.traced(store).split_tape();
+        let own = place.clone();
+        tape.add_backward_op(move |store| lend(store, [&own], |[p]| Ok::<_, CpuError>(p[0] += 1.0)));
+        let mut store = loss.put_tape(tape).backward();
+        lend(&mut store, [&place], |[p]| Ok::<_, CpuError>(assert_eq!(p[..], [4.0, 3.0]))).unwrap();
+    }
+}

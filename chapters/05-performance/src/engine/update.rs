@@ -1,0 +1,88 @@
+//! Adam in one pass, and the zeroing of the gradients with it.
+//!
+//! dfdx's kernel is one pass, too, with three divisions for each parameter, on one thread and in the vectors that every
+//! CPU has; then the gradients are walked over once more to zero them. Here one division is left, in the vectors of this CPU,
+//! and a block of gradients is zeroed while it is in the first-level cache.
+
+use crate::engine::layer::{WORTH, share};
+use backprop::adam::{self, Factors};
+
+/// Numbers of a block: four rows of them fill a first-level cache of 32 KiB.
+const BLOCK: usize = 2048;
+
+/// One set of parameters and what belongs to each: all of one length.
+pub struct Rows<'a> {
+    /// The parameters.
+    pub p: &'a mut [f32],
+    /// Adam's running means of the gradients and of their squares.
+    pub moments: (&'a mut [f32], &'a mut [f32]),
+    /// The gradients.
+    pub g: &'a mut [f32],
+}
+
+// ANCHOR: update
+impl Rows<'_> {
+    /// Adam's step of all parameters; `clear` leaves zeros in the gradients.
+    pub fn update(&mut self, factors: Factors, clear: bool) {
+        let (m, v) = &mut self.moments;
+        let p = self.p.chunks_mut(BLOCK);
+        let means = m.chunks_mut(BLOCK).zip(v.chunks_mut(BLOCK));
+        for ((p, (m, v)), g) in p.zip(means).zip(self.g.chunks_mut(BLOCK)) {
+            adam::fused(factors, p, m, v, g);
+            if clear {
+                g.fill(0.0); // it is still in the cache
+            }
+        }
+    }
+}
+// ANCHOR_END: update
+
+/// [`Rows::update`], shared by up to `threads` threads. The result has the same bits for any number of them.
+///
+/// # Panics
+/// When the lengths differ.
+pub fn shared(rows: Rows, factors: Factors, clear: bool, threads: usize) {
+    let Rows { p, moments: (m, v), g } = rows;
+    assert!(p.len() == g.len() && m.len() == g.len() && v.len() == g.len(), "four equal lengths");
+    let each = p.len().div_ceil(threads.min(p.len() / WORTH).max(1)).max(1);
+    let means = m.chunks_mut(each).zip(v.chunks_mut(each));
+    let parts = p.chunks_mut(each).zip(means).zip(g.chunks_mut(each));
+    let parts = parts.map(|((p, moments), g)| Rows { p, moments, g }).collect();
+    share(parts, |rows: &mut Rows| rows.update(factors, clear));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backprop::{adam::Adam, adam::Moments, check, random::SplitMix64};
+
+    #[test]
+    fn equals_the_paper_and_leaves_zeros() {
+        let mut random = SplitMix64::new(2);
+        for (len, threads) in [(0, 2), (1, 2), (2047, 1), (2049, 1), (70_001, 3)] {
+            let rule = Adam { lr: 0.01, ..Adam::default() };
+            let mut p: Vec<f32> = (0..len).map(|_| random.normal() as f32).collect();
+            let mut wanted: Vec<f64> = p.iter().map(|p| f64::from(*p)).collect();
+            let (mut mine, mut plain) = (Moments::zeros(len), Moments::zeros(len));
+            for t in 1..=5 {
+                let mut g: Vec<f32> = (0..len).map(|_| random.normal() as f32).collect();
+                let wide: Vec<f64> = g.iter().map(|g| f64::from(*g)).collect();
+                adam::step(&rule, t, &mut wanted, plain.slices(), &wide);
+                let rows = Rows { p: &mut p, moments: mine.slices(), g: &mut g };
+                shared(rows, Factors::new(&rule, t), true, threads);
+                assert!(g.iter().all(|g| *g == 0.0), "a gradient is left");
+            }
+            let found: Vec<f64> = p.iter().map(|p| f64::from(*p)).collect();
+            assert!(len == 0 || check::error(&found, &wanted) < 1e-5, "{len}");
+        }
+    }
+
+    #[test]
+    fn without_clearing_the_gradients_stay() {
+        let (mut p, mut g, mut moments) = ([1.0; 3], [2.0; 3], Moments::zeros(3));
+        let rows = Rows { p: &mut p, moments: moments.slices(), g: &mut g };
+        shared(rows, Factors::new(&Adam::default(), 1), false, 1);
+        assert_eq!(g, [2.0; 3]);
+        assert!(p.iter().all(|p| (p - 0.999).abs() < 1e-6), "{p:?}");
+    }
+}
