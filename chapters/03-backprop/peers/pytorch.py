@@ -1,4 +1,4 @@
-"""PyTorch's side of the race: 784-128-10, dropout 0.2, Adam, as its tutorials write it.
+"""PyTorch's side of the race: 784-128-10 or other sizes, dropout 0.2, Adam, as its tutorials write it.
 
 Reads jobs from standard input, one JSON object a line, and answers each with one line of JSON:
     {"batch": 32, "epochs": 3, "seed": 0}
@@ -6,7 +6,7 @@ Reads jobs from standard input, one JSON object a line, and answers each with on
 The seconds are those of whole epochs, without the test. The pictures are in memory and a batch is one
 indexing operation: no loader stands between, which is the fastest way that plain PyTorch has.
 
-    python pytorch.py FOLDER_WITH_MNIST [--threads N] [--fused]
+    python pytorch.py FOLDER_WITH_MNIST [--threads N] [--fused] [--sizes 784,128,10]
 
 --fused takes Adam's one-pass kernel, which is not the default on a CPU.
 """
@@ -21,19 +21,16 @@ import torch
 from mnist import load
 
 
-def network():
-    return torch.nn.Sequential(
-        torch.nn.Linear(784, 128),
-        torch.nn.ReLU(),
-        torch.nn.Dropout(0.2),
-        torch.nn.Linear(128, 10),
-    )
+def network(sizes):
+    *hidden, last = [torch.nn.Linear(inputs, outputs) for inputs, outputs in zip(sizes, sizes[1:])]
+    inner = [part for layer in hidden for part in (layer, torch.nn.ReLU(), torch.nn.Dropout(0.2))]
+    return torch.nn.Sequential(*inner, last)
 
 
-def job(data, batch, epochs, seed, fused):
+def job(data, sizes, batch, epochs, seed, fused):
     (x, y), (test_x, test_y) = data
     torch.manual_seed(seed)
-    model = network()
+    model = network(sizes)
     loss_of = torch.nn.CrossEntropyLoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, **({"fused": True} if fused else {}))
     seconds = []
@@ -59,16 +56,18 @@ def main():
     parser.add_argument("data")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--fused", action="store_true")
+    parser.add_argument("--sizes", default="784,128,10")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
     data = [
         (torch.from_numpy(pixels), torch.from_numpy(labels).long()) for pixels, labels in load(options.data)
     ]
+    sizes = [int(size) for size in options.sizes.split(",")]
     name = f"PyTorch {torch.__version__}" + (", fused Adam" if options.fused else "")
     for line in sys.stdin:
         wanted = json.loads(line)
-        seconds, accuracy = job(data, wanted["batch"], wanted["epochs"], wanted["seed"], options.fused)
+        seconds, accuracy = job(data, sizes, wanted["batch"], wanted["epochs"], wanted["seed"], options.fused)
         answer = {"seconds": seconds, "accuracy": accuracy, "framework": name, "threads": torch.get_num_threads()}
         print(json.dumps(answer), flush=True)
 

@@ -410,6 +410,11 @@ fn race(r: &mut Recorder, key: &str, batch: usize, seeds: u64, peers: &Peers) ->
             r.skip(&format!("{key}{suffix}"), &[("who", who)], why);
         }
     }
+    for (who, peer) in &mut running {
+        // They are still starting, and would take the first contender's time.
+        r.note(key, &[("warming up", who)]);
+        peer.run(Job { batch, epochs: 1, seed: 0 })?;
+    }
     let (epochs, mut results) = (Settings::default().epochs, Vec::new());
     results.push(("ours", "this chapter".to_owned(), Vec::new()));
     for seed in 0..seeds {

@@ -107,12 +107,7 @@ pub fn accuracy<T: Real>(scores: &[T], labels: &[u8], classes: usize) -> Result<
 ///
 /// # Panics
 /// If a label is none of the classes.
-pub fn loss_in_place(
-    scores: &mut [f32],
-    labels: &[u8],
-    classes: usize,
-    width: usize,
-) -> f64 {
+pub fn loss_in_place(scores: &mut [f32], labels: &[u8], classes: usize, width: usize) -> f64 {
     let mean = 1.0 / labels.len() as f32;
     let mut loss = 0.0;
     for (row, label) in scores.chunks_exact_mut(width).zip(labels) {

@@ -46,5 +46,7 @@ pub fn part() -> Part {
 
 /// A device's error as chapter 3's, whose learners the rungs are.
 pub(crate) fn failed(error: impl std::fmt::Display) -> backprop::Error {
-    backprop::Error::Config(format!("the device failed: {error}; a smaller batch needs less memory"))
+    backprop::Error::Config(format!(
+        "the device failed: {error}; a smaller batch needs less memory"
+    ))
 }

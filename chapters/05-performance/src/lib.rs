@@ -2,11 +2,11 @@
 //!
 //! The modules in the order of the page:
 
-pub mod profile;
+pub mod compare;
 pub mod engine;
 pub mod input;
 pub mod memory;
-pub mod compare;
+pub mod profile;
 
 pub use training::{Error, Result};
 

@@ -101,7 +101,12 @@ pub fn ladder() -> Vec<Rung> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backprop::{check, order::order, train::Examples};
+    use backprop::{
+        adam::Adam,
+        check,
+        order::order,
+        train::{Examples, Textbook},
+    };
 
     fn digits(pictures: usize) -> Examples {
         Examples::of(&lab::data::drawn(pictures, 10, 1).train)
@@ -113,11 +118,14 @@ mod tests {
 
     #[test]
     fn a_hundred_losses_are_the_same_on_every_rung() {
+        // Small steps: with large ones, the last bits of two orders of summation grow tenfold every few steps.
+        let rule = Adam { lr: 2e-4, ..Adam::default() };
         let data = digits(500);
         for ((_, sizes), batch) in MODELS.into_iter().zip([33, 20]) {
             let mut first: Option<(Vec<f64>, Vec<f32>)> = None;
             for rung in ladder() {
-                let mut learner = (rung.learner)(settings(sizes, batch, 0.0)).unwrap();
+                let settings = Settings { rule, ..settings(sizes, batch, 0.0) };
+                let mut learner = (rung.learner)(settings).unwrap();
                 let start = learner.model().unwrap().parameters();
                 let steps = (1..).flat_map(|epoch| {
                     let order = order(1, epoch, data.len());
@@ -128,7 +136,7 @@ mod tests {
                     .map(|(step, index)| learner.epoch(&data, &index, step).unwrap())
                     .collect();
                 let end = learner.model().unwrap().parameters();
-                assert!(check::error_f32(&start, &end) > 1e-2, "{} learns nothing", rung.key);
+                assert!(check::error_f32(&start, &end) > 1e-3, "{} learns nothing", rung.key);
                 let (wanted, _) = first.get_or_insert_with(|| (losses.clone(), end));
                 for (step, (found, wanted)) in losses.iter().zip(wanted).enumerate() {
                     let error = (found - *wanted).abs();
@@ -142,8 +150,7 @@ mod tests {
     fn one_step_is_the_textbooks_to_five_digits() {
         let data = digits(40);
         for (_, sizes) in MODELS {
-            let mut textbook =
-                backprop::train::Textbook::new(settings(sizes, 37, 0.0), false).unwrap();
+            let mut textbook = Textbook::new(settings(sizes, 37, 0.0), false).unwrap();
             let index = order(2, 1, 37);
             textbook.epoch(&data, &index, 1).unwrap();
             let wanted = textbook.model().unwrap().parameters();
@@ -166,7 +173,8 @@ mod tests {
                 (1..=4).map(|e| learner.epoch(&data, &order(1, e, 600), e).unwrap()).last().unwrap()
             })
             .collect();
-        let (low, high) = losses.iter().fold((f64::MAX, 0.0_f64), |(l, h), x| (l.min(*x), h.max(*x)));
+        let (low, high) =
+            losses.iter().fold((f64::MAX, 0.0_f64), |(l, h), x| (l.min(*x), h.max(*x)));
         assert!(high < 1.2 * low && high < 1.5, "{losses:?}");
     }
 
@@ -194,7 +202,8 @@ mod tests {
         }
         let error = stock(settings(&[784, 100, 10], 8, 0.0)).err().map(|e| e.to_string());
         assert!(error.is_some_and(|e| e.contains("784-512-128-10")));
-        let wide = Settings { rule: backprop::adam::Adam { lr: 1e30, ..Default::default() }, ..settings(MODELS[0].1, 5, 0.0) };
+        let rule = Adam { lr: 1e30, ..Adam::default() };
+        let wide = Settings { rule, ..settings(MODELS[0].1, 5, 0.0) };
         let mut learner = InPlace::new(wide, Team::all()).unwrap();
         let error = learner.epoch(&data, &order(1, 1, 20), 1).unwrap_err();
         assert!(matches!(error, Error::Diverged { .. }), "{error}");

@@ -55,7 +55,9 @@ impl Team {
 pub fn share<T: Send>(parts: Vec<T>, work: impl Fn(&mut T) + Sync) {
     let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
     if !parts.is_empty() {
-        parallel::each(&parts, |part| work(&mut part.lock().unwrap_or_else(PoisonError::into_inner)));
+        parallel::each(&parts, |part| {
+            work(&mut part.lock().unwrap_or_else(PoisonError::into_inner))
+        });
     }
 }
 
@@ -192,7 +194,8 @@ mod tests {
         sides: Sides,
         behind: Behind,
     ) -> (Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>) {
-        let layer = Dense { inputs: sides.inputs, outputs: sides.outputs, weights: wide(w), bias: wide(b) };
+        let layer =
+            Dense { inputs: sides.inputs, outputs: sides.outputs, weights: wide(w), bias: wide(b) };
         let (x, mut dy) = (wide(x), wide(dy));
         let mut y = layer.forward(&x).unwrap();
         if let Behind::Relu(mask) = behind {

@@ -89,7 +89,10 @@ mod tests {
             Mask::new(share, 4).unwrap().apply(0, &mut y);
             let out = y.iter().filter(|y| **y == 0.0).count() as f64 / 2e5;
             let mean = y.iter().map(|y| f64::from(*y)).sum::<f64>() / 2e5;
-            assert!((out - share).abs() < 5e-3 && (mean - 1.0).abs() < 0.03, "{share}: {out}, {mean}");
+            assert!(
+                (out - share).abs() < 5e-3 && (mean - 1.0).abs() < 0.03,
+                "{share}: {out}, {mean}"
+            );
         }
     }
 
@@ -98,7 +101,8 @@ mod tests {
         // Of pairs of neighbours, a quarter stays together at one half.
         let mask = Mask::new(0.5, 1).unwrap();
         for far in 1..4 {
-            let pairs = (0..40_000).filter(|i| mask.keeps(4 * i) && mask.keeps(4 * i + far)).count();
+            let pairs =
+                (0..40_000).filter(|i| mask.keeps(4 * i) && mask.keeps(4 * i + far)).count();
             assert!((pairs as f64 / 40_000.0 - 0.25).abs() < 0.01, "{far}: {pairs}");
         }
     }

@@ -1,1 +1,66 @@
-//! TODO
+//! Which product is the fastest at the shapes of a training step? dfdx brings gemm 0.15; gemm 0.19 has kernels for AVX-512;
+//! chapter 1 has its own.
+
+use backprop::random::SplitMix64;
+use dfdx::prelude::*;
+use lab::{Recorder, Result, Unit, peak};
+use matmul::{MatMut, MatRef, Options, Shape, Threads, parallel, peers, sgemm};
+use std::hint::black_box;
+
+/// The products of the first layer of 784-128-10: a name, and the shape for a batch.
+pub const PASSES: [(&str, fn(usize) -> Shape); 3] = [
+    ("forward", |batch| Shape::new(batch, 784, 128)),
+    ("weights", |batch| Shape::new(784, batch, 128)),
+    ("data", |batch| Shape::new(batch, 128, 784)),
+];
+
+/// The contenders and their names on a page.
+pub const CONTENDERS: [(&str, &str); 3] =
+    [("dfdx", "dfdx (gemm 0.15)"), ("gemm", "gemm 0.19"), ("chapter1", "chapter 1")];
+
+/// Numbers around zero.
+pub(crate) fn numbers(len: usize, seed: u64) -> Vec<f32> {
+    let mut random = SplitMix64::new(seed);
+    (0..len).map(|_| random.unit() as f32 - 0.5).collect()
+}
+
+/// Each contender at each shape, on all cores.
+///
+/// # Errors
+/// None that a person could cause.
+pub fn measure(r: &mut Recorder) -> Result<()> {
+    let threads = parallel::available();
+    let peak = peak::fma_f32(threads);
+    for batch in [128, 512] {
+        for (pass, shape) in PASSES {
+            let shape = shape(batch);
+            let Shape { m, k, n } = shape;
+            let (a, b, mut c) = (numbers(m * k, 1), numbers(k * n, 2), vec![0.0; m * n]);
+            let dev = Cpu::default();
+            let x = dev.tensor_from_vec(a.clone(), (m, k));
+            let w = dev.tensor_from_vec(b.clone(), (k, n));
+            let options = Options { threads: Threads::All, ..Options::default() };
+            let at = |values, rows, cols| MatRef::<f32>::new(values, rows, cols);
+            let views = at(&a[..], m, k).and_then(|a| Ok((a, at(&b[..], k, n)?)));
+            let (a, b) = views.map_err(backprop::Error::from)?;
+            for (who, _) in CONTENDERS {
+                let mut work = || match who {
+                    "dfdx" => drop(black_box(x.clone().matmul(w.clone()))),
+                    "gemm" => {
+                        let done = MatMut::new(&mut c, m, n).and_then(|c| peers::gemm_all(c, a, b));
+                        black_box(done.is_ok());
+                    }
+                    _ => {
+                        let done = MatMut::new(&mut c, m, n).and_then(|c| sgemm(c, a, b, options));
+                        black_box(done.is_ok());
+                    }
+                };
+                let list: lab::record::ParamList =
+                    &[("who", &who), ("pass", &pass), ("batch", &batch)];
+                let (flops, limit) = (shape.operations(), Some(peak.clone()));
+                r.rate("performance.products", list, Unit::FlopsPerSecond, flops, limit, &mut work);
+            }
+        }
+    }
+    Ok(())
+}

@@ -133,8 +133,7 @@ mod tests {
         let layer: Dense<I, O> = affine(&dev);
         let x: Rows<I, Cpu> = dev.sample_normal_like(&(rows, Const));
         let up: Rows<O, Cpu> = dev.sample_normal_like(&(rows, Const));
-        let behind =
-            if relu { Behind::Relu(Mask::new(0.0, 0).unwrap()) } else { Behind::Nothing };
+        let behind = if relu { Behind::Relu(Mask::new(0.0, 0).unwrap()) } else { Behind::Nothing };
         let ours = dense(x.leaky_trace(), &layer, Inputs::Units, behind).unwrap();
         let bias = layer.bias.retaped::<OwnedTape<f32, Cpu>>().broadcast_like(&(rows, Const::<O>));
         let theirs = x.leaky_trace().matmul(layer.weight.retaped::<OwnedTape<f32, Cpu>>()) + bias;

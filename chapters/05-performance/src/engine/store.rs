@@ -108,7 +108,9 @@ mod tests {
         let loss: Tensor<Rank0, f32, Cpu> = dev.zeros();
         let (loss, mut tape) = loss.traced(store).split_tape();
         let own = place.clone();
-        tape.add_backward_op(move |store| lend(store, [&own], |[p]| Ok::<_, CpuError>(p[0] += 1.0)));
+        tape.add_backward_op(move |store| {
+            lend(store, [&own], |[p]| Ok::<_, CpuError>(p[0] += 1.0))
+        });
         let mut store = loss.put_tape(tape).backward();
         lend(&mut store, [&place], |[p]| Ok::<_, CpuError>(assert_eq!(p[..], [4.0, 3.0]))).unwrap();
     }

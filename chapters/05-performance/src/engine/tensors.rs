@@ -76,7 +76,7 @@ impl<M: Network<Cpu>> Tensors<M> {
             Moves::Fused { moments: Moments::zeros(p.len()), p, rule, t: 0 }
         } else {
             let (betas, weight_decay) = ([rule.beta1, rule.beta2], None);
-            let config = optim::AdamConfig { lr: rule.lr, betas, eps: rule.eps, weight_decay };
+            let config = AdamConfig { lr: rule.lr, betas, eps: rule.eps, weight_decay };
             Moves::Dfdx(Box::new(optim::Adam::new(&model, config)))
         };
         Ok(Self { dev, model, settings, lie, grads, adam, fused_loss: fused.loss })

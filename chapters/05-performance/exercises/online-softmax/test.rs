@@ -1,0 +1,46 @@
+//! The test of the exercise `online-softmax`.
+
+#[cfg_attr(feature = "solutions", path = "solution.rs")]
+#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
+mod exercise;
+
+use backprop::random::SplitMix64;
+use exercise::log_sum_exp;
+
+/// Two walks, in f64.
+fn reference(scores: &[f32]) -> f64 {
+    let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = scores.iter().map(|s| f64::from(s - highest).exp()).sum();
+    f64::from(highest) + sum.ln()
+}
+
+#[test]
+fn it_is_the_logarithm_of_the_sum() {
+    let mut random = SplitMix64::new(3);
+    for len in [1, 2, 10, 1000] {
+        for scale in [0.0, 1.0, 30.0, 1000.0] {
+            let scores: Vec<f32> = (0..len).map(|_| (scale * random.normal()) as f32).collect();
+            let (found, wanted) =
+                (f64::from(log_sum_exp(scores.iter().copied())), reference(&scores));
+            let error = (found - wanted).abs() / wanted.abs().max(1.0);
+            assert!(error < 1e-5, "{len} scores up to about {scale}: {found}, and not {wanted}");
+        }
+    }
+}
+
+#[test]
+fn the_order_does_not_matter() {
+    for scores in [[1000.0, 0.0, -1000.0], [-1000.0, 0.0, 1000.0], [0.0, 1000.0, -1000.0]] {
+        let found = log_sum_exp(scores.into_iter());
+        assert!((found - 1000.0).abs() < 1e-3, "{scores:?}: {found}");
+    }
+}
+
+#[test]
+fn the_edges_are_right() {
+    assert_eq!(log_sum_exp(std::iter::empty()), f32::NEG_INFINITY);
+    assert_eq!(log_sum_exp([f32::NEG_INFINITY; 3].into_iter()), f32::NEG_INFINITY);
+    let one = log_sum_exp([f32::NEG_INFINITY, 2.5, f32::NEG_INFINITY].into_iter());
+    assert!((one - 2.5).abs() < 1e-6, "{one}");
+    assert!(log_sum_exp([1.0, f32::NAN, 2.0].into_iter()).is_nan(), "a NaN must not vanish");
+}
