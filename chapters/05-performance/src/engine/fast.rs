@@ -186,7 +186,9 @@ impl InPlace {
         tape.add_backward_op(move |store| {
             let up = store.get_or_alloc_mut(&of_loss)?[0];
             lend(store, [&slopes], |[slopes]| {
-                slopes.iter_mut().for_each(|slope| *slope *= up);
+                for slope in slopes.iter_mut() {
+                    *slope *= up;
+                }
                 Ok(())
             })
         });

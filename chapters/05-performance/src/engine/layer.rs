@@ -56,7 +56,7 @@ pub fn share<T: Send>(parts: Vec<T>, work: impl Fn(&mut T) + Sync) {
     let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
     if !parts.is_empty() {
         parallel::each(&parts, |part| {
-            work(&mut part.lock().unwrap_or_else(PoisonError::into_inner))
+            work(&mut part.lock().unwrap_or_else(PoisonError::into_inner));
         });
     }
 }

@@ -7,8 +7,11 @@ use lab::{Recorder, Result, Unit, peak};
 use matmul::{MatMut, MatRef, Options, Shape, Threads, parallel, peers, sgemm};
 use std::hint::black_box;
 
-/// The products of the first layer of 784-128-10: a name, and the shape for a batch.
-pub const PASSES: [(&str, fn(usize) -> Shape); 3] = [
+/// A product's name, and its shape for a batch.
+pub type Pass = (&'static str, fn(usize) -> Shape);
+
+/// The products of the first layer of 784-128-10.
+pub const PASSES: [Pass; 3] = [
     ("forward", |batch| Shape::new(batch, 784, 128)),
     ("weights", |batch| Shape::new(784, batch, 128)),
     ("data", |batch| Shape::new(batch, 128, 784)),

@@ -224,3 +224,24 @@ pub fn measure(r: &mut Recorder) -> lab::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_without_python_runs() {
+        let data = data::drawn(120, 40, 1);
+        let examples = (Examples::of(&data.train), Examples::of(&data.test));
+        for (_, sizes) in MODELS {
+            let settings =
+                Settings { sizes: sizes.to_vec(), batch: 50, epochs: 2, ..Settings::default() };
+            for mut contender in crates(sizes, &data, (&examples.0, &examples.1)) {
+                let (seconds, accuracy) = (contender.run)(&settings).unwrap();
+                assert_eq!(seconds.len(), 2, "{}", contender.who);
+                assert!((0.0..=1.0).contains(&accuracy), "{}: {accuracy}", contender.who);
+                assert!(RACERS.iter().any(|(who, _)| *who == contender.who));
+            }
+        }
+    }
+}

@@ -104,14 +104,22 @@ mod tests {
     fn a_backward_operation_finds_them() {
         let (dev, mut store) = (Cpu::default(), Store::leaky());
         let place = Place::new(&dev, 2).unwrap();
-        lend(&mut store, [&place], |[p]| Ok::<_, CpuError>(p.fill(3.0))).unwrap();
+        let fill = |[p]: &mut [Vec<f32>; 1]| {
+            p.fill(3.0);
+            Ok::<_, CpuError>(())
+        };
+        lend(&mut store, [&place], fill).unwrap();
         let loss: Tensor<Rank0, f32, Cpu> = dev.zeros();
         let (loss, mut tape) = loss.traced(store).split_tape();
         let own = place.clone();
         tape.add_backward_op(move |store| {
-            lend(store, [&own], |[p]| Ok::<_, CpuError>(p[0] += 1.0))
+            lend(store, [&own], |[p]| {
+                p[0] += 1.0;
+                Ok(())
+            })
         });
         let mut store = loss.put_tape(tape).backward();
-        lend(&mut store, [&place], |[p]| Ok::<_, CpuError>(assert_eq!(p[..], [4.0, 3.0]))).unwrap();
+        let found = lend(&mut store, [&place], |[p]| Ok::<_, CpuError>(p.clone())).unwrap();
+        assert_eq!(found, [4.0, 3.0]);
     }
 }

@@ -140,13 +140,6 @@ struct Update<'a> {
     grads: &'a mut Gradients<f32, Cpu>,
 }
 
-/// Takes the first `len` numbers off.
-fn first<'a>(rest: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
-    let (mine, others) = std::mem::take(rest).split_at_mut(len);
-    *rest = others;
-    mine
-}
-
 impl TensorVisitor<f32, Cpu> for Update<'_> {
     type Viewer = ViewTensorMut;
     type Err = CpuError;
@@ -159,10 +152,10 @@ impl TensorVisitor<f32, Cpu> for Update<'_> {
         tensor: &mut Tensor<S, f32, Cpu>,
     ) -> Result<Option<Tensor<S, f32, Cpu>>, CpuError> {
         let len = tensor.shape().num_elements();
-        let p = first(&mut self.p, len);
-        let moments = (first(&mut self.m, len), first(&mut self.v, len));
+        let mine = [&mut self.p, &mut self.m, &mut self.v].map(|rest| rest.split_off_mut(..len));
+        let [Some(p), Some(m), Some(v)] = mine else { return Err(CpuError::WrongNumElements) };
         let g = self.grads.get_or_alloc_mut(tensor)?;
-        update::shared(Rows { p: &mut *p, moments, g }, self.factors, true, 1);
+        update::shared(Rows { p: &mut *p, moments: (m, v), g }, self.factors, true, 1);
         tensor.copy_from(p);
         Ok(None)
     }
