@@ -134,7 +134,7 @@ fn draw_threads(records: &Records) -> Result<Drawing> {
     let gain = |all: f64, one: f64| Unit::Ratio.format(all / one);
     let largest = series[0].points.last().map_or(f64::NAN, |point| point.0);
     let caption = format!(
-        "784-128-10 on {}. All threads everywhere gain {} over one thread in batches of {}, and {} in batches of {largest}.",
+        "784-128-10 on {}. All threads everywhere are {} as fast as one thread in batches of {}, and {} in batches of {largest}.",
         machine(records),
         gain(all.1, one.1),
         one.0,
@@ -367,7 +367,7 @@ mod tests {
         assert!(race.caption.contains("2.50×"), "{}", race.caption);
         let threads = draw_threads(&records).unwrap();
         assert!(
-            threads.caption.contains("2.00× over one thread in batches of 8"),
+            threads.caption.contains("2.00× as fast as one thread in batches of 8"),
             "{}",
             threads.caption
         );

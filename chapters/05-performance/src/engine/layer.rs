@@ -45,6 +45,22 @@ impl Team {
         Self { passes: 1, ..Self::all() }
     }
 
+    // ANCHOR: paying
+    /// All threads where they pay: where each one's part of the largest
+    /// product is long enough to hide the handing out and the waiting. With
+    /// products on one thread the others sleep, and a pass is too short to
+    /// wake them for.
+    pub fn paying(sizes: &[usize], batch: usize) -> Self {
+        let weights = sizes.windows(2).map(|pair| pair[0] * pair[1]).max();
+        let operations = 2 * batch * weights.unwrap_or(0);
+        let threads = parallel::available();
+        if operations / threads < PAYING {
+            return Self { products: 1, passes: 1 };
+        }
+        Self { products: threads, passes: threads }
+    }
+    // ANCHOR_END: paying
+
     /// The options of a product.
     pub fn options(self) -> Options<'static> {
         Options { threads: Threads::Count(self.products), ..Options::default() }
@@ -60,6 +76,10 @@ pub fn share<T: Send>(parts: Vec<T>, work: impl Fn(&mut T) + Sync) {
         });
     }
 }
+
+/// Operations of a product that are worth a thread: about 50 µs of work. Chapter 3's ladder loses by threads with 3
+/// million for each, and gains with 13 million.
+const PAYING: usize = 5_000_000;
 
 /// Numbers that are worth a thread in a pass: about 10 µs of work.
 pub(crate) const WORTH: usize = 16_384;
@@ -261,6 +281,14 @@ mod tests {
             y
         };
         assert!(run(1) == run(2) && run(1) == run(5));
+    }
+
+    #[test]
+    fn threads_are_taken_where_they_pay() {
+        let alone = Team { products: 1, passes: 1 };
+        assert_eq!(Team::paying(&[784, 128, 10], 8), alone);
+        assert_eq!(Team::paying(&[784, 128, 10], 1 << 20), Team::all());
+        assert_eq!(Team::paying(&[], 512), alone);
     }
 
     #[test]

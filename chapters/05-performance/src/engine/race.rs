@@ -1,9 +1,7 @@
 //! The race: stock dfdx, chapter 4, chapter 3 and this chapter against PyTorch, in one run, taking turns.
 
 use crate::engine::{
-    fast::InPlace,
-    ladder::{MODELS, stock},
-    layer::Team,
+    ladder::{MODELS, fastest, stock},
     networks::{FastDeep, FastMlp, StockDeep},
 };
 use backprop::{
@@ -106,7 +104,7 @@ fn crates<'a>(
 ) -> Vec<Contender<'a>> {
     let deep = sizes.len() > 3;
     let runs: [(&str, Run); 5] = [
-        ("ours", learner(examples, |settings| Ok(Box::new(InPlace::new(settings, Team::all())?)))),
+        ("ours", learner(examples, fastest)),
         ("chapter3", learner(examples, chapter3)),
         if deep {
             ("train", chapter4::<FastDeep<f32, Cpu>>(data))
