@@ -1,0 +1,35 @@
+//! The size of a piece: the same bytes to another place, in pieces of different sizes, through memory between the two.
+
+/// Copies `from` to `to` in pieces through a staging buffer as long as a piece: what a driver does with memory that its
+/// device may not read by itself.
+///
+/// # Panics
+/// If `from` and `to` differ in length, or the staging buffer is empty.
+// ANCHOR: staged
+pub fn staged_copy(from: &[u8], to: &mut [u8], stage: &mut [u8]) {
+    assert!(from.len() == to.len() && !stage.is_empty());
+    let piece = stage.len();
+    for (from, to) in from.chunks(piece).zip(to.chunks_mut(piece)) {
+        let stage = &mut stage[..from.len()];
+        stage.copy_from_slice(from); // a small stage is still in the cache …
+        std::hint::black_box(&mut *stage); // both copies, whatever is known of them
+        to.copy_from_slice(stage); // … when it is read again
+    }
+}
+// ANCHOR_END: staged
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pieces_are_the_whole() {
+        let from: Vec<u8> = (0..1000).map(|i| (i % 251) as u8).collect();
+        for piece in [1, 7, 999, 1000, 5000] {
+            let mut to = vec![0; 1000];
+            staged_copy(&from, &mut to, &mut vec![0; piece]);
+            assert_eq!(to, from, "{piece}");
+        }
+        staged_copy(&[], &mut [], &mut [0]);
+    }
+}

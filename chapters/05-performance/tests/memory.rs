@@ -1,0 +1,138 @@
+//! Predictions of memory against the meter, and limits that are kept. They have a program of their own, and take turns
+//! in it: the meter counts every thread.
+
+use backprop::fits::Moves;
+use dfdx::prelude::Cpu;
+use performance::memory::{
+    limit::Limit,
+    meter::{Scope, peak_of},
+    predict,
+    recompute::Deep,
+    step::{Learner, batch, noise},
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network};
+
+/// One measuring test at a time, from its first line to its last.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn threads() -> u64 {
+    rayon::current_num_threads() as u64
+}
+
+/// The peak of two steps, from the empty machine on.
+fn measured<M: Network<Cpu>>(pictures: usize) -> u64 {
+    let data = Resident::new(&Cpu::default(), &noise(pictures, 1)).unwrap();
+    let index: Vec<usize> = (0..pictures).collect();
+    let step = || {
+        let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(1)).unwrap();
+        for _ in 0..2 {
+            let (x, y) = batch(&data, &index).unwrap();
+            learner.add(x, y, 1.0).unwrap();
+            learner.update(0.001).unwrap();
+        }
+    };
+    step(); // what the libraries keep for themselves from the first product on is there now
+    peak_of(step).1
+}
+
+#[track_caller]
+fn within_a_tenth(what: &str, predicted: u64, measured: u64) {
+    let off = measured as f64 / predicted as f64 - 1.0;
+    println!("{what}: predicted {predicted}, measured {measured}, off by {:.2}%", 100.0 * off);
+    assert!(off.abs() < 0.1, "{what}: predicted {predicted}, measured {measured}");
+}
+
+#[test]
+fn the_meter_counts_what_is_there() {
+    let _turn = alone();
+    let scope = Scope::begin();
+    let one = vec![1_u8; 100_000];
+    let mut two: Vec<u8> = vec![0; 200_000]; // comes zeroed
+    assert!((300_000..301_000).contains(&scope.now()), "{}", scope.now());
+    two.reserve_exact(300_000); // grows
+    assert!((600_000..601_000).contains(&scope.now()), "{}", scope.now());
+    drop(one);
+    drop(two);
+    assert!(scope.now() < 1000 && scope.peak() >= 600_000, "{} {}", scope.now(), scope.peak());
+    scope.reset();
+    assert!(scope.peak() < 1000);
+    let from_a_thread = std::thread::spawn(|| vec![7_u8; 50_000]).join().unwrap();
+    assert!(scope.now() >= 49_000);
+    drop(from_a_thread);
+}
+
+#[test]
+fn an_mlp_needs_what_is_predicted() {
+    let _turn = alone();
+    let model = predict::mlp().unwrap();
+    for pictures in [32, 128, 512, 2000] {
+        let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
+        let found = measured::<Mlp<Cpu>>(pictures as usize);
+        within_a_tenth(&format!("mlp, {pictures}"), step.peak(), found);
+    }
+}
+
+#[test]
+fn a_cnn_needs_what_is_predicted() {
+    let _turn = alone();
+    let model = predict::cnn();
+    for pictures in [16, 64, 200] {
+        let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
+        let found = measured::<Cnn<f32, Cpu>>(pictures as usize);
+        within_a_tenth(&format!("cnn, {pictures}"), step.peak(), found);
+    }
+}
+
+#[test]
+fn a_batch_that_the_limit_allows_stays_below_it() {
+    let _turn = alone();
+    let model = predict::cnn();
+    let limit = Limit(24 << 20);
+    let most = limit.largest_batch(&model, threads()).unwrap();
+    let found = measured::<Cnn<f32, Cpu>>(most as usize);
+    assert!(found as f64 <= 1.02 * limit.0 as f64, "{most} pictures: {found}");
+}
+
+#[test]
+fn pieces_need_the_memory_of_a_piece() {
+    let _turn = alone();
+    let model = predict::mlp().unwrap();
+    let data = Resident::new(&Cpu::default(), &noise(1024, 1)).unwrap();
+    let index: Vec<usize> = (0..1024).collect();
+    for piece in [1024, 128] {
+        let step = || {
+            let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1)).unwrap();
+            learner.accumulate(&data, &index, piece).unwrap();
+            learner.update(0.001).unwrap();
+        };
+        step();
+        let found = peak_of(step).1;
+        let step = predict::timeline(&model, piece as u64, Moves::Adam, threads()).unwrap();
+        within_a_tenth(&format!("1024 by {piece}"), step.peak(), found);
+    }
+}
+
+#[test]
+fn recomputing_needs_what_is_predicted() {
+    let _turn = alone();
+    let dev = Cpu::seed_from_u64(3);
+    let mut deep = Deep::<128>::new(&dev, 16, 0.0).unwrap();
+    let data = Resident::new(&dev, &noise(400, 1)).unwrap();
+    let index: Vec<usize> = (0..400).collect();
+    let mut found = Vec::new();
+    for segments in [0, 1, 2, 4, 8, 16] {
+        let mut step = || {
+            let (x, y) = batch(&data, &index).unwrap();
+            drop(deep.gradients(x, y, segments, 0).unwrap());
+        };
+        step();
+        let peak = peak_of(step).1;
+        within_a_tenth(&format!("{segments} segments"), deep.predicted(400, segments), peak);
+        found.push(peak);
+    }
+    assert!(found[4] * 2 < found[0], "eight segments save more than half: {found:?}");
+}
