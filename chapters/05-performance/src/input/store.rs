@@ -51,6 +51,15 @@ fn crc(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
+/// The little-endian number that begins at byte `at`; 0 where there are no such bytes.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at.min(bytes.len())..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    bytes[at.min(bytes.len())..].first_chunk().map_or(0, |long| u64::from_le_bytes(*long))
+}
+
 fn io_error(path: &Path, error: io::Error) -> Error {
     Error::Lab(lab::Error::io(path, error))
 }
@@ -130,17 +139,14 @@ impl Store {
         let length = file.metadata().map_err(failed)?.len();
         let mut head = vec![0; HEAD as usize];
         file.read_exact(&mut head).map_err(failed)?;
-        let word = |at: usize| head.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes);
-        let long = |from: &[u8], at: usize| {
-            from.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
-        };
         if !head.starts_with(MAGIC) {
             return Err(damaged("it is no file of blocks".to_owned()));
         }
-        let (record, block, records) = (word(8), word(12), long(&head, 16));
+        let (record, block, records) = (word(&head, 8), word(&head, 12), long(&head, 16));
+        let packed = word(&head, 24);
         let bytes = u64::from(record) * u64::from(block);
         let blocks = records.div_ceil(u64::from(block.max(1)));
-        if bytes == 0 || bytes > LARGEST_BLOCK || blocks > MOST_BLOCKS || word(24) > 1 {
+        if bytes == 0 || bytes > LARGEST_BLOCK || blocks > MOST_BLOCKS || packed > 1 {
             return Err(damaged("its head makes no sense".to_owned()));
         }
         let rest = (ENTRY * blocks + TAIL) as usize;
@@ -152,15 +158,18 @@ impl Store {
         }
         let mut table: Vec<(u64, u32)> = (0..blocks as usize)
             .map(|at| (HEAD as usize) + at * ENTRY as usize)
-            .map(|at| (long(&head, at), (long(&head, at + 4) >> 32) as u32))
+            .map(|at| (long(&head, at), word(&head, at + 8)))
             .collect();
         let end = long(&head, head.len() - TAIL as usize);
         table.push((end, 0));
+        if !table.is_sorted_by_key(|(from, _)| from) {
+            return Err(damaged("its head makes no sense".to_owned()));
+        }
         if length != end {
             return Err(damaged(format!("it should have {end} bytes, and has {length}")));
         }
         let layout =
-            Layout { record: record as usize, block: block as usize, packed: word(24) == 1 };
+            Layout { record: record as usize, block: block as usize, packed: packed == 1 };
         let records = records as usize;
         Ok(Self { path: path.to_owned(), file, layout, records, table, stored: Vec::new() })
     }
