@@ -8,6 +8,9 @@
 //! 5. [`pieces`]: how large a piece to send; [`gpu`]: the same to a GPU.
 
 pub mod decode;
+mod experiments;
+mod figures;
+pub mod gpu;
 pub mod pieces;
 pub mod prefetch;
 pub mod store;
@@ -17,5 +20,9 @@ use crate::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {
-    Part::default()
+    Part {
+        experiments: experiments::experiments(),
+        figures: figures::figures(),
+        tables: figures::tables(),
+    }
 }

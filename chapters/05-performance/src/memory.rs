@@ -8,6 +8,8 @@
 //! 6. [`mod@recompute`]: forget, and compute again.
 
 pub mod accumulate;
+mod experiments;
+pub(crate) mod figures;
 pub mod limit;
 pub mod meter;
 pub mod predict;
@@ -18,5 +20,9 @@ use crate::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {
-    Part::default()
+    Part {
+        experiments: experiments::experiments(),
+        figures: figures::figures(),
+        tables: figures::tables(),
+    }
 }

@@ -3,12 +3,19 @@
 
 use backprop::fits::Moves;
 use dfdx::prelude::Cpu;
-use performance::memory::{
-    limit::Limit,
-    meter::{Scope, peak_of},
-    predict,
-    recompute::Deep,
-    step::{Learner, batch, noise},
+use performance::{
+    input::{
+        prefetch::Prefetch,
+        store::{Layout, Store, write},
+        stream::{Batches, Epoch, Shuffle},
+    },
+    memory::{
+        limit::Limit,
+        meter::{Scope, peak_of},
+        predict,
+        recompute::Deep,
+        step::{Learner, batch, noise},
+    },
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network};
@@ -135,4 +142,43 @@ fn recomputing_needs_what_is_predicted() {
         found.push(peak);
     }
     assert!(found[4] * 2 < found[0], "eight segments save more than half: {found:?}");
+}
+
+#[test]
+fn a_data_set_larger_than_the_limit_streams_through_it() {
+    const LIMIT: u64 = 1 << 20;
+    const RECORD: usize = 785;
+    let _turn = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set");
+    let count = 20_000_u32;
+    let mut all = vec![0; count as usize * RECORD]; // 15 times the limit
+    for (number, record) in (0..count).zip(all.chunks_exact_mut(RECORD)) {
+        record[..4].copy_from_slice(&number.to_le_bytes());
+    }
+    for packed in [false, true] {
+        write(&path, &all, Layout { record: RECORD, block: 128, packed }).unwrap();
+        for shuffle in [Shuffle::Window(4), Shuffle::Buffer(512)] {
+            let mut seen = vec![false; count as usize];
+            let needs = Epoch::needs(&Store::open(&path).unwrap(), shuffle);
+            let ((), peak) = peak_of(|| {
+                let epoch = Epoch::new(Store::open(&path).unwrap(), shuffle, 7, 1).unwrap();
+                // One batch in use, one in the queue, one in the thread's hands, one that it begins.
+                let batches = Batches::new(epoch, 64).unwrap();
+                for batch in Prefetch::new(batches, 1).unwrap() {
+                    for record in batch.unwrap().chunks_exact(RECORD) {
+                        let number = u32::from_le_bytes(record[..4].try_into().unwrap());
+                        assert!(!std::mem::replace(&mut seen[number as usize], true));
+                    }
+                }
+            });
+            assert!(seen.iter().all(|seen| *seen));
+            let predicted = needs + 4 * 64 * RECORD;
+            println!(
+                "packed {packed}, {shuffle:?}: at most {predicted} predicted, {peak} measured"
+            );
+            assert!(peak <= predicted as u64 + 60_000, "{peak} and {predicted}"); // unpacking needs its own
+            assert!(peak < LIMIT, "{peak}");
+        }
+    }
 }

@@ -129,8 +129,10 @@ impl Store {
     /// # Errors
     /// [`Error::Damaged`] if it is no such file, cut short, or changed; [`Error::Lab`] if it can't be read.
     pub fn open(path: &Path) -> Result<Self> {
-        let damaged =
-            |why: String| Error::Damaged { path: path.to_owned(), why: format!("{why}; write it again") };
+        let damaged = |why: String| Error::Damaged {
+            path: path.to_owned(),
+            why: format!("{why}; write it again"),
+        };
         let failed = |e: io::Error| match e.kind() {
             io::ErrorKind::UnexpectedEof => damaged("it is cut short in its head".to_owned()),
             _ => io_error(path, e),
@@ -156,10 +158,11 @@ impl Store {
         if crc(sound).to_le_bytes() != sum {
             return Err(damaged("its head has been changed".to_owned()));
         }
-        let mut table: Vec<(u64, u32)> = (0..blocks as usize)
-            .map(|at| (HEAD as usize) + at * ENTRY as usize)
-            .map(|at| (long(&head, at), word(&head, at + 8)))
-            .collect();
+        let mut table = Vec::with_capacity(blocks as usize + 1);
+        for at in 0..blocks as usize {
+            let at = HEAD as usize + at * ENTRY as usize;
+            table.push((long(&head, at), word(&head, at + 8)));
+        }
         let end = long(&head, head.len() - TAIL as usize);
         table.push((end, 0));
         if !table.is_sorted_by_key(|(from, _)| from) {
@@ -168,8 +171,7 @@ impl Store {
         if length != end {
             return Err(damaged(format!("it should have {end} bytes, and has {length}")));
         }
-        let layout =
-            Layout { record: record as usize, block: block as usize, packed: packed == 1 };
+        let layout = Layout { record: record as usize, block: block as usize, packed: packed == 1 };
         let records = records as usize;
         Ok(Self { path: path.to_owned(), file, layout, records, table, stored: Vec::new() })
     }

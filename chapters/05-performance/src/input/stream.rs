@@ -65,11 +65,13 @@ impl Epoch {
         let block = layout.record * layout.block;
         let stored = if layout.packed { block + block / 1000 + 64 } else { block };
         let table = store.blocks() * 32;
-        stored + table + match shuffle {
-            Shuffle::None => block,
-            Shuffle::Window(window) => window * (block + 8 * layout.block),
-            Shuffle::Buffer(records) => block + records * layout.record,
-        }
+        stored
+            + table
+            + match shuffle {
+                Shuffle::None => block,
+                Shuffle::Window(window) => window * (block + 8 * layout.block),
+                Shuffle::Buffer(records) => block + records * layout.record,
+            }
     }
 
     /// Appends the next record to `to`; false if the epoch is over.
@@ -78,7 +80,7 @@ impl Epoch {
     /// As [`Store::read`].
     pub fn next_into(&mut self, to: &mut Vec<u8>) -> Result<bool> {
         let Shuffle::Buffer(room) = self.shuffle else { return self.forward(to) };
-        self.from_buffer(room, to)
+        self.drawn(room, to)
     }
 
     /// The next record of the blocks in memory, which are read when the last ones are used up.
@@ -111,7 +113,7 @@ impl Epoch {
 
     // ANCHOR: buffer
     /// The next record from a buffer with room for `room` of them.
-    fn from_buffer(&mut self, room: usize, to: &mut Vec<u8>) -> Result<bool> {
+    fn drawn(&mut self, room: usize, to: &mut Vec<u8>) -> Result<bool> {
         let record = self.store.layout().record;
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.reserve_exact((room.min(self.store.len()) * record).saturating_sub(buffer.len()));
@@ -191,7 +193,9 @@ pub fn variety(labels: &[u8], batch: usize) -> f64 {
     let count = batches.len().max(1) as f64;
     let different = |labels: &[u8]| {
         let mut seen = [false; 256];
-        labels.iter().for_each(|label| seen[usize::from(*label)] = true);
+        for label in labels {
+            seen[usize::from(*label)] = true;
+        }
         seen.iter().filter(|seen| **seen).count() as f64
     };
     batches.map(different).sum::<f64>() / count

@@ -171,8 +171,7 @@ pub fn least(model: &Model, batch: u64, moves: Moves) -> Result<Bytes> {
 
 /// Chapter 4's convolutional network, described.
 pub fn cnn() -> Model {
-    let conv =
-        |channels, padding| Layer::Conv { channels, size: 5, stride: 1, padding };
+    let conv = |channels, padding| Layer::Conv { channels, size: 5, stride: 1, padding };
     Model {
         name: "cnn".to_owned(),
         input: vec![1, 28, 28],
@@ -208,7 +207,14 @@ mod tests {
     fn the_highest_point_of_a_step_by_hand() {
         let mut step = Timeline { fixed: 100, operations: Vec::new() };
         step.operations.push(Operation { makes: 10, ..Operation::default() });
-        step.operations.push(Operation { makes: 20, drops: 10, aside: 5, gradients: 40, kept: 20, aside_back: 3 });
+        step.operations.push(Operation {
+            makes: 20,
+            drops: 10,
+            aside: 5,
+            gradients: 40,
+            kept: 20,
+            aside_back: 3,
+        });
         // Forward: 110, then 135 and back to 120; backward: 160 and 3 beside it.
         assert_eq!(step.peak(), 163);
     }

@@ -356,7 +356,9 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         let dev = Cpu::default();
-        assert!(Deep::<4>::new(&dev, 2, 1.0).is_err() && Deep::<4>::new(&dev, 2, f32::NAN).is_err());
+        assert!(
+            Deep::<4>::new(&dev, 2, 1.0).is_err() && Deep::<4>::new(&dev, 2, f32::NAN).is_err()
+        );
         let mut deep = Deep::<4>::new(&dev, 2, 0.0).unwrap();
         let data = Resident::new(&dev, &noise(2, 1)).unwrap();
         let (x, y) = batch(&data, &[0]).unwrap();

@@ -1,0 +1,18 @@
+//! Gradient accumulation over pieces of different sizes.
+
+/// A batch's mean loss and its gradient, from those of its pieces. Each piece has a number of pictures,
+/// their mean loss, and the gradient of that mean. A piece of no pictures adds nothing, whatever it says.
+/// `None` if there are no pictures at all.
+pub fn whole(pieces: &[(usize, f64, Vec<f64>)]) -> Option<(f64, Vec<f64>)> {
+    // EXERCISE: begin
+    let pieces = || pieces.iter().filter(|(pictures, ..)| *pictures > 0);
+    let total: usize = pieces().map(|(pictures, ..)| pictures).sum();
+    let mut whole = (0.0, vec![0.0; pieces().next()?.2.len()]);
+    for (pictures, loss, gradient) in pieces() {
+        let share = *pictures as f64 / total as f64;
+        whole.0 += share * loss;
+        whole.1.iter_mut().zip(gradient).for_each(|(sum, g)| *sum += share * g);
+    }
+    Some(whole)
+    // EXERCISE: end
+}

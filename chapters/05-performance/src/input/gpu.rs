@@ -1,0 +1,157 @@
+//! Pieces to a GPU: from memory that the system may move (pageable) and from memory that it may not (pinned), and a copy
+//! beside a kernel.
+//!
+//! A GPU fetches bytes by itself only from memory whose place is fixed. Everything else the driver copies into such
+//! memory first, piece by piece, and the caller waits for that.
+
+use crate::{Error, Result};
+use cpu_gpu::gpu::{self, Api, Arg, Gpu, Launch};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError, PinnedHostSlice};
+use std::{sync::Arc, time::Instant};
+
+/// A kernel that only computes: what a copy may run beside.
+const SPIN: &str = r#"
+extern "C" __global__ void spin(float *x, unsigned rounds) {
+    float value = x[threadIdx.x];
+    for (unsigned i = 0; i < rounds; i++) value = value * 0.5f + 1.0f;
+    x[threadIdx.x] = value;
+}
+"#;
+
+/// The way to the memory of the first NVIDIA GPU.
+pub struct Link {
+    stream: Arc<CudaStream>,
+    there: CudaSlice<u8>,
+}
+
+fn failed(what: &'static str) -> impl Fn(DriverError) -> Error {
+    move |e| Error::Device(format!("the GPU can't {what} ({e})"))
+}
+
+/// Why there is no GPU to send to, or nothing if there is one.
+pub fn missing() -> Option<String> {
+    let devices = gpu::devices();
+    if devices.found.iter().any(|about| about.api == Api::Cuda) {
+        return None;
+    }
+    let why = devices.missing.into_iter().find(|missing| missing.api == Api::Cuda);
+    Some(why.map_or_else(|| "this machine has no NVIDIA GPU".to_owned(), |missing| missing.why))
+}
+
+impl Link {
+    /// Reserves `bytes` on the first NVIDIA GPU.
+    ///
+    /// # Errors
+    /// [`Error::Config`] without a GPU, [`Error::Device`] if it fails.
+    pub fn new(bytes: usize) -> Result<Self> {
+        if let Some(why) = missing() {
+            return Err(Error::Config(why)); // without a driver the next call would panic
+        }
+        let context = CudaContext::new(0).map_err(failed("start"))?;
+        let stream = context.new_stream().map_err(failed("make a stream"))?;
+        let there = stream.alloc_zeros(bytes).map_err(failed("reserve memory"))?;
+        Ok(Self { stream, there })
+    }
+
+    /// Memory of this machine whose place is fixed, filled with zeros.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if there is too little.
+    pub fn pinned(&self, bytes: usize) -> Result<PinnedHostSlice<u8>> {
+        // SAFETY: it is filled before it is read.
+        let pinned = unsafe { self.stream.context().alloc_pinned::<u8>(bytes) };
+        let mut pinned = pinned.map_err(failed("pin memory"))?;
+        pinned.as_mut_slice().map_err(failed("pin memory"))?.fill(0);
+        Ok(pinned)
+    }
+
+    /// Seconds to send `total` bytes in pieces as long as `piece`, from pageable memory.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn send_pageable(&mut self, piece: &[u8], total: usize) -> Result<f64> {
+        self.timed(piece.len(), total, |stream, to| stream.memcpy_htod(&piece[..to.len()], to))
+    }
+
+    /// The same from pinned memory.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn send_pinned(&mut self, piece: &PinnedHostSlice<u8>, total: usize) -> Result<f64> {
+        let len = piece.len();
+        let whole = total / len * len; // pinned memory goes as a whole
+        self.timed(len, whole, |stream, to| stream.memcpy_htod(piece, to))
+    }
+
+    fn timed(
+        &mut self,
+        piece: usize,
+        total: usize,
+        send: impl Fn(&Arc<CudaStream>, &mut cudarc::driver::CudaViewMut<u8>) -> Result<(), DriverError>,
+    ) -> Result<f64> {
+        let sending = failed("receive a piece");
+        self.stream.synchronize().map_err(&sending)?;
+        let start = Instant::now();
+        let mut at = 0;
+        while at < total {
+            let end = (at + piece).min(total).min(self.there.len());
+            if end == at {
+                break;
+            }
+            send(&self.stream, &mut self.there.slice_mut(at..end)).map_err(&sending)?;
+            at = end;
+        }
+        self.stream.synchronize().map_err(&sending)?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Seconds of a kernel alone, of a copy of `piece` alone, and of both at once in two streams. The kernel is made to
+    /// take about as long as the copy.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn overlap(&mut self, piece: &PinnedHostSlice<u8>) -> Result<[f64; 3]> {
+        let device = |e: cpu_gpu::Error| Error::Device(e.to_string());
+        let gpu: Box<dyn Gpu> = gpu::open("cuda").map_err(device)?;
+        let kernel = gpu.compile(SPIN, &[], "spin").map_err(device)?;
+        let x = gpu.alloc(4 * 32).map_err(device)?;
+        let run = |rounds: u32| -> Result<(), cpu_gpu::Error> {
+            let one = Launch::new([1, 1], [32, 1]);
+            gpu.launch(&kernel, one, &[Arg::Buffer(&x), Arg::U32(rounds)])
+        };
+        let kernel_alone = |rounds: u32| -> Result<f64> {
+            let start = Instant::now();
+            run(rounds).and_then(|()| gpu.finish()).map_err(device)?;
+            Ok(start.elapsed().as_secs_f64())
+        };
+        kernel_alone(1000)?; // the first launch loads the kernel
+        self.send_pinned(piece, piece.len())?;
+        let copy = self.send_pinned(piece, piece.len())?;
+        let rounds = (1e6 * copy / kernel_alone(1_000_000)?).clamp(1.0, 1e9) as u32;
+        let alone = kernel_alone(rounds)?;
+        let start = Instant::now();
+        run(rounds).map_err(device)?; // returns at once
+        self.send_pinned(piece, piece.len())?;
+        gpu.finish().map_err(device)?;
+        Ok([alone, copy, start.elapsed().as_secs_f64()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_gpu_there_is_a_reason_and_with_one_bytes_travel() {
+        if let Some(why) = missing() {
+            let error = Link::new(8).err().expect("there is no GPU").to_string();
+            assert!(!why.is_empty() && error.contains(&why), "{error}");
+            return;
+        }
+        let mut link = Link::new(1 << 20).unwrap();
+        assert!(link.send_pageable(&[1; 1000], 1 << 20).unwrap() > 0.0);
+        let pinned = link.pinned(1 << 18).unwrap();
+        assert!(link.send_pinned(&pinned, 1 << 20).unwrap() > 0.0);
+        assert!(link.overlap(&pinned).unwrap().iter().all(|seconds| *seconds > 0.0));
+    }
+}

@@ -1,0 +1,251 @@
+//! What a step needs, what the ways out save, and what they cost.
+
+use super::{
+    meter::peak_of,
+    predict,
+    recompute::Deep,
+    step::{Learner, batch, distance, noise},
+};
+use crate::Result;
+use backprop::fits::{Bytes, Moves};
+use dfdx::prelude::Cpu;
+use lab::{Budget, Experiment, Recorder, Samples, Unit, record::ParamList};
+use std::time::Instant;
+use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet};
+
+/// This part's experiments.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "performance.memory",
+            shows: "the memory that a step takes at its highest point, predicted and measured, by batch",
+            values: &[
+                "performance.memory",
+                "performance.memory.predicted",
+                "performance.memory.least",
+                "performance.memory.part",
+                "performance.memory.halved",
+            ],
+            quick: true,
+            run: |rec| Ok(memory(rec)?),
+        },
+        Experiment {
+            key: "performance.accumulate",
+            shows: "a batch in pieces: what memory it saves, what time it costs, and how far the gradients are from the whole",
+            values: &[
+                "performance.accumulate",
+                "performance.accumulate.predicted",
+                "performance.accumulate.seconds",
+                "performance.accumulate.off",
+            ],
+            quick: true,
+            run: |rec| Ok(accumulate(rec)?),
+        },
+        Experiment {
+            key: "performance.recompute",
+            shows: "forgetting activations and computing them again: memory against time, by the number of segments",
+            values: &[
+                "performance.recompute",
+                "performance.recompute.predicted",
+                "performance.recompute.seconds",
+                "performance.recompute.slower",
+            ],
+            quick: true,
+            run: |rec| Ok(recompute(rec)?),
+        },
+    ]
+}
+
+fn once(value: u64) -> Samples {
+    Samples(vec![value as f64])
+}
+
+fn pictures(count: usize) -> Result<Resident<Cpu>> {
+    Resident::new(&Cpu::default(), &noise(count, 1))
+}
+
+/// The peak of two steps from nothing on, after a step that is not measured: from the first product on, libraries keep
+/// some memory for themselves.
+fn peak<M: Network<Cpu>>(count: usize) -> Result<u64> {
+    let data = pictures(count)?;
+    let index: Vec<usize> = (0..count).collect();
+    let steps = || -> Result<()> {
+        let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(1))?;
+        for _ in 0..2 {
+            let (x, y) = batch(&data, &index)?;
+            learner.add(x, y, 1.0)?;
+            learner.update(0.001)?;
+        }
+        Ok(())
+    };
+    steps()?;
+    let (done, peak) = peak_of(steps);
+    done?;
+    Ok(peak)
+}
+
+/// [`peak`] for one model.
+type Peak = fn(usize) -> Result<u64>;
+
+fn memory(rec: &mut Recorder) -> Result<()> {
+    const KEY: &str = "performance.memory";
+    let full = rec.budget == Budget::Full;
+    let threads = rayon::current_num_threads() as u64;
+    let models: [(_, Peak, &[usize]); 2] = [
+        (
+            predict::mlp()?,
+            peak::<Mlp<Cpu>>,
+            if full { &[1, 4, 16, 64, 128, 256, 1024, 4096] } else { &[32, 128, 512] },
+        ),
+        (
+            predict::cnn(),
+            peak::<Cnn<f32, Cpu>>,
+            if full { &[1, 4, 16, 64, 128, 256] } else { &[16, 128] },
+        ),
+    ];
+    for (model, peak, batches) in models {
+        for count in batches {
+            let list: ParamList = &[("model", &model.name), ("batch", count)];
+            rec.note(KEY, list);
+            let found = peak(*count)?;
+            let step = predict::timeline(&model, *count as u64, Moves::Adam, threads)?;
+            let least = predict::least(&model, *count as u64, Moves::Adam)?;
+            rec.value(KEY, list, Unit::Bytes, once(found));
+            rec.value("performance.memory.predicted", list, Unit::Bytes, once(step.peak()));
+            rec.value("performance.memory.least", list, Unit::Bytes, once(least.total()));
+            let Bytes { weights, gradients, optimizer, activations, scratch } = least;
+            let parts = [
+                ("weights", weights),
+                ("gradients", gradients),
+                ("optimizer", optimizer),
+                ("activations", activations),
+                ("backward", scratch),
+            ];
+            for (part, bytes) in parts {
+                let list: ParamList = &[("model", &model.name), ("batch", count), ("part", &part)];
+                rec.value("performance.memory.part", list, Unit::Bytes, once(bytes));
+            }
+            if *count > 1 {
+                let share = peak(count / 2)? as f64 / found as f64;
+                rec.value("performance.memory.halved", list, Unit::Share, Samples(vec![share]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pictures of the batch that is taken in pieces.
+const WHOLE: usize = 2048;
+
+fn accumulate(rec: &mut Recorder) -> Result<()> {
+    const KEY: &str = "performance.accumulate";
+    let full = rec.budget == Budget::Full;
+    let data = pictures(WHOLE)?;
+    let index: Vec<usize> = (0..WHOLE).collect();
+    let model = predict::mlp()?;
+    let threads = rayon::current_num_threads() as u64;
+    let gradient = |piece: usize| -> Result<Vec<f32>> {
+        let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1))?;
+        learner.model.set_dropout(0.0);
+        learner.accumulate(&data, &index, piece)?;
+        learner.gradients()
+    };
+    let whole = gradient(WHOLE)?;
+    let pieces: &[usize] =
+        if full { &[2048, 1024, 512, 256, 128, 64, 32, 16, 8] } else { &[2048, 512, 128, 32] };
+    for piece in pieces {
+        let list: ParamList = &[("model", &"mlp"), ("piece", piece)];
+        rec.note(KEY, list);
+        let steps = || -> Result<f64> {
+            let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1))?;
+            let mut seconds = 0.0;
+            for _ in 0..2 {
+                let start = Instant::now();
+                learner.accumulate(&data, &index, *piece)?;
+                learner.update(0.001)?;
+                seconds = start.elapsed().as_secs_f64(); // the second one is warm
+            }
+            Ok(seconds)
+        };
+        let mut seconds = vec![steps()?];
+        let (done, peak) = peak_of(steps);
+        done?;
+        for _ in 1..if full { 11 } else { 3 } {
+            seconds.push(steps()?);
+        }
+        let predicted = predict::timeline(&model, *piece as u64, Moves::Adam, threads)?.peak();
+        rec.value(KEY, list, Unit::Bytes, once(peak));
+        rec.value("performance.accumulate.predicted", list, Unit::Bytes, once(predicted));
+        rec.value("performance.accumulate.seconds", list, Unit::Seconds, Samples(seconds));
+        let off = distance(&gradient(*piece)?, &whole);
+        rec.value("performance.accumulate.off", list, Unit::Number, Samples(vec![off]));
+    }
+    // What a batch in pieces can't equal: masks that are drawn for each pass, and means over the pictures at hand.
+    let dropped = off::<Mlp<Cpu>>(0.2)?;
+    rec.value("performance.accumulate.off", &[("model", &"dropout")], Unit::Number, dropped);
+    let normalised = off::<Resnet<f32, Cpu>>(0.0)?;
+    rec.value("performance.accumulate.off", &[("model", &"resnet")], Unit::Number, normalised);
+    Ok(())
+}
+
+/// How far four quarters of 64 pictures are from the whole, for models of three seeds.
+fn off<M: Network<Cpu>>(dropout: f32) -> Result<Samples> {
+    let data = pictures(64)?;
+    let index: Vec<usize> = (0..64).collect();
+    let gradient = |seed: u64, piece: usize| -> Result<Vec<f32>> {
+        let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(seed))?;
+        learner.model.set_dropout(dropout);
+        learner.accumulate(&data, &index, piece)?;
+        learner.gradients()
+    };
+    let far = (0..3).map(|seed| Ok(distance(&gradient(seed, 16)?, &gradient(seed, 64)?)));
+    Ok(Samples(far.collect::<Result<_>>()?))
+}
+
+/// Layers of the deep model, and units of each.
+const LAYERS: usize = 16;
+const UNITS: usize = 256;
+
+fn recompute(rec: &mut Recorder) -> Result<()> {
+    const KEY: &str = "performance.recompute";
+    let full = rec.budget == Budget::Full;
+    let (count, times) = if full { (2048, 7) } else { (512, 3) };
+    let dev = Cpu::seed_from_u64(1);
+    let mut deep = Deep::<UNITS>::new(&dev, LAYERS, 0.0)?;
+    let data = pictures(count)?;
+    let index: Vec<usize> = (0..count).collect();
+    let segments = [0, 1, 2, 4, 6, 8, 12, 16];
+    let mut step = |segments: usize| -> Result<f64> {
+        let start = Instant::now();
+        let (x, y) = batch(&data, &index)?;
+        deep.gradients(x, y, segments, 0)?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    let mut peaks = Vec::new();
+    for segments in segments {
+        rec.note(KEY, &[("segments", &segments)]);
+        step(segments)?;
+        let (done, peak) = peak_of(|| step(segments));
+        done?;
+        peaks.push(peak);
+    }
+    // In turns, so that a change of the clock meets all alike.
+    let mut seconds = vec![Vec::new(); segments.len()];
+    for _ in 0..times {
+        for (segments, seconds) in segments.into_iter().zip(&mut seconds) {
+            seconds.push(step(segments)?);
+        }
+    }
+    let plain = Samples(seconds[0].clone());
+    for ((segments, seconds), peak) in segments.into_iter().zip(seconds).zip(peaks) {
+        let list: ParamList =
+            &[("layers", &LAYERS), ("units", &UNITS), ("batch", &count), ("segments", &segments)];
+        rec.value(KEY, list, Unit::Bytes, once(peak));
+        let predicted = once(deep.predicted(count as u64, segments));
+        rec.value("performance.recompute.predicted", list, Unit::Bytes, predicted);
+        let slower = seconds.iter().zip(&plain.0).map(|(s, plain)| s / plain).collect();
+        rec.value("performance.recompute.seconds", list, Unit::Seconds, Samples(seconds));
+        rec.value("performance.recompute.slower", list, Unit::Ratio, Samples(slower));
+    }
+    Ok(())
+}
