@@ -17,13 +17,16 @@ use performance::{
         step::{Learner, batch, noise},
     },
 };
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network};
 
-/// One measuring test at a time, from its first line to its last.
-fn alone() -> MutexGuard<'static, ()> {
+/// One measuring test at a time, in a thread whose own memory is gone when the next one begins.
+fn alone(work: impl FnOnce() + Send + 'static) {
     static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(panic) = std::thread::spawn(work).join() {
+        std::panic::resume_unwind(panic);
+    }
 }
 
 fn threads() -> u64 {
@@ -55,130 +58,137 @@ fn within_a_tenth(what: &str, predicted: u64, measured: u64) {
 
 #[test]
 fn the_meter_counts_what_is_there() {
-    let _turn = alone();
-    let scope = Scope::begin();
-    let one = vec![1_u8; 100_000];
-    let mut two: Vec<u8> = vec![0; 200_000]; // comes zeroed
-    assert!((300_000..301_000).contains(&scope.now()), "{}", scope.now());
-    two.reserve_exact(300_000); // grows
-    assert!((600_000..601_000).contains(&scope.now()), "{}", scope.now());
-    drop(one);
-    drop(two);
-    assert!(scope.now() < 1000 && scope.peak() >= 600_000, "{} {}", scope.now(), scope.peak());
-    scope.reset();
-    assert!(scope.peak() < 1000);
-    let from_a_thread = std::thread::spawn(|| vec![7_u8; 50_000]).join().unwrap();
-    assert!(scope.now() >= 49_000);
-    drop(from_a_thread);
+    alone(|| {
+        let scope = Scope::begin();
+        let one = vec![1_u8; 100_000];
+        let mut two: Vec<u8> = vec![0; 200_000]; // comes zeroed
+        assert!((299_000..301_000).contains(&scope.now()), "{}", scope.now());
+        two.reserve_exact(300_000); // grows
+        assert!((599_000..601_000).contains(&scope.now()), "{}", scope.now());
+        drop(one);
+        drop(two);
+        assert!(scope.now() < 1000 && scope.peak() >= 599_000, "{} {}", scope.now(), scope.peak());
+        scope.reset();
+        assert!(scope.peak() < 1000);
+        let from_a_thread = std::thread::spawn(|| vec![7_u8; 50_000]).join().unwrap();
+        assert!(scope.now() >= 49_000);
+        drop(from_a_thread);
+    });
 }
 
 #[test]
 fn an_mlp_needs_what_is_predicted() {
-    let _turn = alone();
-    let model = predict::mlp().unwrap();
-    for pictures in [32, 128, 512, 2000] {
-        let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
-        let found = measured::<Mlp<Cpu>>(pictures as usize);
-        within_a_tenth(&format!("mlp, {pictures}"), step.peak(), found);
-    }
+    alone(|| {
+        let model = predict::mlp().unwrap();
+        for pictures in [32, 128, 512, 2000] {
+            let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
+            let found = measured::<Mlp<Cpu>>(pictures as usize);
+            within_a_tenth(&format!("mlp, {pictures}"), step.peak(), found);
+        }
+    });
 }
 
 #[test]
 fn a_cnn_needs_what_is_predicted() {
-    let _turn = alone();
-    let model = predict::cnn();
-    for pictures in [16, 64, 200] {
-        let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
-        let found = measured::<Cnn<f32, Cpu>>(pictures as usize);
-        within_a_tenth(&format!("cnn, {pictures}"), step.peak(), found);
-    }
+    alone(|| {
+        let model = predict::cnn();
+        for pictures in [16, 64, 200] {
+            let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
+            let found = measured::<Cnn<f32, Cpu>>(pictures as usize);
+            within_a_tenth(&format!("cnn, {pictures}"), step.peak(), found);
+        }
+    });
 }
 
 #[test]
 fn a_batch_that_the_limit_allows_stays_below_it() {
-    let _turn = alone();
-    let model = predict::cnn();
-    let limit = Limit(24 << 20);
-    let most = limit.largest_batch(&model, threads()).unwrap();
-    let found = measured::<Cnn<f32, Cpu>>(most as usize);
-    assert!(found as f64 <= 1.02 * limit.0 as f64, "{most} pictures: {found}");
+    alone(|| {
+        let model = predict::cnn();
+        let limit = Limit(24 << 20);
+        let most = limit.largest_batch(&model, threads()).unwrap();
+        let found = measured::<Cnn<f32, Cpu>>(most as usize);
+        assert!(found as f64 <= 1.02 * limit.0 as f64, "{most} pictures: {found}");
+    });
 }
 
 #[test]
 fn pieces_need_the_memory_of_a_piece() {
-    let _turn = alone();
-    let model = predict::mlp().unwrap();
-    let data = Resident::new(&Cpu::default(), &noise(1024, 1)).unwrap();
-    let index: Vec<usize> = (0..1024).collect();
-    for piece in [1024, 128] {
-        let step = || {
-            let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1)).unwrap();
-            learner.accumulate(&data, &index, piece).unwrap();
-            learner.update(0.001).unwrap();
-        };
-        step();
-        let found = peak_of(step).1;
-        let step = predict::timeline(&model, piece as u64, Moves::Adam, threads()).unwrap();
-        within_a_tenth(&format!("1024 by {piece}"), step.peak(), found);
-    }
+    alone(|| {
+        let model = predict::mlp().unwrap();
+        let data = Resident::new(&Cpu::default(), &noise(1024, 1)).unwrap();
+        let index: Vec<usize> = (0..1024).collect();
+        for piece in [1024, 128] {
+            let step = || {
+                let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1)).unwrap();
+                learner.accumulate(&data, &index, piece).unwrap();
+                learner.update(0.001).unwrap();
+            };
+            step();
+            let found = peak_of(step).1;
+            let step = predict::timeline(&model, piece as u64, Moves::Adam, threads()).unwrap();
+            within_a_tenth(&format!("1024 by {piece}"), step.peak(), found);
+        }
+    });
 }
 
 #[test]
 fn recomputing_needs_what_is_predicted() {
-    let _turn = alone();
-    let dev = Cpu::seed_from_u64(3);
-    let mut deep = Deep::<128>::new(&dev, 16, 0.0).unwrap();
-    let data = Resident::new(&dev, &noise(400, 1)).unwrap();
-    let index: Vec<usize> = (0..400).collect();
-    let mut found = Vec::new();
-    for segments in [0, 1, 2, 4, 8, 16] {
-        let mut step = || {
-            let (x, y) = batch(&data, &index).unwrap();
-            drop(deep.gradients(x, y, segments, 0).unwrap());
-        };
-        step();
-        let peak = peak_of(step).1;
-        within_a_tenth(&format!("{segments} segments"), deep.predicted(400, segments), peak);
-        found.push(peak);
-    }
-    assert!(found[4] * 2 < found[0], "eight segments save more than half: {found:?}");
+    alone(|| {
+        let dev = Cpu::seed_from_u64(3);
+        let mut deep = Deep::<128>::new(&dev, 16, 0.0).unwrap();
+        let data = Resident::new(&dev, &noise(400, 1)).unwrap();
+        let index: Vec<usize> = (0..400).collect();
+        let mut found = Vec::new();
+        for segments in [0, 1, 2, 4, 8, 16] {
+            let mut step = || {
+                let (x, y) = batch(&data, &index).unwrap();
+                drop(deep.gradients(x, y, segments, 0).unwrap());
+            };
+            step();
+            let peak = peak_of(step).1;
+            within_a_tenth(&format!("{segments} segments"), deep.predicted(400, segments), peak);
+            found.push(peak);
+        }
+        assert!(found[4] * 2 < found[0], "eight segments save more than half: {found:?}");
+    });
 }
 
 #[test]
 fn a_data_set_larger_than_the_limit_streams_through_it() {
-    const LIMIT: u64 = 1 << 20;
-    const RECORD: usize = 785;
-    let _turn = alone();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("set");
-    let count = 20_000_u32;
-    let mut all = vec![0; count as usize * RECORD]; // 15 times the limit
-    for (number, record) in (0..count).zip(all.chunks_exact_mut(RECORD)) {
-        record[..4].copy_from_slice(&number.to_le_bytes());
-    }
-    for packed in [false, true] {
-        write(&path, &all, Layout { record: RECORD, block: 128, packed }).unwrap();
-        for shuffle in [Shuffle::Window(4), Shuffle::Buffer(512)] {
-            let mut seen = vec![false; count as usize];
-            let needs = Epoch::needs(&Store::open(&path).unwrap(), shuffle);
-            let ((), peak) = peak_of(|| {
-                let epoch = Epoch::new(Store::open(&path).unwrap(), shuffle, 7, 1).unwrap();
-                // One batch in use, one in the queue, one in the thread's hands, one that it begins.
-                let batches = Batches::new(epoch, 64).unwrap();
-                for batch in Prefetch::new(batches, 1).unwrap() {
-                    for record in batch.unwrap().chunks_exact(RECORD) {
-                        let number = u32::from_le_bytes(record[..4].try_into().unwrap());
-                        assert!(!std::mem::replace(&mut seen[number as usize], true));
-                    }
-                }
-            });
-            assert!(seen.iter().all(|seen| *seen));
-            let predicted = needs + 4 * 64 * RECORD;
-            println!(
-                "packed {packed}, {shuffle:?}: at most {predicted} predicted, {peak} measured"
-            );
-            assert!(peak <= predicted as u64 + 60_000, "{peak} and {predicted}"); // unpacking needs its own
-            assert!(peak < LIMIT, "{peak}");
+    alone(|| {
+        const LIMIT: u64 = 1 << 20;
+        const RECORD: usize = 785;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set");
+        let count = 20_000_u32;
+        let mut all = vec![0; count as usize * RECORD]; // 15 times the limit
+        for (number, record) in (0..count).zip(all.chunks_exact_mut(RECORD)) {
+            record[..4].copy_from_slice(&number.to_le_bytes());
         }
-    }
+        for packed in [false, true] {
+            write(&path, &all, Layout { record: RECORD, block: 128, packed }).unwrap();
+            for shuffle in [Shuffle::Window(4), Shuffle::Buffer(512)] {
+                let mut seen = vec![false; count as usize];
+                let needs = Epoch::needs(&Store::open(&path).unwrap(), shuffle);
+                let ((), peak) = peak_of(|| {
+                    let epoch = Epoch::new(Store::open(&path).unwrap(), shuffle, 7, 1).unwrap();
+                    // One batch in use, one in the queue, one in the thread's hands, one that it begins.
+                    let batches = Batches::new(epoch, 64).unwrap();
+                    for batch in Prefetch::new(batches, 1).unwrap() {
+                        for record in batch.unwrap().chunks_exact(RECORD) {
+                            let number = u32::from_le_bytes(record[..4].try_into().unwrap());
+                            assert!(!std::mem::replace(&mut seen[number as usize], true));
+                        }
+                    }
+                });
+                assert!(seen.iter().all(|seen| *seen));
+                let predicted = needs + 4 * 64 * RECORD;
+                println!(
+                    "packed {packed}, {shuffle:?}: at most {predicted} predicted, {peak} measured"
+                );
+                assert!(peak <= predicted as u64 + 60_000, "{peak} and {predicted}"); // unpacking needs its own
+                assert!(peak < LIMIT, "{peak}");
+            }
+        }
+    });
 }

@@ -66,21 +66,20 @@ impl Memory {
         let n = self.pixels;
         let mut batch = vec![0.0; index.len() * n];
         for (row, at) in batch.chunks_exact_mut(n).zip(index) {
-            let place = at * n..(at + 1) * n;
-            match &self.kept {
-                Kept::Bytes(all) => scale(all.get(place).ok_or_else(missing(*at))?, row),
-                Kept::Numbers(all) => {
-                    row.copy_from_slice(all.get(place).ok_or_else(missing(*at))?);
-                }
-            }
+            let (from, to) = (at * n, (at + 1) * n);
+            let there = match &self.kept {
+                Kept::Bytes(all) => all.get(from..to).map(|all| scale(all, row)),
+                Kept::Numbers(all) => all.get(from..to).map(|all| row.copy_from_slice(all)),
+            };
+            there.ok_or_else(|| missing(*at))?;
         }
         Ok(batch)
     }
     // ANCHOR_END: gather
 }
 
-fn missing(at: usize) -> impl Fn() -> Error {
-    move || Error::Config(format!("there is no picture {at} in this set"))
+fn missing(at: usize) -> Error {
+    Error::Config(format!("there is no picture {at} in this set"))
 }
 
 #[cfg(test)]

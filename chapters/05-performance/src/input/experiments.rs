@@ -273,7 +273,7 @@ fn input(rec: &mut Recorder) -> Result<()> {
     }
     drop(all);
     let full = rec.budget == Budget::Full;
-    let (batches, times) = if full { (200, 7) } else { (30, 2) };
+    let (batches, times) = if full { (100, 5) } else { (30, 2) };
     let batches = batches.min(split.len() / BATCH);
     drop(split);
     kept(rec, &data)?;

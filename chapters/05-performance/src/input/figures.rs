@@ -2,7 +2,7 @@
 
 use crate::memory::figures::{number, points};
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Error, Figure, Records, Result, Samples, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::{ParamList, Value},
 };
@@ -69,18 +69,24 @@ fn times(records: &Records, model: &str, source: &str) -> Result<Times> {
 
 fn draw_input(records: &Records) -> Result<Drawing> {
     let (mut alone, mut prefetched, mut gains) = (vec![], vec![], vec![]);
+    let (mut of_sum, mut of_larger) = (Samples::default(), Samples::default());
     for model in MODELS {
         for (source, name) in SOURCES {
             let t = times(records, model, source)?;
             let x = t.source / t.compute;
             alone.push((x, t.alone / t.compute));
             prefetched.push((x, t.prefetched / t.compute));
+            of_sum.0.push(t.alone / (t.compute + t.source));
+            of_larger.0.push(t.prefetched / t.compute.max(t.source));
             gains.push((t.alone / t.prefetched, model, name));
         }
     }
     let Some(best) = gains.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
         return Err(not_measured("performance.input"));
     };
+    for points in [&mut alone, &mut prefetched] {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
     let low = alone.iter().map(|p| p.0).fold(f64::MAX, f64::min);
     let high = alone.iter().map(|p| p.0).fold(f64::MIN, f64::max);
     let grid: Vec<f64> = (0..=40).map(|i| low * (high / low).powf(f64::from(i) / 40.0)).collect();
@@ -111,8 +117,11 @@ fn draw_input(records: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: plot.svg(),
         caption: format!(
-            "One after the other, the times add up; beside each other, the longer one counts. Prefetch gains most for \
-             {} from {}: {}. It can never gain more than 2×.",
+            "One after the other, a step takes {} of the sum of both times, and with prefetch {} of the larger one (medians \
+             of {} cases). Prefetch gains most for {} from {}: {}. It can never gain more than 2×.",
+            Unit::Ratio.format(of_sum.median()),
+            Unit::Ratio.format(of_larger.median()),
+            gains.len(),
             best.1,
             best.2,
             Unit::Ratio.format(best.0)
@@ -126,12 +135,20 @@ fn draw_input(records: &Records) -> Result<Drawing> {
 }
 
 fn draw_queue(records: &Records) -> Result<Drawing> {
-    let (mut series, mut alt) = (vec![], vec![]);
+    let (mut series, mut alt, mut longer) = (vec![], vec![], vec![]);
     let mut ticks = vec![];
     for model in MODELS {
         let list: ParamList = &[("model", &model), ("source", &"warped")];
         let all = points(records, "performance.input", list, "queue")?;
         ticks = all.iter().map(|p| p.0).collect();
+        if let (Some(short), Some(long)) = (all.first(), all.last()) {
+            longer.push(format!(
+                "{} with {} places instead of {} ({model})",
+                Unit::Ratio.format(long.1 / short.1),
+                long.0,
+                short.0
+            ));
+        }
         alt.push(format!(
             "{model}: {}",
             all.iter()
@@ -166,9 +183,11 @@ fn draw_queue(records: &Records) -> Result<Drawing> {
     };
     Ok(Drawing {
         svg: plot.svg(),
-        caption: "A longer queue evens out batches that take unequal time, and does no work itself. Here the first \
-                  places matter most."
-            .to_owned(),
+        caption: format!(
+            "What a longer queue gives, from packed and warped pictures: the rate is {}. No queue goes beyond the \
+             dashed line, at which the larger of the two times is all there is.",
+            longer.join(", and ")
+        ),
         alt: format!("Rate over the length of the queue. {}.", alt.join("; ")),
     })
 }

@@ -35,12 +35,14 @@ impl<T: Send + 'static> Prefetch<T> {
             }
         };
         let thread = thread::Builder::new().name("prefetch".into()).spawn(work);
-        let thread = thread.map_err(|e| {
-            Error::Config(format!("the system starts no thread ({e}); use no prefetch"))
-        })?;
+        let thread = thread.map_err(|e| no_thread(&e))?;
         Ok(Self { batches: Some(batches), thread: Some(thread) })
     }
     // ANCHOR_END: prefetch
+}
+
+fn no_thread(error: &std::io::Error) -> Error {
+    Error::Config(format!("the system starts no thread ({error}); use no prefetch"))
 }
 
 impl<T> Iterator for Prefetch<T> {

@@ -223,7 +223,7 @@ impl Store {
         }
         let whole = to.len() + self.place(block).1 * self.layout.record;
         if self.layout.packed {
-            // No more than was promised: a damaged block must not fill the memory.
+            // No more than promised: bad blocks must not fill the memory.
             to.reserve_exact(whole - to.len());
             let most = (whole - to.len()) as u64;
             let mut unpack = DeflateDecoder::new(&self.stored[..]).take(most);

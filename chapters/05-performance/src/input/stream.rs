@@ -116,8 +116,9 @@ impl Epoch {
     fn drawn(&mut self, room: usize, to: &mut Vec<u8>) -> Result<bool> {
         let record = self.store.layout().record;
         let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.reserve_exact((room.min(self.store.len()) * record).saturating_sub(buffer.len()));
-        while buffer.len() < room * record && self.forward(&mut buffer)? {}
+        let most = room.min(self.store.len()) * record;
+        buffer.reserve_exact(most.saturating_sub(buffer.len()));
+        while buffer.len() < most && self.forward(&mut buffer)? {}
         let there = buffer.len() / record;
         if there > 0 {
             // One at random leaves, and the last one takes its place.

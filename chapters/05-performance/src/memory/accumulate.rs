@@ -22,7 +22,7 @@ impl<M: Network<Cpu>> Learner<M> {
         piece: usize,
     ) -> Result<f32> {
         if piece == 0 || index.is_empty() {
-            return Err(Error::Config("a batch and its pieces need pictures".into()));
+            return Err(Error::Config("batch and pieces need pictures".into()));
         }
         let mut mean = 0.0;
         for part in index.chunks(piece) {

@@ -23,7 +23,8 @@ impl Limit {
         if needed <= self.0 {
             return Ok(needed);
         }
-        let [needed, limit] = [needed, self.0].map(|bytes| Unit::Bytes.format(bytes as f64));
+        let text = |bytes: u64| Unit::Bytes.format(bytes as f64);
+        let (needed, limit) = (text(needed), text(self.0));
         let name = &model.name;
         Err(Error::Config(match self.largest_batch(model, threads)? {
             0 => format!(
@@ -31,8 +32,9 @@ impl Limit {
                  split it over several devices, or take a smaller one"
             ),
             most => format!(
-                "a step of {name} on {batch} pictures takes {needed}, and the limit is \
-                 {limit}; take {most} at a time and add up their gradients, or recompute"
+                "a step of {name} on {batch} pictures takes {needed}, \
+                 and the limit is {limit}; take {most} at a time \
+                 and add up their gradients, or recompute"
             ),
         }))
     }

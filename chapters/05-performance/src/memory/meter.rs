@@ -2,6 +2,9 @@
 //!
 //! It counts what the program asks for. The system may give pages later, when they are first written, and an allocator
 //! keeps some for itself; so this is the memory that the program needs, not the number that `top` shows.
+//!
+//! The meter is declared here, once: every program that links this crate (the course's command, a test, a notebook's
+//! cell) has it. Two additions for each allocation are little beside the allocation.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},

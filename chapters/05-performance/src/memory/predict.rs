@@ -12,7 +12,7 @@
 
 use crate::{Error, Result};
 use backprop::{
-    count::{Layer, Model, Row},
+    count::{Counts, Layer, Model, Row},
     fits::{Bytes, Moves},
 };
 
@@ -40,10 +40,13 @@ pub struct Operation {
     pub aside_back: u64,
 }
 
+// ANCHOR_END: operation
+
+// ANCHOR: peak
 /// A step, operation by operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// Bytes that are there before and after: weights, their gradients, Adam's means.
+    /// Bytes that are there all the time: weights, gradients, Adam's means.
     pub fixed: u64,
     /// In the order of the forward pass.
     pub operations: Vec<Operation>,
@@ -65,7 +68,12 @@ impl Timeline {
         }
         peak
     }
-    // ANCHOR_END: operation
+    // ANCHOR_END: peak
+
+    /// The batch itself, which the first layer keeps.
+    pub(crate) fn pictures(&mut self, batch: u64, numbers: u64) {
+        self.operations.push(Operation { makes: F32 * batch * numbers, ..Operation::default() });
+    }
 
     /// A dense layer: the product keeps its input; the bias is added in place, but has a gradient buffer of its own.
     pub(crate) fn dense(&mut self, batch: u64, inputs: u64, units: u64) {
@@ -136,15 +144,11 @@ fn numbers(row: &Row) -> u64 {
 /// [`Error::Config`] if the model can't be, or if the batch is empty.
 // ANCHOR: timeline
 pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Result<Timeline> {
-    let counts = model.count().map_err(|e| Error::Config(e.to_string()))?;
-    if batch == 0 {
-        return Err(Error::Config("a batch needs at least one picture".to_owned()));
-    }
-    let Bytes { weights, gradients, optimizer, .. } = Bytes::of(&counts, 0, moves);
-    let mut step = Timeline { fixed: weights + gradients + optimizer, operations: Vec::new() };
+    let counts = counted(model, batch)?;
+    let fixed = Bytes::of(&counts, 0, moves).total();
+    let mut step = Timeline { fixed, operations: Vec::new() };
     let mut inputs = counts.input;
-    // The batch itself, which the first layer keeps.
-    step.operations.push(Operation { makes: F32 * batch * inputs, ..Operation::default() });
+    step.pictures(batch, inputs);
     for (layer, row) in model.layers.iter().zip(&counts.rows) {
         match layer {
             Layer::Dense { units } => step.dense(batch, inputs, *units as u64),
@@ -160,12 +164,20 @@ pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Result
 }
 // ANCHOR_END: timeline
 
+/// Chapter 3's count of a model, for a batch that is not empty.
+fn counted(model: &Model, batch: u64) -> Result<Counts> {
+    if batch == 0 {
+        return Err(Error::Config("a batch needs at least one picture".to_owned()));
+    }
+    model.count().map_err(|e| Error::Config(e.to_string()))
+}
+
 /// What a step must hold by chapter 3's counter: no copies, and no gradient longer than it is needed.
 ///
 /// # Errors
 /// [`Error::Config`] if the model can't be.
 pub fn least(model: &Model, batch: u64, moves: Moves) -> Result<Bytes> {
-    let counts = model.count().map_err(|e| Error::Config(e.to_string()))?;
+    let counts = counted(model, batch)?;
     Ok(Bytes::of(&counts, batch, moves))
 }
 

@@ -57,7 +57,7 @@ pub fn recompute<const I: usize, const O: usize, S: Segment<I, O>>(
     x: Rows<I, OwnedTape<f32, Cpu>>,
 ) -> Result<Rows<O, OwnedTape<f32, Cpu>>, CpuError> {
     let (x, mut tape) = x.split_tape();
-    let y = segment.run(x.clone())?; // no tape: each layer forgets the one before
+    let y = segment.run(x.clone())?; // no tape: nothing is kept
     let (of_y, segment) = (y.ghost(), segment.clone()); // handles, not copies
     tape.add_backward_op(move |grads| {
         let up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_y)?);
@@ -66,7 +66,7 @@ pub fn recompute<const I: usize, const O: usize, S: Segment<I, O>>(
         let (of_again, dev) = (again.ghost(), again.device().clone());
         drop(again);
         inner.add_backward_op(move |grads| {
-            **grads.get_or_alloc_mut(&of_again)? = up; // where the way back begins
+            **grads.get_or_alloc_mut(&of_again)? = up; // it begins here
             Ok(())
         });
         let start = dev.try_zeros::<Rank0>()?.put_tape(inner);
@@ -83,12 +83,12 @@ pub fn recompute<const I: usize, const O: usize, S: Segment<I, O>>(
 ///
 /// # Errors
 /// The device's own.
-// ANCHOR: mask
 pub fn seeded_dropout<const W: usize, T: Tape<f32, Cpu>>(
     x: Rows<W, T>,
     share: f32,
     seed: u64,
 ) -> Result<Rows<W, T>, CpuError> {
+    // ANCHOR: mask
     let keep = move |values: &mut [f32]| {
         let mut random = SplitMix64::new(seed);
         for value in values {
@@ -110,8 +110,8 @@ pub fn seeded_dropout<const W: usize, T: Tape<f32, Cpu>>(
         Ok(())
     });
     Ok(y.put_tape(tape))
+    // ANCHOR_END: mask
 }
-// ANCHOR_END: mask
 
 /// Layers of `W` units in a row: dense, `ReLU`, dropout.
 #[derive(Clone, Debug)]
@@ -238,8 +238,7 @@ impl<const W: usize> Deep<W> {
         let rows = 4 * batch * w;
         let weights = |inputs: u64, units: u64| 4 * (inputs * units + units);
         let mut step = Timeline::default();
-        let pictures = 4 * batch * PIXELS as u64;
-        step.operations.push(Operation { makes: pictures, ..Operation::default() });
+        step.pictures(batch, PIXELS as u64);
         step.weighted(batch, PIXELS as u64, w);
         step.each_number(batch, w);
         if segments == 0 {
