@@ -3,7 +3,8 @@
 use crate::{
     conv::Conv2d,
     engine::Engine,
-    model::{Images, Logits, Network, Traced},
+    model::{Images, Learned, Logits, Network},
+    norm::Mode,
 };
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection},
@@ -70,9 +71,11 @@ impl<D: Engine> Cnn<f32, D> {
 impl<D: Engine> Network<D> for Cnn<f32, D> {
     const DRAWS_PER_STEP: u64 = 1;
 
-    fn learn(&mut self, images: Images<D, Traced<D>>) -> Result<Logits<D, Traced<D>>, D::Err> {
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
         let features = self.features(images)?;
-        self.dense.try_forward_mut(features)
+        let (wide, relu, dropout, narrow) = &self.dense;
+        let hidden = relu.try_forward(wide.try_forward(features)?)?;
+        narrow.try_forward(hidden.try_dropout(dropout.p)?)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {

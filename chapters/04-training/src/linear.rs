@@ -2,7 +2,8 @@
 
 use crate::{
     engine::Engine,
-    model::{Images, Logits, Network, Traced},
+    model::{Images, Learned, Logits, Network},
+    norm::Mode,
 };
 use dfdx::prelude::*;
 
@@ -14,8 +15,8 @@ pub type Linear<D> = modules::Linear<784, 10, f32, D>;
 impl<D: Engine> Network<D> for Linear<D> {
     const DRAWS_PER_STEP: u64 = 0;
 
-    fn learn(&mut self, images: Images<D, Traced<D>>) -> Result<Logits<D, Traced<D>>, D::Err> {
-        self.try_forward_mut(images)
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
+        self.try_forward(images)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {

@@ -2,7 +2,8 @@
 
 use crate::{
     engine::Engine,
-    model::{Images, Logits, Network, Traced},
+    model::{Images, Learned, Logits, Network},
+    norm::Mode,
 };
 use dfdx::{
     nn::modules::{Dropout, Linear, ReLU},
@@ -21,8 +22,9 @@ pub type Mlp<D> = (
 impl<D: Engine> Network<D> for Mlp<D> {
     const DRAWS_PER_STEP: u64 = 1;
 
-    fn learn(&mut self, images: Images<D, Traced<D>>) -> Result<Logits<D, Traced<D>>, D::Err> {
-        self.try_forward_mut(images)
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
+        let hidden = self.0.try_forward(images)?.try_dropout(self.1.p)?;
+        self.2.try_forward(hidden)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {

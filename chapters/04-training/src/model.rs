@@ -1,6 +1,6 @@
 //! What all models share: pictures in, scores out, parameters that can be read, written and named.
 
-use crate::{Error, Result, engine::Engine};
+use crate::{Error, Result, engine::Engine, norm::Mode};
 use dfdx::{prelude::*, tensor_ops::Device};
 
 /// Pixels of a picture.
@@ -18,7 +18,7 @@ pub type Targets<D> = Tensor<(usize, Const<CLASSES>), f32, D>;
 pub type Traced<D> = OwnedTape<f32, D>;
 
 /// What [`Network::learn`] gives: scores, with every operation on the tape.
-pub type Learned<D> = Result<Logits<D, Traced<D>>, <D as HasErr>::Err>;
+pub type Learned<D, T> = Result<Logits<D, T>, <D as HasErr>::Err>;
 
 // ANCHOR: network
 /// A model that tells the ten digits apart. Every error is the device's own.
@@ -29,7 +29,7 @@ pub trait Network<D: Engine>: TensorCollection<f32, D, To<f32, D> = Self> {
     const DRAWS_PER_STEP: u64;
 
     /// Scores for pictures to learn from, with every operation on the tape.
-    fn learn(&mut self, images: Images<D, Traced<D>>) -> Learned<D>;
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T>;
 
     /// Scores for pictures, without a tape and without dropout.
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err>;

@@ -3,8 +3,8 @@
 use crate::{
     engine::Engine,
     fused::Affine,
-    model::{CLASSES, Images, Logits, Network, Traced},
-    norm::Rows,
+    model::{CLASSES, Images, Learned, Logits, Network},
+    norm::{Mode, Rows},
 };
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection},
@@ -118,7 +118,7 @@ fn thirds<const H: usize, const G: usize, D: Device<f32>, T: Tape<f32, D>>(
 impl<D: Engine> Network<D> for Rnn<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
-    fn learn(&mut self, images: Images<D, Traced<D>>) -> Result<Logits<D, Traced<D>>, D::Err> {
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
         self.scores(images)
     }
 

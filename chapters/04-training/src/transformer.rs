@@ -3,8 +3,8 @@
 use crate::{
     engine::Engine,
     fused::Affine,
-    model::{CLASSES, Images, Logits, Network, Traced},
-    norm::Rows,
+    model::{CLASSES, Images, Learned, Logits, Network},
+    norm::{Mode, Rows},
 };
 use dfdx::{
     nn::{
@@ -259,7 +259,7 @@ fn patches<D: Engine, T: Tape<f32, D>>(images: Images<D, T>) -> Result<Rows<PATC
 impl<D: Engine> Network<D> for Transformer<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
-    fn learn(&mut self, images: Images<D, Traced<D>>) -> Result<Logits<D, Traced<D>>, D::Err> {
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
         self.scores(images)
     }
 
