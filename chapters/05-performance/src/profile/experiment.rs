@@ -1,0 +1,167 @@
+//! What this part measures: where the time of each model's step goes, and what watching it costs.
+
+use super::{
+    report::{Profile, limits, profile},
+    tape::Phase,
+};
+use lab::{Budget, Experiment, Recorder, Result, Samples, Unit, record::ParamList};
+use training::Model;
+
+/// The experiment's key.
+pub const KEY: &str = "performance.profile";
+/// Pictures in a step.
+pub const BATCH: usize = 128;
+/// Models whose steps are drawn as timelines.
+pub const TIMELINES: [Model; 3] = [Model::Mlp, Model::Cnn, Model::Resnet];
+
+/// The experiment of this part.
+pub fn experiment() -> Experiment {
+    Experiment {
+        key: KEY,
+        shows: "where the time of a training step goes, operation by operation, in each of chapter 4's models",
+        values: &[
+            KEY,
+            "performance.profile.share",
+            "performance.profile.flops",
+            "performance.profile.bytes",
+            "performance.profile.roofline",
+            "performance.profile.phase",
+            "performance.profile.products",
+            "performance.profile.product_flops",
+            "performance.profile.event",
+            "performance.profile.total",
+            "performance.profile.plain",
+            "performance.profile.overhead",
+            "performance.profile.peak",
+            "performance.profile.bandwidth",
+        ],
+        quick: true,
+        run: |rec| run(rec, BATCH),
+    }
+}
+
+fn run(rec: &mut Recorder, batch: usize) -> Result<()> {
+    if rec.device != lab::Device::Cpu {
+        rec.skip(KEY, &[], "a host's timer sees the launch of a GPU's work and not its end");
+        return Ok(());
+    }
+    let data =
+        lab::data::load(&lab::data::Options { folder: rec.data.clone(), ..Default::default() })?;
+    let [peak, bandwidth] = limits();
+    let one = |value| Samples(vec![value]);
+    rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, one(peak.value));
+    rec.value("performance.profile.bandwidth", &[], Unit::BytesPerSecond, one(bandwidth.value));
+    for model in Model::ALL {
+        rec.note(KEY, &[("model", &model)]);
+        let steps = match (rec.budget, model) {
+            (Budget::Full, _) => 60,
+            (Budget::Quick, Model::Linear | Model::Mlp) => 20,
+            (Budget::Quick, _) => 3,
+        };
+        let profile = profile(model, &data, batch, steps)?;
+        record(rec, &profile, [peak.value, bandwidth.value]);
+    }
+    Ok(())
+}
+
+fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
+    let (model, batch) = (profile.model, profile.batch);
+    let one = |value| Samples(vec![value]);
+    for row in &profile.rows {
+        let (phase, op) = (row.phase.name(), &row.name);
+        let list: ParamList =
+            &[("model", &model), ("batch", &batch), ("phase", &phase), ("op", op)];
+        rec.value(KEY, list, Unit::Seconds, row.seconds.clone());
+        rec.value("performance.profile.share", list, Unit::Share, one(profile.share(row)));
+        rec.value("performance.profile.flops", list, Unit::Number, one(row.cost.flops()));
+        rec.value("performance.profile.bytes", list, Unit::Bytes, one(row.cost.bytes));
+        let bound = row.cost.seconds(peak, bandwidth);
+        if bound > 0.0 {
+            let shares = row.seconds.map(|seconds| bound / seconds);
+            rec.value("performance.profile.roofline", list, Unit::Share, shares);
+        }
+    }
+    let list: ParamList = &[("model", &model), ("batch", &batch)];
+    for phase in Phase::ALL {
+        let share = profile.rows.iter().filter(|row| row.phase == phase);
+        let share = share.map(|row| profile.share(row)).sum();
+        let name = phase.name();
+        let list: ParamList = &[("model", &model), ("batch", &batch), ("phase", &name)];
+        rec.value("performance.profile.phase", list, Unit::Share, one(share));
+    }
+    let products = profile.rows.iter().filter(|row| row.cost.products > 0.0);
+    let share = products.map(|row| profile.share(row)).sum();
+    rec.value("performance.profile.products", list, Unit::Share, one(share));
+    let [products, all] = [|row: &super::report::Row| row.cost.products, |row| row.cost.flops()]
+        .map(|of| profile.rows.iter().map(of).sum::<f64>());
+    rec.value("performance.profile.product_flops", list, Unit::Share, one(products / all));
+    rec.value("performance.profile.total", list, Unit::Seconds, profile.total.clone());
+    rec.value("performance.profile.plain", list, Unit::Seconds, profile.plain.clone());
+    let pairs = profile.total.0.iter().zip(&profile.plain.0);
+    let ratios = Samples(pairs.map(|(with, without)| with / without).collect());
+    rec.value("performance.profile.overhead", list, Unit::Ratio, ratios);
+    if TIMELINES.contains(&model) {
+        for (at, moment) in profile.moments.iter().enumerate() {
+            let (phase, op) = (moment.phase.name(), &moment.name);
+            // Three digits, so that names sort as numbers do.
+            let at = format!("{at:03}");
+            let list: ParamList = &[("model", &model), ("at", &at), ("phase", &phase), ("op", op)];
+            let median = one(moment.seconds.median());
+            rec.value("performance.profile.event", list, Unit::Seconds, median);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::profile::report;
+    use lab::{
+        Records,
+        progress::Progress,
+        record::{ChapterRecord, Run},
+    };
+
+    /// Records as a run leaves them, of small steps on drawn digits.
+    pub fn records() -> Records {
+        let (experiment, progress) = (experiment(), Progress::hidden());
+        let mut rec = Recorder::new(&experiment, Budget::Quick, lab::Device::Cpu, &progress);
+        let one = |value| Samples(vec![value]);
+        rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, one(1e11));
+        rec.value("performance.profile.bandwidth", &[], Unit::BytesPerSecond, one(1e10));
+        let data = lab::data::drawn(32, 8, 1);
+        for model in Model::ALL {
+            record(&mut rec, &report::profile(model, &data, 8, 2).unwrap(), [1e11, 1e10]);
+        }
+        let (values, skipped) = rec.finish();
+        let run = Run {
+            experiment: KEY.into(),
+            command: String::new(),
+            date: String::new(),
+            commit: String::new(),
+            budget: "quick".into(),
+            rustc: String::new(),
+            flags: String::new(),
+            values,
+            skipped,
+        };
+        Records {
+            machine: lab::machine::Machine::detect(),
+            name: "test".into(),
+            chapters: [("performance".into(), ChapterRecord { runs: vec![run] })].into(),
+        }
+    }
+
+    #[test]
+    fn shares_sum_to_one_and_phases_to_their_operations() {
+        let records = records();
+        for model in Model::ALL {
+            let sum = |key: &str| -> f64 {
+                records.all(key, &[("model", &model)]).iter().map(|value| value.median).sum()
+            };
+            for key in ["performance.profile.share", "performance.profile.phase"] {
+                assert!((sum(key) - 1.0).abs() < 1e-9, "{model}: {key}: {}", sum(key));
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A tape that looks at the clock. dfdx asks the tape to note each operation right after it has computed it; this one
+//! notes the time, too, and wraps the operation's way back so that it is timed when it runs.
+
+use dfdx::prelude::*;
+use std::{any::type_name, cell::RefCell, time::Instant};
+use training::{
+    engine::Engine,
+    norm::{Mode, Norm, Rows},
+};
+
+/// What was going on in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// The pictures of the batch are copied together.
+    Gather,
+    /// From the pictures to the scores.
+    Forward,
+    /// The scores are copied to the host, and the right answers counted.
+    Host,
+    /// From the scores to one number.
+    Loss,
+    /// The way back, through the loss and the model.
+    Backward,
+    /// The weights move.
+    Update,
+    /// The gradients become zero.
+    Zero,
+}
+
+impl Phase {
+    /// All of them, in the order of a step.
+    pub const ALL: [Self; 7] = [
+        Self::Gather,
+        Self::Forward,
+        Self::Host,
+        Self::Loss,
+        Self::Backward,
+        Self::Update,
+        Self::Zero,
+    ];
+
+    /// One word: `forward`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gather => "gather",
+            Self::Forward => "forward",
+            Self::Host => "host",
+            Self::Loss => "loss",
+            Self::Backward => "backward",
+            Self::Update => "update",
+            Self::Zero => "zero",
+        }
+    }
+}
+
+/// A stretch of time between two looks at the clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// What was going on.
+    pub phase: Phase,
+    /// The type of the operation's way back, or a name of our own.
+    pub what: &'static str,
+    /// Which operation of the step it was, from 0: the way back has the number of the way forward. `None` for what is
+    /// no operation of the tape.
+    pub op: Option<usize>,
+    /// Seconds from the start of the step to the beginning.
+    pub start: f64,
+    /// Seconds from the start of the step to the end, where the next event begins.
+    pub end: f64,
+}
+
+impl Event {
+    /// Seconds that it took.
+    pub fn seconds(&self) -> f64 {
+        self.end - self.start
+    }
+}
+
+/// The events of a step, as they come.
+struct Log {
+    began: Instant,
+    last: f64,
+    phase: Phase,
+    ops: usize,
+    events: Vec<Event>,
+}
+
+thread_local! {
+    // Each use of a parameter makes a tape out of nothing (`Default`), so there is no place in a tape for a handle.
+    static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
+}
+
+/// Starts a recording on this thread; one that is under way is forgotten.
+pub fn start() {
+    let events = Vec::with_capacity(1024); // room enough that growing is not measured
+    let log = Log { began: Instant::now(), last: 0.0, phase: Phase::Gather, ops: 0, events };
+    LOG.set(Some(log));
+}
+
+/// Operations on the tape belong to this phase from now on.
+pub fn enter(phase: Phase) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.phase = phase;
+        }
+    });
+}
+
+/// Ends the stretch of time since the last event and gives it a name. Without a recording it does nothing.
+pub fn mark(phase: Phase, what: &'static str) {
+    note(phase, what, None);
+}
+
+/// Ends the recording: its events, without gaps.
+pub fn finish() -> Vec<Event> {
+    LOG.take().map(|log| log.events).unwrap_or_default()
+}
+
+// ANCHOR: note
+fn note(phase: Phase, what: &'static str, op: Option<usize>) {
+    LOG.with_borrow_mut(|log| {
+        let Some(log) = log else { return };
+        // One look at the clock ends an event and begins the next one.
+        let (start, end) = (log.last, log.began.elapsed().as_secs_f64());
+        log.events.push(Event { phase, what, op, start, end });
+        log.last = end;
+    });
+}
+// ANCHOR_END: note
+
+/// Notes that an operation has been computed, and gives its number.
+fn forward(what: &'static str) -> usize {
+    let (phase, op) = LOG.with_borrow_mut(|log| match log {
+        Some(log) => {
+            log.ops += 1;
+            (log.phase, log.ops - 1)
+        }
+        None => (Phase::Forward, 0),
+    });
+    note(phase, what, Some(op));
+    op
+}
+
+// ANCHOR: tape
+/// dfdx's tape, and a look at the clock whenever it is written or read.
+pub struct Timed<D: Engine>(OwnedTape<f32, D>);
+
+impl<D: Engine> Tape<f32, D> for Timed<D> {
+    const OWNS_TAPE: bool = true;
+
+    fn add_backward_op<F>(&mut self, operation: F)
+    where
+        F: 'static + FnOnce(&mut Gradients<f32, D>) -> Result<(), D::Err>,
+    {
+        let what = type_name::<F>(); // names the operation and its shapes
+        let op = forward(what);
+        self.0.add_backward_op(move |grads| {
+            let result = operation(grads);
+            note(Phase::Backward, what, Some(op));
+            result
+        });
+    }
+}
+// ANCHOR_END: tape
+
+impl<D: Engine> Default for Timed<D> {
+    fn default() -> Self {
+        Self(OwnedTape::default())
+    }
+}
+
+impl<D: Engine> Merge<NoneTape> for Timed<D> {
+    fn merge(self, _: NoneTape) -> Self {
+        self
+    }
+}
+
+impl<D: Engine> Merge<Self> for Timed<D> {
+    fn merge(self, other: Self) -> Self {
+        Self(self.0.merge(other.0))
+    }
+}
+
+impl<D: Engine> Mode<D> for Timed<D> {
+    /// [`Engine::normalise_by_batch`] wants dfdx's own tape. It gets it, and its way back lies between two notes.
+    fn normalise<const C: usize>(
+        rows: Rows<C, D, Self>,
+        norm: &mut Norm<C, f32, D>,
+    ) -> Result<Rows<C, D, Self>, D::Err> {
+        let what = type_name::<Norm<C, f32, D>>();
+        let (rows, Self(mut tape)) = rows.split_tape();
+        let op = LOG.with_borrow(|log| log.as_ref().map_or(0, |log| log.ops));
+        // Tapes run backwards: what is written before the operation runs after it.
+        tape.add_backward_op(move |_| {
+            note(Phase::Backward, what, Some(op));
+            Ok(())
+        });
+        let (rows, tape) = D::normalise_by_batch(rows.put_tape(tape), norm)?.split_tape();
+        forward(what);
+        Ok(rows.put_tape(Self(tape)))
+    }
+}
+
+/// Puts a timed tape on pictures. `grads` are lent to it, as [`Trace::traced`] does.
+pub fn timed<S: Shape, D: Engine>(
+    tensor: Tensor<S, f32, D>,
+    grads: Gradients<f32, D>,
+) -> Tensor<S, f32, D, Timed<D>> {
+    let (tensor, tape) = tensor.traced(grads).split_tape();
+    tensor.put_tape(Timed(tape))
+}
+
+/// Takes the watch off: dfdx's own tape is left, with the operations that note their times when they run.
+pub fn untimed<S: Shape, D: Engine>(
+    tensor: Tensor<S, f32, D, Timed<D>>,
+) -> Tensor<S, f32, D, OwnedTape<f32, D>> {
+    let (tensor, Timed(tape)) = tensor.split_tape();
+    tensor.put_tape(tape)
+}
