@@ -2,11 +2,11 @@
 //!
 //! The modules in the order of the page:
 
-pub mod compare;
+pub mod profile;
 pub mod engine;
 pub mod input;
 pub mod memory;
-pub mod profile;
+pub mod compare;
 
 pub use training::{Error, Result};
 

@@ -92,8 +92,8 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
     let products = profile.rows.iter().filter(|row| row.cost.products > 0.0);
     let share = products.map(|row| profile.share(row)).sum();
     rec.value("performance.profile.products", list, Unit::Share, one(share));
-    let [products, all] = [|row: &super::report::Row| row.cost.products, |row| row.cost.flops()]
-        .map(|of| profile.rows.iter().map(of).sum::<f64>());
+    let products: f64 = profile.rows.iter().map(|row| row.cost.products).sum();
+    let all: f64 = profile.rows.iter().map(|row| row.cost.flops()).sum();
     rec.value("performance.profile.product_flops", list, Unit::Share, one(products / all));
     rec.value("performance.profile.total", list, Unit::Seconds, profile.total.clone());
     rec.value("performance.profile.plain", list, Unit::Seconds, profile.plain.clone());

@@ -248,6 +248,7 @@ mod tests {
     use super::*;
     use crate::profile::tape::{timed, untimed};
     use dfdx::losses::cross_entropy_with_logits_loss;
+    use training::optimizer::{Optimizer, Rule};
 
     fn of(model: Model, batch: usize) -> Profile {
         profile(model, &lab::data::drawn(40, 10, 1), batch, 2).unwrap()
@@ -333,15 +334,11 @@ mod tests {
             let dev = Cpu::seed_from_u64(3);
             (build_on::<M>(&dev), dev)
         };
-        let slopes = |model: &M, grads: &Gradients<f32, Cpu>| {
-            let mut moved = model.clone();
+        let slopes = |mut model: M, mut grads: Gradients<f32, Cpu>| {
             // One step of plain descent from the same weights: the gradient, as the weights show it.
-            let mut grads = grads.clone();
-            let mut sgd =
-                training::optimizer::Optimizer::new(&moved, training::optimizer::Rule::Sgd, 0.0)
-                    .unwrap();
-            sgd.update(1.0, &mut moved, &mut grads).unwrap();
-            model::parameters(&moved).unwrap()
+            let mut sgd = Optimizer::new(&model, Rule::Sgd, 0.0).unwrap();
+            sgd.update(1.0, &mut model, &mut grads).unwrap();
+            model::parameters(&model).unwrap()
         };
         let targets = |dev: &Cpu| {
             let mut hot = vec![0.0; 30];
@@ -357,7 +354,7 @@ mod tests {
         let images = dev.tensor_from_vec(pixels, (3, Const::<784>));
         let scores = two.learn(images.traced(two.alloc_grads())).unwrap();
         let unwatched = cross_entropy_with_logits_loss(scores, targets(&dev)).backward();
-        let [one, two] = [slopes(&one, &watched), slopes(&two, &unwatched)];
+        let [one, two] = [slopes(one, watched), slopes(two, unwatched)];
         assert!(one.iter().zip(&two).all(|(a, b)| a.to_bits() == b.to_bits()));
         assert!(one != model::parameters(&build().0).unwrap(), "no slope");
     }
