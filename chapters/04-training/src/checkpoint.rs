@@ -39,6 +39,9 @@ pub struct Header {
     pub step: usize,
     /// Steps taken in all: Adam's clock, and how many dropout masks were drawn.
     pub steps: i32,
+    /// The factor before the losses, in a run that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_scale: Option<LossScale>,
     /// Numbers that the model has, and those of them that it learns.
     pub numbers: [usize; 2],
     /// The epoch with the smallest loss on pictures held back, if there are any.
@@ -55,6 +58,17 @@ pub struct Header {
     pub started: String,
 }
 // ANCHOR_END: header
+
+/// The factor before the losses of a run in mixed precision, and how it came there: chapter 6 explains it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LossScale {
+    /// The factor.
+    pub scale: f32,
+    /// Steps since it last changed.
+    pub good: u32,
+    /// Steps whose gradients overflowed, so that the weights stayed.
+    pub skipped: i32,
+}
 
 /// A run's whole state.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,7 +143,10 @@ impl Checkpoint {
         } else {
             state.chunks(learned.max(1)).map(<[f32]>::to_vec).collect()
         };
-        let optimizer = State { t: header.steps, slots };
+        // Steps that were skipped are none for the optimizer.
+        let skipped = header.loss_scale.map_or(0, |scale| scale.skipped);
+        let t = header.steps.checked_sub(skipped).filter(|t| *t >= 0).ok_or(DAMAGED)?;
+        let optimizer = State { t, slots };
         Ok(Self { header, weights: weights.to_vec(), optimizer, best: best.to_vec() })
     }
 
@@ -243,6 +260,7 @@ pub(crate) mod tests {
                 epoch: 1,
                 step: 17,
                 steps: 486,
+                loss_scale: None,
                 numbers: [3, 2],
                 tally: Tally { loss: 2.0 / 7.0, right: 900, seen: 1000 },
                 epoch_seconds: 0.3,
@@ -265,6 +283,16 @@ pub(crate) mod tests {
         let loaded = Checkpoint::load(folder.path()).unwrap();
         assert_eq!(loaded, saved);
         assert_eq!(loaded.to_bytes().unwrap(), saved.to_bytes().unwrap());
+    }
+
+    #[test]
+    fn skipped_steps_are_none_for_the_optimizer() {
+        let mut saved = sample();
+        saved.header.loss_scale = Some(LossScale { scale: 1024.0, good: 7, skipped: 6 });
+        saved.optimizer.t = 480;
+        assert_eq!(Checkpoint::from_bytes(&saved.to_bytes().unwrap()).unwrap(), saved);
+        saved.header.loss_scale = Some(LossScale { scale: 1024.0, good: 7, skipped: 487 });
+        assert!(Checkpoint::from_bytes(&saved.to_bytes().unwrap()).is_err());
     }
 
     #[test]

@@ -67,13 +67,26 @@ pub enum Precision {
     /// 32-bit floating point throughout.
     #[default]
     F32,
+    /// Automatic mixed precision: weights in f32, forward and backward in f16. It is chapter 6's, which trains with it.
+    Amp,
+}
+
+impl Precision {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::F32, Self::Amp];
+
+    /// Its name: `f32`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Amp => "amp",
+        }
+    }
 }
 
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::F32 => f.write_str("f32"),
-        }
+        f.write_str(self.name())
     }
 }
 
@@ -81,12 +94,10 @@ impl FromStr for Precision {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "f32" => Ok(Self::F32),
-            _ => Err(Error::Config(format!(
-                "the precision `{text}` is not built yet; the precisions so far: f32"
-            ))),
-        }
+        Self::ALL.into_iter().find(|precision| precision.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::Config(format!("there is no precision `{text}`; choose one of {names}"))
+        })
     }
 }
 
@@ -264,8 +275,11 @@ mod tests {
         }
         let error = "vgg".parse::<Model>().unwrap_err().to_string();
         assert!(error.contains("no model `vgg`") && error.contains("transformer"), "{error}");
-        assert_eq!("f32".parse::<Precision>().unwrap().to_string(), "f32");
-        assert!("amp".parse::<Precision>().unwrap_err().to_string().contains("not built yet"));
+        for precision in Precision::ALL {
+            assert_eq!(precision.to_string().parse::<Precision>().unwrap(), precision);
+        }
+        let error = "f8".parse::<Precision>().unwrap_err().to_string();
+        assert!(error.contains("no precision `f8`") && error.contains("amp"), "{error}");
     }
 
     #[test]

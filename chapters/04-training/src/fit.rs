@@ -5,15 +5,15 @@
 
 use crate::{
     Error, Result,
-    checkpoint::{self, Checkpoint, Header},
+    checkpoint::{self, Checkpoint, Header, LossScale},
     cnn::Cnn,
-    config::{Config, Model, Settings, Start},
+    config::{Config, Model, Precision, Settings, Start},
     engine::{Engine, Resident},
     linear::Linear,
     loss::Tally,
     mlp::Mlp,
-    model::{self, Images, Network},
-    optimizer::Optimizer,
+    model::{self, Images, Network, Targets},
+    optimizer::{Optimizer, State},
     order::order,
     resnet::Resnet,
     rnn::Rnn,
@@ -114,6 +114,12 @@ pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
 /// As [`train`].
 pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> Result<Outcome> {
     config.settings.check()?;
+    if config.settings.precision != Precision::F32 {
+        return Err(Error::Config(format!(
+            "chapter 4 trains in f32 alone; --precision {} is chapter 6's `mixed_precision::amp`",
+            config.settings.precision
+        )));
+    }
     let seed = config.settings.seed;
     // ANCHOR: device
     match config.device {
@@ -141,6 +147,110 @@ fn fingerprint(split: &Split) -> String {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
+}
+
+// ANCHOR: stepper
+/// What learns in a run: a model and its optimizer, in a number format. It is
+/// just built, on a device that is freshly seeded.
+pub trait Stepper<D: Engine> {
+    /// Takes one step at this learning rate, and returns the batch's scores.
+    fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Result<Vec<f32>>;
+
+    /// The scores for pictures that it does not learn from.
+    fn scores(&self, images: Images<D>) -> Result<Vec<f32>>;
+
+    /// All numbers of the model, as [`model::parameters`] has them.
+    fn parameters(&self) -> Result<Vec<f32>>;
+
+    /// How many of them it learns.
+    fn learned(&self) -> usize;
+
+    /// What its optimizer remembers.
+    fn state(&self) -> Result<State>;
+
+    /// The factor before its losses, if it has one: see chapter 6.
+    fn loss_scale(&self) -> Option<LossScale> {
+        None
+    }
+
+    /// Goes on from a checkpoint.
+    fn restore(&mut self, dev: &D, saved: &Checkpoint) -> Result<()>;
+}
+// ANCHOR_END: stepper
+
+/// A model of chapter 4 and its optimizer, both in f32.
+pub struct Full<M, D: Engine> {
+    /// The model.
+    pub model: M,
+    /// Its optimizer.
+    pub optimizer: Optimizer<D>,
+    /// Gradients of the parameters, all zero between steps. They are lent to a step.
+    grads: Gradients<f32, D>,
+}
+
+impl<M: Network<D>, D: Engine> Full<M, D> {
+    /// A model with random weights and an optimizer that has seen nothing.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if there is no memory for them.
+    pub fn new(dev: &D, settings: &Settings) -> Result<Self> {
+        let mut model: M = model::build(dev)?;
+        model.set_dropout(settings.dropout as f32);
+        let optimizer = Optimizer::new(&model, settings.optimizer, settings.decay)?;
+        let grads = model.try_alloc_grads().map_err(Error::device)?;
+        Ok(Self { model, optimizer, grads })
+    }
+}
+
+impl<M: Network<D>, D: Engine> Stepper<D> for Full<M, D> {
+    // ANCHOR: step
+    /// One step on a batch. Returns the scores that its loss is made of.
+    fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Result<Vec<f32>> {
+        let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
+        // Forward: scores for each class, noting every operation on a tape.
+        let scores = self.model.learn(images.traced(grads)).map_err(Error::device)?;
+        let seen = scores.retaped::<NoneTape>();
+        // Backward: the tape in reverse gives each weight's gradient.
+        let mut grads = cross_entropy_with_logits_loss(scores, targets)
+            .try_backward()
+            .map_err(Error::device)?;
+        // Update: every weight moves a little against its gradient.
+        self.optimizer.update(lr, &mut self.model, &mut grads)?;
+        self.model.try_zero_grads(&mut grads).map_err(Error::device)?;
+        self.grads = grads;
+        // Only now, when all is under way, wait for the device.
+        Ok(seen.as_vec())
+    }
+    // ANCHOR_END: step
+
+    fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
+        Ok(self.model.predict(images).map_err(Error::device)?.as_vec())
+    }
+
+    fn parameters(&self) -> Result<Vec<f32>> {
+        model::parameters(&self.model)
+    }
+
+    fn learned(&self) -> usize {
+        self.model.num_trainable_params()
+    }
+
+    fn state(&self) -> Result<State> {
+        self.optimizer.state(&self.model)
+    }
+
+    // ANCHOR: resume
+    /// Goes on from a checkpoint, just built on a device that is freshly
+    /// seeded.
+    fn restore(&mut self, dev: &D, saved: &Checkpoint) -> Result<()> {
+        // The same draws as in the run's first life: weights, then masks.
+        for _ in 0..M::DRAWS_PER_STEP * saved.header.steps as u64 {
+            dev.random_u64();
+        }
+        model::set_parameters(&mut self.model, &saved.weights)?;
+        self.optimizer.set_state(&self.model, &saved.optimizer)
+    }
+    // ANCHOR_END: resume
 }
 
 /// [`train_on`], on a device of one kind, its random numbers freshly seeded.
@@ -171,6 +281,22 @@ pub fn train_network<M: Network<D>, D: Engine>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
+    let stepper = Full::<M, D>::new(dev, &config.settings)?;
+    train_stepper(stepper, dev, config, data, watcher)
+}
+
+/// [`train_on`] with a stepper of the caller's, which decides how a step computes: it was just built on `dev`, which
+/// was freshly seeded.
+///
+/// # Errors
+/// As [`train`].
+pub fn train_stepper<S: Stepper<D>, D: Engine>(
+    stepper: S,
+    dev: &D,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome> {
     let limited = config.settings.limit.map(|limit| data.train.first(limit));
     let train = limited.as_ref().unwrap_or(&data.train);
     let mark = fingerprint(train);
@@ -187,8 +313,8 @@ pub fn train_network<M: Network<D>, D: Engine>(
         _ => None,
     };
     let mut trainer = match saved {
-        Some(saved) => Trainer::<M, D>::resume(dev, config.settings.clone(), saved)?,
-        None => Trainer::<M, D>::new(dev, config.settings.clone(), mark)?,
+        Some(saved) => Trainer::resume(stepper, dev, config.settings.clone(), saved)?,
+        None => Trainer::new(stepper, config.settings.clone(), mark)?,
     };
     let (learn, held) = split(train, &config.settings)?;
     let train = Resident::new(dev, learn.as_ref().unwrap_or(train))?;
@@ -206,7 +332,7 @@ pub fn train_network<M: Network<D>, D: Engine>(
     };
     watcher.begin(&begin);
     let about = match &folder {
-        Some(_) => run::about(&begin, &trainer.at, trainer.model.num_trainable_params()), // asks the system: not for every small run
+        Some(_) => run::about(&begin, &trainer.at, trainer.stepper.learned()), // asks the system: not for every small run
         None => String::new(),
     };
 
@@ -236,9 +362,9 @@ pub fn train_network<M: Network<D>, D: Engine>(
         source: data.source.clone(),
         device: config.device,
         model: config.settings.model,
-        learned: trainer.model.num_trainable_params(),
+        learned: trainer.stepper.learned(),
         weights: if trainer.best.is_empty() {
-            model::parameters(&trainer.model)?
+            trainer.stepper.parameters()?
         } else {
             trainer.best.clone()
         },
@@ -290,30 +416,29 @@ fn split(train: &Split, settings: &Settings) -> Result<(Option<Split>, Option<Sp
     Ok((Some(learn), Some(held)))
 }
 
-/// A run in memory: the model, the optimizer, and where they are.
-struct Trainer<M, D: Engine> {
-    model: M,
-    optimizer: Optimizer<D>,
+/// A run in memory: what learns, and where it is.
+struct Trainer<S> {
+    stepper: S,
     /// The weights after the epoch [`Header::best`]; empty without one.
     best: Vec<f32>,
-    /// Gradients of the parameters, all zero between steps. They are lent to a step.
-    grads: Gradients<f32, D>,
     /// The learning rate of the last step.
     lr: f64,
     at: Header,
 }
 
-impl<M: Network<D>, D: Engine> Trainer<M, D> {
-    fn new(dev: &D, settings: Settings, data: String) -> Result<Self> {
-        let (model, optimizer) = begin::<M, D>(dev, &settings)?;
-        let grads = model.try_alloc_grads().map_err(Error::device)?;
+impl<S> Trainer<S> {
+    fn new<D: Engine>(stepper: S, settings: Settings, data: String) -> Result<Self>
+    where
+        S: Stepper<D>,
+    {
         let at = Header {
             settings,
             data,
             epoch: 0,
             step: 0,
             steps: 0,
-            numbers: [model::parameters(&model)?.len(), model.num_trainable_params()],
+            loss_scale: stepper.loss_scale(),
+            numbers: [stepper.parameters()?.len(), stepper.learned()],
             best: None,
             tally: Tally::default(),
             epoch_seconds: 0.0,
@@ -321,24 +446,23 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
             history: Vec::new(),
             started: Provenance::now().date,
         };
-        Ok(Self { model, optimizer, best: Vec::new(), grads, lr: at.settings.lr, at })
+        Ok(Self { stepper, best: Vec::new(), lr: at.settings.lr, at })
     }
 
-    // ANCHOR: resume
-    /// Goes on from a checkpoint, on a device that is freshly seeded.
-    fn resume(dev: &D, settings: Settings, saved: Checkpoint) -> Result<Self> {
-        // The same draws as in the run's first life: weights, then masks.
-        let (mut model, mut optimizer) = begin::<M, D>(dev, &settings)?;
-        for _ in 0..M::DRAWS_PER_STEP * saved.header.steps as u64 {
-            dev.random_u64();
-        }
-        model::set_parameters(&mut model, &saved.weights)?;
-        optimizer.set_state(&model, &saved.optimizer)?;
-        let grads = model.try_alloc_grads().map_err(Error::device)?;
+    /// Goes on from a checkpoint with a stepper that has just been built, as it was in the run's first life.
+    fn resume<D: Engine>(
+        mut stepper: S,
+        dev: &D,
+        settings: Settings,
+        saved: Checkpoint,
+    ) -> Result<Self>
+    where
+        S: Stepper<D>,
+    {
+        stepper.restore(dev, &saved)?;
         let at = Header { settings, ..saved.header };
-        Ok(Self { model, optimizer, best: saved.best, grads, lr: at.settings.lr, at })
+        Ok(Self { stepper, best: saved.best, lr: at.settings.lr, at })
     }
-    // ANCHOR_END: resume
 
     /// Whether there is nothing left to do: all epochs are over, or patience is.
     fn is_over(&self) -> bool {
@@ -348,14 +472,17 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
     }
 
     /// Takes the steps of an epoch that are not taken yet. Returns epoch and step if the watcher stopped it.
-    fn epoch(
+    fn epoch<D: Engine>(
         &mut self,
         data: &Resident<D>,
         config: &Config,
         folder: Option<&Folder>,
         clock: &mut Clock,
         watcher: &mut dyn Watcher,
-    ) -> Result<Option<(usize, usize)>> {
+    ) -> Result<Option<(usize, usize)>>
+    where
+        S: Stepper<D>,
+    {
         let Settings { batch, epochs, seed, .. } = self.at.settings;
         let epoch = self.at.epoch + 1;
         let steps = data.len().div_ceil(batch);
@@ -394,55 +521,50 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
         Ok(None)
     }
 
-    // ANCHOR: step
     /// One step on the pictures with these numbers. Returns their mean loss.
-    fn step(&mut self, data: &Resident<D>, index: &[usize]) -> Result<f64> {
-        let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
-        let images = self.look(data, index)?.traced(grads);
-        // Forward: scores for each class, noting every operation on a tape.
-        let scores = self.model.learn(images).map_err(Error::device)?;
-        let seen = scores.retaped::<NoneTape>();
-        // Backward: the tape in reverse gives each weight's gradient.
-        let mut grads = cross_entropy_with_logits_loss(scores, data.targets(index)?)
-            .try_backward()
-            .map_err(Error::device)?;
-        // Update: every weight moves a little against its gradient.
-        self.optimizer.update(self.lr, &mut self.model, &mut grads)?;
-        self.model.try_zero_grads(&mut grads).map_err(Error::device)?;
-        self.grads = grads;
-        // Only now, when all is under way, wait for the device.
-        Ok(self.at.tally.add(&seen.as_vec(), &data.labels(index)))
+    fn step<D: Engine>(&mut self, data: &Resident<D>, index: &[usize]) -> Result<f64>
+    where
+        S: Stepper<D>,
+    {
+        let (images, targets) = (self.look(data, index)?, data.targets(index)?);
+        let scores = self.stepper.step(self.lr, images, targets)?;
+        self.at.loss_scale = self.stepper.loss_scale();
+        Ok(self.at.tally.add(&scores, &data.labels(index)))
     }
-    // ANCHOR_END: step
 
     /// The pictures with these numbers, changed a little if the settings say so.
-    fn look(&self, data: &Resident<D>, index: &[usize]) -> Result<Images<D>> {
+    fn look<D: Engine>(&self, data: &Resident<D>, index: &[usize]) -> Result<Images<D>> {
         let Settings { augment, seed, .. } = self.at.settings;
         if augment { data.augmented(index, seed, self.at.epoch + 1) } else { data.images(index) }
     }
 
     // ANCHOR: test
     /// Loss and right answers on pictures that the model has not learned from.
-    fn test(&self, data: &Resident<D>) -> Result<Tally> {
+    fn test<D: Engine>(&self, data: &Resident<D>) -> Result<Tally>
+    where
+        S: Stepper<D>,
+    {
         let mut tally = Tally::default();
         let all: Vec<usize> = (0..data.len()).collect();
         for index in all.chunks(TEST_BATCH) {
             // Without a tape there is no dropout and no gradient.
-            let images = data.images(index)?;
-            let scores = self.model.predict(images).map_err(Error::device)?;
-            tally.add(&scores.as_vec(), &data.labels(index));
+            let scores = self.stepper.scores(data.images(index)?)?;
+            tally.add(&scores, &data.labels(index));
         }
         Ok(tally)
     }
     // ANCHOR_END: test
 
     /// Tests the model and closes the epoch.
-    fn finish_epoch(
+    fn finish_epoch<D: Engine>(
         &mut self,
         test: &Resident<D>,
         held: Option<&Resident<D>>,
         clock: &mut Clock,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        S: Stepper<D>,
+    {
         let tested = self.test(test)?;
         let held = held.map(|held| self.test(held)).transpose()?;
         for tally in [Some(&tested), held.as_ref()].into_iter().flatten() {
@@ -473,7 +595,7 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
                 .map_or((f64::INFINITY, &[][..]), |(now, before)| (loss(now), before));
             if before.iter().all(|epoch| now < loss(epoch)) {
                 at.best = Some(at.epoch);
-                self.best = model::parameters(&self.model)?;
+                self.best = self.stepper.parameters()?;
             }
         }
         Ok(())
@@ -490,21 +612,16 @@ impl<M: Network<D>, D: Engine> Trainer<M, D> {
     }
 
     /// The run as it is now, on the host.
-    fn checkpoint(&self) -> Result<Checkpoint> {
-        let weights = model::parameters(&self.model)?;
-        let optimizer = self.optimizer.state(&self.model)?;
+    fn checkpoint<D: Engine>(&self) -> Result<Checkpoint>
+    where
+        S: Stepper<D>,
+    {
+        let weights = self.stepper.parameters()?;
+        let optimizer = self.stepper.state()?;
         // The loss shows a broken number only in the step after; such numbers must not replace good ones.
         if weights.iter().chain(optimizer.slots.iter().flatten()).any(|value| !value.is_finite()) {
             return Err(self.diverged(f64::NAN));
         }
         Ok(Checkpoint { header: self.at.clone(), weights, optimizer, best: self.best.clone() })
     }
-}
-
-/// A model with random weights and an optimizer that has seen nothing.
-fn begin<M: Network<D>, D: Engine>(dev: &D, settings: &Settings) -> Result<(M, Optimizer<D>)> {
-    let mut model: M = model::build(dev)?;
-    model.set_dropout(settings.dropout as f32);
-    let optimizer = Optimizer::new(&model, settings.optimizer, settings.decay)?;
-    Ok((model, optimizer))
 }

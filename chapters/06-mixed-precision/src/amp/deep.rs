@@ -1,0 +1,78 @@
+//! A deeper perceptron: each layer makes the gradients smaller on their way back.
+
+use crate::amp::replica::{H, HalfEngine, HalfImages, HalfLogits, HalfModel, HalfTape};
+use dfdx::{
+    nn::{
+        modules::{Linear, ReLU, Repeated},
+        tensor_collection::{ModuleVisitor, TensorCollection},
+    },
+    prelude::*,
+    tensor_ops::Device,
+};
+use num_traits::Float;
+use rand_distr::uniform::SampleUniform;
+use training::{
+    engine::Engine,
+    model::{CLASSES, Images, Learned, Logits, Network, PIXELS, Traced},
+};
+
+// ANCHOR: model
+/// 784 pixels, eight layers of 128 hidden units, ten digits.
+pub type Layers<E, D> = (
+    (Linear<PIXELS, 128, E, D>, ReLU),
+    Repeated<(Linear<128, 128, E, D>, ReLU), 7>,
+    Linear<128, CLASSES, E, D>,
+);
+// ANCHOR_END: model
+
+/// A perceptron with eight hidden layers.
+#[derive(Clone, Debug)]
+pub struct Deep<E: Dtype, D: Device<E>>(pub Layers<E, D>);
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Deep<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = Deep<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(Self::module("layers", |s| &s.0, |s| &mut s.0), Deep)
+    }
+}
+
+impl<D: Engine> Network<D> for Deep<f32, D> {
+    const DRAWS_PER_STEP: u64 = 0;
+
+    fn learn(&mut self, images: Images<D, Traced<D>>) -> Learned<D> {
+        self.0.try_forward_mut(images)
+    }
+
+    fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
+        self.0.try_forward(images)
+    }
+}
+
+impl<D: HalfEngine> HalfModel<D> for Deep<H, D> {
+    fn learn(
+        &mut self,
+        images: HalfImages<D, HalfTape<D>>,
+    ) -> Result<HalfLogits<D, HalfTape<D>>, D::Err> {
+        self.0.try_forward_mut(images)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use training::model::{build, tensors};
+
+    #[test]
+    fn has_the_layers_it_says() {
+        let model: Deep<f32, Cpu> = build(&Cpu::seed_from_u64(1)).unwrap();
+        let shapes = tensors(&model).unwrap();
+        assert_eq!(shapes.len(), 2 * 9);
+        assert_eq!(
+            model.num_trainable_params(),
+            784 * 128 + 7 * 128 * 128 + 8 * 128 + 128 * 10 + 10
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! How large gradients are, and what f16 makes of them.
+//!
+//! An f16 has a sign, 5 bits of exponent and 10 of fraction (IEEE 754-2008, binary16). Its normal numbers reach from
+//! 2⁻¹⁴ to 65,504. Below, down to 2⁻²⁴, lie subnormal ones, with fewer and fewer bits; below half of that all is zero.
+
+use half::f16;
+use std::collections::BTreeMap;
+
+/// The exponent of the smallest normal number of f16.
+pub const NORMAL: i32 = -14;
+/// The exponent of the smallest number above zero.
+pub const LEAST: i32 = -24;
+/// The exponent of the largest numbers.
+pub const LARGEST: i32 = 15;
+
+/// The shares of numbers that become each kind of f16. They add up to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shares {
+    /// Zero, although the number is not.
+    pub vanished: f64,
+    /// Zero, as the number was.
+    pub zero: f64,
+    /// Subnormal: less than 11 bits are left.
+    pub subnormal: f64,
+    /// Normal.
+    pub normal: f64,
+    /// Infinite, or not a number.
+    pub overflow: f64,
+}
+
+impl Shares {
+    /// What becomes of these numbers when each is multiplied by `scale` and rounded to f16.
+    pub fn of(numbers: &[f32], scale: f32) -> Self {
+        let mut shares = Self::default();
+        let one = 1.0 / numbers.len().max(1) as f64;
+        for number in numbers {
+            let half = f16::from_f32(number * scale);
+            *match half.classify() {
+                std::num::FpCategory::Zero if *number == 0.0 => &mut shares.zero,
+                std::num::FpCategory::Zero => &mut shares.vanished,
+                std::num::FpCategory::Subnormal => &mut shares.subnormal,
+                std::num::FpCategory::Normal => &mut shares.normal,
+                std::num::FpCategory::Infinite | std::num::FpCategory::Nan => &mut shares.overflow,
+            } += one;
+        }
+        shares
+    }
+}
+
+// ANCHOR: histogram
+/// How many numbers lie between each power of two and the next.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Histogram {
+    /// Numbers with 2^e ≤ |g| < 2^(e+1), by e.
+    pub counts: BTreeMap<i32, u64>,
+    /// Numbers that are zero.
+    pub zeros: u64,
+}
+
+impl Histogram {
+    /// The histogram of finite numbers; others are left out.
+    pub fn of(numbers: &[f32]) -> Self {
+        let mut histogram = Self::default();
+        for number in numbers.iter().filter(|g| g.is_finite()) {
+            match number.abs() {
+                0.0 => histogram.zeros += 1,
+                size => *histogram.counts.entry(exponent(size)).or_default() += 1,
+            }
+        }
+        histogram
+    }
+}
+// ANCHOR_END: histogram
+
+/// The exponent e of a number with 2^e ≤ `size` < 2^(e+1).
+fn exponent(size: f32) -> i32 {
+    // From the bits: a logarithm may round across a power of two. f64 has no subnormal f32s.
+    let bits = f64::from(size).to_bits();
+    ((bits >> 52) & 0x7ff) as i32 - 1023
+}
+
+impl Histogram {
+    /// How many numbers there are.
+    pub fn total(&self) -> u64 {
+        self.zeros + self.counts.values().sum::<u64>()
+    }
+
+    /// The share of the numbers that are not zero in the bin of this exponent.
+    pub fn share(&self, exponent: i32) -> f64 {
+        let all = (self.total() - self.zeros).max(1);
+        *self.counts.get(&exponent).unwrap_or(&0) as f64 / all as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn shares_are_those_of_the_format() {
+        let edge = 2f32.powi(LEAST - 1);
+        let numbers = [0.0, edge, 1.01 * edge, 2f32.powi(NORMAL), -65504.0, 70000.0, f32::NAN, 1.0];
+        let shares = Shares::of(&numbers, 1.0);
+        let wanted = Shares {
+            zero: 0.125,
+            vanished: 0.125, // half of the smallest is a tie, and goes to the even one: zero
+            subnormal: 0.125,
+            normal: 0.375,
+            overflow: 0.25,
+        };
+        assert_eq!(shares, wanted);
+        assert!((Shares::of(&[edge], 2048.0).normal - 1.0).abs() < 1e-12);
+        assert_eq!(Shares::of(&[], 1.0), Shares::default());
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_lies_in_its_bin(bits in 1_u32..0x7f80_0000) {
+            let number = f32::from_bits(bits);
+            let histogram = Histogram::of(&[number, -number, 0.0, f32::INFINITY]);
+            let (&e, &count) = histogram.counts.iter().next().unwrap();
+            prop_assert_eq!((count, histogram.zeros, histogram.total()), (2, 1, 3));
+            let (low, size) = (2f64.powi(e), f64::from(number));
+            prop_assert!(low <= size && size < 2.0 * low);
+            prop_assert!((histogram.share(e) - 1.0).abs() < 1e-12);
+        }
+
+        #[test]
+        fn a_power_of_two_moves_the_bins_and_nothing_else(
+            numbers in prop::collection::vec(-1e-3_f32..1e-3, 0..50),
+            k in 0..20_i32,
+        ) {
+            let scaled: Vec<f32> = numbers.iter().map(|g| g * 2f32.powi(k)).collect();
+            let (plain, scaled) = (Histogram::of(&numbers), Histogram::of(&scaled));
+            let moved: BTreeMap<i32, u64> = plain.counts.iter().map(|(e, n)| (e + k, *n)).collect();
+            prop_assert_eq!(moved, scaled.counts);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A model's copy in f16, and its gradients back in f32.
+//!
+//! dfdx calls the number type `AMP<f16>`: numbers are stored in f16, and sums are made in f32. `to_dtype` converts a
+//! tensor where it lies. On CUDA dfdx compiles that kernel when the program runs, with the toolkit's headers at the place
+//! where they were when the program was built: build the program on the machine that runs it.
+
+use dfdx::{
+    dtypes::{AMP, f16},
+    nn::modules::{Dropout, Linear, ReLU},
+    prelude::*,
+    tensor_ops::Device,
+};
+use training::{
+    Error,
+    engine::Engine,
+    model::{CLASSES, Network, PIXELS},
+};
+
+/// A number in f16 whose sums are made in f32.
+pub type H = AMP<f16>;
+
+/// A device that computes in f16, too.
+pub trait HalfEngine: Engine + Device<H> {}
+
+impl<D: Engine + Device<H>> HalfEngine for D {}
+
+/// Pictures in f16: (batch, 784).
+pub type HalfImages<D, T = NoneTape> = Tensor<(usize, Const<PIXELS>), H, D, T>;
+/// Scores in f16: (batch, 10).
+pub type HalfLogits<D, T = NoneTape> = Tensor<(usize, Const<CLASSES>), H, D, T>;
+/// The tape of a step in f16.
+pub type HalfTape<D> = OwnedTape<H, D>;
+/// The copy of a model in f16.
+pub type Half<M, D> = <M as TensorCollection<f32, D>>::To<H, D>;
+
+/// A model in f16 that can learn.
+pub trait HalfModel<D: HalfEngine>: TensorCollection<H, D> {
+    /// Scores for pictures to learn from, with every operation on the tape.
+    ///
+    /// # Errors
+    /// The device's own.
+    fn learn(
+        &mut self,
+        images: HalfImages<D, HalfTape<D>>,
+    ) -> Result<HalfLogits<D, HalfTape<D>>, D::Err>;
+}
+
+impl<D: HalfEngine> HalfModel<D> for Linear<PIXELS, CLASSES, H, D> {
+    fn learn(
+        &mut self,
+        images: HalfImages<D, HalfTape<D>>,
+    ) -> Result<HalfLogits<D, HalfTape<D>>, D::Err> {
+        self.try_forward_mut(images)
+    }
+}
+
+/// Chapter 4's perceptron in f16.
+pub type HalfMlp<D> = ((Linear<PIXELS, 128, H, D>, ReLU), Dropout, Linear<128, CLASSES, H, D>);
+
+impl<D: HalfEngine> HalfModel<D> for HalfMlp<D> {
+    fn learn(
+        &mut self,
+        images: HalfImages<D, HalfTape<D>>,
+    ) -> Result<HalfLogits<D, HalfTape<D>>, D::Err> {
+        self.try_forward_mut(images)
+    }
+}
+
+/// Copies a model into another number type, with what is not a tensor: dfdx's own `to_dtype` would set the share of
+/// dropout back to its default.
+struct Copied;
+
+impl<D: HalfEngine> TensorVisitor<f32, D> for Copied {
+    type Viewer = ViewTensorRef;
+    type Err = D::Err;
+    type E2 = H;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        _: TensorOptions<S, f32, D>,
+        tensor: &Tensor<S, f32, D>,
+    ) -> Result<Option<Tensor<S, H, D>>, D::Err> {
+        tensor.clone().try_to_dtype().map(Some)
+    }
+
+    fn visit_scalar<N: num_traits::NumCast>(
+        &mut self,
+        options: ScalarOptions<N>,
+        value: &N,
+    ) -> Result<Option<N>, D::Err> {
+        let same = value.to_f64().and_then(N::from);
+        Ok(Some(same.unwrap_or(options.default)))
+    }
+}
+
+/// The copy of a model in f16, each number rounded to the nearest.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn halved<M: Network<D>, D: HalfEngine>(model: &M) -> Result<Half<M, D>, Error> {
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Copied })
+        .map_err(Error::device)?
+        .ok_or_else(|| Error::Device("a tensor was not copied".into()))
+}
+
+// ANCHOR: unscale
+/// Takes gradients out of f16, one tensor after the other.
+struct Unscale<'g, D: HalfEngine> {
+    grads: &'g Gradients<H, D>,
+    scale: f32,
+    finite: bool,
+}
+
+impl<D: HalfEngine> TensorVisitor<H, D> for Unscale<'_, D> {
+    type Viewer = ViewTensorRef;
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        _: TensorOptions<S, H, D>,
+        weights: &Tensor<S, H, D>,
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        let g = self.grads.get(weights).try_to_dtype::<f32>()?;
+        // Zero times a number is zero; times infinity or NaN it is NaN.
+        let sum: Tensor<Rank0, f32, D> = g.clone().try_mul(0.0)?.try_sum()?;
+        self.finite &= sum.as_vec().iter().all(|sum| sum.is_finite());
+        g.try_mul(1.0 / self.scale).map(Some)
+    }
+}
+// ANCHOR_END: unscale
+
+/// The gradients of a model in f16, in f32 and without their factor: a model whose numbers they are. `None` if one of
+/// them is infinite or not a number.
+///
+/// # Errors
+/// The device's own.
+pub fn unscaled<M, D>(
+    half: &Half<M, D>,
+    grads: &Gradients<H, D>,
+    scale: f32,
+) -> Result<Option<M>, D::Err>
+where
+    D: HalfEngine,
+    M: Network<D>,
+    Half<M, D>: TensorCollection<H, D, To<f32, D> = M>,
+{
+    let mut unscale = Unscale { grads, scale, finite: true };
+    let model = <Half<M, D> as TensorCollection<H, D>>::iter_tensors(&mut RecursiveWalker {
+        m: half,
+        f: &mut unscale,
+    })?;
+    Ok(model.filter(|_| unscale.finite))
+}
+
+/// Puts the numbers of one model into the gradients of another.
+struct Load<D: Storage<f32>>(Option<Gradients<f32, D>>);
+
+impl<D: Engine> TensorVisitor<f32, D> for Load<D> {
+    type Viewer = (ViewTensorRef, ViewTensorRef);
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        options: TensorOptions<S, f32, D>,
+        (weights, g): (&Tensor<S, f32, D>, &Tensor<S, f32, D>),
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        if let Some(grads) = self.0.take().filter(|_| options.do_gradient_update) {
+            // The derivative of the sum of w · g with respect to w is g, exactly, on every device.
+            let product = weights.clone().traced(grads).try_mul(g.clone())?;
+            self.0 = Some(product.try_sum::<Rank0, _>()?.try_backward()?);
+        }
+        Ok(None)
+    }
+}
+
+/// Gradients of `model` that are the numbers of `g`.
+///
+/// # Errors
+/// The device's own.
+pub fn loaded<M: Network<D>, D: Engine>(model: &M, g: &M) -> Result<Gradients<f32, D>, D::Err> {
+    let mut load = Load(Some(model.try_alloc_grads()?));
+    M::iter_tensors(&mut RecursiveWalker { m: (model, g), f: &mut load })?;
+    Ok(load.0.unwrap_or_else(Gradients::leaky))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use training::{mlp::Mlp, model};
+
+    #[test]
+    fn the_copy_is_rounded_and_keeps_its_dropout() {
+        let mut model: Mlp<Cpu> = model::build(&Cpu::seed_from_u64(1)).unwrap();
+        model.set_dropout(0.125);
+        let half = halved(&model).unwrap();
+        assert_eq!(half.1.p.to_bits(), 0.125_f32.to_bits());
+        let (full, copy) = (model.0.0.weight.as_vec(), half.0.0.weight.as_vec());
+        for (w, h) in full.iter().zip(&copy) {
+            assert_eq!(h.0, f16::from_f32(*w));
+        }
+    }
+
+    #[test]
+    fn gradients_come_back_without_their_factor() {
+        let dev = Cpu::seed_from_u64(2);
+        let model: Mlp<Cpu> = model::build(&dev).unwrap();
+        let half = halved(&model).unwrap();
+        let grads = |factor: f32| {
+            let weights = half.2.weight.clone().traced(half.alloc_grads());
+            // d(sum w · factor) / dw = factor
+            let seed = dev.tensor(AMP(f16::from_f32(factor)));
+            (weights * seed.broadcast()).sum::<Rank0, _>().backward()
+        };
+        let back = unscaled::<Mlp<Cpu>, Cpu>(&half, &grads(3.0), 1024.0).unwrap().unwrap();
+        assert!(back.2.weight.as_vec().iter().all(|g| (g - 3.0 / 1024.0).abs() < 1e-12));
+        assert!(back.0.0.weight.as_vec().iter().all(|g| g.abs() < 1e-12));
+        for bad in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
+            assert!(unscaled::<Mlp<Cpu>, Cpu>(&half, &grads(bad), 1.0).unwrap().is_none());
+        }
+        let loaded = loaded(&model, &back).unwrap();
+        assert_eq!(loaded.get(&model.2.weight).as_vec(), back.2.weight.as_vec());
+        assert_eq!(loaded.get(&model.0.0.bias).as_vec(), [0.0; 128]);
+    }
+}

@@ -1,0 +1,4 @@
+//! x
+pub fn experiments() -> Vec<lab::Experiment> {
+    vec![]
+}
