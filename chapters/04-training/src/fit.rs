@@ -63,6 +63,8 @@ pub struct Outcome {
     pub stopped: Option<(usize, usize)>,
     /// The epoch whose weights these are, if it is not the last: the best one on pictures held back.
     pub best: Option<usize>,
+    /// The factor before its losses, if it had one.
+    pub loss_scale: Option<LossScale>,
 }
 
 impl Outcome {
@@ -371,6 +373,7 @@ pub fn train_stepper<S: Stepper<D>, D: Engine>(
         run: folder.as_ref().map(|folder| folder.path().to_owned()),
         stopped,
         best: trainer.at.best,
+        loss_scale: trainer.at.loss_scale,
     };
     if let Some(folder) = &folder {
         folder.metrics(&about, &trainer.at.history)?;

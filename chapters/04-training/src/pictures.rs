@@ -41,8 +41,8 @@ fn param(value: &Value, name: &str) -> Option<f64> {
     value.params.get(name)?.parse().ok()
 }
 
-/// A line through the values of a key, over a parameter that is a number. Values are multiplied by `times`.
-fn line(
+/// A line through the values of a key, over a parameter that is a number, each changed by `of`.
+pub fn line(
     records: &Records,
     (key, list): (&str, ParamList),
     over: &str,
@@ -63,17 +63,23 @@ fn line(
     }
 }
 
-/// Fails if no series has a point.
-fn some(series: Vec<Series>, what: &str) -> Result<Vec<Series>> {
+/// The series that have points.
+///
+/// # Errors
+/// [`Error::NotMeasured`] if there are none; `what` is the key, which begins with its chapter's name.
+pub fn some(series: Vec<Series>, what: &str) -> Result<Vec<Series>> {
     let series: Vec<Series> = series.into_iter().filter(|s| !s.points.is_empty()).collect();
     if series.is_empty() {
-        return Err(Error::NotMeasured { what: what.into(), chapter: "training".into() });
+        return Err(Error::NotMeasured {
+            what: what.into(),
+            chapter: what.split('.').next().unwrap_or(what).into(),
+        });
     }
     Ok(series)
 }
 
 /// Each line in words: its first and last point.
-fn words(series: &[Series], unit: &str) -> String {
+pub fn words(series: &[Series], unit: &str) -> String {
     let ends = series.iter().filter_map(|s| Some((&s.name, s.points.first()?, s.points.last()?)));
     let ends = ends.map(|(name, first, last)| {
         format!("{name}: {:.3}{unit} at {}, {:.3}{unit} at {}", first.1, first.0, last.1, last.0)
@@ -82,7 +88,7 @@ fn words(series: &[Series], unit: &str) -> String {
 }
 
 /// The place of every point.
-fn places(series: &[Series]) -> Vec<f64> {
+pub fn places(series: &[Series]) -> Vec<f64> {
     let longest = series.iter().max_by_key(|s| s.points.len());
     longest.map_or_else(Vec::new, |s| s.points.iter().map(|point| point.0).collect())
 }

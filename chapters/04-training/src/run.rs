@@ -153,7 +153,7 @@ pub fn curves(history: &[Epoch]) -> String {
 }
 
 /// At most about ten of the epochs, evenly spaced, for the ticks of an axis.
-pub(crate) fn few(epochs: &[f64]) -> Vec<f64> {
+pub fn few(epochs: &[f64]) -> Vec<f64> {
     epochs.iter().copied().step_by(epochs.len().div_ceil(10).max(1)).collect()
 }
 

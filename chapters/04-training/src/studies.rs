@@ -65,30 +65,58 @@ pub fn studies() -> Vec<Experiment> {
     ]
 }
 
-/// Trains each of these, as many at a time as the CPU has cores, each on one thread: that is faster than one after
-/// the other on all threads, and gives the same bits. A GPU trains one after the other.
+/// Trains each of these, [`side_by_side`].
 fn train_all(rec: &Recorder, data: &DataSet, all: &[Settings]) -> Result<Vec<Outcome>> {
     let on = |settings: &Settings| {
         let (settings, device) = (settings.clone(), rec.device);
         train_on(&Config { settings, device, ..Config::default() }, data, &mut Silent)
     };
-    let workers = match rec.device {
+    let tell = |run: &str, settings: &Settings| {
+        let Settings { model, optimizer, batch, lr, seed, .. } = settings;
+        rec.note(
+            "trained",
+            &[
+                ("run", &run),
+                ("model", model),
+                ("optimizer", optimizer),
+                ("batch", batch),
+                ("lr", lr),
+                ("seed", seed),
+            ],
+        );
+    };
+    side_by_side(rec.device, all, on, tell)
+}
+
+/// Does `work` on each of these, as many at a time as the CPU has cores, each on one thread: that is faster than one after
+/// the other on all threads, and gives the same bits. A GPU does one after the other. `tell` hears `3/15` and the job
+/// after each.
+///
+/// # Errors
+/// What the work fails with.
+pub fn side_by_side<J: Sync, T: Send>(
+    device: Device,
+    all: &[J],
+    work: impl Fn(&J) -> Result<T, Error> + Sync,
+    tell: impl Fn(&str, &J),
+) -> Result<Vec<T>> {
+    let workers = match device {
         Device::Cpu => thread::available_parallelism().map_or(1, usize::from),
         Device::Cuda(_) => 1,
     };
     let (next, (send, receive)) = (AtomicUsize::new(0), mpsc::channel());
-    let mut outcomes: Vec<Option<Outcome>> = all.iter().map(|_| None).collect();
+    let mut outcomes: Vec<Option<T>> = all.iter().map(|_| None).collect();
     thread::scope(|scope| {
         for _ in 0..workers {
-            let (send, next, on) = (send.clone(), &next, &on);
+            let (send, next, work) = (send.clone(), &next, &work);
             scope.spawn(move || {
-                while let Some((at, settings)) = {
+                while let Some((at, job)) = {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    all.get(at).map(|settings| (at, settings))
+                    all.get(at).map(|job| (at, job))
                 } {
                     let outcome = match workers {
-                        1 => on(settings),
-                        _ => alone(|| on(settings)),
+                        1 => work(job),
+                        _ => alone(|| work(job)),
                     };
                     // Nobody listens any more once another run has failed.
                     if send.send((at, outcome)).is_err() {
@@ -99,18 +127,7 @@ fn train_all(rec: &Recorder, data: &DataSet, all: &[Settings]) -> Result<Vec<Out
         }
         drop(send);
         for (done, (at, outcome)) in receive.into_iter().enumerate() {
-            let Settings { model, optimizer, batch, lr, seed, .. } = &all[at];
-            rec.note(
-                "trained",
-                &[
-                    ("run", &format!("{}/{}", done + 1, all.len())),
-                    ("model", model),
-                    ("optimizer", optimizer),
-                    ("batch", batch),
-                    ("lr", lr),
-                    ("seed", seed),
-                ],
-            );
+            tell(&format!("{}/{}", done + 1, all.len()), &all[at]);
             outcomes[at] = Some(outcome?);
         }
         Ok::<_, Error>(())
@@ -126,22 +143,25 @@ fn alone<T: Send>(work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, E
 }
 
 /// The settings from several seeds.
-fn seeds(settings: &Settings, count: u64) -> Vec<Settings> {
+pub fn seeds(settings: &Settings, count: u64) -> Vec<Settings> {
     (0..count).map(|seed| Settings { seed, ..settings.clone() }).collect()
 }
 
 /// The test accuracies of runs that differ in their seed alone.
-fn accuracies(runs: &[Outcome]) -> Samples {
+pub fn accuracies(runs: &[Outcome]) -> Samples {
     Samples(runs.iter().filter_map(Outcome::test_accuracy).collect())
 }
 
 /// A number of the epoch with this place (from 0) in each run that came so far.
-fn at_epoch(runs: &[Outcome], at: usize, of: impl Fn(&Epoch) -> f64) -> Samples {
+pub fn at_epoch(runs: &[Outcome], at: usize, of: impl Fn(&Epoch) -> f64) -> Samples {
     Samples(runs.iter().filter_map(|run| run.history.get(at)).map(of).collect())
 }
 
 /// The data set, where it is MNIST; otherwise says for the experiment that it is missing.
-fn mnist(rec: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
+///
+/// # Errors
+/// A data set that can't be loaded.
+pub fn mnist(rec: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
     let data = crate::experiments::load(rec)?;
     if matches!(data.source, Source::Mnist(_)) {
         return Ok(Some(data));

@@ -1,1 +1,281 @@
-//! x
+//! What happens without each part of mixed precision.
+
+use crate::amp::{
+    deep::Deep,
+    narrow,
+    replica::{H, Half, HalfEngine, HalfModel, halved},
+    scaler::{PYTORCH, Scaling},
+    step::Amp,
+};
+use dfdx::{
+    losses::cross_entropy_with_logits_loss,
+    optim::{Adam, AdamConfig},
+    prelude::*,
+};
+use lab::data::DataSet;
+use std::fmt;
+use training::{
+    Config, Error, Outcome, Result, Settings, Silent,
+    checkpoint::Checkpoint,
+    fit::{Full, Stepper, train_stepper},
+    mlp::Mlp,
+    model::{self, Images, Network, Targets},
+    optimizer::State,
+};
+
+/// A way to train: all of mixed precision, or all but one part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Variant {
+    /// No f16 at all.
+    F32,
+    /// All parts, with PyTorch's dynamic scale.
+    Amp,
+    /// No factor before the loss.
+    NoScale,
+    /// No f32 weights: they are f16 between steps, though Adam's sums are f32.
+    NoMasters,
+    /// Sums of products in f16.
+    NarrowSums,
+    /// All in f16: weights, Adam's means, and this ε in its division.
+    HalfAdam {
+        /// Keeps the division away from zero.
+        epsilon: f64,
+    },
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::F32 => f.write_str("f32"),
+            Self::Amp => f.write_str("amp"),
+            Self::NoScale => f.write_str("no scale"),
+            Self::NoMasters => f.write_str("no masters"),
+            Self::NarrowSums => f.write_str("f16 sums"),
+            Self::HalfAdam { epsilon } => write!(f, "f16 adam {epsilon:e}"),
+        }
+    }
+}
+
+/// What is trained, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether the model is [`Deep`], or else chapter 4's perceptron.
+    pub deep: bool,
+    /// The learning rate.
+    pub lr: f64,
+    /// Its epochs.
+    pub epochs: usize,
+    /// The ways to train it.
+    pub variants: &'static [Variant],
+}
+
+/// The settings: the article's example, one with small gradients, and one with small steps.
+pub const SETTINGS: [Setting; 3] = [
+    Setting {
+        name: "usual",
+        deep: false,
+        lr: 1e-3,
+        epochs: 5,
+        variants: &[
+            Variant::F32,
+            Variant::Amp,
+            Variant::NoScale,
+            Variant::NoMasters,
+            Variant::NarrowSums,
+            Variant::HalfAdam { epsilon: 1e-8 },
+            Variant::HalfAdam { epsilon: 1e-3 },
+        ],
+    },
+    Setting {
+        name: "deep",
+        deep: true,
+        lr: 1e-3,
+        epochs: 5,
+        variants: &[Variant::F32, Variant::Amp, Variant::NoScale],
+    },
+    Setting {
+        name: "small steps",
+        deep: false,
+        lr: 1e-5,
+        epochs: 5,
+        variants: &[Variant::F32, Variant::Amp, Variant::NoMasters],
+    },
+];
+
+impl Setting {
+    /// The choices of one run.
+    pub fn settings(&self, seed: u64) -> Settings {
+        Settings { lr: self.lr, epochs: self.epochs, seed, ..Settings::default() }
+    }
+
+    /// Trains one variant on the CPU.
+    ///
+    /// # Errors
+    /// As [`training::train_on`]; [`Error::Diverged`] where the variant can't work.
+    pub fn train(&self, variant: Variant, seed: u64, data: &DataSet) -> Result<Outcome> {
+        let config = Config { settings: self.settings(seed), ..Config::default() };
+        let dev = Cpu::seed_from_u64(seed);
+        if self.deep {
+            return with::<Deep<f32, Cpu>>(variant, &dev, &config, data);
+        }
+        if variant == Variant::NarrowSums {
+            let amp = Amp::<Mlp<Cpu>, Cpu>::new(&dev, &config.settings)?.forward(narrow::mlp);
+            return train_stepper(amp, &dev, &config, data, &mut Silent);
+        }
+        with::<Mlp<Cpu>>(variant, &dev, &config, data)
+    }
+}
+
+/// Trains a model of one kind.
+fn with<M>(variant: Variant, dev: &Cpu, config: &Config, data: &DataSet) -> Result<Outcome>
+where
+    M: Network<Cpu>,
+    Half<M, Cpu>: HalfModel<Cpu> + TensorCollection<H, Cpu, To<f32, Cpu> = M>,
+{
+    let settings = &config.settings;
+    let scaling = match variant {
+        Variant::F32 => {
+            let full = Full::<M, Cpu>::new(dev, settings)?;
+            return train_stepper(full, dev, config, data, &mut Silent);
+        }
+        Variant::HalfAdam { epsilon } => {
+            let half = AllHalf::<M, Cpu>::new(dev, settings, epsilon)?;
+            return train_stepper(half, dev, config, data, &mut Silent);
+        }
+        Variant::NarrowSums => {
+            return Err(Error::Config("sums in f16 are made for the perceptron alone".into()));
+        }
+        Variant::NoScale => Scaling::Off,
+        Variant::Amp | Variant::NoMasters => Scaling::Dynamic(PYTORCH),
+    };
+    let mut amp = Amp::<M, Cpu>::new(dev, settings)?.scaling(scaling);
+    amp.keep_f32 = variant != Variant::NoMasters;
+    train_stepper(amp, dev, config, data, &mut Silent)
+}
+
+// ANCHOR: all_half
+/// dfdx's model and dfdx's Adam, in f16 throughout: the shortest way.
+struct AllHalf<M: Network<D>, D: HalfEngine> {
+    model: Half<M, D>,
+    adam: Adam<Half<M, D>, H, D>,
+}
+
+impl<M, D> AllHalf<M, D>
+where
+    D: HalfEngine,
+    M: Network<D>,
+    Half<M, D>: HalfModel<D> + TensorCollection<H, D, To<f32, D> = M>,
+{
+    fn new(dev: &D, settings: &Settings, eps: f64) -> Result<Self> {
+        let model = halved(&Full::<M, D>::new(dev, settings)?.model)?;
+        let adam = Adam::new(&model, AdamConfig { lr: settings.lr, eps, ..AdamConfig::default() });
+        Ok(Self { model, adam })
+    }
+}
+// ANCHOR_END: all_half
+
+impl<M, D> AllHalf<M, D>
+where
+    D: HalfEngine,
+    M: Network<D>,
+    Half<M, D>: HalfModel<D> + TensorCollection<H, D, To<f32, D> = M>,
+{
+    /// The weights in f32.
+    fn wide(&self) -> Result<M> {
+        self.model.try_to_dtype::<f32>().map_err(Error::device)
+    }
+}
+
+impl<M, D> Stepper<D> for AllHalf<M, D>
+where
+    D: HalfEngine,
+    M: Network<D>,
+    Half<M, D>: HalfModel<D> + TensorCollection<H, D, To<f32, D> = M>,
+{
+    fn step(&mut self, _: f64, images: Images<D>, targets: Targets<D>) -> Result<Vec<f32>> {
+        let grads = self.model.try_alloc_grads().map_err(Error::device)?;
+        let images = images.try_to_dtype::<H>().map_err(Error::device)?;
+        let scores = self.model.learn(images.traced(grads)).map_err(Error::device)?;
+        let seen = scores.as_vec().iter().map(|score| score.0.to_f32()).collect();
+        let targets = targets.try_to_dtype::<H>().map_err(Error::device)?;
+        let loss = cross_entropy_with_logits_loss(scores, targets);
+        let grads = loss.try_backward().map_err(Error::device)?;
+        let done = dfdx::optim::Optimizer::update(&mut self.adam, &mut self.model, &grads);
+        done.map_err(|e| Error::Config(format!("the optimizer failed: {e:?}")))?;
+        Ok(seen)
+    }
+
+    fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
+        Ok(self.wide()?.predict(images).map_err(Error::device)?.as_vec())
+    }
+
+    fn parameters(&self) -> Result<Vec<f32>> {
+        model::parameters(&self.wide()?)
+    }
+
+    fn learned(&self) -> usize {
+        self.model.num_trainable_params()
+    }
+
+    fn state(&self) -> Result<State> {
+        Err(cannot_be_saved())
+    }
+
+    fn restore(&mut self, _: &D, _: &Checkpoint) -> Result<()> {
+        Err(cannot_be_saved())
+    }
+}
+
+fn cannot_be_saved() -> Error {
+    Error::Config("an ablation can't be saved or resumed; train without a folder".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::data;
+
+    fn short(name: &str) -> Setting {
+        let setting = SETTINGS.into_iter().find(|setting| setting.name == name).unwrap();
+        Setting { epochs: 2, ..setting }
+    }
+
+    #[test]
+    fn adam_with_its_usual_epsilon_fails_in_f16() {
+        let data = data::drawn(300, 50, 1);
+        let [bad, good] = [1e-8, 1e-3]
+            .map(|epsilon| short("usual").train(Variant::HalfAdam { epsilon }, 0, &data));
+        assert!(matches!(bad, Err(Error::Diverged { .. })), "{bad:?}");
+        assert!(good.unwrap().test_accuracy().unwrap() > 0.2);
+    }
+
+    #[test]
+    fn every_other_variant_trains() {
+        let data = data::drawn(200, 50, 1);
+        for setting in SETTINGS {
+            let setting = short(setting.name);
+            for variant in setting.variants {
+                if matches!(variant, Variant::HalfAdam { .. }) {
+                    continue;
+                }
+                let outcome = setting.train(*variant, 1, &data).unwrap();
+                assert_eq!(outcome.history.len(), 2, "{variant}");
+                let scaled = *variant != Variant::F32;
+                assert_eq!(outcome.loss_scale.is_some(), scaled, "{variant}");
+            }
+        }
+        assert!(short("deep").train(Variant::NarrowSums, 1, &data).is_err());
+    }
+
+    #[test]
+    fn small_steps_need_f32_weights() {
+        let data = data::drawn(600, 100, 3);
+        let setting = short("small steps");
+        let loss = |variant| setting.train(variant, 0, &data).unwrap().history[1].train_loss;
+        let [f32, amp, none] = [Variant::F32, Variant::Amp, Variant::NoMasters].map(loss);
+        assert!((f32 - amp).abs() < 1e-3, "{amp} is not {f32}");
+        assert!(none > f32 + 1e-3, "{none} against {f32}");
+    }
+}

@@ -64,8 +64,9 @@ where
     }
 
     // ANCHOR: gradients
-    /// The batch's scores, and the gradients of the f16 copy: times the factor.
-    fn gradients(
+    /// The batch's scores, and the gradients of the f16 copy, times the factor.
+    #[allow(clippy::missing_errors_doc)] // the device's own
+    pub fn gradients(
         &mut self,
         half: &mut Half<M, D>,
         images: Images<D>,
@@ -208,11 +209,10 @@ mod tests {
 
     #[test]
     fn a_power_of_two_saves_small_gradients_and_changes_no_others() {
-        // Small pictures make small gradients of the first layer.
-        let (full, plain) = both(Scaling::Off, 1e-4);
-        let (_, scaled) = both(Scaling::Static(4096.0), 1e-4);
-        assert!(relative_error(&full, &plain) > 0.03, "nothing vanished");
-        assert!(relative_error(&full, &scaled) < 5e-3);
+        let (full, small) = both(Scaling::Static(1.0 / 4096.0), 1.0);
+        let (_, scaled) = both(Scaling::Static(1024.0), 1.0);
+        assert!(relative_error(&full, &small) > 0.03, "nothing vanished");
+        assert!(relative_error(&full, &scaled) < 3e-3);
         // Where nothing leaves the normal range, powers of two give the same bits.
         let (_, one) = both(Scaling::Static(2048.0), 1.0);
         let (_, two) = both(Scaling::Static(4096.0), 1.0);
