@@ -22,6 +22,7 @@ Examples:
   cargo run --release -- train --epochs 3 --seed 7   shorter, from other first weights
   cargo run --release -- train --batch 32            Keras' batch: slower, about as accurate
   cargo run --release -- train --model cnn           another model, by the recipe that suits it
+  cargo run --release -- train --precision amp       forward and backward in f16 (chapter 6)
   cargo run --release -- train --limit 1000 --augment true --patience 5
                                                      little data, and what helps against it
   cargo run --release -- train --resume              go on with the latest run
@@ -36,7 +37,7 @@ pub struct Train {
     /// Where to compute: auto, cpu or cuda:N [default: auto]
     #[arg(long, env = "THROUGHPUT_DEVICE")]
     device: Option<String>,
-    /// The number format: f32 [default: f32]
+    /// The number format: f32, or amp (forward and backward in f16, weights in f32; linear and mlp) [default: f32]
     #[arg(long)]
     precision: Option<Precision>,
     /// The rule of the steps: sgd, momentum, rmsprop, adam or adamw [default: adam, or the recipe's]
@@ -112,7 +113,7 @@ impl Train {
         let stop = || STOP.load(Ordering::Relaxed);
         let mut terminal = Terminal::new(&stop);
         let mut board = Board::new(&mut terminal, config.run.as_deref());
-        let outcome = training::train_on(&config, &data, &mut board)?;
+        let outcome = mixed_precision::amp::train_on(&config, &data, &mut board)?;
         if let Some(problem) = board.problem() {
             eprintln!("warning: TensorBoard will miss points: {problem}");
         }
@@ -256,6 +257,17 @@ mod tests {
     }
 
     #[test]
+    fn mixed_precision_is_a_choice_like_any_other() {
+        let config = config(&["--precision", "amp", "--epochs", "1"], Path::new("runs")).unwrap();
+        assert_eq!(config.settings.precision, Precision::Amp);
+        let config = Config { run: None, ..config };
+        let data = data::drawn(200, 20, 1);
+        let outcome = mixed_precision::amp::train_on(&config, &data, &mut Silent).unwrap();
+        assert!(outcome.loss_scale.is_some());
+        assert!(outcome.summary().starts_with("test accuracy "), "{}", outcome.summary());
+    }
+
+    #[test]
     fn a_models_name_brings_its_recipe_and_an_optimizers_its_rate() {
         let runs = Path::new("runs");
         let of = |words: &[&str]| config(words, runs).unwrap().settings;
@@ -274,7 +286,7 @@ mod tests {
         assert!(options(&["--model", "vgg"]).unwrap_err().contains("transformer"));
         assert!(options(&["--optimizer", "lion"]).unwrap_err().contains("adamw"));
         assert!(options(&["--schedule", "step"]).unwrap_err().contains("cosine"));
-        assert!(options(&["--precision", "amp"]).unwrap_err().contains("not built yet"));
+        assert!(options(&["--precision", "f8"]).unwrap_err().contains("f32, amp"));
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
         for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]
         {

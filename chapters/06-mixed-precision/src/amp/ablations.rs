@@ -9,7 +9,7 @@ use crate::amp::{
 };
 use dfdx::{
     losses::cross_entropy_with_logits_loss,
-    optim::{Adam, AdamConfig},
+    optim::{Adam, AdamConfig, Optimizer},
     prelude::*,
 };
 use lab::data::DataSet;
@@ -202,7 +202,7 @@ where
         let targets = targets.try_to_dtype::<H>().map_err(Error::device)?;
         let loss = cross_entropy_with_logits_loss(scores, targets);
         let grads = loss.try_backward().map_err(Error::device)?;
-        let done = dfdx::optim::Optimizer::update(&mut self.adam, &mut self.model, &grads);
+        let done = Optimizer::update(&mut self.adam, &mut self.model, &grads);
         done.map_err(|e| Error::Config(format!("the optimizer failed: {e:?}")))?;
         Ok(seen)
     }

@@ -6,7 +6,7 @@ use crate::amp::{
     deep::Deep,
     range::{Histogram, Shares},
     replica::{H, Half, HalfModel, halved, unscaled},
-    scaler::{PYTORCH, Scaling},
+    scaler::{PYTORCH, Scaler, Scaling},
     step::Amp,
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
@@ -130,7 +130,7 @@ where
             let mut half = halved(&amp.master.model)?;
             let state = amp.scaler;
             let mut at = |scale: f32| {
-                amp.scaler = crate::amp::scaler::Scaler::new(Scaling::Static(scale));
+                amp.scaler = Scaler::new(Scaling::Static(scale));
                 let (_, grads) = amp
                     .gradients(&mut half, images.clone(), targets.clone())
                     .map_err(Error::device)?;
