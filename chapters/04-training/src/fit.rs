@@ -153,7 +153,8 @@ fn fingerprint(split: &Split) -> String {
 
 // ANCHOR: stepper
 /// What learns in a run: a model and its optimizer, in a number format. It is
-/// just built, on a device that is freshly seeded.
+/// just built, on a device that is freshly seeded. Errors are the device's.
+#[allow(clippy::missing_errors_doc)]
 pub trait Stepper<D: Engine> {
     /// Takes one step at this learning rate, and returns the batch's scores.
     fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Result<Vec<f32>>;

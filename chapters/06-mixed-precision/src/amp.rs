@@ -119,7 +119,7 @@ mod tests {
         let data = data::drawn(600, 200, 1);
         for model in [Model::Linear, Model::Mlp] {
             let settings = Settings { model, epochs: 4, batch: 32, ..Settings::default() };
-            let amp = train_on(&config(settings.clone()), &data, &mut Silent).unwrap();
+            let amp = train_on(&config(&settings), &data, &mut Silent).unwrap();
             let full = Config { settings, ..Config::default() };
             let full = train_on(&full, &data, &mut Silent).unwrap();
             let (a, b) = (amp.test_accuracy().unwrap(), full.test_accuracy().unwrap());
@@ -132,10 +132,10 @@ mod tests {
     fn a_stopped_run_goes_on_bit_for_bit_with_its_scale() {
         let data = data::drawn(200, 50, 2);
         let settings = Settings { epochs: 2, batch: 16, ..Settings::default() };
-        let whole = train_on(&config(settings.clone()), &data, &mut Silent).unwrap();
+        let whole = train_on(&config(&settings), &data, &mut Silent).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
-        let first = Config { run: Some(run.clone()), ..config(settings.clone()) };
+        let first = Config { run: Some(run.clone()), ..config(&settings) };
         let stopped = train_on(&first, &data, &mut StopAfter(5)).unwrap();
         assert_eq!(stopped.stopped, Some((1, 5)));
         let saved = Checkpoint::load(&run).unwrap();
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn models_that_are_not_possible_are_named() {
         let data = data::drawn(20, 10, 1);
-        let error = train_on(&config(Settings::of(Model::Cnn)), &data, &mut Silent);
+        let error = train_on(&config(&Settings::of(Model::Cnn)), &data, &mut Silent);
         let error = error.unwrap_err().to_string();
         assert!(error.contains("linear and mlp") && error.contains("cnn"), "{error}");
         let settings = Settings { precision: Precision::Amp, ..Settings::default() };

@@ -63,7 +63,12 @@ fn no_other_factor_loses_fewer() {
     let largest = 15 - room + 5;
     assert!((0..=largest).contains(&chosen), "2^{chosen} leaves too little room");
     for k in 0..=largest {
-        assert!(lost(chosen) <= lost(k), "2^{k} loses {}, 2^{chosen} loses {}", lost(k), lost(chosen));
+        assert!(
+            lost(chosen) <= lost(k),
+            "2^{k} loses {}, 2^{chosen} loses {}",
+            lost(k),
+            lost(chosen)
+        );
         let fewer = k < chosen && lost(k) <= lost(chosen);
         assert!(!fewer, "2^{k} is smaller and loses no more than 2^{chosen}");
     }

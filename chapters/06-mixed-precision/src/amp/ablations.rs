@@ -63,6 +63,8 @@ pub struct Setting {
     pub name: &'static str,
     /// Whether the model is [`Deep`], or else chapter 4's perceptron.
     pub deep: bool,
+    /// Pictures of one step.
+    pub batch: usize,
     /// The learning rate.
     pub lr: f64,
     /// Its epochs.
@@ -71,11 +73,15 @@ pub struct Setting {
     pub variants: &'static [Variant],
 }
 
+/// The batch of the deep network: the more pictures the mean is taken of, the smaller is each one's part in it.
+pub const DEEP_BATCH: usize = 4096;
+
 /// The settings: the article's example, one with small gradients, and one with small steps.
 pub const SETTINGS: [Setting; 3] = [
     Setting {
         name: "usual",
         deep: false,
+        batch: 128,
         lr: 1e-3,
         epochs: 5,
         variants: &[
@@ -91,13 +97,15 @@ pub const SETTINGS: [Setting; 3] = [
     Setting {
         name: "deep",
         deep: true,
+        batch: DEEP_BATCH,
         lr: 1e-3,
-        epochs: 5,
+        epochs: 20,
         variants: &[Variant::F32, Variant::Amp, Variant::NoScale],
     },
     Setting {
         name: "small steps",
         deep: false,
+        batch: 128,
         lr: 1e-5,
         epochs: 5,
         variants: &[Variant::F32, Variant::Amp, Variant::NoMasters],
@@ -107,7 +115,13 @@ pub const SETTINGS: [Setting; 3] = [
 impl Setting {
     /// The choices of one run.
     pub fn settings(&self, seed: u64) -> Settings {
-        Settings { lr: self.lr, epochs: self.epochs, seed, ..Settings::default() }
+        Settings {
+            batch: self.batch,
+            lr: self.lr,
+            epochs: self.epochs,
+            seed,
+            ..Settings::default()
+        }
     }
 
     /// Trains one variant on the CPU.

@@ -68,7 +68,7 @@ fn axis_x() -> Axis {
     Axis::new("size of a gradient, as a power of two", Scale::Linear).range(-45.0, 5.0).ticks(ticks)
 }
 
-/// One share of one layer's gradients in the last look.
+/// One share of one layer's gradients in the first step.
 fn share<'r>(
     records: &'r Records,
     (model, layer): (&str, &str),
@@ -78,7 +78,7 @@ fn share<'r>(
     let list: ParamList = &[
         ("model", &model),
         ("layer", &layer),
-        ("step", &LOOKS[1]),
+        ("step", &LOOKS[0]),
         ("scale", &scale),
         ("from", &from),
         ("kind", &kind),
@@ -90,16 +90,16 @@ fn draw_gradients(records: &Records) -> Result<Drawing> {
     const KEY: &str = "mixed_precision.gradients";
     let (model, layers) = LAYERS[1];
     let lines = layers.iter().map(|layer| {
-        let list: ParamList = &[("model", &model), ("layer", layer), ("step", &LOOKS[1])];
+        let list: ParamList = &[("model", &model), ("layer", layer), ("step", &LOOKS[0])];
         line(records, (KEY, list), "exponent", layer_name(layer), |share| 100.0 * share)
     });
     let series = some(lines.collect(), KEY)?;
     let first = share(records, (model, layers[0]), 1.0, ["predicted", "vanished"])?;
     let caption = format!(
-        "How large the gradients of a network with eight hidden layers are, in step {}: the share of each layer's that \
+        "How large the gradients of a network with eight hidden layers are, in step {} of training: the share of each layer's that \
          lies between a power of two and the next. The further from the loss, the smaller. Of the first layer's, f16 \
          makes {} zero that are not, if nothing is done.",
-        LOOKS[1],
+        LOOKS[0],
         first.text()
     );
     let alt = peaks(&series);
@@ -124,7 +124,7 @@ fn peaks(series: &[lab::plot::Series]) -> String {
 fn draw_scale(records: &Records) -> Result<Drawing> {
     const KEY: &str = "mixed_precision.gradients";
     let (model, layers) = LAYERS[1];
-    let list: ParamList = &[("model", &model), ("layer", &layers[0]), ("step", &LOOKS[1])];
+    let list: ParamList = &[("model", &model), ("layer", &layers[0]), ("step", &LOOKS[0])];
     let plain = line(records, (KEY, list), "exponent", "as they are", |share| 100.0 * share);
     let mut scaled = plain.clone();
     scaled.name = format!("times {SCALE}");
@@ -176,7 +176,7 @@ fn table_gradients(records: &Records) -> Result<TableData> {
         caption: format!(
             "What f16 makes of the gradients of step {}: predicted by rounding the f32 ones, and measured in a backward \
              pass in f16.",
-            LOOKS[1]
+            LOOKS[0]
         ),
         head: head.map(String::from).into(),
         rows,

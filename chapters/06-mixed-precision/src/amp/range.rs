@@ -32,7 +32,6 @@ impl Shares {
     /// What becomes of these numbers when each is multiplied by `scale` and rounded to f16.
     pub fn of(numbers: &[f32], scale: f32) -> Self {
         let mut shares = Self::default();
-        let one = 1.0 / numbers.len().max(1) as f64;
         for number in numbers {
             let half = f16::from_f32(number * scale);
             *match half.classify() {
@@ -41,7 +40,12 @@ impl Shares {
                 std::num::FpCategory::Subnormal => &mut shares.subnormal,
                 std::num::FpCategory::Normal => &mut shares.normal,
                 std::num::FpCategory::Infinite | std::num::FpCategory::Nan => &mut shares.overflow,
-            } += one;
+            } += 1.0;
+        }
+        let all = numbers.len().max(1) as f64;
+        let Self { vanished, zero, subnormal, normal, overflow } = &mut shares;
+        for count in [vanished, zero, subnormal, normal, overflow] {
+            *count /= all;
         }
         shares
     }

@@ -21,6 +21,9 @@ pub type Forward<M, D> = fn(
     HalfImages<D, HalfTape<D>>,
 ) -> Result<HalfLogits<D, HalfTape<D>>, <D as HasErr>::Err>;
 
+/// A batch's scores, and the gradients of a model in f16.
+pub type ScoresAndGradients<D> = (Vec<f32>, Gradients<H, D>);
+
 /// A model whose weights are f32, and whose forward and backward passes are f16.
 pub struct Amp<M: Network<D>, D: HalfEngine> {
     /// The f32 weights and their optimizer.
@@ -71,7 +74,7 @@ where
         half: &mut Half<M, D>,
         images: Images<D>,
         targets: Targets<D>,
-    ) -> Result<(Vec<f32>, Gradients<H, D>), D::Err> {
+    ) -> Result<ScoresAndGradients<D>, D::Err> {
         // Forward, in f16.
         let images = images.try_to_dtype::<H>()?.traced(half.try_alloc_grads()?);
         let scores = (self.forward)(half, images)?;
@@ -253,7 +256,7 @@ mod tests {
             let large = before.iter().zip(&after).filter(|(b, _)| b.abs() > 2f32.powi(-6));
             let (mut all, mut moved) = (0, 0);
             for (b, a) in large {
-                (all, moved) = (all + 1, moved + usize::from(a != b));
+                (all, moved) = (all + 1, moved + usize::from(a.to_bits() != b.to_bits()));
             }
             moved as f64 / f64::from(all)
         };
