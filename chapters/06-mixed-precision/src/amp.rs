@@ -100,8 +100,11 @@ mod tests {
     use super::*;
     use training::{Settings, Silent, Start, checkpoint::Checkpoint};
 
-    fn config(settings: Settings) -> Config {
-        Config { settings: Settings { precision: Precision::Amp, ..settings }, ..Config::default() }
+    fn config(settings: &Settings) -> Config {
+        Config {
+            settings: Settings { precision: Precision::Amp, ..settings.clone() },
+            ..Config::default()
+        }
     }
 
     /// Stops a run after so many steps.
