@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_power_of_two_saves_small_gradients_and_changes_no_others() {
-        let (full, small) = both(Scaling::Static(1.0 / 4096.0), 1.0);
+        let (full, small) = both(Scaling::Static(1.0 / 65536.0), 1.0);
         let (_, scaled) = both(Scaling::Static(1024.0), 1.0);
         assert!(relative_error(&full, &small) > 0.03, "nothing vanished");
         assert!(relative_error(&full, &scaled) < 3e-3);
