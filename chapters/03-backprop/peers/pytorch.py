@@ -2,7 +2,7 @@
 
 Reads jobs from standard input, one JSON object a line, and answers each with one line of JSON:
     {"batch": 32, "epochs": 3, "seed": 0}
-    {"seconds": [2.0, 1.9, 1.9], "accuracy": 0.975, "framework": "PyTorch 2.15", "threads": 2}
+    {"seconds": [2.0, 1.9], "accuracies": [0.953, 0.968], "accuracy": 0.968, "framework": "PyTorch 2.15", "threads": 2}
 The seconds are those of whole epochs, without the test. The pictures are in memory and a batch is one
 indexing operation: no loader stands between, which is the fastest way that plain PyTorch has.
 
@@ -33,7 +33,7 @@ def job(data, sizes, batch, epochs, seed, fused):
     model = network(sizes)
     loss_of = torch.nn.CrossEntropyLoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, **({"fused": True} if fused else {}))
-    seconds = []
+    seconds, accuracies = [], []
     for _ in range(epochs):
         model.train()
         start = time.perf_counter()
@@ -45,10 +45,10 @@ def job(data, sizes, batch, epochs, seed, fused):
             loss.backward()
             optimizer.step()
         seconds.append(time.perf_counter() - start)
-    model.eval()
-    with torch.no_grad():
-        accuracy = (model(test_x).argmax(1) == test_y).double().mean().item()
-    return seconds, accuracy
+        model.eval()
+        with torch.no_grad():
+            accuracies.append((model(test_x).argmax(1) == test_y).double().mean().item())
+    return seconds, accuracies
 
 
 def main():
@@ -67,8 +67,9 @@ def main():
     name = f"PyTorch {torch.__version__}" + (", fused Adam" if options.fused else "")
     for line in sys.stdin:
         wanted = json.loads(line)
-        seconds, accuracy = job(data, sizes, wanted["batch"], wanted["epochs"], wanted["seed"], options.fused)
-        answer = {"seconds": seconds, "accuracy": accuracy, "framework": name, "threads": torch.get_num_threads()}
+        seconds, accuracies = job(data, sizes, wanted["batch"], wanted["epochs"], wanted["seed"], options.fused)
+        answer = {"seconds": seconds, "accuracies": accuracies, "accuracy": accuracies[-1]}
+        answer |= {"framework": name, "threads": torch.get_num_threads()}
         print(json.dumps(answer), flush=True)
 
 

@@ -40,6 +40,9 @@ pub struct Answer {
     pub seconds: Vec<f64>,
     /// The share of right answers on the test pictures, after the last epoch.
     pub accuracy: f64,
+    /// The same after each epoch, where the peer says it.
+    #[serde(default)]
+    pub accuracies: Vec<f64>,
     /// The library and its version.
     pub framework: String,
     /// Threads that it was told to take.

@@ -281,22 +281,22 @@ pub fn cuda(index: usize, seed: u64) -> Result<Cuda> {
 }
 
 /// Pictures and their labels on a device.
-pub struct Resident<'d, D: Engine> {
+pub struct Resident<D: Engine> {
     dev: D,
     images: D::Rows<PIXELS>,
     targets: D::Rows<CLASSES>,
-    /// The pictures as they came, to change them for an epoch.
-    bytes: &'d [u8],
+    /// The pictures as they came, if they are to be changed for each epoch.
+    bytes: Vec<u8>,
     labels: Vec<u8>,
 }
 
-impl<'d, D: Engine> Resident<'d, D> {
+impl<D: Engine> Resident<D> {
     /// Scales the pictures to numbers from 0 to 1 and moves them onto the device, once.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no pictures, if they are not 28 by 28, or if labels are missing or
     /// above 9; [`Error::Device`].
-    pub fn new(dev: &D, split: &'d Split) -> Result<Self> {
+    pub fn new(dev: &D, split: &Split) -> Result<Self> {
         if split.rows * split.cols != PIXELS {
             return Err(Error::Config(format!(
                 "this model reads pictures of 28×28 pixels, and these have {}×{}",
@@ -321,9 +321,15 @@ impl<'d, D: Engine> Resident<'d, D> {
             dev: dev.clone(),
             images: dev.keep(split.scaled()).map_err(Error::device)?,
             targets: dev.keep(targets).map_err(Error::device)?,
-            bytes: &split.images,
+            bytes: Vec::new(),
             labels: split.labels.clone(),
         })
+    }
+
+    /// The same, with the pictures of this split as they came, for [`Resident::augmented`].
+    #[must_use]
+    pub fn with_bytes(self, split: &Split) -> Self {
+        Self { bytes: split.images.clone(), ..self }
     }
 
     /// Where they are.
@@ -353,9 +359,12 @@ impl<'d, D: Engine> Resident<'d, D> {
     /// on the host and then travel to the device.
     ///
     /// # Errors
-    /// [`Error::Device`].
+    /// [`Error::Config`] without [`Resident::with_bytes`], [`Error::Device`].
     pub fn augmented(&self, index: &[usize], seed: u64, epoch: usize) -> Result<Images<D>> {
-        let batch = augmented(self.bytes, index, seed, epoch);
+        if self.bytes.is_empty() {
+            return Err(Error::Config("these pictures were not kept as they came".into()));
+        }
+        let batch = augmented(&self.bytes, index, seed, epoch);
         self.dev.try_tensor_from_vec(batch, (index.len(), Const)).map_err(Error::device)
     }
 

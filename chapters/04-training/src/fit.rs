@@ -320,7 +320,9 @@ pub fn train_stepper<S: Stepper<D>, D: Engine>(
         None => Trainer::new(stepper, config.settings.clone(), mark)?,
     };
     let (learn, held) = split(train, &config.settings)?;
-    let train = Resident::new(dev, learn.as_ref().unwrap_or(train))?;
+    let learn = learn.as_ref().unwrap_or(train);
+    let train = Resident::new(dev, learn)?;
+    let train = if config.settings.augment { train.with_bytes(learn) } else { train };
     let held = held.as_ref().map(|held| Resident::new(dev, held)).transpose()?;
     let test = Resident::new(dev, &data.test)?;
     let begin = Begin {

@@ -18,8 +18,8 @@ use num_traits::Float;
 use rand_distr::uniform::SampleUniform;
 use training::{
     fused::{Affine, FusedRows as _},
-    model::{Images, Learned, Logits, Network, Traced},
-    norm::Rows,
+    model::{Images, Learned, Logits, Network},
+    norm::{Mode, Rows},
 };
 
 /// How the fast networks compute a layer.
@@ -35,13 +35,13 @@ pub enum Ways {
 }
 
 /// A hidden layer in one of the ways.
-fn hidden<const I: usize, const O: usize>(
-    rows: Rows<I, Cpu, Traced<Cpu>>,
+fn hidden<const I: usize, const O: usize, T: Mode<Cpu>>(
+    rows: Rows<I, Cpu, T>,
     layer: &Dense<I, O>,
     inputs: Inputs,
     share: f64,
     ways: Ways,
-) -> Result<Rows<O, Cpu, Traced<Cpu>>, CpuError> {
+) -> Result<Rows<O, Cpu, T>, CpuError> {
     if ways == Ways::Fused {
         let mask = drawn(rows.device(), share)?;
         return dense(rows, layer, inputs, Behind::Relu(mask));
@@ -94,7 +94,7 @@ impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for 
 impl Network<Cpu> for FastMlp<f32, Cpu> {
     const DRAWS_PER_STEP: u64 = 1;
 
-    fn learn(&mut self, images: Images<Cpu, Traced<Cpu>>) -> Learned<Cpu> {
+    fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
         let units = hidden(images, &self.one, Inputs::Data, self.share, self.ways)?;
         dense(units, &self.two, Inputs::Units, Behind::Nothing)
     }
@@ -144,7 +144,7 @@ impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for 
 impl Network<Cpu> for FastDeep<f32, Cpu> {
     const DRAWS_PER_STEP: u64 = 2;
 
-    fn learn(&mut self, images: Images<Cpu, Traced<Cpu>>) -> Learned<Cpu> {
+    fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
         let units = hidden(images, &self.one, Inputs::Data, self.share, self.ways)?;
         let units = hidden(units, &self.two, Inputs::Units, self.share, self.ways)?;
         dense(units, &self.three, Inputs::Units, Behind::Nothing)
@@ -183,8 +183,11 @@ impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for 
 impl Network<Cpu> for StockDeep<f32, Cpu> {
     const DRAWS_PER_STEP: u64 = 2;
 
-    fn learn(&mut self, images: Images<Cpu, Traced<Cpu>>) -> Learned<Cpu> {
-        self.0.try_forward_mut(images)
+    fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
+        let (one, two, three) = &self.0;
+        let x = one.0.try_forward(images)?.try_relu()?.try_dropout(one.2.p)?;
+        let x = two.0.try_forward(x)?.try_relu()?.try_dropout(two.2.p)?;
+        three.try_forward(x)
     }
 
     fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {

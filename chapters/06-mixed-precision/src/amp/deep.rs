@@ -13,7 +13,8 @@ use num_traits::Float;
 use rand_distr::uniform::SampleUniform;
 use training::{
     engine::Engine,
-    model::{CLASSES, Images, Learned, Logits, Network, PIXELS, Traced},
+    model::{CLASSES, Images, Learned, Logits, Network, PIXELS},
+    norm::Mode,
 };
 
 // ANCHOR: model
@@ -42,8 +43,8 @@ impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for 
 impl<D: Engine> Network<D> for Deep<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
-    fn learn(&mut self, images: Images<D, Traced<D>>) -> Learned<D> {
-        self.0.try_forward_mut(images)
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
+        self.0.try_forward(images)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
