@@ -44,7 +44,11 @@ pub fn part() -> Part {
             Experiment {
                 key: "performance.batch",
                 shows: "pictures a second and seconds to 97%, by the size of a batch",
-                values: &["performance.batch", "performance.batch.rate", "performance.batch.epochs"],
+                values: &[
+                    "performance.batch",
+                    "performance.batch.rate",
+                    "performance.batch.epochs",
+                ],
                 quick: false,
                 run: time::batches,
             },

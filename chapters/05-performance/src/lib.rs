@@ -1,12 +1,18 @@
 //! Chapter 5: making training fast, by measuring where the time goes first.
 //!
 //! The modules in the order of the page:
+//!
+//! 1. [`profile`]: where the time of a step goes, seen from inside the tape.
+//! 2. [`engine`]: dfdx made faster without a fork, one change after the other, and the race against PyTorch.
+//! 3. [`input`]: who makes the next batch: decoding, streaming from disk, prefetching, pieces for a device.
+//! 4. [`memory`]: a meter, a prediction, and what to do when a step does not fit.
+//! 5. [`compare`]: models, batches and convolutions by the time to a model that reads well.
 
-pub mod profile;
+pub mod compare;
 pub mod engine;
 pub mod input;
 pub mod memory;
-pub mod compare;
+pub mod profile;
 
 pub use training::{Error, Result};
 

@@ -123,12 +123,7 @@ fn product(patches: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32>> {
 ///
 /// # Errors
 /// [`Error::Config`] if chapter 4 has no such layer, [`Error::Device`].
-pub fn few_at_a_time(
-    maps: &[f32],
-    filters: &[f32],
-    layer: Layer,
-    dev: &Cpu,
-) -> Result<Vec<f32>> {
+pub fn few_at_a_time(maps: &[f32], filters: &[f32], layer: Layer, dev: &Cpu) -> Result<Vec<f32>> {
     match (layer.inputs, layer.outputs, layer.k) {
         (1, 16, 5) => by_engine::<1, 16, 5>(maps, filters, layer, dev),
         (16, 32, 5) => by_engine::<16, 32, 5>(maps, filters, layer, dev),

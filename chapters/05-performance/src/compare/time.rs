@@ -43,7 +43,10 @@ pub fn budgets(r: &mut Recorder) -> Result<()> {
             let list: ParamList = &[("model", &model), ("epochs", epochs)];
             let (mut accuracy, mut seconds) = (Vec::new(), Vec::new());
             for seed in 0..SEEDS {
-                r.note("performance.time_to", &[("model", &model), ("epochs", epochs), ("seed", &seed)]);
+                r.note(
+                    "performance.time_to",
+                    &[("model", &model), ("epochs", epochs), ("seed", &seed)],
+                );
                 let settings =
                     training::Settings { epochs: *epochs, seed, ..training::Settings::of(model) };
                 let config = Config { settings, device: r.device, ..Config::default() };
@@ -106,7 +109,8 @@ pub fn headline(r: &mut Recorder) -> Result<()> {
         if seconds.len() as u64 == SEEDS {
             r.value(KEY, list, Unit::Seconds, Samples(seconds.clone()));
         } else if !version.is_empty() {
-            let why = format!("{} of {SEEDS} seeds came to 98% in {PATIENCE} epochs", seconds.len());
+            let why =
+                format!("{} of {SEEDS} seeds came to 98% in {PATIENCE} epochs", seconds.len());
             r.skip(KEY, list, why);
         }
     }
