@@ -95,7 +95,7 @@ fn memory(rec: &mut Recorder) -> Result<()> {
         (
             predict::mlp()?,
             peak::<Mlp<Cpu>>,
-            if full { &[1, 4, 16, 64, 128, 256, 1024, 4096] } else { &[32, 128, 512] },
+            if full { &[1, 8, 32, 128, 512, 2048] } else { &[32, 128, 512] },
         ),
         (
             predict::cnn(),
