@@ -48,17 +48,18 @@ impl Mask {
         let scale = self.scale();
         let lead = y.len().min(first.wrapping_neg() % 4);
         let (lead, rest) = y.split_at_mut(lead);
-        for (index, y) in (first..).zip(&mut *lead) {
-            *y *= if self.keeps(index) { scale } else { 0.0 };
-        }
         let start = (first + lead.len()) / 4;
-        for (index, four) in (start..).zip(rest.chunks_mut(4)) {
-            let mut random = random::at(self.key, index as u64);
-            for y in four {
-                let stays = random as u16 >= self.below;
+        let (fours, last) = rest.as_chunks_mut::<4>();
+        let after = 4 * (start + fours.len());
+        for (index, four) in (start..).zip(fours) {
+            let random = random::at(self.key, index as u64);
+            for (part, y) in four.iter_mut().enumerate() {
+                let stays = (random >> (16 * part)) as u16 >= self.below;
                 *y *= if stays { scale } else { 0.0 };
-                random >>= 16;
             }
+        }
+        for (index, y) in (first..).zip(lead).chain((after..).zip(last)) {
+            *y *= if self.keeps(index) { scale } else { 0.0 };
         }
     }
     // ANCHOR_END: apply
