@@ -107,7 +107,7 @@ pub const SETTINGS: [Setting; 3] = [
         deep: true,
         batch: DEEP_BATCH,
         lr: 1e-3,
-        epochs: 20,
+        epochs: 10,
         variants: &[Variant::F32, Variant::Amp, Variant::NoScale],
     },
     Setting {
@@ -300,5 +300,15 @@ mod tests {
         let [f32, amp, none] = [Variant::F32, Variant::Amp, Variant::NoMasters].map(loss);
         assert!((f32 - amp).abs() < 1e-3, "{amp} is not {f32}");
         assert!(none > f32 + 1e-3, "{none} against {f32}");
+    }
+
+    #[test]
+    fn a_small_loss_needs_a_factor() {
+        let data = data::drawn(600, 100, 3);
+        let setting = Setting { batch: 32, epochs: 3, ..short("usual") };
+        let loss = |variant| setting.train(variant, 0, &data).unwrap().history[2].train_loss;
+        let [f32, usual, small] = [Variant::F32, Variant::NoScale, Variant::SmallLoss].map(loss);
+        assert!((f32 - usual).abs() < 0.01, "{usual} is not {f32}");
+        assert!(small > f32 + 0.1, "{small} against {f32}");
     }
 }
