@@ -8,7 +8,10 @@ pub fn differences(at: &[f64], f: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
 }
 
 /// The same with a step of your own, which is relative for numbers beyond 1.
-pub fn differences_by(step: f64, at: &[f64], mut f: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
+pub fn differences_by<F>(step: f64, at: &[f64], mut f: F) -> Vec<f64>
+where
+    F: FnMut(&[f64]) -> f64,
+{
     let mut moved = at.to_vec();
     (0..at.len())
         .map(|i| {

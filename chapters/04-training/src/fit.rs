@@ -151,13 +151,16 @@ fn fingerprint(split: &Split) -> String {
     })
 }
 
-// ANCHOR: stepper
+/// The scores of a batch's pictures, on the host.
+pub type Scores = Result<Vec<f32>>;
+
 /// What learns in a run: a model and its optimizer, in a number format. It is
 /// just built, on a device that is freshly seeded. Errors are the device's.
 #[allow(clippy::missing_errors_doc)]
+// ANCHOR: stepper
 pub trait Stepper<D: Engine> {
     /// Takes one step at this learning rate, and returns the batch's scores.
-    fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Result<Vec<f32>>;
+    fn step(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores;
 
     /// The scores for pictures that it does not learn from.
     fn scores(&self, images: Images<D>) -> Result<Vec<f32>>;
@@ -208,7 +211,7 @@ impl<M: Network<D>, D: Engine> Full<M, D> {
 impl<M: Network<D>, D: Engine> Stepper<D> for Full<M, D> {
     // ANCHOR: step
     /// One step on a batch. Returns the scores that its loss is made of.
-    fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Result<Vec<f32>> {
+    fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
         let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
         // Forward: scores for each class, noting every operation on a tape.
         let scores = self.model.learn(images.traced(grads)).map_err(Error::device)?;

@@ -81,20 +81,25 @@ impl Layer {
     }
 }
 
+/// Numbers of pictures, or the sentence why there are none.
+pub type Numbers = Result<Vec<f32>>;
+
 // ANCHOR: all_patches
 /// Writes every patch of every picture to memory, then multiplies them all with
 /// the filters.
 ///
 /// # Errors
 /// [`Error::Config`] if the numbers are no whole pictures and filters.
-pub fn all_patches(pictures: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32>> {
+pub fn all_patches(pictures: &[f32], filters: &[f32], layer: Layer) -> Numbers {
     layer.check(pictures, filters)?;
     let (out, row) = (layer.out(), layer.k * layer.inputs);
     let count = pictures.len() / layer.picture();
     let mut patches = vec![0.0; count * out * out * layer.patch()];
     let all = patches.par_chunks_exact_mut(out * out * layer.patch());
-    all.zip(pictures.par_chunks_exact(layer.picture())).for_each(|(patches, picture)| {
-        let (padded, wide) = (layer.padded(picture), layer.side + 2 * layer.pad);
+    let each = pictures.par_chunks_exact(layer.picture());
+    all.zip(each).for_each(|(patches, picture)| {
+        let padded = layer.padded(picture);
+        let wide = layer.side + 2 * layer.pad;
         for (at, patch) in patches.chunks_exact_mut(layer.patch()).enumerate() {
             let (y, x) = (at / out, at % out);
             for (down, line) in patch.chunks_exact_mut(row).enumerate() {
@@ -229,10 +234,10 @@ fn rows<const CO: usize, const AT_ONCE: usize, const FUSED: bool>(
     }
 }
 
-// ANCHOR: direct
 /// `N` neighbouring pixels of the result: the patch begins at `padded`, whose rows
 /// are `wide`. Each row of the filters is loaded once and used `N` times.
 #[inline(always)]
+// ANCHOR: direct
 fn pixels<const CO: usize, const N: usize, const FUSED: bool>(
     padded: &[f32],
     wide: usize,
@@ -249,7 +254,7 @@ fn pixels<const CO: usize, const N: usize, const FUSED: bool>(
                 let x = line[n * step + at];
                 let each = sums.iter_mut().zip(filters);
                 each.for_each(|(sum, w)| {
-                    *sum = if FUSED { x.mul_add(*w, *sum) } else { *sum + x * w };
+                    *sum = multiply_add::<FUSED>(x, *w, *sum);
                 });
             }
         }
@@ -257,6 +262,12 @@ fn pixels<const CO: usize, const N: usize, const FUSED: bool>(
     sums
 }
 // ANCHOR_END: direct
+
+/// x·w + sum, in one instruction where the CPU has it: without, `mul_add` is a call.
+#[inline(always)]
+fn multiply_add<const FUSED: bool>(x: f32, w: f32, sum: f32) -> f32 {
+    if FUSED { x.mul_add(w, sum) } else { sum + x * w }
+}
 
 #[cfg(test)]
 mod tests {

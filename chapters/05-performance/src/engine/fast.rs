@@ -142,7 +142,8 @@ impl InPlace {
         step: u64,
         tape: &mut OwnedTape<f32, Cpu>,
     ) -> Result<()> {
-        let (Layer { sides, weights, bias }, team) = (self.layers[at].clone(), self.team);
+        let Layer { sides, weights, bias } = self.layers[at].clone();
+        let team = self.team;
         let (ins, outs) = (rows * sides.inputs, rows * sides.outputs);
         let behind = if at + 1 < self.layers.len() {
             Behind::Relu(Mask::new(self.settings.dropout, key(&[step, at as u64]))?)
@@ -154,22 +155,27 @@ impl InPlace {
             let own = (&p[weights.clone()], &p[bias.clone()]);
             layer::forward(&mut y[..outs], &x[..ins], own, sides, behind, team)
         })?;
+        // ANCHOR_END: forward
+        // ANCHOR: backward
         tape.add_backward_op(move |store| {
-            let [x, y, dx, dy] = [&outputs[at], &outputs[at + 1], &slopes[at], &slopes[at + 1]];
+            let (x, y) = (&outputs[at], &outputs[at + 1]);
+            let (dx, dy) = (&slopes[at], &slopes[at + 1]);
             lend(store, [&p, &g, x, y, dx, dy], |[p, g, x, y, dx, dy]| {
                 let (before, db) = g.split_at_mut(bias.start);
-                let parameters = (&mut before[weights.clone()], &mut db[..sides.outputs]);
+                let dw = &mut before[weights.clone()];
+                let parameters = (dw, &mut db[..sides.outputs]);
                 // The first layer has no place for the data's derivatives.
                 let inputs = dx.get_mut(..ins);
                 let to = Derivatives { parameters, inputs, add: false };
-                let (dy, own) = ((&mut dy[..outs], &y[..outs]), (&x[..ins], &p[weights]));
+                let dy = (&mut dy[..outs], &y[..outs]);
+                let own = (&x[..ins], &p[weights]);
                 layer::backward(to, dy, own, sides, behind, team)
                     .map_err(|_| CpuError::WrongNumElements)
             })
         });
         Ok(())
+        // ANCHOR_END: backward
     }
-    // ANCHOR_END: forward
 
     // ANCHOR: loss
     /// The mean loss. The derivatives of the scores are made with it.

@@ -90,12 +90,12 @@ pub(crate) fn rows_each(rows: usize, width: usize, threads: usize) -> usize {
     rows.div_ceil(parts).max(1)
 }
 
-// ANCHOR: forward
 /// y = x·w + b, then `ReLU` and dropout. The bias and `ReLU` are applied
 /// while the sums are in registers; the mask while y is in the cache.
 ///
 /// # Errors
 /// [`backprop::Error::Product`] if the lengths are not those of the sides.
+// ANCHOR: forward
 pub fn forward(
     y: &mut [f32],
     x: &[f32],
@@ -110,7 +110,8 @@ pub fn forward(
         Behind::Relu(mask) => (Epilogue::BiasRelu(b), Some(mask)),
     };
     let options = Options { epilogue, ..team.options() };
-    let (x, w) = (MatRef::new(x, rows, sides.inputs)?, MatRef::new(w, sides.inputs, width)?);
+    let x = MatRef::new(x, rows, sides.inputs)?;
+    let w = MatRef::new(w, sides.inputs, width)?;
     sgemm(MatMut::new(y, rows, width)?, x, w, options)?;
     if let Some(mask) = mask {
         let each = rows_each(rows, width, team.passes) * width;

@@ -46,13 +46,16 @@ pub fn dense<const I: usize, const O: usize, T: Tape<f32, Cpu>>(
 ) -> Result<Rows<O, Cpu, T>, CpuError> {
     let (sides, team) = (Sides { inputs: I, outputs: O }, Team::of_products());
     let (rows, mut tape) = rows.split_tape();
-    let (x, w, b) = (numbers(&rows)?, numbers(&layer.weight)?, numbers(&layer.bias)?);
+    let x = numbers(&rows)?;
+    let (w, b) = (numbers(&layer.weight)?, numbers(&layer.bias)?);
     let mut y = vec![0.0; rows.shape().0 * O];
     fits(layer::forward(&mut y, &x, (&w, &b), sides, behind, team))?;
     let kept = if behind == Behind::Nothing { Vec::new() } else { y.clone() };
     let out = rows.device().try_tensor_from_vec(y, (rows.shape().0, Const))?;
     let (of_rows, of_out) = (rows.ghost(), out.ghost());
     let (of_weight, of_bias) = (layer.weight.ghost(), layer.bias.ghost());
+    // ANCHOR_END: dense
+    // ANCHOR: dense_backward
     tape.add_backward_op(move |grads| {
         let mut up = taken(grads.get_or_alloc_mut(&of_out)?);
         let mut dw = taken(grads.get_or_alloc_mut(&of_weight)?);
@@ -61,18 +64,22 @@ pub fn dense<const I: usize, const O: usize, T: Tape<f32, Cpu>>(
             Inputs::Data => None, // no product, and not even a place for it
             Inputs::Units => Some(grads.get_or_alloc_mut(&of_rows)?),
         };
-        let to = Derivatives { parameters: (&mut dw, &mut db), inputs: dx, add: true };
-        fits(layer::backward(to, (&mut up, &kept), (&x, &w), sides, behind, team))?;
+        let parameters = (&mut dw[..], &mut db[..]);
+        let to = Derivatives { parameters, inputs: dx, add: true };
+        let y = (&mut up[..], &kept[..]);
+        fits(layer::backward(to, y, (&x, &w), sides, behind, team))?;
         **grads.get_or_alloc_mut(&of_out)? = up;
         **grads.get_or_alloc_mut(&of_weight)? = dw;
         **grads.get_or_alloc_mut(&of_bias)? = db;
         Ok(())
     });
     Ok(out.put_tape(tape))
+    // ANCHOR_END: dense_backward
 }
-// ANCHOR_END: dense
 
-// ANCHOR: loss
+/// One number.
+type Loss = Tensor<Rank0, f32, Cpu>;
+
 /// Softmax and cross-entropy as one operation: the mean loss of the rows
 /// with these right answers. The gradient, (probability − truth) / rows, is
 /// made in the same pass, so that no exponential is computed twice.
@@ -80,17 +87,19 @@ pub fn dense<const I: usize, const O: usize, T: Tape<f32, Cpu>>(
 /// # Errors
 /// [`CpuError::WrongNumElements`] if there is not one label below `N` for
 /// each row.
+// ANCHOR: loss
 pub fn cross_entropy<const N: usize, T: Tape<f32, Cpu>>(
     scores: Rows<N, Cpu, T>,
     labels: &[u8],
 ) -> Result<Tensor<Rank0, f32, Cpu, T>, CpuError> {
-    if labels.len() != scores.shape().0 || labels.iter().any(|l| usize::from(*l) >= N) {
+    let known = labels.iter().all(|label| usize::from(*label) < N);
+    if labels.len() != scores.shape().0 || !known {
         return Err(CpuError::WrongNumElements);
     }
     let (scores, mut tape) = scores.split_tape();
     let mut gradient = numbers(&scores)?;
     let loss = loss_in_place(&mut gradient, labels, N, N) as f32;
-    let loss: Tensor<Rank0, f32, Cpu> = scores.device().try_tensor_from_vec(vec![loss], ())?;
+    let loss: Loss = scores.device().try_tensor_from_vec(vec![loss], ())?;
     let (of_scores, of_loss) = (scores.ghost(), loss.ghost());
     tape.add_backward_op(move |grads| {
         let up = grads.get_or_alloc_mut(&of_loss)?[0];

@@ -26,6 +26,8 @@ impl Place {
     }
 }
 
+// ANCHOR_END: place
+// ANCHOR: lend
 /// Lends the numbers of several places at once, and takes them back.
 ///
 /// # Errors
@@ -37,7 +39,8 @@ pub fn lend<const N: usize, T, E: From<Failed>>(
 ) -> Result<T, E> {
     let mut numbers = [const { Vec::new() }; N];
     for (place, numbers) in places.iter().zip(&mut numbers) {
-        *numbers = take(&mut **store.get_or_alloc_mut(&place.name).map_err(Failed)?);
+        let kept = store.get_or_alloc_mut(&place.name).map_err(Failed)?;
+        *numbers = take(&mut **kept);
         numbers.resize(place.len, 0.0); // the first time
     }
     let done = work(&mut numbers);
@@ -46,7 +49,7 @@ pub fn lend<const N: usize, T, E: From<Failed>>(
     }
     done
 }
-// ANCHOR_END: place
+// ANCHOR_END: lend
 
 /// The device has failed.
 #[derive(Debug)]

@@ -66,10 +66,10 @@ impl Memory {
         let n = self.pixels;
         let mut batch = vec![0.0; index.len() * n];
         for (row, at) in batch.chunks_exact_mut(n).zip(index) {
-            let (from, to) = (at * n, (at + 1) * n);
+            let own = at * n..(at + 1) * n;
             let there = match &self.kept {
-                Kept::Bytes(all) => all.get(from..to).map(|all| scale(all, row)),
-                Kept::Numbers(all) => all.get(from..to).map(|all| row.copy_from_slice(all)),
+                Kept::Bytes(all) => all.get(own).map(|x| scale(x, row)),
+                Kept::Numbers(all) => all.get(own).map(|x| row.copy_from_slice(x)),
             };
             there.ok_or_else(|| missing(*at))?;
         }

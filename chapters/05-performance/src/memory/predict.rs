@@ -83,7 +83,7 @@ impl Timeline {
     }
 
     /// `ReLU` or dropout: keeps its input, and makes a result beside it.
-    pub(crate) fn each_number(&mut self, batch: u64, numbers: u64) {
+    pub(crate) fn each(&mut self, batch: u64, numbers: u64) {
         let y = F32 * batch * numbers;
         self.operations.push(Operation { makes: y, gradients: y, kept: y, ..Operation::default() });
     }
@@ -137,13 +137,16 @@ fn numbers(row: &Row) -> u64 {
     row.output.iter().product::<usize>() as u64
 }
 
+/// A walk through a step, or the sentence why there is none.
+pub type Walk = Result<Timeline>;
+
 /// A step of a described model in dfdx on the CPU, with chapter 4's convolution, `threads` threads and `moves` as its
 /// optimizer.
 ///
 /// # Errors
 /// [`Error::Config`] if the model can't be, or if the batch is empty.
 // ANCHOR: timeline
-pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Result<Timeline> {
+pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Walk {
     let counts = counted(model, batch)?;
     let fixed = Bytes::of(&counts, 0, moves).total();
     let mut step = Timeline { fixed, operations: Vec::new() };
@@ -152,7 +155,7 @@ pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Result
     for (layer, row) in model.layers.iter().zip(&counts.rows) {
         match layer {
             Layer::Dense { units } => step.dense(batch, inputs, *units as u64),
-            Layer::Relu | Layer::Dropout { .. } => step.each_number(batch, inputs),
+            Layer::Relu | Layer::Dropout { .. } => step.each(batch, inputs),
             Layer::Conv { .. } => step.conv(batch, threads, inputs, row),
             Layer::Pool { .. } => step.pool(batch, inputs, row),
             Layer::Flatten => {} // another shape for the same numbers

@@ -240,7 +240,7 @@ impl<const W: usize> Deep<W> {
         let mut step = Timeline::default();
         step.pictures(batch, PIXELS as u64);
         step.weighted(batch, PIXELS as u64, w);
-        step.each_number(batch, w);
+        step.each(batch, w);
         if segments == 0 {
             (0..layers).for_each(|_| step.hidden(batch, w));
         } else {
@@ -273,7 +273,7 @@ impl Timeline {
     /// A dense layer and its `ReLU`.
     fn hidden(&mut self, batch: u64, units: u64) {
         self.weighted(batch, units, units);
-        self.each_number(batch, units);
+        self.each(batch, units);
     }
 
     /// A dense layer whose weights have no gradients yet.

@@ -31,18 +31,18 @@ impl<M: Network<Cpu>> Learner<M> {
     }
 
     // ANCHOR: add
-    /// Adds `share` times the gradient of the mean loss of these pictures to
+    /// Adds `by` times the gradient of the mean loss of these pictures to
     /// the sums, and returns that mean loss. The weights stay.
     ///
     /// # Errors
     /// [`Error::Device`].
-    pub fn add(&mut self, x: Images<Cpu>, y: Targets<Cpu>, share: f32) -> Result<f32> {
+    pub fn add(&mut self, x: Images<Cpu>, y: Targets<Cpu>, by: f32) -> Result<f32> {
         let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
         let scores = self.model.learn(x.traced(grads)).map_err(Error::device)?;
         let loss = cross_entropy_with_logits_loss(scores, y);
         let value = loss.array();
-        // The derivative of share · loss; 1 for a batch that is not cut.
-        let loss = loss.try_mul(share).map_err(Error::device)?;
+        // The derivative of by · loss; 1 for a batch that is not cut.
+        let loss = loss.try_mul(by).map_err(Error::device)?;
         self.grads = loss.try_backward().map_err(Error::device)?;
         Ok(value)
     }

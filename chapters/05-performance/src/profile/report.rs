@@ -285,9 +285,13 @@ mod tests {
     #[test]
     fn the_products_of_the_other_models_follow_from_their_sizes() {
         let conv = |side: f64, k: f64, i: f64, o: f64| side * side * k * k * i * o;
-        let block = |side, i, o| conv(side, 3., i, o) + conv(side, 3., o, o) + conv(side, 1., i, o);
+        let block = |side, channels| 2. * conv(side, 3., channels, channels);
         let cnn = conv(28., 5., 1., 16.) + conv(10., 5., 16., 32.) + 800. * 128. + 1280.;
-        let resnet = conv(28., 3., 1., 24.) + block(14., 24., 24.) + block(7., 24., 48.) + 480.;
+        let resnet = conv(28., 3., 1., 24.)
+            + block(14., 24.)
+            + conv(7., 1., 24., 48.)
+            + block(7., 48.)
+            + 480.;
         let rnn = 28. * (28. * 384. + 128. * 384.) + 1280.;
         let layer = 16. * (4. * 64. * 64. + 2. * 64. * 128.) + 2. * 4. * 16. * 16. * 16.;
         let transformer = 16. * 49. * 64. + 2. * layer + 640.;

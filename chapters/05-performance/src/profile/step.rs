@@ -10,6 +10,9 @@ use training::{
     optimizer::{Optimizer, Rule},
 };
 
+/// What happened in a step, or why there was none.
+pub type Events = Result<Vec<Event>>;
+
 /// A model in training: its weights, its gradients, Adam's state.
 pub struct Step<M, D: Engine> {
     model: M,
@@ -35,12 +38,12 @@ impl<M: Network<D>, D: Engine> Step<M, D> {
         &self.model
     }
 
-    // ANCHOR: step
     /// Chapter 4's step, event by event: without gaps from start to end.
     ///
     /// # Errors
     /// [`Error::Device`].
-    pub fn profiled(&mut self, data: &Resident<D>, index: &[usize]) -> Result<Vec<Event>> {
+    // ANCHOR: step
+    pub fn profiled(&mut self, data: &Resident<D>, index: &[usize]) -> Events {
         let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
         tape::start();
         let images = timed(data.images(index)?, grads);

@@ -193,7 +193,9 @@ where
 {
     fn new(dev: &D, settings: &Settings, eps: f64) -> Result<Self> {
         let model = halved(&Full::<M, D>::new(dev, settings)?.model)?;
-        let adam = Adam::new(&model, AdamConfig { lr: settings.lr, eps, ..AdamConfig::default() });
+        let usual = AdamConfig::default();
+        let config = AdamConfig { lr: settings.lr, eps, ..usual };
+        let adam = Adam::new(&model, config);
         Ok(Self { model, adam })
     }
 }

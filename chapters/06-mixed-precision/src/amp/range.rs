@@ -64,14 +64,14 @@ pub struct Histogram {
 impl Histogram {
     /// The histogram of finite numbers; others are left out.
     pub fn of(numbers: &[f32]) -> Self {
-        let mut histogram = Self::default();
+        let mut found = Self::default();
         for number in numbers.iter().filter(|g| g.is_finite()) {
             match number.abs() {
-                0.0 => histogram.zeros += 1,
-                size => *histogram.counts.entry(exponent(size)).or_default() += 1,
+                0.0 => found.zeros += 1,
+                size => *found.counts.entry(exponent(size)).or_default() += 1,
             }
         }
-        histogram
+        found
     }
 }
 // ANCHOR_END: histogram

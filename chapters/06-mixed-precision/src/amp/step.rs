@@ -10,7 +10,7 @@ use dfdx::{dtypes::f16, losses::cross_entropy_with_logits_loss, prelude::*};
 use training::{
     Error, Result, Settings,
     checkpoint::{Checkpoint, LossScale},
-    fit::{Full, Stepper},
+    fit::{Full, Scores, Stepper},
     model::{self, Images, Network, Targets},
     optimizer::State,
 };
@@ -97,16 +97,18 @@ where
     Half<M, D>: HalfModel<D> + TensorCollection<H, D, To<f32, D> = M>,
 {
     // ANCHOR: step
-    fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Result<Vec<f32>> {
+    fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
         // A copy of the weights in f16.
         let mut half = halved(&self.master.model)?;
-        let (scores, grads) = self.gradients(&mut half, images, targets).map_err(Error::device)?;
+        let passes = self.gradients(&mut half, images, targets);
+        let (scores, grads) = passes.map_err(Error::device)?;
         // Out of f16, and the factor out again.
         let scale = self.scaler.scale();
         let grads = unscaled::<M, D>(&half, &grads, scale).map_err(Error::device)?;
         if let Some(grads) = &grads {
             // All are finite: the f32 weights move.
-            let mut grads = loaded(&self.master.model, grads).map_err(Error::device)?;
+            let grads = loaded(&self.master.model, grads);
+            let mut grads = grads.map_err(Error::device)?;
             self.master.optimizer.update(lr, &mut self.master.model, &mut grads)?;
         }
         // Otherwise the step is skipped. The factor learns from both.

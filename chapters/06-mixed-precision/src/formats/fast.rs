@@ -9,8 +9,8 @@
 pub fn f16_bits(x: f32) -> u16 {
     let bits = x.to_bits();
     let magnitude = bits & 0x7fff_ffff;
-    // With an exponent that f16 has: another bias, and 13 bits fewer. A carry out
-    // of the mantissa is one more in the exponent, and at the end infinity.
+    // With an exponent that f16 has: another bias, and 13 bits fewer. A carry
+    // is one more in the exponent, and at the end infinity.
     let moved = magnitude.wrapping_sub((127 - 15) << 23);
     let normal = moved.wrapping_add(0xfff + (moved >> 13 & 1)) >> 13;
     // Below 2^-14: the leading 1 becomes a digit, and moves to its place.
