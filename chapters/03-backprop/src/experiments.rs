@@ -192,7 +192,7 @@ fn gradients(r: &mut Recorder) -> Result<()> {
         let fits = moved.set_parameters(&single(values));
         let scores = fits.and_then(|()| Ok(moved.forward(&single(&x), noise)?.scores));
         let loss = scores.and_then(|scores| loss_and_gradient(&scores, &labels, 10));
-        loss.map_or(f64::NAN, |(loss, _)| f64::from(loss))
+        loss.map_or(f64::NAN, |(loss, _)| loss)
     };
     for h in STEPS {
         let steps = [

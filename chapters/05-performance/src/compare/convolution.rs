@@ -208,6 +208,7 @@ fn with_fma<const CO: usize, const AT_ONCE: usize>(
 }
 
 /// Row by row, and what is left of a row pixel by pixel.
+#[allow(clippy::inline_always)] // must be compiled with the caller's instructions
 #[inline(always)]
 fn rows<const CO: usize, const AT_ONCE: usize, const FUSED: bool>(
     result: &mut [f32],
@@ -236,6 +237,7 @@ fn rows<const CO: usize, const AT_ONCE: usize, const FUSED: bool>(
 
 /// `N` neighbouring pixels of the result: the patch begins at `padded`, whose rows
 /// are `wide`. Each row of the filters is loaded once and used `N` times.
+#[allow(clippy::inline_always)] // must be compiled with the caller's instructions
 #[inline(always)]
 // ANCHOR: direct
 fn pixels<const CO: usize, const N: usize, const FUSED: bool>(
@@ -264,6 +266,7 @@ fn pixels<const CO: usize, const N: usize, const FUSED: bool>(
 // ANCHOR_END: direct
 
 /// x·w + sum, in one instruction where the CPU has it: without, `mul_add` is a call.
+#[allow(clippy::inline_always)] // must be compiled with the caller's instructions
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(x: f32, w: f32, sum: f32) -> f32 {
     if FUSED { x.mul_add(w, sum) } else { sum + x * w }
@@ -327,7 +330,8 @@ mod tests {
             close(&all_patches(&pictures, &filters, layer).unwrap(), &wanted);
             close(&few_at_a_time(&pictures, &filters, layer, &dev).unwrap(), &wanted);
             close(&direct(&pictures, &filters, layer).unwrap(), &wanted);
-            assert_eq!(layer.operations(), 2.0 * (wanted.len() / 3 * layer.patch()) as f64);
+            let operations = 2.0 * (wanted.len() / 3 * layer.patch()) as f64;
+            assert!((layer.operations() - operations).abs() < 0.5);
         }
     }
 

@@ -36,6 +36,9 @@ fn mnist(r: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
 }
 
 /// Each model with several budgets of epochs: how well it reads, after how many seconds of training.
+///
+/// # Errors
+/// A data set or a device that can't be used.
 pub fn budgets(r: &mut Recorder) -> Result<()> {
     let Some(data) = mnist(r, "performance.time_to")? else { return Ok(()) };
     for (model, budgets) in MODELS {
@@ -75,6 +78,9 @@ pub const SHARE: f64 = 0.98;
 const PATIENCE: usize = 12;
 
 /// The same network here and in PyTorch, in turns: seconds until 98% of the test pictures are read.
+///
+/// # Errors
+/// A data set that can't be read, or a peer that ends.
 pub fn headline(r: &mut Recorder) -> Result<()> {
     const KEY: &str = "performance.headline";
     let Some(data) = mnist(r, KEY)? else { return Ok(()) };
@@ -147,6 +153,9 @@ pub const ENOUGH: f64 = 0.97;
 
 /// The small perceptron in batches of several sizes: pictures a second, and seconds until 97% are read. The learning
 /// rate grows with the root of the batch, as the noise of the gradient falls.
+///
+/// # Errors
+/// A data set that can't be read.
 pub fn batches(r: &mut Recorder) -> Result<()> {
     const KEY: &str = "performance.batch";
     let Some(data) = mnist(r, KEY)? else { return Ok(()) };

@@ -115,7 +115,6 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::profile::report;
     use lab::{
         Records,
         progress::Progress,
@@ -131,7 +130,7 @@ pub(super) mod tests {
         rec.value("performance.profile.bandwidth", &[], Unit::BytesPerSecond, one(1e10));
         let data = lab::data::drawn(32, 8, 1);
         for model in Model::ALL {
-            record(&mut rec, &report::profile(model, &data, 8, 2).unwrap(), [1e11, 1e10]);
+            record(&mut rec, &profile(model, &data, 8, 2).unwrap(), [1e11, 1e10]);
         }
         let (values, skipped) = rec.finish();
         let run = Run {

@@ -346,7 +346,9 @@ mod tests {
         };
         let targets = |dev: &Cpu| {
             let mut hot = vec![0.0; 30];
-            [3, 14, 25].iter().for_each(|at: &usize| hot[*at] = 1.0);
+            for at in [3, 14, 25] {
+                hot[at] = 1.0;
+            }
             dev.tensor_from_vec(hot, (3, Const::<10>))
         };
         let pixels: Vec<f32> = (0..3 * 784).map(|i| (i % 13) as f32 / 13.0).collect();
