@@ -50,7 +50,11 @@ impl Rectangle {
     // ANCHOR_END: cut
 }
 
-/// Calls `work` with each part, on as many threads as there are parts.
+/// Calls `work` with each part, on as many threads as there are parts, the calling one among them. The threads are
+/// those of the products.
+///
+/// # Panics
+/// When a call panics, after all have ended.
 pub fn each<T: Sync>(parts: &[T], work: impl Fn(&T) + Sync) {
     match parts {
         [part] => work(part),

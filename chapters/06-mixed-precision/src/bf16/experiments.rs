@@ -1,0 +1,493 @@
+//! What this part measures.
+
+use super::{
+    error::Sum,
+    network::{Way, learner},
+    pass,
+    roofline::{Needs, bytes, products},
+    update::{self, update},
+};
+use backprop::{
+    Error, Result,
+    adam::{Adam, Factors, Moments},
+    order::order,
+    peers::{self, Job, Peer},
+    random::SplitMix64,
+    train::{Examples, Settings, fit},
+};
+use half::bf16;
+use lab::{
+    Budget, Experiment, Recorder, Samples, Unit,
+    data::{self, DataSet, Options as DataOptions, Source},
+    machine,
+    peak::{self, Traffic},
+    record::{Limit, ParamList},
+};
+use matmul::{Unit as Multiplier, parallel, simd::Level};
+use std::{hint::black_box, path::Path, time::Instant};
+
+/// The experiments of this part.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "mixed_precision.bf16.roofline",
+            shows: "operations and bytes of a step in f32 and in bf16, and the time that the limits leave for it",
+            values: &[
+                "mixed_precision.bf16.roofline.operations",
+                "mixed_precision.bf16.roofline.bytes",
+                "mixed_precision.bf16.roofline.intensity",
+                "mixed_precision.bf16.roofline.product",
+                "mixed_precision.bf16.roofline.ridge",
+                "mixed_precision.bf16.roofline.seconds",
+                "mixed_precision.bf16.roofline.gain",
+            ],
+            quick: true,
+            run: |r| Ok(limits(r)?),
+        },
+        Experiment {
+            key: "mixed_precision.bf16.error",
+            shows: "how far sums of products are off with inputs in bf16, by the number of terms",
+            values: &["mixed_precision.bf16.error", "mixed_precision.bf16.error.predicted"],
+            quick: true,
+            run: |r| Ok(errors(r)?),
+        },
+        Experiment {
+            key: "mixed_precision.bf16.walks",
+            shows: "how long rounding takes beside the work that it is done with",
+            values: &["mixed_precision.bf16.walks", "mixed_precision.bf16.walks.rate"],
+            quick: true,
+            run: |r| Ok(walks(r)?),
+        },
+        Experiment {
+            key: "mixed_precision.bf16",
+            shows: "a step of 784-2048-2048-10 in f32 and in bf16, and PyTorch's (with `measure --peers`)",
+            values: &[
+                "mixed_precision.bf16",
+                "mixed_precision.bf16.step",
+                "mixed_precision.bf16.flops",
+                "mixed_precision.bf16.ratio",
+            ],
+            quick: false,
+            run: |r| Ok(race(r)?),
+        },
+        Experiment {
+            key: "mixed_precision.bf16.accuracy",
+            shows: "what training in bf16 costs in accuracy: 784-512-512-10, five seeds",
+            values: &[
+                "mixed_precision.bf16.accuracy",
+                "mixed_precision.bf16.accuracy.loss",
+                "mixed_precision.bf16.accuracy.difference",
+            ],
+            quick: false,
+            run: |r| Ok(accuracy(r)?),
+        },
+    ]
+}
+
+/// The network of the race: its products are far on the arithmetic's side of the roofline.
+pub(super) const WIDE: [usize; 4] = [784, 2048, 2048, 10];
+/// Pictures in its batch.
+pub(super) const BATCH: usize = 512;
+/// The networks whose steps are predicted: name, sizes, batch.
+pub(super) const NETWORKS: [(&str, &[usize], usize); 2] =
+    [("784-128-10", &[784, 128, 10], 128), ("784-2048-2048-10", &WIDE, BATCH)];
+
+/// Why nothing runs on tiles here.
+fn no_tiles() -> String {
+    machine::why_no_amx().unwrap_or("this CPU has no AMX").to_owned()
+}
+
+fn one(value: f64) -> Samples {
+    Samples(vec![value])
+}
+
+fn limits(r: &mut Recorder) -> Result<()> {
+    const KEY: &str = "mixed_precision.bf16.roofline";
+    let cores = parallel::available();
+    let key = |what: &str| format!("{KEY}.{what}");
+    for (number, size) in [("f32", 4.0), ("bf16", 2.0)] {
+        for product in products(&WIDE, BATCH) {
+            let list: ParamList =
+                &[("pass", &product.pass), ("layer", &product.layer), ("number", &number)];
+            let intensity = product.shape.operations() / bytes(product.shape, size);
+            r.value(&key("product"), list, Unit::Number, one(intensity));
+        }
+    }
+    let bandwidth = peak::bandwidth(Traffic::Read, cores).value;
+    let peaks = [("f32", Some(peak::fma_f32(cores))), ("bf16", peak::amx_bf16(cores))];
+    for (number, peak) in &peaks {
+        match peak {
+            Some(Limit { value, .. }) => {
+                r.value(&key("ridge"), &[("number", number)], Unit::Number, one(value / bandwidth));
+            }
+            None => r.skip(&key("ridge"), &[("number", number)], no_tiles()),
+        }
+    }
+    for (network, sizes, batch) in NETWORKS {
+        let mut seconds = Vec::new();
+        for (number, peak) in &peaks {
+            let needs = Needs::of(sizes, batch, *number == "bf16");
+            let list: ParamList = &[("network", &network), ("number", number)];
+            r.value(&key("operations"), list, Unit::Count, one(needs.operations));
+            r.value(&key("intensity"), list, Unit::Number, one(needs.intensity()));
+            for (part, bytes) in [
+                ("products", needs.products),
+                ("adam", needs.adam),
+                ("conversion", needs.conversion),
+            ] {
+                let list: ParamList = &[("network", &network), ("number", number), ("part", &part)];
+                r.value(&key("bytes"), list, Unit::Bytes, one(bytes));
+            }
+            match peak {
+                Some(peak) => {
+                    let bound = needs.seconds(peak.value, bandwidth);
+                    r.value(&key("seconds"), list, Unit::Seconds, one(bound));
+                    seconds.push(bound);
+                }
+                None => r.skip(&key("seconds"), list, no_tiles()),
+            }
+        }
+        let list: ParamList = &[("network", &network)];
+        match seconds[..] {
+            [wide, narrow] => {
+                r.value(&key("gain"), list, Unit::Ratio, one(wide / narrow));
+            }
+            _ => r.skip(&key("gain"), list, no_tiles()),
+        }
+    }
+    Ok(())
+}
+
+/// Terms of the sums.
+pub(super) const TERMS: [usize; 7] = [1, 4, 16, 64, 256, 1024, 4096];
+
+fn errors(r: &mut Recorder) -> Result<()> {
+    const KEY: &str = "mixed_precision.bf16.error";
+    let (seeds, products) = if r.budget == Budget::Full { (5, 2_000_000) } else { (3, 200_000) };
+    for sum in Sum::ALL {
+        for k in TERMS {
+            let list: ParamList = &[("sum", &sum.name()), ("k", &k)];
+            let found = (0..seeds).map(|seed| sum.measured(k, (products / k).max(200), seed));
+            r.value(KEY, list, Unit::Number, Samples(found.collect()));
+            let predicted = one(sum.predicted(k as f64));
+            r.value(&format!("{KEY}.predicted"), list, Unit::Number, predicted);
+        }
+    }
+    Ok(())
+}
+
+/// Deterministic numbers around zero.
+fn numbers(len: usize, seed: u64) -> Vec<f32> {
+    let mut random = SplitMix64::new(seed);
+    (0..len).map(|_| random.unit() as f32 - 0.5).collect()
+}
+
+fn walks(r: &mut Recorder) -> Result<()> {
+    const KEY: &str = "mixed_precision.bf16.walks";
+    let (threads, width) = (parallel::available(), WIDE[1]);
+    let bandwidth = peak::bandwidth(Traffic::Triad, threads);
+    let mut walk = |part: &str, bytes: f64, work: &mut dyn FnMut()| {
+        let list: ParamList = &[("part", &part)];
+        let seconds = r.seconds(KEY, list, work);
+        let rate = format!("{KEY}.rate");
+        r.limited(&rate, list, Unit::BytesPerSecond, one(bytes / seconds), Some(bandwidth.clone()));
+    };
+    let count = width * width;
+    let (mut p, g, mut moments) = (numbers(count, 1), numbers(count, 2), Moments::zeros(count));
+    let f = Factors::new(&Adam::default(), 1);
+    walk("adam", update::BYTES * count as f64, &mut || {
+        update::<f32>(f, &mut p, &mut moments, &g, &mut [], threads);
+    });
+    let mut copy = vec![bf16::ZERO; count];
+    walk("adam and rounding", (update::BYTES + 2.0) * count as f64, &mut || {
+        update(f, &mut p, &mut moments, &g, &mut copy, threads);
+    });
+    let (sums, bias) = (numbers(BATCH * width, 3), numbers(width, 4));
+    let mut kept = vec![bf16::ZERO; BATCH * width];
+    walk("hidden units", 6.0 * kept.len() as f64, &mut || {
+        pass::hidden(&sums, &bias, &mut kept, threads);
+        black_box(&kept);
+    });
+    Ok(())
+}
+
+fn load(r: &Recorder) -> Result<DataSet> {
+    Ok(data::load(&DataOptions { folder: r.data.clone(), ..DataOptions::default() })?)
+}
+
+/// A contender of the race.
+pub(super) struct Contender {
+    /// Its name in the records.
+    pub who: &'static str,
+    /// Its name on the page.
+    pub name: &'static str,
+    /// This crate's way, or what PyTorch's program is told.
+    by: By,
+}
+
+enum By {
+    Way(fn() -> Way),
+    PyTorch(&'static [&'static str]),
+}
+
+/// All of them. The first is what the others are held against.
+pub(super) const CONTENDERS: [Contender; 7] = [
+    Contender {
+        who: "bf16",
+        name: "bf16, on tiles",
+        by: By::Way(|| Way::Keeping(Multiplier::Tiles)),
+    },
+    Contender {
+        who: "bf16-rounding",
+        name: "bf16, rounded by each product, on tiles",
+        by: By::Way(|| Way::Rounding(Multiplier::Tiles)),
+    },
+    Contender { who: "f32", name: "f32", by: By::Way(|| Way::F32) },
+    Contender {
+        who: "bf16-portable",
+        name: "bf16, portable: f32 registers",
+        by: By::Way(|| Way::Keeping(Multiplier::Vectors(Level::best()))),
+    },
+    Contender { who: "pytorch-f32", name: "PyTorch, f32", by: By::PyTorch(&[]) },
+    Contender {
+        who: "pytorch-bf16",
+        name: "PyTorch, bf16 autocast",
+        by: By::PyTorch(&["--autocast"]),
+    },
+    Contender {
+        who: "pytorch-bf16-fused",
+        name: "PyTorch, bf16 autocast, fused Adam",
+        by: By::PyTorch(&["--autocast", "--fused"]),
+    },
+];
+
+/// Why a contender can't run here.
+fn missing(by: &By, source: &Source) -> Option<String> {
+    match by {
+        By::Way(way) => match way() {
+            Way::Keeping(unit) | Way::Rounding(unit) if !unit.available() => Some(no_tiles()),
+            _ => None,
+        },
+        By::PyTorch(_) if peers::python().is_none() => {
+            Some("PyTorch was not asked for; `measure --peers` does".to_owned())
+        }
+        By::PyTorch(_) if matches!(source, Source::Drawn) => {
+            Some("there is no MNIST on this machine for both to learn from".to_owned())
+        }
+        By::PyTorch(_) => None,
+    }
+}
+
+/// Steps that are timed in each turn.
+const STEPS: usize = 12;
+
+/// A contender that is ready: it runs an epoch of [`STEPS`] batches and says how long it took.
+type Turn<'a> = Box<dyn FnMut(u64) -> Result<f64> + 'a>;
+
+/// Turns of all that can run here; the rest are skipped.
+fn race(r: &mut Recorder) -> Result<()> {
+    const KEY: &str = "mixed_precision.bf16";
+    const RATIOS: [(&str, &str); 6] = [
+        ("f32", "bf16"),
+        ("bf16-rounding", "bf16"),
+        ("pytorch-f32", "bf16"),
+        ("pytorch-bf16", "bf16"),
+        ("pytorch-bf16-fused", "bf16"),
+        ("f32", "bf16-portable"),
+    ];
+    let data = load(r)?;
+    let mut train = Examples::of(&data.train);
+    train.labels.truncate(STEPS * BATCH);
+    train.pixels.truncate(train.labels.len() * train.width);
+    let (pictures, cores) = (train.len(), parallel::available());
+    let settings =
+        Settings { sizes: WIDE.to_vec(), batch: BATCH, dropout: 0.0, ..Settings::default() };
+    let mut running: Vec<(&str, Turn)> = Vec::new();
+    for Contender { who, by, .. } in &CONTENDERS {
+        if let Some(why) = missing(by, &data.source) {
+            for suffix in ["", ".step", ".flops"] {
+                r.skip(&format!("{KEY}{suffix}"), &[("who", who)], why.clone());
+            }
+            for (slow, fast) in RATIOS.iter().filter(|(slow, fast)| slow == who || fast == who) {
+                let list: ParamList = &[("slow", slow), ("fast", fast)];
+                r.skip(&format!("{KEY}.ratio"), list, why.clone());
+            }
+            continue;
+        }
+        match by {
+            By::Way(way) => {
+                let mut learner = learner(settings.clone(), way())?;
+                let train = &train;
+                running.push((
+                    who,
+                    Box::new(move |round| {
+                        let epoch = round as usize + 1;
+                        let order = order(0, epoch, pictures);
+                        let start = Instant::now();
+                        learner.epoch(train, &order, epoch)?;
+                        Ok(start.elapsed().as_secs_f64())
+                    }),
+                ));
+            }
+            By::PyTorch(more) => {
+                let mut peer = start_pytorch(&data.source, pictures, cores, more)?;
+                running.push((
+                    who,
+                    Box::new(move |round| {
+                        // The first epoch of a job builds the network and warms up.
+                        let answer = peer.run(Job { batch: BATCH, epochs: 3, seed: round })?;
+                        Ok(Samples(answer.seconds.get(1..).unwrap_or_default().to_vec()).median())
+                    }),
+                ));
+            }
+        }
+    }
+    let mut seconds = vec![Vec::new(); running.len()];
+    for round in 0..8 {
+        for ((who, turn), seconds) in running.iter_mut().zip(&mut seconds) {
+            r.note(KEY, &[("round", &round), ("who", who)]);
+            let time = turn(round)?;
+            if round > 0 {
+                seconds.push(time); // the first turn meets memory that the system has yet to give
+            }
+        }
+    }
+    let steps = pictures.div_ceil(BATCH) as f64;
+    let operations = Needs::of(&WIDE, BATCH, true).operations * pictures as f64 / BATCH as f64;
+    for ((who, _), seconds) in running.iter().zip(&seconds) {
+        let (list, seconds): (ParamList, _) = (&[("who", who)], Samples(seconds.clone()));
+        r.value(KEY, list, Unit::ImagesPerSecond, seconds.map(|s| pictures as f64 / s));
+        r.value(&format!("{KEY}.step"), list, Unit::Seconds, seconds.map(|s| s / steps));
+        let tiles =
+            matches!(*who, "bf16" | "bf16-rounding" | "pytorch-bf16" | "pytorch-bf16-fused");
+        let limit = if tiles { peak::amx_bf16(cores) } else { None };
+        let limit = limit.unwrap_or_else(|| peak::fma_f32(cores));
+        let rate = seconds.map(|s| operations / s);
+        r.limited(&format!("{KEY}.flops"), list, Unit::FlopsPerSecond, rate, Some(limit));
+    }
+    for (slow, fast) in RATIOS {
+        let of =
+            |name: &str| running.iter().position(|(who, _)| *who == name).map(|at| &seconds[at]);
+        if let (Some(a), Some(b)) = (of(slow), of(fast)) {
+            let ratios = a.iter().zip(b).map(|(a, b)| a / b).collect();
+            let list: ParamList = &[("slow", &slow), ("fast", &fast)];
+            r.value(&format!("{KEY}.ratio"), list, Unit::Ratio, Samples(ratios));
+        }
+    }
+    Ok(())
+}
+
+/// PyTorch's side, ready for jobs.
+fn start_pytorch(source: &Source, pictures: usize, threads: usize, more: &[&str]) -> Result<Peer> {
+    let (Some(python), Source::Mnist(folder) | Source::Files(folder)) = (peers::python(), source)
+    else {
+        return Err(Error::Config("PyTorch needs MNIST; give its folder with --data".to_owned()));
+    };
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py");
+    let (program, folder) = (program.to_string_lossy(), folder.to_string_lossy());
+    let (pictures, threads) = (pictures.to_string(), threads.to_string());
+    let sizes = WIDE.map(|size| size.to_string()).join("-");
+    let mut arguments = vec![
+        &*program,
+        &*folder,
+        "--threads",
+        &threads,
+        "--pictures",
+        &pictures,
+        "--sizes",
+        &sizes,
+    ];
+    arguments.extend(more);
+    Ok(Peer::start(python, &arguments, None)?)
+}
+
+/// The network whose accuracy is compared: small enough that all runs together take minutes on two cores.
+const SMALLER: [usize; 4] = [784, 512, 512, 10];
+
+fn accuracy(r: &mut Recorder) -> Result<()> {
+    const KEY: &str = "mixed_precision.bf16.accuracy";
+    let data = load(r)?;
+    let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
+    let source = data.source.name();
+    let ways = [("f32", Way::F32), ("bf16", Way::Keeping(Multiplier::best()))];
+    let mut found = [Vec::new(), Vec::new()];
+    let mut losses = [Vec::new(), Vec::new()];
+    let epochs = 8;
+    for seed in 0..5 {
+        for ((way, found), losses) in ways.iter().zip(&mut found).zip(&mut losses) {
+            r.note(KEY, &[("seed", &seed), ("number", &way.0)]);
+            let (sizes, batch) = (SMALLER.to_vec(), 128);
+            let settings =
+                Settings { sizes, batch, epochs, dropout: 0.0, seed, ..Settings::default() };
+            let mut learner = learner(settings.clone(), way.1)?;
+            let history = fit(&mut *learner, (&train, &tested), &settings, |_| {})?;
+            found.push(history.last().map_or(f64::NAN, |epoch| epoch.accuracy));
+            losses.push(history.last().map_or(f64::NAN, |epoch| epoch.loss));
+        }
+    }
+    let apart = found[1].iter().zip(&found[0]).map(|(narrow, wide)| narrow - wide).collect();
+    let list: ParamList = &[("data", &source), ("epochs", &epochs)];
+    r.value(&format!("{KEY}.difference"), list, Unit::Share, Samples(apart));
+    for ((way, found), losses) in ways.into_iter().zip(found).zip(losses) {
+        let unit = Multiplier::best().name();
+        let list: ParamList =
+            &[("number", &way.0), ("data", &source), ("epochs", &epochs), ("unit", &unit)];
+        r.value(KEY, list, Unit::Share, Samples(found));
+        r.value(&format!("{KEY}.loss"), list, Unit::Number, Samples(losses));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{Device, progress::Progress, record::Value};
+
+    fn values(key: &str) -> (Vec<Value>, usize) {
+        let experiment = experiments().into_iter().find(|e| e.key == key).unwrap();
+        let progress = Progress::hidden();
+        let mut rec = Recorder::new(&experiment, Budget::Quick, Device::Cpu, &progress);
+        (experiment.run)(&mut rec).unwrap();
+        let (values, skipped) = rec.finish();
+        (values, skipped.len())
+    }
+
+    #[test]
+    fn the_wide_network_gains_more_than_the_small_one_where_there_are_tiles() {
+        let (values, skipped) = values("mixed_precision.bf16.roofline");
+        let gain: Vec<f64> =
+            values.iter().filter(|v| v.key.ends_with(".gain")).map(|v| v.median).collect();
+        match gain[..] {
+            [small, wide] => assert!(wide > small && small > 0.5, "{gain:?}"),
+            _ => assert!(!Multiplier::Tiles.available() && skipped > 0),
+        }
+        let operations = values.iter().filter(|v| v.key.ends_with(".operations"));
+        assert_eq!(operations.count(), 4);
+    }
+
+    #[test]
+    fn errors_stay_close_to_what_was_predicted() {
+        let (values, _) = values("mixed_precision.bf16.error");
+        for pair in values.chunks_exact(2) {
+            let ratio = pair[0].median / pair[1].median;
+            assert!((0.7..1.4).contains(&ratio), "{pair:?}");
+        }
+        assert_eq!(values.len(), 2 * Sum::ALL.len() * TERMS.len());
+    }
+
+    #[test]
+    fn contenders_that_cannot_run_say_why() {
+        for contender in &CONTENDERS {
+            let why = missing(&contender.by, &Source::Drawn);
+            match contender.who {
+                "f32" | "bf16-portable" => assert_eq!(why, None),
+                "bf16" | "bf16-rounding" => {
+                    assert_eq!(why.is_none(), Multiplier::Tiles.available());
+                }
+                _ => assert!(why.is_some_and(|why| why.contains("--peers"))),
+            }
+        }
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py");
+        assert!(program.is_file());
+    }
+}

@@ -1,0 +1,294 @@
+use super::*;
+use backprop::{
+    adam::Adam,
+    check,
+    order::order,
+    random::SplitMix64,
+    train::{Textbook, fit},
+};
+use matmul::simd::Level;
+
+fn digits(train: usize, tested: usize) -> (Examples, Examples) {
+    let set = lab::data::drawn(train, tested, 3);
+    (Examples::of(&set.train), Examples::of(&set.test))
+}
+
+fn settings(sizes: &[usize], batch: usize) -> Settings {
+    Settings { sizes: sizes.to_vec(), batch, dropout: 0.0, seed: 3, ..Settings::default() }
+}
+
+/// Pictures of random numbers.
+fn random(width: usize, classes: usize, count: usize) -> Examples {
+    let mut random = SplitMix64::new(6);
+    Examples {
+        pixels: (0..width * count).map(|_| random.normal() as f32).collect(),
+        labels: (0..count).map(|_| random.below(classes) as u8).collect(),
+        width,
+    }
+}
+
+/// The units of this machine, and the model of the matrix unit.
+fn units() -> Vec<Unit> {
+    let all = [Unit::Vectors(Level::Portable), Unit::best(), Unit::Tiles, Unit::Model];
+    all.into_iter().filter(|unit| unit.available()).collect()
+}
+
+fn wide(x: &[f32]) -> Vec<f64> {
+    x.iter().map(|x| f64::from(*x)).collect()
+}
+
+fn values<E: Number>(x: &[E]) -> Vec<f64> {
+    x.iter().map(|x| f64::from(x.value())).collect()
+}
+
+fn rounded(x: &[f64]) -> Vec<f64> {
+    x.iter().map(|x| bf16::from_f32(*x as f32).to_f64()).collect()
+}
+
+/// A·B in f64, A given with its rows and columns; with `down`, Aᵀ·B.
+fn product(a: &[f64], (rows, k): (usize, usize), b: &[f64], down: bool) -> Vec<f64> {
+    let cols = b.len() / k;
+    let at = |i: usize, p: usize| if down { a[p * rows + i] } else { a[i * k + p] };
+    let mut c = vec![0.0; rows * cols];
+    for i in 0..rows {
+        for p in 0..k {
+            for j in 0..cols {
+                c[i * cols + j] += at(i, p) * b[p * cols + j];
+            }
+        }
+    }
+    c
+}
+
+fn transposed(a: &[f64], cols: usize) -> Vec<f64> {
+    (0..cols).flat_map(|j| a.chunks_exact(cols).map(move |row| row[j])).collect()
+}
+
+/// Holds every sum of one step against f64 with inputs that are rounded to bf16, stage by stage: each stage of the
+/// reference takes what the network has kept, so that no rounding falls to the other side.
+fn one_step_is_the_reference<E: Number>(by: E::Products, sizes: &[usize], batch: usize) {
+    let data = random(sizes[0], sizes[sizes.len() - 1], batch);
+    // With β₁ = 0 the first moment is the gradient.
+    let rule = Adam { beta1: 0.0, ..Adam::default() };
+    let settings = Settings { rule, ..settings(sizes, batch) };
+    let mut net = Network::<E>::new(settings, by, 2).unwrap();
+    let before = net.model().unwrap();
+    let all: Vec<usize> = (0..batch).collect();
+    let loss = net.step(&data, &all).unwrap();
+    let after = net.model().unwrap();
+
+    let weights: Vec<Vec<f64>> =
+        before.layers.iter().map(|layer| rounded(&wide(&layer.weights))).collect();
+    assert_eq!(rounded(&values(&net.inputs[0])), rounded(&wide(&data.pixels)));
+    let mut scores = Vec::new();
+    for (at, layer) in before.layers.iter().enumerate() {
+        let x = rounded(&values(&net.inputs[at]));
+        let mut y = product(&x, (batch, layer.inputs), &weights[at], false);
+        y.iter_mut().enumerate().for_each(|(i, y)| *y += f64::from(layer.bias[i % layer.outputs]));
+        if at + 1 < before.layers.len() {
+            let y: Vec<f64> = y.iter().map(|y| y.max(0.0)).collect();
+            let kept = values(&net.inputs[at + 1]);
+            // One rounding apart at the most where numbers are copied, and no more than f32's sums where not.
+            let bound = if E::COPIED { 4e-3 } else { 1e-5 };
+            assert!(check::error(&kept, &y) < bound, "layer {at}");
+        } else {
+            scores = y;
+        }
+    }
+    let (wanted, mut dy) =
+        loss_and_gradient(&scores, &data.labels, sizes[sizes.len() - 1]).unwrap();
+    assert!((loss / wanted - 1.0).abs() < 1e-5, "{loss} {wanted}");
+    for (at, layer) in before.layers.iter().enumerate().rev() {
+        let x = rounded(&values(&net.inputs[at]));
+        let narrow = rounded(&dy);
+        let dw = product(&x, (layer.inputs, batch), &narrow, true);
+        let db: Vec<f64> =
+            (0..layer.outputs).map(|j| dy.iter().skip(j).step_by(layer.outputs).sum()).collect();
+        let found = wide(&net.layers[at].moments[0].m);
+        // The reference's own derivatives may round to the other side: 2⁻⁸ of one term.
+        let bound = if at + 1 == before.layers.len() { 1e-4 } else { 2e-3 };
+        let error = check::error(&found, &dw);
+        assert!(error < bound, "weights of layer {at}: {error}");
+        let error = check::error(&wide(&net.layers[at].moments[1].m), &db);
+        assert!(error < bound, "bias of layer {at}: {error}");
+        assert_ne!(after.layers[at].weights, layer.weights);
+        if at > 0 {
+            let w = transposed(&weights[at], layer.outputs);
+            dy = product(&narrow, (batch, layer.outputs), &w, false);
+            let out = values(&net.inputs[at]);
+            dy.iter_mut().zip(out).for_each(|(dy, y)| {
+                if y <= 0.0 {
+                    *dy = 0.0
+                }
+            });
+        }
+    }
+}
+
+const SHAPES: [(&[usize], usize); 4] =
+    [(&[5, 3], 1), (&[33, 17, 4], 7), (&[70, 40, 50, 10], 65), (&[100, 64, 32, 16, 3], 32)];
+
+#[test]
+fn a_step_is_that_of_f64_with_rounded_inputs_on_every_unit() {
+    for unit in units() {
+        for (sizes, batch) in SHAPES {
+            one_step_is_the_reference::<bf16>(unit, sizes, batch);
+            one_step_is_the_reference::<f32>(Some(unit), sizes, batch);
+        }
+    }
+}
+
+#[test]
+fn products_of_each_pass_are_exact_but_for_the_sums() {
+    for (m, k, n) in [(1, 1, 1), (7, 33, 5), (65, 100, 47), (3, 1000, 2), (4, 0, 3)] {
+        let of = |len: usize, seed: u64| {
+            let mut random = SplitMix64::new(seed);
+            (0..len).map(|_| bf16::from_f32(random.normal() as f32)).collect::<Vec<bf16>>()
+        };
+        let (a, b) = (of(m * k, 1), of(k * n, 2));
+        let (a64, b64) = (values(&a), values(&b));
+        let wanted = product(&a64, (m, k.max(1)), &b64, false);
+        let wanted = if k == 0 { vec![0.0; m * n] } else { wanted };
+        let (at, bt) = (transposed_bits(&a, k), transposed_bits(&b, n));
+        for unit in units() {
+            for (down, across) in [(false, false), (true, false), (false, true), (true, true)] {
+                let mut c = vec![f32::NAN; m * n];
+                let a = if down {
+                    MatRef::new(&at, k, m).unwrap().t()
+                } else {
+                    MatRef::new(&a, m, k).unwrap()
+                };
+                let b = if across {
+                    MatRef::new(&bt, n, k).unwrap().t()
+                } else {
+                    MatRef::new(&b, k, n).unwrap()
+                };
+                let options = Options { threads: Threads::All, ..Options::default() };
+                bf16::product(unit, MatMut::new(&mut c, m, n).unwrap(), a, b, options).unwrap();
+                let error = check::error(&wide(&c), &wanted);
+                assert!(error < 1e-5, "{m}×{k}×{n} on {}: {error}", unit.name());
+            }
+        }
+    }
+}
+
+fn transposed_bits(a: &[bf16], cols: usize) -> Vec<bf16> {
+    (0..cols).flat_map(|j| a.chunks_exact(cols).map(move |row| row[j])).collect()
+}
+
+#[test]
+fn the_gradient_is_that_of_f64_within_the_roundings() {
+    let sizes = [30, 40, 20, 10];
+    let data = random(30, 10, 64);
+    let all: Vec<usize> = (0..64).collect();
+    let rule = Adam { beta1: 0.0, ..Adam::default() };
+    let settings = Settings { rule, ..settings(&sizes, 64) };
+    let mut exact = Mlp::<f64>::zeros(&sizes).unwrap();
+    let start = Mlp::<f32>::new(&sizes, settings.seed).unwrap();
+    exact.set_parameters(&wide(&start.parameters())).unwrap();
+    let x = wide(&data.pixels);
+    let loss = |model: &Mlp<f64>| {
+        let pass = model.forward(&x, None).unwrap();
+        let (loss, scores) = loss_and_gradient(&pass.scores, &data.labels, 10).unwrap();
+        (loss, model.backward(&pass, &scores, false).unwrap().flat())
+    };
+    let wanted = loss(&exact).1;
+    let differences = check::differences(&exact.parameters(), |values| {
+        let mut moved = exact.clone();
+        moved.set_parameters(values).unwrap();
+        loss(&moved).0
+    });
+    assert!(check::error(&wanted, &differences) < 1e-7);
+    for unit in units() {
+        let mut net = Network::<bf16>::new(settings.clone(), unit, 2).unwrap();
+        net.step(&data, &all).unwrap();
+        let found: Vec<f64> =
+            net.layers.iter().flat_map(|layer| &layer.moments).flat_map(|m| wide(&m.m)).collect();
+        let error = check::error(&found, &wanted);
+        // Each rounding is off by 2⁻⁹ or so, and there is a handful of them on the way.
+        assert!((1e-4..2e-2).contains(&error), "{}: {error}", unit.name());
+    }
+    let mut net = Network::<f32>::new(settings, None, 2).unwrap();
+    net.step(&data, &all).unwrap();
+    let found: Vec<f64> =
+        net.layers.iter().flat_map(|layer| &layer.moments).flat_map(|m| wide(&m.m)).collect();
+    assert!(check::error(&found, &wanted) < 1e-5);
+}
+
+fn after(learner: &mut dyn Learner, data: &Examples, epochs: usize) -> (Vec<f32>, f64) {
+    let mut loss = f64::NAN;
+    for epoch in 1..=epochs {
+        loss = learner.epoch(data, &order(1, epoch, data.len()), epoch).unwrap();
+    }
+    (learner.model().unwrap().parameters(), loss)
+}
+
+#[test]
+fn in_f32_it_is_chapter_3s_network() {
+    let (data, _) = digits(200, 1);
+    for (sizes, batch) in [(vec![784, 33, 10], 32), (vec![784, 10], 7), (vec![784, 19, 17, 10], 64)]
+    {
+        let settings = settings(&sizes, batch);
+        let (wanted, loss) = after(&mut Textbook::new(settings.clone(), false).unwrap(), &data, 2);
+        let (found, same) = after(&mut *learner(settings, Way::F32).unwrap(), &data, 2);
+        let error = check::error_f32(&found, &wanted);
+        assert!(error < 1e-4 && (loss / same - 1.0).abs() < 1e-5, "{error}");
+    }
+}
+
+#[test]
+fn rounding_on_the_way_and_keeping_copies_are_the_same_numbers_on_any_number_of_threads() {
+    let (data, _) = digits(150, 1);
+    let settings = settings(&[784, 37, 50, 10], 64);
+    for unit in units() {
+        let mut keeping = Network::<bf16>::new(settings.clone(), unit, 1).unwrap();
+        let wanted = after(&mut keeping, &data, 2);
+        for threads in [1, 2, 5] {
+            let mut other = Network::<bf16>::new(settings.clone(), unit, threads).unwrap();
+            assert_eq!(after(&mut other, &data, 2), wanted, "{threads} threads");
+            let mut rounding = Network::<f32>::new(settings.clone(), Some(unit), threads).unwrap();
+            assert_eq!(after(&mut rounding, &data, 2), wanted, "{}", unit.name());
+        }
+        // The copies are those of the masters that they belong to.
+        for layer in &keeping.layers {
+            assert_eq!(values(&layer.copy), rounded(&wide(&layer.master.weights)));
+        }
+    }
+}
+
+#[test]
+fn it_learns_drawn_digits_and_a_hundred_steps_stay_close_to_f32() {
+    let (train, tested) = digits(1600, 400);
+    let settings = Settings { epochs: 4, ..settings(&[784, 64, 48, 10], 64) };
+    let run = |way: Way| {
+        let mut learner = learner(settings.clone(), way).unwrap();
+        fit(&mut *learner, (&train, &tested), &settings, |_| {}).unwrap()
+    };
+    let wanted = run(Way::F32);
+    for way in [Way::Keeping(Unit::best()), Way::Rounding(Unit::best())] {
+        let found = run(way);
+        assert!(found[3].loss < 0.5 * found[0].loss && found[3].accuracy > 0.8, "{found:?}");
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert!((found.loss / wanted.loss - 1.0).abs() < 0.02, "{found:?} {wanted:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_learned_from_is_refused() {
+    let (data, _) = digits(40, 1);
+    let way = Way::Keeping(Unit::best());
+    let rule = Adam { lr: 1e30, ..Adam::default() };
+    let wild = Settings { rule, ..settings(&[784, 20, 10], 8) };
+    let error = learner(wild, way).unwrap().epoch(&data, &order(0, 1, 40), 1).unwrap_err();
+    assert!(matches!(error, Error::Diverged { epoch: 1, step: 2.., .. }), "{error}");
+    let noisy = Settings { dropout: 0.2, ..settings(&[784, 10], 8) };
+    assert!(learner(noisy, way).is_err_and(|e| e.to_string().contains("set dropout to 0")));
+    let mut fine = learner(settings(&[784, 10], 8), way).unwrap();
+    assert!(fine.epoch(&data, &[40], 1).is_err() && fine.epoch(&data, &[], 1).is_err());
+    let other = random(100, 10, 8);
+    assert!(fine.epoch(&other, &[0], 1).is_err());
+    if !Unit::Tiles.available() {
+        assert!(learner(settings(&[784, 10], 8), Way::Keeping(Unit::Tiles)).is_err());
+    }
+}

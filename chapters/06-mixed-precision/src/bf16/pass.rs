@@ -1,0 +1,205 @@
+//! What happens between the products: bias, `ReLU`, its derivative, sums of columns, and the rounding to what the next
+//! product reads. All of it moves many bytes for few operations, so each is one walk through memory, on all cores.
+
+use super::number::{Number, wide};
+use matmul::parallel;
+use std::sync::{Mutex, PoisonError};
+
+/// Rows whose sums are added up apart, so that the result has the same bits for any number of threads.
+const GROUP: usize = 16;
+
+/// Values that are worth a thread: about 10 µs of work.
+const WORTH: usize = 1 << 15;
+
+/// Calls `work` with each part, each on a thread of its own.
+pub(crate) fn share<T: Send>(parts: impl Iterator<Item = T>, work: impl Fn(&mut T) + Sync) {
+    let parts: Vec<Mutex<T>> = parts.map(Mutex::new).collect();
+    parallel::each(&parts, |part| {
+        work(&mut part.lock().unwrap_or_else(PoisonError::into_inner));
+    });
+}
+
+/// The length of each thread's part of `len` values, in whole units.
+pub(crate) fn part(len: usize, unit: usize, threads: usize) -> usize {
+    let threads = threads.min(len / WORTH + 1).max(1);
+    len.div_ceil(unit).div_ceil(threads).max(1) * unit
+}
+
+/// Rounds rows of `from` that lie anywhere, one after the other, into `to`.
+pub fn gather<'a, E: Number>(
+    to: &mut [E],
+    width: usize,
+    row: impl Fn(usize) -> &'a [f32] + Sync,
+    threads: usize,
+) {
+    let size = part(to.len(), width, threads);
+    share(to.chunks_mut(size).enumerate(), |(at, to)| {
+        for (i, to) in to.chunks_exact_mut(width).enumerate() {
+            E::convert(row(*at * (size / width) + i), to);
+        }
+    });
+}
+
+/// A hidden layer's outputs from its sums: adds the bias, cuts off below zero, and keeps what the next product
+/// reads. For numbers that are not copied the product's own epilogue has done it.
+// ANCHOR: hidden
+pub fn hidden<E: Number>(
+    sums: &[f32], // rows of the bias' length
+    bias: &[f32],
+    kept: &mut [E],
+    threads: usize,
+) {
+    let size = part(sums.len(), bias.len(), threads);
+    let parts = sums.chunks(size).zip(kept.chunks_mut(size));
+    share(parts, |(sums, kept)| {
+        let rows = sums.chunks_exact(bias.len());
+        for (row, kept) in rows.zip(kept.chunks_exact_mut(bias.len())) {
+            wide(|| {
+                for ((x, b), kept) in row.iter().zip(bias).zip(kept) {
+                    let y = x + b;
+                    *kept = E::of(if y < 0.0 { 0.0 } else { y });
+                }
+            });
+        }
+    });
+}
+// ANCHOR_END: hidden
+
+/// What [`backward`] is given for some rows.
+type Rows<'a, E> = ((&'a mut [f32], &'a [E]), &'a mut [f32], &'a mut [E]);
+
+/// The derivatives of a hidden layer's sums, from those of its outputs: zero where `ReLU` gave zero. Where numbers are
+/// copied they go to `kept`, and else they stay in `dx`. Returns the sum of each column, the derivatives of
+/// the bias.
+pub fn backward<E: Number>(
+    dx: &mut [f32],
+    output: &[E],
+    kept: &mut [E],
+    width: usize,
+    threads: usize,
+) -> Vec<f32> {
+    let groups = dx.len().div_ceil(GROUP * width);
+    let mut partial = vec![0.0; groups * width];
+    let size = part(dx.len(), GROUP * width, threads);
+    let mut copies = kept.chunks_mut(size);
+    let parts = dx.chunks_mut(size).zip(output.chunks(size));
+    let parts = parts.zip(partial.chunks_mut((size / GROUP).max(1)));
+    let parts = parts.map(|(rows, sums)| (rows, sums, copies.next().unwrap_or_default()));
+    share(parts, |((dx, output), sums, kept): &mut Rows<E>| {
+        let mut copies = kept.chunks_mut(width);
+        let rows = dx.chunks_exact_mut(width).zip(output.chunks_exact(width));
+        for (i, (dx, output)) in rows.enumerate() {
+            let sums = &mut sums[i / GROUP * width..][..width];
+            match copies.next() {
+                Some(kept) => through_relu_to(kept, dx, output, sums),
+                None => through_relu(dx, output, sums),
+            }
+        }
+    });
+    column_sums(&partial, width)
+}
+
+/// One row of [`backward`], in place.
+fn through_relu<E: Number>(dx: &mut [f32], output: &[E], sums: &mut [f32]) {
+    wide(|| {
+        for ((dx, output), sum) in dx.iter_mut().zip(output).zip(sums) {
+            *dx = if output.value() > 0.0 { *dx } else { 0.0 };
+            *sum += *dx;
+        }
+    });
+}
+
+/// One row of [`backward`], rounded into another.
+fn through_relu_to<E: Number>(kept: &mut [E], dx: &[f32], output: &[E], sums: &mut [f32]) {
+    wide(|| {
+        for (((kept, dx), output), sum) in kept.iter_mut().zip(dx).zip(output).zip(sums) {
+            let dx = if output.value() > 0.0 { *dx } else { 0.0 };
+            *kept = E::of(dx);
+            *sum += dx;
+        }
+    });
+}
+
+/// The sum of each column of rows of `width` values.
+pub fn column_sums(rows: &[f32], width: usize) -> Vec<f32> {
+    let mut sums = vec![0.0; width];
+    for row in rows.chunks_exact(width) {
+        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backprop::{check, random::SplitMix64};
+    use half::bf16;
+
+    fn numbers(len: usize, seed: u64) -> Vec<f32> {
+        let mut random = SplitMix64::new(seed);
+        (0..len).map(|_| random.normal() as f32).collect()
+    }
+
+    fn rounded(values: &[f32]) -> Vec<bf16> {
+        values.iter().map(|x| bf16::from_f32(*x)).collect()
+    }
+
+    const SHAPES: [(usize, usize); 6] = [(0, 5), (1, 1), (3, 7), (17, 33), (100, 10), (512, 300)];
+
+    #[test]
+    fn hidden_units_are_bias_relu_and_one_rounding() {
+        for (rows, width) in SHAPES {
+            let (sums, bias) = (numbers(rows * width, 1), numbers(width, 2));
+            let exact: Vec<f32> =
+                sums.iter().enumerate().map(|(i, x)| (x + bias[i % width]).max(0.0)).collect();
+            for threads in [1, 2, 5] {
+                let mut kept = vec![bf16::NAN; rows * width];
+                hidden(&sums, &bias, &mut kept, threads);
+                assert_eq!(kept, rounded(&exact), "{rows}×{width}");
+            }
+        }
+        let mut kept = [bf16::ZERO];
+        hidden(&[f32::NAN], &[1.0], &mut kept, 1);
+        assert!(kept[0].is_nan(), "what is not a number must not look like a zero");
+    }
+
+    #[test]
+    fn backward_stops_where_relu_did_and_adds_columns_alike_on_any_number_of_threads() {
+        for (rows, width) in SHAPES {
+            let dx = numbers(rows * width, 3);
+            let output: Vec<f32> =
+                numbers(rows * width, 4).into_iter().map(|x| x.max(0.0)).collect();
+            let exact: Vec<f32> =
+                dx.iter().zip(&output).map(|(d, o)| if *o > 0.0 { *d } else { 0.0 }).collect();
+            let mut first: Option<Vec<f32>> = None;
+            for threads in [1, 2, 7] {
+                let (mut narrow, mut kept) = (dx.clone(), vec![bf16::NAN; rows * width]);
+                let sums = backward(&mut narrow, &rounded(&output), &mut kept, width, threads);
+                assert_eq!(kept, rounded(&exact));
+                let mut in_place = dx.clone();
+                let same = backward(&mut in_place, &output, &mut [], width, threads);
+                assert_eq!((&in_place, &same), (&exact, &sums));
+                assert_eq!(first.get_or_insert(sums.clone()), &sums);
+            }
+            let mut wanted = vec![0.0; width];
+            for (i, x) in exact.iter().enumerate() {
+                wanted[i % width] += f64::from(*x);
+            }
+            let found: Vec<f64> = first.unwrap_or_default().iter().map(|x| f64::from(*x)).collect();
+            assert!(rows == 0 || check::error(&found, &wanted) < 1e-5, "{rows}×{width}");
+        }
+    }
+
+    #[test]
+    fn rows_are_gathered_from_anywhere() {
+        let data = numbers(40 * 1000, 5);
+        let order: Vec<usize> = (0..100).map(|i| i * 7 % 40).collect();
+        for threads in [1, 3] {
+            let mut to = vec![bf16::NAN; 100 * 1000];
+            gather(&mut to, 1000, |i| &data[order[i] * 1000..][..1000], threads);
+            for (row, i) in to.chunks_exact(1000).zip(&order) {
+                assert_eq!(row, rounded(&data[i * 1000..][..1000]));
+            }
+        }
+    }
+}
