@@ -199,12 +199,12 @@ fn walks(r: &mut Recorder) -> Result<()> {
         update::<f32>(f, &mut p, &mut moments, &g, &mut [], threads);
     });
     let mut copy = vec![bf16::ZERO; count];
-    walk("adam and rounding", (update::BYTES + 2.0) * count as f64, &mut || {
+    walk("adam-rounding", (update::BYTES + 2.0) * count as f64, &mut || {
         update(f, &mut p, &mut moments, &g, &mut copy, threads);
     });
     let (sums, bias) = (numbers(BATCH * width, 3), numbers(width, 4));
     let mut kept = vec![bf16::ZERO; BATCH * width];
-    walk("hidden units", 6.0 * kept.len() as f64, &mut || {
+    walk("hidden", 6.0 * kept.len() as f64, &mut || {
         pass::hidden(&sums, &bias, &mut kept, threads);
         black_box(&kept);
     });
