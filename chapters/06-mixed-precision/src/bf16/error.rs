@@ -44,9 +44,12 @@ impl Sum {
         match self {
             // Error and sum both grow as the root of k.
             Self::Centred => inputs,
-            // The sum grows as k. Of a term's size (1/4), 1/3 is the root of its
-            // mean square; the sum's own deviation is k·7/144.
-            Self::Positive => inputs * k.sqrt() / 3.0 / (k * k / 16.0 + k * 7.0 / 144.0).sqrt(),
+            // The sum grows as k: a term is 1/4 on average, its variance is
+            // 7/144, the mean of its square 1/9.
+            Self::Positive => {
+                let sum = k * k / 16.0 + k * 7.0 / 144.0;
+                inputs * (k / 9.0 / sum).sqrt()
+            }
             // Each of k roundings is off by its share of the sum so far.
             Self::Narrow => {
                 let sums = one_rounding() * ((k + 1.0) / 2.0).sqrt();

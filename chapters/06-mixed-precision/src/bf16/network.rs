@@ -147,7 +147,6 @@ impl<E: Number> Network<E> {
     /// Backward and update, layer by layer, from the derivatives of the scores.
     // ANCHOR: backward
     fn backward(&mut self, mut sums: Vec<f32>) -> Result<()> {
-        self.t += 1;
         let f = Factors::new(&self.settings.rule, self.t);
         let threads = self.threads;
         let mut bias = pass::column_sums(&sums, classes(&self.settings));
@@ -161,8 +160,9 @@ impl<E: Number> Network<E> {
                 self.product(&mut sums, dy_view, w.t(), Epilogue::None)?;
             }
             self.product(&mut gradient, x.t(), dy_view, Epilogue::None)?;
-            let Layer { master, moments: [weights, others], copy } = &mut self.layers[at];
-            update(f, &mut master.weights, weights, &gradient, copy, threads);
+            let Layer { master, moments, copy } = &mut self.layers[at];
+            let [ours, others] = moments;
+            update(f, &mut master.weights, ours, &gradient, copy, threads);
             update::<E>(f, &mut master.bias, others, &bias, &mut [], threads);
             if at > 0 {
                 bias = self.through_relu(at, &mut sums, &mut dy);
@@ -203,6 +203,7 @@ impl<E: Number> Network<E> {
         let (loss, dscores) = loss_and_gradient(&scores, &self.labels, classes)?;
         self.sums = scores;
         if !exploded(loss) {
+            self.t += 1;
             self.backward(dscores)?;
         }
         Ok(loss)

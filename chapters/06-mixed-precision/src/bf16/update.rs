@@ -13,11 +13,10 @@ const BLOCK: usize = 1024;
 /// three are written.
 pub const BYTES: f64 = 16.0 + 12.0;
 
-/// One step of the master weights `p` with the gradient `g`. `copy` gets the new weights as the products read them; it
+/// One step, whose factors are `f`, of the master weights `p` with the gradient `g`. `copy` gets the new weights as the products read them; it
 /// is empty where they read the master weights.
-// ANCHOR: update
 pub fn update<E: Number>(
-    f: Factors, // of this step
+    f: Factors,
     p: &mut [f32],
     moments: &mut Moments<f32>,
     g: &[f32],
@@ -25,22 +24,30 @@ pub fn update<E: Number>(
     threads: usize,
 ) {
     let size = part(p.len(), BLOCK, threads);
-    let (m, v) = moments.slices();
     let mut copies = copy.chunks_mut(size);
-    let parts = p.chunks_mut(size).zip(g.chunks(size));
-    let moments = m.chunks_mut(size).zip(v.chunks_mut(size));
-    let parts =
-        parts.zip(moments).map(|((p, g), (m, v))| (p, m, v, g, copies.next().unwrap_or_default()));
-    share(parts, |(p, m, v, g, copy)| {
-        for (at, p) in p.chunks_mut(BLOCK).enumerate() {
-            let here = at * BLOCK..at * BLOCK + p.len();
-            let (m, v) = (&mut m[here.clone()], &mut v[here.clone()]);
-            adam::fused(f, p, m, v, &g[here.clone()]);
-            if let Some(copy) = copy.get_mut(here) {
-                E::convert(p, copy); // still in the first-level cache
-            }
+    let moments = moments.m.chunks_mut(size).zip(moments.v.chunks_mut(size));
+    let parts = p.chunks_mut(size).zip(g.chunks(size)).zip(moments);
+    let parts = parts.map(|(here, moments)| (here, moments, copies.next().unwrap_or_default()));
+    share(parts, |((p, g), (m, v), copy)| walk(f, p, (m, v), g, copy));
+}
+
+/// [`update`] in one thread.
+// ANCHOR: update
+fn walk<E: Number>(
+    f: Factors, // of this step
+    p: &mut [f32],
+    (m, v): (&mut [f32], &mut [f32]),
+    g: &[f32],
+    copy: &mut [E],
+) {
+    for (at, p) in p.chunks_mut(BLOCK).enumerate() {
+        let here = at * BLOCK..at * BLOCK + p.len();
+        let (m, v) = (&mut m[here.clone()], &mut v[here.clone()]);
+        adam::fused(f, p, m, v, &g[here.clone()]);
+        if let Some(copy) = copy.get_mut(here) {
+            E::convert(p, copy); // still in the first-level cache
         }
-    });
+    }
 }
 // ANCHOR_END: update
 
