@@ -69,7 +69,9 @@ pub struct Network<E: Number> {
     labels: Vec<u8>,
     /// What a product writes.
     sums: Vec<f32>,
-    /// The derivatives of a layer's sums, as the products read them.
+    /// The derivatives of the scores, as the products read them.
+    dscores: Vec<E>,
+    /// Those of a hidden layer's sums.
     dy: Vec<E>,
     /// Those of one layer's weights: they are used while they are in the cache.
     gradient: Vec<f32>,
@@ -90,20 +92,23 @@ impl<E: Number> Network<E> {
         }
         let model = Mlp::<f32>::new(&settings.sizes, settings.seed)?;
         let layers: Vec<Layer<E>> = model.layers.into_iter().map(Layer::new).collect();
-        let inputs = layers.iter().map(|_| Vec::new()).collect();
-        let (labels, sums, dy, gradient) = (vec![], vec![], vec![], vec![]);
-        Ok(Self { settings, by, threads, layers, t: 0, inputs, labels, sums, dy, gradient })
+        Ok(Self {
+            inputs: layers.iter().map(|_| Vec::new()).collect(),
+            settings,
+            by,
+            threads,
+            layers,
+            t: 0,
+            labels: Vec::new(),
+            sums: Vec::new(),
+            dscores: Vec::new(),
+            dy: Vec::new(),
+            gradient: Vec::new(),
+        })
     }
 
-    /// C = A·B on the network's threads; C grows or shrinks to what it takes.
-    fn product(
-        &self,
-        c: &mut Vec<f32>,
-        a: MatRef<E>,
-        b: MatRef<E>,
-        epilogue: Epilogue,
-    ) -> Result<()> {
-        c.resize(a.rows() * b.cols(), 0.0);
+    /// C = A·B on the network's threads.
+    fn product(&self, c: &mut [f32], a: MatRef<E>, b: MatRef<E>, epilogue: Epilogue) -> Result<()> {
         let options =
             Options { epilogue, threads: Threads::Count(self.threads), accumulate: false };
         let c = MatMut::new(c, a.rows(), b.cols())?;
@@ -113,19 +118,14 @@ impl<E: Number> Network<E> {
     /// The scores of the batch that lies in the first input.
     fn forward(&mut self) -> Result<Vec<f32>> {
         let mut sums = std::mem::take(&mut self.sums);
-        for at in 0..self.layers.len() {
-            let last = at + 1 == self.layers.len();
-            let layer = &self.layers[at];
+        let last = self.layers.len() - 1;
+        for at in 0..last {
+            let (layer, x) = (&self.layers[at], self.input(at)?);
             let bias = &layer.master.bias[..];
-            let epilogue = match (last, E::COPIED) {
-                (true, _) => Epilogue::Bias(bias),
-                (false, false) => Epilogue::BiasRelu(bias),
-                (false, true) => Epilogue::None, // the rounding's walk does it
-            };
-            self.product(&mut sums, self.input(at)?, layer.weights()?, epilogue)?;
-            if last {
-                break;
-            }
+            // Where the outputs are rounded, the same walk adds the bias.
+            let epilogue = if E::COPIED { Epilogue::None } else { Epilogue::BiasRelu(bias) };
+            sums.resize(x.rows() * bias.len(), 0.0);
+            self.product(&mut sums, x, layer.weights()?, epilogue)?;
             let mut kept = std::mem::take(&mut self.inputs[at + 1]);
             if E::COPIED {
                 kept.resize(sums.len(), E::default());
@@ -135,7 +135,12 @@ impl<E: Number> Network<E> {
             }
             self.inputs[at + 1] = kept;
         }
-        Ok(sums)
+        self.sums = sums;
+        let (layer, x) = (&self.layers[last], self.input(last)?);
+        let mut scores = vec![0.0; x.rows() * layer.master.outputs];
+        let epilogue = Epilogue::Bias(&layer.master.bias);
+        self.product(&mut scores, x, layer.weights()?, epilogue)?;
+        Ok(scores)
     }
 
     /// What layer `at` reads.
@@ -146,43 +151,55 @@ impl<E: Number> Network<E> {
 
     /// Backward and update, layer by layer, from the derivatives of the scores.
     // ANCHOR: backward
-    fn backward(&mut self, mut sums: Vec<f32>) -> Result<()> {
+    fn backward(&mut self, dscores: &[f32]) -> Result<()> {
         let f = Factors::new(&self.settings.rule, self.t);
-        let threads = self.threads;
-        let mut bias = pass::column_sums(&sums, classes(&self.settings));
-        let mut dy = std::mem::take(&mut self.dy);
-        let mut gradient = std::mem::take(&mut self.gradient);
-        keep(&mut sums, &mut dy);
+        let (mut sums, mut gradient) = self.buffers();
+        let mut bias = pass::column_sums(dscores, classes(&self.settings));
         for at in (0..self.layers.len()).rev() {
             let (x, w) = (self.input(at)?, self.layers[at].weights()?);
-            let dy_view = MatRef::new(&dy, x.rows(), w.cols())?;
+            let dy = self.derivatives(at)?;
+            let dw = &mut gradient[..w.rows() * w.cols()];
+            self.product(dw, x.t(), dy, Epilogue::None)?;
             if at > 0 {
-                self.product(&mut sums, dy_view, w.t(), Epilogue::None)?;
+                sums.resize(x.rows() * x.cols(), 0.0);
+                self.product(&mut sums, dy, w.t(), Epilogue::None)?;
             }
-            self.product(&mut gradient, x.t(), dy_view, Epilogue::None)?;
-            let Layer { master, moments, copy } = &mut self.layers[at];
-            let [ours, others] = moments;
-            update(f, &mut master.weights, ours, &gradient, copy, threads);
-            update::<E>(f, &mut master.bias, others, &bias, &mut [], threads);
+            let (layer, threads) = (&mut self.layers[at], self.threads);
+            layer.update(f, dw, &bias, threads);
             if at > 0 {
-                bias = self.through_relu(at, &mut sums, &mut dy);
+                bias = self.through_relu(at, &mut sums);
             }
         }
-        (self.sums, self.dy, self.gradient) = (sums, dy, gradient);
+        (self.sums, self.gradient) = (sums, gradient);
         Ok(())
     }
     // ANCHOR_END: backward
 
+    /// Room for a product's sums, and for the largest gradient.
+    fn buffers(&mut self) -> (Vec<f32>, Vec<f32>) {
+        let largest = self.layers.iter().map(|layer| layer.master.weights.len()).max();
+        let mut gradient = std::mem::take(&mut self.gradient);
+        gradient.resize(largest.unwrap_or_default(), 0.0);
+        (std::mem::take(&mut self.sums), gradient)
+    }
+
+    /// The derivatives of layer `at`'s sums, as the products read them.
+    fn derivatives(&self, at: usize) -> Result<MatRef<'_, E>> {
+        let dy = if at + 1 == self.layers.len() { &self.dscores } else { &self.dy };
+        let width = self.layers[at].master.outputs;
+        Ok(MatRef::new(dy, dy.len() / width, width)?)
+    }
+
     /// The derivatives of the sums of the layer before `at`, from those of its outputs, ready for the next products.
     /// Returns those of its bias.
-    fn through_relu(&self, at: usize, sums: &mut Vec<f32>, dy: &mut Vec<E>) -> Vec<f32> {
+    fn through_relu(&mut self, at: usize, sums: &mut Vec<f32>) -> Vec<f32> {
         let (output, width) = (&self.inputs[at], self.layers[at].master.inputs);
         if E::COPIED {
-            dy.resize(sums.len(), E::default());
-            return pass::backward(sums, output, dy, width, self.threads);
+            self.dy.resize(sums.len(), E::default());
+            return pass::backward(sums, output, &mut self.dy, width, self.threads);
         }
         let bias = pass::backward(sums, output, &mut [], width, self.threads);
-        E::exchange(sums, dy);
+        E::exchange(sums, &mut self.dy);
         bias
     }
 
@@ -201,22 +218,13 @@ impl<E: Number> Network<E> {
         let scores = self.forward()?;
         let classes = classes(&self.settings);
         let (loss, dscores) = loss_and_gradient(&scores, &self.labels, classes)?;
-        self.sums = scores;
         if !exploded(loss) {
             self.t += 1;
-            self.backward(dscores)?;
+            self.dscores.resize(dscores.len(), E::default());
+            E::convert(&dscores, &mut self.dscores);
+            self.backward(&dscores)?;
         }
         Ok(loss)
-    }
-}
-
-/// Keeps f32 values as the products read them.
-fn keep<E: Number>(values: &mut Vec<f32>, kept: &mut Vec<E>) {
-    if E::COPIED {
-        kept.resize(values.len(), E::default());
-        E::convert(values, kept);
-    } else {
-        E::exchange(values, kept);
     }
 }
 
@@ -229,6 +237,13 @@ impl<E: Number> Layer<E> {
             E::convert(&master.weights, &mut copy);
         }
         Self { master, moments, copy }
+    }
+
+    /// One step with these derivatives of the weights and of the bias.
+    fn update(&mut self, f: Factors, weights: &[f32], bias: &[f32], threads: usize) {
+        let Self { master, moments: [known, others], copy } = self;
+        update(f, &mut master.weights, known, weights, copy, threads);
+        update::<E>(f, &mut master.bias, others, bias, &mut [], threads);
     }
 
     /// The weights as the products read them.
