@@ -178,18 +178,18 @@ fn transposed_bits(a: &[bf16], cols: usize) -> Vec<bf16> {
 
 #[test]
 fn the_gradient_is_that_of_f64_within_the_roundings() {
-    let sizes = [30, 40, 20, 10];
-    let data = random(30, 10, 64);
-    let all: Vec<usize> = (0..64).collect();
+    let sizes = [12, 10, 8, 5];
+    let data = random(12, 5, 16);
+    let all: Vec<usize> = (0..16).collect();
     let rule = Adam { beta1: 0.0, ..Adam::default() };
-    let settings = Settings { rule, ..settings(&sizes, 64) };
+    let settings = Settings { rule, ..settings(&sizes, 16) };
     let mut exact = Mlp::<f64>::zeros(&sizes).unwrap();
     let start = Mlp::<f32>::new(&sizes, settings.seed).unwrap();
     exact.set_parameters(&wide(&start.parameters())).unwrap();
     let x = wide(&data.pixels);
     let loss = |model: &Mlp<f64>| {
         let pass = model.forward(&x, None).unwrap();
-        let (loss, scores) = loss_and_gradient(&pass.scores, &data.labels, 10).unwrap();
+        let (loss, scores) = loss_and_gradient(&pass.scores, &data.labels, 5).unwrap();
         (loss, model.backward(&pass, &scores, false).unwrap().flat())
     };
     let wanted = loss(&exact).1;
@@ -267,7 +267,7 @@ fn it_learns_drawn_digits_and_a_hundred_steps_stay_close_to_f32() {
     let wanted = run(Way::F32);
     for way in [Way::Keeping(Unit::best()), Way::Rounding(Unit::best())] {
         let found = run(way);
-        assert!(found[3].loss < 0.5 * found[0].loss && found[3].accuracy > 0.8, "{found:?}");
+        assert!(found[3].loss < 0.5 * found[0].loss && found[3].accuracy > 0.7, "{found:?}");
         for (found, wanted) in found.iter().zip(&wanted) {
             assert!((found.loss / wanted.loss - 1.0).abs() < 0.02, "{found:?} {wanted:?}");
         }
