@@ -52,7 +52,7 @@ impl Sum {
             }
             // Each of k roundings is off by its share of the sum so far.
             Self::Narrow => {
-                let sums = one_rounding() * ((k + 1.0) / 2.0).sqrt();
+                let sums = one_rounding() * f64::midpoint(k, 1.0).sqrt();
                 inputs.hypot(sums)
             }
         }

@@ -118,7 +118,7 @@ fn one_step_is_the_reference<E: Number>(by: E::Products, sizes: &[usize], batch:
             let out = values(&net.inputs[at]);
             dy.iter_mut().zip(out).for_each(|(dy, y)| {
                 if y <= 0.0 {
-                    *dy = 0.0
+                    *dy = 0.0;
                 }
             });
         }
