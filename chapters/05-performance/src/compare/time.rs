@@ -96,7 +96,8 @@ pub fn headline(r: &mut Recorder) -> Result<()> {
             seed,
             ..Settings::default()
         };
-        let mut learner = InPlace::new(settings.clone(), Team::all())?;
+        let team = Team::paying(&settings.sizes, settings.batch);
+        let mut learner = InPlace::new(settings.clone(), team)?;
         let history = fit(&mut learner, (&train, &tested), &settings, |_| {})?;
         let of = |e: &Epoch| (e.seconds, e.accuracy);
         found[0].extend(until(&history.iter().map(of).collect::<Vec<_>>(), SHARE));
@@ -167,7 +168,8 @@ pub fn batches(r: &mut Recorder) -> Result<()> {
         for seed in 0..SEEDS {
             r.note(KEY, &[("batch", &batch), ("seed", &seed)]);
             let settings = Settings { seed, ..settings.clone() };
-            let mut learner = InPlace::new(settings.clone(), Team::all())?;
+            let team = Team::paying(&settings.sizes, settings.batch);
+            let mut learner = InPlace::new(settings.clone(), team)?;
             let history = fit(&mut learner, (&train, &tested), &settings, |_| {})?;
             let times: Vec<(f64, f64)> = history.iter().map(|e| (e.seconds, e.accuracy)).collect();
             rates.extend(times.iter().map(|(seconds, _)| train.len() as f64 / seconds));

@@ -125,17 +125,23 @@ fn parts(r: &mut Recorder) -> lab::Result<()> {
                 black_box(done.is_ok());
             },
         );
-        let (mut seed, mut kept) = (0, units.as_vec());
+        // What comes down from the loss, and a place for it that each call fills anew.
+        let given: Vec<f32> = units.as_vec().iter().rev().copied().collect();
+        let (mut seed, mut kept, mut up) = (0, units.as_vec(), given.clone());
+        let (mut bias, positive) = (vec![0.0; 128], units.as_vec());
         both(
             r,
             ("dropout", batch),
-            || drop(black_box(backward(units.leaky_trace().dropout(0.2)))),
+            || drop(black_box(backward(units.leaky_trace().relu().dropout(0.2)))),
             || {
                 seed += 1;
+                kept.copy_from_slice(&positive);
+                up.copy_from_slice(&given);
                 if let Ok(mask) = Mask::new(0.2, seed) {
-                    mask.apply(0, &mut kept); // backward needs no random numbers
+                    mask.apply(0, &mut kept);
+                    layer::through_relu(&mut up, &kept, mask.scale(), &mut bias);
                 }
-                black_box(&kept);
+                black_box((&kept, &up));
             },
         );
         let (mut slopes, given) = (scores.as_vec(), scores.as_vec());
@@ -155,6 +161,7 @@ fn parts(r: &mut Recorder) -> lab::Result<()> {
         let [mut m, mut v, mut g] = [0; 3].map(|_| Gradients::<f32, Cpu>::leaky());
         let mut own = numbers(784 * 128, 3);
         let (mut moments, mut slopes) = (Moments::zeros(own.len()), numbers(784 * 128, 4));
+        let given = numbers(784 * 128, 4);
         let mut failed = false;
         both(
             r,
@@ -165,6 +172,7 @@ fn parts(r: &mut Recorder) -> lab::Result<()> {
                 let done = (|| {
                     let (m, v) = (m.get_or_alloc_mut(&w)?, v.get_or_alloc_mut(&w)?);
                     let g = g.get_or_alloc_mut(&w)?;
+                    g.copy_from_slice(&given); // both sides pay for it
                     config.try_update(t, &mut p, m, v, g)?;
                     g.fill(0.0);
                     Ok::<_, CpuError>(())
@@ -172,9 +180,10 @@ fn parts(r: &mut Recorder) -> lab::Result<()> {
                 failed |= done.is_err();
             },
             {
-                let mut t = 0;
+                let (mut t, given) = (0, given.clone());
                 move || {
                     t += 1;
+                    slopes.copy_from_slice(&given);
                     let rows = Rows { p: &mut own, moments: moments.slices(), g: &mut slopes };
                     update::shared(rows, Factors::new(&Adam::default(), t), true, 1);
                 }
@@ -185,7 +194,7 @@ fn parts(r: &mut Recorder) -> lab::Result<()> {
         }
         // The product that the first layer leaves out.
         let list: ParamList = &[("part", &"data"), ("batch", &batch)];
-        let dy = MatRef::new(&kept, batch, 128).map_err(backprop::Error::from)?;
+        let dy = MatRef::new(&positive, batch, 128).map_err(backprop::Error::from)?;
         let w = MatRef::new(&ws, 784, 128).map_err(backprop::Error::from)?;
         r.seconds("performance.parts.saved", list, || {
             let done = MatMut::new(&mut dx, batch, 784)

@@ -71,7 +71,7 @@ pub fn ladder() -> Vec<Rung> {
         Rung { key: "stock", name: "stock dfdx", learner: stock },
         Rung {
             key: "product",
-            name: "chapter 1's product",
+            name: "chapter 1's product, with bias",
             learner: |settings| tensors(settings, Ways::Product, Fused::default()),
         },
         Rung {

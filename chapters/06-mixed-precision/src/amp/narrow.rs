@@ -1,5 +1,5 @@
-//! Products whose sums are made in f16: an ablation. No library does that, because hardware need not: tensor cores, too,
-//! multiply f16 and add in f32. It runs on the CPU, where f32 arithmetic imitates it.
+//! Products whose sums are made in f16: an ablation. Tensor cores can add in f16 as well as in f32, and training libraries
+//! take f32. It runs on the CPU, where f32 arithmetic imitates it, and rounds after every term.
 
 use crate::amp::replica::{H, HalfImages, HalfLogits, HalfMlp, HalfTape};
 use dfdx::{
@@ -14,7 +14,7 @@ fn round(x: f32) -> f32 {
     // keeps the upper 24 - 13 = 11 bits, as many as f16 has.
     let large = x * 8193.0;
     let normal = large - (large - x);
-    // Subnormals are whole multiples of 2⁻²⁴, which is half an ulp of 0.75.
+    // Subnormals are whole multiples of 2⁻²⁴, which is an ulp of 0.75.
     let subnormal = (x + 0.75) - 0.75;
     if x.abs() < 6.103_515_6e-5 { subnormal } else { normal }
 }

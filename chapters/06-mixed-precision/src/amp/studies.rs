@@ -440,7 +440,8 @@ pub fn counted() -> Result<[(&'static str, f64, f64); 5], Error> {
         ("weights in f32", wide, wide),
         ("weights in f16", 0.0, copy),
         ("gradients in f16", 0.0, narrow),
-        ("gradients in f32", wide, wide),
+        // Out of f16, and once more in the place that dfdx's optimizer reads: both exist for a moment.
+        ("gradients in f32", wide, 2.0 * wide),
         ("Adam's means", means, means),
     ])
 }
@@ -478,7 +479,7 @@ mod tests {
     fn mixed_precision_keeps_more_bytes_for_each_parameter() {
         let counted = counted().unwrap();
         let (f32, amp) = counted.iter().fold((0.0, 0.0), |(a, b), (_, f, h)| (a + f, b + h));
-        assert!((f32 - 16.0).abs() < 1e-9 && (amp - 20.0).abs() < 1e-9, "{f32} and {amp}");
+        assert!((f32 - 16.0).abs() < 1e-9 && (amp - 24.0).abs() < 1e-9, "{f32} and {amp}");
     }
 
     #[test]
