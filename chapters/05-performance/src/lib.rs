@@ -7,9 +7,11 @@
 //! 3. [`input`]: who makes the next batch: decoding, streaming from disk, prefetching, pieces for a device.
 //! 4. [`memory`]: a meter, a prediction, and what to do when a step does not fit.
 //! 5. [`compare`]: models, batches and convolutions by the time to a model that reads well.
+//! 6. [`gpu`]: the same step on a GPU: fused kernels, a captured graph, copies beside the compute.
 
 pub mod compare;
 pub mod engine;
+pub mod gpu;
 pub mod input;
 pub mod memory;
 pub mod profile;
@@ -18,7 +20,7 @@ pub use training::{Error, Result};
 
 /// This chapter, for the course's command and its book.
 pub fn chapter() -> lab::Chapter {
-    let groups = [profile::part(), engine::part(), input::part(), memory::part(), compare::part()];
+    let groups = [profile::part(), engine::part(), input::part(), memory::part(), compare::part(), gpu::part()];
     let mut chapter = lab::Chapter {
         number: 5,
         name: "performance",

@@ -292,7 +292,11 @@ impl Cuda {
         move |e| Error::Message(sentence(&self.about.name, what, e.0))
     }
 
-    pub(super) fn bind(&self) -> Result<()> {
+    /// Makes this device's context the calling thread's own: what calls of the driver want that go past this trait.
+    ///
+    /// # Errors
+    /// A sentence if the driver refuses.
+    pub fn bind(&self) -> Result<()> {
         self.context.bind().map_err(self.failed("be used from this thread"))
     }
 

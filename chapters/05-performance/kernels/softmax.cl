@@ -1,0 +1,55 @@
+// Softmax, cross-entropy and their gradient in one pass over the scores.
+//
+// Shows     a fused reduction: a row's largest score, its sum and its gradient without a trip to memory in between.
+// Launch    blocks of 32×8 threads along x, one block for each 8 rows; 32 threads share a row.
+// Reads     scores (rows×cols) and labels (rows), each below cols.
+// Writes    scores, in place: (probability − truth)·scale, the gradient. losses (rows): −ln of the right class'
+//           probability. A score that is no number makes its row's loss NaN.
+// Before    chapter 3, softmax.rs: the same formulas.
+
+// One number from the 32 threads of each row of the block: the largest, or the sum.
+FUNCTION float of_row(SHARED_POINTER float *parts, float mine, bool largest)
+{
+    uint x = THREAD_X;
+    SHARED_POINTER float *row = parts + THREAD_Y * 32;
+    BARRIER(); // nobody reads the last result any more
+    row[x] = mine;
+    for (uint half = 16; half > 0; half /= 2) {
+        BARRIER();
+        if (x < half) {
+            float a = row[x], b = row[x + half];
+            row[x] = largest ? (a > b ? a : b) : a + b;
+        }
+    }
+    BARRIER();
+    return row[0];
+}
+
+KERNEL THREADS_OF_BLOCK(32, 8) void softmax_cross_entropy(
+    GLOBAL float *scores, GLOBAL const uint *labels, GLOBAL float *losses,
+    uint rows, uint cols, float scale)
+{
+    SHARED float parts[8 * 32];
+    // ANCHOR: loss
+    uint row = BLOCK_X * 8 + THREAD_Y;
+    uint here = row < rows ? cols : 0; // others only wait at the barriers
+    GLOBAL float *s = scores + row * here;
+    uint right = row < rows ? labels[row] : 0;
+
+    float highest = -INFINITY;
+    for (uint j = THREAD_X; j < here; j += 32)
+        highest = s[j] > highest ? s[j] : highest;
+    highest = of_row(parts, highest, true);
+    float sum = 0.0f;
+    for (uint j = THREAD_X; j < here; j += 32) sum += EXP(s[j] - highest);
+    sum = of_row(parts, sum, false);
+
+    if (here > 0 && THREAD_X == 0)
+        losses[row] = LOG(sum) - (s[right] - highest);
+    BARRIER(); // the right score is read before it is overwritten
+    for (uint j = THREAD_X; j < here; j += 32) {
+        float truth = j == right ? 1.0f : 0.0f;
+        s[j] = (EXP(s[j] - highest) / sum - truth) * scale;
+    }
+    // ANCHOR_END: loss
+}

@@ -1,0 +1,26 @@
+//! The same step on a GPU: operations fused by hand, launches recorded once and replayed, copies beside the compute.
+//!
+//! The modules in the order of the page:
+//!
+//! - [`kernels`]: the chapter's kernels, one source each for CUDA and OpenCL.
+//! - [`check`]: a comparison that neither NaN nor an unwritten element passes.
+//! - [`fused`]: four operations of a training step, in one kernel each, and one at a time.
+//! - [`product`]: the three products of a dense layer.
+//! - [`step`]: a whole training step that never leaves the device.
+//! - [`graph`]: that step as a CUDA graph.
+//! - [`overlap`]: the next batch is copied while this one is computed.
+//! - [`twin`]: a fused operation for dfdx on CUDA, with the feature `cuda`.
+//! - [`experiments`] and [`tables`]: what the page measures and shows.
+
+pub mod check;
+pub mod fused;
+pub mod kernels;
+pub mod product;
+pub mod step;
+
+use crate::Part;
+
+/// Experiments, figures and tables of this part.
+pub fn part() -> Part {
+    Part::default()
+}

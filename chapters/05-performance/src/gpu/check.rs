@@ -1,0 +1,71 @@
+//! A comparison with a reference in f64 that neither NaN nor an element that was never written passes.
+//!
+//! Chapter 2's `verify` does it for products, with a bound for each sum. Here the bound is relative: an element may be
+//! as far off as `tolerance` times its own size or the typical size of all, whichever is larger.
+
+use cpu_gpu::verify::{Fault, UNWRITTEN};
+
+/// The largest error as a share of what is allowed, or what is wrong. `cols` are the elements of a row, to name the
+/// place.
+///
+/// # Errors
+/// The [`Fault`]. Another number of elements than there should be counts as unwritten.
+// ANCHOR: compare
+pub fn compare(got: &[f32], want: &[f64], cols: usize, tolerance: f64) -> Result<f64, Fault> {
+    let place = |at: usize| (at / cols.max(1), at % cols.max(1));
+    let first = |bad: Vec<usize>| bad.first().map(|at| (bad.len(), place(*at)));
+    let find = |is_bad: &dyn Fn(usize) -> bool| first((0..got.len()).filter(|i| is_bad(*i)).collect());
+    if got.len() < want.len() {
+        let (count, first) = (want.len() - got.len(), place(got.len()));
+        return Err(Fault::Unwritten { count, first });
+    }
+    if let Some((count, first)) = find(&|i| got[i].to_bits() == UNWRITTEN) {
+        return Err(Fault::Unwritten { count, first });
+    }
+    if let Some((count, first)) = find(&|i| !got[i].is_finite()) {
+        return Err(Fault::NotANumber { count, first });
+    }
+    let square: f64 = want.iter().map(|x| x * x).sum();
+    let typical = (square / want.len().max(1) as f64).sqrt();
+    let allowed = |i: usize| tolerance * f64::max(want[i].abs(), typical);
+    let error = |i: usize| (f64::from(got[i]) - want[i]).abs();
+    // Written so that whatever is not certainly right is wrong.
+    if let Some((count, first)) = find(&|i| i >= want.len() || !(error(i) <= allowed(i))) {
+        let at = (first.0 * cols.max(1) + first.1).min(want.len().saturating_sub(1));
+        let (got, want) = (got[at], want.get(at).copied().unwrap_or(f64::NAN));
+        return Err(Fault::Inaccurate { count, first, got, want, allowed: tolerance * want.abs() });
+    }
+    let shares = (0..want.len()).map(|i| error(i) / allowed(i).max(f64::MIN_POSITIVE));
+    Ok(shares.fold(0.0, f64::max))
+}
+// ANCHOR_END: compare
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_right_passes_and_says_how_close_it_was() {
+        assert!(compare(&[], &[], 3, 1e-5).is_ok());
+        let share = compare(&[1.0, 2.000_01, 0.0], &[1.0, 2.0, 0.0], 3, 1e-5).unwrap();
+        assert!((0.3..0.7).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn nan_unwritten_wrong_and_missing_elements_do_not() {
+        let want = [1.0, 2.0, 3.0, 4.0];
+        let with = |at: usize, x: f32| {
+            let mut got = [1.0, 2.0, 3.0, 4.0_f32];
+            got[at] = x;
+            compare(&got, &want, 2, 1e-5).unwrap_err()
+        };
+        assert!(matches!(with(3, f32::from_bits(UNWRITTEN)), Fault::Unwritten { first: (1, 1), .. }));
+        assert!(matches!(with(1, f32::NAN), Fault::NotANumber { count: 1, first: (0, 1) }));
+        assert!(matches!(with(0, f32::INFINITY), Fault::NotANumber { .. }));
+        assert!(matches!(with(2, 3.001), Fault::Inaccurate { count: 1, first: (1, 0), .. }));
+        assert!(compare(&[1.0], &want, 2, 1e-5).is_err());
+        assert!(compare(&[1.0; 5], &[1.0; 4], 2, 1e-5).is_err());
+        // A reference that is no number proves nothing.
+        assert!(compare(&[1.0], &[f64::NAN], 1, 1e-5).is_err());
+    }
+}

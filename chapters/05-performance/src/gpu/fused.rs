@@ -1,0 +1,524 @@
+//! Four operations of a training step, each in one kernel, and each as the kernels that a library would launch for the
+//! line of code. Both from the same numbers, both held equal to formulas in f64.
+
+use super::{
+    check::compare,
+    kernels::{
+        self, ADD, ADD_BIAS, BACKWARD, BACKWARD_LAST, DIVIDE, DIVIDE_ROW, FILL, FORWARD, LOGARITHM,
+        LOSS, PICK, POWER, RELU, RELU_BACKWARD, ROOT, ROW_MAX, ROW_SUM, SCALE, SHIFT, SQUARE,
+        SUBTRACT, SUBTRACT_ROW, TICK, TRUTH, UPDATE, Variant, launch_each, length,
+    },
+};
+use backprop::adam::Adam;
+use cpu_gpu::{
+    Error, Result,
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, read_all, write_all},
+    verify::{UNWRITTEN, numbers},
+};
+use std::cell::Cell;
+
+/// An operation of a training step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Adds a dense layer's bias, and `ReLU`.
+    BiasRelu,
+    /// The gradient back through `ReLU`, and that of the bias.
+    BiasReluBackward,
+    /// Softmax, cross-entropy and the scores' gradient.
+    Loss,
+    /// A step of Adam, and zeros in the gradient.
+    Adam,
+}
+
+/// How an operation is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// In one kernel (Adam: one more, of one thread, for the step's number).
+    Fused,
+    /// One kernel for each elementary operation.
+    Unfused,
+}
+
+impl Way {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Fused, Self::Unfused];
+
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fused => "fused",
+            Self::Unfused => "unfused",
+        }
+    }
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::BiasRelu, Self::BiasReluBackward, Self::Loss, Self::Adam];
+
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BiasRelu => "bias+relu",
+            Self::BiasReluBackward => "bias+relu backward",
+            Self::Loss => "softmax+cross-entropy",
+            Self::Adam => "adam",
+        }
+    }
+
+    // ANCHOR: arrays
+    /// How many arrays of the operation's full size go to the device's memory
+    /// or come from it. What a row or a column has one number of is left out.
+    pub fn arrays(self, way: Way) -> usize {
+        match (self, way) {
+            (Self::BiasRelu | Self::Loss, Way::Fused) => 1 + 1,
+            (Self::BiasRelu, Way::Unfused) => 2 + 2,
+            (Self::BiasReluBackward, Way::Fused) => 2 + 1,
+            (Self::BiasReluBackward, Way::Unfused) => 3 + 1,
+            (Self::Loss, Way::Unfused) => 7 + 5,
+            (Self::Adam, Way::Fused) => 4 + 4,
+            (Self::Adam, Way::Unfused) => 16 + 13,
+        }
+    }
+    // ANCHOR_END: arrays
+
+    /// How many kernels it launches.
+    pub fn launches(self, way: Way) -> usize {
+        match (self, way) {
+            (Self::BiasRelu | Self::BiasReluBackward | Self::Loss, Way::Fused) => 1,
+            (Self::BiasRelu | Self::BiasReluBackward, Way::Unfused) | (Self::Adam, Way::Fused) => 2,
+            (Self::Loss, Way::Unfused) => 9,
+            (Self::Adam, Way::Unfused) => 13,
+        }
+    }
+
+    /// The bytes that it moves, on rows×cols numbers.
+    pub fn bytes(self, way: Way, [rows, cols]: [usize; 2]) -> f64 {
+        (4 * self.arrays(way) * rows * cols) as f64
+    }
+
+    fn variants(self, way: Way) -> &'static [Variant] {
+        match (self, way) {
+            (Self::BiasRelu, Way::Fused) => &[FORWARD],
+            (Self::BiasRelu, Way::Unfused) => &[ADD_BIAS, RELU],
+            (Self::BiasReluBackward, Way::Fused) => &[BACKWARD],
+            (Self::BiasReluBackward, Way::Unfused) => &[RELU_BACKWARD, BACKWARD_LAST],
+            (Self::Loss, Way::Fused) => &[LOSS],
+            (Self::Loss, Way::Unfused) => &[
+                ROW_MAX, SUBTRACT_ROW, POWER, ROW_SUM, DIVIDE_ROW, LOGARITHM, PICK, TRUTH, SCALE,
+            ],
+            (Self::Adam, Way::Fused) => &[TICK, UPDATE],
+            (Self::Adam, Way::Unfused) => &[SCALE, ADD, SQUARE, ROOT, SHIFT, DIVIDE, SUBTRACT, FILL],
+        }
+    }
+}
+
+/// The number of the step that Adam takes here.
+const STEP: u32 = 7;
+
+/// An operation on a device, with its operands.
+pub struct Task<'g> {
+    gpu: &'g dyn Gpu,
+    operation: Operation,
+    way: Way,
+    rows: usize,
+    cols: usize,
+    kernels: Vec<Kernel>,
+    /// Arrays of rows×cols: what is changed in place first, then the others.
+    full: Vec<Buffer>,
+    /// A number for each column, or for each row.
+    narrow: [Buffer; 2],
+    labels: Buffer,
+    state: Buffer,
+    launches: Cell<usize>,
+}
+
+impl<'g> Task<'g> {
+    /// Compiles the operation's kernels and reserves memory for rows×cols numbers; [`Task::fill`] writes them.
+    ///
+    /// # Errors
+    /// A sentence without rows or columns, if the device is out of memory, or with the compiler's words.
+    pub fn new(
+        gpu: &'g dyn Gpu,
+        operation: Operation,
+        way: Way,
+        [rows, cols]: [usize; 2],
+    ) -> Result<Self> {
+        if rows == 0 || cols == 0 {
+            return Err(Error::message("there is nothing to compute; give at least a row and a column"));
+        }
+        let kernels = operation.variants(way).iter().map(|variant| variant.compile(gpu));
+        let arrays = match (operation, way) {
+            (Operation::BiasRelu, _) | (Operation::Loss, Way::Fused) => 1,
+            (Operation::Loss, Way::Unfused) => 3,
+            (Operation::BiasReluBackward, _) => 2,
+            (Operation::Adam, Way::Fused) => 4,
+            (Operation::Adam, Way::Unfused) => 5,
+        };
+        let long = |count: usize| gpu.alloc(4 * count);
+        let most = rows.max(cols);
+        Ok(Self {
+            gpu,
+            operation,
+            way,
+            rows,
+            cols,
+            kernels: kernels.collect::<Result<_>>()?,
+            full: (0..arrays).map(|_| long(rows * cols)).collect::<Result<_>>()?,
+            narrow: [long(most)?, long(most)?],
+            labels: long(rows)?,
+            state: long(4)?,
+            launches: Cell::new(0),
+        })
+    }
+
+    /// The operands as they begin: scores, outputs, gradients from −1 to 1. Adam's squares are positive.
+    fn inputs(&self) -> Vec<Vec<f32>> {
+        let count = self.rows * self.cols;
+        let mut inputs: Vec<_> = (0..4).map(|seed| numbers(count, 10 + seed)).collect();
+        if self.operation == Operation::Loss {
+            inputs[0].iter_mut().for_each(|x| *x *= 8.0);
+        }
+        inputs[2].iter_mut().for_each(|x| *x = 0.01 * x.abs() + 1e-3);
+        inputs
+    }
+
+    fn labels(&self) -> Vec<u32> {
+        (0..self.rows).map(|row| (row * 7 % self.cols) as u32).collect()
+    }
+
+    /// Writes the operands; whatever the operation is to write is marked as [`UNWRITTEN`].
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn fill(&self) -> Result<()> {
+        for (buffer, values) in self.full.iter().zip(self.inputs()) {
+            write_all(self.gpu, buffer, &values)?;
+        }
+        let most = self.rows.max(self.cols);
+        let written = self.operation == Operation::BiasRelu; // its bias is read
+        let narrow = if written { numbers(most, 20) } else { vec![f32::from_bits(UNWRITTEN); most] };
+        for buffer in &self.narrow {
+            write_all(self.gpu, buffer, &narrow)?;
+        }
+        write_all(self.gpu, &self.labels, &self.labels())?;
+        write_all(self.gpu, &self.state, &[STEP - 1])
+    }
+
+    fn start(&self, at: usize, launch: Launch, args: &[Arg]) -> Result<()> {
+        self.launches.set(self.launches.get() + 1);
+        self.gpu.launch(&self.kernels[at], launch, args)
+    }
+
+    fn each(&self, at: usize, count: usize, args: &[Arg]) -> Result<()> {
+        self.launches.set(self.launches.get() + 1);
+        launch_each(self.gpu, &self.kernels[at], count, args)
+    }
+
+    /// Starts the operation and returns at once.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn run(&self) -> Result<()> {
+        self.launches.set(0);
+        let (rows, cols) = (length(self.rows)?, length(self.cols)?);
+        let numbers = self.rows * self.cols;
+        let count = length(numbers)?;
+        let full: Vec<Arg> = self.full.iter().map(Arg::Buffer).collect();
+        let [first, second] = [&self.narrow[0], &self.narrow[1]].map(Arg::Buffer);
+        let labels = Arg::Buffer(&self.labels);
+        let none = Arg::F32(0.0);
+        let columns = Launch::new([self.cols.div_ceil(32), 1], [32, 8]);
+        let mean = Arg::F32(1.0 / self.rows as f32);
+        match (self.operation, self.way) {
+            (Operation::BiasRelu, Way::Fused) => {
+                self.each(0, numbers, &[full[0], first, count, cols])
+            }
+            // ANCHOR: unfused
+            (Operation::BiasRelu, Way::Unfused) => {
+                let x = full[0];
+                self.each(0, numbers, &[x, first, x, none, count, cols])?; // + b
+                self.each(1, numbers, &[x, x, x, none, count, cols]) // ReLU
+            }
+            // ANCHOR_END: unfused
+            (Operation::BiasReluBackward, Way::Fused) => {
+                self.start(0, columns, &[full[0], full[1], first, rows, cols])
+            }
+            (Operation::BiasReluBackward, Way::Unfused) => {
+                let (dy, y) = (full[0], full[1]);
+                self.each(0, numbers, &[dy, y, dy, none, count, cols])?;
+                self.start(1, columns, &[dy, y, first, rows, cols])
+            }
+            (Operation::Loss, Way::Fused) => {
+                let launch = Launch::new([self.rows.div_ceil(8), 1], [32, 8]);
+                self.start(0, launch, &[full[0], labels, first, rows, cols, mean])
+            }
+            (Operation::Loss, Way::Unfused) => {
+                let (scores, shifted, powers) = (full[0], full[1], full[2]);
+                self.each(0, self.rows, &[scores, first, rows, cols])?; // highest
+                self.each(1, numbers, &[scores, first, shifted, none, count, cols])?;
+                self.each(2, numbers, &[shifted, shifted, powers, none, count, cols])?;
+                self.each(3, self.rows, &[powers, first, rows, cols])?; // sums
+                self.each(4, numbers, &[powers, first, scores, none, count, cols])?;
+                self.each(5, self.rows, &[first, first, second, none, rows, cols])?;
+                self.each(6, self.rows, &[second, shifted, labels, first, rows, cols])?;
+                self.each(7, numbers, &[scores, labels, count, cols])?;
+                self.each(8, numbers, &[scores, scores, scores, mean, count, cols])
+            }
+            (Operation::Adam, Way::Fused) => {
+                let rule = Adam::default();
+                let [state, factors] = [Arg::Buffer(&self.state), first];
+                self.start(0, Launch::new([1, 1], [1, 1]), &tick_args(&rule, state, factors))?;
+                let [p, m, v, g] = [full[0], full[1], full[2], full[3]];
+                self.each(1, numbers, &update_args(&rule, [p, m, v, g], factors, count))
+            }
+            (Operation::Adam, Way::Unfused) => self.adam_unfused(&full, numbers, count),
+        }
+    }
+
+    /// The rule as a library would run it, an operation after the other.
+    fn adam_unfused(&self, full: &[Arg], numbers: usize, count: Arg) -> Result<()> {
+        let Adam { lr, beta1, beta2, eps } = Adam::default();
+        let (part1, part2) = (1.0 - beta1.powi(STEP as i32), 1.0 - beta2.powi(STEP as i32));
+        let [p, m, v, g, t] = [full[0], full[1], full[2], full[3], full[4]];
+        let one = length(1)?;
+        let each = |kernel: usize, [x, y, z]: [Arg; 3], number: f64| {
+            self.each(kernel, numbers, &[x, y, z, Arg::F32(number as f32), count, one])
+        };
+        let [scale, add, square, root, shift, divide, subtract, fill] = [0, 1, 2, 3, 4, 5, 6, 7];
+        each(scale, [m, m, m], beta1)?;
+        each(scale, [g, g, t], 1.0 - beta1)?;
+        each(add, [m, t, m], 0.0)?;
+        each(scale, [v, v, v], beta2)?;
+        each(square, [g, g, t], 0.0)?;
+        each(scale, [t, t, t], 1.0 - beta2)?;
+        each(add, [v, t, v], 0.0)?;
+        each(root, [v, v, t], 0.0)?;
+        each(shift, [t, t, t], eps * part2.sqrt())?;
+        each(divide, [m, t, t], 0.0)?;
+        each(scale, [t, t, t], lr * part2.sqrt() / part1)?;
+        each(subtract, [p, t, p], 0.0)?;
+        each(fill, [g, g, g], 0.0)
+    }
+
+    /// The kernels that the last [`Task::run`] launched.
+    pub fn launched(&self) -> usize {
+        self.launches.get()
+    }
+
+    /// Compares what one [`Task::run`] after [`Task::fill`] has left with the formulas in f64. Returns the largest error
+    /// as a share of what is allowed.
+    ///
+    /// # Errors
+    /// What the device says, or a sentence that names the fault.
+    pub fn check(&self, tolerance: f64) -> Result<f64> {
+        let mut worst = 0.0;
+        for (buffer, want, cols) in self.reference() {
+            let got: Vec<f32> = read_all(self.gpu, buffer, want.len())?;
+            let share = compare(&got, &want, cols, tolerance).map_err(|fault| {
+                Error::message(format!("{} {}: {fault}", self.operation.name(), self.way.name()))
+            })?;
+            worst = f64::max(worst, share);
+        }
+        Ok(worst)
+    }
+
+    /// Each result's place, what it should be, and how many numbers a row of it has.
+    fn reference(&self) -> Vec<(&Buffer, Vec<f64>, usize)> {
+        let inputs = self.inputs();
+        let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
+        let (x, cols) = (wide(&inputs[0]), self.cols);
+        match self.operation {
+            Operation::BiasRelu => {
+                let bias = wide(&numbers(self.rows.max(cols), 20));
+                let out = |(i, x): (usize, &f64)| (x + bias[i % cols]).max(0.0);
+                vec![(&self.full[0], x.iter().enumerate().map(out).collect(), cols)]
+            }
+            Operation::BiasReluBackward => {
+                let pairs = x.iter().zip(&inputs[1]);
+                let dx: Vec<f64> = pairs.map(|(dy, y)| if *y > 0.0 { *dy } else { 0.0 }).collect();
+                let column = |col: usize| dx.iter().skip(col).step_by(cols).sum();
+                let sums = (0..cols).map(column).collect();
+                vec![(&self.full[0], dx, cols), (&self.narrow[0], sums, cols)]
+            }
+            Operation::Loss => {
+                let labels: Vec<u32> = self.labels();
+                let (mut losses, mut gradient) = (Vec::new(), Vec::new());
+                for (row, label) in x.chunks_exact(cols).zip(labels) {
+                    losses.push(backprop::softmax::cross_entropy(row, label as usize));
+                    for (j, p) in backprop::softmax::softmax(row).into_iter().enumerate() {
+                        let truth = if j == label as usize { 1.0 } else { 0.0 };
+                        gradient.push((p - truth) / self.rows as f64);
+                    }
+                }
+                vec![(&self.full[0], gradient, cols), (&self.narrow[0], losses, 1)]
+            }
+            Operation::Adam => {
+                let (mut p, mut m, mut v) = (x, wide(&inputs[1]), wide(&inputs[2]));
+                let g = wide(&inputs[3]);
+                let moments = (&mut m[..], &mut v[..]);
+                backprop::adam::step(&Adam::default(), STEP as i32, &mut p, moments, &g);
+                let zeros = vec![0.0; p.len()];
+                let all = [p, m, v, zeros].into_iter().zip(&self.full);
+                all.map(|(want, buffer)| (buffer, want, cols)).collect()
+            }
+        }
+    }
+}
+
+/// The arguments of `tick`, which counts a step.
+pub(super) fn tick_args<'a>(rule: &Adam, state: Arg<'a>, factors: Arg<'a>) -> [Arg<'a>; 6] {
+    let [ln1, ln2] = [rule.beta1, rule.beta2].map(|beta| Arg::F32(beta.ln() as f32));
+    [state, factors, ln1, ln2, Arg::F32(rule.lr as f32), Arg::F32(rule.eps as f32)]
+}
+
+/// The arguments of `adam`.
+pub(super) fn update_args<'a>(
+    rule: &Adam,
+    [p, m, v, g]: [Arg<'a>; 4],
+    factors: Arg<'a>,
+    count: Arg<'a>,
+) -> [Arg<'a>; 10] {
+    let [b1, c1, b2, c2] = [rule.beta1, 1.0 - rule.beta1, rule.beta2, 1.0 - rule.beta2]
+        .map(|number| Arg::F32(number as f32));
+    [p, m, v, g, factors, b1, c1, b2, c2, count]
+}
+
+/// The cost of a launch and of a byte on a device, measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs {
+    /// Seconds that one more launch of an empty kernel takes in a row of them.
+    pub launch: f64,
+    /// Bytes per second, read and written together, of a copy in the device's memory.
+    pub bandwidth: f64,
+}
+
+impl Costs {
+    // ANCHOR: predict
+    /// The seconds of an operation: each launch takes its time, and each byte.
+    pub fn predict(self, launches: usize, bytes: f64) -> f64 {
+        launches as f64 * self.launch + bytes / self.bandwidth
+    }
+    // ANCHOR_END: predict
+
+    /// Measures both: the median of five rows of `launches` launches, and of five copies of `numbers` numbers.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn measure(gpu: &dyn Gpu, launches: usize, numbers: usize) -> Result<Self> {
+        let copy = kernels::COPY.compile(gpu)?;
+        let (x, y) = (gpu.alloc(4 * numbers)?, gpu.alloc(4 * numbers)?);
+        write_all(gpu, &x, &vec![1.0_f32; numbers])?;
+        let of = |count: usize| -> Result<()> {
+            let [x, y] = [Arg::Buffer(&x), Arg::Buffer(&y)];
+            launch_each(gpu, &copy, count, &[x, x, y, Arg::F32(0.0), length(count)?, Arg::U32(1)])
+        };
+        let median = |work: &dyn Fn() -> Result<()>| -> Result<f64> {
+            work()?;
+            gpu.finish()?;
+            let seconds = (0..5).map(|_| {
+                let began = std::time::Instant::now();
+                work()?;
+                gpu.finish()?;
+                Ok(began.elapsed().as_secs_f64())
+            });
+            Ok(lab::Samples(seconds.collect::<Result<_>>()?).median())
+        };
+        let once = median(&|| of(1))?;
+        let many = median(&|| (0..=launches).try_for_each(|_| of(1)))?;
+        let copied = median(&|| of(numbers))?;
+        Ok(Self {
+            launch: ((many - once) / launches as f64).max(1e-9),
+            bandwidth: 8.0 * numbers as f64 / copied,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cpu_gpu::gpu::testing;
+
+    const SHAPES: [[usize; 2]; 6] = [[1, 1], [1, 10], [7, 10], [33, 65], [300, 3], [9, 257]];
+
+    #[test]
+    fn fused_and_unfused_equal_the_formulas_and_launch_what_they_say() {
+        let Some(gpu) = testing::opencl() else { return };
+        for operation in Operation::ALL {
+            for way in Way::ALL {
+                for shape in SHAPES {
+                    let task = Task::new(&*gpu, operation, way, shape).unwrap();
+                    task.fill().unwrap();
+                    task.run().unwrap();
+                    let share = task.check(2e-5).unwrap_or_else(|e| panic!("{shape:?} {e}"));
+                    assert!(share <= 1.0, "{operation:?} {way:?} {shape:?}: {share}");
+                    assert_eq!(task.launched(), operation.launches(way), "{operation:?} {way:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_computed_does_not_pass() {
+        let Some(gpu) = testing::opencl() else { return };
+        for operation in Operation::ALL {
+            let task = Task::new(&*gpu, operation, Way::Fused, [5, 12]).unwrap();
+            task.fill().unwrap();
+            assert!(task.check(2e-5).is_err(), "{operation:?} passes before it runs");
+            task.run().unwrap();
+            task.check(2e-5).unwrap();
+            write_all(&*gpu, &task.full[0], &[f32::NAN]).unwrap();
+            let error = task.check(2e-5).unwrap_err().to_string();
+            assert!(error.contains("no numbers"), "{error}");
+        }
+        assert!(Task::new(&*gpu, Operation::Loss, Way::Fused, [0, 10]).is_err());
+    }
+
+    #[test]
+    fn a_score_that_is_no_number_shows_in_its_rows_loss_alone() {
+        let Some(gpu) = testing::opencl() else { return };
+        for way in Way::ALL {
+            let task = Task::new(&*gpu, Operation::Loss, way, [9, 12]).unwrap();
+            task.fill().unwrap();
+            let mut scores = task.inputs().swap_remove(0);
+            scores[4 * 12 + 5] = f32::NAN;
+            write_all(&*gpu, &task.full[0], &scores).unwrap();
+            task.run().unwrap();
+            let losses: Vec<f32> = read_all(&*gpu, &task.narrow[0], 9).unwrap();
+            for (row, loss) in losses.iter().enumerate() {
+                assert_eq!(loss.is_nan(), row == 4, "{way:?}: {losses:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_scores_do_not_overflow() {
+        let Some(gpu) = testing::opencl() else { return };
+        let task = Task::new(&*gpu, Operation::Loss, Way::Fused, [1, 3]).unwrap();
+        task.fill().unwrap();
+        write_all(&*gpu, &task.full[0], &[1000.0_f32, 0.0, -1000.0]).unwrap();
+        write_all(&*gpu, &task.labels, &[1_u32]).unwrap();
+        task.run().unwrap();
+        assert_eq!(read_all::<f32>(&*gpu, &task.narrow[0], 1).unwrap(), [1000.0]);
+        assert_eq!(read_all::<f32>(&*gpu, &task.full[0], 3).unwrap(), [1.0, -1.0, 0.0]);
+    }
+
+    #[test]
+    fn fusion_moves_fewer_bytes_in_fewer_launches() {
+        for operation in Operation::ALL {
+            let [fused, unfused] = Way::ALL.map(|way| operation.bytes(way, [100, 10]));
+            assert!(fused < unfused && operation.launches(Way::Fused) < operation.launches(Way::Unfused));
+        }
+        assert_eq!(Operation::Adam.bytes(Way::Fused, [3, 5]) as usize, 8 * 4 * 15);
+        let costs = Costs { launch: 1e-6, bandwidth: 1e9 };
+        assert!((costs.predict(3, 2e3) - 5e-6).abs() < 1e-15);
+    }
+
+    #[test]
+    fn costs_are_measured_on_a_device() {
+        let Some(gpu) = testing::opencl() else { return };
+        let costs = Costs::measure(&*gpu, 50, 1 << 16).unwrap();
+        assert!((1e-9..1.0).contains(&costs.launch), "{costs:?}");
+        assert!(costs.bandwidth > 1e6 && costs.bandwidth.is_finite(), "{costs:?}");
+    }
+}

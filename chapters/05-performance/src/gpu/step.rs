@@ -1,0 +1,466 @@
+//! A training step of a network with one hidden layer that never leaves the device: the data set, the parameters, the
+//! step's number and the losses all live there. The CPU launches thirteen kernels and looks at none of them.
+//!
+//! It is chapter 3's step (`backprop::mlp`), without dropout; a test holds both equal.
+
+use super::{
+    fused::{tick_args, update_args},
+    kernels::{
+        BACKWARD, BACKWARD_LAST, BATCH, FORWARD, FORWARD_LAST, LOSS, TICK, UPDATE_KEEP, launch_each,
+        length,
+    },
+    product::{Layout, Products},
+};
+use backprop::{adam::Adam, mlp::Mlp};
+use cpu_gpu::{
+    Error, Result,
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, read_all, write_all},
+};
+use matmul::Shape;
+
+/// A step with its operands on a device.
+pub struct Step<'g> {
+    gpu: &'g dyn Gpu,
+    rule: Adam,
+    /// Inputs, hidden units, classes.
+    sizes: [usize; 3],
+    batch: usize,
+    /// Pictures in the order.
+    count: usize,
+    kernels: Kernels,
+    data: Data,
+    /// Parameters, both moments and the gradient: four buffers of the same layout.
+    learned: [Buffer; 4],
+    layout: Tensors,
+    x: Buffer,
+    labels: Buffer,
+    hidden: Buffer,
+    dhidden: Buffer,
+    scores: Buffer,
+    losses: Buffer,
+    state: Buffer,
+    factors: Buffer,
+}
+
+struct Kernels {
+    gather: Kernel,
+    products: Products,
+    bias_relu: Kernel,
+    bias: Kernel,
+    loss: Kernel,
+    bias_backward: Kernel,
+    bias_relu_backward: Kernel,
+    tick: Kernel,
+    adam: Kernel,
+}
+
+/// Pictures of a byte a pixel, a byte for each label, and the order in which they come.
+struct Data {
+    pixels: Buffer,
+    truths: Buffer,
+    order: Buffer,
+}
+
+/// Where W₁, b₁, W₂ and b₂ begin in a buffer, in numbers, and how many each has. A part must begin at a multiple of
+/// 256 bytes. What lies between stays zero: its gradient is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tensors {
+    starts: [usize; 4],
+    lengths: [usize; 4],
+    total: usize,
+}
+
+impl Tensors {
+    fn new([inputs, hidden, classes]: [usize; 3]) -> Self {
+        let lengths = [inputs * hidden, hidden, hidden * classes, classes];
+        let mut starts = [0; 4];
+        let mut total: usize = 0;
+        for (start, length) in starts.iter_mut().zip(lengths) {
+            *start = total;
+            total = (total + length).next_multiple_of(64);
+        }
+        Self { starts, lengths, total }
+    }
+
+    fn part<'b>(&self, buffer: &'b Buffer, at: usize) -> Arg<'b> {
+        Arg::Part { buffer, offset: 4 * self.starts[at] }
+    }
+
+    /// Tensors from a buffer's numbers, one after the other without gaps.
+    fn gathered(&self, all: &[f32]) -> Vec<f32> {
+        let parts = self.starts.iter().zip(self.lengths);
+        parts.flat_map(|(start, length)| &all[*start..start + length]).copied().collect()
+    }
+
+    /// The same back.
+    fn spread(&self, values: &[f32]) -> Vec<f32> {
+        let (mut all, mut rest) = (vec![0.0; self.total], values);
+        for (start, length) in self.starts.iter().zip(self.lengths) {
+            let (mine, others) = rest.split_at(length);
+            all[*start..start + length].copy_from_slice(mine);
+            rest = others;
+        }
+        all
+    }
+}
+
+impl<'g> Step<'g> {
+    /// Kernels that a step launches.
+    pub const LAUNCHES: usize = 13;
+
+    /// Puts a model with one hidden layer and a data set on the device: `pixels` has a byte for each input of each
+    /// picture, `labels` a class for each. The pictures come in their order until [`Step::set_order`].
+    ///
+    /// # Errors
+    /// A sentence for another kind of model, for a batch of none or of more pictures than there are, for labels that
+    /// are no classes; and what the device or its compiler says.
+    pub fn new(
+        gpu: &'g dyn Gpu,
+        model: &Mlp<f32>,
+        (pixels, labels): (&[u8], &[u8]),
+        batch: usize,
+        rule: Adam,
+    ) -> Result<Self> {
+        let sizes: [usize; 3] = model.sizes().try_into().map_err(|sizes| {
+            Error::message(format!(
+                "this step is of a network with one hidden layer, such as 784-128-10, not of {sizes:?}"
+            ))
+        })?;
+        let [inputs, hidden, classes] = sizes;
+        check_data((pixels, labels), inputs, classes)?;
+        let count = labels.len();
+        if batch == 0 || batch > count {
+            return Err(Error::message(format!(
+                "a batch of {batch} of {count} pictures can't be; take one from 1 to {count}"
+            )));
+        }
+        let layout = Tensors::new(sizes);
+        let long = |count: usize| gpu.alloc(4 * count);
+        let learned = [(); 4].map(|()| long(layout.total));
+        let [p, m, v, g] = learned;
+        let step = Self {
+            gpu,
+            rule,
+            sizes,
+            batch,
+            count,
+            kernels: Kernels {
+                gather: BATCH.compile(gpu)?,
+                products: Products::new(gpu)?,
+                bias_relu: FORWARD.compile(gpu)?,
+                bias: FORWARD_LAST.compile(gpu)?,
+                loss: LOSS.compile(gpu)?,
+                bias_backward: BACKWARD_LAST.compile(gpu)?,
+                bias_relu_backward: BACKWARD.compile(gpu)?,
+                tick: TICK.compile(gpu)?,
+                adam: UPDATE_KEEP.compile(gpu)?,
+            },
+            data: Data {
+                pixels: gpu.alloc(pixels.len())?,
+                truths: gpu.alloc(labels.len())?,
+                order: long(count)?,
+            },
+            learned: [p?, m?, v?, g?],
+            layout,
+            x: long(batch * inputs)?,
+            labels: long(batch)?,
+            hidden: long(batch * hidden)?,
+            dhidden: long(batch * hidden)?,
+            scores: long(batch * classes)?,
+            losses: long(batch)?,
+            state: long(1)?,
+            factors: long(2)?,
+        };
+        gpu.write(&step.data.pixels, pixels)?;
+        gpu.write(&step.data.truths, labels)?;
+        step.set_order(&(0..count as u32).collect::<Vec<_>>())?;
+        step.reset(model)?;
+        Ok(step)
+    }
+
+    /// The model's parameters, moments of zero, and no step done.
+    ///
+    /// # Errors
+    /// A sentence for a model of other sizes, or what the device says.
+    pub fn reset(&self, model: &Mlp<f32>) -> Result<()> {
+        if model.sizes() != self.sizes {
+            return Err(Error::message(format!(
+                "this step is of a network of {:?}, not of {:?}",
+                self.sizes,
+                model.sizes()
+            )));
+        }
+        let [parameters, others @ ..] = &self.learned;
+        write_all(self.gpu, parameters, &self.layout.spread(&model.parameters()))?;
+        for buffer in others {
+            write_all(self.gpu, buffer, &vec![0.0_f32; self.layout.total])?;
+        }
+        write_all(self.gpu, &self.state, &[0_u32])
+    }
+
+    /// The order in which the pictures come from now on: each number below their count, as many as there are pictures.
+    /// The last ones that fill no batch are left out.
+    ///
+    /// # Errors
+    /// A sentence for another length or a number that is too large, or what the device says.
+    pub fn set_order(&self, order: &[u32]) -> Result<()> {
+        let count = self.count;
+        if order.len() != count || order.iter().any(|at| *at as usize >= count) {
+            return Err(Error::message(format!(
+                "an order of {count} pictures has {count} numbers below {count}"
+            )));
+        }
+        write_all(self.gpu, &self.data.order, order)
+    }
+
+    /// Starts a step and returns at once; nothing is done when it returns.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn launch(&self) -> Result<()> {
+        self.load_batch()?;
+        self.forward()?;
+        self.backward()?;
+        self.update()
+    }
+
+    fn product(&self, layout: Layout, abc: [Arg; 3], [m, k, n]: [usize; 3]) -> Result<()> {
+        self.kernels.products.launch(self.gpu, layout, abc, Shape::new(m, k, n))
+    }
+
+    fn each(&self, kernel: &Kernel, count: usize, args: &[Arg]) -> Result<()> {
+        launch_each(self.gpu, kernel, count, args)
+    }
+
+    fn parameter(&self, at: usize) -> Arg<'_> {
+        self.layout.part(&self.learned[0], at)
+    }
+
+    fn gradient_of(&self, at: usize) -> Arg<'_> {
+        self.layout.part(&self.learned[3], at)
+    }
+
+    /// The batch that the step's number chooses.
+    fn load_batch(&self) -> Result<()> {
+        let Data { pixels, truths, order } = &self.data;
+        let args = [pixels, truths, order, &self.state, &self.x, &self.labels].map(Arg::Buffer);
+        let [inputs, ..] = self.sizes;
+        let lengths = [length(self.count)?, length(self.batch)?, length(inputs)?];
+        self.each(&self.kernels.gather, self.batch * inputs, &[&args[..], &lengths].concat())
+    }
+
+    fn forward(&self) -> Result<()> {
+        let (batch, [inputs, hidden, classes]) = (self.batch, self.sizes);
+        let [x, h, s] = [&self.x, &self.hidden, &self.scores].map(Arg::Buffer);
+        let [w1, b1, w2, b2] = [0, 1, 2, 3].map(|at| self.parameter(at));
+        // ANCHOR: forward
+        let Kernels { bias_relu, bias, .. } = &self.kernels;
+        self.product(Layout::Plain, [x, w1, h], [batch, inputs, hidden])?;
+        let all = batch * hidden;
+        self.each(bias_relu, all, &[h, b1, length(all)?, length(hidden)?])?;
+        self.product(Layout::Plain, [h, w2, s], [batch, hidden, classes])?;
+        let all = batch * classes;
+        self.each(bias, all, &[s, b2, length(all)?, length(classes)?])
+        // ANCHOR_END: forward
+    }
+
+    fn backward(&self) -> Result<()> {
+        let (batch, [inputs, hidden, classes]) = (self.batch, self.sizes);
+        let [x, h, s] = [&self.x, &self.hidden, &self.scores].map(Arg::Buffer);
+        let (dh, w2) = (Arg::Buffer(&self.dhidden), self.parameter(2));
+        let [dw1, db1, dw2, db2] = [0, 1, 2, 3].map(|at| self.gradient_of(at));
+        let (labels, losses) = (Arg::Buffer(&self.labels), Arg::Buffer(&self.losses));
+        let columns = |count: usize| Launch::new([count.div_ceil(32), 1], [32, 8]);
+        let (rows, mean) = (length(batch)?, Arg::F32(1.0 / batch as f32));
+        let Kernels { loss, bias_backward, bias_relu_backward, .. } = &self.kernels;
+        // ANCHOR: backward
+        let of_rows = Launch::new([batch.div_ceil(8), 1], [32, 8]);
+        let classes_arg = length(classes)?;
+        let gpu = self.gpu;
+        gpu.launch(loss, of_rows, &[s, labels, losses, rows, classes_arg, mean])?;
+        let ds = s; // the scores have become their gradient
+        self.product(Layout::TransposedA, [h, ds, dw2], [hidden, batch, classes])?;
+        gpu.launch(bias_backward, columns(classes), &[ds, ds, db2, rows, classes_arg])?;
+        self.product(Layout::TransposedB, [ds, w2, dh], [batch, classes, hidden])?;
+        let args = [dh, h, db1, rows, length(hidden)?];
+        gpu.launch(bias_relu_backward, columns(hidden), &args)?;
+        self.product(Layout::TransposedA, [x, dh, dw1], [inputs, batch, hidden])
+        // ANCHOR_END: backward
+    }
+
+    /// Adam for all four tensors in one launch.
+    fn update(&self) -> Result<()> {
+        let [state, factors] = [&self.state, &self.factors].map(Arg::Buffer);
+        let one = Launch::new([1, 1], [1, 1]);
+        self.gpu.launch(&self.kernels.tick, one, &tick_args(&self.rule, state, factors))?;
+        let [p, m, v, g] = &self.learned;
+        let (total, all) = (self.layout.total, [p, m, v, g].map(Arg::Buffer));
+        let args = update_args(&self.rule, all, factors, length(total)?);
+        self.each(&self.kernels.adam, total, &args)
+    }
+
+    /// The mean loss of the last step's batch. Waits for it.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn loss(&self) -> Result<f64> {
+        let losses: Vec<f32> = read_all(self.gpu, &self.losses, self.batch)?;
+        Ok(losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / self.batch as f64)
+    }
+
+    /// All parameters, in the order of `Mlp::parameters`. Waits for the steps before.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn parameters(&self) -> Result<Vec<f32>> {
+        Ok(self.layout.gathered(&read_all(self.gpu, &self.learned[0], self.layout.total)?))
+    }
+
+    /// The last step's gradient, in the same order.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn gradient(&self) -> Result<Vec<f32>> {
+        Ok(self.layout.gathered(&read_all(self.gpu, &self.learned[3], self.layout.total)?))
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &'g dyn Gpu {
+        self.gpu
+    }
+
+    /// The pictures of a step.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// The data set's pixels on the device, for those who copy new ones into it.
+    pub fn pixels(&self) -> &Buffer {
+        &self.data.pixels
+    }
+}
+
+fn check_data((pixels, labels): (&[u8], &[u8]), inputs: usize, classes: usize) -> Result<()> {
+    if Some(pixels.len()) != labels.len().checked_mul(inputs) {
+        return Err(Error::message(format!(
+            "{} pictures of {inputs} pixels can't have {} bytes",
+            labels.len(),
+            pixels.len()
+        )));
+    }
+    match labels.iter().find(|label| usize::from(**label) >= classes) {
+        Some(label) => Err(Error::message(format!(
+            "{label} is not one of {classes} classes; the classes are numbered from 0"
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::gpu::check::compare;
+    use backprop::{
+        adam::Adaptive, optimizer::Optimizer, random::SplitMix64, softmax::loss_and_gradient,
+    };
+    use cpu_gpu::gpu::testing;
+
+    pub(crate) fn example(sizes: &[usize], count: usize) -> (Mlp<f32>, Vec<u8>, Vec<u8>) {
+        let mut random = SplitMix64::new(4);
+        let pixels = (0..count * sizes[0]).map(|_| random.below(256) as u8).collect();
+        let labels = (0..count).map(|_| random.below(sizes[2]) as u8).collect();
+        (Mlp::new(sizes, 9).unwrap(), pixels, labels)
+    }
+
+    fn wide(x: Vec<f32>) -> Vec<f64> {
+        x.into_iter().map(f64::from).collect()
+    }
+
+    #[test]
+    fn ten_steps_equal_chapter_threes() {
+        let Some(gpu) = testing::opencl() else { return };
+        for (sizes, count, batch) in
+            [([20, 9, 5], 30, 7), ([1, 1, 2], 3, 1), ([70, 33, 10], 40, 40), ([65, 40, 3], 64, 32)]
+        {
+            let (mut model, pixels, labels) = example(&sizes, count);
+            let step =
+                Step::new(&*gpu, &model, (&pixels, &labels), batch, Adam::default()).unwrap();
+            let order: Vec<u32> = (0..count as u32).map(|i| (i * 7 + 3) % count as u32).collect();
+            step.set_order(&order).unwrap();
+            let mut optimizer = Adaptive::new(Adam::default(), &model);
+            for number in 0..10 {
+                let first = number % (count / batch) * batch;
+                let chosen = order[first..first + batch].iter().map(|at| *at as usize);
+                let row = |at: usize| &pixels[at * sizes[0]..(at + 1) * sizes[0]];
+                let x: Vec<f32> =
+                    chosen.clone().flat_map(row).map(|p| f32::from(*p) / 255.0).collect();
+                let truths: Vec<u8> = chosen.map(|at| labels[at]).collect();
+                let pass = model.forward(&x, None).unwrap();
+                let (loss, dscores) = loss_and_gradient(&pass.scores, &truths, sizes[2]).unwrap();
+                let gradient = model.backward(&pass, &dscores, false).unwrap();
+                optimizer.update(&mut model, &gradient);
+
+                step.launch().unwrap();
+                let got = step.loss().unwrap();
+                assert!((got / loss - 1.0).abs() < 1e-4, "{sizes:?} {number}: {got} is not {loss}");
+                let what = format!("{sizes:?}, batch {batch}, step {number}");
+                let share = compare(&step.gradient().unwrap(), &wide(gradient.flat()), 1, 1e-4);
+                assert!(share.is_ok(), "gradient of {what}: {share:?}");
+                let share = compare(&step.parameters().unwrap(), &wide(model.parameters()), 1, 1e-4);
+                assert!(share.is_ok(), "weights of {what}: {share:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_can_be_repeated_bit_for_bit() {
+        let Some(gpu) = testing::opencl() else { return };
+        let (model, pixels, labels) = example(&[30, 12, 4], 50);
+        let step = Step::new(&*gpu, &model, (&pixels, &labels), 16, Adam::default()).unwrap();
+        let run = || {
+            step.reset(&model).unwrap();
+            (0..5).for_each(|_| step.launch().unwrap());
+            step.parameters().unwrap().into_iter().map(f32::to_bits).collect::<Vec<_>>()
+        };
+        let once = run();
+        assert_eq!(once, run());
+        assert_ne!(once, model.parameters().into_iter().map(f32::to_bits).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn tensors_begin_where_parts_may_and_nothing_is_lost() {
+        let tensors = Tensors::new([5, 13, 7]);
+        assert!(tensors.starts.iter().all(|start| start.is_multiple_of(64)));
+        let values: Vec<f32> = (0..5 * 13 + 13 + 13 * 7 + 7).map(|i| i as f32).collect();
+        let all = tensors.spread(&values);
+        assert_eq!(all.len(), tensors.total);
+        assert_eq!(tensors.gathered(&all), values);
+        // The network of the page needs no gaps but the last.
+        assert_eq!(Tensors::new([784, 128, 10]).total, 101_770_usize.next_multiple_of(64));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_in_a_sentence() {
+        let Some(gpu) = testing::opencl() else { return };
+        let (model, pixels, labels) = example(&[6, 4, 3], 5);
+        let rule = Adam::default();
+        let refused = |model: &Mlp<f32>, data: (&[u8], &[u8]), batch: usize| {
+            match Step::new(&*gpu, model, data, batch, rule) {
+                Ok(_) => panic!("it is taken"),
+                Err(error) => error.to_string(),
+            }
+        };
+        let deep = Mlp::new(&[6, 4, 4, 3], 1).unwrap();
+        assert!(refused(&deep, (&pixels, &labels), 2).contains("one hidden layer"));
+        assert!(refused(&model, (&pixels[1..], &labels), 2).contains("29 bytes"));
+        assert!(refused(&model, (&pixels, &labels), 6).contains("from 1 to 5"));
+        assert!(refused(&model, (&pixels, &labels), 0).contains("from 1 to 5"));
+        assert!(refused(&model, (&pixels, &[0, 1, 2, 3, 0]), 2).contains("3 classes"));
+        let step = Step::new(&*gpu, &model, (&pixels, &labels), 2, rule).unwrap();
+        assert!(step.set_order(&[0, 1, 2, 3, 5]).is_err());
+        assert!(step.set_order(&[0]).is_err());
+        assert!(step.reset(&Mlp::new(&[6, 5, 3], 1).unwrap()).is_err());
+        step.launch().unwrap();
+        assert!(step.loss().unwrap().is_finite());
+    }
+}
