@@ -14,10 +14,10 @@ FUNCTION float of_row(SHARED_POINTER float *parts, float mine, bool largest)
     SHARED_POINTER float *row = parts + THREAD_Y * 32;
     BARRIER(); // nobody reads the last result any more
     row[x] = mine;
-    for (uint half = 16; half > 0; half /= 2) {
+    for (uint apart = 16; apart > 0; apart /= 2) {
         BARRIER();
-        if (x < half) {
-            float a = row[x], b = row[x + half];
+        if (x < apart) {
+            float a = row[x], b = row[x + apart];
             row[x] = largest ? (a > b ? a : b) : a + b;
         }
     }

@@ -13,14 +13,19 @@
 //! - [`experiments`] and [`tables`]: what the page measures and shows.
 
 pub mod check;
+pub mod experiments;
 pub mod fused;
+pub mod graph;
 pub mod kernels;
+pub mod overlap;
 pub mod product;
 pub mod step;
+pub mod tables;
+pub mod twin;
 
 use crate::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {
-    Part::default()
+    Part { experiments: experiments::all(), figures: Vec::new(), tables: tables::all() }
 }

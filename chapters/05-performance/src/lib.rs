@@ -20,7 +20,14 @@ pub use training::{Error, Result};
 
 /// This chapter, for the course's command and its book.
 pub fn chapter() -> lab::Chapter {
-    let groups = [profile::part(), engine::part(), input::part(), memory::part(), compare::part(), gpu::part()];
+    let groups = [
+        profile::part(),
+        engine::part(),
+        input::part(),
+        memory::part(),
+        compare::part(),
+        gpu::part(),
+    ];
     let mut chapter = lab::Chapter {
         number: 5,
         name: "performance",

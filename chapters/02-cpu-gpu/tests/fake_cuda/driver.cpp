@@ -19,8 +19,9 @@ static long number(const char *name, long otherwise) {
     return text ? atol(text) : otherwise;
 }
 
-struct Event { double at = -1; };
-struct Stream { std::vector<std::function<void()>> waiting; };
+using Works = std::vector<std::function<void()>>;
+struct Stream { Works waiting; bool captures = false; Works captured; long given = 0, done = 0; };
+struct Event { double at = -1; Stream *in = nullptr; long place = 0; };
 struct Module { std::string name; long steps; };
 struct Function { Module *module; };
 
@@ -29,6 +30,8 @@ static auto &memory = *new std::map<uint64_t, std::vector<char> *>;
 static auto &streams = *new std::set<Stream *>;
 static auto &modules = *new std::map<Module *, Function *>;
 static auto &events = *new std::set<Event *>;
+static auto &graphs = *new std::set<Works *>; // and what is made of them
+static auto &pinned = *new std::set<void *>;
 static long retained = 0, used = 0, calls = 0;
 static double device_clock = 0; // milliseconds
 static bool initialised = false;
@@ -36,10 +39,13 @@ static thread_local void *current = nullptr;
 static char the_context;
 
 static void wait(Stream *stream) {
-    DEMAND(streams.count(stream));
-    auto waiting = std::move(stream->waiting);
-    stream->waiting.clear();
-    for (auto &work : waiting) work();
+    DEMAND(streams.count(stream) && !stream->captures); // to wait would end the capture
+    while (!stream->waiting.empty()) {
+        auto work = std::move(stream->waiting.front());
+        stream->waiting.erase(stream->waiting.begin());
+        stream->done++;
+        work();
+    }
 }
 
 // The bytes from `at` on, which must lie in one living allocation.
@@ -58,13 +64,15 @@ static char *bytes(uint64_t at, size_t count) {
 extern "C" {
 void fake_enqueue(void *stream, std::function<void()> *work) {
     DEMAND(streams.count((Stream *)stream));
-    ((Stream *)stream)->waiting.push_back(std::move(*work));
+    auto *to = (Stream *)stream;
+    if (!to->captures) to->given++;
+    (to->captures ? to->captured : to->waiting).push_back(std::move(*work));
 }
 int fake_has_context() { return current != nullptr && retained > 0; }
 char *fake_bytes(uint64_t at, size_t count) { return bytes(at, count); }
 // What was not given back: buffers, streams, modules, events, contexts.
 long fake_left() {
-    return memory.size() + streams.size() + modules.size() + events.size() + retained;
+    return memory.size() + streams.size() + modules.size() + events.size() + graphs.size() + pinned.size() + retained;
 }
 long fake_calls() { return calls; }
 
@@ -270,6 +278,8 @@ int cuEventRecord(void *event, void *stream) {
         ((Event *)event)->at = device_clock;
     };
     fake_enqueue(stream, &work);
+    ((Event *)event)->in = (Stream *)stream;
+    ((Event *)event)->place = ((Stream *)stream)->given;
     return OK;
 }
 int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
@@ -277,6 +287,75 @@ int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
     double begun = ((Event *)start)->at, ended = ((Event *)end)->at;
     if (begun < 0 || ended < 0) return 600; // not ready
     *milliseconds = float(ended - begun);
+    return OK;
+}
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+    CONTEXT;
+    auto *to = (Stream *)stream;
+    DEMAND(streams.count(to) && !to->captures && mode >= 0 && mode <= 2);
+    to->captures = true;
+    return OK;
+}
+int cuStreamEndCapture(void *stream, Works **graph) {
+    CONTEXT;
+    auto *from = (Stream *)stream;
+    DEMAND(streams.count(from) && from->captures);
+    *graph = new Works(std::move(from->captured));
+    graphs.insert(*graph);
+    from->captured.clear();
+    from->captures = false;
+    return OK;
+}
+int cuGraphInstantiateWithFlags(Works **made, Works *graph, unsigned long long flags) {
+    CONTEXT;
+    DEMAND(graphs.count(graph) && flags == 0);
+    *made = new Works(*graph);
+    graphs.insert(*made);
+    return OK;
+}
+int cuGraphLaunch(Works *graph, void *stream) {
+    CONTEXT;
+    DEMAND(graphs.count(graph));
+    for (auto work : *graph) fake_enqueue(stream, &work);
+    return OK;
+}
+int cuGraphDestroy(Works *graph) {
+    CONTEXT;
+    DEMAND(graphs.erase(graph) == 1);
+    delete graph;
+    return OK;
+}
+int cuGraphExecDestroy(Works *graph) { return cuGraphDestroy(graph); }
+int cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
+    CONTEXT;
+    DEMAND(bytes > 0 && flags == 0);
+    *at = malloc(bytes);
+    pinned.insert(*at);
+    return OK;
+}
+int cuMemFreeHost(void *at) {
+    CONTEXT;
+    DEMAND(pinned.erase(at) == 1);
+    free(at);
+    return OK;
+}
+// What comes later in `stream` waits for the event's last mark: here, for all that its stream was given before.
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    CONTEXT;
+    DEMAND(streams.count((Stream *)stream) && events.count((Event *)event) && flags == 0);
+    auto *marked = ((Event *)event)->in;
+    auto before = ((Event *)event)->place;
+    std::function<void()> work = [=] {
+        DEMAND(streams.count(marked));
+        while (marked->done < before) {
+            DEMAND(!marked->waiting.empty()); // waits for what will never come
+            auto next = std::move(marked->waiting.front());
+            marked->waiting.erase(marked->waiting.begin());
+            marked->done++;
+            next();
+        }
+    };
+    if (marked) fake_enqueue(stream, &work);
     return OK;
 }
 }

@@ -14,7 +14,8 @@ use cpu_gpu::verify::{Fault, UNWRITTEN};
 pub fn compare(got: &[f32], want: &[f64], cols: usize, tolerance: f64) -> Result<f64, Fault> {
     let place = |at: usize| (at / cols.max(1), at % cols.max(1));
     let first = |bad: Vec<usize>| bad.first().map(|at| (bad.len(), place(*at)));
-    let find = |is_bad: &dyn Fn(usize) -> bool| first((0..got.len()).filter(|i| is_bad(*i)).collect());
+    let find =
+        |is_bad: &dyn Fn(usize) -> bool| first((0..got.len()).filter(|i| is_bad(*i)).collect());
     if got.len() < want.len() {
         let (count, first) = (want.len() - got.len(), place(got.len()));
         return Err(Fault::Unwritten { count, first });
@@ -59,7 +60,10 @@ mod tests {
             got[at] = x;
             compare(&got, &want, 2, 1e-5).unwrap_err()
         };
-        assert!(matches!(with(3, f32::from_bits(UNWRITTEN)), Fault::Unwritten { first: (1, 1), .. }));
+        assert!(matches!(
+            with(3, f32::from_bits(UNWRITTEN)),
+            Fault::Unwritten { first: (1, 1), .. }
+        ));
         assert!(matches!(with(1, f32::NAN), Fault::NotANumber { count: 1, first: (0, 1) }));
         assert!(matches!(with(0, f32::INFINITY), Fault::NotANumber { .. }));
         assert!(matches!(with(2, 3.001), Fault::Inaccurate { count: 1, first: (1, 0), .. }));

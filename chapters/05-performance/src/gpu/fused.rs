@@ -59,9 +59,9 @@ impl Operation {
     /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {
-            Self::BiasRelu => "bias+relu",
-            Self::BiasReluBackward => "bias+relu backward",
-            Self::Loss => "softmax+cross-entropy",
+            Self::BiasRelu => "bias-relu",
+            Self::BiasReluBackward => "bias-relu-backward",
+            Self::Loss => "softmax-cross-entropy",
             Self::Adam => "adam",
         }
     }
@@ -104,11 +104,13 @@ impl Operation {
             (Self::BiasReluBackward, Way::Fused) => &[BACKWARD],
             (Self::BiasReluBackward, Way::Unfused) => &[RELU_BACKWARD, BACKWARD_LAST],
             (Self::Loss, Way::Fused) => &[LOSS],
-            (Self::Loss, Way::Unfused) => &[
-                ROW_MAX, SUBTRACT_ROW, POWER, ROW_SUM, DIVIDE_ROW, LOGARITHM, PICK, TRUTH, SCALE,
-            ],
+            (Self::Loss, Way::Unfused) => {
+                &[ROW_MAX, SUBTRACT_ROW, POWER, ROW_SUM, DIVIDE_ROW, LOGARITHM, PICK, TRUTH, SCALE]
+            }
             (Self::Adam, Way::Fused) => &[TICK, UPDATE],
-            (Self::Adam, Way::Unfused) => &[SCALE, ADD, SQUARE, ROOT, SHIFT, DIVIDE, SUBTRACT, FILL],
+            (Self::Adam, Way::Unfused) => {
+                &[SCALE, ADD, SQUARE, ROOT, SHIFT, DIVIDE, SUBTRACT, FILL]
+            }
         }
     }
 }
@@ -145,7 +147,9 @@ impl<'g> Task<'g> {
         [rows, cols]: [usize; 2],
     ) -> Result<Self> {
         if rows == 0 || cols == 0 {
-            return Err(Error::message("there is nothing to compute; give at least a row and a column"));
+            return Err(Error::message(
+                "there is nothing to compute; give at least a row and a column",
+            ));
         }
         let kernels = operation.variants(way).iter().map(|variant| variant.compile(gpu));
         let arrays = match (operation, way) {
@@ -197,7 +201,8 @@ impl<'g> Task<'g> {
         }
         let most = self.rows.max(self.cols);
         let written = self.operation == Operation::BiasRelu; // its bias is read
-        let narrow = if written { numbers(most, 20) } else { vec![f32::from_bits(UNWRITTEN); most] };
+        let narrow =
+            if written { numbers(most, 20) } else { vec![f32::from_bits(UNWRITTEN); most] };
         for buffer in &self.narrow {
             write_all(self.gpu, buffer, &narrow)?;
         }
@@ -507,7 +512,10 @@ mod tests {
     fn fusion_moves_fewer_bytes_in_fewer_launches() {
         for operation in Operation::ALL {
             let [fused, unfused] = Way::ALL.map(|way| operation.bytes(way, [100, 10]));
-            assert!(fused < unfused && operation.launches(Way::Fused) < operation.launches(Way::Unfused));
+            assert!(
+                fused < unfused
+                    && operation.launches(Way::Fused) < operation.launches(Way::Unfused)
+            );
         }
         assert_eq!(Operation::Adam.bytes(Way::Fused, [3, 5]) as usize, 8 * 4 * 15);
         let costs = Costs { launch: 1e-6, bandwidth: 1e9 };

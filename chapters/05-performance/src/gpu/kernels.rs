@@ -10,10 +10,7 @@ macro_rules! kernel {
     ($file:literal) => {
         concat!(
             "#line 1 \"portable.h\"\n",
-            include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../02-cpu-gpu/kernels/portable.h"
-            )),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../02-cpu-gpu/kernels/portable.h")),
             "#line 1 \"maths.h\"\n",
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/maths.h")),
             "#line 1 \"",

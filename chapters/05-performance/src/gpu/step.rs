@@ -6,8 +6,8 @@
 use super::{
     fused::{tick_args, update_args},
     kernels::{
-        BACKWARD, BACKWARD_LAST, BATCH, FORWARD, FORWARD_LAST, LOSS, TICK, UPDATE_KEEP, launch_each,
-        length,
+        BACKWARD, BACKWARD_LAST, BATCH, FORWARD, FORWARD_LAST, LOSS, TICK, UPDATE_KEEP,
+        launch_each, length,
     },
     product::{Layout, Products},
 };
@@ -406,7 +406,8 @@ pub(super) mod tests {
                 let what = format!("{sizes:?}, batch {batch}, step {number}");
                 let share = compare(&step.gradient().unwrap(), &wide(gradient.flat()), 1, 1e-4);
                 assert!(share.is_ok(), "gradient of {what}: {share:?}");
-                let share = compare(&step.parameters().unwrap(), &wide(model.parameters()), 1, 1e-4);
+                let share =
+                    compare(&step.parameters().unwrap(), &wide(model.parameters()), 1, 1e-4);
                 assert!(share.is_ok(), "weights of {what}: {share:?}");
             }
         }
@@ -444,11 +445,11 @@ pub(super) mod tests {
         let Some(gpu) = testing::opencl() else { return };
         let (model, pixels, labels) = example(&[6, 4, 3], 5);
         let rule = Adam::default();
-        let refused = |model: &Mlp<f32>, data: (&[u8], &[u8]), batch: usize| {
-            match Step::new(&*gpu, model, data, batch, rule) {
-                Ok(_) => panic!("it is taken"),
-                Err(error) => error.to_string(),
-            }
+        let refused = |model: &Mlp<f32>, data: (&[u8], &[u8]), batch: usize| match Step::new(
+            &*gpu, model, data, batch, rule,
+        ) {
+            Ok(_) => panic!("it is taken"),
+            Err(error) => error.to_string(),
         };
         let deep = Mlp::new(&[6, 4, 4, 3], 1).unwrap();
         assert!(refused(&deep, (&pixels, &labels), 2).contains("one hidden layer"));

@@ -1,0 +1,160 @@
+//! A step as a CUDA graph: its launches are recorded once, and then started with one call.
+//!
+//! While a stream captures, a launch is written down instead of carried out (CUDA C++ Programming Guide, "CUDA Graphs").
+//! What is written down are the kernel, the launch's shape and the arguments' values: the same buffers at every replay.
+//! What differs from step to step must therefore lie *in* a buffer, as the order of the pictures and the step's number do.
+
+use super::step::Step;
+use cpu_gpu::{
+    Error, Result,
+    gpu::{Gpu, cuda::Cuda},
+};
+use cudarc::driver::{
+    result::{self, DriverError},
+    sys,
+};
+use std::marker::PhantomData;
+
+/// Launches that can be replayed. It borrows what they use.
+pub struct Graph<'s> {
+    cuda: &'s Cuda,
+    handle: sys::CUgraph,
+    exec: sys::CUgraphExec,
+    uses: PhantomData<&'s ()>,
+}
+
+fn failed(what: &str) -> impl Fn(DriverError) -> Error {
+    move |error| {
+        Error::message(format!(
+            "the GPU can't {what} ({:?}); launch the kernels one by one instead",
+            error.0
+        ))
+    }
+}
+
+impl<'s> Graph<'s> {
+    /// Records a step. It is not carried out.
+    ///
+    /// # Errors
+    /// A sentence if the step's device is none of CUDA's, or what the driver says.
+    pub fn of(step: &'s Step) -> Result<Self> {
+        let gpu: &'s dyn Gpu = step.gpu();
+        let Some(cuda) = gpu.as_cuda() else {
+            return Err(Error::message(format!(
+                "{} is driven by OpenCL 1.2, which has no graphs; they take an NVIDIA GPU and CUDA",
+                gpu.about().name
+            )));
+        };
+        // SAFETY: the step owns every kernel and buffer that it launches with, and is borrowed as long as the graph.
+        unsafe { Self::capture(cuda, || step.launch()) }
+    }
+
+    /// Records what `work` launches on the device's stream.
+    ///
+    /// # Safety
+    /// Every kernel and buffer that `work` launches with must live as long as the graph.
+    ///
+    /// # Errors
+    /// What `work` fails with, or the driver.
+    // ANCHOR: capture
+    pub unsafe fn capture(cuda: &'s Cuda, work: impl FnOnce() -> Result<()>) -> Result<Self> {
+        cuda.bind()?;
+        let here = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream lives as long as the device.
+        unsafe { result::stream::begin_capture(cuda.stream(), here) }
+            .map_err(failed("record launches"))?;
+        let done = work();
+        // SAFETY: as above. A capture must end, whether the work failed or not.
+        let handle = unsafe { result::stream::end_capture(cuda.stream()) };
+        let graph = Recorded(handle.map_err(failed("record these launches"))?);
+        done?;
+        // SAFETY: the graph was made by the call before.
+        let exec = unsafe { result::graph::instantiate(graph.0, DEFAULT) }
+            .map_err(failed("prepare the recorded launches"))?;
+        Ok(Self { cuda, handle: graph.keep(), exec, uses: PhantomData })
+    }
+
+    /// Starts everything that was recorded, with one call, and returns at once.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn replay(&self) -> Result<()> {
+        self.cuda.bind()?;
+        // SAFETY: graph and stream live; so do the kernels and buffers.
+        unsafe { result::graph::launch(self.exec, self.cuda.stream()) }
+            .map_err(failed("replay the recorded launches"))
+    }
+    // ANCHOR_END: capture
+}
+
+const DEFAULT: sys::CUgraphInstantiate_flags = sys::CUgraphInstantiate_flags(0);
+
+/// A graph that is destroyed unless it is kept.
+struct Recorded(sys::CUgraph);
+
+impl Recorded {
+    fn keep(self) -> sys::CUgraph {
+        let graph = self.0;
+        std::mem::forget(self);
+        graph
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        let _ = unsafe { result::graph::destroy(self.0) };
+    }
+}
+
+impl Drop for Graph<'_> {
+    fn drop(&mut self) {
+        // A replay may still run.
+        if self.cuda.finish().is_ok() || self.cuda.bind().is_ok() {
+            // SAFETY: made once, destroyed once.
+            let _ = unsafe { result::graph::exec_destroy(self.exec) };
+            drop(Recorded(self.handle));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::step::tests::example;
+    use backprop::adam::Adam;
+    use cpu_gpu::gpu::testing;
+
+    #[test]
+    fn a_device_without_graphs_says_so() {
+        let Some(gpu) = testing::opencl() else { return };
+        let (model, pixels, labels) = example(&[6, 4, 3], 5);
+        let step = Step::new(&*gpu, &model, (&pixels, &labels), 2, Adam::default()).unwrap();
+        let Err(error) = Graph::of(&step) else { panic!("OpenCL has graphs") };
+        assert!(error.to_string().contains("has no graphs"), "{error}");
+    }
+
+    #[test]
+    fn replayed_steps_equal_launched_ones_bit_for_bit() {
+        let _turn = testing::turn();
+        let Ok(gpu) = cpu_gpu::gpu::open("cuda") else {
+            eprintln!("skipped: this machine has no NVIDIA GPU");
+            return;
+        };
+        let (model, pixels, labels) = example(&[784, 128, 10], 600);
+        let step = Step::new(&*gpu, &model, (&pixels, &labels), 128, Adam::default()).unwrap();
+        let order = |by: u32| (0..600).map(|i| (i * 7 + by) % 600).collect::<Vec<u32>>();
+        let run = |work: &dyn Fn() -> Result<()>| -> Vec<u32> {
+            step.reset(&model).unwrap();
+            // Another order half way: the buffer stays where it is, its content changes.
+            for by in [1, 5] {
+                step.set_order(&order(by)).unwrap();
+                (0..10).for_each(|_| work().unwrap());
+            }
+            step.parameters().unwrap().into_iter().map(f32::to_bits).collect()
+        };
+        let launched = run(&|| step.launch());
+        let graph = Graph::of(&step).unwrap();
+        assert_eq!(launched, run(&|| graph.replay()));
+    }
+}

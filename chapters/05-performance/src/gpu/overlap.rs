@@ -1,0 +1,293 @@
+//! The next batch travels while this one is computed: page-locked memory, a second stream, and events between the two.
+//!
+//! A copy from ordinary memory can't run beside anything: the system may move its pages at any time, so the driver first
+//! copies them to a place of its own, and the program waits (CUDA C++ Programming Guide, "Page-Locked Host Memory"). From
+//! page-locked memory the GPU fetches by itself, in the order of a stream of its own.
+
+use super::step::Step;
+use cpu_gpu::{
+    Error, Result,
+    gpu::{Buffer, Gpu, cuda::Cuda},
+};
+use cudarc::driver::{
+    result::{self, DriverError, stream::StreamKind},
+    sys,
+};
+use std::slice;
+
+fn failed(what: &str) -> impl Fn(DriverError) -> Error {
+    move |error| {
+        Error::message(format!("the GPU can't {what} ({:?}); see `throughput doctor`", error.0))
+    }
+}
+
+/// Bytes of the CPU's memory that the system never moves, freed when dropped.
+pub struct Pinned<'c> {
+    cuda: &'c Cuda,
+    at: *mut u8,
+    len: usize,
+}
+
+impl<'c> Pinned<'c> {
+    /// A copy of `bytes` in page-locked memory.
+    ///
+    /// # Errors
+    /// What the driver says: the system has only so many pages that it can do without.
+    pub fn new(cuda: &'c Cuda, bytes: &[u8]) -> Result<Self> {
+        cuda.bind()?;
+        // SAFETY: the memory is freed in `Drop`.
+        let at = unsafe { result::malloc_host(bytes.len().max(1), 0) }
+            .map_err(failed("lock pages of the CPU's memory; take fewer"))?
+            .cast::<u8>();
+        // SAFETY: the driver gave at least so many bytes, which belong to nobody else.
+        unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(Self { cuda, at, len: bytes.len() })
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: allocated and written in `new`, and lent no longer than `self` lives.
+        unsafe { slice::from_raw_parts(self.at, self.len) }
+    }
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        // A copy may still read it.
+        if self.cuda.bind().is_ok() {
+            // SAFETY: the context is current.
+            let _ = unsafe { sys::cuCtxSynchronize() };
+            // SAFETY: allocated once, freed once.
+            let _ = unsafe { result::free_host(self.at.cast()) };
+        }
+    }
+}
+
+/// An event, destroyed when dropped.
+struct Event(sys::CUevent);
+
+impl Event {
+    fn new() -> Result<Self> {
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
+        result::event::create(flags).map(Self).map_err(failed("make an event"))
+    }
+
+    fn record(&self, stream: sys::CUstream) -> Result<()> {
+        // SAFETY: event and stream live.
+        unsafe { result::event::record(self.0, stream) }.map_err(failed("mark a place in a stream"))
+    }
+
+    /// Lets what is put into `stream` from now on wait for the place that was marked last.
+    fn holds_back(&self, stream: sys::CUstream) -> Result<()> {
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: event and stream live.
+        unsafe { result::stream::wait_event(stream, self.0, flags) }
+            .map_err(failed("let a stream wait"))
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        let _ = unsafe { result::event::destroy(self.0) };
+    }
+}
+
+/// How the bytes of a batch reach the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// They are there already.
+    Resident,
+    /// From ordinary memory, before each step.
+    Pageable,
+    /// From page-locked memory, before each step.
+    Pinned,
+    /// From page-locked memory, on a second stream, while the step before is computed.
+    Overlapped,
+}
+
+impl Way {
+    /// All, in the order of the page.
+    pub const ALL: [Self; 4] = [Self::Resident, Self::Pageable, Self::Pinned, Self::Overlapped];
+
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resident => "resident",
+            Self::Pageable => "pageable",
+            Self::Pinned => "pinned",
+            Self::Overlapped => "overlapped",
+        }
+    }
+}
+
+/// Two places for batches on the device that are filled and used in turn, and the stream that fills them.
+pub struct Feed<'c> {
+    cuda: &'c Cuda,
+    stream: sys::CUstream,
+    /// The place is full.
+    copied: [Event; 2],
+    /// The place is no longer needed.
+    used: [Event; 2],
+}
+
+impl<'c> Feed<'c> {
+    /// A second stream, and four events.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn new(cuda: &'c Cuda) -> Result<Self> {
+        cuda.bind()?;
+        let (copied, used) = ([Event::new()?, Event::new()?], [Event::new()?, Event::new()?]);
+        let stream =
+            result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
+        Ok(Self { cuda, stream, copied, used })
+    }
+
+    /// Starts a copy of `bytes` to one half of `places`, in a stream's order.
+    ///
+    /// # Safety
+    /// `bytes` and `places` must live until the stream has come so far.
+    unsafe fn copy(
+        &self,
+        bytes: &[u8],
+        places: &Buffer,
+        half: usize,
+        stream: sys::CUstream,
+    ) -> Result<()> {
+        if 2 * bytes.len() > places.bytes {
+            return Err(Error::message(format!(
+                "two batches of {} bytes do not fit {} bytes",
+                bytes.len(),
+                places.bytes
+            )));
+        }
+        let at = self.cuda.address(places)? + (half * bytes.len()) as u64;
+        // SAFETY: the half is as long as the bytes, and both live as the caller promises.
+        unsafe { result::memcpy_htod_async(at, bytes, stream) }
+            .map_err(failed("copy to the device"))
+    }
+
+    /// Does `compute` once for each of the batches, which are copied to the halves of `places` in turn: batch i is in half
+    /// i mod 2 when it is computed. Waits for the last one.
+    ///
+    /// # Errors
+    /// What `compute` or the driver fails with.
+    pub fn run(
+        &self,
+        way: Way,
+        batches: &[&[u8]],
+        places: &Buffer,
+        mut compute: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        self.cuda.bind()?;
+        let done = self.start(way, batches, places, &mut compute);
+        // Whatever happened, nothing may be under way when the borrows end.
+        // SAFETY: the context is current.
+        let over = unsafe { sys::cuCtxSynchronize() }.result();
+        done?;
+        over.map_err(failed("finish its work"))
+    }
+
+    fn start(
+        &self,
+        way: Way,
+        batches: &[&[u8]],
+        places: &Buffer,
+        compute: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let main = self.cuda.stream();
+        for (i, bytes) in batches.iter().enumerate() {
+            match way {
+                Way::Resident => {}
+                Way::Pageable | Way::Pinned => {
+                    // SAFETY: `run` waits before it returns.
+                    unsafe { self.copy(bytes, places, i % 2, main)? };
+                    self.cuda.finish()?; // the next step begins when its batch is there
+                }
+                // ANCHOR: overlap
+                Way::Overlapped => {
+                    if i == 0 {
+                        self.fetch(bytes, places, 0)?;
+                    }
+                    self.copied[i % 2].holds_back(main)?; // wait for batch i
+                    compute()?;
+                    self.used[i % 2].record(main)?; // its place is free again
+                    if let Some(next) = batches.get(i + 1) {
+                        if i > 0 {
+                            self.used[(i + 1) % 2].holds_back(self.stream)?;
+                        }
+                        self.fetch(next, places, (i + 1) % 2)?; // beside batch i
+                    }
+                    continue;
+                } // ANCHOR_END: overlap
+            }
+            compute()?;
+        }
+        Ok(())
+    }
+
+    /// Starts the copy of a batch on the second stream.
+    fn fetch(&self, bytes: &[u8], places: &Buffer, half: usize) -> Result<()> {
+        // SAFETY: `run` waits before it returns.
+        unsafe { self.copy(bytes, places, half, self.stream)? };
+        self.copied[half].record(self.stream)
+    }
+}
+
+impl Drop for Feed<'_> {
+    fn drop(&mut self) {
+        if self.cuda.bind().is_ok() {
+            // SAFETY: made once, destroyed once; the driver waits for what is in it.
+            let _ = unsafe { result::stream::destroy(self.stream) };
+        }
+    }
+}
+
+/// Trains `step`, whose data set are two batches, on batches of pixels that come one after the other.
+///
+/// # Errors
+/// A sentence if the batches have another length than the step's, or what the driver says.
+pub fn train(feed: &Feed, way: Way, batches: &[&[u8]], step: &Step) -> Result<()> {
+    if batches.iter().any(|bytes| 2 * bytes.len() != step.pixels().bytes) {
+        return Err(Error::message("the step's data set must be two batches, in turn"));
+    }
+    feed.run(way, batches, step.pixels(), || step.launch())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::step::tests::example;
+    use backprop::adam::Adam;
+    use cpu_gpu::gpu::testing;
+
+    #[test]
+    fn every_way_trains_on_the_same_batches() {
+        let _turn = testing::turn();
+        let Ok(gpu) = cpu_gpu::gpu::open("cuda") else {
+            eprintln!("skipped: this machine has no NVIDIA GPU");
+            return;
+        };
+        let cuda = gpu.as_cuda().unwrap();
+        let batch = 64;
+        let (model, pixels, labels) = example(&[784, 32, 10], 16 * batch);
+        // The two places' labels stay; only pixels travel.
+        let places = (&pixels[..2 * batch * 784], &labels[..2 * batch]);
+        let step = Step::new(&*gpu, &model, places, batch, Adam::default()).unwrap();
+        let feed = Feed::new(cuda).unwrap();
+        let pinned = Pinned::new(cuda, &pixels).unwrap();
+        assert_eq!(pinned.bytes(), pixels);
+        let run = |way: Way| -> Vec<u32> {
+            step.reset(&model).unwrap();
+            let source = if way == Way::Pageable { &pixels } else { pinned.bytes() };
+            let batches: Vec<&[u8]> = source.chunks_exact(batch * 784).collect();
+            train(&feed, way, &batches, &step).unwrap();
+            step.parameters().unwrap().into_iter().map(f32::to_bits).collect()
+        };
+        let pageable = run(Way::Pageable);
+        assert_eq!(pageable, run(Way::Pinned));
+        assert_eq!(pageable, run(Way::Overlapped));
+        assert!(train(&feed, Way::Pinned, &[&pixels[1..]], &step).is_err());
+    }
+}

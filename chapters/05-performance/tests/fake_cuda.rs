@@ -1,0 +1,171 @@
+//! Graphs, streams and page-locked memory without a GPU, by chapter 2's stand-ins for NVIDIA's driver and NVRTC: nothing
+//! that is put into a stream happens before somebody waits, and the first mistake ends the program.
+//!
+//! Each test is a program of its own that finds the stand-ins by `LD_LIBRARY_PATH`. Where there is no C++ compiler, they
+//! are skipped, unless `THROUGHPUT_REQUIRE_CXX=1` forbids it.
+#![cfg(target_os = "linux")]
+
+use cpu_gpu::gpu::{self, Arg, Element, Gpu, Kernel, Launch, read_all, write_all};
+use performance::gpu::{
+    graph::Graph,
+    overlap::{Feed, Pinned, Way},
+};
+use std::{path::Path, process::Command};
+
+/// A kernel that the stand-in can do: y is x halved, plus one.
+const MAP: &str = concat!(
+    include_str!("../../02-cpu-gpu/kernels/portable.h"),
+    include_str!("../../02-cpu-gpu/kernels/map.cl")
+);
+
+/// Runs the ignored test `name` with the stand-ins.
+fn run(name: &str) {
+    let cxx = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    if Command::new(&cxx).arg("--version").output().is_err() {
+        let required = std::env::var("THROUGHPUT_REQUIRE_CXX").is_ok_and(|v| v == "1");
+        assert!(!required, "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids that");
+        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../02-cpu-gpu/tests/fake_cuda");
+    for (file, library) in [("driver.cpp", "libcuda.so"), ("nvrtc.cpp", "libnvrtc.so.13")] {
+        let made = Command::new(&cxx)
+            .args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"])
+            .arg(sources.join(file))
+            .arg("-o")
+            .arg(folder.path().join(library))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+    std::fs::copy(folder.path().join("libcuda.so"), folder.path().join("libcuda.so.1")).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", name]);
+    for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX"] {
+        command.env_remove(name);
+    }
+    let output = command
+        .env("FAKE_CUDA", "1")
+        .env("PATH", "")
+        .env("LD_LIBRARY_PATH", folder.path())
+        .env("OCL_ICD_VENDORS", "/no/such/folder")
+        .env_remove("THROUGHPUT_DEVICE")
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
+}
+
+fn inside() -> bool {
+    std::env::var_os("FAKE_CUDA").is_some()
+}
+
+fn map(gpu: &dyn Gpu) -> Kernel {
+    gpu.compile(MAP, &[], "map").unwrap()
+}
+
+fn launch(gpu: &dyn Gpu, kernel: &Kernel, from: Arg, to: Arg, count: usize) -> cpu_gpu::Result<()> {
+    gpu.launch(kernel, Launch::new([1, 1], [64, 1]), &[from, to, Arg::U32(count as u32)])
+}
+
+#[test]
+fn a_graph_replays_what_was_captured_on_what_the_buffers_hold_now() {
+    run("inner_graph");
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_graph() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let cuda = gpu.as_cuda().unwrap();
+    let kernel = map(&*gpu);
+    let [x, y] = [(); 2].map(|()| gpu.alloc(8).unwrap());
+    write_all(&*gpu, &x, &[4.0_f32, 8.0]).unwrap();
+    write_all(&*gpu, &y, &[-1.0_f32; 2]).unwrap();
+    let twice = || {
+        launch(&*gpu, &kernel, Arg::Buffer(&x), Arg::Buffer(&y), 2)?;
+        launch(&*gpu, &kernel, Arg::Buffer(&y), Arg::Buffer(&x), 2)
+    };
+    // SAFETY: kernel and buffers are dropped after the graph.
+    let graph = unsafe { Graph::capture(cuda, twice) }.unwrap();
+    assert_eq!(read_all::<f32>(&*gpu, &y, 2).unwrap(), [-1.0; 2], "capturing has run it");
+    graph.replay().unwrap();
+    assert_eq!(read_all::<f32>(&*gpu, &y, 2).unwrap(), [3.0, 5.0]);
+    write_all(&*gpu, &x, &[2.0_f32, 0.0]).unwrap();
+    graph.replay().unwrap();
+    graph.replay().unwrap();
+    assert_eq!(read_all::<f32>(&*gpu, &x, 2).unwrap(), [2.0, 1.875]);
+
+    // What fails while it is recorded leaves a stream that works.
+    let wrong = || gpu.launch(&kernel, Launch::new([1, 1], [64, 1]), &[]);
+    // SAFETY: as above.
+    let Err(error) = (unsafe { Graph::capture(cuda, wrong) }) else { panic!("it is captured") };
+    assert!(error.to_string().contains("takes 3 arguments"), "{error}");
+    twice().unwrap();
+    gpu.finish().unwrap();
+    graph.replay().unwrap(); // dropped while it runs
+    drop(graph);
+    drop((kernel, x, y));
+    drop(gpu);
+    assert_eq!(left(), 0, "not everything was given back");
+}
+
+/// What was not given back to the stand-in.
+fn left() -> i64 {
+    let folder = std::env::var("LD_LIBRARY_PATH").unwrap();
+    // SAFETY: our own library, whose function takes nothing and returns a number.
+    unsafe {
+        let library = libloading::Library::new(Path::new(&folder).join("libcuda.so")).unwrap();
+        library.get::<unsafe extern "C" fn() -> i64>(b"fake_left").unwrap()()
+    }
+}
+
+#[test]
+fn every_batch_is_computed_from_its_own_copy() {
+    run("inner_overlap");
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_overlap() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let cuda = gpu.as_cuda().unwrap();
+    let kernel = map(&*gpu);
+    let (batches, count) = (7, 64); // 256 bytes each
+    let values: Vec<f32> = (0..batches * count).map(|i| i as f32).collect();
+    let wanted: Vec<f32> = values.iter().map(|x| x * 0.5 + 1.0).collect();
+    let bytes = f32::bytes(&values);
+    let feed = Feed::new(cuda).unwrap();
+    let pinned = Pinned::new(cuda, &bytes).unwrap();
+    assert_eq!(pinned.bytes(), bytes);
+    for way in [Way::Pageable, Way::Pinned, Way::Overlapped] {
+        for taken in [0, 1, 2, batches] {
+            let (places, out) = (gpu.alloc(512).unwrap(), gpu.alloc(256 * batches).unwrap());
+            let source: Vec<&[u8]> = pinned.bytes().chunks_exact(256).take(taken).collect();
+            let mut at = 0;
+            let compute = || {
+                let from = Arg::Part { buffer: &places, offset: at % 2 * 256 };
+                let to = Arg::Part { buffer: &out, offset: at * 256 };
+                at += 1;
+                launch(&*gpu, &kernel, from, to, count)
+            };
+            feed.run(way, &source, &places, compute).unwrap();
+            let got: Vec<f32> = read_all(&*gpu, &out, taken * count).unwrap();
+            assert_eq!(got, wanted[..taken * count], "{way:?} {taken}");
+        }
+    }
+    let small = gpu.alloc(300).unwrap();
+    let error = feed.run(Way::Overlapped, &[&bytes[..256]], &small, || Ok(())).unwrap_err();
+    assert!(error.to_string().contains("do not fit 300 bytes"), "{error}");
+    drop((feed, pinned, kernel, small));
+    drop(gpu);
+    assert_eq!(left(), 0, "not everything was given back");
+}
