@@ -4,6 +4,7 @@
 //! as far off as `tolerance` times its own size or the typical size of all, whichever is larger.
 
 use cpu_gpu::verify::{Fault, UNWRITTEN};
+use std::cmp::Ordering;
 
 /// The largest error as a share of what is allowed, or what is wrong. `cols` are the elements of a row, to name the
 /// place.
@@ -31,7 +32,9 @@ pub fn compare(got: &[f32], want: &[f64], cols: usize, tolerance: f64) -> Result
     let allowed = |i: usize| tolerance * f64::max(want[i].abs(), typical);
     let error = |i: usize| (f64::from(got[i]) - want[i]).abs();
     // Written so that whatever is not certainly right is wrong.
-    if let Some((count, first)) = find(&|i| i >= want.len() || !(error(i) <= allowed(i))) {
+    if let Some((count, first)) =
+        find(&|i| i >= want.len() || error(i).partial_cmp(&allowed(i)).is_none_or(Ordering::is_gt))
+    {
         let at = (first.0 * cols.max(1) + first.1).min(want.len().saturating_sub(1));
         let (got, want) = (got[at], want.get(at).copied().unwrap_or(f64::NAN));
         return Err(Fault::Inaccurate { count, first, got, want, allowed: tolerance * want.abs() });

@@ -260,15 +260,12 @@ fn graph_at(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
 fn overlap(r: &mut Recorder) -> Result<()> {
     let devices = gpu::devices();
     let device: ParamList = &[("device", &"cuda")];
-    let gpu = match gpu::open("cuda") {
-        Ok(gpu) => gpu,
-        Err(_) => {
-            let why = why_missing(&devices, "cuda");
-            for key in ["", ".bytes", ".copies"] {
-                r.skip(&format!("performance.gpu.overlap{key}"), device, why.clone());
-            }
-            return Ok(());
+    let Ok(gpu) = gpu::open("cuda") else {
+        let why = why_missing(&devices, "cuda");
+        for key in ["", ".bytes", ".copies"] {
+            r.skip(&format!("performance.gpu.overlap{key}"), device, why.clone());
         }
+        return Ok(());
     };
     let Some(cuda) = gpu.as_cuda() else { return Ok(()) };
     let (feed, model) = (Feed::new(cuda)?, model()?);

@@ -69,6 +69,7 @@ impl Operation {
     // ANCHOR: arrays
     /// How many arrays of the operation's full size go to the device's memory
     /// or come from it. What a row or a column has one number of is left out.
+    #[allow(clippy::match_same_arms)] // what is read + what is written
     pub fn arrays(self, way: Way) -> usize {
         match (self, way) {
             (Self::BiasRelu | Self::Loss, Way::Fused) => 1 + 1,
