@@ -74,6 +74,8 @@ impl<'s> Graph<'s> {
         Ok(Self { cuda, handle: graph.keep(), exec, uses: PhantomData })
     }
 
+    // ANCHOR_END: capture
+    // ANCHOR: replay
     /// Starts everything that was recorded, with one call, and returns at once.
     ///
     /// # Errors
@@ -84,7 +86,7 @@ impl<'s> Graph<'s> {
         unsafe { result::graph::launch(self.exec, self.cuda.stream()) }
             .map_err(failed("replay the recorded launches"))
     }
-    // ANCHOR_END: capture
+    // ANCHOR_END: replay
 }
 
 const DEFAULT: sys::CUgraphInstantiate_flags = sys::CUgraphInstantiate_flags(0);
