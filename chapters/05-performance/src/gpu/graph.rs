@@ -57,7 +57,10 @@ impl<'s> Graph<'s> {
     /// # Errors
     /// What `work` fails with, or the driver.
     // ANCHOR: capture
-    pub unsafe fn capture(cuda: &'s Cuda, work: impl FnOnce() -> Result<()>) -> Result<Self> {
+    pub unsafe fn capture<F>(cuda: &'s Cuda, work: F) -> Result<Self>
+    where
+        F: FnOnce() -> Result<()>,
+    {
         cuda.bind()?;
         let here = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream lives as long as the device.
