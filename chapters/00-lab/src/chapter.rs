@@ -26,6 +26,36 @@ pub struct Chapter {
     pub tables: Vec<Table>,
 }
 
+impl Chapter {
+    /// A chapter of these parts, in their order.
+    pub fn of(
+        number: u32,
+        name: &'static str,
+        title: &'static str,
+        parts: impl IntoIterator<Item = Part>,
+    ) -> Self {
+        let mut all = Part::default();
+        for part in parts {
+            all.experiments.extend(part.experiments);
+            all.figures.extend(part.figures);
+            all.tables.extend(part.tables);
+        }
+        let Part { experiments, figures, tables } = all;
+        Self { number, name, title, experiments, figures, tables }
+    }
+}
+
+/// What a part of a chapter measures and shows.
+#[derive(Default)]
+pub struct Part {
+    /// Its experiments.
+    pub experiments: Vec<Experiment>,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+    /// Its tables.
+    pub tables: Vec<Table>,
+}
+
 /// Something to find out by running it.
 pub struct Experiment {
     /// `chapter.name`, such as `matmul.ladder`. Its values have this key or keys below it.
@@ -373,6 +403,20 @@ mod tests {
         }
         let Err(error) = named(&chapters, "3") else { panic!("there is no chapter 3") };
         assert_eq!(error.to_string(), "there is no chapter `3`; there are matmul, cpu_gpu");
+    }
+
+    #[test]
+    fn a_chapter_has_what_its_parts_have_in_their_order() {
+        let part = |keys: [&'static str; 2]| Part {
+            experiments: keys.map(|key| Experiment { key, ..EXPERIMENT }).into(),
+            figures: vec![Figure { key: keys[0], draw: |_| Err(Error::message("no picture")) }],
+            tables: vec![Table { key: keys[1], make: |_| Err(Error::message("no table")) }],
+        };
+        let chapter = Chapter::of(9, "some", "Some", [part(["a", "b"]), part(["c", "d"])]);
+        assert_eq!((chapter.number, chapter.name, chapter.title), (9, "some", "Some"));
+        assert!(chapter.experiments.iter().map(|e| e.key).eq(["a", "b", "c", "d"]));
+        assert!(chapter.figures.iter().map(|f| f.key).eq(["a", "c"]));
+        assert!(chapter.tables.iter().map(|t| t.key).eq(["b", "d"]));
     }
 
     #[test]

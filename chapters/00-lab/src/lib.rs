@@ -32,7 +32,7 @@ pub mod show;
 pub mod toolkit;
 pub mod units;
 
-pub use chapter::{Budget, Chapter, Drawing, Experiment, Figure, Recorder, Table, TableData};
+pub use chapter::{Budget, Chapter, Drawing, Experiment, Figure, Part, Recorder, Table, TableData};
 pub use device::Device;
 pub use error::{Error, Result};
 pub use measure::{Plan, Samples};

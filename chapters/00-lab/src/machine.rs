@@ -36,6 +36,13 @@ pub struct Machine {
 }
 // ANCHOR_END: machine
 
+impl Machine {
+    /// The machine as a caption names it: `AMD EPYC (2 cores)`.
+    pub fn in_words(&self) -> String {
+        format!("{} ({} cores)", self.cpu, self.cores)
+    }
+}
+
 /// Sizes of a core's caches in bytes; `None` where the system does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caches {

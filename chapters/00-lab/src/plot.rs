@@ -9,6 +9,7 @@ mod scale;
 
 pub use heat::{Cell, HeatMap};
 
+use crate::{Result, record::Value};
 use canvas::{Area, Canvas, Hang, Ink, TEXT, WIDTH, text_width, wrapped};
 use scale::{Ruler, fits, tick_text};
 
@@ -447,6 +448,32 @@ pub struct Bar {
     pub value: Option<(f64, f64, f64)>,
     /// What is written at its end: `160 GFLOP/s`, or why it was not measured.
     pub text: String,
+}
+
+impl Bar {
+    /// A bar as long as the value, in units of `scale`; an empty one that says why there is none.
+    ///
+    /// # Errors
+    /// [`Error::NotMeasured`](crate::Error::NotMeasured) and others of [`Records::find`](crate::Records::find): what the
+    /// experiment did not even look for has no bar.
+    pub fn of(name: &str, found: Result<&Value>, scale: f64) -> Result<Self> {
+        let name = name.to_owned();
+        match found {
+            Ok(value) => {
+                let spread = (value.median / scale, value.low / scale, value.high / scale);
+                Ok(Self { name, value: Some(spread), text: value.text() })
+            }
+            Err(crate::Error::Skipped { why, .. }) => Ok(Self { name, value: None, text: why }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Each bar in words, for those who do not see it.
+    pub fn in_words(bars: &[Self]) -> String {
+        let words: Vec<String> =
+            bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
+        words.join("; ")
+    }
 }
 
 /// Horizontal bars, for a ladder of versions.

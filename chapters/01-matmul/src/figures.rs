@@ -38,26 +38,6 @@ pub fn tables() -> Vec<Table> {
 
 const GIGA: f64 = 1e9;
 
-/// A bar as long as the value, or an empty one that says why there is none. A value that the experiment did not
-/// even look for is an error.
-fn bar(name: &str, found: Result<&Value>, scale: f64) -> Result<Bar> {
-    let name = name.to_owned();
-    match found {
-        Ok(value) => {
-            let spread = (value.median / scale, value.low / scale, value.high / scale);
-            Ok(Bar { name, value: Some(spread), text: value.text() })
-        }
-        Err(Error::Skipped { why, .. }) => Ok(Bar { name, value: None, text: why }),
-        Err(error) => Err(error),
-    }
-}
-
-/// Each bar in words, for those who do not see it.
-fn in_words(bars: &[Bar]) -> String {
-    let words: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
-    words.join("; ")
-}
-
 fn rate_axis(label: &str) -> Axis {
     Axis::new(label, Scale::Log)
 }
@@ -92,18 +72,18 @@ fn draw_ladder(records: &Records) -> Result<Drawing> {
     for rung in ladder() {
         let found = records.find(KEY, &[("n", &LADDER_N), ("rung", &rung.key)]);
         values.extend(found.as_ref().ok().copied());
-        bars.push(bar(rung.name, found, GIGA)?);
+        bars.push(Bar::of(rung.name, found, GIGA)?);
     }
     let Some(first) = values.first() else {
         return Err(Error::message("the ladder has no rung"));
     };
     let caption = format!(
         "One product of {LADDER_N}×{LADDER_N} matrices on {}: {} with three plain loops; {}.",
-        machine(records),
+        records.machine.in_words(),
         first.text(),
         totals(records)?,
     );
-    let alt = format!("Bars on a logarithmic scale. {}.", in_words(&bars));
+    let alt = format!("Bars on a logarithmic scale. {}.", Bar::in_words(&bars));
     let svg = BarPlot { axis: rate_axis("rate (GFLOP/s)"), bars, limits: limits(values) }.svg();
     Ok(Drawing { svg, caption, alt })
 }
@@ -115,7 +95,11 @@ fn draw_misses(records: &Records) -> Result<Drawing> {
         let rung = pattern.name();
         for (event, level) in [("l1", "first level"), ("l2", "second level")] {
             let list: ParamList = &[("n", &MISSES_N), ("rung", &rung), ("event", &event)];
-            bars.push(bar(&format!("{rung}, {level}"), records.find("matmul.misses", list), 1.0)?);
+            bars.push(Bar::of(
+                &format!("{rung}, {level}"),
+                records.find("matmul.misses", list),
+                1.0,
+            )?);
             per_step.push(records.find("matmul.misses.per_step", list)?);
         }
     }
@@ -125,7 +109,7 @@ fn draw_misses(records: &Records) -> Result<Drawing> {
         per_step[0].text(),
         per_step[per_step.len() - 2].text(),
     );
-    let alt = format!("Bars on a logarithmic scale. {}.", in_words(&bars));
+    let alt = format!("Bars on a logarithmic scale. {}.", Bar::in_words(&bars));
     let axis = Axis::new("lines fetched", Scale::Log);
     Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
 }
@@ -137,16 +121,16 @@ fn draw_vectorise(records: &Records) -> Result<Drawing> {
         ("eight sums", "eight-sums"),
         ("a sum for each element", "row-update"),
     ]
-    .map(|(name, key)| bar(name, records.find(KEY, &[("loop", &key)]), GIGA));
+    .map(|(name, key)| Bar::of(name, records.find(KEY, &[("loop", &key)]), GIGA));
     let bars = bars.into_iter().collect::<Result<Vec<_>>>()?;
     let speedup = records.find("matmul.vectorise.speedup", &[("loop", &"eight-sums")])?;
     let caption = format!(
         "Multiply-adds on numbers that stay in the first-level cache, compiled with the same options: eight \
          sums run {} as fast as one, on {}.",
         speedup.text(),
-        machine(records),
+        records.machine.in_words(),
     );
-    let alt = format!("Bars. {}.", in_words(&bars));
+    let alt = format!("Bars. {}.", Bar::in_words(&bars));
     let axis = Axis::new("rate (GFLOP/s)", Scale::Linear);
     Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
 }
@@ -193,7 +177,7 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
         "Rates of one core at n = {MISSES_N} over operations per byte that the first-level cache fetches, on {}: \
          the packed loops reach {} under a peak of {}. With every matrix read or written once, a product of \
          this size has {} operations per byte.",
-        machine(records),
+        records.machine.in_words(),
         packed.text(),
         peak.text(),
         compulsory.text(),
@@ -261,7 +245,7 @@ fn draw_sizes(records: &Records, threads: &str, words: &str) -> Result<Drawing> 
         .collect::<Result<Vec<String>>>()?;
     let caption = format!(
         "Square products on {words} of {}. This crate against the better library of each round: {}.",
-        machine(records),
+        records.machine.in_words(),
         ratios.join(", ")
     );
     let rows: Vec<String> = all
@@ -303,7 +287,7 @@ fn draw_scaling(records: &Records) -> Result<Drawing> {
     let caption = format!(
         "What {} threads gain over one on {}: {} at n = {small}, {} at n = {large}.",
         threads.text(),
-        machine(records),
+        records.machine.in_words(),
         first.text(),
         last.text(),
     );
@@ -366,7 +350,7 @@ fn table_ladder(records: &Records) -> Result<TableData> {
     Ok(TableData {
         caption: format!(
             "Every rung at n = {LADDER_N} on {}: {}.",
-            machine(records),
+            records.machine.in_words(),
             totals(records)?
         ),
         head: ["rung", "rate", "of the peak", "against the rung before", "against naive"]
@@ -397,7 +381,7 @@ fn table_sizes(records: &Records) -> Result<TableData> {
         caption: format!(
             "This crate and the libraries on {}, sampled in turn in one run. The ratio is to the better \
              library of each round; the lowest is {}.",
-            machine(records),
+            records.machine.in_words(),
             Unit::Ratio.format(lowest)
         ),
         head: head(&["n", "threads"]),
@@ -440,17 +424,12 @@ fn table_shapes(records: &Records) -> Result<TableData> {
         caption: format!(
             "The products of a training step on {}: this crate is at least as fast as the better library in \
              {won} of {} cases.",
-            machine(records),
+            records.machine.in_words(),
             ratios.len()
         ),
         head: head(&["product", "threads"]),
         rows,
     })
-}
-
-/// The machine, as a caption names it.
-fn machine(records: &Records) -> String {
-    format!("{} ({} cores)", records.machine.cpu, records.machine.cores)
 }
 
 #[cfg(test)]

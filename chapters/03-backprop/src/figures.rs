@@ -28,28 +28,6 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-fn machine(records: &Records) -> String {
-    format!("{} ({} cores)", records.machine.cpu, records.machine.cores)
-}
-
-/// A bar as long as the value, or an empty one that says why there is none.
-fn bar(name: &str, found: Result<&Value>) -> Result<Bar> {
-    let name = name.to_owned();
-    match found {
-        Ok(value) => {
-            let spread = (value.median, value.low, value.high);
-            Ok(Bar { name, value: Some(spread), text: value.text() })
-        }
-        Err(Error::Skipped { why, .. }) => Ok(Bar { name, value: None, text: why }),
-        Err(error) => Err(error),
-    }
-}
-
-fn in_words(bars: &[Bar]) -> String {
-    let words: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
-    words.join("; ")
-}
-
 fn draw_check(records: &Records) -> Result<Drawing> {
     let mut series = Vec::new();
     let mut best = Vec::new();
@@ -90,13 +68,13 @@ fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
     let mut bars = Vec::new();
     for rung in ladder() {
         let list: ParamList = &[("rung", &rung.key), ("batch", &batch)];
-        bars.push(bar(rung.name, records.find("backprop.ladder.epoch", list))?);
+        bars.push(Bar::of(rung.name, records.find("backprop.ladder.epoch", list), 1.0)?);
     }
     let total = records.find("backprop.ladder.total", &[("batch", &batch)])?;
     let mut caption = format!(
         "An epoch of 60,000 pictures in batches of {batch} on {}: the last way learns {} as fast as the first, \
          and the same.",
-        machine(records),
+        records.machine.in_words(),
         total.text()
     );
     let limits = roofline(records, batch)?;
@@ -110,7 +88,7 @@ fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
     }
     let lines = limits.iter().map(|(name, at)| format!("{name}: {}", Unit::Seconds.format(*at)));
     let lines = lines.collect::<Vec<_>>().join("; ");
-    let alt = format!("Bars. {}. Lines. {lines}.", in_words(&bars));
+    let alt = format!("Bars. {}. Lines. {lines}.", Bar::in_words(&bars));
     let axis = Axis::new("seconds an epoch", Scale::Linear);
     Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })
 }
@@ -153,7 +131,7 @@ fn draw_race(records: &Records) -> Result<Drawing> {
     for batch in [32, 128] {
         for (who, name) in RACERS {
             let found = records.find(&format!("backprop.race{batch}"), &[("who", &who)]);
-            bars.push(bar(&format!("{name}, batch {batch}"), found)?);
+            bars.push(Bar::of(&format!("{name}, batch {batch}"), found, 1.0)?);
         }
     }
     let ratio = |batch: usize, who: &str| {
@@ -163,13 +141,13 @@ fn draw_race(records: &Records) -> Result<Drawing> {
     let caption = format!(
         "An epoch of 60,000 pictures on {}. PyTorch takes {} as long as this chapter in batches of 32, and {} in \
          batches of 128; with its fused Adam {} and {}.",
-        machine(records),
+        records.machine.in_words(),
         ratio(32, "pytorch"),
         ratio(128, "pytorch"),
         ratio(32, "pytorch-fused"),
         ratio(128, "pytorch-fused"),
     );
-    let alt = format!("Bars. {}.", in_words(&bars));
+    let alt = format!("Bars. {}.", Bar::in_words(&bars));
     let axis = Axis::new("seconds an epoch", Scale::Linear);
     Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
 }
@@ -179,7 +157,7 @@ fn draw_step(records: &Records) -> Result<Drawing> {
     for batch in [32, 128] {
         for (part, name) in PARTS {
             let found = records.find("backprop.step", &[("part", &part), ("batch", &batch)]);
-            bars.push(bar(&format!("{name}, batch {batch}"), found)?);
+            bars.push(Bar::of(&format!("{name}, batch {batch}"), found, 1.0)?);
         }
     }
     let of = |part: &str, batch: usize| {
@@ -192,11 +170,11 @@ fn draw_step(records: &Records) -> Result<Drawing> {
     let caption = format!(
         "The parts of one step on one core of {}. Adam takes {} of the time of the two products in batches of 32, \
          and {} in batches of 128.",
-        machine(records),
+        records.machine.in_words(),
         Unit::Share.format(share(32)?),
         Unit::Share.format(share(128)?),
     );
-    let alt = format!("Bars. {}.", in_words(&bars));
+    let alt = format!("Bars. {}.", Bar::in_words(&bars));
     let axis = Axis::new("seconds", Scale::Linear);
     Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
 }
@@ -207,7 +185,7 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
             .find("backprop.count.bytes", &[("model", &"vgg16"), ("batch", &32), ("what", &what)])
     };
     let bars = ["weights", "gradients", "optimizer", "activations", "scratch"]
-        .map(|what| bar(what, find(what)))
+        .map(|what| Bar::of(what, find(what), 1.0))
         .into_iter()
         .collect::<Result<Vec<_>>>()?;
     let of = |what: &str| find(what).map(|value| value.median);
@@ -222,7 +200,7 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
         find("scratch")?.text(),
         Unit::Share.format(of("weights")? / of("total")?)
     );
-    let alt = format!("Bars. {}.", in_words(&bars));
+    let alt = format!("Bars. {}.", Bar::in_words(&bars));
     let axis = Axis::new("bytes", Scale::Linear);
     Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
 }
@@ -252,7 +230,7 @@ fn table_ladder(records: &Records) -> Result<TableData> {
         caption: format!(
             "Seconds an epoch, the gain over the rung before, and the products' share of the peak of all cores, \
              on {}. In batches of 32 the whole ladder gains {}.",
-            machine(records),
+            records.machine.in_words(),
             total.text()
         ),
         head: ["rung", "batch 32", "gain", "of peak", "batch 128", "gain", "of peak"]
@@ -293,7 +271,7 @@ fn table_race(records: &Records) -> Result<TableData> {
              in one run: five seeds, three epochs each. The time is the median epoch, beside it where half of them \
              lie; the accuracy is the median of the seeds; the ratio is the median over the seeds of its median epoch \
              over ours, so it need not be the ratio of the medians.",
-            machine(records),
+            records.machine.in_words(),
             threads.unwrap_or_default()
         ),
         head: ["who", "an epoch", "half of them", "test accuracy", "times as long", "version"]

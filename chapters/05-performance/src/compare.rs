@@ -3,9 +3,9 @@
 pub mod convolution;
 pub mod time;
 
-use crate::Part;
 use convolution::Layer;
 use dfdx::prelude::Cpu;
+use lab::Part;
 use lab::{
     Drawing, Error, Experiment, Figure, Recorder, Records, Result, Table, TableData, Unit,
     measure::time_interleaved,

@@ -19,7 +19,7 @@
 //!
 //! And what is measured and drawn: [`ladder`](mod@ladder), [`race`](mod@race), [`experiments`] and [`figures`].
 
-use crate::Part;
+use lab::Part;
 
 pub mod experiments;
 pub mod fast;

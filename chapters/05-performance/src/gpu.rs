@@ -23,7 +23,7 @@ pub mod step;
 pub mod tables;
 pub mod twin;
 
-use crate::Part;
+use lab::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {

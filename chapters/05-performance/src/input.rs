@@ -16,7 +16,7 @@ pub mod prefetch;
 pub mod store;
 pub mod stream;
 
-use crate::Part;
+use lab::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {

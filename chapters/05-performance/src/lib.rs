@@ -20,37 +20,17 @@ pub use training::{Error, Result};
 
 /// This chapter, for the course's command and its book.
 pub fn chapter() -> lab::Chapter {
-    let groups = [
-        profile::part(),
-        engine::part(),
-        input::part(),
-        memory::part(),
-        compare::part(),
-        gpu::part(),
-    ];
-    let mut chapter = lab::Chapter {
-        number: 5,
-        name: "performance",
-        title: "Making it fast",
-        experiments: Vec::new(),
-        figures: Vec::new(),
-        tables: Vec::new(),
-    };
-    for Part { experiments, figures, tables } in groups {
-        chapter.experiments.extend(experiments);
-        chapter.figures.extend(figures);
-        chapter.tables.extend(tables);
-    }
-    chapter
-}
-
-/// What a part of this chapter measures and shows.
-#[derive(Default)]
-pub struct Part {
-    /// Its experiments.
-    pub experiments: Vec<lab::Experiment>,
-    /// Its figures.
-    pub figures: Vec<lab::Figure>,
-    /// Its tables.
-    pub tables: Vec<lab::Table>,
+    lab::Chapter::of(
+        5,
+        "performance",
+        "Making it fast",
+        [
+            profile::part(),
+            engine::part(),
+            input::part(),
+            memory::part(),
+            compare::part(),
+            gpu::part(),
+        ],
+    )
 }

@@ -16,7 +16,7 @@ pub mod predict;
 pub mod recompute;
 pub mod step;
 
-use crate::Part;
+use lab::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {

@@ -12,7 +12,7 @@ pub mod tape;
 
 pub use report::{Profile, print, profile};
 
-use crate::Part;
+use lab::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {

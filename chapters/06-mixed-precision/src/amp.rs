@@ -19,7 +19,7 @@ pub mod scaler;
 pub mod step;
 pub mod studies;
 
-use crate::Part;
+use lab::Part;
 use lab::{
     Device,
     data::{self, DataSet},

@@ -19,7 +19,7 @@ pub mod pass;
 pub mod roofline;
 pub mod update;
 
-use crate::Part;
+use lab::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {

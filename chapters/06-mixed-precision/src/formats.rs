@@ -18,7 +18,7 @@ pub mod sums;
 pub use format::Format;
 pub use round::{Overflow, Rounding};
 
-use crate::Part;
+use lab::Part;
 
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {

@@ -14,30 +14,10 @@ pub use training::{Error, Result};
 
 /// This chapter, for the course's command and its book.
 pub fn chapter() -> lab::Chapter {
-    let groups = [formats::part(), amp::part(), bf16::part()];
-    let mut chapter = lab::Chapter {
-        number: 6,
-        name: "mixed_precision",
-        title: "Mixed precision",
-        experiments: Vec::new(),
-        figures: Vec::new(),
-        tables: Vec::new(),
-    };
-    for Part { experiments, figures, tables } in groups {
-        chapter.experiments.extend(experiments);
-        chapter.figures.extend(figures);
-        chapter.tables.extend(tables);
-    }
-    chapter
-}
-
-/// What a part of this chapter measures and shows.
-#[derive(Default)]
-pub struct Part {
-    /// Its experiments.
-    pub experiments: Vec<lab::Experiment>,
-    /// Its figures.
-    pub figures: Vec<lab::Figure>,
-    /// Its tables.
-    pub tables: Vec<lab::Table>,
+    lab::Chapter::of(
+        6,
+        "mixed_precision",
+        "Mixed precision",
+        [formats::part(), amp::part(), bf16::part()],
+    )
 }

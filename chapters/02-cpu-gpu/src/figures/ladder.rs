@@ -114,11 +114,6 @@ fn bar(name: &str, found: Result<&Value>, scale: f64) -> Result<Option<Bar>> {
     }
 }
 
-fn in_words(bars: &[Bar]) -> String {
-    let words: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
-    words.join("; ")
-}
-
 /// Rungs that are worth a bar: on a device without CUDA, its rungs would be three times the same reason.
 fn rungs_on(device: &str) -> Vec<&'static str> {
     if device == "cuda" {
@@ -159,7 +154,7 @@ fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
         title(rung),
         Unit::Ratio.format(best.median / naive.median),
     );
-    let alt = format!("Bars on a logarithmic scale. {}.", in_words(&bars));
+    let alt = format!("Bars on a logarithmic scale. {}.", Bar::in_words(&bars));
     let axis = Axis::new("rate (GFLOP/s)", Scale::Log);
     Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })
 }
@@ -190,7 +185,7 @@ fn draw_share(records: &Records) -> Result<Drawing> {
          one has {}.",
         best.text()
     );
-    let alt = format!("Bars. {}.", in_words(&bars));
+    let alt = format!("Bars. {}.", Bar::in_words(&bars));
     let axis = Axis::new("share of cuBLAS (%)", Scale::Linear);
     let limits = vec![("cuBLAS".to_owned(), 100.0)];
     Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })

@@ -29,10 +29,6 @@ pub fn tables() -> Vec<Table> {
 
 const GIGA: f64 = 1e9;
 
-fn machine(records: &Records) -> String {
-    format!("{} ({} cores)", records.machine.cpu, records.machine.cores)
-}
-
 /// The n of a value.
 fn n_of(value: &Value) -> Option<usize> {
     value.params.get("n")?.parse().ok()
@@ -116,7 +112,7 @@ fn draw_rates(records: &Records) -> Result<Drawing> {
     let caption = format!(
         "LU decomposition on {}: at n = {last} the blocked one reaches {} on all threads, which is {} of the \
          rate of chapter 1's product{against}.",
-        machine(records),
+        records.machine.in_words(),
         blocked.text(),
         share.text(),
     );
@@ -168,7 +164,7 @@ fn draw_share(records: &Records) -> Result<Drawing> {
         "Share of the time that the blocked decomposition spends in its product, with panels of {BLOCK} columns on \
          {}: on one thread {} at n = {first} and {} at n = {last}, where {} of the operations are; on all threads \
          {} at n = {last}, because the rest gains less from threads.",
-        machine(records),
+        records.machine.in_words(),
         text(first, "one")?,
         text(last, "one")?,
         predicted_last.text(),
@@ -201,7 +197,7 @@ fn draw_block(records: &Records) -> Result<Drawing> {
     let caption = format!(
         "The rate at n = {n} on all threads of {}, over the width of the panels: narrow ones leave the product too few \
          terms, wide ones too little work. The fastest has {block} columns: {}.",
-        machine(records),
+        records.machine.in_words(),
         best.text(),
     );
     let series = vec![Series {
@@ -252,7 +248,7 @@ fn table_rates(records: &Records) -> Result<TableData> {
     Ok(super::without_empty_columns(TableData {
         caption: format!(
             "Rates of the decompositions on {}, sampled in turn in one run, with panels of {BLOCK} columns.",
-            machine(records)
+            records.machine.in_words()
         ),
         head: [
             "n",
@@ -290,7 +286,7 @@ fn table_share(records: &Records) -> Result<TableData> {
     Ok(TableData {
         caption: format!(
             "Where the time of the blocked decomposition goes on {}, with panels of {BLOCK} columns.",
-            machine(records)
+            records.machine.in_words()
         ),
         head,
         rows,

@@ -31,35 +31,15 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-fn machine(records: &Records) -> String {
-    format!("{} ({} cores)", records.machine.cpu, records.machine.cores)
-}
-
-/// A bar as long as the value, or an empty one that says why there is none.
-fn bar(name: &str, found: Result<&Value>) -> Result<Bar> {
-    let name = name.to_owned();
-    match found {
-        Ok(value) => {
-            let spread = (value.median, value.low, value.high);
-            Ok(Bar { name, value: Some(spread), text: value.text() })
-        }
-        Err(Error::Skipped { why, .. }) => Ok(Bar { name, value: None, text: why }),
-        Err(error) => Err(error),
-    }
-}
-
-fn in_words(bars: &[Bar]) -> String {
-    let words: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
-    words.join("; ")
-}
-
 fn draw_ladder(records: &Records, model: usize) -> Result<Drawing> {
     let ((model, _), batch) = (MODELS[model], BATCHES[0]);
     let of = |rung: &str| {
         records.find("performance.ladder", &[("model", &model), ("batch", &batch), ("rung", &rung)])
     };
-    let bars =
-        ladder().iter().map(|rung| bar(rung.name, of(rung.key))).collect::<Result<Vec<_>>>()?;
+    let bars = ladder()
+        .iter()
+        .map(|rung| Bar::of(rung.name, of(rung.key), 1.0))
+        .collect::<Result<Vec<_>>>()?;
     let last = of("threads")?;
     let limits: Vec<(String, f64)> =
         last.limit.iter().map(|limit| (limit.name.clone(), limit.value)).collect();
@@ -68,11 +48,11 @@ fn draw_ladder(records: &Records, model: usize) -> Result<Drawing> {
     let caption = format!(
         "{model} in batches of {batch} on {}: the last rung learns {} as many pictures a second as stock dfdx, {} of \
          what the step's operations or bytes allow.",
-        machine(records),
+        records.machine.in_words(),
         total.text(),
         last.of_limit().map_or_else(|| "an unknown part".to_owned(), |s| Unit::Share.format(s)),
     );
-    let alt = format!("Bars of pictures a second. {}.", in_words(&bars));
+    let alt = format!("Bars of pictures a second. {}.", Bar::in_words(&bars));
     let axis = Axis::new("pictures a second", Scale::Linear);
     Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })
 }
@@ -84,7 +64,7 @@ fn draw_race(records: &Records, model: usize) -> Result<Drawing> {
         for (who, name) in RACERS {
             let list: ParamList = &[("model", &model), ("batch", &batch), ("who", &who)];
             let found = records.find("performance.race.rate", list);
-            bars.push(bar(&format!("{name}, batch {batch}"), found)?);
+            bars.push(Bar::of(&format!("{name}, batch {batch}"), found, 1.0)?);
         }
     }
     let ratio = |batch: usize, who: &str| {
@@ -95,7 +75,7 @@ fn draw_race(records: &Records, model: usize) -> Result<Drawing> {
     let caption = format!(
         "{model} on {}. An epoch takes PyTorch with its fused Adam {} as long as this chapter in batches of {}, and {} in \
          batches of {}; stock dfdx {} and {}.",
-        machine(records),
+        records.machine.in_words(),
         ratio(BATCHES[0], "pytorch-fused"),
         BATCHES[0],
         ratio(BATCHES[1], "pytorch-fused"),
@@ -103,7 +83,7 @@ fn draw_race(records: &Records, model: usize) -> Result<Drawing> {
         ratio(BATCHES[0], "stock"),
         ratio(BATCHES[1], "stock"),
     );
-    let alt = format!("Bars of pictures a second. {}.", in_words(&bars));
+    let alt = format!("Bars of pictures a second. {}.", Bar::in_words(&bars));
     let axis = Axis::new("pictures a second", Scale::Linear);
     Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
 }
@@ -135,7 +115,7 @@ fn draw_threads(records: &Records) -> Result<Drawing> {
     let largest = series[0].points.last().map_or(f64::NAN, |point| point.0);
     let caption = format!(
         "784-128-10 on {}. All threads everywhere are {} as fast as one thread in batches of {}, and {} in batches of {largest}.",
-        machine(records),
+        records.machine.in_words(),
         gain(all.1, one.1),
         one.0,
         gain(last(2), last(0)),
@@ -193,7 +173,7 @@ fn table_ladder(records: &Records) -> Result<TableData> {
     Ok(TableData {
         caption: format!(
             "Pictures a second and the gain over the rung before, on {}. The whole ladder gains {} for {} in batches of {}.",
-            machine(records),
+            records.machine.in_words(),
             total.text(),
             MODELS[0].0,
             BATCHES[0],
@@ -225,7 +205,7 @@ fn table_products(records: &Records) -> Result<TableData> {
     Ok(TableData {
         caption: format!(
             "The products of the first layer (m×k×n) on all cores of {}, with their share of the peak. The fastest is {} with {}.",
-            machine(records),
+            records.machine.in_words(),
             best.1,
             Unit::FlopsPerSecond.format(best.0)
         ),
@@ -258,7 +238,7 @@ fn table_race(records: &Records) -> Result<TableData> {
         caption: format!(
             "Seconds of an epoch of 60,000 pictures, how many times as long as this chapter's, and right answers on the test \
              pictures after three epochs: medians of five runs that took turns, on {}.",
-            machine(records)
+            records.machine.in_words()
         ),
         head: ["who", "an epoch", "to ours", "right answers"].map(String::from).into(),
         rows,

@@ -28,10 +28,6 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-fn machine(records: &Records) -> String {
-    format!("{} ({} cores)", records.machine.cpu, records.machine.cores)
-}
-
 /// A value as text, or why there is none.
 fn cell(found: Result<&Value>) -> Result<String> {
     match found {
@@ -113,7 +109,7 @@ fn draw_race(records: &Records) -> Result<Drawing> {
     let caption = format!(
         "Training {} in batches of {BATCH} on {}: {finding}",
         WIDE.map(|size| size.to_string()).join("-"),
-        machine(records),
+        records.machine.in_words(),
     );
     let words: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
     let alt = format!("Bars. {}.", words.join("; "));
@@ -147,7 +143,7 @@ fn table_roofline(records: &Records) -> Result<TableData> {
     };
     let caption = format!(
         "Products of a step. On {} arithmetic is the limit for the vector registers from {} operations per byte on; {tiles}.",
-        machine(records),
+        records.machine.in_words(),
         ridge("f32")?.text(),
     );
     let head = ["product", "matrices", "10⁹ operations", "per byte, f32", "per byte, bf16"];
