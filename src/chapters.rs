@@ -10,5 +10,7 @@ pub fn all() -> Vec<lab::Chapter> {
         training::chapter(),
         performance::chapter(),
         mixed_precision::chapter(),
+        multi_gpu::chapter(),
+        hardware::chapter(),
     ]
 }
