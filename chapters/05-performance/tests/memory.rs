@@ -92,7 +92,7 @@ fn an_mlp_needs_what_is_predicted() {
 fn a_cnn_needs_what_is_predicted() {
     alone(|| {
         let model = predict::cnn();
-        for pictures in [16, 64, 200] {
+        for pictures in [4, 16, 64, 200] {
             let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
             let found = measured::<Cnn<f32, Cpu>>(pictures as usize);
             within_a_tenth(&format!("cnn, {pictures}"), step.peak(), found);

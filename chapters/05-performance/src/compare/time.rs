@@ -22,7 +22,7 @@ pub const MODELS: [(Model, &[usize]); 4] = [
     (Model::Linear, &[1, 3]),
     (Model::Mlp, &[1, 2, 5, 12]),
     (Model::Cnn, &[1, 2]),
-    (Model::Resnet, &[1]),
+    (Model::Resnet, &[1, 2]),
 ];
 
 /// MNIST, or the word that it is missing.

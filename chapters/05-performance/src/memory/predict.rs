@@ -107,14 +107,15 @@ impl Timeline {
         let [x, y, w] = [batch * input, batch * numbers(row), row.parameters].map(|n| F32 * n);
         let places = row.output.iter().skip(1).product::<usize>().max(1) as u64;
         let group = WINDOW_ROWS.div_ceil(places).min(WINDOW_TASK);
-        let patches = F32 * group * row.unrolled * threads;
+        // A small batch is one thread's task: the others cut nothing.
+        let patches = |task: u64| F32 * group * row.unrolled * threads.min(batch.div_ceil(task));
         self.operations.push(Operation {
             makes: y + x + w,
             drops: x,
-            aside: patches,
+            aside: patches(group),
             gradients: x,
             kept: x + w,
-            aside_back: 2 * patches + batch.div_ceil(WINDOW_TASK) * w,
+            aside_back: 2 * patches(WINDOW_TASK) + batch.div_ceil(WINDOW_TASK) * w,
         });
     }
 

@@ -50,7 +50,7 @@ fn layer_name(layer: &str) -> &'static str {
 
 /// Vertical lines where f16 ends.
 fn limits(top: f64) -> Vec<LimitLine> {
-    [("least normal", range::NORMAL), ("least f16", range::LEAST)]
+    [("least normal", range::NORMAL), ("least", range::LEAST)]
         .into_iter()
         .map(|(name, at)| LimitLine {
             name: name.into(),
