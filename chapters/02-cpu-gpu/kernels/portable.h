@@ -6,7 +6,9 @@
 // ANCHOR: names
 #ifdef __OPENCL_VERSION__
 #define KERNEL __kernel
-#define FUNCTION static
+// Inlined: PoCL 3.1 gives all blocks the same shared memory if a function
+// that takes a pointer to it is not.
+#define FUNCTION static inline __attribute__((always_inline))
 #define GLOBAL __global // memory of the device
 #define SHARED __local // memory that the threads of a block share
 #define SHARED_POINTER __local

@@ -464,6 +464,22 @@ mod tests {
         }
     }
 
+    /// A kernel whose blocks share what each should have to itself is right as long as one block runs at a time.
+    #[test]
+    fn many_blocks_at_a_time_do_not_disturb_each_other() {
+        let Some(gpu) = testing::opencl() else { return };
+        for operation in Operation::ALL {
+            for way in Way::ALL {
+                let task = Task::new(&*gpu, operation, way, [1024, 64]).unwrap();
+                for _ in 0..10 {
+                    task.fill().unwrap();
+                    task.run().unwrap();
+                    task.check(1e-4).unwrap();
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_was_not_computed_does_not_pass() {
         let Some(gpu) = testing::opencl() else { return };
