@@ -482,7 +482,7 @@ fn fill<const I: usize, S: Shape, E: Dtype + Float + SampleUniform, D: Device<E>
 pub(crate) mod tests {
     use super::*;
     use crate::model::{
-        CLASSES, Images, Logits, Network, build, parameters, set_parameters, tensors,
+        CLASSES, Images, Logits, Network, build, gradients, parameters, set_parameters, tensors,
     };
 
     /// A model's parameters as a plain implementation reads them, one tensor after the other.
@@ -503,25 +503,6 @@ pub(crate) mod tests {
                 row.iter().enumerate().map(|(i, x)| x * weight[i * outputs + o]).sum()
             };
             rows.iter().map(|row| (0..outputs).map(|o| sum(row, o) + bias[o]).collect()).collect()
-        }
-    }
-
-    /// All gradients of a model, in the order of its parameters.
-    struct Slopes<'a>(&'a Gradients<f32, Cpu>, Vec<Vec<f32>>);
-
-    impl TensorVisitor<f32, Cpu> for Slopes<'_> {
-        type Viewer = ViewTensorRef;
-        type Err = CpuError;
-        type E2 = f32;
-        type D2 = Cpu;
-
-        fn visit<S: Shape>(
-            &mut self,
-            _: TensorOptions<S, f32, Cpu>,
-            tensor: &Tensor<S, f32, Cpu>,
-        ) -> Result<Option<Tensor<S, f32, Cpu>>, CpuError> {
-            self.1.push(self.0.get(tensor).as_vec());
-            Ok(None)
         }
     }
 
@@ -556,10 +537,10 @@ pub(crate) mod tests {
         let scores = model.learn(images.leaky_trace()).unwrap();
         assert_eq!(scores.as_vec(), got);
         let grads = (scores * weights).sum().backward();
-        let mut slopes = Slopes(&grads, Vec::new());
-        M::iter_tensors(&mut RecursiveWalker { m: &model, f: &mut slopes }).unwrap();
-        let mut start = 0;
-        for ((name, _), gradient) in tensors(&model).unwrap().iter().zip(&slopes.1) {
+        let (slopes, mut start) = (gradients(&model, &grads).unwrap(), 0);
+        assert_eq!(slopes.len(), exact.len());
+        for (name, shape) in tensors(&model).unwrap() {
+            let gradient = &slopes[start..start + shape.iter().product::<usize>()];
             for at in [gradient.len() / 7, gradient.len() * 5 / 6] {
                 let value = exact[start + at];
                 let mut loss = |by: f64| -> f64 {

@@ -119,6 +119,57 @@ pub fn tensors<D: Device<f32>, M: TensorCollection<f32, D>>(model: &M) -> Result
     Ok(read(model)?.names)
 }
 
+/// The gradients of a model's parameters in a row, copied to the host in the order of [`parameters`]. Numbers that a
+/// model keeps and does not learn have none.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn gradients<D: Device<f32>, M: TensorCollection<f32, D>>(
+    model: &M,
+    grads: &Gradients<f32, D>,
+) -> Result<Vec<f32>> {
+    let mut read = ReadGradients { grads, values: Vec::new() };
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut read }).map_err(Error::device)?;
+    Ok(read.values)
+}
+
+struct ReadGradients<'g, D: Storage<f32>> {
+    grads: &'g Gradients<f32, D>,
+    values: Vec<f32>,
+}
+
+impl<D: Device<f32>> TensorVisitor<f32, D> for ReadGradients<'_, D> {
+    type Viewer = ViewTensorRef;
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        options: TensorOptions<S, f32, D>,
+        p: &Tensor<S, f32, D>,
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        if options.do_gradient_update {
+            self.values.extend(self.grads.get(p).as_vec());
+        }
+        Ok(None)
+    }
+}
+
+/// Adds `values` to the gradient of a parameter, and returns the gradients. dfdx has no public way to write into a
+/// gradient on every device, but it has a derivative: that of the sum of p · values with respect to p is `values`,
+/// exactly.
+///
+/// # Errors
+/// The device's own.
+pub fn add_gradient<S: Shape, D: Device<f32>>(
+    grads: Gradients<f32, D>,
+    p: &Tensor<S, f32, D>,
+    values: Tensor<S, f32, D>,
+) -> Result<Gradients<f32, D>, D::Err> {
+    p.clone().traced(grads).try_mul(values)?.try_sum::<Rank0, _>()?.try_backward()
+}
+
 /// Puts `values`, in the order of [`parameters`], into a model.
 ///
 /// # Errors

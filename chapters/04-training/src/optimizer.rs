@@ -5,7 +5,7 @@
 //! optimizers in two things: its state can be taken out and put back, so a run can be resumed, and the learning
 //! rate is given anew in each step, so that a [schedule](crate::schedule) can change it.
 
-use crate::{Error, Result};
+use crate::{Error, Result, model};
 use dfdx::{
     optim::{AdamConfig, Momentum, RMSpropConfig, SgdConfig, WeightDecay},
     prelude::*,
@@ -209,13 +209,8 @@ impl<D: Device<f32>> Optimizer<D> {
     /// # Errors
     /// [`Error::Device`].
     pub fn state<M: TensorCollection<f32, D>>(&self, model: &M) -> Result<State> {
-        let save = |gradients: &Gradients<f32, D>| {
-            let mut save = Save { gradients, values: Vec::new() };
-            M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut save })
-                .map_err(Error::device)?;
-            Ok(save.values)
-        };
-        let slots = self.slots[..self.rule.memory()].iter().map(save);
+        let used = &self.slots[..self.rule.memory()];
+        let slots = used.iter().map(|slot| model::gradients(model, slot));
         Ok(State { t: self.t, slots: slots.collect::<Result<_>>()? })
     }
 
@@ -309,32 +304,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Update<'_, D> {
     }
 }
 
-/// Copies the numbers of gradients to the host.
-struct Save<'a, D: Storage<f32>> {
-    gradients: &'a Gradients<f32, D>,
-    values: Vec<f32>,
-}
-
-impl<D: Device<f32>> TensorVisitor<f32, D> for Save<'_, D> {
-    type Viewer = ViewTensorRef;
-    type Err = D::Err;
-    type E2 = f32;
-    type D2 = D;
-
-    fn visit<S: Shape>(
-        &mut self,
-        options: TensorOptions<S, f32, D>,
-        p: &Tensor<S, f32, D>,
-    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        if options.do_gradient_update {
-            self.values.extend(self.gradients.get(p).as_vec());
-        }
-        Ok(None)
-    }
-}
-
-/// Puts values into gradients that are zero. dfdx has no public way to write into a gradient on every
-/// device, but it has a derivative: that of the sum of p · values with respect to p is `values`, exactly.
+/// Puts values into gradients that are zero.
 struct Load<'a, D: Storage<f32>> {
     gradients: Option<Gradients<f32, D>>,
     values: &'a [f32],
@@ -358,8 +328,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Load<'_, D> {
             let (mine, rest) = self.values.split_at(p.shape().num_elements());
             self.values = rest;
             let values = p.device().try_tensor_from_vec(mine.to_vec(), *p.shape())?;
-            let product = p.clone().traced(gradients).try_mul(values)?;
-            self.gradients = Some(product.try_sum::<Rank0, _>()?.try_backward()?);
+            self.gradients = Some(model::add_gradient(gradients, p, values)?);
         }
         Ok(None)
     }

@@ -62,44 +62,7 @@ impl<M: Network<Cpu>> Learner<M> {
     /// # Errors
     /// [`Error::Device`].
     pub fn gradients(&self) -> Result<Vec<f32>> {
-        gradients(&self.model, &self.grads)
-    }
-}
-
-/// The gradients of a model's parameters in a row, in the order of [`model::parameters`]; parameters that are not
-/// learned have none.
-///
-/// # Errors
-/// [`Error::Device`].
-pub fn gradients<M: TensorCollection<f32, Cpu>>(
-    model: &M,
-    grads: &Gradients<f32, Cpu>,
-) -> Result<Vec<f32>> {
-    let mut read = Read { grads, values: Vec::new() };
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut read }).map_err(Error::device)?;
-    Ok(read.values)
-}
-
-struct Read<'g> {
-    grads: &'g Gradients<f32, Cpu>,
-    values: Vec<f32>,
-}
-
-impl TensorVisitor<f32, Cpu> for Read<'_> {
-    type Viewer = ViewTensorRef;
-    type Err = CpuError;
-    type E2 = f32;
-    type D2 = Cpu;
-
-    fn visit<S: Shape>(
-        &mut self,
-        options: TensorOptions<S, f32, Cpu>,
-        p: &Tensor<S, f32, Cpu>,
-    ) -> Result<Option<Tensor<S, f32, Cpu>>, CpuError> {
-        if options.do_gradient_update {
-            self.values.extend(self.grads.get(p).as_vec());
-        }
-        Ok(None)
+        model::gradients(&self.model, &self.grads)
     }
 }
 

@@ -13,7 +13,7 @@ use dfdx::{
 use training::{
     Error,
     engine::Engine,
-    model::{CLASSES, Network, PIXELS},
+    model::{CLASSES, Network, PIXELS, add_gradient},
 };
 
 /// A number in f16 whose sums are made in f32.
@@ -170,9 +170,7 @@ impl<D: Engine> TensorVisitor<f32, D> for Load<D> {
         (weights, g): (&Tensor<S, f32, D>, &Tensor<S, f32, D>),
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
         if let Some(grads) = self.0.take().filter(|_| options.do_gradient_update) {
-            // The derivative of the sum of w · g with respect to w is g, exactly, on every device.
-            let product = weights.clone().traced(grads).try_mul(g.clone())?;
-            self.0 = Some(product.try_sum::<Rank0, _>()?.try_backward()?);
+            self.0 = Some(add_gradient(grads, weights, g.clone())?);
         }
         Ok(None)
     }
