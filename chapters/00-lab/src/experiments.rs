@@ -316,11 +316,7 @@ mod tests {
 
     #[test]
     fn without_records_figures_say_what_to_run() {
-        let empty = Records {
-            machine: machine::Machine::default(),
-            name: "yours".to_owned(),
-            chapters: std::collections::BTreeMap::new(),
-        };
+        let empty = crate::testing::unmeasured();
         for figure in chapter().figures {
             let error = (figure.draw)(&empty).unwrap_err();
             assert!(matches!(error, Error::NotMeasured { .. }), "{error}");

@@ -29,6 +29,8 @@ mod probe;
 pub mod progress;
 pub mod record;
 pub mod show;
+#[doc(hidden)]
+pub mod testing;
 pub mod toolkit;
 pub mod units;
 

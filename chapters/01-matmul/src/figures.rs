@@ -437,10 +437,9 @@ mod tests {
     use super::*;
     use lab::{
         Samples,
-        machine::Machine,
-        record::{ChapterRecord, Limit, Run, Skipped, params},
+        record::{Limit, Skipped, params},
+        testing,
     };
-    use std::collections::BTreeMap;
 
     /// Values of a machine without AVX-512 and AMX, made up, with all keys that pictures need.
     #[derive(Default)]
@@ -527,30 +526,7 @@ mod tests {
 
         /// As the records of a machine; each value in a run of the experiment that declares it.
         fn records(self) -> Records {
-            let mut record = ChapterRecord::default();
-            for experiment in crate::chapter().experiments {
-                let belongs = |key: &str| experiment.values.contains(&key);
-                record.runs.push(Run {
-                    experiment: experiment.key.to_owned(),
-                    command: "measure matmul".to_owned(),
-                    date: "2026-01-01T00:00:00Z".to_owned(),
-                    commit: "0".to_owned(),
-                    budget: "quick".to_owned(),
-                    rustc: "1.95".to_owned(),
-                    flags: String::new(),
-                    values: self.values.iter().filter(|v| belongs(&v.key)).cloned().collect(),
-                    skipped: self.skipped.iter().filter(|s| belongs(&s.key)).cloned().collect(),
-                });
-            }
-            Records {
-                machine: Machine {
-                    cpu: "A made-up CPU".to_owned(),
-                    cores: 2,
-                    ..Machine::default()
-                },
-                name: "made-up".to_owned(),
-                chapters: BTreeMap::from([("matmul".to_owned(), record)]),
-            }
+            testing::records(&crate::chapter(), &self.values, &self.skipped)
         }
     }
 
@@ -585,8 +561,10 @@ mod tests {
 
     #[test]
     fn pictures_say_what_was_not_measured() {
-        let empty = MadeUp::default().records();
-        let unmeasured = Records { chapters: BTreeMap::new(), ..empty.clone() };
+        let mut empty = MadeUp::whole().records();
+        let runs = empty.chapters.values_mut().flat_map(|chapter| &mut chapter.runs);
+        runs.for_each(|run| run.values.clear());
+        let unmeasured = testing::unmeasured();
         for figure in figures() {
             let result = (figure.draw)(&unmeasured);
             assert!(matches!(result, Err(Error::NotMeasured { .. })), "{}: {result:?}", figure.key);

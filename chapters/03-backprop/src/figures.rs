@@ -321,40 +321,10 @@ fn table_vgg16(_: &Records) -> Result<TableData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{
-        Samples,
-        machine::Machine,
-        record::{ChapterRecord, Run},
-    };
-    use std::collections::BTreeMap;
+    use lab::Samples;
 
-    /// Records with one run for each experiment.
     fn records(values: &[Value]) -> Records {
-        let runs = crate::experiments::chapter()
-            .experiments
-            .iter()
-            .map(|experiment| Run {
-                experiment: experiment.key.to_owned(),
-                command: String::new(),
-                date: String::new(),
-                commit: String::new(),
-                budget: "full".into(),
-                rustc: String::new(),
-                flags: String::new(),
-                values: values
-                    .iter()
-                    .filter(|v| lab::record::is_below(&v.key, experiment.key))
-                    .cloned()
-                    .collect(),
-                skipped: vec![],
-            })
-            .filter(|run| !run.values.is_empty())
-            .collect();
-        Records {
-            machine: Machine::default(),
-            name: "test".into(),
-            chapters: BTreeMap::from([("backprop".into(), ChapterRecord { runs })]),
-        }
+        lab::testing::records(&crate::chapter(), values, &[])
     }
 
     fn measured() -> Records {

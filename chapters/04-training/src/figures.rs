@@ -206,40 +206,10 @@ fn table_seeds(records: &Records) -> Result<TableData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{
-        Samples,
-        machine::Machine,
-        record::{ChapterRecord, Run, Skipped},
-    };
-    use std::collections::BTreeMap;
+    use lab::Samples;
 
     fn records(values: &[Value]) -> Records {
-        let run = |experiment: &str| Run {
-            experiment: experiment.into(),
-            command: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            budget: "full".into(),
-            rustc: String::new(),
-            flags: String::new(),
-            values: values
-                .iter()
-                .filter(|v| lab::record::is_below(&v.key, experiment))
-                .cloned()
-                .collect(),
-            skipped: Vec::<Skipped>::new(),
-        };
-        let runs = if values.is_empty() {
-            Vec::new()
-        } else {
-            vec![run("training.mlp"), run("training.cost")]
-        };
-        let chapter = ChapterRecord { runs };
-        Records {
-            machine: Machine::default(),
-            name: "test".into(),
-            chapters: BTreeMap::from([("training".into(), chapter)]),
-        }
+        lab::testing::records(&crate::chapter(), values, &[])
     }
 
     fn measured() -> Records {

@@ -418,10 +418,9 @@ mod tests {
     use crate::{experiments::ladder::DEVICES, tensor_cores::CudaRung};
     use lab::{
         Samples,
-        machine::Machine,
-        record::{ChapterRecord, Limit, Run, Skipped, params},
+        record::{Limit, Skipped, params},
+        testing,
     };
-    use std::collections::BTreeMap;
 
     /// Made-up values: a ladder that doubles at each rung, on a CPU and on a GPU without Hopper's unit.
     #[derive(Default)]
@@ -505,30 +504,7 @@ mod tests {
         }
 
         fn records(self) -> Records {
-            let mut record = ChapterRecord::default();
-            for experiment in crate::chapter().experiments {
-                let belongs = |key: &str| experiment.values.contains(&key);
-                record.runs.push(Run {
-                    experiment: experiment.key.to_owned(),
-                    command: "measure cpu-gpu".to_owned(),
-                    date: "2026-01-01T00:00:00Z".to_owned(),
-                    commit: "0".to_owned(),
-                    budget: "quick".to_owned(),
-                    rustc: "1.95".to_owned(),
-                    flags: String::new(),
-                    values: self.values.iter().filter(|v| belongs(&v.key)).cloned().collect(),
-                    skipped: self.skipped.iter().filter(|s| belongs(&s.key)).cloned().collect(),
-                });
-            }
-            Records {
-                machine: Machine {
-                    cpu: "A made-up CPU".to_owned(),
-                    cores: 2,
-                    ..Machine::default()
-                },
-                name: "made-up".to_owned(),
-                chapters: BTreeMap::from([("cpu_gpu".to_owned(), record)]),
-            }
+            testing::records(&crate::chapter(), &self.values, &self.skipped)
         }
     }
 
@@ -574,7 +550,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_said() {
-        let unmeasured = Records { chapters: BTreeMap::new(), ..MadeUp::default().records() };
+        let unmeasured = testing::unmeasured();
         for figure in figures() {
             let result = (figure.draw)(&unmeasured);
             assert!(matches!(result, Err(Error::NotMeasured { .. })), "{}: {result:?}", figure.key);

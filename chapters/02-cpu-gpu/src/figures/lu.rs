@@ -296,12 +296,7 @@ fn table_share(records: &Records) -> Result<TableData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{
-        Samples,
-        machine::Machine,
-        record::{ChapterRecord, Run},
-    };
-    use std::collections::BTreeMap;
+    use lab::{Samples, testing};
 
     /// The records of a made-up machine, with a device or without, and with faer or without.
     fn made_up(whole: bool) -> Records {
@@ -338,25 +333,7 @@ mod tests {
         for (block, value) in [(8, 4e10), (128, 1.2e11), (512, 1e11)] {
             add("cpu_gpu.lu.block", &[("n", &2048), ("block", &block)], rate, value);
         }
-        records(values)
-    }
-
-    fn records(values: Vec<Value>) -> Records {
-        let run = Run {
-            experiment: "cpu_gpu.lu".to_owned(),
-            command: "measure cpu_gpu".to_owned(),
-            date: "2026-01-01T00:00:00Z".to_owned(),
-            commit: "0".to_owned(),
-            budget: "full".to_owned(),
-            rustc: "1.95".to_owned(),
-            flags: String::new(),
-            values,
-            skipped: vec![],
-        };
-        let machine = Machine { cpu: "A made-up CPU".to_owned(), cores: 2, ..Machine::default() };
-        let chapter = ChapterRecord { runs: vec![run] };
-        let chapters = BTreeMap::from([("cpu_gpu".to_owned(), chapter)]);
-        Records { machine, name: "made-up".to_owned(), chapters }
+        testing::records(&crate::chapter(), &values, &[])
     }
 
     #[test]
@@ -403,12 +380,14 @@ mod tests {
 
     #[test]
     fn pictures_say_what_was_not_measured() {
-        let mut unmeasured = records(vec![]);
-        unmeasured.chapters.clear();
+        let mut empty = made_up(true);
+        let runs = empty.chapters.values_mut().flat_map(|chapter| &mut chapter.runs);
+        runs.for_each(|run| run.values.clear());
+        let unmeasured = testing::unmeasured();
         for figure in figures() {
             let result = (figure.draw)(&unmeasured);
             assert!(matches!(result, Err(Error::NotMeasured { .. })), "{}: {result:?}", figure.key);
-            assert!((figure.draw)(&records(vec![])).is_err(), "{}", figure.key);
+            assert!((figure.draw)(&empty).is_err(), "{}", figure.key);
         }
         for table in tables() {
             let result = (table.make)(&unmeasured);

@@ -488,10 +488,9 @@ pub(super) mod tests {
     use super::*;
     use lab::{
         Samples,
-        machine::Machine,
-        record::{ChapterRecord, Run, Skipped, params},
+        record::{Skipped, params},
+        testing,
     };
-    use std::collections::BTreeMap;
 
     /// What a machine might leave that has CUDA, whose truck wins, and no OpenCL.
     pub fn made_up() -> Records {
@@ -597,27 +596,7 @@ pub(super) mod tests {
             skip("cpu_gpu.truck.crossover.predicted", with, slow),
             skip("cpu_gpu.truck.speedup", with, "no size"),
         ];
-        let run = |experiment: &str| Run {
-            experiment: experiment.to_owned(),
-            command: "made up".to_owned(),
-            date: "2026-01-01T00:00:00Z".to_owned(),
-            commit: "0000000".to_owned(),
-            budget: "quick".to_owned(),
-            rustc: "1.95".to_owned(),
-            flags: String::new(),
-            values: values.iter().filter(|v| v.key.starts_with(experiment)).cloned().collect(),
-            skipped: skipped.iter().filter(|s| s.key.starts_with(experiment)).cloned().collect(),
-        };
-        let record = ChapterRecord { runs: vec![run("cpu_gpu.devices"), run("cpu_gpu.truck")] };
-        Records {
-            machine: Machine { cpu: "a made-up CPU".to_owned(), cores: 2, ..Machine::default() },
-            name: "made-up".to_owned(),
-            chapters: BTreeMap::from([("cpu_gpu".to_owned(), record)]),
-        }
-    }
-
-    fn unmeasured() -> Records {
-        Records { chapters: BTreeMap::new(), ..made_up() }
+        testing::records(&crate::chapter(), &values, &skipped)
     }
 
     #[test]
@@ -629,7 +608,7 @@ pub(super) mod tests {
             assert!(drawing.caption.ends_with('.'), "{}", drawing.caption);
             assert!(drawing.caption.chars().any(|c| c.is_ascii_digit()), "{}", drawing.caption);
             assert!(drawing.alt.contains("CUDA"), "{}: {}", figure.key, drawing.alt);
-            let missing = (figure.draw)(&unmeasured());
+            let missing = (figure.draw)(&testing::unmeasured());
             assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{}", figure.key);
         }
     }
@@ -643,7 +622,7 @@ pub(super) mod tests {
                 assert_eq!(row.len(), data.head.len(), "{}: {row:?}", table.key);
                 assert!(row.iter().all(|cell| !cell.is_empty()), "{}: {row:?}", table.key);
             }
-            let missing = (table.make)(&unmeasured());
+            let missing = (table.make)(&testing::unmeasured());
             assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{}", table.key);
         }
     }

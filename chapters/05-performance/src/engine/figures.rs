@@ -248,38 +248,10 @@ fn table_race(records: &Records) -> Result<TableData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{
-        Samples,
-        machine::Machine,
-        record::{ChapterRecord, Limit, Run},
-    };
-    use std::collections::BTreeMap;
+    use lab::{Samples, record::Limit};
 
     fn records(values: &[Value]) -> Records {
-        let runs = crate::engine::experiments::experiments()
-            .into_iter()
-            .map(|experiment| Run {
-                experiment: experiment.key.into(),
-                command: String::new(),
-                date: String::new(),
-                commit: String::new(),
-                budget: "full".into(),
-                rustc: String::new(),
-                flags: String::new(),
-                values: values
-                    .iter()
-                    .filter(|v| lab::record::is_below(&v.key, experiment.key))
-                    .cloned()
-                    .collect(),
-                skipped: vec![],
-            })
-            .filter(|run| !run.values.is_empty())
-            .collect();
-        Records {
-            machine: Machine::default(),
-            name: "test".into(),
-            chapters: BTreeMap::from([("performance".into(), ChapterRecord { runs })]),
-        }
+        lab::testing::records(&crate::chapter(), values, &[])
     }
 
     fn measured() -> Records {

@@ -115,11 +115,7 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use lab::{
-        Records,
-        progress::Progress,
-        record::{ChapterRecord, Run},
-    };
+    use lab::{Records, progress::Progress};
 
     /// Records as a run leaves them, of small steps on drawn digits.
     pub fn records() -> Records {
@@ -133,22 +129,7 @@ pub(super) mod tests {
             record(&mut rec, &profile(model, &data, 8, 2).unwrap(), [1e11, 1e10]);
         }
         let (values, skipped) = rec.finish();
-        let run = Run {
-            experiment: KEY.into(),
-            command: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            budget: "quick".into(),
-            rustc: String::new(),
-            flags: String::new(),
-            values,
-            skipped,
-        };
-        Records {
-            machine: lab::machine::Machine::detect(),
-            name: "test".into(),
-            chapters: [("performance".into(), ChapterRecord { runs: vec![run] })].into(),
-        }
+        lab::testing::records(&crate::chapter(), &values, &skipped)
     }
 
     #[test]

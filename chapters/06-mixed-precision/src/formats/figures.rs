@@ -387,11 +387,7 @@ mod tests {
 
     #[test]
     fn without_records_figures_say_what_to_run() {
-        let empty = Records {
-            machine: Machine::default(),
-            name: "yours".to_owned(),
-            chapters: std::collections::BTreeMap::new(),
-        };
+        let empty = lab::testing::unmeasured();
         for figure in figures() {
             assert!(matches!((figure.draw)(&empty), Err(Error::NotMeasured { .. })));
         }
