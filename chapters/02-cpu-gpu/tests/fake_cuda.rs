@@ -15,28 +15,11 @@ use cpu_gpu::{
 };
 use half::bf16;
 use matmul::Shape;
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-    sync::OnceLock,
-};
+use stand_ins::{compiler, count, inside};
+use std::{path::Path, sync::OnceLock};
 
-/// A C++ compiler that works, or `None` with a note.
-fn compiler() -> Option<String> {
-    let named = std::env::var("CXX").ok();
-    let found =
-        named.into_iter().chain(["c++", "g++", "clang++"].map(str::to_owned)).find(|name| {
-            Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
-        });
-    if found.is_none() {
-        assert!(
-            std::env::var_os("THROUGHPUT_REQUIRE_CXX").is_none_or(|v| v != "1"),
-            "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids to skip this test"
-        );
-        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
-    }
-    found
-}
+#[path = "fake_cuda/stand_ins.rs"] // shared with chapter 5's tests
+mod stand_ins;
 
 /// Folders with stand-ins, made once for all tests.
 struct Fakes {
@@ -52,42 +35,21 @@ impl Fakes {
     /// `all` has every library, `old` a driver of CUDA 12.0, `driver` nothing else, `no-cublas` all but that.
     fn make(cxx: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_cuda");
-        let build = |into: &str, file: &str, library: &str, more: &[&str]| {
-            let into = folder.path().join(into);
-            std::fs::create_dir_all(&into).unwrap();
-            let output = Command::new(cxx)
-                .args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"])
-                .arg(source.join(file))
-                .arg("-o")
-                .arg(into.join(library))
-                .arg(format!("-Wl,-soname,{library}"))
-                .args(more)
-                .output()
-                .unwrap();
-            let words = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{file}:\n{words}");
-            into
-        };
-        let all = build("all", "driver.cpp", "libcuda.so.1", &[]);
-        build("all", "nvrtc.cpp", "libnvrtc.so.13", &[]);
+        let [all, old] = ["all", "old"].map(|name| folder.path().join(name));
+        stand_ins::build_driver(cxx, &all, &[]);
+        stand_ins::build(cxx, &all, "nvrtc.cpp", "libnvrtc.so.13", &[]);
         let with = format!("{}/libcuda.so.1", all.display());
-        build("all", "cublas.cpp", "libcublas.so.13", &[&with]);
-        let old = build("old", "driver.cpp", "libcuda.so.1", &["-DBEFORE_12_4"]);
+        stand_ins::build(cxx, &all, "cublas.cpp", "libcublas.so.13", &[&with]);
+        stand_ins::build_driver(cxx, &old, &["-DBEFORE_12_4"]);
         for (to, libraries) in [
             (old, &["libnvrtc.so.13"][..]),
-            (folder.path().join("driver"), &["libcuda.so.1"]),
-            (folder.path().join("no-cublas"), &["libcuda.so.1", "libnvrtc.so.13"]),
+            (folder.path().join("driver"), &["libcuda.so.1", "libcuda.so"]),
+            (folder.path().join("no-cublas"), &["libcuda.so.1", "libcuda.so", "libnvrtc.so.13"]),
         ] {
             std::fs::create_dir_all(&to).unwrap();
             for library in libraries {
                 std::fs::copy(all.join(library), to.join(library)).unwrap();
             }
-        }
-        // The name without a number is looked for first.
-        for name in ["all", "old", "driver", "no-cublas"] {
-            let folder = folder.path().join(name);
-            std::fs::copy(folder.join("libcuda.so.1"), folder.join("libcuda.so")).unwrap();
         }
         Self { folder }
     }
@@ -98,41 +60,7 @@ impl Fakes {
 #[track_caller]
 fn run(name: &str, folder: &str, variables: &[(&str, &str)]) {
     let Some(fakes) = Fakes::get() else { return };
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "--nocapture", name]);
-    for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX"] {
-        command.env_remove(name);
-    }
-    let output = command
-        .env("FAKE_CUDA", "1")
-        .env("PATH", "")
-        .env("LD_LIBRARY_PATH", fakes.folder.path().join(folder))
-        .env("OCL_ICD_VENDORS", "/no/such/folder")
-        .env_remove("THROUGHPUT_REQUIRE_OPENCL")
-        .env_remove("THROUGHPUT_DEVICE")
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap();
-    let (out, words) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
-}
-
-/// Whether this is such a program: a test that is only asked for by `--ignored` does nothing.
-fn inside() -> bool {
-    std::env::var_os("FAKE_CUDA").is_some()
-}
-
-/// What a stand-in counts; the same file that the course has loaded.
-fn count(library: &str, name: &str) -> i64 {
-    let folder = std::env::var("LD_LIBRARY_PATH").unwrap();
-    let path = PathBuf::from(folder).join(library);
-    // SAFETY: our own library, whose functions of this form take nothing and return a number.
-    unsafe {
-        let library = libloading::Library::new(path).unwrap();
-        let function = library.get::<unsafe extern "C" fn() -> i64>(name.as_bytes()).unwrap();
-        function()
-    }
+    stand_ins::run(name, &fakes.folder.path().join(folder), variables);
 }
 
 /// The one reason why CUDA can't be used here.

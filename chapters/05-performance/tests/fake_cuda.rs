@@ -10,7 +10,10 @@ use performance::gpu::{
     graph::Graph,
     overlap::{Feed, Pinned, Way},
 };
-use std::{path::Path, process::Command};
+use stand_ins::{count, inside};
+
+#[path = "../../02-cpu-gpu/tests/fake_cuda/stand_ins.rs"] // for tests alone, so in no library
+mod stand_ins;
 
 /// A kernel that the stand-in can do: y is x halved, plus one.
 const MAP: &str = concat!(
@@ -20,46 +23,11 @@ const MAP: &str = concat!(
 
 /// Runs the ignored test `name` with the stand-ins.
 fn run(name: &str) {
-    let cxx = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    if Command::new(&cxx).arg("--version").output().is_err() {
-        let required = std::env::var("THROUGHPUT_REQUIRE_CXX").is_ok_and(|v| v == "1");
-        assert!(!required, "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids that");
-        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
-        return;
-    }
+    let Some(cxx) = stand_ins::compiler() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../02-cpu-gpu/tests/fake_cuda");
-    for (file, library) in [("driver.cpp", "libcuda.so"), ("nvrtc.cpp", "libnvrtc.so.13")] {
-        let made = Command::new(&cxx)
-            .args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"])
-            .arg(sources.join(file))
-            .arg("-o")
-            .arg(folder.path().join(library))
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    }
-    std::fs::copy(folder.path().join("libcuda.so"), folder.path().join("libcuda.so.1")).unwrap();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "--nocapture", name]);
-    for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX"] {
-        command.env_remove(name);
-    }
-    let output = command
-        .env("FAKE_CUDA", "1")
-        .env("PATH", "")
-        .env("LD_LIBRARY_PATH", folder.path())
-        .env("OCL_ICD_VENDORS", "/no/such/folder")
-        .env_remove("THROUGHPUT_DEVICE")
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    let out = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
-}
-
-fn inside() -> bool {
-    std::env::var_os("FAKE_CUDA").is_some()
+    stand_ins::build_driver(&cxx, folder.path(), &[]);
+    stand_ins::build(&cxx, folder.path(), "nvrtc.cpp", "libnvrtc.so.13", &[]);
+    stand_ins::run(name, folder.path(), &[]);
 }
 
 fn map(gpu: &dyn Gpu) -> Kernel {
@@ -117,12 +85,7 @@ fn inner_graph() {
 
 /// What was not given back to the stand-in.
 fn left() -> i64 {
-    let folder = std::env::var("LD_LIBRARY_PATH").unwrap();
-    // SAFETY: our own library, whose function takes nothing and returns a number.
-    unsafe {
-        let library = libloading::Library::new(Path::new(&folder).join("libcuda.so")).unwrap();
-        library.get::<unsafe extern "C" fn() -> i64>(b"fake_left").unwrap()()
-    }
+    count("libcuda.so", "fake_left\0")
 }
 
 #[test]

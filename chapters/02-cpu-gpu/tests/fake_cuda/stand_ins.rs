@@ -1,0 +1,93 @@
+//! Building the stand-ins for NVIDIA's libraries, and running a test with them.
+//!
+//! Tests of later chapters use this file by `#[path]`: it is for tests alone, so it belongs to no library.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A C++ compiler that works (the variable `CXX`, c++, g++ or clang++), or `None` with a note.
+///
+/// # Panics
+/// If there is none and `THROUGHPUT_REQUIRE_CXX=1` asks for one.
+pub fn compiler() -> Option<String> {
+    let named = std::env::var("CXX").ok();
+    let found =
+        named.into_iter().chain(["c++", "g++", "clang++"].map(str::to_owned)).find(|name| {
+            Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
+        });
+    if found.is_none() {
+        assert!(
+            std::env::var_os("THROUGHPUT_REQUIRE_CXX").is_none_or(|v| v != "1"),
+            "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids to skip this test"
+        );
+        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
+    }
+    found
+}
+
+/// Builds a stand-in: `file` beside this one becomes `library` in the folder `into`.
+pub fn build(cxx: &str, into: &Path, file: &str, library: &str, more: &[&str]) {
+    let sources =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../02-cpu-gpu/tests/fake_cuda").join(file);
+    std::fs::create_dir_all(into).unwrap();
+    let output = Command::new(cxx)
+        .args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"])
+        .arg(sources)
+        .arg("-o")
+        .arg(into.join(library))
+        .arg(format!("-Wl,-soname,{library}"))
+        .args(more)
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{file}:\n{words}");
+}
+
+/// Builds the driver, under the name without a number as well, which is looked for first.
+pub fn build_driver(cxx: &str, into: &Path, more: &[&str]) {
+    build(cxx, into, "driver.cpp", "libcuda.so.1", more);
+    std::fs::copy(into.join("libcuda.so.1"), into.join("libcuda.so")).unwrap();
+}
+
+/// Runs the ignored test `name` as a program of its own, with the stand-ins of a folder, these variables, and nothing
+/// else of CUDA or OpenCL that this machine may have.
+#[track_caller]
+pub fn run(name: &str, folder: &Path, variables: &[(&str, &str)]) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", name]);
+    for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX"] {
+        command.env_remove(name);
+    }
+    let output = command
+        .env("FAKE_CUDA", "1")
+        .env("PATH", "")
+        .env("LD_LIBRARY_PATH", folder)
+        .env("OCL_ICD_VENDORS", "/no/such/folder")
+        .env_remove("THROUGHPUT_REQUIRE_OPENCL")
+        .env_remove("THROUGHPUT_DEVICE")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let (out, words) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
+}
+
+/// Whether this is such a program: a test that is only asked for by `--ignored` does nothing.
+pub fn inside() -> bool {
+    std::env::var_os("FAKE_CUDA").is_some()
+}
+
+/// What a stand-in counts; the same file that the course has loaded.
+pub fn count(library: &str, name: &str) -> i64 {
+    let folder = std::env::var("LD_LIBRARY_PATH").unwrap();
+    let path = PathBuf::from(folder).join(library);
+    // SAFETY: our own library, whose functions of this form take nothing and return a number.
+    unsafe {
+        let library = libloading::Library::new(path).unwrap();
+        let function = library.get::<unsafe extern "C" fn() -> i64>(name.as_bytes()).unwrap();
+        function()
+    }
+}
