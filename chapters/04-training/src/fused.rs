@@ -7,6 +7,7 @@
 use crate::{
     engine::numbers,
     norm::Rows,
+    transformer::{WIDTH, attend_by_head},
     windows::{matrix, product},
 };
 use dfdx::{
@@ -69,6 +70,12 @@ pub trait FusedRows: Device<f32> {
         sums: Rows<G, Self, T>,
         state: &Rows<H, Self>,
     ) -> Result<Rows<H, Self, T>, Self::Err>;
+
+    /// The attention of the transformer: for the questions, keys and answers of each picture's patches the mixtures of
+    /// the answers, head by head; see [`crate::transformer`].
+    fn attend<T: Tape<f32, Self> + Merge<T>>(
+        questions_keys_answers: [Rows<WIDTH, Self, T>; 3],
+    ) -> Result<Rows<WIDTH, Self, T>, Self::Err>;
 }
 
 /// Takes a gradient out, so that others can be changed while it is read; it must be put back.
@@ -305,6 +312,12 @@ impl FusedRows for Cpu {
         });
         Ok(next.put_tape(tape))
     }
+
+    fn attend<T: Tape<f32, Self> + Merge<T>>(
+        questions_keys_answers: [Rows<WIDTH, Self, T>; 3],
+    ) -> Result<Rows<WIDTH, Self, T>, CpuError> {
+        attend_by_head(questions_keys_answers)
+    }
 }
 
 /// A number between 0 and 1: a gate, closed or open.
@@ -356,6 +369,12 @@ impl FusedRows for Cuda {
         state: &Rows<H, Self>,
     ) -> Result<Rows<H, Self, T>, CudaError> {
         crate::rnn::step_by_operations(input, sums, state)
+    }
+
+    fn attend<T: Tape<f32, Self> + Merge<T>>(
+        questions_keys_answers: [Rows<WIDTH, Self, T>; 3],
+    ) -> Result<Rows<WIDTH, Self, T>, CudaError> {
+        crate::transformer::attend_in_one_batch(questions_keys_answers)
     }
 }
 
@@ -571,7 +590,7 @@ pub(crate) mod tests {
     }
 
     /// Holds two results equal, and the gradients of `inputs` that they lead to.
-    fn both_equal<const N: usize>(
+    pub(crate) fn both_equal<const N: usize>(
         both: [Taped<N>; 2],
         inputs: impl Fn(&Gradients<f32, Cpu>) -> Vec<Vec<f32>>,
     ) {

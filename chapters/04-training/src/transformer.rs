@@ -2,7 +2,7 @@
 
 use crate::{
     engine::Engine,
-    fused::Affine,
+    fused::{Affine, FusedRows},
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
 };
@@ -157,11 +157,52 @@ impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for 
     }
 }
 
-/// Each head's part of the numbers of each patch: (batch · heads, patches, numbers of a head). A GPU multiplies all
-/// heads of all pictures in one call of its library.
+impl<D: Engine> Attention<f32, D> {
+    // ANCHOR: questions
+    /// Every patch asks all patches and gets a mixture of their answers.
+    fn forward<T: Tape<f32, D> + Merge<T>>(
+        &self,
+        patches: Rows<WIDTH, D, T>,
+    ) -> Result<Rows<WIDTH, D, T>, D::Err> {
+        let x = patches.retaped::<T>();
+        let q = self.query.forward(patches)?;
+        let k = self.key.forward(x.retaped::<T>())?;
+        let v = self.value.forward(x)?;
+        self.merge.forward(D::attend([q, k, v])?)
+    }
+    // ANCHOR_END: questions
+}
+
+// ANCHOR: attention
+/// A mixture of a picture's answers for each question, in each head.
+pub(crate) fn attend_by_head<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
+    [q, k, v]: [Rows<WIDTH, D, T>; 3],
+) -> Result<Rows<WIDTH, D, T>, D::Err> {
+    let (rows, batch) = (q.shape().0, q.shape().0 / PATCHES);
+    let split = (batch, Const::<PATCHES>, Const::<HEADS>, Const::<HEAD>);
+    let [q, k, v] = [q, k, v].map(|rows| rows.try_reshape_like(&split));
+    // Heads first: (batch, heads, patches, numbers of a head).
+    let q = q?.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
+    let k = k?.try_permute::<_, Axes4<0, 2, 3, 1>>()?; // transposed
+    let v = v?.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
+    // Question times key: a score for each pair of patches.
+    let scores = q.try_matmul(k)?.try_mul(1.0 / (HEAD as f32).sqrt())?;
+    let pairs = *scores.shape();
+    let scores = scores.try_reshape_like(&(rows * HEADS, Const))?;
+    let shares = D::softmax_rows::<PATCHES, T>(scores)?;
+    // Of each answer as much as its share.
+    let mixed = shares.try_reshape_like(&pairs)?.try_matmul(v)?;
+    let mixed = mixed.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
+    mixed.try_reshape_like(&(rows, Const))
+}
+// ANCHOR_END: attention
+
+/// Each head's part of the numbers of each patch: (batch · heads, patches, numbers of a head).
+#[cfg(any(feature = "cuda", test))]
 type Heads<D, T> = Tensor<(usize, Const<PATCHES>, Const<HEAD>), f32, D, T>;
 
 /// Heads first, then the patches.
+#[cfg(any(feature = "cuda", test))]
 fn heads<D: Device<f32>, T: Tape<f32, D>>(rows: Rows<WIDTH, D, T>) -> Result<Heads<D, T>, D::Err> {
     let batch = rows.shape().0 / PATCHES;
     let split = (batch, Const::<PATCHES>, Const::<HEADS>, Const::<HEAD>);
@@ -170,6 +211,7 @@ fn heads<D: Device<f32>, T: Tape<f32, D>>(rows: Rows<WIDTH, D, T>) -> Result<Hea
 }
 
 /// The way back.
+#[cfg(any(feature = "cuda", test))]
 fn together<D: Device<f32>, T: Tape<f32, D>>(
     heads: Heads<D, T>,
 ) -> Result<Rows<WIDTH, D, T>, D::Err> {
@@ -179,28 +221,18 @@ fn together<D: Device<f32>, T: Tape<f32, D>>(
     split.try_reshape_like(&(batch * PATCHES, Const))
 }
 
-impl<D: Engine> Attention<f32, D> {
-    // ANCHOR: attention
-    /// Every patch asks all patches and gets a mixture of their answers.
-    fn forward<T: Tape<f32, D> + Merge<T>>(
-        &self,
-        patches: Rows<WIDTH, D, T>,
-    ) -> Result<Rows<WIDTH, D, T>, D::Err> {
-        let (rows, x) = (patches.shape().0, patches.retaped::<T>());
-        let q = heads(self.query.forward(patches)?)?;
-        let k = heads(self.key.forward(x.retaped::<T>())?)?;
-        let v = heads(self.value.forward(x)?)?;
-        // Question times key: a score for each pair of patches, in each head.
-        let scores = q.try_matmul(k.try_permute::<_, Axes3<0, 2, 1>>()?)?;
-        let scores = scores.try_mul(1.0 / (HEAD as f32).sqrt())?;
-        let pairs = *scores.shape();
-        let scores = scores.try_reshape_like(&(rows * HEADS, Const))?;
-        let shares = D::softmax_rows::<PATCHES, T>(scores)?;
-        // Of each answer as much as its share.
-        let mixed = shares.try_reshape_like(&pairs)?.try_matmul(v)?;
-        self.merge.forward(together(mixed)?)
-    }
-    // ANCHOR_END: attention
+/// [`attend_by_head`] for a GPU: it multiplies all heads of all pictures in one call of its library. The copies that
+/// this takes cost a CPU more than the products.
+#[cfg(any(feature = "cuda", test))]
+pub(crate) fn attend_in_one_batch<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
+    [q, k, v]: [Rows<WIDTH, D, T>; 3],
+) -> Result<Rows<WIDTH, D, T>, D::Err> {
+    let (rows, k) = (q.shape().0, heads(k)?.try_permute::<_, Axes3<0, 2, 1>>()?);
+    let scores = heads(q)?.try_matmul(k)?.try_mul(1.0 / (HEAD as f32).sqrt())?;
+    let pairs = *scores.shape();
+    let scores = scores.try_reshape_like(&(rows * HEADS, Const))?;
+    let shares = D::softmax_rows::<PATCHES, T>(scores)?;
+    together(shares.try_reshape_like(&pairs)?.try_matmul(heads(v)?)?)
 }
 
 impl<D: Engine> Block<f32, D> {
@@ -272,7 +304,7 @@ impl<D: Engine> Network<D> for Transformer<f32, D> {
 mod tests {
     use super::*;
     use crate::{
-        fused::tests::{Plain, equals_plain},
+        fused::tests::{Plain, both_equal, equals_plain},
         model::{build, tensors},
     };
 
@@ -335,6 +367,22 @@ mod tests {
         let mean = |i: usize| x.iter().map(|row| row[i]).sum::<f64>() / PATCHES as f64;
         let seen = normalised(parameters, &[(0..WIDTH).map(mean).collect()]);
         parameters.affine(&seen, CLASSES).remove(0)
+    }
+
+    #[test]
+    fn heads_one_by_one_equal_heads_in_one_batch_backward_too() {
+        for pictures in [1, 5] {
+            let dev = Cpu::seed_from_u64(7);
+            let given = [(); 3].map(|()| {
+                let rows: Rows<WIDTH, Cpu> = dev.sample_normal_like(&(pictures * PATCHES, Const));
+                rows
+            });
+            let taped = || given.each_ref().map(Tensor::leaky_trace);
+            both_equal(
+                [Cpu::attend(taped()).unwrap(), attend_in_one_batch(taped()).unwrap()],
+                |grads| given.each_ref().map(|rows| grads.get(rows).as_vec()).to_vec(),
+            );
+        }
     }
 
     #[test]
