@@ -64,6 +64,12 @@ fn run(rec: &mut Recorder, batch: usize) -> Result<()> {
     Ok(())
 }
 
+/// Seconds without the digits behind the clock's nanoseconds: there are thousands of samples, and sums of floats have
+/// twice as many digits as they know.
+fn to_nanoseconds(seconds: &Samples) -> Samples {
+    seconds.map(|seconds| (seconds * 1e9).round() / 1e9)
+}
+
 fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
     let (model, batch) = (profile.model, profile.batch);
     let one = |value| Samples(vec![value]);
@@ -71,14 +77,13 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
         let (phase, op) = (row.phase.name(), &row.name);
         let list: ParamList =
             &[("model", &model), ("batch", &batch), ("phase", &phase), ("op", op)];
-        rec.value(KEY, list, Unit::Seconds, row.seconds.clone());
+        let seconds = rec.value(KEY, list, Unit::Seconds, to_nanoseconds(&row.seconds));
         rec.value("performance.profile.share", list, Unit::Share, one(profile.share(row)));
         rec.value("performance.profile.flops", list, Unit::Number, one(row.cost.flops()));
         rec.value("performance.profile.bytes", list, Unit::Bytes, one(row.cost.bytes));
         let bound = row.cost.seconds(peak, bandwidth);
         if bound > 0.0 {
-            let shares = row.seconds.map(|seconds| bound / seconds);
-            rec.value("performance.profile.roofline", list, Unit::Share, shares);
+            rec.value("performance.profile.roofline", list, Unit::Share, one(bound / seconds));
         }
     }
     let list: ParamList = &[("model", &model), ("batch", &batch)];
@@ -95,8 +100,8 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
     let products: f64 = profile.rows.iter().map(|row| row.cost.products).sum();
     let all: f64 = profile.rows.iter().map(|row| row.cost.flops()).sum();
     rec.value("performance.profile.product_flops", list, Unit::Share, one(products / all));
-    rec.value("performance.profile.total", list, Unit::Seconds, profile.total.clone());
-    rec.value("performance.profile.plain", list, Unit::Seconds, profile.plain.clone());
+    rec.value("performance.profile.total", list, Unit::Seconds, to_nanoseconds(&profile.total));
+    rec.value("performance.profile.plain", list, Unit::Seconds, to_nanoseconds(&profile.plain));
     let pairs = profile.total.0.iter().zip(&profile.plain.0);
     let ratios = Samples(pairs.map(|(with, without)| with / without).collect());
     rec.value("performance.profile.overhead", list, Unit::Ratio, ratios);
@@ -106,7 +111,7 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
             // Three digits, so that names sort as numbers do.
             let at = format!("{at:03}");
             let list: ParamList = &[("model", &model), ("at", &at), ("phase", &phase), ("op", op)];
-            let median = one(moment.seconds.median());
+            let median = to_nanoseconds(&one(moment.seconds.median()));
             rec.value("performance.profile.event", list, Unit::Seconds, median);
         }
     }
