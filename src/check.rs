@@ -86,7 +86,7 @@ struct Desk<'a> {
 impl<'a> Desk<'a> {
     /// Whether the exercise is solved, with something to look at while cargo compiles.
     fn solved(&self, exercise: &Exercise) -> Result<bool> {
-        waiting(exercise, |note| self.checker.state(exercise, note))
+        waiting(&exercise.id(), |note| self.checker.state(exercise, note))
     }
 
     /// The one exercise that was named, or the first that is not solved.
@@ -135,7 +135,7 @@ impl<'a> Desk<'a> {
     }
 
     fn outcome(&self, exercise: &Exercise) -> Result<Outcome> {
-        waiting(exercise, |note| self.checker.check(exercise, note))
+        waiting(&exercise.id(), |note| self.checker.check(exercise, note))
     }
 
     fn list(&self) -> Result<()> {
@@ -235,24 +235,21 @@ impl<'a> Desk<'a> {
 
     fn verify(&self) -> Result<()> {
         let mut wrong = Vec::new();
-        for &exercise in &self.selected {
-            let began = Instant::now();
-            match waiting(exercise, |note| self.checker.verify(exercise, note)) {
-                Ok(()) => println!(
-                    "{}: fails unsolved, passes solved ({:.1} s)",
-                    exercise.id(),
-                    began.elapsed().as_secs_f64()
-                ),
+        let began = Instant::now();
+        waiting("exercises", |note| {
+            self.checker.verify(&self.selected, note, &mut |exercise, verified| match verified {
+                Ok(()) => println!("{}: fails unsolved, passes solved", exercise.id()),
                 Err(error) => {
                     println!("{}: {error:#}", exercise.id());
                     wrong.push(exercise.id());
                 }
-            }
-        }
+            });
+        });
         if !wrong.is_empty() {
             bail!("these exercises are not in order, see above: {}", wrong.join(", "));
         }
-        println!("{} exercises are in order.", self.selected.len());
+        let seconds = began.elapsed().as_secs_f64();
+        println!("{} exercises are in order ({seconds:.1} s).", self.selected.len());
         Ok(())
     }
 }
@@ -286,8 +283,8 @@ fn solution(root: &Path, exercise: &Exercise) -> Result<()> {
 }
 
 /// Runs `work` and shows what cargo does meanwhile.
-fn waiting<T>(exercise: &Exercise, work: impl FnOnce(&dyn Fn(&str)) -> Result<T>) -> Result<T> {
-    let progress = std::io::stderr().is_terminal().then(|| Progress::spinner(exercise.id()));
+fn waiting<T>(what: &str, work: impl FnOnce(&dyn Fn(&str)) -> T) -> T {
+    let progress = std::io::stderr().is_terminal().then(|| Progress::spinner(what));
     let result = work(&|line| {
         if let Some(progress) = &progress {
             progress.note(line);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads the event files of a run, and of the run that goes on, with TensorBoard's own reader.
 
-tensorboard.py PROGRAM VENV: the release binary, and a folder for a virtual environment with TensorBoard,
+tensorboard.py PROGRAM VENV: the command, and a folder for a virtual environment with TensorBoard,
 which is made if it is not there.
 """
 

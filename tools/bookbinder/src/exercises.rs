@@ -18,7 +18,7 @@ use crate::jupyter::{Source, cargo, cause, plain, read_lines};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     env, fs,
     hash::Hasher,
     io::ErrorKind,
@@ -363,26 +363,39 @@ impl Checker {
     /// # Errors
     /// If cargo can't be run, or fails for another reason than the exercise.
     pub fn run(&self, exercise: &Exercise, solution: bool, note: &dyn Fn(&str)) -> Result<Outcome> {
-        let built = self.build(exercise, solution, note)?;
-        match built {
-            Ok(program) => self.test(exercise, &program),
+        match self.build(&[exercise], solution, note)? {
+            Ok(programs) => match &programs[..] {
+                [program] => self.test(exercise, program),
+                _ => bail!("cargo built no test of {}", exercise.id()),
+            },
             Err(errors) => Ok(Outcome::Broken(errors)),
         }
     }
 
-    /// Compiles a test. Returns its program, or the compiler's errors.
+    /// Compiles the tests of exercises at once. Returns their programs in the same order, or the compiler's errors.
     fn build(
         &self,
-        exercise: &Exercise,
+        exercises: &[&Exercise],
         solution: bool,
         note: &dyn Fn(&str),
-    ) -> Result<Result<PathBuf, String>> {
+    ) -> Result<Result<Vec<PathBuf>, String>> {
         let format = if self.colour { "json-diagnostic-rendered-ansi" } else { "json" };
+        let feature = if solution { "solutions" } else { "exercises" };
         let mut command = cargo();
+        command.current_dir(&self.root).args(["test", "--no-run"]);
+        match exercises {
+            [one] => command.args(["-p", &one.krate, "--features", feature]),
+            // With the rest of the workspace, as its tests are built: then the other crates need not be built again.
+            all => {
+                let crates: BTreeSet<&str> = all.iter().map(|e| e.krate.as_str()).collect();
+                let features = crates.iter().map(|krate| format!("{krate}/{feature}"));
+                let features = features.collect::<Vec<_>>().join(",");
+                command.args(["--workspace", "--features", &features])
+            }
+        };
+        let names: BTreeSet<String> = exercises.iter().map(|exercise| exercise.test()).collect();
         command
-            .current_dir(&self.root)
-            .args(["test", "--no-run", "-p", &exercise.krate, "--test", &exercise.test()])
-            .args(["--features", if solution { "solutions" } else { "exercises" }])
+            .args(names.iter().flat_map(|name| ["--test", name]))
             .arg(format!("--message-format={format}"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -398,7 +411,8 @@ impl Checker {
             read_lines(child.stdout.take(), Source::Stdout, send.clone()),
             read_lines(child.stderr.take(), Source::Stderr, send),
         ];
-        let (mut program, mut errors, mut said) = (None, Vec::new(), Vec::new());
+        let mut programs = vec![None; exercises.len()];
+        let (mut errors, mut said) = (Vec::new(), Vec::new());
         for (source, line) in lines {
             let message: Value = match source {
                 Source::Stdout => serde_json::from_str(&line).unwrap_or_default(),
@@ -415,10 +429,18 @@ impl Checker {
                         message["message"]["rendered"].as_str().unwrap_or_default().to_owned(),
                     );
                 }
-                Some("compiler-artifact")
-                    if message["target"]["name"] == exercise.test().as_str() =>
-                {
-                    program = message["executable"].as_str().map(PathBuf::from).or(program);
+                Some("compiler-artifact") => {
+                    let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
+                    let chapter = manifest.parent().and_then(Path::file_name).unwrap_or_default();
+                    let is_of = |exercise: &&Exercise| {
+                        chapter == exercise.chapter.as_str()
+                            && message["target"]["name"] == exercise.test().as_str()
+                    };
+                    if let Some(at) = exercises.iter().position(is_of)
+                        && let Some(program) = message["executable"].as_str()
+                    {
+                        programs[at] = Some(PathBuf::from(program));
+                    }
                 }
                 _ => {}
             }
@@ -427,19 +449,24 @@ impl Checker {
             let _ = reader.join();
         }
         let status = child.wait().context("can't wait for cargo")?;
-        match program {
-            Some(program) if status.success() => Ok(Ok(program)),
+        match programs.into_iter().collect() {
+            Some(programs) if status.success() => Ok(Ok(programs)),
             // The last "error" only counts the others.
             _ if !errors.is_empty() => {
                 errors.retain(|error| !plain(error).starts_with("error: aborting due to"));
                 Ok(Err(errors.join("\n")))
             }
-            _ if said.iter().any(|line| line.contains("no test target")) => bail!(
-                "chapters/{}/Cargo.toml has no `[[test]]` named `{}`",
-                exercise.chapter,
-                exercise.test()
-            ),
-            _ => bail!("cargo could not build the test of {}: {}", exercise.id(), cause(&said)),
+            _ => match exercises {
+                [one] if said.iter().any(|line| line.contains("no test target")) => bail!(
+                    "chapters/{}/Cargo.toml has no `[[test]]` named `{}`",
+                    one.chapter,
+                    one.test()
+                ),
+                [one] => {
+                    bail!("cargo could not build the test of {}: {}", one.id(), cause(&said))
+                }
+                _ => bail!("cargo could not build the exercises' tests: {}", cause(&said)),
+            },
         }
     }
 
@@ -565,38 +592,60 @@ impl Checker {
         let _ = fs::write(&part, text).and_then(|()| fs::rename(&part, &file));
     }
 
-    /// Proves for an exercise that its stub compiles and fails, that its solution passes, that the two
-    /// differ only between the marks, and that a page has it. Changes no file of the reader's.
+    /// Proves for exercises that the stub compiles and fails, that the solution passes, that the two differ only between
+    /// the marks, and that a page has it. Tells what came of each, in their order. Changes no file of the reader's.
     ///
-    /// # Errors
-    /// What does not hold.
-    pub fn verify(&self, exercise: &Exercise, note: &dyn Fn(&str)) -> Result<()> {
-        let (stub, solution) =
-            (read(&exercise.file())?, read(&exercise.folder.join("solution.rs"))?);
-        only_marked_parts_differ(&stub, &solution)?;
-        if !exercise.on_page {
-            bail!(
-                "no page in book/src/{} has `{{{{#exercise {}}}}}`",
-                exercise.chapter,
-                exercise.id()
-            );
+    /// All stubs are compiled at once, and all solutions, as long as they compile; where one does not, or the manifest
+    /// lacks one, each is compiled alone to find it.
+    pub fn verify(
+        &self,
+        exercises: &[&Exercise],
+        note: &dyn Fn(&str),
+        tell: &mut dyn FnMut(&Exercise, Result<()>),
+    ) {
+        let built = |solution: bool| match self.build(exercises, solution, note) {
+            Ok(Ok(programs)) => programs.into_iter().map(Some).collect(),
+            Ok(Err(_)) | Err(_) => vec![None; exercises.len()],
+        };
+        let programs = built(false).into_iter().zip(built(true));
+        for (exercise, (stub, solution)) in exercises.iter().zip(programs) {
+            note(&exercise.id());
+            let run = |program: Option<PathBuf>, solution: bool| match program {
+                Some(program) => self.test(exercise, &program),
+                None => self.run(exercise, solution, note),
+            };
+            let verified = in_order(exercise, || run(stub, false), || run(solution, true));
+            tell(exercise, verified);
         }
-        match self.run(exercise, false, note)? {
-            Outcome::Failing(_) => {}
-            Outcome::Solved(_) => bail!("the stub passes its test"),
-            Outcome::Broken(errors) => bail!("the stub does not compile:\n{errors}"),
-            Outcome::Endless => bail!("the stub's test does not end in {} s", LIMIT.as_secs()),
+    }
+}
+
+/// What does not hold of an exercise, whose stub and solution are run by these functions.
+fn in_order(
+    exercise: &Exercise,
+    run_stub: impl FnOnce() -> Result<Outcome>,
+    run_solution: impl FnOnce() -> Result<Outcome>,
+) -> Result<()> {
+    let (stub, solution) = (read(&exercise.file())?, read(&exercise.folder.join("solution.rs"))?);
+    only_marked_parts_differ(&stub, &solution)?;
+    if !exercise.on_page {
+        bail!("no page in book/src/{} has `{{{{#exercise {}}}}}`", exercise.chapter, exercise.id());
+    }
+    match run_stub()? {
+        Outcome::Failing(_) => {}
+        Outcome::Solved(_) => bail!("the stub passes its test"),
+        Outcome::Broken(errors) => bail!("the stub does not compile:\n{errors}"),
+        Outcome::Endless => bail!("the stub's test does not end in {} s", LIMIT.as_secs()),
+    }
+    match run_solution()? {
+        Outcome::Solved(_) => Ok(()),
+        Outcome::Failing(failed) => {
+            let failed: Vec<String> =
+                failed.iter().map(|(test, message)| format!("{test}: {message}")).collect();
+            bail!("the solution fails its test: {}", failed.join("; "))
         }
-        match self.run(exercise, true, note)? {
-            Outcome::Solved(_) => Ok(()),
-            Outcome::Failing(failed) => {
-                let failed: Vec<String> =
-                    failed.iter().map(|(test, message)| format!("{test}: {message}")).collect();
-                bail!("the solution fails its test: {}", failed.join("; "))
-            }
-            Outcome::Broken(errors) => bail!("the solution does not compile:\n{errors}"),
-            Outcome::Endless => bail!("the solution's test does not end in {} s", LIMIT.as_secs()),
-        }
+        Outcome::Broken(errors) => bail!("the solution does not compile:\n{errors}"),
+        Outcome::Endless => bail!("the solution's test does not end in {} s", LIMIT.as_secs()),
     }
 }
 

@@ -198,9 +198,30 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
     let root = course();
     let all = exercises::all(root.path()).unwrap();
     let checker = Checker::new(root.path());
-    let verify = |name: &str| {
-        checker.verify(named(&all, name), &|_| {}).map_err(|error| format!("{error:#}"))
+    let together = |names: &[&str]| {
+        let exercises: Vec<&Exercise> = names.iter().map(|name| named(&all, name)).collect();
+        let mut told = Vec::new();
+        checker.verify(&exercises, &|_| {}, &mut |exercise, verified| {
+            told.push((exercise.name.clone(), verified.map_err(|error| format!("{error:#}"))));
+        });
+        let names_told: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names_told, names);
+        told.into_iter().map(|(_, verified)| verified).collect::<Vec<_>>()
     };
+    let verify = |name: &str| together(&[name]).remove(0);
+    // At once, as the course's own tests do it; and where one does not compile, the others are told all the same.
+    assert_eq!(together(&["second", "first"]), [Ok(()), Ok(())]);
+    fs::write(file(root.path(), "first"), code("a + c")).unwrap();
+    let told = together(&["second", "first", "third"]);
+    assert_eq!(told[0], Ok(()));
+    let error = told[1].as_ref().unwrap_err();
+    assert!(error.contains("the stub does not compile") && error.contains("`c`"), "{error}");
+    assert!(told[2].as_ref().unwrap_err().contains("no page"));
+    fs::write(file(root.path(), "first"), code("b + a")).unwrap();
+    let told = together(&["second", "first"]);
+    assert!(told[0].is_ok() && told[1].as_ref().unwrap_err().contains("the stub passes"));
+    fs::write(file(root.path(), "first"), code("a")).unwrap();
+
     verify("second").unwrap();
     assert_eq!(fs::read_to_string(file(root.path(), "second")).unwrap(), code("b"));
     assert!(verify("third").unwrap_err().contains("no page"));
