@@ -1,9 +1,27 @@
 //! Collective operations from scratch, the engines MPI and NCCL, and what they cost.
+//!
+//! The modules in the order of the page:
+//!
+//! 1. [`cost`]: what a message and an all-reduce cost, by latency and bandwidth.
+//! 2. [`naive`], [`ring`], [`tree`]: collectives, written on send and receive alone.
+//! 3. [`counting`]: how much they say; [`algorithm`]: which one when.
+//! 4. [`launch`]: whether `mpirun` has started this process; `mpi`: the engine for processes and hosts (feature `mpi`).
+//! 5. [`bench`](mod@bench): what a message and an all-reduce take, on any engine.
 
+pub mod algorithm;
+pub mod bench;
 pub mod cost;
+pub mod counting;
+pub mod launch;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+pub mod naive;
+pub mod ring;
+pub mod tree;
 
 use lab::Part;
 
+pub use algorithm::Algorithm;
 pub use cost::AlphaBeta;
 
 /// What this part measures and shows.

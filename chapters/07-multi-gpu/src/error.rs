@@ -40,6 +40,14 @@ pub enum Error {
         /// How long it was waited for.
         seconds: f64,
     },
+    /// A library's collective operation has not ended, and the library does not say who is missing.
+    #[error(
+        "an operation of all ranks has not ended after {seconds:.0} s; see which machine is stopped or overloaded, then go on with --resume"
+    )]
+    Stuck {
+        /// How long it was waited for.
+        seconds: f64,
+    },
 }
 
 impl From<Error> for lab::Error {

@@ -1,6 +1,6 @@
 //! The first engine: ranks are threads of one process, and messages go through channels.
 
-use crate::{Communicator, Error, Rank, Result, communicator::part_of};
+use crate::{Communicator, Error, Rank, Result};
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,
@@ -36,6 +36,11 @@ impl Threads {
         let ways = to.into_iter().zip(from).enumerate();
         ways.map(|(r, (to, from))| Self { rank: Rank(r), to, from, patience: PATIENCE }).collect()
     }
+
+    /// From now on this rank waits for another at most so long before it fails with [`Error::Silent`].
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
 }
 
 /// Runs `work` on `size` threads, each with its communicator, and returns what each came to, in the order of ranks.
@@ -49,23 +54,22 @@ pub fn run<T: Send>(size: usize, work: impl Fn(Threads) -> Result<T> + Sync) -> 
         threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
     });
     let mut done = Vec::new();
-    let mut first: Option<Error> = None;
+    // What a rank did wrong, and what others saw of it: the first says more.
+    let (mut cause, mut effect) = (None, None);
     for (rank, result) in results.into_iter().enumerate() {
-        let error = match result {
-            Ok(Ok(value)) => {
-                done.push(value);
-                continue;
+        match result {
+            Ok(Ok(value)) => done.push(value),
+            Ok(Err(error @ (Error::Lost { .. } | Error::Silent { .. } | Error::Stuck { .. }))) => {
+                effect = effect.or(Some(error));
             }
-            Ok(Err(error)) => error,
-            Err(_) => Error::Lost { rank: Rank(rank), why: "it panicked".into() },
-        };
-        // What a rank did wrong says more than that another one waited for it.
-        let effect = |e: &Error| matches!(e, Error::Lost { .. } | Error::Silent { .. });
-        if first.as_ref().is_none_or(|old| effect(old) && !effect(&error)) {
-            first = Some(error);
+            Ok(Err(error)) => cause = cause.or(Some(error)),
+            Err(_) => {
+                let panicked = Error::Lost { rank: Rank(rank), why: "it panicked".into() };
+                cause = cause.or(Some(panicked));
+            }
         }
     }
-    first.map_or(Ok(done), Err)
+    cause.or(effect).map_or(Ok(done), Err)
 }
 
 impl Communicator for Threads {
@@ -107,76 +111,11 @@ impl Communicator for Threads {
         self.send(to, send)?; // a channel takes any amount at once
         self.receive(from, receive)
     }
-
-    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
-        if self.rank != root {
-            return self.receive(root, data);
-        }
-        for to in (0..self.size()).map(Rank).filter(|to| *to != root) {
-            self.send(to, data)?;
-        }
-        Ok(())
-    }
-
-    fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
-        self.reduce_scatter(data)?;
-        self.all_gather(data)
-    }
-
-    fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {
-        let (len, size, me) = (data.len(), self.size(), self.rank.0);
-        let (next, before) = (Rank((me + 1) % size), Rank((me + size - 1) % size));
-        let mut got = Vec::new();
-        for step in 1..size {
-            let part = |back: usize| part_of(len, Rank((me + 2 * size - back) % size), size);
-            let (out, into) = (part(step), part(step + 1));
-            got.resize(into.len(), 0.0);
-            self.exchange(next, &data[out], before, &mut got)?;
-            data[into].iter_mut().zip(&got).for_each(|(sum, new)| *sum += new);
-        }
-        Ok(())
-    }
-
-    fn all_gather(&mut self, data: &mut [f32]) -> Result<()> {
-        let (len, size, me) = (data.len(), self.size(), self.rank.0);
-        let (next, before) = (Rank((me + 1) % size), Rank((me + size - 1) % size));
-        for step in 0..size.saturating_sub(1) {
-            let part = |back: usize| part_of(len, Rank((me + size - back) % size), size);
-            let out = data[part(step)].to_vec();
-            self.exchange(next, &out, before, &mut data[part(step + 1)])?;
-        }
-        Ok(())
-    }
-
-    fn barrier(&mut self) -> Result<()> {
-        self.all_reduce(&mut vec![0.0; self.size()])
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn all_reduce_gives_everybody_the_sum() {
-        for size in [1, 2, 3, 5] {
-            for len in [0, 1, 2, 7, 100] {
-                let sums = run(size, |mut rank| {
-                    let me = rank.rank().0;
-                    let mut data: Vec<f32> = (0..len).map(|i| (i * (me + 1)) as f32).collect();
-                    rank.all_reduce(&mut data)?;
-                    Ok(data)
-                })
-                .unwrap();
-                let factor = size * (size + 1) / 2;
-                let sum: Vec<f32> = (0..len).map(|i| (i * factor) as f32).collect();
-                assert!(
-                    sums.iter().all(|got| *got == sum),
-                    "{size} ranks, {len} numbers: {sums:?}"
-                );
-            }
-        }
-    }
 
     #[test]
     fn broadcast_gives_everybody_the_roots_numbers() {
@@ -209,5 +148,45 @@ mod tests {
         });
         let words = failed.unwrap_err().to_string();
         assert!(words.starts_with("rank 0 sent 2 numbers where rank 1 waits for 1"), "{words}");
+    }
+
+    #[test]
+    fn a_panic_is_told_and_not_what_others_see_of_it() {
+        let failed = run(3, |mut rank| {
+            assert!(rank.rank() != Rank(2), "on purpose");
+            rank.barrier()
+        });
+        let words = failed.unwrap_err().to_string();
+        assert!(words.starts_with("rank 2 is gone: it panicked"), "{words}");
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_it_has_patience() {
+        let start = std::time::Instant::now();
+        let failed = run(2, |mut rank| {
+            rank.set_patience(Duration::from_millis(20));
+            if rank.rank() == Rank(1) {
+                thread::sleep(Duration::from_millis(100));
+                return Ok(());
+            }
+            rank.receive(Rank(1), &mut [0.0])
+        });
+        let words = failed.unwrap_err().to_string();
+        assert!(words.starts_with("rank 1 has not answered for 0 s"), "{words}");
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn the_bits_of_a_number_arrive_as_they_are() {
+        let odd = [0x7f80_0001_u32, 0xffc1_2345, 0x8000_0000, 1];
+        let got = run(2, |mut rank| {
+            let mut data = odd.map(f32::from_bits);
+            match rank.rank() {
+                Rank(0) => rank.send(Rank(1), &data)?,
+                _ => rank.receive(Rank(0), &mut data)?,
+            }
+            Ok(data.map(f32::to_bits))
+        });
+        assert_eq!(got.unwrap(), [odd; 2]);
     }
 }

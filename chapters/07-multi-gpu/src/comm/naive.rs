@@ -1,0 +1,86 @@
+//! Everything to rank 0 and back: the collectives that anybody would write first.
+
+use crate::{Communicator, Rank, Result, communicator::part_of};
+
+/// All ranks but one.
+fn others(size: usize, but: Rank) -> impl Iterator<Item = Rank> {
+    (0..size).map(Rank).filter(move |rank| *rank != but)
+}
+
+/// Adds `new` to `sum`, number by number.
+pub(super) fn add(sum: &mut [f32], new: &[f32]) {
+    sum.iter_mut().zip(new).for_each(|(sum, new)| *sum += new);
+}
+
+/// The root gets the sum over all ranks; the others keep what they have.
+///
+/// # Errors
+/// Those of [`Communicator`].
+// ANCHOR: naive
+pub fn reduce<C: Communicator + ?Sized>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()> {
+    if comm.rank() != root {
+        return comm.send(root, data);
+    }
+    let mut got = vec![0.0; data.len()];
+    for from in others(comm.size(), root) {
+        comm.receive(from, &mut got)?;
+        add(data, &got);
+    }
+    Ok(())
+}
+// ANCHOR_END: naive
+
+/// Everybody gets the root's numbers.
+///
+/// # Errors
+/// Those of [`Communicator`].
+pub fn broadcast<C: Communicator + ?Sized>(
+    comm: &mut C,
+    root: Rank,
+    data: &mut [f32],
+) -> Result<()> {
+    if comm.rank() != root {
+        return comm.receive(root, data);
+    }
+    others(comm.size(), root).try_for_each(|to| comm.send(to, data))
+}
+
+/// Everybody gets the sum over all ranks, by way of rank 0.
+///
+/// # Errors
+/// Those of [`Communicator`].
+// ANCHOR: naive_all_reduce
+pub fn all_reduce<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+    reduce(comm, Rank(0), data)?;
+    broadcast(comm, Rank(0), data)
+}
+// ANCHOR_END: naive_all_reduce
+
+/// Rank r gets part r of the sum over all ranks, by way of rank 0.
+///
+/// # Errors
+/// Those of [`Communicator`].
+pub fn reduce_scatter<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+    reduce(comm, Rank(0), data)?;
+    let (len, size, me) = (data.len(), comm.size(), comm.rank());
+    if me != Rank(0) {
+        return comm.receive(Rank(0), &mut data[part_of(len, me, size)]);
+    }
+    others(size, me).try_for_each(|to| comm.send(to, &data[part_of(len, to, size)]))
+}
+
+/// Everybody gets part r of rank r's numbers, by way of rank 0.
+///
+/// # Errors
+/// Those of [`Communicator`].
+pub fn all_gather<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+    let (len, size, me) = (data.len(), comm.size(), comm.rank());
+    if me == Rank(0) {
+        for from in others(size, me) {
+            comm.receive(from, &mut data[part_of(len, from, size)])?;
+        }
+    } else {
+        comm.send(Rank(0), &data[part_of(len, me, size)])?;
+    }
+    broadcast(comm, Rank(0), data)
+}

@@ -1,0 +1,200 @@
+//! The engine MPI between real processes. Each test starts an ignored one of this file under `mpirun`; where there is
+//! no `mpirun`, it says so and is skipped, unless `THROUGHPUT_REQUIRE_MPI=1` forbids that.
+
+use multi_gpu::{
+    Communicator, Error, Rank,
+    comm::{Algorithm, mpi::Mpi, ring, tree},
+    communicator::part_of,
+};
+use std::{
+    process::{Command, Output},
+    time::{Duration, Instant},
+};
+
+/// `mpirun` with what tests need: root's leave, more processes than cores, an end after a minute.
+fn mpirun(processes: usize) -> Option<Command> {
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        let required = std::env::var("THROUGHPUT_REQUIRE_MPI").is_ok_and(|v| v == "1");
+        assert!(!required, "there is no mpirun, and THROUGHPUT_REQUIRE_MPI=1 forbids to skip this");
+        eprintln!("skipped: no mpirun (install openmpi-bin)");
+        return None;
+    }
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "--timeout", "60", "-n"]);
+    command.arg(processes.to_string());
+    Some(command)
+}
+
+/// Runs the ignored test `name` on so many processes.
+fn run(name: &str, processes: usize) -> Option<Output> {
+    let mut command = mpirun(processes)?;
+    command.arg(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1", name]);
+    Some(command.env("MPI_TEST", "1").output().unwrap())
+}
+
+fn words(output: &Output) -> String {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// Whether this is such a process.
+fn inside() -> bool {
+    std::env::var_os("MPI_TEST").is_some()
+}
+
+/// Whole numbers, whose sums are exact in any order.
+fn numbers(rank: usize, len: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7 + rank * 13) % 101) as f32 - 50.0).collect()
+}
+
+#[test]
+fn mpis_collectives_and_ours_agree_between_2_and_4_processes() {
+    for processes in [1, 2, 4] {
+        let Some(output) = run("inner_collectives", processes) else { return };
+        assert!(output.status.success(), "{}", words(&output));
+        assert_eq!(words(&output).matches("1 passed").count(), processes, "{}", words(&output));
+    }
+}
+
+#[test]
+#[ignore = "runs under mpirun"]
+fn inner_collectives() {
+    if !inside() {
+        return;
+    }
+    let mut comm = Mpi::start().unwrap();
+    assert!(matches!(Mpi::start(), Err(Error::Config(_))), "it starts twice");
+    let (me, size) = (comm.rank(), comm.size());
+    for len in [0, 1, 3, 8, 1001, 300_000] {
+        let mine = numbers(me.0, len);
+        let all: Vec<_> = (0..size).map(|rank| numbers(rank, len)).collect();
+        let sum: Vec<f32> = (0..len).map(|i| all.iter().map(|x| x[i]).sum()).collect();
+        let own = part_of(len, me, size);
+
+        let mut data = mine.clone();
+        comm.all_reduce(&mut data).unwrap();
+        assert_eq!(data, sum);
+        for algorithm in Algorithm::ALL {
+            let mut data = mine.clone();
+            algorithm.all_reduce(&mut comm, &mut data).unwrap();
+            assert_eq!(data, sum, "{algorithm:?}");
+        }
+        let scatters: [fn(&mut Mpi, &mut [f32]) -> multi_gpu::Result<()>; 2] =
+            [Mpi::reduce_scatter, ring::reduce_scatter];
+        for scatter in scatters {
+            let mut data = mine.clone();
+            scatter(&mut comm, &mut data).unwrap();
+            assert_eq!(data[own.clone()], sum[own.clone()]);
+        }
+        let gathers: [fn(&mut Mpi, &mut [f32]) -> multi_gpu::Result<()>; 2] =
+            [Mpi::all_gather, ring::all_gather];
+        for gather in gathers {
+            let mut data = vec![f32::NAN; len];
+            data[own.clone()].copy_from_slice(&sum[own.clone()]);
+            gather(&mut comm, &mut data).unwrap();
+            assert_eq!(data, sum);
+        }
+        for root in (0..size).map(Rank) {
+            let mut data = mine.clone();
+            comm.broadcast(root, &mut data).unwrap();
+            assert_eq!(data, all[root.0]);
+            let mut data = mine.clone();
+            tree::broadcast(&mut comm, root, &mut data).unwrap();
+            assert_eq!(data, all[root.0]);
+        }
+    }
+    // Sums that round: all ranks have the same bits.
+    let mut data: Vec<f32> = (0..999).map(|i| 1.0 / (1 + i + 3 * me.0) as f32).collect();
+    comm.all_reduce(&mut data).unwrap();
+    let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let all = comm.all_gather_bytes(&bytes).unwrap();
+    assert!(all.iter().all(|other| *other == bytes));
+    // The bits of NaN arrive as they are, and lengths differ.
+    let mine = vec![0xff_u8; 5 * me.0];
+    let wanted: Vec<_> = (0..size).map(|rank| vec![0xff_u8; 5 * rank]).collect();
+    assert_eq!(comm.all_gather_bytes(&mine).unwrap(), wanted);
+    comm.barrier().unwrap();
+}
+
+#[test]
+fn messages_of_another_length_are_refused_by_name() {
+    let Some(output) = run("inner_lengths", 2) else { return };
+    let words = words(&output);
+    assert!(words.contains("rank 0 sent 2 numbers where rank 1 waits for 3"), "{words}");
+    assert!(words.contains("MPI refuses: MPI_ERR_TRUNCATE"), "{words}");
+}
+
+#[test]
+#[ignore = "runs under mpirun"]
+fn inner_lengths() {
+    if !inside() {
+        return;
+    }
+    let mut comm = Mpi::start().unwrap();
+    if comm.rank() == Rank(0) {
+        comm.send(Rank(1), &[1.0; 2]).unwrap();
+        comm.send(Rank(1), &[1.0; 2]).unwrap();
+    } else {
+        println!("{}", comm.receive(Rank(0), &mut [0.0; 3]).unwrap_err());
+        println!("{}", comm.receive(Rank(0), &mut [0.0; 1]).unwrap_err());
+    }
+}
+
+#[test]
+fn a_rank_that_is_stopped_is_named_and_nobody_hangs() {
+    let start = Instant::now();
+    for (name, wanted) in [
+        ("inner_stopped", "rank 1 has not answered for 1 s"),
+        ("inner_stuck", "an operation of all ranks has not ended after 1 s"),
+    ] {
+        let Some(output) = run(name, 3) else { return };
+        let words = words(&output);
+        assert!(words.contains(wanted), "{words}");
+        assert!(words.contains("so no other can begin"), "{words}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+}
+
+/// Rank 1 stops; rank 0 waits a second in `operation`.
+fn stop(operation: fn(&mut Mpi) -> multi_gpu::Result<()>) {
+    let mut comm = Mpi::start().unwrap();
+    comm.barrier().unwrap();
+    if comm.rank() == Rank(1) {
+        let me = std::process::id().to_string();
+        Command::new("kill").args(["-STOP", &me]).status().unwrap();
+    }
+    if comm.rank() == Rank(2) {
+        std::thread::sleep(Duration::from_secs(4));
+    }
+    comm.set_patience(Duration::from_secs(1));
+    println!("{}", operation(&mut comm).unwrap_err());
+    println!("{}", comm.barrier().unwrap_err());
+}
+
+#[test]
+#[ignore = "runs under mpirun"]
+fn inner_stopped() {
+    if inside() {
+        stop(|comm| comm.receive(Rank(1), &mut [0.0; 8]));
+    }
+}
+
+#[test]
+#[ignore = "runs under mpirun"]
+fn inner_stuck() {
+    if inside() {
+        stop(|comm| comm.all_reduce(&mut [0.0; 8]));
+    }
+}
+
+#[test]
+fn the_experiments_program_times_every_way() {
+    let Some(mut command) = mpirun(2) else { return };
+    let output =
+        command.arg(env!("CARGO_BIN_EXE_mpi_bench")).args(["64", "1", "3"]).output().unwrap();
+    assert!(output.status.success(), "{}", words(&output));
+    let timings: Vec<multi_gpu::comm::bench::Timing> =
+        serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(timings.len(), 3 * 6, "{timings:?}");
+}
