@@ -12,6 +12,8 @@ pub mod algorithm;
 pub mod bench;
 pub mod cost;
 pub mod counting;
+mod experiments;
+mod figures;
 pub mod launch;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -26,5 +28,9 @@ pub use cost::AlphaBeta;
 
 /// What this part measures and shows.
 pub fn part() -> Part {
-    Part::default()
+    Part {
+        experiments: experiments::experiments(),
+        figures: figures::figures(),
+        tables: figures::tables(),
+    }
 }

@@ -159,7 +159,9 @@ impl Mpi {
     fn wait(&mut self, all: &mut [Started]) -> Result<usize> {
         let start = Instant::now();
         let mut last = None;
-        while let Some(late) = test(all, &mut last)? {
+        while let Some(late) = test(all, &mut last).inspect_err(|_| {
+            self.broken = all.len() > 1; // another one goes on
+        })? {
             let waited = start.elapsed();
             if waited > self.patience {
                 self.broken = true; // it holds our buffer: call MPI no more
@@ -295,7 +297,8 @@ impl Communicator for Mpi {
         self.copy.clear();
         self.copy.extend_from_slice(data);
         let from = self.copy.as_ptr().cast();
-        let to = data[part_of(data.len(), self.rank, self.size)].as_mut_ptr().cast();
+        let own = part_of(data.len(), self.rank, self.size);
+        let to = data[own].as_mut_ptr().cast();
         // SAFETY: as above; the counts live until the end of this function.
         let started = self.begin(None, |request| unsafe {
             ffi::MPI_Ireduce_scatter(from, to, counts.as_ptr(), float(), sum(), world(), request)

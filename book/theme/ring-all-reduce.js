@@ -1,0 +1,208 @@
+// <ring-all-reduce>: four ranks sum their numbers round a ring, step by step.
+//
+// What stands in the element is for readers without JavaScript, and for paper.
+(() => {
+  'use strict';
+
+  // ---- The order of the ring, the same as in chapter 7's crate: comm/ring.rs ---------------------------
+
+  /** What rank `me` sends and what it receives in a step, as numbers of parts. */
+  function stepParts(me, step, size) {
+    const back = (by) => (me + 2 * size - by) % size;
+    return [back(step), back(step + 1)];
+  }
+
+  /**
+   * What each rank holds before the first step and after each one: `frames[step][rank][part]` is the list of
+   * the ranks whose numbers are in that part.
+   */
+  function frames(size) {
+    const start = Array.from({ length: size }, (_, rank) => Array.from({ length: size }, () => [rank]));
+    const all = [start];
+    for (let step = 1; step <= 2 * size - 2; step++) {
+      const old = all[step - 1];
+      all.push(old.map((parts, me) => {
+        const before = (me + size - 1) % size;
+        const part = stepParts(me, step, size)[1];
+        const came = old[before][part];
+        const now = [...parts];
+        // In the first half what came is added to, in the second it replaces.
+        now[part] = step < size ? [...came, me] : came;
+        return now;
+      }));
+    }
+    return all;
+  }
+
+  // Without a page, in the tests, there is only the order.
+  if (typeof customElements === 'undefined') {
+    module.exports = { stepParts, frames };
+    return;
+  }
+
+  // ---- The page ------------------------------------------------------------------------------------
+
+  const SIZE = 4;
+  const STEPS = 2 * SIZE - 2;
+  const CELL = 54;
+  const BOX = { width: SIZE * CELL + 16, height: 92 };
+  /** Where the ranks stand: round the ring, clockwise from the left upper corner. */
+  const PLACES = [[10, 10], [390, 10], [390, 190], [10, 190]];
+  /** From each rank to the next. */
+  const ARROWS = ['M 248 56 H 382', 'M 506 108 V 182', 'M 384 236 H 250', 'M 126 184 V 110'];
+
+  const STYLE = `
+    .desk { margin-block: 1.6rem 2.4rem; }
+    svg { display: block; width: 100%; max-width: 64rem; height: auto; margin-inline: auto; font-family: inherit; }
+    text { fill: var(--fg); font-size: 16px; text-anchor: middle; font-variant-numeric: tabular-nums; }
+    .name { text-anchor: start; font-weight: 600; }
+    .box { fill: none; stroke: var(--line, currentColor); }
+    .cell rect { fill: var(--bg); stroke: var(--line, currentColor); }
+    .cell.whole rect { fill: var(--surface); stroke: var(--series-3); stroke-width: 3; }
+    .cell.whole text { font-weight: 700; }
+    .cell.came rect { stroke: var(--series-1); stroke-width: 3; }
+    .arrow { fill: none; stroke: var(--muted); stroke-width: 2; }
+    .head { fill: var(--muted); }
+    .message rect { fill: var(--bg); stroke: var(--series-1); stroke-width: 2; }
+    .message.moving { transition: transform 0.9s ease-in-out; }
+    .controls { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; justify-content: center; margin-block: 1rem 0.6rem; }
+    button { font: inherit; min-height: 3.2rem; padding: 0.3rem 1.4rem; color: var(--fg); background: var(--surface); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; cursor: pointer; }
+    button[aria-disabled=true] { opacity: 0.55; cursor: default; }
+    button:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+    output { color: var(--muted); font-variant-numeric: tabular-nums; min-width: 9rem; }
+    p { margin: 0; text-align: center; min-height: 4.8rem; }
+    slot { display: none; } [hidden] { display: none; }
+    @media print { .desk { display: none; } slot { display: contents; } }
+  `;
+
+  /** What a part holds, in short. */
+  const text = (ranks) => (ranks.length === SIZE ? 'sum' : ranks.join('+'));
+
+  /** What a step does, in words. */
+  function words(step) {
+    if (step === 0) return 'Each rank has its own numbers, cut into four parts. A part shows whose numbers are in it.';
+    const half = step < SIZE ? 'Reduce-scatter' : 'All-gather';
+    const says = Array.from({ length: SIZE }, (_, me) => `rank ${me} sends part ${stepParts(me, step, SIZE)[0]}`);
+    const then = {
+      [SIZE - 1]: ' Now each rank holds one part of the whole sum.',
+      [STEPS]: ' Now every rank holds the whole sum.',
+    };
+    return `${half}: ${says.join(', ')}, each to the next rank.${then[step] ?? ''}`;
+  }
+
+  class RingAllReduce extends HTMLElement {
+    connectedCallback() {
+      if (this.shadowRoot) return;
+      this.frames = frames(SIZE);
+      this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+      const boxes = PLACES.map(([x, y], rank) => {
+        const cells = Array.from({ length: SIZE }, (_, part) => `<g class="cell" transform="translate(${x + 8 + part * CELL} ${y + 34})">
+          <rect width="${CELL - 4}" height="48" rx="4"></rect><text x="${CELL / 2 - 2}" y="30"></text></g>`);
+        return `<rect class="box" x="${x}" y="${y}" width="${BOX.width}" height="${BOX.height}" rx="6"></rect>
+          <text class="name" x="${x + 10}" y="${y + 23}">rank ${rank}</text>${cells.join('')}`;
+      });
+      const messages = PLACES.map(() => `<g class="message" visibility="hidden"><rect width="${CELL - 4}" height="48" rx="4"></rect><text x="${CELL / 2 - 2}" y="30"></text></g>`);
+      const arrows = ARROWS.map((way) => `<path class="arrow" d="${way}" marker-end="url(#head)"></path>`);
+      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+        <div class="desk">
+          <svg viewBox="0 0 632 292" role="img" aria-label="Four ranks in a ring, each with four parts of its numbers">
+            <defs><marker id="head" markerWidth="9" markerHeight="8" refX="7" refY="4" orient="auto" markerUnits="userSpaceOnUse"><path class="head" d="M 0 0 L 9 4 L 0 8 Z"></path></marker></defs>
+            ${arrows.join('')}${boxes.join('')}${messages.join('')}</svg>
+          <div class="controls" role="group" aria-label="Steps of the ring">
+            <button type="button" class="back">Back</button><button type="button" class="play">Play</button>
+            <button type="button" class="next">Next</button><output aria-hidden="true"></output></div>
+          <p role="status" aria-live="polite"></p></div>`;
+      this.cells = [...this.shadowRoot.querySelectorAll('.cell')];
+      this.messages = [...this.shadowRoot.querySelectorAll('.message')];
+      this.part('.play').hidden = this.still; // it moves by itself, which the reader asked not to have
+      this.part('.back').addEventListener('click', () => { this.pause(); this.go(this.step - 1); });
+      this.part('.next').addEventListener('click', () => { this.pause(); this.go(this.step + 1); });
+      this.part('.play').addEventListener('click', () => (this.timer ? this.pause() : this.play()));
+      this.part('.controls').addEventListener('keydown', (event) => this.key(event));
+      this.step = 0;
+      this.go(0);
+    }
+
+    disconnectedCallback() {
+      this.pause();
+      clearTimeout(this.arrival);
+    }
+
+    part(selector) { return this.shadowRoot.querySelector(selector); }
+
+    /** The arrow keys take a step; mdBook would turn the page. */
+    key(event) {
+      const to = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: STEPS }[event.key];
+      if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.pause();
+      this.go(to);
+    }
+
+    play() {
+      if (this.step === STEPS) this.go(0);
+      else this.go(this.step + 1);
+      this.timer = setInterval(() => {
+        this.go(this.step + 1);
+        if (this.step === STEPS) this.pause();
+      }, 2400);
+      this.part('.play').textContent = 'Pause';
+    }
+
+    pause() {
+      clearInterval(this.timer);
+      this.timer = undefined;
+      if (this.shadowRoot) this.part('.play').textContent = 'Play';
+    }
+
+    /** Shows what the ranks hold after a step; a step forward moves the messages first. */
+    go(to) {
+      const old = this.step;
+      this.step = Math.min(Math.max(to, 0), STEPS);
+      clearTimeout(this.arrival);
+      this.messages.forEach((message) => { message.classList.remove('moving'); message.setAttribute('visibility', 'hidden'); });
+      if (this.step === old + 1 && !this.still) {
+        this.show(old);
+        this.send(this.step);
+        this.arrival = setTimeout(() => this.go(this.step), 1000);
+      } else {
+        this.show(this.step);
+      }
+      const said = words(this.step);
+      if (this.part('p').textContent !== said) this.part('p').textContent = said;
+      this.part('output').textContent = `Step ${this.step} of ${STEPS}`;
+      // A button that is used up keeps the focus: only its look says so.
+      this.part('.back').setAttribute('aria-disabled', this.step === 0);
+      this.part('.next').setAttribute('aria-disabled', this.step === STEPS);
+    }
+
+    /** Where a part of a rank is drawn. */
+    at(rank, part) { return `translate(${PLACES[rank][0] + 8 + part * CELL}px, ${PLACES[rank][1] + 34}px)`; }
+
+    /** Sends a step's messages on their way. */
+    send(step) {
+      this.messages.forEach((message, me) => {
+        const [part] = stepParts(me, step, SIZE);
+        message.querySelector('text').textContent = text(this.frames[step - 1][me][part]);
+        message.style.transform = this.at(me, part);
+        message.setAttribute('visibility', 'visible');
+        message.getBoundingClientRect(); // it starts here, and not where the last one ended
+        message.classList.add('moving');
+        message.style.transform = this.at((me + 1) % SIZE, part);
+      });
+    }
+
+    show(step) {
+      this.cells.forEach((cell, at) => {
+        const [rank, part] = [Math.floor(at / SIZE), at % SIZE];
+        const held = this.frames[step][rank][part];
+        cell.querySelector('text').textContent = text(held);
+        cell.classList.toggle('whole', held.length === SIZE);
+        cell.classList.toggle('came', step > 0 && stepParts(rank, step, SIZE)[1] === part);
+      });
+    }
+  }
+
+  customElements.define('ring-all-reduce', RingAllReduce);
+})();

@@ -1,0 +1,242 @@
+//! What messages and all-reduces take on this machine, by threads and by processes.
+
+use super::{
+    Algorithm, AlphaBeta,
+    bench::{Effort, Timing, Way, bench, sizes},
+    cost::{errors, fit},
+};
+use crate::{Error, Result, threads};
+use lab::{
+    Budget, Experiment, Recorder, Samples, Unit,
+    peak::{Traffic, bandwidth},
+    record::{Limit, ParamList},
+};
+use std::{path::PathBuf, process::Command, time::Duration};
+
+/// This part's experiments.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "multi_gpu.alpha_beta",
+            shows: "the latency and the time per byte of a message, between threads and between processes",
+            values: &[
+                "multi_gpu.alpha_beta.message",
+                "multi_gpu.alpha_beta.alpha",
+                "multi_gpu.alpha_beta.beta",
+                "multi_gpu.alpha_beta.bandwidth",
+                "multi_gpu.alpha_beta.error",
+                "multi_gpu.alpha_beta.worst",
+            ],
+            quick: true,
+            run: |rec| Ok(alpha_beta(rec)?),
+        },
+        Experiment {
+            key: "multi_gpu.all_reduce",
+            shows: "how long naive, tree, halving and ring all-reduces take, by ranks and bytes",
+            values: &["multi_gpu.all_reduce", "multi_gpu.all_reduce.bus"],
+            quick: true,
+            run: |rec| Ok(all_reduce(rec)?),
+        },
+    ]
+}
+
+/// Who carries the messages.
+const ENGINES: [&str; 2] = ["threads", "mpi"];
+
+/// How much is measured, by the budget.
+struct Plan {
+    largest: usize,
+    effort: Effort,
+}
+
+impl Plan {
+    fn of(budget: Budget) -> Self {
+        let (largest, milliseconds, most) = match budget {
+            Budget::Quick => (4 << 20, 15, 7),
+            Budget::Full => (64 << 20, 150, 21),
+        };
+        let effort = Effort { time: Duration::from_millis(milliseconds), least: 3, most };
+        Self { largest, effort }
+    }
+
+    /// The timings of `p` ranks on an engine, or why there are none.
+    fn run(&self, engine: &str, p: usize) -> Result<std::result::Result<Vec<Timing>, String>> {
+        if engine == "mpi" {
+            return Ok(self.by_mpi(p));
+        }
+        let ways = Algorithm::ALL.map(Way::Ours);
+        let sizes = sizes(self.largest);
+        let ranks = threads::run(p, |mut comm| bench(&mut comm, &ways, &sizes, self.effort))?;
+        Ok(Ok(ranks.into_iter().next().unwrap_or_default()))
+    }
+
+    /// Starts the program `mpi_bench`, which lies beside this one, under `mpirun`.
+    fn by_mpi(&self, p: usize) -> std::result::Result<Vec<Timing>, String> {
+        let program = mpi_bench().ok_or(
+            "there is no program mpi_bench beside this one; build it with Open MPI: \
+             cargo build --release -p multi_gpu --features mpi",
+        )?;
+        let output = Command::new("mpirun")
+            .args(["--allow-run-as-root", "--oversubscribe", "--timeout", "600"])
+            .args(["-n", &p.to_string()])
+            .arg(program)
+            .args([
+                self.largest.to_string(),
+                self.effort.time.as_millis().to_string(),
+                self.effort.most.to_string(),
+            ])
+            .output()
+            .map_err(|_| "there is no mpirun; install Open MPI (see `throughput doctor`)")?;
+        serde_json::from_slice(&output.stdout).map_err(|_| {
+            let words = String::from_utf8_lossy(&output.stderr);
+            format!("mpirun failed: {}", words.trim().lines().next().unwrap_or("it says nothing"))
+        })
+    }
+}
+
+/// The program that times MPI: beside this one, or a folder above (where tests lie).
+fn mpi_bench() -> Option<PathBuf> {
+    let here = std::env::current_exe().ok()?;
+    let name = format!("mpi_bench{}", std::env::consts::EXE_SUFFIX);
+    here.ancestors().skip(1).take(2).map(|folder| folder.join(&name)).find(|path| path.is_file())
+}
+
+/// What an all-reduce says about one message: its bytes and its seconds, if the formula holds.
+fn as_message(algorithm: Algorithm, timing: &Timing, seconds: f64) -> (f64, f64) {
+    let bytes = timing.bytes as f64;
+    let messages = algorithm.seconds(AlphaBeta { alpha: 1.0, beta: 0.0 }, bytes, timing.p);
+    let carried = algorithm.seconds(AlphaBeta { alpha: 0.0, beta: 1.0 }, bytes, timing.p);
+    (carried / messages, seconds / messages)
+}
+
+/// The fit to one repetition of each timing, for as many as all have.
+fn fits(timings: &[&Timing], message: impl Fn(&Timing, f64) -> (f64, f64)) -> Vec<AlphaBeta> {
+    let repetitions = timings.iter().map(|t| t.seconds.len()).min().unwrap_or(0);
+    (0..repetitions)
+        .filter_map(|at| {
+            fit(&timings.iter().map(|t| message(t, t.seconds[at])).collect::<Vec<_>>())
+        })
+        .collect()
+}
+
+fn alpha_beta(rec: &mut Recorder) -> Result<()> {
+    const KEY: &str = "multi_gpu.alpha_beta.alpha";
+    let plan = Plan::of(rec.budget);
+    for engine in ENGINES {
+        rec.note("multi_gpu.alpha_beta", &[("engine", &engine)]);
+        let timings = match plan.run(engine, 2)? {
+            Ok(timings) => timings,
+            Err(why) => {
+                for key in [KEY, "multi_gpu.alpha_beta.beta", "multi_gpu.alpha_beta.message"] {
+                    rec.skip(key, &[("engine", &engine)], why.clone());
+                }
+                continue;
+            }
+        };
+        for t in timings.iter().filter(|t| t.what == "message") {
+            let list: ParamList = &[("engine", &engine), ("bytes", &t.bytes)];
+            let seconds = Samples(t.seconds.clone());
+            rec.value("multi_gpu.alpha_beta.message", list, Unit::Seconds, seconds);
+        }
+        let from = |what: &str| timings.iter().filter(|t| t.what == what).collect::<Vec<_>>();
+        record_fit(rec, engine, "message", &from("message"), |t, s| (t.bytes as f64, s))?;
+        for algorithm in [Algorithm::Naive, Algorithm::Tree, Algorithm::Ring] {
+            let name = algorithm.name();
+            record_fit(rec, engine, name, &from(name), |t, s| as_message(algorithm, t, s))?;
+        }
+    }
+    Ok(())
+}
+
+/// Records α and β from these timings, and how well they fit the medians.
+fn record_fit(
+    rec: &mut Recorder,
+    engine: &str,
+    from: &str,
+    timings: &[&Timing],
+    message: impl Fn(&Timing, f64) -> (f64, f64),
+) -> Result<()> {
+    let list: ParamList = &[("engine", &engine), ("from", &from)];
+    let found = fits(timings, &message);
+    if found.is_empty() {
+        return Err(Error::Config(format!("{engine} has too few timings of {from} to fit")));
+    }
+    let samples = |f: fn(&AlphaBeta) -> f64| Samples(found.iter().map(f).collect());
+    let alpha = rec.value("multi_gpu.alpha_beta.alpha", list, Unit::Seconds, samples(|x| x.alpha));
+    let beta = rec.value("multi_gpu.alpha_beta.beta", list, Unit::Seconds, samples(|x| x.beta));
+    if beta > 0.0 {
+        let rates = samples(|x| 1.0 / x.beta);
+        rec.value("multi_gpu.alpha_beta.bandwidth", list, Unit::BytesPerSecond, rates);
+    }
+    let link = AlphaBeta { alpha, beta };
+    let pairs: Vec<_> = timings
+        .iter()
+        .map(|t| {
+            let (bytes, seconds) = message(t, Samples(t.seconds.clone()).median());
+            (link.message(bytes), seconds)
+        })
+        .collect();
+    let (median, worst) = errors(&pairs);
+    rec.value("multi_gpu.alpha_beta.error", list, Unit::Share, Samples(vec![median]));
+    rec.value("multi_gpu.alpha_beta.worst", list, Unit::Share, Samples(vec![worst]));
+    Ok(())
+}
+
+fn all_reduce(rec: &mut Recorder) -> Result<()> {
+    const KEY: &str = "multi_gpu.all_reduce";
+    let plan = Plan::of(rec.budget);
+    let memory = bandwidth(Traffic::Copy, lab::machine::cores());
+    for engine in ENGINES {
+        for p in [1, 2, 4] {
+            rec.note(KEY, &[("engine", &engine), ("p", &p)]);
+            let timings = match plan.run(engine, p)? {
+                Ok(timings) => timings,
+                Err(why) => {
+                    rec.skip(KEY, &[("engine", &engine), ("p", &p)], why);
+                    continue;
+                }
+            };
+            for t in timings.iter().filter(|t| t.what != "message") {
+                let list: ParamList =
+                    &[("engine", &engine), ("way", &t.what), ("p", &p), ("bytes", &t.bytes)];
+                let seconds = Samples(t.seconds.clone());
+                rec.value(KEY, list, Unit::Seconds, seconds.clone());
+                if p > 1 {
+                    // What each rank must send and receive at the least.
+                    let least = 2.0 * (p as f64 - 1.0) / p as f64 * t.bytes as f64;
+                    let limit = Limit { name: memory.name.clone(), value: memory.value };
+                    let rates = seconds.map(|s| least / s);
+                    let unit = Unit::BytesPerSecond;
+                    rec.limited("multi_gpu.all_reduce.bus", list, unit, rates, Some(limit));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_found_again_from_each_way_to_sum() {
+        let link = AlphaBeta { alpha: 3e-6, beta: 2e-10 };
+        for algorithm in Algorithm::ALL {
+            for p in [2, 3, 4] {
+                let timings: Vec<_> = sizes(1 << 20)
+                    .into_iter()
+                    .map(|bytes| {
+                        let seconds = algorithm.seconds(link, bytes as f64, p);
+                        Timing { what: String::new(), p, bytes, seconds: vec![seconds; 2] }
+                    })
+                    .collect();
+                let found =
+                    fits(&timings.iter().collect::<Vec<_>>(), |t, s| as_message(algorithm, t, s));
+                assert_eq!(found.len(), 2);
+                assert!((found[0].alpha / link.alpha - 1.0).abs() < 1e-6, "{found:?}");
+                assert!((found[0].beta / link.beta - 1.0).abs() < 1e-6, "{found:?}");
+            }
+        }
+    }
+}

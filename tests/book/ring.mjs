@@ -1,0 +1,76 @@
+// <ring-all-reduce> in a real browser: steps by hand and with the keyboard, what the ranks hold at the end, playing
+// by itself. Called by browser.mjs for every page that has the element.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
+export async function ringAllReduce({ open, page, axe, rules, shots, fail }) {
+  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+    const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
+    const where = `${at} ring`;
+    const element = tab.locator('ring-all-reduce').first();
+    await tab.waitForFunction(() => globalThis.customElements.get('ring-all-reduce'));
+    const part = (selector) => element.locator(selector);
+    const cells = () => part('.cell text').allTextContents();
+    const expect = async (wanted, what) => {
+      const found = (await cells()).join(' ');
+      if (found !== wanted) fail(where, `${what}: the parts are “${found}”, not “${wanted}”`);
+    };
+    await expect('0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3', 'at the start');
+    if (await part('.play').isVisible()) fail(where, 'offers to move by itself to a reader who asked for less motion');
+
+    await part('.next').click();
+    await expect('0 0 3+0 0 1 1 1 0+1 1+2 2 2 2 3 2+3 3 3', 'after a step');
+    await part('.back').click();
+    await expect('0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3', 'after a step back');
+
+    // With the keyboard: the page neither scrolls nor turns.
+    const [address, top] = [tab.url(), await tab.evaluate(() => scrollY)];
+    for (let step = 0; step < 3; step++) await tab.keyboard.press('ArrowRight');
+    const held = await cells();
+    const whole = held.map((one, at) => (one === 'sum' ? at : -1)).filter((at) => at >= 0);
+    if (whole.join() !== '0,5,10,15') fail(where, `after the first half, rank r does not hold the sum of part r: ${held.join(' ')}`);
+    await tab.keyboard.press('End');
+    await expect(Array(16).fill('sum').join(' '), 'at the end');
+    if (!(await part('p').innerText()).includes('every rank holds the whole sum')) fail(where, 'does not say that it has ended');
+    await tab.keyboard.press('ArrowRight');
+    await tab.keyboard.press('Home');
+    await expect('0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3', 'back at the start');
+    if (tab.url() !== address || await tab.evaluate(() => scrollY) !== top) fail(where, 'scrolls or turns the page');
+
+    await part('.next').click();
+    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('*')]
+      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
+    if (over.length) fail(where, `is too wide: ${over[0]}`);
+    const small = await part('button:visible').evaluateAll((all) => all.filter((one) => {
+      const box = one.getBoundingClientRect();
+      return box.width < 24 || box.height < 24;
+    }).length);
+    if (small > 0) fail(where, `has ${small} buttons of less than 24 pixels`);
+    await tab.evaluate(axe);
+    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('ring-all-reduce', { runOnly, resultTypes: ['violations'], preload: false }), rules);
+    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
+    if (shots) {
+      mkdirSync(shots, { recursive: true });
+      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-ring-${colorScheme}-${viewport.width}.png`) });
+    }
+    await close();
+  }
+
+  // It plays and pauses, and a message on its way arrives.
+  const playing = await open({ reducedMotion: 'no-preference' }, page);
+  const element = playing.tab.locator('ring-all-reduce').first();
+  const play = element.locator('.play');
+  await play.click();
+  if (await play.innerText() !== 'Pause') fail(playing.where, 'the ring does not say how to pause it');
+  if (await element.locator('.message').first().getAttribute('visibility') !== 'visible') fail(playing.where, 'no message of the ring is on its way');
+  await play.click();
+  if (await play.innerText() !== 'Play') fail(playing.where, 'the ring does not pause');
+  await element.locator('.cell text').filter({ hasText: '3+0' }).first().waitFor({ timeout: 5000 }).catch(() => fail(playing.where, 'a message of the ring does not arrive'));
+  await playing.close();
+
+  // Without JavaScript the picture that stands in it shows.
+  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
+  if (!await tab.locator('ring-all-reduce svg').first().isVisible()) fail(where, 'shows no ring without JavaScript');
+  await close();
+}
