@@ -6,7 +6,8 @@
 //! 2. [`naive`], [`ring`], [`tree`]: collectives, written on send and receive alone.
 //! 3. [`counting`]: how much they say; [`algorithm`]: which one when.
 //! 4. [`launch`]: whether `mpirun` has started this process; `mpi`: the engine for processes and hosts (feature `mpi`).
-//! 5. [`bench`](mod@bench): what a message and an all-reduce take, on any engine.
+//! 5. [`nccl`]: the engine for GPUs.
+//! 6. [`bench`](mod@bench): what a message and an all-reduce take, on any engine.
 
 pub mod algorithm;
 pub mod bench;
@@ -18,6 +19,7 @@ pub mod launch;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod naive;
+pub mod nccl;
 pub mod ring;
 pub mod tree;
 

@@ -48,6 +48,8 @@ fn numbers(rank: usize, len: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * 7 + rank * 13) % 101) as f32 - 50.0).collect()
 }
 
+type Collective = fn(&mut Mpi, &mut [f32]) -> multi_gpu::Result<()>;
+
 #[test]
 fn mpis_collectives_and_ours_agree_between_2_and_4_processes() {
     for processes in [1, 2, 4] {
@@ -80,15 +82,13 @@ fn inner_collectives() {
             algorithm.all_reduce(&mut comm, &mut data).unwrap();
             assert_eq!(data, sum, "{algorithm:?}");
         }
-        let scatters: [fn(&mut Mpi, &mut [f32]) -> multi_gpu::Result<()>; 2] =
-            [Mpi::reduce_scatter, ring::reduce_scatter];
+        let scatters: [Collective; 2] = [Mpi::reduce_scatter, ring::reduce_scatter];
         for scatter in scatters {
             let mut data = mine.clone();
             scatter(&mut comm, &mut data).unwrap();
             assert_eq!(data[own.clone()], sum[own.clone()]);
         }
-        let gathers: [fn(&mut Mpi, &mut [f32]) -> multi_gpu::Result<()>; 2] =
-            [Mpi::all_gather, ring::all_gather];
+        let gathers: [Collective; 2] = [Mpi::all_gather, ring::all_gather];
         for gather in gathers {
             let mut data = vec![f32::NAN; len];
             data[own.clone()].copy_from_slice(&sum[own.clone()]);

@@ -51,6 +51,6 @@ fn the_pages_ranks_hold_what_the_crates_hold_after_each_half() {
         })
         .unwrap()
     };
-    assert_eq!(held(&found[P - 1]), run(|comm, data| ring::reduce_scatter(comm, data)));
-    assert_eq!(held(&found[2 * P - 2]), run(|comm, data| ring::all_reduce(comm, data)));
+    assert_eq!(held(&found[P - 1]), run(ring::reduce_scatter));
+    assert_eq!(held(&found[2 * P - 2]), run(ring::all_reduce));
 }

@@ -198,8 +198,8 @@ impl Mpi {
 /// The first operation that has not ended: the rank it waits for, if that is known. `None` if all have.
 #[allow(clippy::option_option, reason = "an operation of all ranks waits for nobody in particular")]
 fn test(all: &mut [Started], last: &mut Option<ffi::MPI_Status>) -> Result<Option<Option<Rank>>> {
-    let mut late = None;
-    for started in all.iter_mut().rev() {
+    let (mut late, end) = (None, all.len() - 1);
+    for (at, started) in all.iter_mut().enumerate() {
         // SAFETY: a constant of the library.
         if started.request == unsafe { ffi::RSMPI_REQUEST_NULL } {
             continue;
@@ -212,8 +212,8 @@ fn test(all: &mut [Started], last: &mut Option<ffi::MPI_Status>) -> Result<Optio
         })?;
         if done == 0 {
             late = late.or(Some(started.rank));
-        } else if last.is_none() {
-            // SAFETY: all zeros are a status, and MPI has filled it in. The last operation is looked at first.
+        } else if at == end {
+            // SAFETY: all zeros are a status, and MPI has filled it in.
             *last = Some(unsafe { status.assume_init() });
         }
     }

@@ -1,0 +1,385 @@
+//! The engine for GPUs: NCCL, NVIDIA's collective communication library, loaded by hand when the program runs.
+//!
+//! Numbers that lie on the GPU are summed where they are ([`Nccl::all_reduce_at`]). As a [`Communicator`] it takes
+//! numbers of the host, too, by way of the GPU's memory.
+//!
+//! Source: NCCL documentation, version 2.28: "NCCL API" (communicators, collectives, point to point, types) and "Using
+//! NCCL" (thread safety, aborting a communicator). It has not run on a GPU yet: its tests take stand-ins for both
+//! libraries.
+
+use crate::{Communicator, Error, Rank, Result, threads::PATIENCE};
+use cpu_gpu::gpu::{self, Buffer, Gpu, cuda::Cuda};
+use cudarc::driver::sys::{self, CUresult};
+use libloading::Library;
+use std::{
+    ffi::{c_char, c_int, c_void},
+    ptr, thread,
+    time::{Duration, Instant},
+};
+
+/// A name that all ranks of one communicator share; rank 0 makes it.
+pub const ID_BYTES: usize = 128;
+
+/// `ncclUniqueId`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct UniqueId([c_char; ID_BYTES]);
+
+type Handle = *mut c_void;
+type Status = c_int;
+type Stream = sys::CUstream;
+type GetUniqueId = unsafe extern "C" fn(*mut UniqueId) -> Status;
+type InitRank = unsafe extern "C" fn(*mut Handle, c_int, UniqueId, c_int) -> Status;
+type End = unsafe extern "C" fn(Handle) -> Status;
+type GetAsyncError = unsafe extern "C" fn(Handle, *mut Status) -> Status;
+/// From, to, count, type, operation.
+type AllReduce = unsafe extern "C" fn(u64, u64, usize, c_int, c_int, Handle, Stream) -> Status;
+/// From, to, count, type, root.
+type Broadcast = unsafe extern "C" fn(u64, u64, usize, c_int, c_int, Handle, Stream) -> Status;
+/// Address, count, type, the other rank.
+type Talk = unsafe extern "C" fn(u64, usize, c_int, c_int, Handle, Stream) -> Status;
+type Group = unsafe extern "C" fn() -> Status;
+
+// The manual's enumerations: ncclFloat32 and ncclSum.
+const F32: c_int = 7;
+const SUM: c_int = 0;
+
+const INSTALL: &str = "install it with `sudo apt install libnccl2` from NVIDIA's repository, or with \
+                       `pip install nvidia-nccl-cu13` and its folder `lib` on LD_LIBRARY_PATH";
+
+/// The functions that the course calls. They live as long as the library.
+struct Functions {
+    unique_id: GetUniqueId,
+    init_rank: InitRank,
+    destroy: End,
+    abort: End,
+    async_error: GetAsyncError,
+    all_reduce: AllReduce,
+    broadcast: Broadcast,
+    send: Talk,
+    receive: Talk,
+    group_start: Group,
+    group_end: Group,
+    _library: Library,
+}
+
+fn function<F: Copy>(library: &Library, name: &str) -> Result<F> {
+    // SAFETY: `F` is the function's type by NCCL's manual, stated in `Functions`.
+    unsafe { library.get::<F>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|_| {
+        Error::Config(format!("this NCCL has no {name}; the course needs version 2.7 or newer"))
+    })
+}
+
+impl Functions {
+    fn load() -> Result<Self> {
+        // SAFETY: NVIDIA's library does nothing harmful when it is loaded.
+        let open = |name: &&str| unsafe { Library::new(*name) }.ok();
+        let library = ["libnccl.so.2", "libnccl.so"].iter().find_map(open);
+        let library = library.ok_or_else(|| {
+            Error::Config(format!(
+                "there is no NCCL (libnccl.so.2) for words between GPUs; {INSTALL}"
+            ))
+        })?;
+        Ok(Self {
+            unique_id: function(&library, "ncclGetUniqueId")?,
+            init_rank: function(&library, "ncclCommInitRank")?,
+            destroy: function(&library, "ncclCommDestroy")?,
+            abort: function(&library, "ncclCommAbort")?,
+            async_error: function(&library, "ncclCommGetAsyncError")?,
+            all_reduce: function(&library, "ncclAllReduce")?,
+            broadcast: function(&library, "ncclBroadcast")?,
+            send: function(&library, "ncclSend")?,
+            receive: function(&library, "ncclRecv")?,
+            group_start: function(&library, "ncclGroupStart")?,
+            group_end: function(&library, "ncclGroupEnd")?,
+            _library: library,
+        })
+    }
+}
+
+/// One of NCCL's results as a sentence.
+fn check(status: Status, what: &str) -> Result<()> {
+    let why = match status {
+        0 | 7 => return Ok(()), // done, or under way
+        1 => "a call to CUDA failed; look with `nvidia-smi` whether the GPU still answers",
+        2 => {
+            "the system refused it; set NCCL_DEBUG=INFO to see what, and give a container more shared memory (--shm-size)"
+        }
+        3 => "it failed within; set NCCL_DEBUG=INFO, and see whether all ranks have the same NCCL",
+        4 => "it does not take these numbers; see whether two ranks use one GPU",
+        5 => "it was used wrongly; all ranks must run the same program",
+        6 => {
+            "another rank or the network between is gone; go on from the last checkpoint with --resume"
+        }
+        _ => "see ncclResult_t in its manual",
+    };
+    Err(Error::Config(format!("NCCL can't {what} (result {status}): {why}")))
+}
+
+/// A new unique id, for rank 0 to make and to hand to all others.
+///
+/// # Errors
+/// [`Error::Config`] if there is no NCCL, or if it can't make one.
+pub fn unique_id() -> Result<[u8; ID_BYTES]> {
+    let functions = Functions::load()?;
+    let mut id = UniqueId([0; ID_BYTES]);
+    // SAFETY: NCCL writes the id.
+    check(unsafe { (functions.unique_id)(&raw mut id) }, "make a name for all ranks")?;
+    Ok(id.0.map(|c| c as u8))
+}
+
+/// A rank that is a GPU.
+pub struct Nccl {
+    functions: Functions,
+    /// `None` once NCCL has given it up.
+    comm: Option<Handle>,
+    /// Where numbers of the host are on their way: those that leave, and those that come.
+    out: Buffer,
+    into: Buffer,
+    gpu: Box<dyn Gpu>,
+    rank: Rank,
+    size: usize,
+    patience: Duration,
+}
+
+// SAFETY: nothing of the GPU leaves this value, so that its counted references move together; each call makes the GPU's
+// context the calling thread's own, and NCCL allows one thread after the other.
+unsafe impl Send for Nccl {}
+
+impl Nccl {
+    /// Joins `other`'s ranks, each with a GPU of its own (`cuda`, `cuda:1`, …). `other` may be threads or MPI: it hands
+    /// round the unique id.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with what is missing; those of `other`.
+    // ANCHOR: join
+    pub fn join<C: Communicator + ?Sized>(other: &mut C, device: &str) -> Result<Self> {
+        // A rank that has no name to give says why, and no rank waits.
+        let made = match other.rank() {
+            Rank(0) => unique_id().map(Vec::from).map_err(|why| why.to_string()),
+            _ => Ok(Vec::new()),
+        };
+        let said = made.unwrap_or_else(String::into_bytes);
+        let said: Vec<u8> = other.all_gather_bytes(&said)?.swap_remove(0);
+        let id = <[u8; ID_BYTES]>::try_from(said)
+            .map_err(|why| Error::Config(format!("rank 0: {}", String::from_utf8_lossy(&why))))?;
+        Self::with_id(other.rank(), other.size(), &id, device)
+    }
+    // ANCHOR_END: join
+
+    /// Rank `rank` of the `size` that share a [`unique_id`], on a GPU of its own. It waits for the others.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with what is missing or does not work.
+    pub fn with_id(rank: Rank, size: usize, id: &[u8; ID_BYTES], device: &str) -> Result<Self> {
+        let functions = Functions::load()?;
+        let gpu = gpu::open(device)?;
+        let (out, into) = (gpu.alloc(4)?, gpu.alloc(4)?);
+        let mut nccl =
+            Self { functions, comm: None, out, into, gpu, rank, size, patience: PATIENCE };
+        nccl.cuda()?.bind()?;
+        let (mut comm, id) = (ptr::null_mut(), UniqueId(id.map(|b| b as c_char)));
+        // SAFETY: the GPU's context is current; NCCL writes one pointer.
+        let status = unsafe {
+            (nccl.functions.init_rank)(&raw mut comm, size as c_int, id, rank.0 as c_int)
+        };
+        check(status, "meet the other ranks")?;
+        nccl.comm = Some(comm);
+        Ok(nccl)
+    }
+
+    /// From now on this rank waits for the others at most so long before it gives up.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
+    fn cuda(&self) -> Result<&Cuda> {
+        self.gpu.as_cuda().ok_or_else(|| {
+            Error::Config("NCCL works between NVIDIA GPUs; choose a device `cuda`".into())
+        })
+    }
+
+    /// Puts an operation into the GPU's stream, waits until it has run, and says who was late if that is known.
+    fn run(
+        &mut self,
+        what: &str,
+        with: Option<Rank>,
+        call: impl FnOnce(&Functions, Handle, Stream) -> Status,
+    ) -> Result<()> {
+        let comm = self.comm.ok_or_else(|| {
+            Error::Config("NCCL has given up before; start the program again with --resume".into())
+        })?;
+        let cuda = self.cuda()?;
+        cuda.bind()?;
+        let stream = cuda.stream();
+        check(call(&self.functions, comm, stream), what)?;
+        let start = Instant::now();
+        // SAFETY: the stream lives as long as the GPU; its context is current.
+        while unsafe { sys::cuStreamQuery(stream) } == CUresult::CUDA_ERROR_NOT_READY {
+            let mut failed = 0;
+            // SAFETY: a living communicator; NCCL writes a number.
+            check(unsafe { (self.functions.async_error)(comm, &raw mut failed) }, what)?;
+            let waited = start.elapsed();
+            if failed != 0 || waited > self.patience {
+                self.comm = None;
+                // SAFETY: it is used no more; this ends what is in the stream.
+                unsafe { (self.functions.abort)(comm) };
+                check(failed, what)?;
+                let seconds = waited.as_secs_f64();
+                return Err(match with {
+                    Some(rank) => Error::Silent { rank, seconds },
+                    None => Error::Stuck { seconds },
+                });
+            }
+            thread::yield_now();
+        }
+        Ok(self.gpu.finish()?)
+    }
+
+    /// Sums `count` numbers over all ranks where they lie on the GPU, and waits for it.
+    ///
+    /// # Safety
+    /// At `address` there are `count` numbers on this rank's GPU, which nobody else uses meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Stuck`] if a rank is missing, [`Error::Config`] with NCCL's words otherwise.
+    // ANCHOR: all_reduce_at
+    pub unsafe fn all_reduce_at(&mut self, address: u64, count: usize) -> Result<()> {
+        self.run("sum over all ranks", None, |nccl, comm, stream| {
+            // SAFETY: the caller's; NCCL allows it to write where it reads.
+            unsafe { (nccl.all_reduce)(address, address, count, F32, SUM, comm, stream) }
+        })
+    }
+    // ANCHOR_END: all_reduce_at
+
+    /// Sums a buffer of dfdx's, such as a gradient, over all ranks in place.
+    ///
+    /// # Errors
+    /// As [`Nccl::all_reduce_at`].
+    #[cfg(feature = "cuda")]
+    pub fn all_reduce_slice(
+        &mut self,
+        slice: &mut cudarc_of_dfdx::driver::CudaSlice<f32>,
+    ) -> Result<()> {
+        use cudarc_of_dfdx::driver::{DevicePtr, DeviceSlice};
+        // dfdx computes in a stream of its own.
+        slice.device().synchronize().map_err(|e| {
+            Error::Config(format!("the GPU failed before the sum ({e}); start the program again"))
+        })?;
+        let (address, count) = (*slice.device_ptr(), slice.len());
+        // SAFETY: dfdx's buffer, borrowed for this alone; both use the GPU's primary context.
+        unsafe { self.all_reduce_at(address, count) }
+    }
+
+    /// Room for so many numbers, at least one.
+    fn room(&self, buffer: &Buffer, count: usize) -> Result<Option<Buffer>> {
+        let bytes = 4 * count.max(1);
+        if buffer.bytes >= bytes {
+            return Ok(None);
+        }
+        Ok(Some(self.gpu.alloc(bytes)?))
+    }
+
+    /// Copies numbers to the GPU and returns where they are.
+    fn load(&mut self, data: &[f32]) -> Result<u64> {
+        if let Some(larger) = self.room(&self.out, data.len())? {
+            self.out = larger;
+        }
+        if !data.is_empty() {
+            gpu::write_all(&*self.gpu, &self.out, data)?;
+        }
+        Ok(self.cuda()?.address(&self.out)?)
+    }
+
+    /// Room on the GPU for numbers that come.
+    fn expect(&mut self, count: usize) -> Result<u64> {
+        if let Some(larger) = self.room(&self.into, count)? {
+            self.into = larger;
+        }
+        Ok(self.cuda()?.address(&self.into)?)
+    }
+
+    /// Copies numbers back from the GPU.
+    fn unload(&self, from: &Buffer, data: &mut [f32]) -> Result<()> {
+        if !data.is_empty() {
+            let got = gpu::read_all(&*self.gpu, from, data.len())?;
+            data.copy_from_slice(&got);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Nccl {
+    fn drop(&mut self) {
+        let bound = self.cuda().is_ok_and(|cuda| cuda.bind().is_ok());
+        if let Some(comm) = self.comm.take().filter(|_| bound) {
+            // SAFETY: made in `with_id`, ended once.
+            unsafe { (self.functions.destroy)(comm) };
+        }
+    }
+}
+
+impl Communicator for Nccl {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn send(&mut self, to: Rank, data: &[f32]) -> Result<()> {
+        let (at, count) = (self.load(data)?, data.len());
+        self.run("send", Some(to), |nccl, comm, stream| {
+            // SAFETY: so many numbers are there.
+            unsafe { (nccl.send)(at, count, F32, to.0 as c_int, comm, stream) }
+        })
+    }
+
+    fn receive(&mut self, from: Rank, data: &mut [f32]) -> Result<()> {
+        let (at, count) = (self.expect(data.len())?, data.len());
+        self.run("receive", Some(from), |nccl, comm, stream| {
+            // SAFETY: there is room for so many.
+            unsafe { (nccl.receive)(at, count, F32, from.0 as c_int, comm, stream) }
+        })?;
+        self.unload(&self.into, data)
+    }
+
+    fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
+        let (out, into) = (self.load(send)?, self.expect(receive.len())?);
+        let (sent, received) = (send.len(), receive.len());
+        self.run("exchange", Some(from), |nccl, comm, stream| {
+            let (to, from) = (to.0 as c_int, from.0 as c_int);
+            // What stands between the two begins together: else each rank would wait for the next one to receive.
+            // SAFETY: as above.
+            unsafe {
+                [
+                    (nccl.group_start)(),
+                    (nccl.send)(out, sent, F32, to, comm, stream),
+                    (nccl.receive)(into, received, F32, from, comm, stream),
+                    (nccl.group_end)(),
+                ]
+                .into_iter()
+                .find(|status| *status != 0)
+                .unwrap_or(0)
+            }
+        })?;
+        self.unload(&self.into, receive)
+    }
+
+    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
+        let (at, count) = (self.load(data)?, data.len());
+        self.run("broadcast", None, |nccl, comm, stream| {
+            // SAFETY: as above, in place.
+            unsafe { (nccl.broadcast)(at, at, count, F32, root.0 as c_int, comm, stream) }
+        })?;
+        self.unload(&self.out, data)
+    }
+
+    fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
+        let (at, count) = (self.load(data)?, data.len());
+        // SAFETY: so many numbers were copied there.
+        unsafe { self.all_reduce_at(at, count)? };
+        self.unload(&self.out, data)
+    }
+}

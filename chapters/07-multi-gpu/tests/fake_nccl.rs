@@ -1,0 +1,208 @@
+//! The engine NCCL without a GPU, between processes: chapter 2's stand-ins for NVIDIA's driver and compiler, and one for
+//! NCCL (`fake_nccl/`). Each rank is a program of its own that finds them by `LD_LIBRARY_PATH`. Where there is no C++
+//! compiler, the tests are skipped, unless `THROUGHPUT_REQUIRE_CXX=1` forbids it.
+#![cfg(target_os = "linux")]
+
+use multi_gpu::{
+    Communicator, Rank,
+    comm::{
+        Algorithm,
+        nccl::{Nccl, unique_id},
+        ring,
+    },
+    threads,
+};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A folder with the stand-ins, or `None` with a note.
+fn fakes() -> Option<tempfile::TempDir> {
+    let cxx = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    if Command::new(&cxx).arg("--version").output().is_err() {
+        let required = std::env::var("THROUGHPUT_REQUIRE_CXX").is_ok_and(|v| v == "1");
+        assert!(!required, "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids that");
+        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let cuda = tests.join("../../02-cpu-gpu/tests/fake_cuda");
+    for (file, library) in [
+        (cuda.join("driver.cpp"), "libcuda.so.1"),
+        (cuda.join("nvrtc.cpp"), "libnvrtc.so.13"),
+        (tests.join("fake_nccl/nccl.cpp"), "libnccl.so.2"),
+    ] {
+        let mut command = Command::new(&cxx);
+        command.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"]).arg(file);
+        command.arg("-o").arg(folder.path().join(library)).arg(format!("-Wl,-soname,{library}"));
+        if library == "libnccl.so.2" {
+            command.arg(folder.path().join("libcuda.so.1"));
+        }
+        let made = command.output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+    std::fs::copy(folder.path().join("libcuda.so.1"), folder.path().join("libcuda.so")).unwrap();
+    Some(folder)
+}
+
+/// Runs the ignored test `name` as one program for each of `ranks`, with these variables.
+#[track_caller]
+fn run(name: &str, ranks: usize, variables: &[(&str, &str)]) {
+    let Some(fakes) = fakes() else { return };
+    let programs: Vec<_> = (0..ranks)
+        .map(|rank| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--ignored", "--exact", "--nocapture", name]);
+            for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV"] {
+                command.env_remove(name);
+            }
+            command
+                .env("PATH", "")
+                .env("LD_LIBRARY_PATH", fakes.path())
+                .env("OCL_ICD_VENDORS", "/no/such/folder")
+                .env_remove("THROUGHPUT_DEVICE")
+                .env("FAKE_NCCL", fakes.path())
+                .env("FAKE_RANK", format!("{rank} {ranks}"))
+                .envs(variables.iter().copied())
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for program in programs {
+        let output = program.wait_with_output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
+    }
+}
+
+/// This program's rank and how many there are, if it is one of [`run`]'s.
+fn inside() -> Option<(Rank, usize)> {
+    let said = std::env::var("FAKE_RANK").ok()?;
+    let (rank, size) = said.split_once(' ').unwrap();
+    Some((Rank(rank.parse().unwrap()), size.parse().unwrap()))
+}
+
+/// Joins the others; rank 0's unique id goes by a file.
+fn join(rank: Rank, size: usize) -> Nccl {
+    let file = PathBuf::from(std::env::var("FAKE_NCCL").unwrap()).join("id");
+    if rank == Rank(0) {
+        std::fs::write(file.with_extension("new"), unique_id().unwrap()).unwrap();
+        std::fs::rename(file.with_extension("new"), &file).unwrap();
+    }
+    let id = (0..3000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::fs::read(&file).ok()
+    });
+    Nccl::with_id(rank, size, &id.unwrap().try_into().unwrap(), "cuda").unwrap()
+}
+
+/// What a stand-in counts.
+fn count(library: &str, name: &str) -> i64 {
+    let path = PathBuf::from(std::env::var("LD_LIBRARY_PATH").unwrap()).join(library);
+    // SAFETY: our own library, whose functions of this form take nothing and return a number.
+    unsafe {
+        let library = libloading::Library::new(path).unwrap();
+        let function = library.get::<unsafe extern "C" fn() -> i64>(name.as_bytes()).unwrap();
+        function()
+    }
+}
+
+#[test]
+fn the_trait_means_the_same_between_gpus() {
+    for ranks in [1, 2, 3] {
+        run("inner_collectives", ranks, &[]);
+    }
+}
+
+#[test]
+#[ignore = "runs in programs of its own"]
+fn inner_collectives() {
+    let Some((me, size)) = inside() else { return };
+    let mut comm = join(me, size);
+    assert_eq!((comm.rank(), comm.size()), (me, size));
+    for len in [0, 1, 2, 7, 1000] {
+        let mine: Vec<f32> = (0..len).map(|i| (i * 3 + me.0 * 5) as f32).collect();
+        let others = size * (size - 1) / 2;
+        let sum: Vec<f32> = (0..len).map(|i| (i * 3 * size + 5 * others) as f32).collect();
+        let mut data = mine.clone();
+        comm.all_reduce(&mut data).unwrap();
+        assert_eq!(data, sum);
+        for algorithm in Algorithm::ALL {
+            let mut data = mine.clone();
+            algorithm.all_reduce(&mut comm, &mut data).unwrap();
+            assert_eq!(data, sum, "{algorithm:?}");
+        }
+        let mut data = mine.clone();
+        ring::all_reduce(&mut comm, &mut data).unwrap();
+        assert_eq!(data, sum);
+        let root = Rank(size - 1);
+        let mut data = mine.clone();
+        comm.broadcast(root, &mut data).unwrap();
+        let wanted: Vec<f32> = (0..len).map(|i| (i * 3 + root.0 * 5) as f32).collect();
+        assert_eq!(data, wanted);
+    }
+    let mine = vec![0xff; me.0 + 1];
+    let wanted: Vec<_> = (0..size).map(|rank| vec![0xff; rank + 1]).collect();
+    assert_eq!(comm.all_gather_bytes(&mine).unwrap(), wanted);
+    comm.barrier().unwrap();
+    drop(comm);
+    assert_eq!(count("libnccl.so.2", "fake_comms_left\0"), 0);
+    assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
+}
+
+#[test]
+fn the_id_goes_round_by_another_engine() {
+    run("inner_join", 1, &[]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_join() {
+    if inside().is_none() {
+        return;
+    }
+    let sum = threads::run(1, |mut thread| {
+        let mut nccl = Nccl::join(&mut thread, "cuda")?;
+        let mut data = [1.0, f32::MAX];
+        nccl.all_reduce(&mut data)?;
+        Ok(data)
+    });
+    assert_eq!(sum.unwrap(), [[1.0, f32::MAX]]);
+}
+
+#[test]
+fn what_fails_is_told_with_a_way_out() {
+    for (fail, wanted) in [
+        ("ncclGetUniqueId", "NCCL can't make a name for all ranks (result 2): the system refused"),
+        ("ncclCommInitRank", "NCCL can't meet the other ranks (result 2)"),
+        ("ncclAllReduce", "NCCL can't sum over all ranks (result 2)"),
+    ] {
+        run("inner_fails", 1, &[("FAKE_NCCL_FAIL", fail), ("WANTED", wanted)]);
+    }
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_fails() {
+    if inside().is_none() {
+        return;
+    }
+    let failed =
+        threads::run(1, |mut thread| Nccl::join(&mut thread, "cuda")?.all_reduce(&mut [1.0]));
+    let (words, wanted) = (failed.unwrap_err().to_string(), std::env::var("WANTED").unwrap());
+    assert!(words.contains(&wanted), "{words}");
+    assert_eq!(count("libnccl.so.2", "fake_comms_left\0"), 0);
+}
+
+#[test]
+fn without_nccl_all_ranks_hear_why() {
+    // A machine that has NCCL finds it here.
+    let failed = threads::run(2, |mut thread| Nccl::join(&mut thread, "cuda").map(|_| ()));
+    let words = failed.unwrap_err().to_string();
+    assert!(words.contains("NCCL") || words.contains("cuda"), "{words}");
+}
