@@ -44,17 +44,17 @@
 
   const SIZE = 4;
   const STEPS = 2 * SIZE - 2;
-  const CELL = 54;
-  const BOX = { width: SIZE * CELL + 16, height: 92 };
+  const CELL = 52;
+  const BOX = { width: SIZE * CELL + 12, height: 92 };
   /** Where the ranks stand: round the ring, clockwise from the left upper corner. */
-  const PLACES = [[10, 10], [390, 10], [390, 190], [10, 190]];
+  const PLACES = [[8, 8], [262, 8], [262, 138], [8, 138]];
   /** From each rank to the next. */
-  const ARROWS = ['M 248 56 H 382', 'M 506 108 V 182', 'M 384 236 H 250', 'M 126 184 V 110'];
+  const ARROWS = ['M 230 54 H 258', 'M 372 102 V 134', 'M 260 184 H 232', 'M 118 136 V 104'];
 
   const STYLE = `
     .desk { margin-block: 1.6rem 2.4rem; }
-    svg { display: block; width: 100%; max-width: 64rem; height: auto; margin-inline: auto; font-family: inherit; }
-    text { fill: var(--fg); font-size: 16px; text-anchor: middle; font-variant-numeric: tabular-nums; }
+    svg { display: block; width: 100%; max-width: 56rem; height: auto; margin-inline: auto; font-family: inherit; }
+    text { fill: var(--fg); font-size: 15px; text-anchor: middle; font-variant-numeric: tabular-nums; }
     .name { text-anchor: start; font-weight: 600; }
     .box { fill: none; stroke: var(--line, currentColor); }
     .cell rect { fill: var(--bg); stroke: var(--line, currentColor); }
@@ -78,6 +78,14 @@
   /** What a part holds, in short. */
   const text = (ranks) => (ranks.length === SIZE ? 'sum' : ranks.join('+'));
 
+  /** Writes what a part holds; a long one is made to fit. */
+  function write(into, ranks) {
+    into.textContent = text(ranks);
+    if (ranks.length === SIZE - 1) into.setAttribute('textLength', CELL - 10);
+    else into.removeAttribute('textLength');
+    into.setAttribute('lengthAdjust', 'spacingAndGlyphs');
+  }
+
   /** What a step does, in words. */
   function words(step) {
     if (step === 0) return 'Each rank has its own numbers, cut into four parts. A part shows whose numbers are in it.';
@@ -96,7 +104,7 @@
       this.frames = frames(SIZE);
       this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
       const boxes = PLACES.map(([x, y], rank) => {
-        const cells = Array.from({ length: SIZE }, (_, part) => `<g class="cell" transform="translate(${x + 8 + part * CELL} ${y + 34})">
+        const cells = Array.from({ length: SIZE }, (_, part) => `<g class="cell" transform="translate(${x + 7 + part * CELL} ${y + 34})">
           <rect width="${CELL - 4}" height="48" rx="4"></rect><text x="${CELL / 2 - 2}" y="30"></text></g>`);
         return `<rect class="box" x="${x}" y="${y}" width="${BOX.width}" height="${BOX.height}" rx="6"></rect>
           <text class="name" x="${x + 10}" y="${y + 23}">rank ${rank}</text>${cells.join('')}`;
@@ -105,7 +113,7 @@
       const arrows = ARROWS.map((way) => `<path class="arrow" d="${way}" marker-end="url(#head)"></path>`);
       this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
         <div class="desk">
-          <svg viewBox="0 0 632 292" role="img" aria-label="Four ranks in a ring, each with four parts of its numbers">
+          <svg viewBox="0 0 490 238" role="img" aria-label="Four ranks in a ring, each with four parts of its numbers">
             <defs><marker id="head" markerWidth="9" markerHeight="8" refX="7" refY="4" orient="auto" markerUnits="userSpaceOnUse"><path class="head" d="M 0 0 L 9 4 L 0 8 Z"></path></marker></defs>
             ${arrows.join('')}${boxes.join('')}${messages.join('')}</svg>
           <div class="controls" role="group" aria-label="Steps of the ring">
@@ -178,13 +186,13 @@
     }
 
     /** Where a part of a rank is drawn. */
-    at(rank, part) { return `translate(${PLACES[rank][0] + 8 + part * CELL}px, ${PLACES[rank][1] + 34}px)`; }
+    at(rank, part) { return `translate(${PLACES[rank][0] + 7 + part * CELL}px, ${PLACES[rank][1] + 34}px)`; }
 
     /** Sends a step's messages on their way. */
     send(step) {
       this.messages.forEach((message, me) => {
         const [part] = stepParts(me, step, SIZE);
-        message.querySelector('text').textContent = text(this.frames[step - 1][me][part]);
+        write(message.querySelector('text'), this.frames[step - 1][me][part]);
         message.style.transform = this.at(me, part);
         message.setAttribute('visibility', 'visible');
         message.getBoundingClientRect(); // it starts here, and not where the last one ended
@@ -197,7 +205,7 @@
       this.cells.forEach((cell, at) => {
         const [rank, part] = [Math.floor(at / SIZE), at % SIZE];
         const held = this.frames[step][rank][part];
-        cell.querySelector('text').textContent = text(held);
+        write(cell.querySelector('text'), held);
         cell.classList.toggle('whole', held.length === SIZE);
         cell.classList.toggle('came', step > 0 && stepParts(rank, step, SIZE)[1] === part);
       });
