@@ -1,4 +1,34 @@
 //! The batch, the layers and the products of a network, split over devices.
+//!
+//! The modules in the order of the page:
+//!
+//! 1. [`job`]: what is trained, and the one device that every split has to be equal to.
+//! 2. [`data_parallel`]: the batch split over replicas.
+//! 3. [`stage`] and [`layers`]: the layers on different ranks.
+//! 4. [`schedule`]: who computes what when, as data; [`pipeline`]: micro-batches through the ranks.
+//! 5. [`tensor`]: products split by columns and rows.
+//! 6. [`zero`]: replicas that do not keep everything everywhere.
+//! 7. [`group`]: some ranks of others; [`hybrid`]: data × pipeline × tensor.
+//! 8. [`wire`]: a slow network, made of [`ring`]s; [`overlap`]: gradients on their way during the backward pass.
+//! 9. [`dfdx`]: chapter 4's models, split.
+//! 10. [`equality`]: every way against one device.
+//! 11. [`claims`]: what people say of it.
+//! 12. [`experiments`] and [`figures`]: records, and what is made from them.
+
+pub mod data_parallel;
+pub mod equality;
+pub mod group;
+pub mod hybrid;
+pub mod job;
+pub mod layers;
+pub mod overlap;
+pub mod pipeline;
+pub mod ring;
+pub mod schedule;
+pub mod stage;
+pub mod tensor;
+pub mod wire;
+pub mod zero;
 
 use lab::Part;
 

@@ -1,0 +1,315 @@
+//! Every way to split, against one device: the same batches, the same steps, and the largest difference of any
+//! parameter.
+
+use super::{
+    data_parallel, hybrid,
+    hybrid::Grid,
+    job::{Batch, Job, Trained, one_device},
+    layers, overlap, pipeline,
+    schedule::Schedule,
+    zero::{self, Level},
+};
+use crate::{Communicator, Error, Result, threads};
+
+/// A way to train on several ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Replicas and one all-reduce.
+    Data,
+    /// Layers on different ranks.
+    Layers,
+    /// Layers on different ranks, micro-batches in this order.
+    Pipeline(Schedule, usize),
+    /// Products split by columns and rows.
+    Tensor,
+    /// Replicas that do not keep everything.
+    Zero(Level),
+    /// All three at once, with one-forward-one-backward and this many micro-batches.
+    Hybrid(Grid, usize),
+    /// Replicas whose gradients are reduced in buckets of this many bytes.
+    Overlap(usize),
+}
+
+impl Way {
+    /// Its name in records: `zero-2`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Data => "data".into(),
+            Self::Layers => "layers".into(),
+            Self::Pipeline(schedule, micros) => format!("{}-{micros}", schedule.name()),
+            Self::Tensor => "tensor".into(),
+            Self::Zero(level) => format!("zero-{}", level.number()),
+            Self::Hybrid(Grid { data, stages, tensor }, _) => {
+                format!("hybrid-{data}x{stages}x{tensor}")
+            }
+            Self::Overlap(_) => "overlap".into(),
+        }
+    }
+
+    /// Its name for people: `ZeRO, stage 2`.
+    pub fn label(self) -> String {
+        match self {
+            Self::Data => "data parallel".into(),
+            Self::Layers => "layers".into(),
+            Self::Pipeline(Schedule::Gpipe, micros) => format!("GPipe, {micros} micro-batches"),
+            Self::Pipeline(Schedule::OneForwardOneBackward, micros) => {
+                format!("1F1B, {micros} micro-batches")
+            }
+            Self::Tensor => "tensor parallel".into(),
+            Self::Zero(level) => format!("ZeRO, stage {}", level.number()),
+            Self::Hybrid(Grid { data, stages, tensor }, _) => {
+                format!("data {data} × pipeline {stages} × tensor {tensor}")
+            }
+            Self::Overlap(_) => "data parallel, overlapped".into(),
+        }
+    }
+
+    /// Trains this rank's part, over any engine.
+    ///
+    /// # Errors
+    /// Those of the way.
+    // ANCHOR: train
+    pub fn train<C: Communicator + 'static>(
+        self,
+        job: &Job,
+        batches: &[Batch],
+        mut comm: C,
+    ) -> Result<Trained> {
+        let c = &mut comm;
+        match self {
+            Self::Data => data_parallel::train(job, batches, c),
+            Self::Layers => layers::train(job, batches, c),
+            Self::Pipeline(schedule, micros) => {
+                pipeline::train(job, batches, (schedule, micros), c)
+            }
+            Self::Tensor => {
+                let grid = Grid { data: 1, stages: 1, tensor: c.size() };
+                hybrid::train(job, batches, grid, (Schedule::Gpipe, 1), c)
+            }
+            Self::Zero(level) => zero::train(job, batches, level, c),
+            Self::Hybrid(grid, micros) => {
+                let order = (Schedule::OneForwardOneBackward, micros);
+                hybrid::train(job, batches, grid, order, c)
+            }
+            Self::Overlap(bucket) => overlap::train(job, batches, bucket, comm),
+        }
+    }
+    // ANCHOR_END: train
+}
+
+/// How far two trainings are apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// The largest difference of any parameter; NaN if one of them is not a number.
+    pub parameters: f64,
+    /// The largest difference of any batch's loss.
+    pub losses: f64,
+}
+
+/// The largest difference of any two numbers; NaN if one is not a number or there are not as many.
+pub fn largest<T: Copy + Into<f64>>(a: &[T], b: &[T]) -> f64 {
+    if a.len() != b.len() {
+        return f64::NAN;
+    }
+    let off = |(a, b): (&T, &T)| ((*a).into() - (*b).into()).abs();
+    // `f64::max` would forget a NaN.
+    a.iter().zip(b).map(off).fold(0.0, |most, d| if d > most || d.is_nan() { d } else { most })
+}
+
+/// How far two trainings are apart.
+pub fn difference(one: &Trained, other: &Trained) -> Difference {
+    Difference {
+        parameters: largest(&one.parameters, &other.parameters),
+        losses: largest(&one.losses, &other.losses),
+    }
+}
+
+/// Trains by `way` on `ranks` threads. All ranks have to come to the same parameters.
+///
+/// # Errors
+/// Those of the way, and [`Error::Config`] if two ranks hold different parameters.
+// ANCHOR: split
+pub fn split(way: Way, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Trained> {
+    let all = threads::run(ranks, |comm| way.train(job, batches, comm))?;
+    let Some(first) = all.first() else {
+        return Err(Error::Config("no rank trains nothing; take one at least".into()));
+    };
+    match all.iter().position(|other| other.parameters != first.parameters) {
+        Some(rank) => Err(Error::Config(format!(
+            "ranks 0 and {rank} have drifted apart by {:e}; all must take the same steps",
+            largest(&first.parameters, &all[rank].parameters)
+        ))),
+        None => Ok(first.clone()),
+    }
+}
+
+/// How far training by `way` is from training on one device.
+///
+/// # Errors
+/// As [`split`] and [`one_device`].
+pub fn against_one(way: Way, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Difference> {
+    Ok(difference(&one_device(job, batches)?, &split(way, ranks, job, batches)?))
+}
+// ANCHOR_END: split
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::job::{Rule, tests::batches};
+    use backprop::{adam::Adam, sgd::Sgd};
+
+    const RULES: [Rule; 2] = [
+        Rule::Sgd(Sgd { lr: 0.1, momentum: 0.9 }),
+        Rule::Adam(Adam { lr: 1e-3, beta1: 0.9, beta2: 0.999, eps: 1e-8 }),
+    ];
+
+    fn job(sizes: &[usize], rule: Rule) -> Job {
+        Job { sizes: sizes.to_vec(), seed: 3, rule }
+    }
+
+    /// Twenty steps on batches of these sizes, in turns.
+    #[track_caller]
+    fn equal(way: Way, ranks: usize, rows: &[usize], limit: f64) {
+        for rule in RULES {
+            let job = job(&[13, 17, 11, 9, 5], rule);
+            let batches = batches(13, 5, rows, 20);
+            let found = against_one(way, ranks, &job, &batches).unwrap();
+            assert!(
+                found.parameters <= limit,
+                "{} on {ranks}, {}: {found:?}",
+                way.name(),
+                rule.name()
+            );
+            assert!(found.losses <= 1e-5, "{} on {ranks}: {found:?}", way.name());
+        }
+    }
+
+    /// Even parts, uneven ones, batches that change, and fewer pictures than ranks.
+    const ROWS: [&[usize]; 4] = [&[24], &[23], &[16, 7, 30], &[2]];
+
+    #[test]
+    fn data_parallel_is_one_device() {
+        for rows in ROWS {
+            for ranks in [2, 3, 4, 7] {
+                equal(Way::Data, ranks, rows, 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn one_rank_is_one_device_bit_for_bit() {
+        let grid = Grid { data: 1, stages: 1, tensor: 1 };
+        let pipeline = Schedule::ALL.map(|schedule| Way::Pipeline(schedule, 1));
+        let others = [Way::Data, Way::Layers, Way::Tensor, Way::Overlap(100), Way::Hybrid(grid, 1)];
+        let zero = Level::ALL.map(Way::Zero);
+        for way in pipeline.into_iter().chain(others).chain(zero) {
+            equal(way, 1, &[23], 0.0);
+        }
+    }
+
+    #[test]
+    fn layers_on_ranks_of_their_own_are_one_device_bit_for_bit() {
+        for ranks in 1..=4 {
+            equal(Way::Layers, ranks, &[23, 1], 0.0);
+            for schedule in Schedule::ALL {
+                equal(Way::Pipeline(schedule, 1), ranks, &[23, 1], 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_pipeline_is_one_device() {
+        for schedule in Schedule::ALL {
+            for (ranks, micros) in [(2, 4), (3, 5), (4, 8), (4, 2), (2, 40)] {
+                equal(Way::Pipeline(schedule, micros), ranks, &[24, 7], 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn both_schedules_are_the_same_bits() {
+        let (job, batches) = (job(&[13, 17, 11, 9, 5], RULES[1]), batches(13, 5, &[23], 20));
+        let [a, b] = Schedule::ALL.map(|s| split(Way::Pipeline(s, 6), 4, &job, &batches).unwrap());
+        assert_eq!(a, b);
+    }
+
+    #[test]
+    fn split_products_are_one_device() {
+        for ranks in [2, 3, 4, 12, 18] {
+            equal(Way::Tensor, ranks, &[23], 1e-5); // up to more ranks than hidden units
+        }
+        // An odd number of layers: the last one is whole.
+        let odd = job(&[13, 17, 11, 5], RULES[1]);
+        let found = against_one(Way::Tensor, 3, &odd, &batches(13, 5, &[23], 20)).unwrap();
+        assert!(found.parameters <= 1e-5, "{found:?}");
+    }
+
+    #[test]
+    fn every_level_of_zero_is_one_device() {
+        for level in Level::ALL {
+            for ranks in [2, 3, 5] {
+                for rows in [&[24][..], &[23], &[2, 9]] {
+                    equal(Way::Zero(level), ranks, rows, 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_ranks_have_one_order_of_sums_so_all_replicas_agree_bit_for_bit() {
+        let (job, batches) = (job(&[13, 17, 11, 9, 5], RULES[1]), batches(13, 5, &[23], 20));
+        let data = split(Way::Data, 2, &job, &batches).unwrap();
+        let others = Level::ALL.map(Way::Zero).into_iter();
+        for way in others.chain([Way::Overlap(0), Way::Overlap(500), Way::Overlap(usize::MAX)]) {
+            assert_eq!(
+                split(way, 2, &job, &batches).unwrap().parameters,
+                data.parameters,
+                "{way:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn buckets_of_any_size_are_one_device() {
+        for bucket in [0, 400, usize::MAX] {
+            for ranks in [2, 3] {
+                equal(Way::Overlap(bucket), ranks, &[23, 2], 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn every_grid_of_eight_ranks_is_one_device() {
+        for data in [1, 2, 4, 8] {
+            for stages in [1, 2, 4] {
+                if 8 % (data * stages) == 0 {
+                    let grid = Grid { data, stages, tensor: 8 / data / stages };
+                    equal(Way::Hybrid(grid, 3), 8, &[24, 11], 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_split_is_refused() {
+        let (job, batches) = (job(&[13, 17, 5], RULES[0]), batches(13, 5, &[6], 1));
+        let refused = |way, ranks| split(way, ranks, &job, &batches).unwrap_err().to_string();
+        assert!(refused(Way::Layers, 3).contains("2 layers can't be put on 3 devices"));
+        assert!(refused(Way::Pipeline(Schedule::Gpipe, 0), 2).contains("one at least"));
+        assert!(refused(Way::Data, 0).contains("one at least"));
+        let empty = [Batch::default()];
+        for way in
+            [Way::Data, Way::Layers, Way::Tensor, Way::Zero(Level::Parameters), Way::Overlap(1)]
+        {
+            let error = split(way, 2, &job, &empty).unwrap_err().to_string();
+            assert!(error.contains("the batch is empty"), "{way:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_difference_cannot_hide_in_nan() {
+        assert!(largest(&[1.0, f64::NAN, 2.0], &[1.0, 1.0, 7.0]).is_nan());
+        assert!(largest(&[1.0], &[1.0, 2.0]).is_nan());
+        assert_eq!(largest(&[1.0, -2.0], &[1.5, 2.0]), 4.0);
+    }
+}

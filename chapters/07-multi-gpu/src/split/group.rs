@@ -1,0 +1,155 @@
+//! Some of the ranks, as a communicator of their own.
+
+use super::ring;
+use crate::{Communicator, Error, Rank, Result};
+
+/// Some ranks of another communicator, numbered anew from 0. It is made where it is needed and costs nothing but a
+/// list: in a grid of ranks each one belongs to several groups, and speaks in one at a time.
+#[derive(Debug)]
+// ANCHOR: group
+pub struct Group<'a, C: ?Sized> {
+    all: &'a mut C,
+    /// The ranks in `all`, in the order of the group.
+    ranks: Vec<Rank>,
+    me: Rank,
+}
+// ANCHOR_END: group
+
+impl<'a, C: Communicator + ?Sized> Group<'a, C> {
+    /// The group of `ranks`, in their order.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if this rank is not among them, one is there twice, or one does not exist.
+    pub fn of(all: &'a mut C, ranks: &[Rank]) -> Result<Self> {
+        let (mine, size) = (all.rank(), all.size());
+        let twice = |(at, rank)| ranks[..at].contains(rank);
+        if ranks.iter().any(|r| r.0 >= size) || ranks.iter().enumerate().any(twice) {
+            return Err(Error::Config(format!(
+                "{ranks:?} is not a group of {size} ranks; name each of its ranks once, from 0 to {}",
+                size.saturating_sub(1)
+            )));
+        }
+        match ranks.iter().position(|rank| *rank == mine) {
+            Some(me) => Ok(Self { all, ranks: ranks.to_vec(), me: Rank(me) }),
+            None => Err(Error::Config(format!(
+                "rank {mine} is not in the group {ranks:?}; only its members may speak in it"
+            ))),
+        }
+    }
+
+    /// Whether the group is the whole communicator, whose own operations are then the fastest.
+    fn is_everybody(&self) -> bool {
+        self.ranks.len() == self.all.size() && self.ranks.is_sorted()
+    }
+}
+
+impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
+    fn rank(&self) -> Rank {
+        self.me
+    }
+
+    fn size(&self) -> usize {
+        self.ranks.len()
+    }
+
+    fn send(&mut self, to: Rank, data: &[f32]) -> Result<()> {
+        self.all.send(self.ranks[to.0], data)
+    }
+
+    fn receive(&mut self, from: Rank, data: &mut [f32]) -> Result<()> {
+        self.all.receive(self.ranks[from.0], data)
+    }
+
+    fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
+        self.all.exchange(self.ranks[to.0], send, self.ranks[from.0], receive)
+    }
+
+    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
+        if self.is_everybody() {
+            self.all.broadcast(root, data)
+        } else {
+            ring::broadcast(self, root, data)
+        }
+    }
+
+    fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
+        if self.is_everybody() { self.all.all_reduce(data) } else { ring::all_reduce(self, data) }
+    }
+
+    fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {
+        if self.is_everybody() {
+            self.all.reduce_scatter(data)
+        } else {
+            ring::reduce_scatter(self, data)
+        }
+    }
+
+    fn all_gather(&mut self, data: &mut [f32]) -> Result<()> {
+        if self.is_everybody() { self.all.all_gather(data) } else { ring::all_gather(self, data) }
+    }
+
+    fn barrier(&mut self) -> Result<()> {
+        if self.is_everybody() { self.all.barrier() } else { ring::barrier(self) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{communicator::part_of, threads};
+
+    #[test]
+    fn two_groups_speak_at_the_same_time_without_hearing_each_other() {
+        let sums = threads::run(5, |mut comm| {
+            let me = comm.rank().0;
+            // 0, 2, 4 and 1, 3; in the second one the order is turned round.
+            let mut ranks: Vec<Rank> = (me % 2..5).step_by(2).map(Rank).collect();
+            if me % 2 == 1 {
+                ranks.reverse();
+            }
+            let mut group = Group::of(&mut comm, &ranks)?;
+            let mut data = [me as f32, 1.0, 10.0 * me as f32, 2.0];
+            group.all_reduce(&mut data)?;
+            group.barrier()?;
+            let mut told = [me as f32];
+            group.broadcast(Rank(1), &mut told)?;
+            Ok((group.rank(), group.size(), data, told))
+        })
+        .unwrap();
+        assert_eq!(sums[2], (Rank(1), 3, [6.0, 3.0, 60.0, 6.0], [2.0]));
+        assert_eq!(sums[1], (Rank(1), 2, [4.0, 2.0, 40.0, 4.0], [1.0]));
+        assert_eq!(sums[3].0, Rank(0));
+    }
+
+    #[test]
+    fn a_group_gathers_and_scatters_its_own_parts() {
+        let parts = threads::run(4, |mut comm| {
+            let me = comm.rank();
+            let ranks = if me.0 < 3 { vec![Rank(2), Rank(0), Rank(1)] } else { vec![Rank(3)] };
+            let mut group = Group::of(&mut comm, &ranks)?;
+            let mut data: Vec<f32> = (0..7).map(|i| i as f32).collect();
+            group.reduce_scatter(&mut data)?;
+            let mine = part_of(7, group.rank(), group.size());
+            let sums = data[mine].to_vec();
+            group.all_gather(&mut data)?;
+            Ok((sums, data))
+        })
+        .unwrap();
+        assert_eq!(parts[2].0, [0.0, 3.0, 6.0]); // the group's first
+        assert_eq!(parts[3].0, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]); // alone
+        for (_, whole) in &parts[..3] {
+            assert_eq!(*whole, [0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0]);
+        }
+    }
+
+    #[test]
+    fn who_does_not_belong_to_it_is_told() {
+        let refused = |ranks: &'static [usize]| {
+            let ranks: Vec<Rank> = ranks.iter().copied().map(Rank).collect();
+            threads::run(2, |mut comm| Group::of(&mut comm, &ranks).map(|_| ())).unwrap_err()
+        };
+        assert!(refused(&[1]).to_string().contains("rank 0 is not in the group"));
+        assert!(refused(&[0, 0, 1]).to_string().contains("each of its ranks once"));
+        assert!(refused(&[0, 1, 2]).to_string().contains("from 0 to 1"));
+    }
+}

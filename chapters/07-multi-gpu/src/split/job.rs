@@ -1,0 +1,239 @@
+//! What is trained, the same for one device and for every way to split it, and the one device.
+
+use crate::{Error, Result};
+use backprop::{
+    adam::{self, Adam, Adaptive, Moments},
+    mlp::Mlp,
+    optimizer::Optimizer,
+    sgd::{self, Descent, Sgd},
+    softmax::loss_and_gradient,
+    train,
+};
+use std::ops::Range;
+
+/// How parameters move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// Gradient descent, with momentum if there is any.
+    Sgd(Sgd),
+    /// Adam.
+    Adam(Adam),
+}
+
+impl Rule {
+    /// `sgd` or `adam`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sgd(_) => "sgd",
+            Self::Adam(_) => "adam",
+        }
+    }
+}
+
+/// A network and how it is trained.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Inputs, hidden layers, classes.
+    pub sizes: Vec<usize>,
+    /// Of the first weights.
+    pub seed: u64,
+    /// How the parameters move.
+    pub rule: Rule,
+}
+
+impl Job {
+    /// The network with its first weights. Every rank makes it from the seed, and so needs no message to have it.
+    ///
+    /// # Errors
+    /// [`Error::Backprop`] if the sizes are no network.
+    pub fn model(&self) -> Result<Mlp<f32>> {
+        Ok(Mlp::new(&self.sizes, self.seed)?)
+    }
+}
+
+/// Pictures and their labels: the batch of all ranks together, or a part of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// The pictures, one after the other.
+    pub x: Vec<f32>,
+    /// Their classes.
+    pub labels: Vec<u8>,
+}
+
+impl Batch {
+    /// How many pictures.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Some of the pictures.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the pictures are not as wide as each other, or there are too few of them.
+    pub fn part(&self, rows: Range<usize>) -> Result<Self> {
+        let width = if self.is_empty() { 0 } else { self.x.len() / self.len() };
+        if rows.end > self.len() || self.x.len() != width * self.len() {
+            return Err(Error::Config(format!(
+                "a batch of {} pixels and {} labels has no pictures {rows:?}; give a label to each picture",
+                self.x.len(),
+                self.len()
+            )));
+        }
+        let x = self.x[rows.start * width..rows.end * width].to_vec();
+        Ok(Self { x, labels: self.labels[rows].to_vec() })
+    }
+}
+
+/// The mean loss and the derivatives of the scores of some pictures out of a batch of `whole`, weighed by their share
+/// of it: summed over the parts of a batch, both are those of the batch.
+///
+/// # Errors
+/// [`Error::Backprop`] if labels and scores do not fit.
+// ANCHOR: weighed
+pub fn weighed_loss(
+    scores: &[f32], // of these pictures
+    labels: &[u8],
+    classes: usize,
+    whole: usize,
+) -> Result<(f64, Vec<f32>)> {
+    let (loss, mut dscores) = loss_and_gradient(scores, labels, classes)?;
+    let share = labels.len() as f64 / whole as f64;
+    dscores.iter_mut().for_each(|d| *d *= share as f32);
+    Ok((loss * share, dscores))
+}
+// ANCHOR_END: weighed
+
+/// A rule and what it remembers of `len` parameters, wherever they come from: what it does to one has nothing to do
+/// with the others, so any part of a network can have an optimizer of its own.
+#[derive(Clone, Debug)]
+pub struct Update {
+    rule: Rule,
+    t: i32,
+    moments: Moments<f32>,
+}
+
+impl Update {
+    /// One that has seen nothing.
+    pub fn new(rule: Rule, len: usize) -> Self {
+        let mut moments = Moments::zeros(len);
+        if let Rule::Sgd(_) = rule {
+            moments.v = Vec::new(); // it remembers a velocity alone
+        }
+        Self { rule, t: 0, moments }
+    }
+
+    /// Moves the parameters by one step.
+    pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32]) {
+        self.t += 1;
+        let (m, v) = self.moments.slices();
+        match &self.rule {
+            Rule::Sgd(rule) => sgd::step(rule, parameters, m, gradient),
+            Rule::Adam(rule) => adam::step(rule, self.t, parameters, (m, v), gradient),
+        }
+    }
+
+    /// Bytes of what it remembers.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.moments.m[..]) + size_of_val(&self.moments.v[..])
+    }
+}
+
+/// What training came to: the whole network's parameters, and the loss of each batch before its step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trained {
+    /// All parameters, in the order of [`Mlp::parameters`].
+    pub parameters: Vec<f32>,
+    /// The mean loss of each batch.
+    pub losses: Vec<f64>,
+}
+
+/// Trains on one device, by chapter 3's own step: what every split has to be equal to.
+///
+/// # Errors
+/// [`Error::Backprop`] if the network and the batches do not fit.
+pub fn one_device(job: &Job, batches: &[Batch]) -> Result<Trained> {
+    let mut model = job.model()?;
+    let mut optimizer: Box<dyn Optimizer<f32>> = match job.rule {
+        Rule::Sgd(rule) => Box::new(Descent::new(rule, &model)),
+        Rule::Adam(rule) => Box::new(Adaptive::new(rule, &model)),
+    };
+    let mut losses = Vec::new();
+    for Batch { x, labels } in batches {
+        losses.push(train::step(&mut model, &mut *optimizer, (x, labels), None, false)?);
+    }
+    Ok(Trained { parameters: model.parameters(), losses })
+}
+
+/// Fails for a batch without pictures, which has no mean loss.
+///
+/// # Errors
+/// [`Error::Backprop`].
+pub fn not_empty(batch: &Batch) -> Result<()> {
+    if batch.is_empty() { Err(backprop::Error::EmptyBatch.into()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use backprop::random::SplitMix64;
+
+    /// Batches of random pictures; the sizes are taken in turns.
+    pub fn batches(inputs: usize, classes: usize, sizes: &[usize], steps: usize) -> Vec<Batch> {
+        let mut random = SplitMix64::new(11);
+        (0..steps)
+            .map(|step| {
+                let rows = sizes[step % sizes.len()];
+                Batch {
+                    x: (0..rows * inputs).map(|_| random.unit() as f32).collect(),
+                    labels: (0..rows).map(|_| random.below(classes) as u8).collect(),
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_optimizer_of_parts_is_the_optimizer_of_the_whole() {
+        for rule in [Rule::Adam(Adam::default()), Rule::Sgd(Sgd { lr: 0.1, momentum: 0.9 })] {
+            let start: Vec<f32> = (0..10).map(|i| i as f32).collect();
+            let (mut whole, mut parts) = (start.clone(), start);
+            let mut one = Update::new(rule, 10);
+            let mut two = [Update::new(rule, 3), Update::new(rule, 7)];
+            for step in 1..20 {
+                let g: Vec<f32> = (0..10).map(|i| ((i * step) as f32).sin()).collect();
+                one.step(&mut whole, &g);
+                two[0].step(&mut parts[..3], &g[..3]);
+                two[1].step(&mut parts[3..], &g[3..]);
+            }
+            assert_eq!(whole, parts);
+            assert_eq!(one.bytes(), two[0].bytes() + two[1].bytes());
+        }
+    }
+
+    #[test]
+    fn parts_of_a_batch_sum_up_to_the_batch() {
+        let scores: Vec<f32> = (0..15).map(|i| (i as f32).cos()).collect();
+        let labels = [0, 2, 1, 1, 0];
+        let (loss, whole) = weighed_loss(&scores, &labels, 3, 5).unwrap();
+        let (first, a) = weighed_loss(&scores[..6], &labels[..2], 3, 5).unwrap();
+        let (second, b) = weighed_loss(&scores[6..], &labels[2..], 3, 5).unwrap();
+        assert!((first + second - loss).abs() < 1e-7);
+        for (part, whole) in a.iter().chain(&b).zip(&whole) {
+            assert!((part - whole).abs() < 1e-7);
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_not_there_is_refused() {
+        let batch = Batch { x: vec![0.0; 6], labels: vec![0, 1, 2] };
+        assert_eq!(batch.part(1..2).unwrap().len(), 1);
+        assert!(batch.part(3..3).unwrap().is_empty());
+        assert!(batch.part(2..4).is_err());
+        assert!(Batch { x: vec![0.0; 7], ..batch }.part(0..1).is_err());
+        assert!(Batch::default().part(0..0).unwrap().is_empty());
+    }
+}

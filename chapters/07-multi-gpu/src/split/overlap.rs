@@ -1,0 +1,266 @@
+//! Communication behind computation: gradients are reduced in buckets while the backward pass still runs.
+//!
+//! The backward pass knows the last layer's gradient first. A thread of its own, with the rank's communicator, sums it
+//! up over the ranks while the layers before are still computed (Li and others 2020, "`PyTorch` Distributed", section
+//! 3.2).
+
+use super::{
+    job::{Batch, Job, Trained, Update, not_empty, weighed_loss},
+    wire::Cost,
+};
+use crate::{Communicator, Error, Rank, Result, communicator::part_of};
+use backprop::{activation::relu_backward, dense::Dense, mlp::Mlp};
+use std::{
+    sync::mpsc::{Receiver, Sender, channel},
+    thread::{self, JoinHandle},
+    time::Instant,
+};
+
+/// A thread that sums up buckets over the ranks, one after the other.
+#[derive(Debug)]
+pub struct Line {
+    rank: Rank,
+    ranks: usize,
+    to: Option<Sender<Vec<f32>>>,
+    from: Receiver<Result<Vec<f32>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Line {
+    /// A thread that speaks for this rank.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the machine has no thread for it.
+    // ANCHOR: line
+    pub fn open<C: Communicator + 'static>(mut comm: C) -> Result<Self> {
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let (to, buckets) = channel::<Vec<f32>>();
+        let (sums, from) = channel();
+        let work = move || {
+            for mut bucket in buckets {
+                let sum = comm.all_reduce(&mut bucket).map(|()| bucket);
+                let failed = sum.is_err();
+                if sums.send(sum).is_err() || failed {
+                    return; // nobody listens, or nobody answers
+                }
+            }
+        };
+        let thread = thread::Builder::new().spawn(work).map_err(no_thread)?;
+        Ok(Self { rank, ranks, to: Some(to), from, thread: Some(thread) })
+    }
+    // ANCHOR_END: line
+
+    /// Hands over a bucket, and does not wait.
+    fn send(&self, bucket: Vec<f32>) {
+        // If the thread has ended, `sum` says why.
+        let _ = self.to.as_ref().map(|to| to.send(bucket));
+    }
+
+    /// Waits for the next bucket's sum. The communicator never waits for ever, so neither does this.
+    fn sum(&self) -> Result<Vec<f32>> {
+        let ended =
+            Error::Lost { rank: self.rank, why: "its communication thread has ended".into() };
+        self.from.recv().unwrap_or(Err(ended))
+    }
+}
+
+fn no_thread(error: std::io::Error) -> Error {
+    Error::Config(format!("there is no thread to communicate with: {error}; run fewer ranks"))
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        drop(self.to.take()); // the thread ends after what it has
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// When what happened in a step, in seconds since its start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    /// When the backward pass began.
+    pub begin: f64,
+    /// When the gradient of each layer was there, from the last layer to the first.
+    pub layers: Vec<f64>,
+    /// When all buckets were summed up.
+    pub reduced: f64,
+}
+
+/// One step, with gradients sent as soon as a bucket has `bucket` bytes. Returns the mean loss of the whole batch.
+///
+/// # Errors
+/// [`Error::Backprop`] if the network and the batch do not fit, and the communicator's.
+// ANCHOR: step
+pub fn step(
+    model: &mut Mlp<f32>,
+    update: &mut Update,
+    batch: &Batch,
+    (line, bucket): (&Line, usize),
+) -> Result<(f64, Times)> {
+    not_empty(batch)?;
+    let (start, mut times) = (Instant::now(), Times::default());
+    let mine = batch.part(part_of(batch.len(), line.rank, line.ranks))?;
+    let (mut sent, mut full) = (0, Vec::new());
+    let mut each = |gradient: Vec<f32>| {
+        times.layers.push(start.elapsed().as_secs_f64());
+        full.extend(gradient);
+        if size_of_val(&full[..]) >= bucket {
+            line.send(std::mem::take(&mut full));
+            sent += 1;
+        }
+    };
+    let begin = || start.elapsed().as_secs_f64();
+    let (loss, begin) = backward(model, &mine, batch.len(), begin, &mut each)?;
+    full.push(loss as f32); // the last bucket takes the loss along
+    line.send(full);
+    let sums = (0..=sent).map(|_| line.sum()).collect::<Result<Vec<_>>>()?;
+    times = Times { begin, reduced: start.elapsed().as_secs_f64(), ..times };
+    let mut sums = sums.concat();
+    let loss = sums.pop().unwrap_or_default();
+    apply(model, update, &sums)?;
+    Ok((f64::from(loss), times))
+}
+// ANCHOR_END: step
+
+/// Forward, and backward layer by layer, each of whose gradients is handed to `each`. Returns what these pictures add to
+/// the loss of `whole` pictures, and when the way back began.
+// ANCHOR: backward
+fn backward(
+    model: &Mlp<f32>,
+    mine: &Batch,
+    whole: usize,
+    begin: impl Fn() -> f64,
+    each: &mut impl FnMut(Vec<f32>),
+) -> Result<(f64, f64)> {
+    if mine.is_empty() {
+        let zeros = |layer: &Dense<f32>| vec![0.0; (layer.inputs + 1) * layer.outputs];
+        model.layers.iter().rev().map(zeros).for_each(each);
+        return Ok((0.0, begin()));
+    }
+    let pass = model.forward(&mine.x, None)?;
+    let (loss, mut dy) = weighed_loss(&pass.scores, &mine.labels, model.classes(), whole)?;
+    let begin = begin();
+    for (at, layer) in model.layers.iter().enumerate().rev() {
+        let x = &pass.inputs[at];
+        let gradient = layer.backward_weights(x, &dy)?;
+        each([gradient.weights, gradient.bias].concat()); // on its way
+        if at > 0 {
+            dy = layer.backward_input(&dy)?;
+            relu_backward(x, &mut dy);
+        }
+    }
+    Ok((loss, begin))
+}
+// ANCHOR_END: backward
+
+/// A step with a gradient whose layers stand in the order of the backward pass.
+fn apply(model: &mut Mlp<f32>, update: &mut Update, backwards: &[f32]) -> Result<()> {
+    let (mut rest, mut layers) = (backwards, Vec::new());
+    for layer in model.layers.iter().rev() {
+        let (mine, others) = rest.split_at((layer.inputs + 1) * layer.outputs);
+        layers.push(mine);
+        rest = others;
+    }
+    layers.reverse();
+    let mut parameters = model.parameters();
+    update.step(&mut parameters, &layers.concat());
+    Ok(model.set_parameters(&parameters)?)
+}
+
+/// When the last bucket is summed up, in seconds since the backward pass began, if layer i's gradient of `layers[i].0`
+/// numbers takes `layers[i].1` seconds (from the last layer on), on a wire of this cost.
+// ANCHOR: predict
+pub fn predict(
+    layers: &[(usize, f64)],
+    bucket: usize, // bytes
+    cost: Cost,
+    ranks: usize,
+) -> f64 {
+    let (mut computed, mut free, mut full) = (0.0, 0.0_f64, 0);
+    for (at, (numbers, seconds)) in layers.iter().enumerate() {
+        computed += seconds;
+        full += numbers;
+        if 4 * full >= bucket || at + 1 == layers.len() {
+            // Each bucket waits until it is full and the wire is free.
+            free = free.max(computed) + cost.all_reduce(full, ranks);
+            full = 0;
+        }
+    }
+    free
+}
+// ANCHOR_END: predict
+
+/// Trains this rank's replica. The communicator moves into the thread that speaks for it.
+///
+/// # Errors
+/// As [`step`].
+pub fn train<C: Communicator + 'static>(
+    job: &Job,
+    batches: &[Batch],
+    bucket: usize,
+    comm: C,
+) -> Result<Trained> {
+    let mut model = job.model()?;
+    let mut update = Update::new(job.rule, model.parameters().len());
+    let line = Line::open(comm)?;
+    let steps = batches.iter().map(|batch| step(&mut model, &mut update, batch, (&line, bucket)));
+    let losses = steps.map(|step| Ok(step?.0)).collect::<Result<_>>()?;
+    Ok(Trained { parameters: model.parameters(), losses })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads;
+
+    #[test]
+    fn a_wire_that_costs_nothing_ends_with_the_backward_pass() {
+        let layers = [(100, 1.0), (1000, 2.0), (10, 3.0)];
+        assert_eq!(predict(&layers, 0, Cost { latency: 0.0, per_byte: 0.0 }, 4), 6.0);
+        // One rank has nobody to send to.
+        assert_eq!(predict(&layers, 0, Cost { latency: 9.0, per_byte: 9.0 }, 1), 6.0);
+    }
+
+    #[test]
+    fn only_what_the_backward_pass_does_not_cover_is_seen() {
+        // With two ranks an all-reduce of n numbers takes 2 (1 + 2 n) seconds.
+        let cost = Cost { latency: 1.0, per_byte: 1.0 };
+        let layers = [(1, 100.0), (2, 100.0), (3, 100.0)];
+        assert_eq!(predict(&layers, 0, cost, 2), 300.0 + 14.0); // the last layer's alone
+        assert_eq!(predict(&layers, usize::MAX, cost, 2), 300.0 + 26.0); // all, at the end
+        assert_eq!(predict(&layers, 9, cost, 2), 300.0 + 14.0); // the first two together
+        // A wire that is slower than the computation is never free.
+        let slow = [(1000, 1.0); 3];
+        assert_eq!(predict(&slow, 0, cost, 2), 1.0 + 3.0 * 4002.0);
+    }
+
+    #[test]
+    fn a_line_sums_up_in_order_and_ends_with_its_owner() {
+        threads::run(3, |comm| {
+            let line = Line::open(comm)?;
+            (0..20).for_each(|i| line.send(vec![i as f32; i]));
+            for i in 0..20 {
+                assert_eq!(line.sum()?, vec![3.0 * i as f32; i]);
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_rank_that_ends_is_no_endless_wait_for_the_others() {
+        let failed = threads::run(2, |comm| {
+            if comm.rank() == Rank(1) {
+                return Err(Error::Config("enough".into()));
+            }
+            let line = Line::open(comm)?;
+            line.send(vec![1.0; 8]);
+            assert!(matches!(line.sum(), Err(Error::Lost { rank: Rank(1), .. })));
+            line.send(vec![1.0]); // into the void
+            line.sum().map(|_| ())
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "enough");
+    }
+}

@@ -1,0 +1,248 @@
+//! Who computes what when: the schedules of a pipeline as data.
+//!
+//! `GPipe` (Huang and others 2019): all micro-batches forward, then all backward. One forward, one backward (1F1B; Narayanan
+//! and others 2019, "`PipeDream`", and 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using
+//! Megatron-LM", section 2.2): as soon as a stage can go backward it does, so it keeps less.
+
+use crate::{Error, Result};
+
+/// In which order a stage does its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// All forward, then all backward.
+    Gpipe,
+    /// One forward, one backward.
+    OneForwardOneBackward,
+}
+
+impl Schedule {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Gpipe, Self::OneForwardOneBackward];
+
+    /// `gpipe` or `1f1b`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gpipe => "gpipe",
+            Self::OneForwardOneBackward => "1f1b",
+        }
+    }
+}
+
+/// Which way through the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the pictures to the scores.
+    Forward,
+    /// Back.
+    Backward,
+}
+
+/// One micro-batch through one stage, one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Work {
+    /// Which way.
+    pub direction: Direction,
+    /// Which micro-batch, from 0.
+    pub micro: usize,
+}
+
+/// What stage `stage` of `stages` does with `micros` micro-batches, in order.
+// ANCHOR: order
+pub fn order(schedule: Schedule, stage: usize, stages: usize, micros: usize) -> Vec<Work> {
+    let forward = |micro| Work { direction: Direction::Forward, micro };
+    let backward = |micro| Work { direction: Direction::Backward, micro };
+    // How many go forward before the first comes back.
+    let ahead = match schedule {
+        Schedule::Gpipe => micros,
+        Schedule::OneForwardOneBackward => (stages - stage).min(micros),
+    };
+    let mut list: Vec<Work> = (0..ahead).map(forward).collect();
+    for micro in 0..micros {
+        list.push(backward(micro));
+        if ahead + micro < micros {
+            list.push(forward(ahead + micro));
+        }
+    }
+    list
+}
+// ANCHOR_END: order
+
+/// The most micro-batches that a stage keeps activations of at any time.
+// ANCHOR: peak_kept
+pub fn peak_kept(order: &[Work]) -> usize {
+    let (mut kept, mut peak) = (0, 0);
+    for work in order {
+        match work.direction {
+            Direction::Forward => kept += 1,
+            Direction::Backward => kept -= 1,
+        }
+        peak = peak.max(kept);
+    }
+    peak
+}
+// ANCHOR_END: peak_kept
+
+/// A piece of work with its time.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Slot {
+    /// The stage.
+    pub stage: usize,
+    /// What it does.
+    pub work: Work,
+    /// When it begins, in the unit of the durations.
+    pub start: f64,
+    /// When it ends.
+    pub end: f64,
+}
+
+/// When each stage does what, if a stage takes `seconds[stage]` (forward, backward) for a micro-batch and messages take no
+/// time: each piece of work begins when the stage is free and what it waits for is done.
+///
+/// # Errors
+/// [`Error::Config`] if an order can't be worked off, because something waits for itself.
+// ANCHOR: timeline
+pub fn timeline(orders: &[Vec<Work>], seconds: &[(f64, f64)]) -> Result<Vec<Slot>> {
+    let mut slots: Vec<Slot> = Vec::new();
+    let mut next = vec![0; orders.len()]; // each stage's place in its order
+    let mut free = vec![0.0; orders.len()];
+    while (0..orders.len()).any(|stage| next[stage] < orders[stage].len()) {
+        let before = slots.len();
+        for (stage, order) in orders.iter().enumerate() {
+            let Some(&work) = order.get(next[stage]) else { continue };
+            let Some(ready) = ready(work, stage, orders.len(), &slots) else { continue };
+            let start = ready.max(free[stage]);
+            let (forward, backward) = seconds[stage];
+            let takes = if work.direction == Direction::Forward { forward } else { backward };
+            slots.push(Slot { stage, work, start, end: start + takes });
+            (next[stage], free[stage]) = (next[stage] + 1, start + takes);
+        }
+        if slots.len() == before {
+            return Err(stuck());
+        }
+    }
+    Ok(slots)
+}
+// ANCHOR_END: timeline
+
+fn stuck() -> Error {
+    Error::Config(
+        "this schedule never ends: a stage waits for work that comes after its own; let each go forward before it goes back"
+            .into(),
+    )
+}
+
+/// When what `work` waits for is done: the stage before on the way there, the stage after on the way back, and the way
+/// there itself at the end. `None` if it is not planned yet.
+fn ready(work: Work, stage: usize, stages: usize, slots: &[Slot]) -> Option<f64> {
+    let done = |stage, direction| {
+        let wanted = (stage, Work { direction, ..work });
+        slots.iter().find(|slot| (slot.stage, slot.work) == wanted).map(|slot| slot.end)
+    };
+    match work.direction {
+        Direction::Forward if stage == 0 => Some(0.0),
+        Direction::Forward => done(stage - 1, Direction::Forward),
+        Direction::Backward if stage + 1 == stages => done(stage, Direction::Forward),
+        Direction::Backward => {
+            done(stage, Direction::Forward)?;
+            done(stage + 1, Direction::Backward)
+        }
+    }
+}
+
+/// The share of its time in which each stage has nothing to do, from the first start to the last end of all.
+pub fn idle(slots: &[Slot], stages: usize) -> Vec<f64> {
+    let begin = slots.iter().map(|slot| slot.start).fold(f64::INFINITY, f64::min);
+    let end = slots.iter().map(|slot| slot.end).fold(f64::NEG_INFINITY, f64::max);
+    (0..stages)
+        .map(|stage| {
+            let mine = slots.iter().filter(|slot| slot.stage == stage);
+            let busy: f64 = mine.map(|slot| slot.end - slot.start).sum();
+            1.0 - busy / (end - begin)
+        })
+        .collect()
+}
+
+/// The share of its time that each of p equal stages is idle with m micro-batches: (p − 1)/(m + p − 1).
+// ANCHOR: bubble
+pub fn bubble(stages: usize, micros: usize) -> f64 {
+    (stages - 1) as f64 / (micros + stages - 1) as f64
+}
+// ANCHOR_END: bubble
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn orders(schedule: Schedule, stages: usize, micros: usize) -> Vec<Vec<Work>> {
+        (0..stages).map(|stage| order(schedule, stage, stages, micros)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn every_stage_does_everything_once_and_nothing_too_early(
+            stages in 1_usize..7, micros in 0_usize..12, times in proptest::collection::vec((0.1..3.0, 0.1..3.0), 7)
+        ) {
+            for schedule in Schedule::ALL {
+                let orders = orders(schedule, stages, micros);
+                let slots = timeline(&orders, &times).unwrap();
+                prop_assert_eq!(slots.len(), 2 * stages * micros);
+                let at = |stage, direction, micro| {
+                    let mut found = slots.iter().filter(|s| (s.stage, s.work) == (stage, Work { direction, micro }));
+                    let slot = *found.next().unwrap();
+                    assert!(found.next().is_none());
+                    slot
+                };
+                for micro in 0..micros {
+                    for stage in 1..stages {
+                        prop_assert!(at(stage - 1, Direction::Forward, micro).end <= at(stage, Direction::Forward, micro).start);
+                        prop_assert!(at(stage, Direction::Backward, micro).end <= at(stage - 1, Direction::Backward, micro).start);
+                    }
+                    prop_assert!(at(stages - 1, Direction::Forward, micro).end <= at(stages - 1, Direction::Backward, micro).start);
+                }
+                for stage in 0..stages {
+                    let mut mine: Vec<_> = slots.iter().filter(|slot| slot.stage == stage).collect();
+                    mine.sort_by(|a, b| a.start.total_cmp(&b.start));
+                    prop_assert!(mine.windows(2).all(|two| two[0].end <= two[1].start), "two things at once");
+                }
+            }
+        }
+
+        #[test]
+        fn equal_stages_are_idle_for_the_predicted_share(stages in 1_usize..7, micros in 1_usize..17) {
+            for schedule in Schedule::ALL {
+                let slots = timeline(&orders(schedule, stages, micros), &vec![(1.0, 2.0); stages]).unwrap();
+                for share in idle(&slots, stages) {
+                    prop_assert!((share - bubble(stages, micros)).abs() < 1e-9);
+                }
+            }
+        }
+
+        #[test]
+        fn what_is_kept_grows_with_the_batch_in_gpipe_alone(stages in 1_usize..7, micros in 1_usize..17) {
+            for stage in 0..stages {
+                let peak = |schedule| peak_kept(&order(schedule, stage, stages, micros));
+                prop_assert_eq!(peak(Schedule::Gpipe), micros);
+                prop_assert_eq!(peak(Schedule::OneForwardOneBackward), micros.min(stages - stage));
+            }
+        }
+    }
+
+    #[test]
+    fn a_schedule_that_waits_for_itself_is_found() {
+        let mut orders = orders(Schedule::Gpipe, 2, 1);
+        orders[1].reverse();
+        assert!(
+            timeline(&orders, &[(1.0, 1.0); 2]).unwrap_err().to_string().contains("never ends")
+        );
+    }
+
+    #[test]
+    fn the_slowest_stage_sets_the_pace() {
+        let slots =
+            timeline(&orders(Schedule::OneForwardOneBackward, 2, 50), &[(1.0, 1.0), (3.0, 3.0)]);
+        let idle = idle(&slots.unwrap(), 2);
+        assert!((0.6..0.7).contains(&idle[0]) && idle[1] < 0.02, "{idle:?}");
+    }
+}

@@ -1,0 +1,156 @@
+//! A slow network between ranks that share a memory: every message waits for α + β·bytes, and is counted.
+
+use super::ring;
+use crate::{Communicator, Rank, Result};
+use std::{thread, time::Duration};
+
+/// What a message costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// α, the latency: seconds that every message takes, however short.
+    pub latency: f64,
+    /// β, the time per byte: one over the bandwidth.
+    pub per_byte: f64,
+}
+
+impl Cost {
+    /// A wire that costs nothing: messages are only counted.
+    pub const NOTHING: Self = Self { latency: 0.0, per_byte: 0.0 };
+
+    /// Seconds of one message of `numbers` f32 numbers.
+    pub fn message(self, numbers: usize) -> f64 {
+        self.latency + self.per_byte * 4.0 * numbers as f64
+    }
+
+    /// Seconds of a ring's all-reduce of `numbers` f32 numbers over `ranks`: 2·(p − 1) messages of a p-th each.
+    // ANCHOR: all_reduce
+    pub fn all_reduce(self, numbers: usize, ranks: usize) -> f64 {
+        let messages = 2.0 * (ranks as f64 - 1.0);
+        let bytes = 4.0 * numbers as f64 / ranks as f64;
+        messages * (self.latency + self.per_byte * bytes)
+    }
+    // ANCHOR_END: all_reduce
+}
+
+/// What a rank has sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// How many messages.
+    pub messages: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+/// A communicator whose messages take time. The sender sleeps, as it would wait for a network card; collective
+/// operations are rings of such messages.
+#[derive(Debug)]
+pub struct Wire<C> {
+    inner: C,
+    cost: Cost,
+    /// What this rank has sent so far.
+    pub traffic: Traffic,
+}
+
+impl<C: Communicator> Wire<C> {
+    /// `inner`, at this cost.
+    pub fn new(inner: C, cost: Cost) -> Self {
+        Self { inner, cost, traffic: Traffic::default() }
+    }
+
+    // ANCHOR: wire
+    fn wait(&mut self, data: &[f32]) {
+        self.traffic.messages += 1;
+        self.traffic.bytes += size_of_val(data);
+        let seconds = self.cost.message(data.len());
+        if seconds > 0.0 {
+            thread::sleep(Duration::from_secs_f64(seconds));
+        }
+    }
+    // ANCHOR_END: wire
+}
+
+impl<C: Communicator> Communicator for Wire<C> {
+    fn rank(&self) -> Rank {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    fn send(&mut self, to: Rank, data: &[f32]) -> Result<()> {
+        self.wait(data);
+        self.inner.send(to, data)
+    }
+
+    fn receive(&mut self, from: Rank, data: &mut [f32]) -> Result<()> {
+        self.inner.receive(from, data)
+    }
+
+    fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
+        self.wait(send);
+        self.inner.exchange(to, send, from, receive)
+    }
+
+    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
+        ring::broadcast(self, root, data)
+    }
+
+    fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
+        ring::all_reduce(self, data)
+    }
+
+    fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {
+        ring::reduce_scatter(self, data)
+    }
+
+    fn all_gather(&mut self, data: &mut [f32]) -> Result<()> {
+        ring::all_gather(self, data)
+    }
+
+    fn barrier(&mut self) -> Result<()> {
+        ring::barrier(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads;
+    use std::time::Instant;
+
+    #[test]
+    fn an_all_reduce_takes_what_the_formula_says_and_more_only_by_waiting() {
+        let cost = Cost { latency: 2e-3, per_byte: 1e-6 };
+        let (ranks, numbers) = (3, 3000);
+        let ran = threads::run(ranks, |comm| {
+            let mut wire = Wire::new(comm, cost);
+            let mut data = vec![1.0; numbers];
+            let start = Instant::now();
+            wire.all_reduce(&mut data)?;
+            assert_eq!(data, vec![3.0; numbers]);
+            Ok((start.elapsed().as_secs_f64(), wire.traffic))
+        })
+        .unwrap();
+        let predicted = cost.all_reduce(numbers, ranks);
+        assert!((predicted - 4.0 * (2e-3 + 4e-3)).abs() < 1e-12);
+        for (seconds, traffic) in ran {
+            assert!(seconds >= predicted, "{seconds} < {predicted}");
+            assert_eq!(traffic, Traffic { messages: 4, bytes: 4 * 4000 });
+        }
+    }
+
+    #[test]
+    fn alone_nothing_is_sent() {
+        let traffic = threads::run(1, |comm| {
+            let mut wire = Wire::new(comm, Cost::NOTHING);
+            let mut data = [1.0, 2.0];
+            wire.all_reduce(&mut data)?;
+            wire.broadcast(Rank(0), &mut data)?;
+            wire.barrier()?;
+            assert_eq!(data, [1.0, 2.0]);
+            Ok(wire.traffic)
+        });
+        assert_eq!(traffic.unwrap(), [Traffic::default()]);
+    }
+}
