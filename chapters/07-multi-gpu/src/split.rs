@@ -15,8 +15,12 @@
 //! 11. [`claims`]: what people say of it.
 //! 12. [`experiments`] and [`figures`]: records, and what is made from them.
 
+pub mod claims;
 pub mod data_parallel;
+pub mod dfdx;
 pub mod equality;
+pub mod experiments;
+pub mod figures;
 pub mod group;
 pub mod hybrid;
 pub mod job;
@@ -34,5 +38,9 @@ use lab::Part;
 
 /// What this part measures and shows.
 pub fn part() -> Part {
-    Part::default()
+    Part {
+        experiments: experiments::experiments(),
+        figures: figures::figures(),
+        tables: figures::tables(),
+    }
 }

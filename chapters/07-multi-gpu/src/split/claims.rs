@@ -1,0 +1,198 @@
+//! What people say of training on many devices, tried: the same training split in several ways, and the mistakes that
+//! make it another training.
+
+use super::{
+    data_parallel::gradient,
+    hybrid::{Grid, Member},
+    job::{Batch, Job, Rule, Update},
+    schedule::Schedule,
+};
+use crate::{Communicator, Error, Result, threads};
+use backprop::{
+    mlp::Mlp,
+    order::order,
+    sgd::Sgd,
+    softmax::best,
+    train::{Examples, exploded},
+};
+use std::time::Instant;
+
+/// How the ranks share the work, rightly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Each has a part of the batch.
+    Data,
+    /// Each has a part of the network.
+    Model(Grid),
+}
+
+/// What is done with the gradients of the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// Each weighed by its share of the batch, and added up.
+    Right,
+    /// The mean gradient of each rank's pictures, added up: p times too long.
+    OfMeans,
+    /// Weighed rightly, added up, and divided by p once more.
+    DividedTwice,
+}
+
+/// One way to train, from the first weights to the last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The network, its seed, and the learning rate.
+    pub job: Job,
+    /// Who has what.
+    pub share: Share,
+    /// How many ranks.
+    pub ranks: usize,
+    /// Pictures of a batch, on all ranks together.
+    pub batch: usize,
+    /// How often all pictures are seen.
+    pub epochs: usize,
+    /// What is done with the gradients.
+    pub sum: Sum,
+}
+
+impl Plan {
+    /// One device: the network of sizes 784-32-10, by gradient descent.
+    pub fn one(seed: u64, lr: f64, batch: usize, epochs: usize) -> Self {
+        let rule = Rule::Sgd(Sgd { lr, momentum: 0.0 });
+        let job = Job { sizes: vec![784, 32, 10], seed, rule };
+        Self { job, share: Share::Data, ranks: 1, batch, epochs, sum: Sum::Right }
+    }
+}
+
+/// What a training came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learned {
+    /// The answer to each test picture.
+    pub answers: Vec<u8>,
+    /// The share of right ones.
+    pub accuracy: f64,
+}
+
+/// Trains as planned and tests. A training that diverges learns no more from there on, as every program would find.
+///
+/// # Errors
+/// Those of the ranks.
+pub fn learn(plan: &Plan, train: &Examples, test: &Examples) -> Result<Learned> {
+    let all = threads::run(plan.ranks, |mut comm| match plan.share {
+        Share::Data => replica(plan, train, &mut comm),
+        Share::Model(grid) => part(plan, grid, train, &mut comm),
+    })?;
+    let Some(parameters) = all.into_iter().next() else {
+        return Err(Error::Config("no rank learns nothing; take one at least".into()));
+    };
+    let mut model = Mlp::zeros(&plan.job.sizes)?;
+    model.set_parameters(&parameters)?;
+    let answers = answers(&model, test)?;
+    let right = answers.iter().zip(&test.labels).filter(|(a, label)| a == label).count();
+    Ok(Learned { accuracy: right as f64 / answers.len() as f64, answers })
+}
+
+/// The batches of all epochs, in the order of the seed.
+fn batches(plan: &Plan, train: &Examples) -> impl Iterator<Item = Batch> {
+    (1..=plan.epochs).flat_map(move |epoch| {
+        let order = order(plan.job.seed, epoch, train.len());
+        let numbers: Vec<Vec<usize>> = order.chunks(plan.batch).map(<[usize]>::to_vec).collect();
+        numbers.into_iter().map(move |numbers| {
+            let (x, labels) = train.batch(&numbers);
+            Batch { x, labels }
+        })
+    })
+}
+
+/// Data parallel, with the sum of the plan.
+fn replica(plan: &Plan, train: &Examples, comm: &mut dyn Communicator) -> Result<Vec<f32>> {
+    let mut model = plan.job.model()?;
+    let mut parameters = model.parameters();
+    let mut update = Update::new(plan.job.rule, parameters.len());
+    let ranks = comm.size() as f32;
+    let factor = match plan.sum {
+        Sum::Right => 1.0,
+        Sum::OfMeans => ranks,
+        Sum::DividedTwice => 1.0 / ranks,
+    };
+    for batch in batches(plan, train) {
+        let mut flat = gradient(&model, &batch, comm.rank(), comm.size())?;
+        comm.all_reduce(&mut flat)?;
+        if flat.pop().is_none_or(|loss| exploded(f64::from(loss))) {
+            break;
+        }
+        flat.iter_mut().for_each(|g| *g *= factor);
+        update.step(&mut parameters, &flat);
+        model.set_parameters(&parameters)?;
+    }
+    Ok(parameters)
+}
+
+/// A network split over a grid.
+fn part(
+    plan: &Plan,
+    grid: Grid,
+    train: &Examples,
+    comm: &mut dyn Communicator,
+) -> Result<Vec<f32>> {
+    let order = (Schedule::OneForwardOneBackward, 1);
+    let mut member = Member::new(&plan.job, grid, order, (comm.rank(), comm.size()))?;
+    let since = Instant::now();
+    for batch in batches(plan, train) {
+        let (loss, _) = member.step(&batch, since, comm)?;
+        if exploded(loss) {
+            break;
+        }
+    }
+    member.parameters(&plan.job, comm)
+}
+
+/// The network's answer to each picture.
+fn answers(model: &Mlp<f32>, test: &Examples) -> Result<Vec<u8>> {
+    let mut answers = Vec::new();
+    for pixels in test.pixels.chunks(1000 * test.width) {
+        let pass = model.forward(pixels, None)?;
+        answers.extend(pass.scores.chunks_exact(model.classes()).map(|row| best(row) as u8));
+    }
+    Ok(answers)
+}
+
+/// How many pictures two networks read differently.
+pub fn read_differently(one: &Learned, other: &Learned) -> usize {
+    one.answers.iter().zip(&other.answers).filter(|(a, b)| a != b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digits() -> (Examples, Examples) {
+        let set = lab::data::drawn(600, 200, 9);
+        (Examples::of(&set.train), Examples::of(&set.test))
+    }
+
+    #[test]
+    fn a_split_learns_what_one_device_learns() {
+        let (train, test) = digits();
+        let one = Plan::one(1, 0.1, 30, 2);
+        let wanted = learn(&one, &train, &test).unwrap();
+        assert!(wanted.accuracy > 0.3, "{}", wanted.accuracy);
+        for (share, ranks) in [
+            (Share::Data, 4),
+            (Share::Model(Grid { data: 1, stages: 2, tensor: 1 }), 2),
+            (Share::Model(Grid { data: 1, stages: 1, tensor: 2 }), 2),
+        ] {
+            let found = learn(&Plan { share, ranks, ..one.clone() }, &train, &test).unwrap();
+            assert!(read_differently(&found, &wanted) <= 1, "{share:?}");
+        }
+    }
+
+    #[test]
+    fn the_wrong_sum_is_another_learning_rate() {
+        let (train, test) = digits();
+        let slow = Plan { ranks: 2, sum: Sum::DividedTwice, ..Plan::one(1, 0.1, 30, 1) };
+        let fast = Plan { ranks: 2, sum: Sum::OfMeans, ..Plan::one(1, 0.025, 30, 1) };
+        let right = Plan::one(1, 0.05, 30, 1);
+        let [slow, fast, right] = [slow, fast, right].map(|p| learn(&p, &train, &test).unwrap());
+        assert!(read_differently(&slow, &right) <= 1 && read_differently(&fast, &right) <= 1);
+    }
+}

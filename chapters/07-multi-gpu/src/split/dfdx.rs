@@ -1,0 +1,318 @@
+//! Chapter 4's models, split: replicas of any of them, and the perceptron with a layer on each of two ranks.
+
+use super::job::{Batch, Trained, not_empty};
+use crate::{Communicator, Error, Rank, Result, communicator::part_of};
+use dfdx::{
+    losses::cross_entropy_with_logits_loss,
+    nn::modules::{Linear, ReLU},
+    prelude::*,
+};
+use training::{
+    mlp::Mlp,
+    model::{CLASSES, Images, Network, PIXELS, Targets, build, parameters},
+    optimizer::{Optimizer, Rule},
+};
+
+/// How a model of dfdx is trained.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Task {
+    /// Of the first weights: every rank builds the same.
+    pub seed: u64,
+    /// The learning rate η.
+    pub lr: f64,
+    /// The optimizer.
+    pub rule: Rule,
+}
+
+/// An error of the device.
+fn device(error: impl std::fmt::Display) -> Error {
+    training::Error::device(error).into()
+}
+
+/// The pictures of a batch and their classes as probabilities.
+fn tensors(dev: &Cpu, batch: &Batch) -> Result<(Images<Cpu>, Targets<Cpu>)> {
+    let rows = batch.len();
+    if batch.x.len() != rows * PIXELS || batch.labels.iter().any(|l| usize::from(*l) >= CLASSES) {
+        return Err(Error::Config(format!(
+            "{} pixels and {rows} labels are no batch of digits; give {PIXELS} pixels and a label from 0 to 9 for each",
+            batch.x.len()
+        )));
+    }
+    let mut targets = vec![0.0; rows * CLASSES];
+    for (row, label) in targets.chunks_exact_mut(CLASSES).zip(&batch.labels) {
+        row[usize::from(*label)] = 1.0;
+    }
+    let images = dev.try_tensor_from_vec(batch.x.clone(), (rows, Const)).map_err(device)?;
+    Ok((images, dev.try_tensor_from_vec(targets, (rows, Const)).map_err(device)?))
+}
+
+/// Shows `f` the gradient of each parameter, in the order of [`parameters`].
+struct Each<'g, F> {
+    gradients: &'g mut Gradients<f32, Cpu>,
+    f: F,
+}
+
+impl<F: FnMut(&mut [f32])> TensorVisitor<f32, Cpu> for Each<'_, F> {
+    type Viewer = ViewTensorRef;
+    type Err = CpuError;
+    type E2 = f32;
+    type D2 = Cpu;
+
+    // ANCHOR: visit
+    fn visit<S: Shape>(
+        &mut self,
+        options: TensorOptions<S, f32, Cpu>,
+        tensor: &Tensor<S, f32, Cpu>,
+    ) -> Result<Option<Tensor<S, f32, Cpu>>, CpuError> {
+        if options.do_gradient_update {
+            (self.f)(self.gradients.get_or_alloc_mut(tensor)?);
+        }
+        Ok(None)
+    }
+    // ANCHOR_END: visit
+}
+
+fn each<M: TensorCollection<f32, Cpu>>(
+    model: &M,
+    gradients: &mut Gradients<f32, Cpu>,
+    f: impl FnMut(&mut [f32]),
+) -> Result<()> {
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Each { gradients, f } })
+        .map_err(device)?;
+    Ok(())
+}
+
+/// One step of a replica: its part of the batch, one all-reduce of all gradients, the same update everywhere. Returns
+/// the mean loss of the whole batch.
+// ANCHOR: step
+fn step<M: Network<Cpu>>(
+    (model, optimizer): (&mut M, &mut Optimizer<Cpu>),
+    dev: &Cpu,
+    (batch, lr): (&Batch, f64),
+    comm: &mut dyn Communicator,
+) -> Result<f64> {
+    let mine = batch.part(part_of(batch.len(), comm.rank(), comm.size()))?;
+    let mut grads = model.try_alloc_grads().map_err(device)?;
+    let mut loss = 0.0;
+    if !mine.is_empty() {
+        let (images, targets) = tensors(dev, &mine)?;
+        let scores = model.learn(images.traced(grads)).map_err(device)?;
+        let share = mine.len() as f32 / batch.len() as f32;
+        let weighed = cross_entropy_with_logits_loss(scores, targets) * share;
+        loss = weighed.array();
+        grads = weighed.try_backward().map_err(device)?;
+    }
+    let mut flat = vec![loss];
+    each(model, &mut grads, |gradient| flat.extend_from_slice(gradient))?;
+    comm.all_reduce(&mut flat)?;
+    let mut rest = &flat[1..];
+    each(model, &mut grads, |gradient| {
+        let (sum, others) = rest.split_at(gradient.len());
+        gradient.copy_from_slice(sum);
+        rest = others;
+    })?;
+    optimizer.update(lr, model, &mut grads)?;
+    Ok(f64::from(flat[0]))
+}
+// ANCHOR_END: step
+
+/// Trains this rank's replica, without dropout.
+///
+/// # Errors
+/// [`Error::Training`], [`Error::Config`] if a batch is not one of digits, and the communicator's.
+pub fn data_parallel<M: Network<Cpu>>(
+    task: Task,
+    batches: &[Batch],
+    comm: &mut dyn Communicator,
+) -> Result<Trained> {
+    let dev = Cpu::seed_from_u64(task.seed);
+    let mut model: M = build(&dev)?;
+    model.set_dropout(0.0);
+    let mut optimizer = Optimizer::new(&model, task.rule, 0.0)?;
+    let mut losses = Vec::new();
+    for batch in batches {
+        not_empty(batch)?;
+        losses.push(step((&mut model, &mut optimizer), &dev, (batch, task.lr), comm)?);
+    }
+    Ok(Trained { parameters: parameters(&model)?, losses })
+}
+
+/// Trains on one device by chapter 4's own step, without dropout.
+///
+/// # Errors
+/// [`Error::Training`], and [`Error::Config`] if a batch is not one of digits.
+pub fn one_device<M: Network<Cpu>>(task: Task, batches: &[Batch]) -> Result<Trained> {
+    let dev = Cpu::seed_from_u64(task.seed);
+    let mut model: M = build(&dev)?;
+    model.set_dropout(0.0);
+    let mut optimizer = Optimizer::new(&model, task.rule, 0.0)?;
+    let mut losses = Vec::new();
+    for batch in batches {
+        not_empty(batch)?;
+        let (images, targets) = tensors(&dev, batch)?;
+        let grads = model.try_alloc_grads().map_err(device)?;
+        let scores = model.learn(images.traced(grads)).map_err(device)?;
+        let loss = cross_entropy_with_logits_loss(scores, targets);
+        losses.push(f64::from(loss.array()));
+        let mut grads = loss.try_backward().map_err(device)?;
+        optimizer.update(task.lr, &mut model, &mut grads)?;
+    }
+    Ok(Trained { parameters: parameters(&model)?, losses })
+}
+
+/// Units between the two layers.
+const HIDDEN: usize = 128;
+
+/// The hidden units of a batch.
+type Hidden = Tensor<(usize, Const<HIDDEN>), f32, Cpu>;
+
+/// Rank 0: from the pictures to the hidden units, and back from what rank 1 owes them.
+// ANCHOR: first
+fn first_layer(
+    layer: &(Linear<PIXELS, HIDDEN, f32, Cpu>, ReLU),
+    images: &Images<Cpu>,
+    comm: &mut dyn Communicator,
+) -> Result<Gradients<f32, Cpu>> {
+    let traced = layer.try_forward(images.leaky_trace()).map_err(device)?;
+    let (hidden, tape) = traced.split_tape();
+    comm.send(Rank(1), &hidden.as_vec())?;
+    let mut owed = vec![0.0; hidden.shape().num_elements()];
+    comm.receive(Rank(1), &mut owed)?;
+    let owed = images.device().try_tensor_from_vec(owed, *hidden.shape());
+    // The derivative of this sum by each hidden unit is what is owed to it.
+    let sum = hidden.put_tape(tape) * owed.map_err(device)?;
+    sum.sum::<Rank0, _>().try_backward().map_err(device)
+}
+// ANCHOR_END: first
+
+/// Rank 1: from the hidden units to the loss, and back to them.
+// ANCHOR: second
+fn second_layer(
+    layer: &Linear<HIDDEN, CLASSES, f32, Cpu>,
+    targets: Targets<Cpu>,
+    comm: &mut dyn Communicator,
+) -> Result<(f32, Gradients<f32, Cpu>)> {
+    let (rows, dev) = (targets.shape().0, targets.device().clone());
+    let mut hidden = vec![0.0; rows * HIDDEN];
+    comm.receive(Rank(0), &mut hidden)?;
+    let hidden: Hidden = dev.try_tensor_from_vec(hidden, (rows, Const)).map_err(device)?;
+    let scores = layer.try_forward(hidden.leaky_trace()).map_err(device)?;
+    let loss = cross_entropy_with_logits_loss(scores, targets);
+    let value = loss.array();
+    let gradients = loss.try_backward().map_err(device)?;
+    comm.send(Rank(0), &gradients.get(&hidden).as_vec())?;
+    Ok((value, gradients))
+}
+// ANCHOR_END: second
+
+/// Trains the perceptron with its first layer on rank 0 and its second on rank 1, without dropout. Both ranks return
+/// the whole network.
+///
+/// # Errors
+/// As [`data_parallel`], and [`Error::Config`] unless there are two ranks.
+pub fn layers(task: Task, batches: &[Batch], comm: &mut dyn Communicator) -> Result<Trained> {
+    if comm.size() != 2 {
+        return Err(Error::Config(format!(
+            "this network has two layers, for two ranks, and there are {}",
+            comm.size()
+        )));
+    }
+    let dev = Cpu::seed_from_u64(task.seed);
+    let whole: Mlp<Cpu> = build(&dev)?;
+    let all = parameters(&whole)?.len();
+    let (mut one, _, mut two) = whole;
+    let (mut of_one, mut of_two) =
+        (Optimizer::new(&one, task.rule, 0.0)?, Optimizer::new(&two, task.rule, 0.0)?);
+    let mut losses = Vec::new();
+    for batch in batches {
+        not_empty(batch)?;
+        let (images, targets) = tensors(&dev, batch)?;
+        let mut loss = [0.0];
+        if comm.rank() == Rank(0) {
+            let mut gradients = first_layer(&one, &images, comm)?;
+            of_one.update(task.lr, &mut one, &mut gradients)?;
+        } else {
+            let (value, mut gradients) = second_layer(&two, targets, comm)?;
+            of_two.update(task.lr, &mut two, &mut gradients)?;
+            loss = [value];
+        }
+        comm.broadcast(Rank(1), &mut loss)?;
+        losses.push(f64::from(loss[0]));
+    }
+    let mut values = vec![0.0; all];
+    if comm.rank() == Rank(0) {
+        let mine = parameters(&one)?;
+        values[..mine.len()].copy_from_slice(&mine);
+    } else {
+        let mine = parameters(&two)?;
+        values[all - mine.len()..].copy_from_slice(&mine);
+    }
+    comm.all_reduce(&mut values)?; // each number is on one rank, and zero on the other
+    Ok(Trained { parameters: values, losses })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        split::{equality::difference, job::tests::batches},
+        threads,
+    };
+    use training::{cnn::Cnn, linear};
+
+    const TASKS: [Task; 2] =
+        [Task { seed: 4, lr: 0.1, rule: Rule::Sgd }, Task { seed: 4, lr: 1e-3, rule: Rule::Adam }];
+
+    fn equal<M: Network<Cpu>>(rows: &[usize], ranks: &[usize], steps: usize) {
+        let batches = batches(PIXELS, CLASSES, rows, steps);
+        for task in TASKS {
+            let wanted = one_device::<M>(task, &batches).unwrap();
+            for &ranks in ranks {
+                let found =
+                    threads::run(ranks, |mut comm| data_parallel::<M>(task, &batches, &mut comm))
+                        .unwrap();
+                assert!(found.iter().all(|f| f.parameters == found[0].parameters));
+                let off = difference(&wanted, &found[0]);
+                let limit = if ranks == 1 { 0.0 } else { 1e-5 };
+                assert!(off.parameters <= limit && off.losses <= 1e-5, "{ranks}: {off:?} {task:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn replicas_are_one_device() {
+        equal::<Mlp<Cpu>>(&[24, 13], &[1, 2, 3], 20);
+        equal::<linear::Linear<Cpu>>(&[3], &[1, 2, 5], 20); // fewer pictures than ranks
+    }
+
+    #[test]
+    fn replicas_of_a_convolutional_network_are_one_device() {
+        equal::<Cnn<f32, Cpu>>(&[5], &[2], 3);
+    }
+
+    #[test]
+    fn two_tapes_are_one_device_bit_for_bit() {
+        let batches = batches(PIXELS, CLASSES, &[24, 13], 20);
+        for task in TASKS {
+            let wanted = one_device::<Mlp<Cpu>>(task, &batches).unwrap();
+            let found = threads::run(2, |mut comm| layers(task, &batches, &mut comm)).unwrap();
+            assert_eq!(found[0], wanted);
+            assert_eq!(found[1], wanted);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_learned_from_is_refused() {
+        let narrow = batches(5, 10, &[4], 1);
+        let strange = batches(PIXELS, 100, &[40], 1);
+        for batches in [narrow, strange, vec![Batch::default()]] {
+            assert!(
+                threads::run(2, |mut c| data_parallel::<Mlp<Cpu>>(TASKS[0], &batches, &mut c))
+                    .is_err()
+            );
+            assert!(threads::run(2, |mut c| layers(TASKS[0], &batches, &mut c)).is_err());
+        }
+        let error = threads::run(3, |mut c| layers(TASKS[0], &[], &mut c)).unwrap_err();
+        assert!(error.to_string().contains("two ranks"));
+    }
+}

@@ -1,0 +1,617 @@
+//! What is measured: how equal every way is, what people claim, how long ranks wait, what they hold, and what overlap
+//! gains.
+
+use super::{
+    claims::{Plan, Share, Sum, learn, read_differently},
+    dfdx::{self, Task},
+    equality::{Way, difference, split},
+    hybrid::{Grid, Member},
+    job::{Batch, Job, Rule, Trained, Update, one_device},
+    overlap::{self, Line, Times},
+    pipeline::Pace,
+    schedule::{Schedule, Slot, Work, bubble, idle, order, peak_kept, timeline},
+    wire::{Cost, Wire},
+    zero::{Level, Sharded, predicted},
+};
+use crate::{Communicator, Error, Rank, Result, threads};
+use ::dfdx::prelude::Cpu;
+use backprop::{
+    adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
+};
+use lab::{
+    Budget, Experiment, Recorder, Samples, Unit,
+    data::{self, DataSet, Options},
+    record::ParamList,
+};
+use std::{sync::Barrier, time::Instant};
+use training::{
+    cnn::Cnn,
+    mlp::Mlp,
+    model::Network,
+    optimizer::Rule as DfdxRule,
+    studies::{mnist, side_by_side},
+};
+
+/// The experiments, in the order of the page.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "multi_gpu.equality",
+            shows: "how far twenty steps on many ranks are from the same steps on one device, for every way to split",
+            values: &[
+                "multi_gpu.equality",
+                "multi_gpu.equality.loss",
+                "multi_gpu.equality.losses",
+                "multi_gpu.equality.moved",
+            ],
+            quick: true,
+            run: |rec| equality(rec).map_err(Into::into),
+        },
+        Experiment {
+            key: "multi_gpu.claims",
+            shows: "whether splitting the data or the model makes a network read worse, and what a grown batch does",
+            values: &[
+                "multi_gpu.claims",
+                "multi_gpu.claims.read_differently",
+                "multi_gpu.claims.steps",
+            ],
+            quick: false,
+            run: |rec| claims(rec).map_err(Into::into),
+        },
+        Experiment {
+            key: "multi_gpu.mistakes",
+            shows: "what common mistakes with the batch, the rate and the sum of gradients cost on two ranks and on eight",
+            values: &["multi_gpu.mistakes"],
+            quick: false,
+            run: |rec| mistakes(rec).map_err(Into::into),
+        },
+        Experiment {
+            key: "multi_gpu.pipeline",
+            shows: "the share of time in which the ranks of a pipeline wait, predicted and measured",
+            values: &[
+                "multi_gpu.pipeline",
+                "multi_gpu.pipeline.predicted",
+                "multi_gpu.pipeline.kept",
+                "multi_gpu.pipeline.kept.predicted",
+            ],
+            quick: false,
+            run: |rec| pipeline(rec).map_err(Into::into),
+        },
+        Experiment {
+            key: "multi_gpu.zero",
+            shows: "how many bytes a rank holds and sends with each stage of ZeRO, predicted and counted",
+            values: &[
+                "multi_gpu.zero",
+                "multi_gpu.zero.predicted",
+                "multi_gpu.zero.sent",
+                "multi_gpu.zero.sent.predicted",
+            ],
+            quick: true,
+            run: |rec| zero(rec).map_err(Into::into),
+        },
+        Experiment {
+            key: "multi_gpu.overlap",
+            shows: "what sending gradients during the backward pass gains, predicted and measured, on wires of several speeds",
+            values: &[
+                "multi_gpu.overlap",
+                "multi_gpu.overlap.predicted",
+                "multi_gpu.overlap.backward",
+                "multi_gpu.overlap.gain",
+            ],
+            quick: false,
+            run: |rec| overlapping(rec).map_err(Into::into),
+        },
+    ]
+}
+
+/// The network of the equality table: four layers.
+pub const SIZES: [usize; 5] = [784, 64, 48, 32, 10];
+/// Steps of the equality table.
+pub const STEPS: usize = 20;
+/// Pictures of its batches: a number that neither 2 nor 3 nor 4 divides.
+pub const ROWS: usize = 97;
+
+/// Every way to split, with its ranks, as the table lists them.
+pub fn ways() -> Vec<(Way, usize)> {
+    let grid = |data, stages, tensor| Way::Hybrid(Grid { data, stages, tensor }, 4);
+    let [gpipe, one] = Schedule::ALL;
+    vec![
+        (Way::Data, 1),
+        (Way::Data, 2),
+        (Way::Data, 4),
+        (Way::Data, 8),
+        (Way::Overlap(1 << 14), 4),
+        (Way::Layers, 2),
+        (Way::Layers, 4),
+        (Way::Pipeline(gpipe, 1), 4),
+        (Way::Pipeline(gpipe, 8), 4),
+        (Way::Pipeline(one, 8), 4),
+        (Way::Tensor, 2),
+        (Way::Tensor, 3),
+        (Way::Tensor, 4),
+        (Way::Zero(Level::Optimizer), 4),
+        (Way::Zero(Level::Gradients), 4),
+        (Way::Zero(Level::Parameters), 4),
+        (grid(2, 2, 2), 8),
+        (grid(4, 2, 1), 8),
+        (grid(1, 4, 2), 8),
+    ]
+}
+
+/// The rules of the table: with momentum, because plain descent forgets a difference sooner.
+pub const RULES: [Rule; 2] = [
+    Rule::Sgd(Sgd { lr: 0.05, momentum: 0.9 }),
+    Rule::Adam(Adam { lr: 1e-3, beta1: 0.9, beta2: 0.999, eps: 1e-8 }),
+];
+
+/// The data set that the reader has; the drawn one will do.
+fn digits(rec: &Recorder) -> Result<DataSet> {
+    let options = Options { folder: rec.data.clone(), ..Options::default() };
+    Ok(data::load(&options)?)
+}
+
+/// Batches of `rows` pictures in the order of a seed.
+fn taken(examples: &Examples, rows: usize, steps: usize) -> Vec<Batch> {
+    let order = shuffled(1, 1, examples.len());
+    let numbers = order.chunks_exact(rows).take(steps);
+    numbers
+        .map(|numbers| {
+            let (x, labels) = examples.batch(numbers);
+            Batch { x, labels }
+        })
+        .collect()
+}
+
+/// Records how far `found` is from `wanted`.
+fn apart(rec: &mut Recorder, list: ParamList, wanted: &Trained, found: &Trained) {
+    let off = difference(wanted, found);
+    let mut record = |key: &str, value| {
+        rec.value(key, list, Unit::Number, Samples(vec![value]));
+    };
+    record("multi_gpu.equality", off.parameters);
+    record("multi_gpu.equality.losses", off.losses);
+    record("multi_gpu.equality.loss", found.losses.last().copied().unwrap_or(f64::NAN));
+}
+
+fn equality(rec: &mut Recorder) -> Result<()> {
+    let examples = Examples::of(&digits(rec)?.train.first(ROWS * STEPS));
+    let batches = taken(&examples, ROWS, STEPS);
+    for rule in RULES {
+        let job = Job { sizes: SIZES.to_vec(), seed: 1, rule };
+        let wanted = one_device(&job, &batches)?;
+        // How far the training itself went: what the differences are to be seen against.
+        let start = Trained { parameters: job.model()?.parameters(), losses: Vec::new() };
+        let list: ParamList = &[("model", &"scratch"), ("rule", &rule.name())];
+        let moved = difference(&start, &wanted).parameters;
+        rec.value("multi_gpu.equality.moved", list, Unit::Number, Samples(vec![moved]));
+        for (way, ranks) in ways() {
+            let found = split(way, ranks, &job, &batches)?;
+            let list: ParamList = &[
+                ("model", &"scratch"),
+                ("rule", &rule.name()),
+                ("way", &way.name()),
+                ("ranks", &ranks),
+            ];
+            apart(rec, list, &wanted, &found);
+        }
+    }
+    for rule in [DfdxRule::Sgd, DfdxRule::Adam] {
+        let task = Task { seed: 1, lr: rule.usual_rate(), rule };
+        of_dfdx::<Mlp<Cpu>>(rec, "mlp", task, &batches, &[1, 2, 4])?;
+        of_dfdx::<Cnn<f32, Cpu>>(rec, "cnn", task, &batches[..5], &[2])?;
+        let wanted = dfdx::one_device::<Mlp<Cpu>>(task, &batches)?;
+        let found = threads::run(2, |mut comm| dfdx::layers(task, &batches, &mut comm))?;
+        let list: ParamList =
+            &[("model", &"mlp"), ("rule", &rule.name()), ("way", &"layers"), ("ranks", &2)];
+        apart(rec, list, &wanted, &found[0]);
+    }
+    Ok(())
+}
+
+/// Replicas of a model of dfdx.
+fn of_dfdx<M: Network<Cpu>>(
+    rec: &mut Recorder,
+    model: &str,
+    task: Task,
+    batches: &[Batch],
+    ranks: &[usize],
+) -> Result<()> {
+    let wanted = dfdx::one_device::<M>(task, batches)?;
+    for ranks in ranks {
+        let found =
+            threads::run(*ranks, |mut comm| dfdx::data_parallel::<M>(task, batches, &mut comm))?;
+        let list: ParamList =
+            &[("model", &model), ("rule", &task.rule.name()), ("way", &"data"), ("ranks", ranks)];
+        apart(rec, list, &wanted, &found[0]);
+    }
+    Ok(())
+}
+
+/// Pictures of one rank's batch in the claims, and of the whole batch where it does not grow.
+pub const BATCH: usize = 64;
+/// The learning rate of the claims.
+pub const RATE: f64 = 0.1;
+/// Numbers of ranks in the claims.
+pub const RANKS: [usize; 4] = [1, 2, 4, 8];
+/// Seeds of the claims.
+const SEEDS: u64 = 5;
+/// Epochs of the claims.
+const EPOCHS: usize = 3;
+
+/// What happens to batch and rate as ranks are added: the name, and whether each of them grows.
+pub const HABITS: [(&str, bool, bool); 3] =
+    [("same", false, false), ("grown", true, false), ("scaled", true, true)];
+
+/// MNIST, ready for a product; `None`, and a note in the records, where there is none.
+fn pictures(rec: &mut Recorder, key: &str) -> Result<Option<(Examples, Examples)>> {
+    let set = mnist(rec, key)?;
+    Ok(set.map(|set| (Examples::of(&set.train), Examples::of(&set.test))))
+}
+
+fn claims(rec: &mut Recorder) -> Result<()> {
+    let Some((train, test)) = pictures(rec, "multi_gpu.claims")? else { return Ok(()) };
+    let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
+    let mut plans: Vec<(&str, Plan)> = Vec::new();
+    for seed in 0..seeds {
+        for (habit, batch_grows, rate_grows) in HABITS {
+            for ranks in RANKS {
+                if ranks == 1 && habit != "same" {
+                    continue; // one rank has nothing to grow
+                }
+                let factor = |grows| if grows { ranks } else { 1 };
+                let (lr, batch) = (RATE * factor(rate_grows) as f64, BATCH * factor(batch_grows));
+                plans.push((habit, Plan { ranks, ..Plan::one(seed, lr, batch, EPOCHS) }));
+            }
+        }
+        let one = Plan { ranks: 2, ..Plan::one(seed, RATE, BATCH, EPOCHS) };
+        for (name, stages, tensor) in [("layers", 2, 1), ("tensor", 1, 2)] {
+            let share = Share::Model(Grid { data: 1, stages, tensor });
+            plans.push((name, Plan { share, ..one.clone() }));
+        }
+    }
+    let work = |(_, plan): &(&str, Plan)| {
+        learn(plan, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
+    };
+    let tell = |_: &str, (habit, plan): &(&str, Plan)| {
+        rec.note(
+            "multi_gpu.claims",
+            &[("how", habit), ("ranks", &plan.ranks), ("seed", &plan.job.seed)],
+        );
+    };
+    let learned = side_by_side(rec.device, &plans, work, tell)?;
+    let runs: Vec<_> = plans.iter().zip(&learned).collect();
+    let one = |seed: u64| {
+        runs.iter().find(|((_, plan), _)| plan.ranks == 1 && plan.job.seed == seed).map(|(_, l)| *l)
+    };
+    let mut seen: Vec<(&str, usize)> = Vec::new();
+    for ((how, plan), _) in &runs {
+        if seen.contains(&(*how, plan.ranks)) {
+            continue;
+        }
+        seen.push((*how, plan.ranks));
+        let mine: Vec<_> = runs
+            .iter()
+            .filter(|((other, p), _)| other == how && p.ranks == plan.ranks)
+            .map(|((_, p), learned)| (p.job.seed, *learned))
+            .collect();
+        let list: ParamList = &[("how", how), ("ranks", &plan.ranks)];
+        let accuracy = mine.iter().map(|(_, learned)| learned.accuracy).collect();
+        rec.value("multi_gpu.claims", list, Unit::Share, Samples(accuracy));
+        let others =
+            mine.iter().filter_map(|(seed, l)| Some(read_differently(l, one(*seed)?) as f64));
+        let others = Samples(others.collect());
+        rec.value("multi_gpu.claims.read_differently", list, Unit::Count, others);
+        let steps = (EPOCHS * train.len().div_ceil(plan.batch)) as f64;
+        rec.value("multi_gpu.claims.steps", list, Unit::Count, Samples(vec![steps]));
+    }
+    Ok(())
+}
+
+/// The mistakes, as their table lists them.
+pub const MISTAKES: [&str; 6] =
+    ["none", "grown", "grown-and-scaled", "sum-of-means", "divided-twice", "all-at-once"];
+/// The learning rates of the mistakes: a usual one, and one that is already large.
+pub const MISTAKEN_RATES: [f64; 2] = [0.1, 1.0];
+/// The numbers of ranks of the mistakes.
+pub const MISTAKEN_RANKS: [usize; 2] = [2, 8];
+
+/// A training with one of [`MISTAKES`].
+fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Plan {
+    let right = Plan { ranks, ..Plan::one(seed, lr, BATCH, EPOCHS) };
+    let grown = BATCH * ranks;
+    match mistake {
+        "grown" => Plan { batch: grown, ..right },
+        "grown-and-scaled" => {
+            Plan { ranks, batch: grown, ..Plan::one(seed, lr * ranks as f64, grown, EPOCHS) }
+        }
+        "sum-of-means" => Plan { sum: Sum::OfMeans, ..right },
+        "divided-twice" => Plan { sum: Sum::DividedTwice, ..right },
+        "all-at-once" => Plan { batch: grown, sum: Sum::DividedTwice, ..right },
+        _ => right,
+    }
+}
+
+fn mistakes(rec: &mut Recorder) -> Result<()> {
+    let Some((train, test)) = pictures(rec, "multi_gpu.mistakes")? else { return Ok(()) };
+    let seeds = if rec.budget == Budget::Full { 3 } else { 1 };
+    let mut plans = Vec::new();
+    for lr in MISTAKEN_RATES {
+        for ranks in MISTAKEN_RANKS {
+            for mistake in MISTAKES {
+                for seed in 0..seeds {
+                    plans.push((mistake, lr, mistaken(mistake, ranks, seed, lr)));
+                }
+            }
+        }
+    }
+    let work = |(_, _, plan): &(&str, f64, Plan)| {
+        learn(plan, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
+    };
+    let tell = |_: &str, (mistake, lr, plan): &(&str, f64, Plan)| {
+        rec.note("multi_gpu.mistakes", &[("mistake", mistake), ("lr", lr), ("ranks", &plan.ranks)]);
+    };
+    let learned = side_by_side(rec.device, &plans, work, tell)?;
+    let seeds = seeds as usize;
+    for (plans, learned) in plans.chunks(seeds).zip(learned.chunks(seeds)) {
+        let (mistake, lr, plan) = &plans[0];
+        let list: ParamList = &[("mistake", mistake), ("lr", lr), ("ranks", &plan.ranks)];
+        let accuracy = learned.iter().map(|learned| learned.accuracy).collect();
+        rec.value("multi_gpu.mistakes", list, Unit::Share, Samples(accuracy));
+    }
+    Ok(())
+}
+
+/// Numbers of micro-batches of the pipeline.
+pub const MICROS: [usize; 5] = [1, 2, 4, 8, 16];
+/// Pictures of a micro-batch.
+const MICRO_ROWS: usize = 64;
+/// What a stage of the slow device takes, forward; backward takes twice as long.
+const PACE: f64 = 4e-3;
+
+/// Where a pipeline runs: on this CPU as fast as it can, or on devices that take a given time.
+pub const DEVICES: [&str; 3] = ["cpu", "equal", "unequal"];
+
+/// The stages of a pipeline that can be measured on each of [`DEVICES`]: on the CPU there must be a core for each.
+fn stages_of(device: &str) -> &'static [usize] {
+    if device == "cpu" { &[2] } else { &[2, 4] }
+}
+
+/// Forward and backward seconds of each stage of a slow device. An unequal one has a first stage of twice the work.
+fn paces(device: &str, stages: usize) -> Vec<Pace> {
+    let pace = |factor: f64| Pace { forward: factor * PACE, backward: 2.0 * factor * PACE };
+    (0..stages)
+        .map(|stage| match device {
+            "cpu" => Pace::default(),
+            "unequal" if stage == 0 => pace(2.0),
+            _ => pace(1.0),
+        })
+        .collect()
+}
+
+fn pipeline(rec: &mut Recorder) -> Result<()> {
+    let mut random = SplitMix64::new(7);
+    let repeats = if rec.budget == Budget::Full { 7 } else { 3 };
+    for device in DEVICES {
+        // Enough work to measure on the CPU; next to none where the pace is given.
+        let width = if device == "cpu" { 512 } else { 16 };
+        let sizes = vec![width; 5];
+        let job = Job { sizes, seed: 1, rule: RULES[0] };
+        for &stages in stages_of(device) {
+            for micros in MICROS {
+                let rows = MICRO_ROWS * micros;
+                let batch = Batch {
+                    x: (0..rows * width).map(|_| random.unit() as f32).collect(),
+                    labels: (0..rows).map(|_| random.below(width.min(200)) as u8).collect(),
+                };
+                for schedule in Schedule::ALL {
+                    let list: ParamList = &[
+                        ("device", &device),
+                        ("stages", &stages),
+                        ("micros", &micros),
+                        ("schedule", &schedule.name()),
+                    ];
+                    rec.note("multi_gpu.pipeline", list);
+                    let paces = paces(device, stages);
+                    let runs = piped(&job, &batch, (schedule, micros), &paces, repeats)?;
+                    waited(rec, list, &runs, (schedule, stages, micros))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One step of a pipeline: what every stage did when, and the most numbers that the first stage kept.
+type Piped = (Vec<Slot>, usize);
+
+/// Some steps of a pipeline, after one to warm up.
+fn piped(
+    job: &Job,
+    batch: &Batch,
+    order: (Schedule, usize),
+    paces: &[Pace],
+    repeats: usize,
+) -> Result<Vec<Piped>> {
+    let stages = paces.len();
+    let grid = Grid { data: 1, stages, tensor: 1 };
+    let (since, together) = (Instant::now(), Barrier::new(stages));
+    let ranks = threads::run(stages, |mut comm| {
+        let rank = comm.rank();
+        let member = Member::new(job, grid, order, (rank, stages));
+        together.wait(); // all of them, or a failed one would be waited for
+        let mut member = member?;
+        member.pace = paces[rank.0];
+        let mut steps = Vec::new();
+        for step in 0..=repeats {
+            comm.barrier()?;
+            let (_, ran) = member.step(batch, since, &mut comm)?;
+            if step > 0 {
+                steps.push((ran.slots, ran.peak));
+            }
+        }
+        Ok(steps)
+    })?;
+    let step = |at: usize| {
+        let slots = ranks.iter().flat_map(|steps| steps[at].0.clone()).collect();
+        (slots, ranks[0][at].1)
+    };
+    Ok((0..repeats).map(step).collect())
+}
+
+/// Records how long the ranks of a pipeline waited, and how long they should have.
+fn waited(
+    rec: &mut Recorder,
+    list: ParamList,
+    runs: &[Piped],
+    (schedule, stages, micros): (Schedule, usize, usize),
+) -> Result<()> {
+    let mean = |shares: Vec<f64>| shares.iter().sum::<f64>() / shares.len() as f64;
+    let measured = runs.iter().map(|(slots, _)| mean(idle(slots, stages))).collect();
+    rec.value("multi_gpu.pipeline", list, Unit::Share, Samples(measured));
+    // What each stage takes, as measured: the schedule says the rest.
+    let takes = |stage, way| {
+        let all = runs.iter().flat_map(|(slots, _)| slots);
+        let mine = all.filter(|slot| slot.stage == stage && slot.work.direction == way);
+        Samples(mine.map(|slot| slot.end - slot.start).collect()).median()
+    };
+    use super::schedule::Direction::{Backward, Forward};
+    let seconds: Vec<(f64, f64)> =
+        (0..stages).map(|stage| (takes(stage, Forward), takes(stage, Backward))).collect();
+    let orders: Vec<Vec<Work>> =
+        (0..stages).map(|stage| order(schedule, stage, stages, micros)).collect();
+    let planned = mean(idle(&timeline(&orders, &seconds)?, stages));
+    rec.value("multi_gpu.pipeline.predicted", list, Unit::Share, Samples(vec![planned]));
+    let bytes = |numbers: usize| Samples(vec![4.0 * numbers as f64]);
+    let peak = runs.iter().map(|(_, peak)| *peak).max().unwrap_or(0);
+    rec.value("multi_gpu.pipeline.kept", list, Unit::Bytes, bytes(peak));
+    // The first stage keeps the input of each of its layers, for each micro-batch that waits.
+    let layers = 4 / stages;
+    let width = if list.iter().any(|(_, v)| v.to_string() == "cpu") { 512 } else { 16 };
+    let kept = peak_kept(&orders[0]) * MICRO_ROWS * width * layers;
+    rec.value("multi_gpu.pipeline.kept.predicted", list, Unit::Bytes, bytes(kept));
+    Ok(())
+}
+
+/// The idle share that the formula for equal stages gives.
+pub fn formula(stages: usize, micros: usize) -> f64 {
+    bubble(stages, micros)
+}
+
+/// The network of the `ZeRO` table: 535,818 parameters.
+pub const ZERO_SIZES: [usize; 4] = [784, 512, 256, 10];
+
+fn zero(rec: &mut Recorder) -> Result<()> {
+    let job = Job { sizes: ZERO_SIZES.to_vec(), seed: 1, rule: RULES[1] };
+    let parameters = job.model()?.parameters().len();
+    let first = (ZERO_SIZES[0] + 1) * ZERO_SIZES[1];
+    let examples = Examples::of(&digits(rec)?.train.first(32));
+    let batch = &taken(&examples, 32, 1)[0];
+    for ranks in RANKS {
+        for level in Level::ALL {
+            let list: ParamList = &[("level", &level.number()), ("ranks", &ranks)];
+            let counted = threads::run(ranks, |comm| {
+                let mut wire = Wire::new(comm, Cost::NOTHING);
+                let mut rank = Sharded::new(&job, level, wire.rank(), ranks)?;
+                rank.step(batch, &mut wire)?;
+                Ok((rank.memory().total(), wire.traffic.bytes))
+            })?;
+            let most = |of: &dyn Fn(&(usize, usize)) -> usize| {
+                Samples(vec![counted.iter().map(of).max().unwrap_or(0) as f64])
+            };
+            rec.value("multi_gpu.zero", list, Unit::Bytes, most(&|c| c.0));
+            let held = Samples(vec![predicted(level, parameters, ranks)]);
+            rec.value("multi_gpu.zero.predicted", list, Unit::Bytes, held);
+            rec.value("multi_gpu.zero.sent", list, Unit::Bytes, most(&|c| c.1));
+            // A ring takes 4 Ψ (p - 1) / p bytes each way; stage 3 gathers all layers, and all but the first again.
+            let ring = |numbers: usize| 4.0 * numbers as f64 * (ranks - 1) as f64 / ranks as f64;
+            let again = if level == Level::Parameters { ring(parameters - first) } else { 0.0 };
+            let sent = Samples(vec![2.0 * ring(parameters) + again]);
+            rec.value("multi_gpu.zero.sent.predicted", list, Unit::Bytes, sent);
+        }
+    }
+    Ok(())
+}
+
+/// The network of the overlap: hidden layers of equal size, so that there is something to hide behind.
+pub const OVERLAP_SIZES: [usize; 6] = [512, 512, 512, 512, 512, 10];
+/// The wires: this machine's memory, and networks of 1 GB/s and 100 MB/s.
+pub const WIRES: [(&str, Cost); 3] = [
+    ("memory", Cost::NOTHING),
+    ("1 GB/s", Cost { latency: 1e-4, per_byte: 1e-9 }),
+    ("100 MB/s", Cost { latency: 1e-4, per_byte: 1e-8 }),
+];
+/// The buckets: each layer alone, two layers together, and all at the end.
+pub const BUCKETS: [(&str, usize); 3] = [("layer", 1), ("2 MiB", 2 << 20), ("all", usize::MAX)];
+
+fn overlapping(rec: &mut Recorder) -> Result<()> {
+    const RANKS: usize = 2;
+    let job = Job { sizes: OVERLAP_SIZES.to_vec(), seed: 1, rule: RULES[0] };
+    let mut random = SplitMix64::new(7);
+    let rows = 512;
+    let batch = Batch {
+        x: (0..rows * OVERLAP_SIZES[0]).map(|_| random.unit() as f32).collect(),
+        labels: (0..rows).map(|_| random.below(10) as u8).collect(),
+    };
+    let rounds = if rec.budget == Budget::Full { 15 } else { 4 };
+    // In turns, so that what disturbs the machine disturbs all sides.
+    let sides: Vec<(usize, usize)> =
+        (0..WIRES.len()).flat_map(|wire| (0..BUCKETS.len()).map(move |b| (wire, b))).collect();
+    let mut times: Vec<Vec<Times>> = vec![Vec::new(); sides.len()];
+    for _ in 0..rounds {
+        for (side, (wire, bucket)) in sides.iter().enumerate() {
+            times[side].push(one_step(&job, &batch, WIRES[*wire].1, BUCKETS[*bucket].1, RANKS)?);
+        }
+    }
+    let took = |side: usize| Samples(times[side].iter().map(|t| t.reduced - t.begin).collect());
+    // Each layer's seconds, from the runs where nothing else goes on: no wire, and nothing sent before the end.
+    let quiet = &times[BUCKETS.len() - 1];
+    let layers: Vec<(usize, f64)> = OVERLAP_SIZES
+        .windows(2)
+        .rev()
+        .enumerate()
+        .map(|(at, pair)| {
+            let seconds = quiet.iter().map(|t| {
+                let before = if at == 0 { t.begin } else { t.layers[at - 1] };
+                t.layers[at] - before
+            });
+            ((pair[0] + 1) * pair[1], Samples(seconds.collect()).median())
+        })
+        .collect();
+    let backward = layers.iter().map(|layer| layer.1).sum();
+    rec.value("multi_gpu.overlap.backward", &[], Unit::Seconds, Samples(vec![backward]));
+    for (side, (wire, bucket)) in sides.iter().enumerate() {
+        let ((name, cost), (text, bytes)) = (WIRES[*wire], BUCKETS[*bucket]);
+        let list: ParamList = &[("wire", &name), ("bucket", &text), ("ranks", &RANKS)];
+        rec.value("multi_gpu.overlap", list, Unit::Seconds, took(side));
+        if cost != Cost::NOTHING {
+            let planned = overlap::predict(&layers, bytes, cost, RANKS);
+            rec.value("multi_gpu.overlap.predicted", list, Unit::Seconds, Samples(vec![planned]));
+        }
+        let last = wire * BUCKETS.len() + BUCKETS.len() - 1;
+        let pairs = took(last).0.into_iter().zip(took(side).0);
+        let gain = Samples(pairs.map(|(without, with)| without / with).collect());
+        rec.value("multi_gpu.overlap.gain", list, Unit::Ratio, gain);
+    }
+    Ok(())
+}
+
+/// The times of rank 0 in the second step of two: the first one warms up.
+fn one_step(job: &Job, batch: &Batch, cost: Cost, bucket: usize, ranks: usize) -> Result<Times> {
+    let together = Barrier::new(ranks);
+    let times = threads::run(ranks, |comm| {
+        let rank = comm.rank();
+        let mut model = job.model()?;
+        let mut update = Update::new(job.rule, model.parameters().len());
+        let line = Line::open(Wire::new(comm, cost))?;
+        let mut times = Times::default();
+        for _ in 0..2 {
+            together.wait();
+            times = overlap::step(&mut model, &mut update, batch, (&line, bucket))?.1;
+        }
+        Ok((rank, times))
+    })?;
+    let first = times.into_iter().find(|(rank, _)| *rank == Rank(0));
+    first
+        .map(|(_, times)| times)
+        .ok_or_else(|| Error::Config("no rank takes no time; take one at least".into()))
+}
