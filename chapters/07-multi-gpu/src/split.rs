@@ -15,6 +15,8 @@
 //! 11. [`claims`]: what people say of it.
 //! 12. [`experiments`] and [`figures`]: records, and what is made from them.
 
+#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
+
 pub mod claims;
 pub mod data_parallel;
 pub mod dfdx;

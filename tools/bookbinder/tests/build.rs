@@ -254,7 +254,14 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
     let listing = page.split("language-rust\">").nth(1).unwrap().split("</code>").next().unwrap();
     let listing = listing.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     assert_eq!(listing.trim_end(), quoted);
-    for script in ["bit-explorer.js", "digit-canvas.js", "gpu-product.js", "ring-all-reduce.js", "step-player.js"] {
+    for script in [
+        "bit-explorer.js",
+        "digit-canvas.js",
+        "gpu-product.js",
+        "pipeline-player.js",
+        "ring-all-reduce.js",
+        "step-player.js",
+    ] {
         assert!(fixture.path("target/book/theme").join(script).is_file(), "{script}");
     }
 

@@ -120,7 +120,9 @@ fn replica(plan: &Plan, train: &Examples, comm: &mut dyn Communicator) -> Result
         if flat.pop().is_none_or(|loss| exploded(f64::from(loss))) {
             break;
         }
-        flat.iter_mut().for_each(|g| *g *= factor);
+        for g in &mut flat {
+            *g *= factor;
+        }
         update.step(&mut parameters, &flat);
         model.set_parameters(&parameters)?;
     }

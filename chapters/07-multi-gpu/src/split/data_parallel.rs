@@ -26,7 +26,8 @@ pub fn gradient(
         return Ok(vec![0.0; parameters + 1]);
     }
     let pass = model.forward(&mine.x, None)?;
-    let (loss, dscores) = weighed_loss(&pass.scores, &mine.labels, model.classes(), whole)?;
+    let (scores, classes) = (&pass.scores, model.classes());
+    let (loss, dscores) = weighed_loss(scores, &mine.labels, classes, whole)?;
     let mut flat = model.backward(&pass, &dscores, false)?.flat();
     flat.push(loss as f32);
     Ok(flat)

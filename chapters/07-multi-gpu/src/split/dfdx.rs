@@ -84,13 +84,13 @@ fn each<M: TensorCollection<f32, Cpu>>(
 
 /// One step of a replica: its part of the batch, one all-reduce of all gradients, the same update everywhere. Returns
 /// the mean loss of the whole batch.
-// ANCHOR: step
 fn step<M: Network<Cpu>>(
     (model, optimizer): (&mut M, &mut Optimizer<Cpu>),
     dev: &Cpu,
     (batch, lr): (&Batch, f64),
     comm: &mut dyn Communicator,
 ) -> Result<f64> {
+    // ANCHOR: step
     let mine = batch.part(part_of(batch.len(), comm.rank(), comm.size()))?;
     let mut grads = model.try_alloc_grads().map_err(device)?;
     let mut loss = 0.0;
@@ -112,9 +112,9 @@ fn step<M: Network<Cpu>>(
         rest = others;
     })?;
     optimizer.update(lr, model, &mut grads)?;
+    // ANCHOR_END: step
     Ok(f64::from(flat[0]))
 }
-// ANCHOR_END: step
 
 /// Trains this rank's replica, without dropout.
 ///
@@ -186,7 +186,6 @@ fn first_layer(
 // ANCHOR_END: first
 
 /// Rank 1: from the hidden units to the loss, and back to them.
-// ANCHOR: second
 fn second_layer(
     layer: &Linear<HIDDEN, CLASSES, f32, Cpu>,
     targets: Targets<Cpu>,
@@ -203,7 +202,6 @@ fn second_layer(
     comm.send(Rank(0), &gradients.get(&hidden).as_vec())?;
     Ok((value, gradients))
 }
-// ANCHOR_END: second
 
 /// Trains the perceptron with its first layer on rank 0 and its second on rank 1, without dropout. Both ranks return
 /// the whole network.

@@ -128,7 +128,6 @@ pub fn difference(one: &Trained, other: &Trained) -> Difference {
 ///
 /// # Errors
 /// Those of the way, and [`Error::Config`] if two ranks hold different parameters.
-// ANCHOR: split
 pub fn split(way: Way, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Trained> {
     let all = threads::run(ranks, |comm| way.train(job, batches, comm))?;
     let Some(first) = all.first() else {
@@ -147,10 +146,15 @@ pub fn split(way: Way, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Tra
 ///
 /// # Errors
 /// As [`split`] and [`one_device`].
-pub fn against_one(way: Way, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Difference> {
-    Ok(difference(&one_device(job, batches)?, &split(way, ranks, job, batches)?))
+pub fn against_one(
+    way: Way,
+    ranks: usize, // threads
+    job: &Job,
+    batches: &[Batch],
+) -> Result<Difference> {
+    let (one, other) = (one_device(job, batches)?, split(way, ranks, job, batches)?);
+    Ok(difference(&one, &other))
 }
-// ANCHOR_END: split
 
 #[cfg(test)]
 mod tests {

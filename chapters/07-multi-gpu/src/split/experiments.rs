@@ -9,7 +9,7 @@ use super::{
     job::{Batch, Job, Rule, Trained, Update, one_device},
     overlap::{self, Line, Times},
     pipeline::Pace,
-    schedule::{Schedule, Slot, Work, bubble, idle, order, peak_kept, timeline},
+    schedule::{Direction, Schedule, Slot, Work, bubble, idle, order, peak_kept, timeline},
     wire::{Cost, Wire},
     zero::{Level, Sharded, predicted},
 };
@@ -474,9 +474,9 @@ fn waited(
         let mine = all.filter(|slot| slot.stage == stage && slot.work.direction == way);
         Samples(mine.map(|slot| slot.end - slot.start).collect()).median()
     };
-    use super::schedule::Direction::{Backward, Forward};
-    let seconds: Vec<(f64, f64)> =
-        (0..stages).map(|stage| (takes(stage, Forward), takes(stage, Backward))).collect();
+    let seconds: Vec<(f64, f64)> = (0..stages)
+        .map(|stage| (takes(stage, Direction::Forward), takes(stage, Direction::Backward)))
+        .collect();
     let orders: Vec<Vec<Work>> =
         (0..stages).map(|stage| order(schedule, stage, stages, micros)).collect();
     let planned = mean(idle(&timeline(&orders, &seconds)?, stages));

@@ -288,12 +288,12 @@ fn draw_pipeline(records: &Records) -> Result<Drawing> {
             });
         }
     }
-    let limits = [2, 4].map(|stages| LimitLine {
+    let limits = [2_u8, 4].map(|stages| LimitLine {
         name: format!("(p − 1)/(m + p − 1), p = {stages}"),
         points: (0..=40)
             .map(|at| {
                 let m = 16_f64.powf(f64::from(at) / 40.0);
-                let p = stages as f64;
+                let p = f64::from(stages);
                 (m, 100.0 * (p - 1.0) / (m + p - 1.0))
             })
             .collect(),

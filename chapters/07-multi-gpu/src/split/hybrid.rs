@@ -125,7 +125,6 @@ impl Member {
     ///
     /// # Errors
     /// [`Error::Backprop`] if network and batch do not fit, and the communicator's.
-    // ANCHOR: step
     pub fn step(
         &mut self,
         batch: &Batch,
@@ -133,7 +132,9 @@ impl Member {
         comm: &mut dyn Communicator,
     ) -> Result<(f64, Ran)> {
         not_empty(batch)?;
-        let (Cell { data, stage, .. }, (schedule, micros)) = (self.cell, self.order);
+        // ANCHOR: step
+        let Cell { data, stage, .. } = self.cell;
+        let (schedule, micros) = self.order;
         let mine = batch.part(part_of(batch.len(), Rank(data), self.grid.data))?;
         let mut ran = Run {
             stage: &self.stage,
@@ -149,9 +150,9 @@ impl Member {
         let replicas = self.grid.replicas(self.cell);
         Group::of(comm, &replicas)?.all_reduce(&mut ran.gradient)?;
         self.stage.update(&mut self.update, &ran.gradient);
+        // ANCHOR_END: step
         Ok((self.total(ran.loss, comm)?, ran))
     }
-    // ANCHOR_END: step
 
     /// The sum of what the last stages know of the loss.
     fn total(&self, loss: f64, comm: &mut dyn Communicator) -> Result<f64> {

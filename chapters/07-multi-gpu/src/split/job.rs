@@ -103,7 +103,9 @@ pub fn weighed_loss(
 ) -> Result<(f64, Vec<f32>)> {
     let (loss, mut dscores) = loss_and_gradient(scores, labels, classes)?;
     let share = labels.len() as f64 / whole as f64;
-    dscores.iter_mut().for_each(|d| *d *= share as f32);
+    for d in &mut dscores {
+        *d *= share as f32;
+    }
     Ok((loss * share, dscores))
 }
 // ANCHOR_END: weighed

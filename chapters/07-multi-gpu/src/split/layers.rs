@@ -15,7 +15,6 @@ use backprop::mlp::Mlp;
 ///
 /// # Errors
 /// [`crate::Error::Backprop`] if the network and the batch do not fit, and the communicator's.
-// ANCHOR: step
 pub fn step(
     stage: &mut Stage,
     update: &mut Update,
@@ -23,12 +22,12 @@ pub fn step(
     comm: &mut dyn Communicator,
 ) -> Result<f64> {
     not_empty(batch)?;
+    // ANCHOR: step
     let (me, rows) = (comm.rank(), batch.len());
-    let mut x = vec![0.0; rows * stage.inputs()];
-    if stage.is_first() {
-        x.clone_from(&batch.x)
-    } else {
-        comm.receive(before(me), &mut x)?
+    let mut x = batch.x.clone();
+    if !stage.is_first() {
+        x = vec![0.0; rows * stage.inputs()];
+        comm.receive(before(me), &mut x)?;
     }
     let (y, kept) = stage.forward(x, &mut Group::of(comm, &[me])?)?;
     let (mut loss, mut dy) = (0.0, vec![0.0; y.len()]);
@@ -44,9 +43,9 @@ pub fn step(
         comm.send(before(me), &dx)?;
     }
     stage.update(update, &gradient);
+    // ANCHOR_END: step
     told(loss, comm)
 }
-// ANCHOR_END: step
 
 /// The rank that has the layers before.
 fn before(me: Rank) -> Rank {

@@ -45,7 +45,8 @@ impl Line {
                 }
             }
         };
-        let thread = thread::Builder::new().spawn(work).map_err(no_thread)?;
+        let thread = thread::Builder::new().spawn(work);
+        let thread = thread.map_err(|error| no_thread(&error))?;
         Ok(Self { rank, ranks, to: Some(to), from, thread: Some(thread) })
     }
     // ANCHOR_END: line
@@ -64,7 +65,7 @@ impl Line {
     }
 }
 
-fn no_thread(error: std::io::Error) -> Error {
+fn no_thread(error: &std::io::Error) -> Error {
     Error::Config(format!("there is no thread to communicate with: {error}; run fewer ranks"))
 }
 
@@ -92,7 +93,6 @@ pub struct Times {
 ///
 /// # Errors
 /// [`Error::Backprop`] if the network and the batch do not fit, and the communicator's.
-// ANCHOR: step
 pub fn step(
     model: &mut Mlp<f32>,
     update: &mut Update,
@@ -102,6 +102,7 @@ pub fn step(
     not_empty(batch)?;
     let (start, mut times) = (Instant::now(), Times::default());
     let mine = batch.part(part_of(batch.len(), line.rank, line.ranks))?;
+    // ANCHOR: step
     let (mut sent, mut full) = (0, Vec::new());
     let mut each = |gradient: Vec<f32>| {
         times.layers.push(start.elapsed().as_secs_f64());
@@ -117,16 +118,15 @@ pub fn step(
     line.send(full);
     let sums = (0..=sent).map(|_| line.sum()).collect::<Result<Vec<_>>>()?;
     times = Times { begin, reduced: start.elapsed().as_secs_f64(), ..times };
+    // ANCHOR_END: step
     let mut sums = sums.concat();
     let loss = sums.pop().unwrap_or_default();
     apply(model, update, &sums)?;
     Ok((f64::from(loss), times))
 }
-// ANCHOR_END: step
 
 /// Forward, and backward layer by layer, each of whose gradients is handed to `each`. Returns what these pictures add to
 /// the loss of `whole` pictures, and when the way back began.
-// ANCHOR: backward
 fn backward(
     model: &Mlp<f32>,
     mine: &Batch,
@@ -142,6 +142,7 @@ fn backward(
     let pass = model.forward(&mine.x, None)?;
     let (loss, mut dy) = weighed_loss(&pass.scores, &mine.labels, model.classes(), whole)?;
     let begin = begin();
+    // ANCHOR: backward
     for (at, layer) in model.layers.iter().enumerate().rev() {
         let x = &pass.inputs[at];
         let gradient = layer.backward_weights(x, &dy)?;
@@ -151,9 +152,9 @@ fn backward(
             relu_backward(x, &mut dy);
         }
     }
+    // ANCHOR_END: backward
     Ok((loss, begin))
 }
-// ANCHOR_END: backward
 
 /// A step with a gradient whose layers stand in the order of the backward pass.
 fn apply(model: &mut Mlp<f32>, update: &mut Update, backwards: &[f32]) -> Result<()> {

@@ -97,9 +97,9 @@ impl Run<'_> {
     ///
     /// # Errors
     /// [`crate::Error::Backprop`] if something does not fit, and the communicator's.
-    // ANCHOR: run
     pub fn run(&self, comm: &mut dyn Communicator) -> Result<Ran> {
         let mut ran = Ran::nothing(self.stage.parameters());
+        // ANCHOR: run
         let (mut waiting, mut out) = (Waiting::new(), None);
         for &work in self.order {
             let part = part_of(self.batch.len(), Rank(work.micro), self.micros);
@@ -110,21 +110,18 @@ impl Run<'_> {
             let got = self.meet(work.direction, micro.len(), out.take(), comm)?;
             let start = Instant::now();
             let tensor = &mut Group::of(comm, &self.seat.tensor)?;
+            let (at, held) = (work.micro, (&mut waiting, &mut ran));
             out = match work.direction {
-                Direction::Forward => {
-                    self.forward(work.micro, got, micro, &mut waiting, &mut ran, tensor)?
-                }
-                Direction::Backward => {
-                    self.backward(work.micro, got, &mut waiting, &mut ran, tensor)?
-                }
+                Direction::Forward => self.forward(at, got, micro, held, tensor)?,
+                Direction::Backward => self.backward(at, got, held, tensor)?,
             };
             self.pace.keep(work.direction, start);
             ran.slots.push(self.slot(work, start));
         }
         send(out, comm)?;
+        // ANCHOR_END: run
         Ok(ran)
     }
-    // ANCHOR_END: run
 
     /// Sends what is ready and receives what the work needs: at the same time, if both are with one neighbour, so that
     /// two ranks that send to each other never wait for each other.
@@ -143,7 +140,9 @@ impl Run<'_> {
         let Some(from) = from else { return send(out, comm).map(|()| None) };
         let mut got = vec![0.0; pictures * width];
         match out {
-            Some((to, data)) if to == from => comm.exchange(to, &data, from, &mut got)?,
+            Some((to, data)) if to == from => {
+                comm.exchange(to, &data, from, &mut got)?;
+            }
             out => {
                 send(out, comm)?;
                 comm.receive(from, &mut got)?;
@@ -159,8 +158,7 @@ impl Run<'_> {
         at: usize,
         got: Option<Vec<f32>>,
         micro: Batch,
-        waiting: &mut Waiting,
-        ran: &mut Ran,
+        (waiting, ran): (&mut Waiting, &mut Ran),
         tensor: &mut dyn Communicator,
     ) -> Result<Out> {
         let (y, kept) = self.stage.forward(got.unwrap_or(micro.x), tensor)?;
@@ -181,8 +179,7 @@ impl Run<'_> {
         &self,
         at: usize,
         got: Option<Vec<f32>>,
-        waiting: &mut Waiting,
-        ran: &mut Ran,
+        (waiting, ran): (&mut Waiting, &mut Ran),
         tensor: &mut dyn Communicator,
     ) -> Result<Out> {
         let Some((kept, dscores)) = waiting.remove(&at) else {

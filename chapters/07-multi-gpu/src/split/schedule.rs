@@ -49,7 +49,12 @@ pub struct Work {
 
 /// What stage `stage` of `stages` does with `micros` micro-batches, in order.
 // ANCHOR: order
-pub fn order(schedule: Schedule, stage: usize, stages: usize, micros: usize) -> Vec<Work> {
+pub fn order(
+    schedule: Schedule,
+    stage: usize, // from 0
+    stages: usize,
+    micros: usize,
+) -> Vec<Work> {
     let forward = |micro| Work { direction: Direction::Forward, micro };
     let backward = |micro| Work { direction: Direction::Backward, micro };
     // How many go forward before the first comes back.
@@ -101,8 +106,11 @@ pub struct Slot {
 ///
 /// # Errors
 /// [`Error::Config`] if an order can't be worked off, because something waits for itself.
-// ANCHOR: timeline
-pub fn timeline(orders: &[Vec<Work>], seconds: &[(f64, f64)]) -> Result<Vec<Slot>> {
+pub fn timeline(
+    orders: &[Vec<Work>],
+    seconds: &[(f64, f64)], // forward, backward
+) -> Result<Vec<Slot>> {
+    // ANCHOR: timeline
     let mut slots: Vec<Slot> = Vec::new();
     let mut next = vec![0; orders.len()]; // each stage's place in its order
     let mut free = vec![0.0; orders.len()];
@@ -110,20 +118,23 @@ pub fn timeline(orders: &[Vec<Work>], seconds: &[(f64, f64)]) -> Result<Vec<Slot
         let before = slots.len();
         for (stage, order) in orders.iter().enumerate() {
             let Some(&work) = order.get(next[stage]) else { continue };
-            let Some(ready) = ready(work, stage, orders.len(), &slots) else { continue };
-            let start = ready.max(free[stage]);
-            let (forward, backward) = seconds[stage];
-            let takes = if work.direction == Direction::Forward { forward } else { backward };
-            slots.push(Slot { stage, work, start, end: start + takes });
-            (next[stage], free[stage]) = (next[stage] + 1, start + takes);
+            let ready = ready(work, stage, orders.len(), &slots);
+            let Some(start) = ready.map(|t| t.max(free[stage])) else { continue };
+            let takes = match work.direction {
+                Direction::Forward => seconds[stage].0,
+                Direction::Backward => seconds[stage].1,
+            };
+            let end = start + takes;
+            slots.push(Slot { stage, work, start, end });
+            (next[stage], free[stage]) = (next[stage] + 1, end);
         }
         if slots.len() == before {
             return Err(stuck());
         }
     }
+    // ANCHOR_END: timeline
     Ok(slots)
 }
-// ANCHOR_END: timeline
 
 fn stuck() -> Error {
     Error::Config(

@@ -71,7 +71,11 @@ impl Pair {
     /// # Errors
     /// [`crate::Error::Backprop`] if `x` does not fit, and the communicator's.
     // ANCHOR: forward
-    pub fn forward(&self, x: &[f32], comm: &mut dyn Communicator) -> Result<(Vec<f32>, Vec<f32>)> {
+    pub fn forward(
+        &self,
+        x: &[f32], // the same on every rank
+        comm: &mut dyn Communicator,
+    ) -> Result<(Vec<f32>, Vec<f32>)> {
         let mut hidden = Vec::new();
         let mut y = vec![0.0; x.len() / self.inputs * self.outputs];
         if let Some((columns, rows)) = &self.parts {
@@ -88,7 +92,6 @@ impl Pair {
     ///
     /// # Errors
     /// [`crate::Error::Backprop`] if something does not fit, and the communicator's.
-    // ANCHOR: backward
     pub fn backward(
         &self,
         (x, hidden): (&[f32], &[f32]),
@@ -100,6 +103,7 @@ impl Pair {
         if input {
             dx = vec![0.0; x.len()];
         }
+        // ANCHOR: backward
         if let Some((columns, rows)) = &self.parts {
             let mut second = rows.backward_weights(hidden, dy)?;
             if comm.rank() != Rank(0) {
@@ -113,9 +117,9 @@ impl Pair {
             }
         }
         comm.all_reduce(&mut dx)?; // the only one on the way back
+        // ANCHOR_END: backward
         Ok((flat, dx))
     }
-    // ANCHOR_END: backward
 }
 
 /// The derivatives of some layers, one after the other.
