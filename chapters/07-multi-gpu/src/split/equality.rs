@@ -4,12 +4,13 @@
 use super::{
     data_parallel, hybrid,
     hybrid::Grid,
-    job::{Batch, Job, Trained, one_device},
+    job::{Batch, Job, Rule, Trained, one_device},
     layers, overlap, pipeline,
     schedule::Schedule,
     zero::{self, Level},
 };
 use crate::{Communicator, Error, Result, threads};
+use backprop::{adam::Adam, train::Examples};
 
 /// A way to train on several ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,19 @@ impl Way {
     // ANCHOR_END: train
 }
 
+/// Something to try a split on: a network of four layers under Adam, and twenty batches of 97 drawn digits. 97 is a number
+/// that no number of ranks divides.
+pub fn example() -> (Job, Vec<Batch>) {
+    let digits = Examples::of(&lab::data::drawn(20 * 97, 1, 1).train);
+    let numbers: Vec<usize> = (0..digits.len()).collect();
+    let batches = numbers.chunks(97).map(|numbers| {
+        let (x, labels) = digits.batch(numbers);
+        Batch { x, labels }
+    });
+    let job = Job { sizes: vec![784, 64, 48, 32, 10], seed: 1, rule: Rule::Adam(Adam::default()) };
+    (job, batches.collect())
+}
+
 /// How far two trainings are apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
@@ -159,8 +173,8 @@ pub fn against_one(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::job::{Rule, tests::batches};
-    use backprop::{adam::Adam, sgd::Sgd};
+    use crate::split::job::tests::batches;
+    use backprop::sgd::Sgd;
 
     const RULES: [Rule; 2] = [
         Rule::Sgd(Sgd { lr: 0.1, momentum: 0.9 }),
@@ -308,6 +322,14 @@ mod tests {
             let error = split(way, 2, &job, &empty).unwrap_err().to_string();
             assert!(error.contains("the batch is empty"), "{way:?}: {error}");
         }
+    }
+
+    #[test]
+    fn the_example_can_be_split() {
+        let (job, batches) = example();
+        assert_eq!((batches.len(), batches[19].len()), (20, 97));
+        let found = against_one(Way::Data, 2, &job, &batches).unwrap();
+        assert!(found.parameters > 0.0 && found.parameters <= 1e-5, "{found:?}");
     }
 
     #[test]

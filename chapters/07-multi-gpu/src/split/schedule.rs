@@ -161,6 +161,25 @@ fn ready(work: Work, stage: usize, stages: usize, slots: &[Slot]) -> Option<f64>
     }
 }
 
+/// The plan in letters, one line a stage, if forward and backward take one unit of time each: `>1` is micro-batch 1
+/// forward, `<1` backward, and dots are time spent waiting.
+///
+/// ```
+/// use multi_gpu::split::schedule::{Schedule, in_letters};
+/// assert_eq!(in_letters(Schedule::Gpipe, 2, 1), ">1 .. .. <1\n.. >1 <1 ..\n");
+/// ```
+pub fn in_letters(schedule: Schedule, stages: usize, micros: usize) -> String {
+    let orders: Vec<_> = (0..stages).map(|stage| order(schedule, stage, stages, micros)).collect();
+    let slots = timeline(&orders, &vec![(1.0, 1.0); stages]).unwrap_or_default();
+    let units = if slots.is_empty() { 0 } else { 2 * (micros + stages - 1) };
+    let mut lines = vec![vec!["..".to_owned(); units]; stages];
+    for Slot { stage, work: Work { direction, micro }, start, .. } in slots {
+        let arrow = if direction == Direction::Forward { '>' } else { '<' };
+        lines[stage][start as usize] = format!("{arrow}{}", micro + 1);
+    }
+    lines.iter().map(|line| line.join(" ") + "\n").collect()
+}
+
 /// The share of its time in which each stage has nothing to do, from the first start to the last end of all.
 pub fn idle(slots: &[Slot], stages: usize) -> Vec<f64> {
     let begin = slots.iter().map(|slot| slot.start).fold(f64::INFINITY, f64::min);
