@@ -52,9 +52,9 @@ impl Way {
         match self {
             Self::Data => "data parallel".into(),
             Self::Layers => "layers".into(),
-            Self::Pipeline(Schedule::Gpipe, micros) => format!("GPipe, {micros} micro-batches"),
+            Self::Pipeline(Schedule::Gpipe, micros) => format!("GPipe, {}", of_micros(micros)),
             Self::Pipeline(Schedule::OneForwardOneBackward, micros) => {
-                format!("1F1B, {micros} micro-batches")
+                format!("1F1B, {}", of_micros(micros))
             }
             Self::Tensor => "tensor parallel".into(),
             Self::Zero(level) => format!("ZeRO, stage {}", level.number()),
@@ -107,8 +107,14 @@ pub fn example() -> (Job, Vec<Batch>) {
         let (x, labels) = digits.batch(numbers);
         Batch { x, labels }
     });
-    let job = Job { sizes: vec![784, 64, 48, 32, 10], seed: 1, rule: Rule::Adam(Adam::default()) };
+    let rule = Rule::Adam(Adam { eps: 1e-7, ..Adam::default() }); // Keras's ε
+    let job = Job { sizes: vec![784, 64, 48, 32, 10], seed: 1, rule };
     (job, batches.collect())
+}
+
+/// `1 micro-batch`, `8 micro-batches`.
+fn of_micros(micros: usize) -> String {
+    format!("{micros} micro-batch{}", if micros == 1 { "" } else { "es" })
 }
 
 /// How far two trainings are apart.

@@ -43,8 +43,9 @@ pub fn experiments() -> Vec<Experiment> {
                 "multi_gpu.equality.loss",
                 "multi_gpu.equality.losses",
                 "multi_gpu.equality.moved",
+                "multi_gpu.equality.eps",
             ],
-            quick: true,
+            quick: false,
             run: |rec| equality(rec).map_err(Into::into),
         },
         Experiment {
@@ -138,11 +139,16 @@ pub fn ways() -> Vec<(Way, usize)> {
     ]
 }
 
-/// The rules of the table: with momentum, because plain descent forgets a difference sooner.
-pub const RULES: [Rule; 2] = [
-    Rule::Sgd(Sgd { lr: 0.05, momentum: 0.9 }),
-    Rule::Adam(Adam { lr: 1e-3, beta1: 0.9, beta2: 0.999, eps: 1e-8 }),
-];
+/// The rules of the table: with momentum, because plain descent forgets a difference sooner, and Adam with Keras's ε.
+pub const RULES: [Rule; 2] = [Rule::Sgd(Sgd { lr: 0.05, momentum: 0.9 }), adam(1e-7)];
+
+/// Values of Adam's ε: PyTorch's, Keras's, and a larger one.
+pub const EPS: [f64; 3] = [1e-8, 1e-7, 1e-6];
+
+/// Adam with this ε.
+const fn adam(eps: f64) -> Rule {
+    Rule::Adam(Adam { lr: 1e-3, beta1: 0.9, beta2: 0.999, eps })
+}
 
 /// The data set that the reader has; the drawn one will do.
 fn digits(rec: &Recorder) -> Result<DataSet> {
@@ -194,6 +200,16 @@ fn equality(rec: &mut Recorder) -> Result<()> {
             ];
             apart(rec, list, &wanted, &found);
         }
+    }
+    for eps in EPS {
+        let job = Job { sizes: SIZES.to_vec(), seed: 1, rule: adam(eps) };
+        let wanted = one_device(&job, &batches)?;
+        // Two, four and eight ranks add in three orders.
+        let off = [2, 4, 8].map(|ranks| {
+            Ok(difference(&wanted, &split(Way::Data, ranks, &job, &batches)?).parameters)
+        });
+        let off = Samples(off.into_iter().collect::<Result<_>>()?);
+        rec.value("multi_gpu.equality.eps", &[("eps", &format!("{eps:e}"))], Unit::Number, off);
     }
     for rule in [DfdxRule::Sgd, DfdxRule::Adam] {
         let task = Task { seed: 1, lr: rule.usual_rate(), rule };
