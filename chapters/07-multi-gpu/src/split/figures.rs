@@ -38,9 +38,9 @@ fn heads<const N: usize>(heads: [&str; N]) -> Vec<String> {
     heads.map(str::to_owned).into()
 }
 
-/// A difference for people: none at all is worth words.
-fn difference(value: &Value) -> String {
-    if value.median == 0.0 { "0, bit for bit".into() } else { value.text() }
+/// A difference for people: none at all is worth words, and few are near 1.
+fn difference(value: f64) -> String {
+    if value == 0.0 { "0, bit for bit".into() } else { format!("{value:.1e}") }
 }
 
 /// The difference of a way of the from-scratch network under Adam.
@@ -60,13 +60,13 @@ fn draw_equality(records: &Records) -> Result<Drawing> {
         exact += usize::from(spread.is_none());
         let plural = if ranks == 1 { "rank" } else { "ranks" };
         let name = format!("{}, {ranks} {plural}", way.label());
-        bars.push(Bar { name, value: spread, text: difference(value) });
+        bars.push(Bar { name, value: spread, text: difference(value.median) });
     }
     let moved = records.find("multi_gpu.equality.moved", &[("rule", &"adam")])?;
     let caption = format!(
         "The largest difference of any parameter from training on one device, after 20 steps of Adam on the same \
          batches: {} at most, and none at all for {exact} of {} ways. The steps themselves moved a parameter by up to {}.",
-        Unit::Number.format(most),
+        difference(most),
         bars.len(),
         moved.text()
     );
@@ -81,15 +81,16 @@ fn draw_equality(records: &Records) -> Result<Drawing> {
 
 fn table_equality(records: &Records) -> Result<TableData> {
     let rows = ways().into_iter().map(|(way, ranks)| {
-        let [sgd, adam] = ["sgd", "adam"].map(|rule| of_way(records, &way.name(), ranks, rule));
+        let of = |rule| Ok::<_, Error>(of_way(records, &way.name(), ranks, rule)?.median);
+        let (sgd, adam) = (of("sgd")?, of("adam")?);
         let list: ParamList =
             &[("model", &"scratch"), ("rule", &"adam"), ("way", &way.name()), ("ranks", &ranks)];
         let loss = records.find("multi_gpu.equality.loss", list)?;
         Ok(vec![
             way.label(),
             ranks.to_string(),
-            difference(sgd?),
-            difference(adam?),
+            difference(sgd),
+            difference(adam),
             format!("{:.6}", loss.median),
         ])
     });
@@ -114,7 +115,7 @@ fn table_dfdx(records: &Records) -> Result<TableData> {
         let of = |rule: &str| {
             let list: ParamList =
                 &[("model", &model), ("rule", &rule), ("way", &way), ("ranks", &ranks)];
-            Ok::<_, Error>(difference(records.find("multi_gpu.equality", list)?))
+            Ok::<_, Error>(difference(records.find("multi_gpu.equality", list)?.median))
         };
         let model = if model == "mlp" { "perceptron, 20 steps" } else { "convolutions, 5 steps" };
         let way = if way == "data" { "data parallel" } else { "layers" };
@@ -255,38 +256,26 @@ fn of_pipeline<'r>(
 fn draw_pipeline(records: &Records) -> Result<Drawing> {
     let (mut series, mut words, mut off) = (Vec::new(), Vec::new(), 0.0_f64);
     for stages in [2, 4] {
-        for schedule in ["gpipe", "1f1b"] {
-            let values: Vec<&Value> = MICROS
-                .iter()
-                .map(|micros| {
-                    of_pipeline(
-                        records,
-                        "multi_gpu.pipeline",
-                        ("equal", schedule),
-                        (stages, *micros),
-                    )
-                })
-                .collect::<Result<_>>()?;
-            for (value, micros) in values.iter().zip(MICROS) {
-                off = off.max((value.median - formula(stages, micros)).abs());
-            }
-            let text: Vec<String> = values.iter().map(|value| value.text()).collect();
-            words.push(format!("{stages} stages, {schedule}: {}", text.join(", ")));
-            series.push(Series {
-                name: format!(
-                    "{} stages, {}",
-                    stages,
-                    if schedule == "gpipe" { "GPipe" } else { "1F1B" }
-                ),
-                points: MICROS
-                    .iter()
-                    .zip(&values)
-                    .map(|(m, v)| (*m as f64, 100.0 * v.median))
-                    .collect(),
-                band: values.iter().map(|v| (100.0 * v.low, 100.0 * v.high)).collect(),
-                joined: false,
-            });
+        let of = |micros: &usize| {
+            let sides = ("equal", "1f1b");
+            of_pipeline(records, "multi_gpu.pipeline", sides, (stages, *micros))
+        };
+        let values: Vec<&Value> = MICROS.iter().map(of).collect::<Result<_>>()?;
+        for (value, micros) in values.iter().zip(MICROS) {
+            off = off.max((value.median - formula(stages, micros)).abs());
         }
+        let text: Vec<String> = values.iter().map(|value| value.text()).collect();
+        words.push(format!("{stages} stages: {}", text.join(", ")));
+        series.push(Series {
+            name: format!("{stages} stages"),
+            points: MICROS
+                .iter()
+                .zip(&values)
+                .map(|(m, v)| (*m as f64, 100.0 * v.median))
+                .collect(),
+            band: values.iter().map(|v| (100.0 * v.low, 100.0 * v.high)).collect(),
+            joined: true,
+        });
     }
     let limits = [2_u8, 4].map(|stages| LimitLine {
         name: format!("(p − 1)/(m + p − 1), p = {stages}"),
@@ -303,7 +292,7 @@ fn draw_pipeline(records: &Records) -> Result<Drawing> {
         Ok::<_, Error>(found?.text())
     };
     let caption = format!(
-        "The share of its time in which a rank of a pipeline waits, with equal stages. Four stages wait {} of the time \
+        "The share of its time in which a rank of a pipeline waits, with equal stages under 1F1B. Four stages wait {} of the time \
          with one micro-batch, {} with 16. Measured and predicted differ by {} points at most.",
         of(4, 1)?,
         of(4, 16)?,
@@ -315,7 +304,7 @@ fn draw_pipeline(records: &Records) -> Result<Drawing> {
         series,
         limits: limits.into(),
     };
-    let alt = format!("Points over 1, 2, 4, 8 and 16 micro-batches. {}.", words.join("; "));
+    let alt = format!("Lines over 1, 2, 4, 8 and 16 micro-batches. {}.", words.join("; "));
     Ok(Drawing { svg: plot.svg(), caption, alt })
 }
 
@@ -486,17 +475,16 @@ fn draw_overlap(records: &Records) -> Result<Drawing> {
 
 fn table_overlap(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
-    for (wire, cost) in WIRES {
+    for (wire, _) in WIRES {
         for (bucket, _) in BUCKETS {
             let of = |key: &str| {
                 let found = of_overlap(records, &format!("multi_gpu.overlap{key}"), wire, bucket);
                 Ok::<_, Error>(found?.text())
             };
-            let free = cost == super::wire::Cost::NOTHING;
             rows.push(vec![
                 wire.into(),
                 if bucket == "layer" { "each layer".into() } else { bucket.into() },
-                if free { "–".into() } else { of(".predicted")? },
+                of(".predicted")?,
                 of("")?,
                 of(".gain")?,
             ]);
