@@ -37,6 +37,21 @@ pub trait Engine: Device<f32> + Synchronize + FusedRows {
         index: &[usize],
     ) -> Result<Tensor<(usize, Const<W>), f32, Self>, Self::Err>;
 
+    /// Puts `values` into the gradient of a parameter, in place of what is there.
+    ///
+    /// dfdx has no public way to write into a gradient on every device, but it has a derivative: that of the sum of
+    /// p · values with respect to p is `values`, exactly. A device that knows a shorter way takes it.
+    ///
+    /// # Errors
+    /// The device's own.
+    fn set_gradient<S: Shape>(
+        grads: &mut Gradients<f32, Self>,
+        parameter: &Tensor<S, f32, Self>,
+        values: &[f32],
+    ) -> Result<(), Self::Err> {
+        set_by_derivative(grads, parameter, values)
+    }
+
     /// The sums of every patch with every filter, and a number added for each filter if there are any; see
     /// [`crate::conv`].
     ///
@@ -96,6 +111,19 @@ impl Engine for Cpu {
             batch.extend_from_slice(&rows[row * W..(row + 1) * W]);
         }
         self.try_tensor_from_vec(batch, (index.len(), Const))
+    }
+
+    fn set_gradient<S: Shape>(
+        grads: &mut Gradients<f32, Self>,
+        parameter: &Tensor<S, f32, Self>,
+        values: &[f32],
+    ) -> Result<(), CpuError> {
+        let gradient = grads.get_or_alloc_mut(parameter)?;
+        if gradient.len() != values.len() {
+            return Err(CpuError::WrongNumElements);
+        }
+        gradient.copy_from_slice(values);
+        Ok(())
     }
 
     fn convolve<const CI: usize, const CO: usize, const K: usize, T>(
@@ -182,6 +210,21 @@ pub fn numbers<S: Shape>(tensor: &Tensor<S, f32, Cpu>) -> Result<Vec<f32>, CpuEr
     let mut numbers = vec![0.0; tensor.shape().num_elements()];
     tensor.clone().try_reshape_like(tensor.shape())?.copy_into(&mut numbers);
     Ok(numbers)
+}
+
+/// [`Engine::set_gradient`] by a derivative, on any device.
+fn set_by_derivative<S: Shape, D: Device<f32>>(
+    grads: &mut Gradients<f32, D>,
+    parameter: &Tensor<S, f32, D>,
+    values: &[f32],
+) -> Result<(), D::Err> {
+    let zero = Storage::<f32>::try_alloc_len(parameter.device(), values.len())?;
+    *grads.get_or_alloc_mut(parameter)? = zero;
+    let values = parameter.device().try_tensor_from_vec(values.to_vec(), *parameter.shape())?;
+    let lent = std::mem::replace(grads, Gradients::leaky());
+    let product = parameter.clone().traced(lent).try_mul(values)?;
+    *grads = product.try_sum::<Rank0, _>()?.try_backward()?;
+    Ok(())
 }
 
 /// Does `work` for each picture, whose `len` numbers it may change; pictures are shared out over the threads.
@@ -385,6 +428,26 @@ impl<D: Engine> Resident<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_ways_to_set_a_gradient_replace_what_was_there() {
+        let dev = Cpu::seed_from_u64(4);
+        let model: modules::Linear<3, 2, f32, Cpu> = BuildModule::build(&dev);
+        let values = [1.5, -2.0, 0.0, 3e-38, 4.0, 1e30];
+        type Set = fn(
+            &mut Gradients<f32, Cpu>,
+            &Tensor<Rank2<2, 3>, f32, Cpu>,
+            &[f32],
+        ) -> Result<(), CpuError>;
+        for set in [<Cpu as Engine>::set_gradient as Set, set_by_derivative] {
+            let x: Tensor<Rank1<3>, f32, _> = dev.ones();
+            let mut grads = model.forward(x.traced(model.alloc_grads())).sum().backward();
+            let bias = grads.get(&model.bias).as_vec();
+            set(&mut grads, &model.weight, &values).unwrap();
+            assert_eq!(grads.get(&model.weight).as_vec(), values);
+            assert_eq!(grads.get(&model.bias).as_vec(), bias);
+        }
+    }
 
     fn split(pictures: usize) -> Split {
         Split {

@@ -54,6 +54,9 @@ pub enum Error {
         /// The batch's loss.
         loss: f64,
     },
+    /// Those who train together can't go on together.
+    #[error(transparent)]
+    Team(Box<dyn std::error::Error + Send + Sync>),
     /// The device failed.
     #[error("the device failed: {0}; a smaller --batch needs less memory")]
     Device(String),

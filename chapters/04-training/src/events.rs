@@ -236,6 +236,10 @@ impl Watcher for Board<'_> {
         self.inner.epoch(epoch);
     }
 
+    fn warn(&mut self, words: &str) {
+        self.inner.warn(words);
+    }
+
     fn end(&mut self, outcome: &Outcome) {
         self.inner.end(outcome);
     }

@@ -19,6 +19,7 @@ use crate::{
     rnn::Rnn,
     run::{self, Folder},
     schedule::rate,
+    team::{Alone, Team},
     transformer::Transformer,
     watch::{Begin, Epoch, Step, Watcher},
 };
@@ -29,7 +30,7 @@ use lab::{
     machine::Provenance,
 };
 use sha2::{Digest, Sha256};
-use std::{fmt::Write as _, path::PathBuf, time::Instant};
+use std::{borrow::Cow, fmt::Write as _, path::PathBuf, time::Instant};
 
 /// A batch whose loss is above this learns nothing any more: a thousand times the loss of a model that
 /// has no idea.
@@ -140,7 +141,7 @@ pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> R
 }
 
 /// SHA-256 of the pictures and labels that a run learns from.
-fn fingerprint(split: &Split) -> String {
+pub fn fingerprint(split: &Split) -> String {
     let mut sha = Sha256::new();
     sha.update((split.labels.len() as u64).to_le_bytes());
     sha.update(&split.images);
@@ -191,7 +192,7 @@ pub struct Full<M, D: Engine> {
     /// Its optimizer.
     pub optimizer: Optimizer<D>,
     /// Gradients of the parameters, all zero between steps. They are lent to a step.
-    grads: Gradients<f32, D>,
+    pub grads: Gradients<f32, D>,
 }
 
 impl<M: Network<D>, D: Engine> Full<M, D> {
@@ -303,20 +304,49 @@ pub fn train_stepper<S: Stepper<D>, D: Engine>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
-    let limited = config.settings.limit.map(|limit| data.train.first(limit));
-    let train = limited.as_ref().unwrap_or(&data.train);
+    train_team(stepper, &Alone, dev, config, data, watcher)
+}
+
+/// The training pictures that a run with these settings sees.
+pub fn seen<'d>(settings: &Settings, data: &'d DataSet) -> Cow<'d, Split> {
+    match settings.limit {
+        Some(limit) => Cow::Owned(data.train.first(limit)),
+        None => Cow::Borrowed(&data.train),
+    }
+}
+
+/// [`train_stepper`], as one of a [`Team`]. All of them have the same settings and the same data set; the one that
+/// leads keeps the run's folder.
+///
+/// # Errors
+/// As [`train`], and what the team fails with.
+pub fn train_team<S: Stepper<D>, D: Engine>(
+    stepper: S,
+    team: &dyn Team,
+    dev: &D,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome> {
+    let train = seen(&config.settings, data);
+    let train = train.as_ref();
     let mark = fingerprint(train);
-    let folder = config.run.as_deref().map(|path| Folder::open(path, config.start)).transpose()?;
+    let folder = config.run.as_deref().filter(|_| team.leads());
+    let folder = folder.map(|path| Folder::open(path, config.start)).transpose()?;
     let saved = match (&folder, config.start) {
         (Some(folder), Start::Resume) => {
             let saved = Checkpoint::load(folder.path())?;
             checkpoint::check(folder.path(), &saved.header, &config.settings, &mark)?;
             Some(saved)
         }
-        (None, Start::Resume) => {
+        (None, Start::Resume) if team.leads() => {
             return Err(Error::Config("a run without a folder can't be resumed".into()));
         }
         _ => None,
+    };
+    let saved = match config.start {
+        Start::Resume => team.saved(saved)?,
+        Start::New | Start::Replace => saved,
     };
     let mut trainer = match saved {
         Some(saved) => Trainer::resume(stepper, dev, config.settings.clone(), saved)?,
@@ -350,9 +380,9 @@ pub fn train_stepper<S: Stepper<D>, D: Engine>(
     let mut clock = Clock { run: Instant::now(), saved: Instant::now() };
     let mut stopped = None;
     while !trainer.is_over() && stopped.is_none() {
-        stopped = trainer.epoch(&train, config, folder.as_ref(), &mut clock, watcher)?;
+        stopped = trainer.epoch(&train, team, config, folder.as_ref(), &mut clock, watcher)?;
         if stopped.is_none() {
-            trainer.finish_epoch(&test, held.as_ref(), &mut clock)?;
+            trainer.finish_epoch(&test, held.as_ref(), team, &mut clock)?;
             if let Some(folder) = &folder {
                 trainer.checkpoint()?.save(folder.path())?;
                 folder.metrics(&about, &trainer.at.history)?;
@@ -484,6 +514,7 @@ impl<S> Trainer<S> {
     fn epoch<D: Engine>(
         &mut self,
         data: &Resident<D>,
+        team: &dyn Team,
         config: &Config,
         folder: Option<&Folder>,
         clock: &mut Clock,
@@ -498,7 +529,7 @@ impl<S> Trainer<S> {
         let order = order(seed, epoch, data.len());
         for index in order.chunks(batch).skip(self.at.step) {
             self.lr = rate(&self.at.settings, self.at.steps as usize, epochs * steps);
-            let loss = self.step(data, index)?;
+            let loss = self.step(data, team, index)?;
             self.at.step += 1;
             self.at.steps += 1;
             // Written so that NaN stops too.
@@ -507,7 +538,10 @@ impl<S> Trainer<S> {
             }
             let (step, tally) = (self.at.step, self.at.tally);
             watcher.step(&Step { epoch, step, steps, loss, lr: self.lr, tally });
-            let stop = watcher.stop();
+            if let Some(words) = team.warning() {
+                watcher.warn(&words);
+            }
+            let stop = team.stops(watcher.stop());
             let due = clock.saved.elapsed() >= config.checkpoint_every;
             if stop || due {
                 let lap = clock.lap();
@@ -531,14 +565,24 @@ impl<S> Trainer<S> {
     }
 
     /// One step on the pictures with these numbers. Returns their mean loss.
-    fn step<D: Engine>(&mut self, data: &Resident<D>, index: &[usize]) -> Result<f64>
+    fn step<D: Engine>(
+        &mut self,
+        data: &Resident<D>,
+        team: &dyn Team,
+        index: &[usize],
+    ) -> Result<f64>
     where
         S: Stepper<D>,
     {
+        let index = &index[team.part(index.len())];
         let (images, targets) = (self.look(data, index)?, data.targets(index)?);
         let scores = self.stepper.step(self.lr, images, targets)?;
         self.at.loss_scale = self.stepper.loss_scale();
-        Ok(self.at.tally.add(&scores, &data.labels(index)))
+        let mut mine = Tally::default();
+        mine.add(&scores, &data.labels(index));
+        let all = team.counted(mine);
+        self.at.tally += all;
+        Ok(all.mean_loss())
     }
 
     /// The pictures with these numbers, changed a little if the settings say so.
@@ -549,18 +593,19 @@ impl<S> Trainer<S> {
 
     // ANCHOR: test
     /// Loss and right answers on pictures that the model has not learned from.
-    fn test<D: Engine>(&self, data: &Resident<D>) -> Result<Tally>
+    fn test<D: Engine>(&self, data: &Resident<D>, team: &dyn Team) -> Result<Tally>
     where
         S: Stepper<D>,
     {
         let mut tally = Tally::default();
-        let all: Vec<usize> = (0..data.len()).collect();
-        for index in all.chunks(TEST_BATCH) {
+        // All of the pictures, unless others take a part of them.
+        let mine: Vec<usize> = team.part(data.len()).collect();
+        for index in mine.chunks(TEST_BATCH) {
             // Without a tape there is no dropout and no gradient.
             let scores = self.stepper.scores(data.images(index)?)?;
             tally.add(&scores, &data.labels(index));
         }
-        Ok(tally)
+        team.sum(tally)
     }
     // ANCHOR_END: test
 
@@ -569,13 +614,14 @@ impl<S> Trainer<S> {
         &mut self,
         test: &Resident<D>,
         held: Option<&Resident<D>>,
+        team: &dyn Team,
         clock: &mut Clock,
     ) -> Result<()>
     where
         S: Stepper<D>,
     {
-        let tested = self.test(test)?;
-        let held = held.map(|held| self.test(held)).transpose()?;
+        let tested = self.test(test, team)?;
+        let held = held.map(|held| self.test(held, team)).transpose()?;
         for tally in [Some(&tested), held.as_ref()].into_iter().flatten() {
             if !matches!(tally.mean_loss(), 0.0..=EXPLODED) {
                 return Err(self.diverged(tally.mean_loss()));

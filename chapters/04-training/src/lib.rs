@@ -13,6 +13,7 @@
 //! 5. [`order`]: the order of the pictures, a function of the seed and the epoch; [`augment`]: how they are changed.
 //! 6. [`config`]: what a person can choose.
 //! 7. [`fit`]: the loop: forward, backward, update, evaluate.
+//!    A run may be one of several that learn together: [`team`].
 //! 8. [`checkpoint`]: a run's whole state in one file that is never half written.
 //! 9. [`run`]: what a run leaves in its folder.
 //! 10. [`watch`]: who is told about the progress, and who may stop it.
@@ -50,6 +51,7 @@ pub mod run;
 pub mod schedule;
 pub mod serve;
 pub mod studies;
+pub mod team;
 pub mod transformer;
 pub mod watch;
 pub mod windows;

@@ -83,6 +83,14 @@ impl Tally {
     }
 }
 
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.loss += other.loss;
+        self.right += other.right;
+        self.seen += other.seen;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -93,6 +93,8 @@ pub trait Watcher {
     fn step(&mut self, _step: &Step) {}
     /// An epoch is over and tested.
     fn epoch(&mut self, _epoch: &Epoch) {}
+    /// Something is not as it should be, and the run goes on.
+    fn warn(&mut self, _words: &str) {}
     /// The run is over.
     fn end(&mut self, _outcome: &Outcome) {}
     /// Asked after every step: whether to leave a checkpoint and stop.
@@ -161,6 +163,10 @@ impl Watcher for Terminal<'_> {
         if let Some(width) = self.progress.width() {
             self.progress.below(&chart(&self.history, width));
         }
+    }
+
+    fn warn(&mut self, words: &str) {
+        self.progress.println(&format!("warning: {words}"));
     }
 
     fn end(&mut self, outcome: &Outcome) {

@@ -1,6 +1,28 @@
 //! Chapter 4's trainer on many devices, and ranks that die, hang or differ.
+//!
+//! The modules in the order of the page:
+//!
+//! 1. [`flat`]: all gradients in one row; [`link`]: the message of a step; [`step`]: a replica's step.
+//! 2. [`run`]: one trainer for many devices; [`relay`]: its progress, told to another thread.
+//! 3. [`words`]: text between ranks; [`handshake`]: ranks that differ are refused.
+//! 4. [`watch`]: who is slow?
+
+pub mod flat;
+pub mod handshake;
+pub mod heartbeat;
+pub mod launch;
+pub mod link;
+pub mod relay;
+pub mod ring;
+pub mod run;
+pub mod step;
+pub mod tcp;
+pub mod watch;
+pub mod words;
 
 use lab::Part;
+
+pub use run::{train_rank, train_threads};
 
 /// What this part measures and shows.
 pub fn part() -> Part {

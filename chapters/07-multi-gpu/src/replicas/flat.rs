@@ -1,0 +1,125 @@
+//! All gradients of a model in one row of numbers, in the order in which the model is visited: one long message instead of
+//! many short ones.
+
+use dfdx::{prelude::*, tensor_ops::Device};
+use training::{Error, Result, engine::Engine, model::Network};
+
+// ANCHOR: pack
+/// Appends to a row of numbers: of what is learned the gradient, of what is
+/// only kept (a batch normalisation's means) the value.
+struct Pack<'a, D: Storage<f32>> {
+    grads: &'a Gradients<f32, D>,
+    row: &'a mut Vec<f32>,
+}
+
+impl<D: Device<f32>> TensorVisitor<f32, D> for Pack<'_, D> {
+    // ANCHOR_END: pack
+    type Viewer = ViewTensorRef;
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        options: TensorOptions<S, f32, D>,
+        p: &Tensor<S, f32, D>,
+    ) -> std::result::Result<Option<Tensor<S, f32, D>>, D::Err> {
+        let from = self.row.len();
+        self.row.resize(from + p.shape().num_elements(), 0.0);
+        let into = &mut self.row[from..];
+        if options.do_gradient_update {
+            self.grads.get(p).copy_into(into);
+        } else {
+            p.copy_into(into);
+        }
+        Ok(None)
+    }
+}
+
+/// Takes the numbers back, from the row's front.
+struct Unpack<'a, D: Storage<f32>> {
+    grads: &'a mut Gradients<f32, D>,
+    row: &'a [f32],
+}
+
+impl<D: Engine> TensorVisitor<f32, D> for Unpack<'_, D> {
+    type Viewer = ViewTensorMut;
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        options: TensorOptions<S, f32, D>,
+        p: &mut Tensor<S, f32, D>,
+    ) -> std::result::Result<Option<Tensor<S, f32, D>>, D::Err> {
+        let (mine, rest) = self.row.split_at(p.shape().num_elements());
+        self.row = rest;
+        if options.do_gradient_update {
+            D::set_gradient(self.grads, p, mine)?;
+        } else {
+            p.copy_from(mine);
+        }
+        Ok(None)
+    }
+}
+
+/// Appends a model's gradients, and what it keeps beside its parameters, to `row`.
+///
+/// # Errors
+/// The device's own.
+pub fn pack<M: Network<D>, D: Engine>(
+    model: &M,
+    grads: &Gradients<f32, D>,
+    row: &mut Vec<f32>,
+) -> Result<()> {
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Pack { grads, row } })
+        .map_err(Error::device)?;
+    Ok(())
+}
+
+/// Puts back what [`pack`] took, or what has become of it.
+///
+/// # Errors
+/// The device's own.
+pub fn unpack<M: Network<D>, D: Engine>(
+    model: &mut M,
+    grads: &mut Gradients<f32, D>,
+    row: &[f32],
+) -> Result<()> {
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Unpack { grads, row } })
+        .map_err(Error::device)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use training::{
+        model::{build, parameters},
+        resnet::Resnet,
+    };
+
+    #[test]
+    fn a_row_holds_gradients_and_kept_means_and_goes_back() {
+        let dev = Cpu::seed_from_u64(1);
+        let mut model: Resnet<f32, Cpu> = build(&dev).unwrap();
+        let numbers = parameters(&model).unwrap();
+        let mut grads = model.alloc_grads();
+        let mut row = vec![7.0];
+        pack(&model, &grads, &mut row).unwrap();
+        assert_eq!(row.len(), 1 + numbers.len());
+        // Gradients are zero, kept means 0 and variances 1.
+        let kept = numbers.len() - model.num_trainable_params();
+        assert_eq!(row[1..].iter().sum::<f32>(), 0.5 * kept as f32);
+
+        let new: Vec<f32> = (0..numbers.len()).map(|i| i as f32).collect();
+        unpack(&mut model, &mut grads, &new).unwrap();
+        let mut again = Vec::new();
+        pack(&model, &grads, &mut again).unwrap();
+        assert_eq!(again, new);
+        let after = parameters(&model).unwrap();
+        let changed = numbers.iter().zip(&after).filter(|(old, new)| old != new).count();
+        assert_eq!(changed, kept, "only what is kept is written into the model");
+    }
+}

@@ -1,0 +1,166 @@
+//! Before the first step, everybody shows a card: what program it is, what it learns from, and with what settings. Ranks
+//! that differ would not fail. They would train something that nobody asked for.
+
+use crate::{Communicator, Error, Rank, Result, replicas::words};
+use lab::data::DataSet;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
+use training::{Config, Start, fit};
+
+// ANCHOR: card
+/// What ranks that train together must have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// The version of this program.
+    pub version: String,
+    /// SHA-256 of the file that runs.
+    pub program: String,
+    /// SHA-256 of the pictures and labels to learn from.
+    pub data: String,
+    /// SHA-256 of those to test on.
+    pub test: String,
+    /// The settings, each by its option's name.
+    pub settings: BTreeMap<String, String>,
+}
+// ANCHOR_END: card
+
+/// SHA-256 of the program that runs, once for each process.
+fn program() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let file = std::env::current_exe().and_then(std::fs::read);
+        file.map_or("unknown".to_owned(), |bytes| {
+            Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            })
+        })
+    })
+}
+
+impl Card {
+    /// The card of a rank that is to train by `config` on `data`.
+    pub fn of(config: &Config, data: &DataSet) -> Self {
+        let value = serde_json::to_value(&config.settings).unwrap_or_default();
+        let mut settings: BTreeMap<String, String> = value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.clone(), value.to_string().trim_matches('"').to_owned()))
+            .collect();
+        let resume = config.start == Start::Resume;
+        settings.insert("resume".to_owned(), resume.to_string());
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            program: program().to_owned(),
+            data: fit::fingerprint(&fit::seen(&config.settings, data)),
+            test: fit::fingerprint(&data.test),
+            settings,
+        }
+    }
+
+    /// The first difference to another card, in words: `--lr 0.01, and rank 0 has 0.001`.
+    fn difference(&self, first: &Self) -> Option<String> {
+        let short = |hash: &str| hash.chars().take(8).collect::<String>();
+        // Settings first: a wrong --limit is a better reason than the data that follows from it.
+        let names = first.settings.keys().chain(self.settings.keys());
+        for name in names {
+            let (mine, theirs) = (self.settings.get(name), first.settings.get(name));
+            if mine != theirs {
+                let word = |value: Option<&String>| value.cloned().unwrap_or("nothing".to_owned());
+                return Some(format!(
+                    "--{name} {}, and rank 0 has {}; start all ranks with the same options",
+                    word(mine),
+                    word(theirs)
+                ));
+            }
+        }
+        let pairs = [
+            ("version", &self.version, &first.version, "install the same version everywhere"),
+            ("training data", &self.data, &first.data, "give all ranks the same files with --data"),
+            ("test data", &self.test, &first.test, "give all ranks the same files with --data"),
+            ("program file", &self.program, &first.program, "copy one build to all machines"),
+        ];
+        pairs.into_iter().find(|(_, mine, theirs, _)| mine != theirs).map(
+            |(what, mine, theirs, way)| {
+                format!("another {what} ({}, and rank 0 has {}); {way}", short(mine), short(theirs))
+            },
+        )
+    }
+}
+
+// ANCHOR: shake
+/// Refuses ranks that differ from rank 0. All ranks see all cards, so all
+/// say the same sentence.
+#[allow(clippy::missing_errors_doc, reason = "they are what it is for")]
+pub fn shake(comm: &mut dyn Communicator, card: &Card) -> Result<()> {
+    let mine = serde_json::to_vec(card).map_err(unreadable)?;
+    let all = words::gather(comm, &mine)?;
+    let cards = all.iter().map(|card| serde_json::from_slice(card));
+    let cards: Vec<Card> = cards.collect::<Result<_, _>>().map_err(unreadable)?;
+    for (rank, card) in cards.iter().enumerate() {
+        if let Some(difference) = card.difference(&cards[0]) {
+            let rank = Rank(rank);
+            return Err(Error::Config(format!("rank {rank} has {difference}")));
+        }
+    }
+    Ok(())
+}
+// ANCHOR_END: shake
+
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::Config(format!(
+        "a rank's card can't be read ({error}); it must be another version of this program: copy one build to all \
+         machines"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads;
+    use lab::data;
+    use training::Settings;
+
+    /// What three ranks say when one of them has another card.
+    fn said(odd: usize, change: impl Fn(&mut Card) + Sync) -> Option<String> {
+        let data = data::drawn(20, 10, 1);
+        let card = Card::of(&Config::default(), &data);
+        let result = threads::run(3, |mut comm| {
+            let mut mine = card.clone();
+            if comm.rank() == Rank(odd) {
+                change(&mut mine);
+            }
+            Ok(shake(&mut comm, &mine).err().map(|error| error.to_string()))
+        });
+        let said = result.unwrap();
+        assert!(said.iter().all(|words| *words == said[0]), "all ranks say the same: {said:?}");
+        said[0].clone()
+    }
+
+    #[test]
+    fn equal_ranks_are_let_in() {
+        assert_eq!(said(1, |_| ()), None);
+    }
+
+    #[test]
+    fn a_rank_that_differs_is_named_with_its_difference() {
+        let data = data::drawn(20, 10, 1);
+        let settings = Settings { lr: 0.01, ..Settings::default() };
+        let other = Card::of(&Config { settings, ..Config::default() }, &data);
+        let lr = said(2, |card| *card = other.clone()).unwrap();
+        assert_eq!(
+            lr,
+            "rank 2 has --lr 0.01, and rank 0 has 0.001; start all ranks with the same options"
+        );
+        let files = Card::of(&Config::default(), &data::drawn(20, 10, 2));
+        let data = said(1, |card| *card = files.clone()).unwrap();
+        assert!(data.starts_with("rank 1 has another training data ("), "{data}");
+        let code = said(1, |card| card.program = "f00dfacecafe".into()).unwrap();
+        assert!(code.starts_with("rank 1 has another program file (f00dface"), "{code}");
+        // Rank 0 is what the others are held against: if it is the odd one, the first other one is named.
+        let version = said(0, |card| card.version = "9.9.9".into()).unwrap();
+        assert!(version.starts_with("rank 1 has another version"), "{version}");
+    }
+}

@@ -1,0 +1,323 @@
+//! A replica's link to the others: one message for each step.
+
+use crate::{
+    Communicator, Error, Rank, Result,
+    communicator::part_of,
+    replicas::{
+        watch::{Slow, Watch},
+        words,
+    },
+};
+use std::{cell::RefCell, ops::Range, rc::Rc, time::Instant};
+use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
+
+/// What a rank found in its part of a batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// Pictures of its part.
+    pub pictures: usize,
+    /// Their losses and right answers.
+    pub tally: Tally,
+    /// Seconds of its forward and backward passes.
+    pub seconds: f64,
+}
+
+/// Where the time of the steps went, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Steps.
+    pub steps: usize,
+    /// Forward and backward passes.
+    pub compute: f64,
+    /// Adding up: what is said, and waiting for those who are not there yet.
+    pub sum: f64,
+}
+
+/// What happens to a step after the sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The row holds the gradient of the whole batch: take the step.
+    Step,
+    /// Nobody has a finite gradient: the run has diverged, and the loop will see it by the loss.
+    Skip,
+}
+
+/// Numbers that follow the gradients, beside two for each rank: pictures, loss (in two parts), right answers, stop.
+const REPORT: usize = 5;
+
+/// A replica's link to the others.
+pub struct Link {
+    rank: Rank,
+    size: usize,
+    inner: RefCell<Inner>,
+}
+
+struct Inner {
+    comm: Box<dyn Communicator>,
+    /// Whether this rank wants to stop, and whether one of them did in the last step.
+    wish: bool,
+    stop: bool,
+    /// What all counted in the last step.
+    counted: Tally,
+    watch: Watch,
+    slow: Option<Slow>,
+    spent: Spent,
+}
+
+/// An error for chapter 4's loop, which hands it on; [`original`] takes it out again.
+fn carried(error: Error) -> training::Error {
+    training::Error::Team(Box::new(error))
+}
+
+/// The error that a link has put into one of the loop's.
+pub fn original(error: training::Error) -> Error {
+    match error {
+        training::Error::Team(carried) => match carried.downcast::<Error>() {
+            Ok(error) => *error,
+            Err(other) => training::Error::Team(other).into(),
+        },
+        other => other.into(),
+    }
+}
+
+impl Link {
+    /// A link by a communicator.
+    pub fn new(comm: Box<dyn Communicator>) -> Rc<Self> {
+        let (rank, size) = (comm.rank(), comm.size());
+        let inner = Inner {
+            comm,
+            wish: false,
+            stop: false,
+            counted: Tally::default(),
+            watch: Watch::new(size),
+            slow: None,
+            spent: Spent::default(),
+        };
+        Rc::new(Self { rank, size, inner: RefCell::new(inner) })
+    }
+
+    /// Who am I?
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many are we?
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Does something with the communicator, for what is no step.
+    ///
+    /// # Errors
+    /// Whatever `work` fails with.
+    pub fn talk<T>(&self, work: impl FnOnce(&mut dyn Communicator) -> Result<T>) -> Result<T> {
+        work(&mut *self.inner.borrow_mut().comm)
+    }
+
+    /// Where the time of the steps went.
+    pub fn spent(&self) -> Spent {
+        self.inner.borrow().spent
+    }
+
+    // ANCHOR: average
+    /// Replaces a row of numbers, means over a rank's own pictures, by the
+    /// means over the whole batch. The ranks' reports travel with them.
+    ///
+    /// # Errors
+    /// The communicator's, and one that names ranks with broken numbers.
+    pub fn average(&self, row: &mut Vec<f32>, mine: Report) -> Result<Verdict> {
+        let begun = Instant::now();
+        let inner = &mut *self.inner.borrow_mut();
+        // NaN plus anything is NaN: one bad rank would spoil all of them.
+        let broken = row.iter().any(|value| !value.is_finite());
+        let share = mine.pictures as f32;
+        let weigh = |value: &mut f32| *value = if broken { 0.0 } else { share * *value };
+        row.iter_mut().for_each(weigh);
+        let numbers = row.len();
+        row.extend(self.report(mine, broken, inner.wish));
+        inner.comm.all_reduce(row)?;
+        let report = row.split_off(numbers);
+        let verdict = inner.read(self.size, &report)?;
+        let pictures = report[0];
+        row.iter_mut().for_each(|sum| *sum /= pictures);
+        inner.spent.add(mine.seconds, begun.elapsed().as_secs_f64());
+        Ok(verdict)
+    }
+    // ANCHOR_END: average
+
+    /// A report as numbers. Counts are exact in f32 up to 2²⁴; the loss needs two numbers to keep its digits.
+    fn report(&self, mine: Report, broken: bool, wish: bool) -> Vec<f32> {
+        let Tally { loss, right, .. } = mine.tally;
+        let high = loss as f32;
+        let low = if high.is_finite() { (loss - f64::from(high)) as f32 } else { 0.0 };
+        let mut report = vec![0.0; REPORT + 2 * self.size];
+        let counts = [mine.pictures as f32, high, low, right as f32, f32::from(u8::from(wish))];
+        report[..REPORT].copy_from_slice(&counts);
+        // Each rank has two places of its own: a sum with zeros is a list.
+        report[REPORT + self.rank.0] = mine.seconds as f32;
+        report[REPORT + self.size + self.rank.0] = f32::from(u8::from(broken));
+        report
+    }
+}
+
+impl Inner {
+    /// Reads the sum of all reports.
+    fn read(&mut self, size: usize, report: &[f32]) -> Result<Verdict> {
+        let [pictures, high, low, right, stop] = [0, 1, 2, 3, 4].map(|at| report[at]);
+        let (seconds, broken) = report[REPORT..].split_at(size);
+        let bad: Vec<usize> = (0..size).filter(|rank| broken[*rank] > 0.0).collect();
+        // With a learning rate that is too large all ranks break at once: that is the loop's to tell.
+        let all = bad.len() == size;
+        if !bad.is_empty() && !all {
+            return Err(broken_gradients(&bad));
+        }
+        let loss = f64::from(high) + f64::from(low);
+        let loss = if all { f64::NAN } else { loss };
+        self.counted = Tally { loss, right: right as u64, seen: pictures as u64 };
+        self.stop = stop > 0.0;
+        self.slow = self.watch.step(seconds);
+        Ok(if all { Verdict::Skip } else { Verdict::Step })
+    }
+}
+
+/// The sentence for ranks whose gradients are no numbers any more, while the others' are.
+fn broken_gradients(bad: &[usize]) -> Error {
+    let ranks: Vec<String> = bad.iter().map(ToString::to_string).collect();
+    Error::Config(format!(
+        "the gradients of rank {} are infinite or not numbers, and the others' are good; nothing was added up. Look at \
+         that rank's pictures, memory and device, then go on from the last checkpoint with --resume",
+        ranks.join(" and rank ")
+    ))
+}
+
+impl Spent {
+    fn add(&mut self, compute: f64, sum: f64) {
+        self.steps += 1;
+        self.compute += compute;
+        self.sum += sum;
+    }
+}
+
+impl Team for Link {
+    fn part(&self, pictures: usize) -> Range<usize> {
+        part_of(pictures, self.rank, self.size)
+    }
+
+    fn counted(&self, _: Tally) -> Tally {
+        self.inner.borrow().counted
+    }
+
+    fn sum(&self, mine: Tally) -> training::Result<Tally> {
+        let mut report =
+            self.report(Report { pictures: mine.seen as usize, tally: mine, seconds: 0.0 }, false, false);
+        self.inner.borrow_mut().comm.all_reduce(&mut report).map_err(carried)?;
+        let loss = f64::from(report[1]) + f64::from(report[2]);
+        Ok(Tally { loss, right: report[3] as u64, seen: report[0] as u64 })
+    }
+
+    /// A rank's wish travels with its next step; all stop after that one.
+    fn stops(&self, wish: bool) -> bool {
+        let mut inner = self.inner.borrow_mut();
+        inner.wish = wish;
+        inner.stop
+    }
+
+    fn leads(&self) -> bool {
+        self.rank == Rank(0)
+    }
+
+    fn saved(&self, read: Option<Checkpoint>) -> training::Result<Option<Checkpoint>> {
+        let mut bytes = match read {
+            Some(checkpoint) => checkpoint.to_bytes()?,
+            None => Vec::new(),
+        };
+        let told = self.talk(|comm| words::broadcast(comm, Rank(0), &mut bytes));
+        told.map_err(carried)?;
+        let checkpoint = Checkpoint::from_bytes(&bytes).map_err(|why| {
+            carried(Error::Config(format!("the checkpoint of rank 0 did not arrive whole: {why}")))
+        })?;
+        Ok(Some(checkpoint))
+    }
+
+    fn warning(&self) -> Option<String> {
+        self.inner.borrow_mut().slow.take().map(|slow| slow.to_string())
+    }
+}
+
+/// [`Link::average`] for a [`training::fit::Stepper`].
+///
+/// # Errors
+/// As there.
+pub fn average(link: &Link, row: &mut Vec<f32>, mine: Report) -> training::Result<Verdict> {
+    link.average(row, mine).map_err(carried)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads;
+
+    fn report(pictures: usize) -> Report {
+        let tally = Tally { loss: 0.1 * pictures as f64, right: 1, seen: pictures as u64 };
+        Report { pictures, tally, seconds: 0.25 }
+    }
+
+    #[test]
+    fn means_of_uneven_parts_become_the_mean_of_the_whole() {
+        // Rank r has r pictures, each with the number 10 r: rank 0 has none, and a row of zeros.
+        let rows = threads::run(4, |comm| {
+            let link = Link::new(Box::new(comm));
+            let rank = link.rank().0;
+            let mut row = vec![10.0 * rank as f32; 3];
+            let verdict = link.average(&mut row, report(rank))?;
+            assert_eq!(verdict, Verdict::Step);
+            Ok((row, link.counted(Tally::default())))
+        });
+        let mean = (10.0 + 2.0 * 20.0 + 3.0 * 30.0) / 6.0;
+        for (row, counted) in rows.unwrap() {
+            assert_eq!(row, [mean; 3]);
+            assert_eq!((counted.right, counted.seen), (4, 6));
+            assert!((counted.loss - 0.6).abs() < 1e-12, "{}", counted.loss);
+        }
+    }
+
+    #[test]
+    fn a_rank_with_broken_numbers_is_named_by_all() {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let said = threads::run(3, |comm| {
+                let link = Link::new(Box::new(comm));
+                let value = if link.rank() == Rank(1) { bad } else { 1.0 };
+                Ok(link.average(&mut vec![1.0, value], report(2)).unwrap_err().to_string())
+            });
+            for words in said.unwrap() {
+                assert!(words.starts_with("the gradients of rank 1 are infinite or not"), "{words}");
+            }
+        }
+    }
+
+    #[test]
+    fn if_all_are_broken_the_loop_hears_it_by_the_loss() {
+        let done = threads::run(2, |comm| {
+            let link = Link::new(Box::new(comm));
+            let verdict = link.average(&mut vec![f32::NAN], report(2))?;
+            Ok((verdict, link.counted(Tally::default()).mean_loss().is_nan()))
+        });
+        assert_eq!(done.unwrap(), [(Verdict::Skip, true); 2]);
+    }
+
+    #[test]
+    fn one_wish_stops_all_of_them_after_the_same_step() {
+        let stopped = threads::run(3, |comm| {
+            let link = Link::new(Box::new(comm));
+            let mut steps = 0;
+            loop {
+                link.average(&mut vec![1.0], report(1))?;
+                steps += 1;
+                if link.stops(link.rank() == Rank(2) && steps >= 5) {
+                    return Ok(steps);
+                }
+            }
+        });
+        assert_eq!(stopped.unwrap(), [6; 3]);
+    }
+}

@@ -1,0 +1,378 @@
+//! One trainer for many devices: a rank's run, and runs of threads.
+
+use crate::{
+    Communicator, Error, Result,
+    replicas::{
+        handshake::{Card, shake},
+        link::{Link, Spent, original},
+        relay::{Relay, follow},
+        step::Replica,
+    },
+    threads,
+};
+use dfdx::prelude::Cpu;
+use lab::{Device, data::DataSet};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+    sync::mpsc,
+    thread,
+};
+use training::{
+    Config, Model, Outcome, Precision, Silent, Watcher,
+    cnn::Cnn,
+    engine::Engine,
+    fit::train_team,
+    linear::Linear,
+    mlp::Mlp,
+    model::Network,
+    resnet::Resnet,
+    rnn::Rnn,
+    transformer::Transformer,
+};
+
+/// What a rank's run has reached, and where its time went.
+pub type Reached = (Outcome, Spent);
+
+/// A run's choices that can't work with replicas.
+fn check(config: &Config) -> Result<()> {
+    config.settings.check()?;
+    if config.settings.precision != Precision::F32 {
+        return Err(Error::Config(format!(
+            "replicas train in f32, and --precision {} was asked for; leave one of the two out",
+            config.settings.precision
+        )));
+    }
+    Ok(())
+}
+
+/// One rank's part of a run. All ranks call it with the same settings and data; rank 0 keeps the run's folder.
+///
+/// # Errors
+/// As [`training::train`]; a rank that differs, ends, hangs or has broken numbers is named.
+pub fn train_rank(
+    comm: Box<dyn Communicator>,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Reached> {
+    let link = Link::new(comm);
+    // Before the first check that one rank could fail alone: the others would wait for it.
+    link.talk(|comm| shake(comm, &Card::of(config, data)))?;
+    check(config)?;
+    let seed = config.settings.seed;
+    match config.device {
+        Device::Cpu => train_on(&Cpu::seed_from_u64(seed), &link, config, data, watcher),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(index) => {
+            let dev = training::engine::cuda(index, seed)?;
+            train_on(&dev, &link, config, data, watcher)
+        }
+        #[cfg(not(feature = "cuda"))]
+        Device::Cuda(index) => Err(Error::Config(format!(
+            "this build has no cuda:{index}; use --device cpu, or build with --features cuda"
+        ))),
+    }
+}
+
+/// [`train_rank`], on a device of one kind, its random numbers freshly seeded.
+fn train_on<D: Engine>(
+    dev: &D,
+    link: &Rc<Link>,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Reached> {
+    match config.settings.model {
+        Model::Linear => train_network::<Linear<D>, D>(dev, link, config, data, watcher),
+        Model::Mlp => train_network::<Mlp<D>, D>(dev, link, config, data, watcher),
+        Model::Cnn => train_network::<Cnn<f32, D>, D>(dev, link, config, data, watcher),
+        Model::Resnet => train_network::<Resnet<f32, D>, D>(dev, link, config, data, watcher),
+        Model::Rnn => train_network::<Rnn<f32, D>, D>(dev, link, config, data, watcher),
+        Model::Transformer => {
+            train_network::<Transformer<f32, D>, D>(dev, link, config, data, watcher)
+        }
+    }
+}
+
+// ANCHOR: train_network
+/// Chapter 4's training, by a stepper and a team of this chapter.
+#[allow(clippy::missing_errors_doc, reason = "those of `train_rank`")]
+pub fn train_network<M: Network<D>, D: Engine>(
+    dev: &D,
+    link: &Rc<Link>,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Reached> {
+    let replica = Replica::<M, D>::new(dev, &config.settings, Rc::clone(link))?;
+    let outcome = train_team(replica, &**link, dev, config, data, watcher);
+    let outcome = outcome.map_err(original)?;
+    // Nobody leaves before everybody has everything.
+    link.talk(|comm| comm.barrier())?;
+    Ok((outcome, link.spent()))
+}
+// ANCHOR_END: train_network
+
+/// The words of a panic.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
+}
+
+/// Work in a thread pool of its own, so that ranks on one machine do not wait for each other's work.
+///
+/// # Errors
+/// [`Error::Config`] if the system has no more threads, or with the words of a panic; whatever `work` fails with.
+pub fn in_own_pool<T: Send>(
+    rank: crate::Rank,
+    threads: usize,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+    let pool = pool.map_err(|e| {
+        Error::Config(format!("the system has no threads for rank {rank} ({e}); take fewer --replicas"))
+    })?;
+    pool.install(|| {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            Err(Error::Config(format!("rank {rank} panicked: {}", words(&*panic))))
+        })
+    })
+}
+
+/// Threads of each of `ranks` ranks on this machine: its cores, shared out.
+pub fn threads_each(ranks: usize) -> usize {
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (cores / ranks.max(1)).max(1)
+}
+
+/// Where rank `local` of those on this machine computes: each GPU has one.
+pub fn device_of(device: Device, local: usize) -> Device {
+    match device {
+        Device::Cpu => Device::Cpu,
+        Device::Cuda(first) => Device::Cuda(first + local),
+    }
+}
+
+/// Trains with `size` replicas, each a thread of this process.
+///
+/// # Errors
+/// That of the rank which failed first.
+pub fn train_threads(
+    size: usize,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Reached> {
+    if size == 0 {
+        return Err(Error::Config("--replicas must be at least 1".into()));
+    }
+    check(config)?;
+    let (send, events) = mpsc::channel();
+    let relay = Relay::new(send);
+    let stop = relay.wish();
+    let mut reached = thread::scope(|scope| {
+        let ranks = scope.spawn(move || {
+            threads::run(size, |comm| {
+                let rank = comm.rank();
+                let mut relay = relay.clone();
+                in_own_pool(rank, threads_each(size), || {
+                    let device = device_of(config.device, rank.0);
+                    let config = Config { device, ..config.clone() };
+                    let watcher: &mut dyn Watcher =
+                        if rank.0 == 0 { &mut relay } else { &mut Silent };
+                    train_rank(Box::new(comm), &config, data, watcher)
+                })
+            })
+        });
+        // The person's watcher stays in this thread, where the terminal and Ctrl-C are.
+        follow(&events, &stop, watcher);
+        ranks.join().unwrap_or_else(|panic| {
+            Err(Error::Config(format!("the replicas panicked: {}", words(&*panic))))
+        })
+    })?;
+    Ok(reached.swap_remove(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::data;
+    use training::{Settings, Start, checkpoint::Checkpoint, optimizer::Rule, train_on as alone};
+
+    fn settings(model: Model) -> Settings {
+        // 13 pictures a batch divide by nothing, and the last batch of 49 has 10.
+        let base = Settings { model, epochs: 5, batch: 13, lr: 0.05, ..Settings::default() };
+        Settings { optimizer: Rule::Sgd, dropout: 0.0, seed: 3, ..base }
+    }
+
+    fn config(settings: Settings) -> Config {
+        Config { settings, ..Config::default() }
+    }
+
+    fn furthest(a: &[f32], b: &[f32]) -> f32 {
+        assert_eq!(a.len(), b.len());
+        a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    }
+
+    /// Every rank's outcome.
+    fn all(size: usize, config: &Config, data: &DataSet) -> Result<Vec<Outcome>> {
+        threads::run(size, |comm| {
+            in_own_pool(comm.rank(), 1, || {
+                train_rank(Box::new(comm), config, data, &mut Silent).map(|(outcome, _)| outcome)
+            })
+        })
+    }
+
+    #[test]
+    fn equals_training_on_one_device() {
+        let data = data::drawn(49, 23, 1);
+        for model in [Model::Linear, Model::Mlp, Model::Cnn, Model::Transformer] {
+            let config = config(settings(model));
+            let one = alone(&config, &data, &mut Silent).unwrap(); // 20 steps
+            for size in [1, 2, 3] {
+                let ranks = all(size, &config, &data).unwrap();
+                for rank in &ranks {
+                    assert!(rank.weights == ranks[0].weights, "ranks differ: {model}, {size}");
+                    let far = furthest(&rank.weights, &one.weights);
+                    assert!(far < 1e-5, "{model}, {size} ranks: {far}");
+                    assert!(size > 1 || far == 0.0, "one rank is not one device: {model}, {far}");
+                }
+                for (epoch, wanted) in ranks[0].history.iter().zip(&one.history) {
+                    assert_eq!(epoch.train_accuracy, wanted.train_accuracy);
+                    assert_eq!(epoch.test_accuracy, wanted.test_accuracy);
+                    assert!((epoch.train_loss - wanted.train_loss).abs() < 1e-5);
+                    assert!((epoch.test_loss - wanted.test_loss).abs() < 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_ranks_than_pictures_and_other_rules_are_one_device_too() {
+        // The last batch has one picture, and there are fewer test pictures than ranks.
+        let data = data::drawn(9, 3, 2);
+        for rule in [Rule::Momentum, Rule::Adam] {
+            let rate = rule.usual_rate();
+            let base = settings(Model::Linear);
+            let config = config(Settings { batch: 4, lr: rate, optimizer: rule, ..base });
+            let one = alone(&config, &data, &mut Silent).unwrap();
+            let ranks = all(5, &config, &data).unwrap();
+            for rank in &ranks {
+                assert!(rank.weights == ranks[0].weights);
+                let far = furthest(&rank.weights, &one.weights);
+                assert!(far < 1e-5, "{rule}: {far}");
+                assert_eq!(rank.test_accuracy(), one.test_accuracy());
+            }
+        }
+    }
+
+    #[test]
+    fn one_replica_with_dropout_is_one_device_and_two_draw_their_own() {
+        let data = data::drawn(49, 23, 1);
+        let with = config(Settings { dropout: 0.5, ..settings(Model::Mlp) });
+        let one = alone(&with, &data, &mut Silent).unwrap();
+        assert!(all(1, &with, &data).unwrap()[0].weights == one.weights);
+        let two = all(2, &with, &data).unwrap();
+        assert!(two[0].weights == two[1].weights);
+        assert!(furthest(&two[0].weights, &one.weights) > 1e-4);
+    }
+
+    #[test]
+    fn batch_normalisation_is_by_the_part_and_its_record_by_all() {
+        let data = data::drawn(24, 10, 1);
+        let base = settings(Model::Resnet);
+        let config = config(Settings { epochs: 1, batch: 12, ..base });
+        let one = alone(&config, &data, &mut Silent).unwrap();
+        let two = all(2, &config, &data).unwrap();
+        // What is kept for predictions is the same everywhere...
+        assert!(two[0].weights == two[1].weights);
+        // ...and what is learned is near what one device learns, but not equal.
+        let far = furthest(&two[0].weights, &one.weights);
+        assert!(far > 1e-5 && far < 0.5, "{far}");
+    }
+
+    struct StopAfter(usize);
+
+    impl Watcher for StopAfter {
+        fn stop(&mut self) -> bool {
+            self.0 = self.0.saturating_sub(1);
+            self.0 == 0
+        }
+    }
+
+    #[test]
+    fn a_stopped_run_goes_on_with_any_number_of_ranks() {
+        let data = data::drawn(49, 23, 1);
+        let folder = tempfile::tempdir().unwrap();
+        let base = config(settings(Model::Mlp));
+        let whole = alone(&base, &data, &mut Silent).unwrap();
+        for (before, after) in [(3, 2), (1, 3), (2, 1)] {
+            let run = folder.path().join(format!("{before}-{after}"));
+            let first = Config { run: Some(run.clone()), ..base.clone() };
+            let (outcome, _) =
+                train_threads(before, &first, &data, &mut StopAfter(6)).unwrap();
+            let (epoch, step) = outcome.stopped.unwrap();
+            assert!(4 * (epoch - 1) + step >= 6, "{epoch} {step}");
+            let steps = Checkpoint::load(&run).unwrap().header.steps;
+            assert_eq!(steps as usize, 4 * (epoch - 1) + step);
+            let second = Config { start: Start::Resume, ..first };
+            let (outcome, spent) = train_threads(after, &second, &data, &mut Silent).unwrap();
+            assert_eq!(spent.steps as i32, 20 - steps);
+            let far = furthest(&outcome.weights, &whole.weights);
+            assert!(far < 1e-5, "{before} then {after} ranks: {far}");
+            assert_eq!(outcome.history.len(), 5);
+            assert!(run.join("model.safetensors").exists());
+        }
+    }
+
+    #[test]
+    fn dropout_goes_on_bit_for_bit_with_as_many_ranks() {
+        let data = data::drawn(49, 23, 1);
+        let folder = tempfile::tempdir().unwrap();
+        let base = config(Settings { dropout: 0.5, ..settings(Model::Mlp) });
+        let (whole, _) = train_threads(2, &base, &data, &mut Silent).unwrap();
+        let first = Config { run: Some(folder.path().join("run")), ..base };
+        let (outcome, _) = train_threads(2, &first, &data, &mut StopAfter(6)).unwrap();
+        assert!(outcome.stopped.is_some());
+        let second = Config { start: Start::Resume, ..first };
+        let (outcome, _) = train_threads(2, &second, &data, &mut Silent).unwrap();
+        assert!(outcome.weights == whole.weights);
+    }
+
+    #[test]
+    fn choices_that_cannot_work_get_a_sentence() {
+        let data = data::drawn(20, 10, 1);
+        let said = |size, settings| {
+            let result = train_threads(size, &config(settings), &data, &mut Silent);
+            result.unwrap_err().to_string()
+        };
+        assert!(said(0, Settings::default()).contains("--replicas"));
+        let half = Settings { precision: Precision::Amp, ..Settings::default() };
+        assert!(said(2, half).contains("--precision amp"));
+        assert!(said(2, Settings { batch: 0, ..Settings::default() }).contains("--batch"));
+        // An error of rank 0 alone ends the others, with its own words.
+        let nowhere = Config { run: Some("/dev/null/run".into()), ..Config::default() };
+        let words = train_threads(3, &nowhere, &data, &mut Silent).unwrap_err().to_string();
+        assert!(words.contains("/dev/null/run"), "{words}");
+        // A divergence is one device's, in one device's words.
+        let wild = config(Settings { lr: 1e30, ..settings(Model::Mlp) });
+        let words = train_threads(2, &wild, &data, &mut Silent).unwrap_err().to_string();
+        assert!(words.starts_with("the loss became"), "{words}");
+    }
+
+    #[test]
+    fn a_rank_that_panics_ends_the_others_with_its_words() {
+        let begun = std::time::Instant::now();
+        let failed = threads::run(3, |mut comm| {
+            let rank = comm.rank();
+            in_own_pool(rank, 1, || {
+                assert!(rank.0 != 2, "no more of this");
+                comm.barrier()
+            })
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "rank 2 panicked: no more of this");
+        assert!(begun.elapsed().as_secs() < 5);
+    }
+}

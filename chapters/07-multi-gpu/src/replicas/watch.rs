@@ -1,0 +1,113 @@
+//! Who is slow? Every rank tells how long its own part of each step took; a rank that takes much longer than the others
+//! holds all of them up, and is named.
+
+use crate::Rank;
+use std::fmt;
+
+/// Steps that are looked at together: one slow step says nothing.
+pub const STEPS: usize = 20;
+
+/// How many times the median is slow.
+pub const SLOW: f64 = 2.0;
+
+/// Sees who holds up the others.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    seconds: Vec<f64>,
+    steps: usize,
+    /// Who was named last, so that it is not named after each twenty steps.
+    named: Option<Rank>,
+}
+
+/// A rank that holds up the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slow {
+    /// The rank.
+    pub rank: Rank,
+    /// Seconds of its part of a step.
+    pub seconds: f64,
+    /// The median of the other ranks' seconds.
+    pub median: f64,
+}
+
+impl fmt::Display for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Self { rank, seconds, median } = self;
+        write!(
+            f,
+            "rank {rank} takes {:.1} times the median of the others ({:.1} ms of a step, not {:.1} ms), and all wait \
+             for it; see what else its machine does",
+            seconds / median,
+            1e3 * seconds,
+            1e3 * median
+        )
+    }
+}
+
+// ANCHOR: slowest
+/// The slowest rank, if it takes more than [`SLOW`] times the median of the
+/// others. `seconds` has one number for each rank.
+pub fn slowest(seconds: &[f64]) -> Option<Slow> {
+    let most = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
+    let (rank, seconds_of) = seconds.iter().copied().enumerate().max_by(most)?;
+    let mut others = seconds.to_vec();
+    others.remove(rank);
+    let median = lab::Samples(others).median(); // NaN if there are no others
+    let slow = Slow { rank: Rank(rank), seconds: seconds_of, median };
+    (seconds_of > SLOW * median).then_some(slow)
+}
+// ANCHOR_END: slowest
+
+impl Watch {
+    /// A watch over so many ranks.
+    pub fn new(size: usize) -> Self {
+        Self { seconds: vec![0.0; size], steps: 0, named: None }
+    }
+
+    /// Takes note of a step: the seconds of each rank. Every [`STEPS`] steps it says who is slow, once for each stretch
+    /// in which the same rank is.
+    pub fn step(&mut self, seconds: &[f32]) -> Option<Slow> {
+        self.seconds.iter_mut().zip(seconds).for_each(|(sum, s)| *sum += f64::from(*s));
+        self.steps += 1;
+        if self.steps < STEPS {
+            return None;
+        }
+        let mean: Vec<f64> = self.seconds.iter().map(|sum| sum / STEPS as f64).collect();
+        *self = Self { named: self.named, ..Self::new(mean.len()) };
+        let slow = slowest(&mean);
+        let again = slow.map(|slow| slow.rank) == self.named;
+        self.named = slow.map(|slow| slow.rank);
+        slow.filter(|_| !again)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_is_slow_by_the_median_of_the_others() {
+        let slow = slowest(&[0.010, 0.011, 0.034, 0.012]).unwrap();
+        assert_eq!(slow.rank, Rank(2));
+        let words = slow.to_string();
+        assert!(words.starts_with("rank 2 takes 3.1 times the median of the others (34.0 ms"), "{words}");
+        assert_eq!(slowest(&[0.010, 0.011, 0.019, 0.012]), None);
+        // Of two, the other one is the median; one alone is never slow.
+        assert_eq!(slowest(&[0.5, 0.1]).unwrap().rank, Rank(0));
+        assert_eq!(slowest(&[0.5]), None);
+        assert_eq!(slowest(&[]), None);
+    }
+
+    #[test]
+    fn one_slow_step_says_nothing_and_a_slow_rank_is_named_once() {
+        let mut watch = Watch::new(3);
+        let mut said = Vec::new();
+        for step in 0..6 * STEPS {
+            let hiccup = if step == 3 { 0.015 } else { 0.001 };
+            // Rank 1 is slow in the third to the fifth stretch.
+            let slow = if (2..5).contains(&(step / STEPS)) { 0.005 } else { 0.001 };
+            said.extend(watch.step(&[hiccup, slow, 0.001]).map(|slow| (step, slow.rank)));
+        }
+        assert_eq!(said, [(3 * STEPS - 1, Rank(1))]);
+    }
+}
