@@ -1,16 +1,20 @@
 //! `train`: the main training job.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
 use lab::{Device, data};
+use multi_gpu::{
+    Rank,
+    replicas::launch::{self, Way},
+};
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
 use training::{
-    Board, Config, Model, Outcome, Precision, Settings, Start, Terminal, checkpoint::Checkpoint,
-    config::DEFAULT_BATCH, optimizer::Rule, schedule::Schedule,
+    Board, Config, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
+    checkpoint::Checkpoint, config::DEFAULT_BATCH, optimizer::Rule, schedule::Schedule,
 };
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
@@ -26,6 +30,12 @@ Examples:
   cargo run --release -- train --limit 1000 --augment true --patience 5
                                                      little data, and what helps against it
   cargo run --release -- train --resume              go on with the latest run
+  cargo run --release -- train --replicas 4          four copies that learn together, as threads (chapter 7)
+  cargo run --release -- train --replicas 4 --processes
+                                                     the same as processes, with TCP between them
+  mpirun -n 4 target/release/throughput train        the same by MPI, in a build with --features mpi
+  THROUGHPUT_RANK=1 THROUGHPUT_RANKS=2 THROUGHPUT_HUB=192.168.0.7:7000 throughput train
+                                                     one process of two, on any machine; rank 0 waits at the hub
 
 Ctrl-C leaves a checkpoint. The run's folder holds checkpoint, metrics.jsonl, curves.svg,
 model.safetensors and a file of events: tensorboard --logdir runs shows them all.")]
@@ -84,6 +94,12 @@ pub struct Train {
     /// Go on from the checkpoint in the run's folder [default: the latest in runs]
     #[arg(long)]
     resume: bool,
+    /// Copies of the model that learn together, each from its part of every batch [default: 1]
+    #[arg(long, value_name = "N")]
+    replicas: Option<usize>,
+    /// Make the replicas processes, not threads
+    #[arg(long)]
+    processes: bool,
 }
 
 /// Where runs are, unless a person says otherwise.
@@ -91,6 +107,15 @@ pub(crate) const RUNS: &str = "runs";
 
 /// Set by Ctrl-C, read after every step.
 static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Shows nothing, and hears Ctrl-C.
+struct Quiet<'s>(&'s dyn Fn() -> bool);
+
+impl Watcher for Quiet<'_> {
+    fn stop(&mut self) -> bool {
+        (self.0)()
+    }
+}
 
 impl Train {
     /// Trains, and prints the test accuracy in its last line.
@@ -100,6 +125,19 @@ impl Train {
 
     /// [`Train::run`], for a caller that wants to know what came of it.
     pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
+        let way = Way::choose(|name| env::var(name).ok(), self.replicas, self.processes)?;
+        match &way {
+            // Of many processes one speaks; another one says who it is when it fails.
+            Some(way) if way.rank() != Rank(0) => {
+                let rank = way.rank();
+                self.train_by(Some(way), data).map_err(|error| anyhow!("rank {rank}: {error:#}"))
+            }
+            way => self.train_by(way.as_ref(), data),
+        }
+    }
+
+    /// [`Train::train`], alone or as one of many.
+    fn train_by(self, way: Option<&Way>, data: Option<PathBuf>) -> Result<Outcome> {
         let config = self.config(data, Path::new(RUNS))?;
         // Before Ctrl-C is watched: a download must end at once.
         let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
@@ -111,9 +149,18 @@ impl Train {
         })
         .context("Ctrl-C can't be watched")?;
         let stop = || STOP.load(Ordering::Relaxed);
+        if let Some(way) = way.filter(|way| way.rank() != Rank(0)) {
+            return Ok(launch::train(way, &config, &data, &mut Quiet(&stop))?.0);
+        }
         let mut terminal = Terminal::new(&stop);
         let mut board = Board::new(&mut terminal, config.run.as_deref());
-        let outcome = mixed_precision::amp::train_on(&config, &data, &mut board)?;
+        let (outcome, spent) = match way {
+            Some(way) => {
+                let (outcome, spent) = launch::train(way, &config, &data, &mut board)?;
+                (outcome, Some((way.in_words(), spent)))
+            }
+            None => (mixed_precision::amp::train_on(&config, &data, &mut board)?, None),
+        };
         if let Some(problem) = board.problem() {
             eprintln!("warning: TensorBoard will miss points: {problem}");
         }
@@ -125,6 +172,9 @@ impl Train {
             );
         }
         println!("run: {}", folder.display());
+        if let Some((ranks, spent)) = spent {
+            println!("{ranks}: {spent}");
+        }
         println!("{}", outcome.summary());
         Ok(outcome)
     }
@@ -202,7 +252,7 @@ fn latest(runs: &Path) -> Result<PathBuf> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use training::{Silent, Watcher, train_on};
+    use training::{Silent, train_on};
 
     #[derive(Parser)]
     struct Line {
@@ -325,6 +375,23 @@ mod tests {
         let other = config(&["--resume", "--lr", "0.1"], runs.path()).unwrap();
         let error = train_on(&other, &data, &mut Silent).unwrap_err().to_string();
         assert!(error.contains("--lr 0.005, not 0.1"), "{error}");
+    }
+
+    #[test]
+    fn replicas_are_a_choice_like_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let config = config(&["--epochs", "2", "--run", run.to_str().unwrap()], folder.path());
+        let data = data::drawn(200, 20, 1);
+        let way = Way::choose(|_| None, Some(2), false).unwrap().unwrap();
+        let (outcome, spent) = launch::train(&way, &config.unwrap(), &data, &mut Silent).unwrap();
+        assert_eq!(spent.steps, 4);
+        assert!(outcome.summary().starts_with("test accuracy "), "{}", outcome.summary());
+        assert!(run.join("model.safetensors").exists());
+        // A run of two goes on alone.
+        let resumed = options(&["--device", "cpu", "--resume", "--epochs", "3"]).unwrap();
+        let resumed = resumed.config(None, folder.path()).unwrap();
+        assert_eq!(train_on(&resumed, &data, &mut Silent).unwrap().history.len(), 3);
     }
 
     #[test]

@@ -3,11 +3,14 @@
 use crate::{Result, checkpoint::Checkpoint, loss::Tally};
 use std::ops::Range;
 
+/// Those who train one model together.
+///
+/// # Errors
+/// Its methods fail with the team's own errors.
+#[allow(clippy::missing_errors_doc, reason = "said once, for all of them")]
 // ANCHOR: team
-/// What the loop asks those who train one model together. All of them ask
-/// the same questions in the same order; each default is the answer of one
-/// who trains alone.
-#[allow(clippy::missing_errors_doc, reason = "they are the team's own")]
+/// What the loop asks those who train one model together, all of them in
+/// the same order. Each default is the answer of one who trains alone.
 pub trait Team {
     /// Which of so many pictures are mine?
     fn part(&self, pictures: usize) -> Range<usize> {
@@ -25,6 +28,7 @@ pub trait Team {
     fn stops(&self, wish: bool) -> bool {
         wish
     }
+    // ANCHOR_END: team
     /// Do I keep the run's folder?
     fn leads(&self) -> bool {
         true
@@ -38,7 +42,6 @@ pub trait Team {
         None
     }
 }
-// ANCHOR_END: team
 
 /// A team of one.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,9 +4,13 @@
 //!
 //! 1. [`flat`]: all gradients in one row; [`link`]: the message of a step; [`step`]: a replica's step.
 //! 2. [`run`]: one trainer for many devices; [`relay`]: its progress, told to another thread.
-//! 3. [`words`]: text between ranks; [`handshake`]: ranks that differ are refused.
-//! 4. [`watch`]: who is slow?
+//! 3. [`ring`] and [`tcp`]: ranks that are processes; [`launch`]: how ranks come to be.
+//! 4. [`words`]: text between ranks; [`handshake`]: ranks that differ are refused.
+//! 5. [`heartbeat`]: who is still there? [`watch`]: who is slow?
+//! 6. [`experiments`] and [`figures`]: what is measured, and pictures of it.
 
+pub mod experiments;
+pub mod figures;
 pub mod flat;
 pub mod handshake;
 pub mod heartbeat;
@@ -26,5 +30,9 @@ pub use run::{train_rank, train_threads};
 
 /// What this part measures and shows.
 pub fn part() -> Part {
-    Part::default()
+    Part {
+        experiments: experiments::experiments(),
+        figures: figures::figures(),
+        tables: figures::tables(),
+    }
 }

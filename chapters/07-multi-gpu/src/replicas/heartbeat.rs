@@ -315,14 +315,19 @@ impl Heart {
             let wrong = if their_size != size {
                 Some(format!("a rank counts {their_size} ranks, and rank 0 counts {size}"))
             } else if rank == 0 || rank >= size {
-                Some(format!("a process says that it is rank {rank}; ranks go from 0 to {}", size - 1))
+                Some(format!(
+                    "a process says that it is rank {rank}; ranks go from 0 to {}",
+                    size - 1
+                ))
             } else if lines[rank - 1].is_some() {
                 Some(format!("two processes say that they are rank {rank}"))
             } else {
                 None
             };
             if let Some(why) = wrong {
-                let why = format!("{why}; start each with its own rank and all with the same number of ranks");
+                let why = format!(
+                    "{why}; start each with its own rank and all with the same number of ranks"
+                );
                 let refused = Frame::Refused(why.clone());
                 lines.iter().flatten().chain([&line]).for_each(|line| {
                     let _ = refused.write(line);
@@ -408,7 +413,8 @@ impl Heart {
     /// The same, waiting a little for it: a connection breaks before it is known why.
     pub fn verdict_within(&self, limit: Duration) -> Option<Verdict> {
         let verdict = lock(&self.shared.verdict);
-        let waited = self.shared.told.wait_timeout_while(verdict, limit, |verdict| verdict.is_none());
+        let waited =
+            self.shared.told.wait_timeout_while(verdict, limit, |verdict| verdict.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
@@ -459,7 +465,8 @@ impl Drop for Heart {
         }
         // What was told must arrive before the connection goes.
         let begun = Instant::now();
-        while self.shared.open.load(Ordering::Relaxed) > 0 && begun.elapsed() < Duration::from_secs(1)
+        while self.shared.open.load(Ordering::Relaxed) > 0
+            && begun.elapsed() < Duration::from_secs(1)
         {
             thread::sleep(Duration::from_millis(5));
         }

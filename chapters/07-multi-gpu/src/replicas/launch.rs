@@ -71,10 +71,13 @@ impl Way {
         let number = |name: &str| {
             let text = variable(name).ok_or_else(|| {
                 let all = format!("{RANK}, {RANKS} and {HUB}");
-                Error::Config(format!("{name} is missing; a rank that is started by hand needs {all}"))
+                Error::Config(format!(
+                    "{name} is missing; a rank that is started by hand needs {all}"
+                ))
             })?;
             let parsed = text.parse::<usize>();
-            parsed.map_err(|_| Error::Config(format!("{name} must be a whole number, not `{text}`")))
+            parsed
+                .map_err(|_| Error::Config(format!("{name} must be a whole number, not `{text}`")))
         };
         if variable(RANK).is_some() {
             let (rank, size) = (number(RANK)?, number(RANKS)?);
@@ -86,7 +89,9 @@ impl Way {
             }
             let local = if variable(LOCAL).is_some() { number(LOCAL)? } else { 1 };
             let hub = variable(HUB).ok_or_else(|| {
-                Error::Config(format!("{HUB} is missing: where does rank 0 wait, such as 192.168.0.7:7000?"))
+                Error::Config(format!(
+                    "{HUB} is missing: where does rank 0 wait, such as 192.168.0.7:7000?"
+                ))
             })?;
             return Ok(Some(Self::Place(Place { rank: Rank(rank), size, hub, local })));
         }
@@ -199,15 +204,15 @@ fn train_beside(
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
     // Ranks of one machine share its cores. The pool may be there already.
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(threads_each(local));
-    let _ = threads.build_global();
+    let pool = rayon::ThreadPoolBuilder::new();
+    let _ = pool.num_threads(threads_each(local)).build_global();
     let device = device_of(config.device, comm.rank().0 % local.max(1));
     let config = Config { device, ..config.clone() };
     let reached = train_rank(comm, &config, data, watcher);
     match &reached {
         Ok(_) => heart.done(),
-        Err(error) if heart.verdict().is_none() => heart.failed(&error.to_string()),
-        Err(_) => {} // the others have heard it already
+        Err(_) if heart.verdict().is_some() => {} // the others know
+        Err(error) => heart.failed(&error.to_string()),
     }
     reached
 }
@@ -314,12 +319,8 @@ mod tests {
         assert!(choose(&[], None, true).contains("--replicas"));
         // A process that was started as a rank is that rank, whatever the options say.
         let place = [(RANK, "2"), (RANKS, "3"), (HUB, "10.0.0.1:7000"), (LOCAL, "3")];
-        let wanted = Way::Place(Place {
-            rank: Rank(2),
-            size: 3,
-            hub: "10.0.0.1:7000".into(),
-            local: 3,
-        });
+        let wanted =
+            Way::Place(Place { rank: Rank(2), size: 3, hub: "10.0.0.1:7000".into(), local: 3 });
         assert_eq!(choose(&place, Some(3), true), format!("{:?}", Some(wanted)));
         assert!(choose(&place[..1], None, false).contains(RANKS));
         assert!(choose(&place[..2], None, false).contains(HUB));

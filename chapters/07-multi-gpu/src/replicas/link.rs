@@ -8,7 +8,7 @@ use crate::{
         words,
     },
 };
-use std::{cell::RefCell, ops::Range, rc::Rc, time::Instant};
+use std::{cell::RefCell, fmt, ops::Range, rc::Rc, time::Instant};
 use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
 
 /// What a rank found in its part of a batch.
@@ -31,6 +31,18 @@ pub struct Spent {
     pub compute: f64,
     /// Adding up: what is said, and waiting for those who are not there yet.
     pub sum: f64,
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let each = |seconds: f64| 1e3 * seconds / self.steps.max(1) as f64;
+        write!(
+            f,
+            "in rank 0 a step took {:.2} ms forward and backward, {:.2} ms for adding up and waiting",
+            each(self.compute),
+            each(self.sum)
+        )
+    }
 }
 
 /// What happens to a step after the sum.
@@ -131,7 +143,7 @@ impl Link {
         // NaN plus anything is NaN: one bad rank would spoil all of them.
         let broken = row.iter().any(|value| !value.is_finite());
         let share = mine.pictures as f32;
-        let weigh = |value: &mut f32| *value = if broken { 0.0 } else { share * *value };
+        let weigh = |v: &mut f32| *v = if broken { 0.0 } else { share * *v };
         row.iter_mut().for_each(weigh);
         let numbers = row.len();
         row.extend(self.report(mine, broken, inner.wish));
@@ -208,8 +220,11 @@ impl Team for Link {
     }
 
     fn sum(&self, mine: Tally) -> training::Result<Tally> {
-        let mut report =
-            self.report(Report { pictures: mine.seen as usize, tally: mine, seconds: 0.0 }, false, false);
+        let mut report = self.report(
+            Report { pictures: mine.seen as usize, tally: mine, seconds: 0.0 },
+            false,
+            false,
+        );
         self.inner.borrow_mut().comm.all_reduce(&mut report).map_err(carried)?;
         let loss = f64::from(report[1]) + f64::from(report[2]);
         Ok(Tally { loss, right: report[3] as u64, seen: report[0] as u64 })
@@ -290,7 +305,10 @@ mod tests {
                 Ok(link.average(&mut vec![1.0, value], report(2)).unwrap_err().to_string())
             });
             for words in said.unwrap() {
-                assert!(words.starts_with("the gradients of rank 1 are infinite or not"), "{words}");
+                assert!(
+                    words.starts_with("the gradients of rank 1 are infinite or not"),
+                    "{words}"
+                );
             }
         }
     }

@@ -20,16 +20,8 @@ use std::{
     thread,
 };
 use training::{
-    Config, Model, Outcome, Precision, Silent, Watcher,
-    cnn::Cnn,
-    engine::Engine,
-    fit::train_team,
-    linear::Linear,
-    mlp::Mlp,
-    model::Network,
-    resnet::Resnet,
-    rnn::Rnn,
-    transformer::Transformer,
+    Config, Model, Outcome, Precision, Silent, Watcher, cnn::Cnn, engine::Engine, fit::train_team,
+    linear::Linear, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn, transformer::Transformer,
 };
 
 /// What a rank's run has reached, and where its time went.
@@ -132,7 +124,9 @@ pub fn in_own_pool<T: Send>(
 ) -> Result<T> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
     let pool = pool.map_err(|e| {
-        Error::Config(format!("the system has no threads for rank {rank} ({e}); take fewer --replicas"))
+        Error::Config(format!(
+            "the system has no threads for rank {rank} ({e}); take fewer --replicas"
+        ))
     })?;
     pool.install(|| {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
@@ -311,8 +305,7 @@ mod tests {
         for (before, after) in [(3, 2), (1, 3), (2, 1)] {
             let run = folder.path().join(format!("{before}-{after}"));
             let first = Config { run: Some(run.clone()), ..base.clone() };
-            let (outcome, _) =
-                train_threads(before, &first, &data, &mut StopAfter(6)).unwrap();
+            let (outcome, _) = train_threads(before, &first, &data, &mut StopAfter(6)).unwrap();
             let (epoch, step) = outcome.stopped.unwrap();
             assert!(4 * (epoch - 1) + step >= 6, "{epoch} {step}");
             let steps = Checkpoint::load(&run).unwrap().header.steps;

@@ -53,7 +53,8 @@ impl<M: Network<D>, D: Engine> Replica<M, D> {
             return Ok(Vec::new()); // more ranks than pictures
         }
         let lent = std::mem::replace(grads, Gradients::leaky());
-        let scores = self.full.model.learn(images.traced(lent)).map_err(Error::device)?;
+        let learned = self.full.model.learn(images.traced(lent));
+        let scores = learned.map_err(Error::device)?;
         let seen = scores.retaped::<NoneTape>();
         let loss = cross_entropy_with_logits_loss(scores, truth);
         *grads = loss.try_backward().map_err(Error::device)?;

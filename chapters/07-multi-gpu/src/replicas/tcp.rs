@@ -142,6 +142,13 @@ impl Tcp {
     }
 }
 
+/// The sentence for ranks that do not do the same.
+fn other_length(from: Rank, sent: usize, waited_for: usize) -> Error {
+    Error::Config(format!(
+        "rank {from} sent {sent} numbers where {waited_for} are waited for; all ranks must run the same program"
+    ))
+}
+
 /// Takes messages off a line until it breaks.
 fn take(mut from: &TcpStream, to: &Sender<Vec<f32>>) -> io::Result<()> {
     let mut bytes = Vec::new();
@@ -226,12 +233,7 @@ impl Communicator for Tcp {
             }
         };
         if got.len() != data.len() {
-            return Err(Error::Config(format!(
-                "rank {from} sent {} numbers where rank {} waits for {}; all ranks must run the same program",
-                got.len(),
-                self.rank,
-                data.len()
-            )));
+            return Err(other_length(from, got.len(), data.len()));
         }
         data.copy_from_slice(&got);
         Ok(())

@@ -90,7 +90,10 @@ mod tests {
         let slow = slowest(&[0.010, 0.011, 0.034, 0.012]).unwrap();
         assert_eq!(slow.rank, Rank(2));
         let words = slow.to_string();
-        assert!(words.starts_with("rank 2 takes 3.1 times the median of the others (34.0 ms"), "{words}");
+        assert!(
+            words.starts_with("rank 2 takes 3.1 times the median of the others (34.0 ms"),
+            "{words}"
+        );
         assert_eq!(slowest(&[0.010, 0.011, 0.019, 0.012]), None);
         // Of two, the other one is the median; one alone is never slow.
         assert_eq!(slowest(&[0.5, 0.1]).unwrap().rank, Rank(0));

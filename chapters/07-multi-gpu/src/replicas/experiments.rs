@@ -1,0 +1,482 @@
+//! What is measured of replicas: how fast they are together, and how fast a failure is seen.
+
+use crate::{
+    Communicator, Error, Rank, Result,
+    replicas::{
+        launch::{HUB, LOCAL, RANK, RANKS},
+        link::{Link, Spent},
+        run::{in_own_pool, threads_each, train_network},
+        tcp,
+    },
+    threads,
+};
+use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
+use lab::{
+    Budget, Experiment, Recorder, Samples, Unit,
+    data::{self, DataSet, Options},
+    record::ParamList,
+};
+use std::{
+    fs,
+    hash::{BuildHasher, Hasher},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use training::{
+    Config, Outcome, Settings, Silent,
+    engine::Engine,
+    fit,
+    mlp::Mlp,
+    model::{Images, Learned, Logits, Network},
+    norm::Mode,
+    optimizer::Rule,
+    run::METRICS,
+};
+
+/// This part's experiments.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: REPLICAS,
+            shows: "how fast 1, 2 and 4 replicas learn together, and where the time of a step goes",
+            values: &[
+                REPLICAS,
+                "multi_gpu.replicas.speedup",
+                "multi_gpu.replicas.compute",
+                "multi_gpu.replicas.sum",
+                "multi_gpu.replicas.step",
+            ],
+            quick: false,
+            run: replicas,
+        },
+        Experiment {
+            key: FAILURES,
+            shows: "how long it takes from the end of one process until the last of the others has ended",
+            values: &[FAILURES, "multi_gpu.failures.worst"],
+            quick: false,
+            run: failures,
+        },
+    ]
+}
+
+/// The key of the speeds.
+pub const REPLICAS: &str = "multi_gpu.replicas";
+/// The key of the failures.
+pub const FAILURES: &str = "multi_gpu.failures";
+
+/// Numbers of ranks.
+pub const RANKS_TRIED: [usize; 3] = [1, 2, 4];
+
+/// 784-2048-2048-10: 5.8 million parameters, so that a step has work that is worth splitting.
+#[derive(Clone, Debug)]
+pub struct Large<E: Dtype, D: Device<E>> {
+    /// 784 pixels, 2048 hidden units.
+    pub one: Linear<784, 2048, E, D>,
+    /// 2048 more.
+    pub two: Linear<2048, 2048, E, D>,
+    /// 10 digits.
+    pub three: Linear<2048, 10, E, D>,
+}
+
+impl<D: Device<f32>> TensorCollection<f32, D> for Large<f32, D> {
+    type To<E2: Dtype, D2: Device<E2>> = Large<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, f32, D>>(
+        visitor: &mut V,
+    ) -> std::result::Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::module("one", |s| &s.one, |s| &mut s.one),
+                Self::module("two", |s| &s.two, |s| &mut s.two),
+                Self::module("three", |s| &s.three, |s| &mut s.three),
+            ),
+            |(one, two, three)| Large { one, two, three },
+        )
+    }
+}
+
+impl<D: Engine> Network<D> for Large<f32, D> {
+    const DRAWS_PER_STEP: u64 = 0;
+
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
+        let one = self.one.try_forward(images)?.try_relu()?;
+        self.three.try_forward(self.two.try_forward(one)?.try_relu()?)
+    }
+
+    fn predict(&self, images: Images<D>) -> std::result::Result<Logits<D>, D::Err> {
+        let one = self.one.try_forward(images)?.try_relu()?;
+        self.three.try_forward(self.two.try_forward(one)?.try_relu()?)
+    }
+}
+
+/// A job: its model, its batch, and how many pictures an epoch has.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// The model's name in the records.
+    pub model: &'static str,
+    /// Pictures of a step, all ranks together.
+    pub batch: usize,
+    pictures: usize,
+}
+
+/// The jobs that are tried.
+pub const JOBS: [Job; 3] = [
+    Job { model: "mlp", batch: 128, pictures: 12_800 },
+    Job { model: "mlp", batch: 4096, pictures: 16_384 },
+    Job { model: "large", batch: 512, pictures: 1536 },
+];
+
+/// What carries the numbers between ranks of one process.
+pub const ENGINES: [&str; 2] = ["threads", "tcp"];
+
+impl Job {
+    fn config(self, epochs: usize) -> Config {
+        let Self { batch, pictures, .. } = self;
+        let base = Settings { batch, epochs, limit: Some(pictures), ..Settings::default() };
+        Config {
+            settings: Settings { optimizer: Rule::Adam, dropout: 0.0, ..base },
+            ..Config::default()
+        }
+    }
+
+    fn rank(self, comm: Box<dyn Communicator>, data: &DataSet) -> Result<(Outcome, Spent)> {
+        let (config, link) = (self.config(EPOCHS), Link::new(comm));
+        let dev = Cpu::seed_from_u64(0);
+        match self.model {
+            "large" => {
+                train_network::<Large<f32, Cpu>, Cpu>(&dev, &link, &config, data, &mut Silent)
+            }
+            _ => train_network::<Mlp<Cpu>, Cpu>(&dev, &link, &config, data, &mut Silent),
+        }
+    }
+
+    /// Rank 0's outcome with so many ranks, each on one thread.
+    fn ranks(self, engine: &str, size: usize, data: &DataSet) -> Result<(Outcome, Spent)> {
+        let mut all = match engine {
+            "tcp" => tcp::run(size, |comm| {
+                let heart = comm.heart();
+                let reached = in_own_pool(comm.rank(), 1, || self.rank(Box::new(comm), data));
+                heart.done();
+                reached
+            }),
+            _ => threads::run(size, |comm| {
+                in_own_pool(comm.rank(), 1, || self.rank(Box::new(comm), data))
+            }),
+        }?;
+        Ok(all.swap_remove(0))
+    }
+
+    /// One device with all cores and no replicas.
+    fn alone(self, data: &DataSet) -> Result<Outcome> {
+        let config = self.config(EPOCHS);
+        in_own_pool(Rank(0), threads_each(1), || {
+            let dev = Cpu::seed_from_u64(0);
+            let outcome = match self.model {
+                "large" => {
+                    fit::train_network::<Large<f32, Cpu>, Cpu>(&dev, &config, data, &mut Silent)
+                }
+                _ => fit::train_network::<Mlp<Cpu>, Cpu>(&dev, &config, data, &mut Silent),
+            };
+            Ok(outcome?)
+        })
+    }
+}
+
+/// Epochs of a run; the first warms up and is not counted.
+const EPOCHS: usize = 3;
+
+/// Pictures per second in the best epoch but the first: other programs can only make it slower.
+fn rate(outcome: &Outcome) -> f64 {
+    outcome.history.iter().skip(1).map(|epoch| epoch.images_per_second).fold(f64::NAN, f64::max)
+}
+
+fn load(rec: &Recorder) -> lab::Result<DataSet> {
+    let data = data::load(&Options { folder: rec.data.clone(), ..Options::default() })?;
+    Ok(DataSet { test: data.test.first(250), ..data })
+}
+
+fn replicas(rec: &mut Recorder) -> lab::Result<()> {
+    let data = load(rec)?;
+    let repetitions = if rec.budget == Budget::Full { 5 } else { 1 };
+    for job in JOBS {
+        let mut sides: Vec<(&str, usize)> = vec![("one device", 1)];
+        sides.extend(ENGINES.iter().flat_map(|engine| RANKS_TRIED.map(|size| (*engine, size))));
+        let mut rates = vec![Vec::new(); sides.len()];
+        let mut parts = vec![[Vec::new(), Vec::new()]; sides.len()];
+        for _ in 0..repetitions {
+            // In turns, so that what else the machine does disturbs all sides alike.
+            for (at, (engine, size)) in sides.iter().enumerate() {
+                rec.note(REPLICAS, &[("model", &job.model), ("engine", engine), ("p", size)]);
+                if *engine == "one device" {
+                    rates[at].push(rate(&job.alone(&data)?));
+                    continue;
+                }
+                let (outcome, spent) = job.ranks(engine, *size, &data)?;
+                rates[at].push(rate(&outcome));
+                parts[at][0].push(spent.compute / spent.steps as f64);
+                parts[at][1].push(spent.sum / spent.steps as f64);
+            }
+        }
+        for (at, (engine, size)) in sides.iter().enumerate() {
+            let list: ParamList =
+                &[("model", &job.model), ("batch", &job.batch), ("engine", engine), ("p", size)];
+            let mine = Samples(rates[at].clone());
+            rec.value(REPLICAS, list, Unit::ImagesPerSecond, mine.clone());
+            let step = mine.map(|rate| job.batch as f64 / rate);
+            rec.value("multi_gpu.replicas.step", list, Unit::Seconds, step);
+            let first = sides.iter().position(|side| *side == (*engine, 1)).unwrap_or(0);
+            let ratios = rates[at].iter().zip(&rates[first]).map(|(rate, one)| rate / one);
+            rec.value("multi_gpu.replicas.speedup", list, Unit::Ratio, Samples(ratios.collect()));
+            let [compute, sum] = parts[at].clone().map(Samples);
+            if *engine != "one device" {
+                rec.value("multi_gpu.replicas.compute", list, Unit::Seconds, compute);
+                rec.value("multi_gpu.replicas.sum", list, Unit::Seconds, sum);
+            }
+        }
+    }
+    processes(rec, repetitions)
+}
+
+/// The course's own command, if that is what runs.
+fn command() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    (program.file_stem()? == "throughput").then_some(program)
+}
+
+/// Why there are no processes where another program measures, such as a notebook.
+const NO_COMMAND: &str =
+    "processes are ranks of the course's command: run `throughput measure multi_gpu`";
+
+/// The speed of real processes, as the command itself trains with them.
+fn processes(rec: &mut Recorder, repetitions: usize) -> lab::Result<()> {
+    let job = JOBS[0];
+    for engine in ["processes", "mpi"] {
+        for size in [2_usize, 4] {
+            let list: ParamList =
+                &[("model", &job.model), ("batch", &job.batch), ("engine", &engine), ("p", &size)];
+            let Some(program) = command() else {
+                rec.skip(REPLICAS, list, NO_COMMAND);
+                continue;
+            };
+            if engine == "mpi" && !cfg!(feature = "mpi") {
+                rec.skip(REPLICAS, list, "this build does not know MPI; build with --features mpi");
+                continue;
+            }
+            let rates = (0..repetitions).map(|_| process_rate(rec, &program, job, engine, size));
+            let rates = rates.collect::<lab::Result<_>>()?;
+            rec.value(REPLICAS, list, Unit::ImagesPerSecond, Samples(rates));
+        }
+    }
+    Ok(())
+}
+
+/// A folder for a run that is measured; it is removed with this.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        let name = format!("throughput-{}-{:x}", std::process::id(), dice(u64::MAX));
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A number from 0 to `below` that nobody knows before.
+fn dice(below: u64) -> u64 {
+    std::collections::hash_map::RandomState::new().build_hasher().finish() % below.max(1)
+}
+
+/// The `train` of a job, without where it runs.
+fn arguments(rec: &Recorder, job: Job, epochs: usize, run: &Path) -> Vec<String> {
+    let mut words: Vec<String> =
+        ["train", "--device", "cpu", "--dropout", "0"].map(String::from).into();
+    for (option, value) in [("--batch", job.batch), ("--limit", job.pictures), ("--epochs", epochs)]
+    {
+        words.extend([option.to_owned(), value.to_string()]);
+    }
+    words.extend(["--run".to_owned(), run.display().to_string()]);
+    let folder = rec.data.iter().flat_map(|data| ["--data".to_owned(), data.display().to_string()]);
+    words.extend(folder);
+    words
+}
+
+fn process_rate(
+    rec: &Recorder,
+    program: &Path,
+    job: Job,
+    engine: &str,
+    size: usize,
+) -> lab::Result<f64> {
+    let run = Scratch::new();
+    let words = arguments(rec, job, EPOCHS, &run.0);
+    let mut command = if engine == "mpi" {
+        let mut mpirun = Command::new("mpirun");
+        mpirun
+            .args(["--allow-run-as-root", "--oversubscribe", "-n", &size.to_string()])
+            .arg(program);
+        mpirun.args(words);
+        mpirun
+    } else {
+        let mut own = Command::new(program);
+        own.args(words).args(["--replicas", &size.to_string(), "--processes"]);
+        own
+    };
+    let done = command.stdin(Stdio::null()).output();
+    let failed =
+        |why: String| lab::Error::message(format!("{size} processes did not train: {why}"));
+    let done = done.map_err(|e| failed(e.to_string()))?;
+    if !done.status.success() {
+        return Err(failed(String::from_utf8_lossy(&done.stderr).trim().to_owned()));
+    }
+    let metrics = run.0.join(METRICS);
+    let text = fs::read_to_string(&metrics).map_err(|e| lab::Error::io(&metrics, e))?;
+    let rates = text.lines().skip(2).filter_map(|line| {
+        let epoch: training::watch::Epoch = serde_json::from_str(line).ok()?;
+        Some(epoch.images_per_second)
+    });
+    Ok(rates.fold(f64::NAN, f64::max))
+}
+
+/// Ranks of a run that is to be disturbed.
+const CREW: usize = 4;
+
+/// Processes that train until somebody ends them.
+struct Crew(Vec<Child>);
+
+impl Crew {
+    fn start(rec: &Recorder, program: &Path, run: &Path) -> Result<Self> {
+        let failed = |e: std::io::Error| Error::Config(format!("a process can't be started ({e})"));
+        // A port that is free now; rank 0 takes it in a moment.
+        let hub = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let hub = hub.map_err(failed)?.to_string();
+        let mut crew = Self(Vec::new());
+        for rank in 0..CREW {
+            let child = Command::new(program)
+                .args(arguments(rec, JOBS[0], 1_000_000, run))
+                .env(RANK, rank.to_string())
+                .env(RANKS, CREW.to_string())
+                .env(HUB, &hub)
+                .env(LOCAL, CREW.to_string())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn();
+            crew.0.push(child.map_err(failed)?);
+        }
+        Ok(crew)
+    }
+
+    /// Seconds until all but `victim` have ended; none if one has not after a minute.
+    fn ended(&mut self, victim: usize) -> Option<f64> {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(60) {
+            let mut others = self.0.iter_mut().enumerate().filter(|(rank, _)| *rank != victim);
+            if others.all(|(_, child)| !matches!(child.try_wait(), Ok(None))) {
+                return Some(begun.elapsed().as_secs_f64());
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        None
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// How a process is disturbed, and how often it is tried.
+pub const SIGNALS: [(&str, usize); 2] = [("KILL", 10), ("STOP", 5)];
+
+fn failures(rec: &mut Recorder) -> lab::Result<()> {
+    for (signal, times) in SIGNALS {
+        let list: ParamList = &[("signal", &signal), ("p", &CREW)];
+        let Some(program) = command().filter(|_| cfg!(unix)) else {
+            rec.skip(FAILURES, list, NO_COMMAND);
+            continue;
+        };
+        let mut seconds = Vec::new();
+        for time in 0..times {
+            rec.note(FAILURES, &[("signal", &signal), ("time", &time)]);
+            seconds.push(end_of_one(rec, &program, signal)?);
+        }
+        let worst = seconds.iter().copied().fold(f64::NAN, f64::max);
+        rec.value(FAILURES, list, Unit::Seconds, Samples(seconds));
+        rec.value("multi_gpu.failures.worst", list, Unit::Seconds, Samples(vec![worst]));
+    }
+    Ok(())
+}
+
+/// Starts processes, disturbs one at a random moment, and times the end of the others.
+fn end_of_one(rec: &Recorder, program: &Path, signal: &str) -> lab::Result<f64> {
+    let run = Scratch::new();
+    let mut crew = Crew::start(rec, program, &run.0)?;
+    let until = Instant::now() + Duration::from_secs(60);
+    // The first line of the metrics comes after the first epoch.
+    while !run.0.join(METRICS).exists() {
+        if Instant::now() > until {
+            return Err(lab::Error::message(
+                "the processes do not get going; see that nothing else runs here",
+            ));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    thread::sleep(Duration::from_millis(dice(2000)));
+    let victim = dice(CREW as u64) as usize;
+    let kill = format!("kill -{signal} {}", crew.0[victim].id());
+    let sent = Command::new("sh").args(["-c", &kill]).status();
+    if !sent.is_ok_and(|status| status.success()) {
+        return Err(lab::Error::message("a signal can't be sent to a process: is there a shell?"));
+    }
+    crew.ended(victim).ok_or_else(|| {
+        lab::Error::message(format!(
+            "after rank {victim} got SIG{signal}, another rank did not end"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::progress::Progress;
+
+    #[test]
+    fn every_way_to_train_a_job_learns_the_same() {
+        let data = data::drawn(60, 20, 1);
+        let job = Job { model: "mlp", batch: 16, pictures: 40 };
+        let one = job.alone(&data).unwrap();
+        assert!(rate(&one) > 0.0);
+        for engine in ENGINES {
+            let (outcome, spent) = job.ranks(engine, 2, &data).unwrap();
+            assert_eq!(spent.steps, 3 * 3);
+            assert!(spent.compute > 0.0 && spent.sum > 0.0);
+            let far = outcome.weights.iter().zip(&one.weights).map(|(a, b)| (a - b).abs());
+            assert!(far.fold(0.0, f32::max) < 1e-4, "{engine}");
+        }
+    }
+
+    #[test]
+    fn without_the_command_processes_are_skipped_with_a_reason() {
+        for experiment in experiments().iter().filter(|experiment| experiment.key == FAILURES) {
+            let progress = Progress::hidden();
+            let mut rec = Recorder::new(experiment, Budget::Quick, lab::Device::Cpu, &progress);
+            (experiment.run)(&mut rec).unwrap();
+            let (values, skipped) = rec.finish();
+            assert!(values.is_empty());
+            assert_eq!(skipped.len(), SIGNALS.len());
+            assert!(skipped.iter().all(|skip| skip.why.contains("throughput measure")));
+        }
+    }
+}

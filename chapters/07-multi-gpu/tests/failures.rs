@@ -1,0 +1,267 @@
+//! What happens to a run when one of its processes is killed, stopped, slowed down or started wrongly: real processes, real
+//! signals. Each process is this test program again, started as a rank by its environment.
+
+use lab::data;
+use multi_gpu::replicas::launch::{self, HUB, RANK, RANKS, Way};
+use std::{
+    fs,
+    io::Read,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use training::{
+    Config, Model, Settings, Silent, Start, Watcher, checkpoint::Checkpoint, optimizer::Rule,
+    train_on,
+};
+
+/// The most that may pass until the others have ended.
+const LIMIT: Duration = Duration::from_secs(10);
+
+fn settings(epochs: usize) -> Settings {
+    let base =
+        Settings { model: Model::Linear, epochs, batch: 32, lr: 0.05, ..Settings::default() };
+    Settings { optimizer: Rule::Sgd, ..base }
+}
+
+/// Says on stdout what it is warned of.
+struct Aloud;
+
+impl Watcher for Aloud {
+    fn warn(&mut self, words: &str) {
+        println!("warning: {words}");
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Not a test: what a rank does.
+#[test]
+fn a_rank_of_these_tests() {
+    let Some(run) = variable("FAILURES_RUN") else { return };
+    let number = |name: &str| variable(name).map(|text| text.parse::<f64>().unwrap());
+    let epochs = number("FAILURES_EPOCHS").unwrap() as usize;
+    let mut settings = settings(epochs);
+    settings.lr = number("FAILURES_LR").unwrap_or(settings.lr);
+    let data = data::drawn(200, 50, number("FAILURES_DATA").unwrap_or(1.0) as u64);
+    let start = if variable("FAILURES_RESUME").is_some() { Start::Resume } else { Start::New };
+    let checkpoint_every = Duration::from_millis(200);
+    let base = Config { settings, start, checkpoint_every, ..Config::default() };
+    let config = Config { run: Some(run.into()), ..base };
+    let way = Way::choose(variable, None, false).unwrap().unwrap();
+    match launch::train(&way, &config, &data, &mut Aloud) {
+        Ok(_) => std::process::exit(0),
+        Err(error) => {
+            eprintln!("error: {error}");
+            std::process::exit(1);
+        }
+    }
+}
+
+/// Processes that train together; they are ended with this.
+struct Ranks(Vec<Child>);
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The variables of one rank beside the others': (rank, name, value).
+type Odd<'a> = &'a [(usize, &'a str, &'a str)];
+
+fn start(size: usize, run: &Path, epochs: usize, resume: bool, odd: Odd) -> Ranks {
+    let hub = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let child = |rank: usize| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["a_rank_of_these_tests", "--exact", "--nocapture"]);
+        command.env(RANK, rank.to_string()).env(RANKS, size.to_string()).env(HUB, &hub);
+        command.env("FAILURES_RUN", run).env("FAILURES_EPOCHS", epochs.to_string());
+        if resume {
+            command.env("FAILURES_RESUME", "1");
+        }
+        for (_, name, value) in odd.iter().filter(|(whose, ..)| *whose == rank) {
+            command.env(name, value);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    Ranks((0..size).map(child).collect())
+}
+
+fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let until = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        if Instant::now() > until {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What all ranks but one say when they end, within the limit.
+fn last_words(ranks: &mut Ranks, but: Option<usize>) -> Vec<String> {
+    let others = ranks.0.iter_mut().enumerate().filter(|(rank, _)| Some(*rank) != but);
+    let words = others.map(|(rank, child)| {
+        let status = ended(child, LIMIT).unwrap_or_else(|| panic!("rank {rank} hangs"));
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(!status.success(), "rank {rank} is content: {said}");
+        said
+    });
+    words.collect()
+}
+
+fn signal(child: &Child, name: &str) {
+    let command = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+}
+
+/// Waits until the run has got somewhere.
+fn under_way(run: &Path) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while Checkpoint::load(run).map_or(0, |saved| saved.header.steps) < 20 {
+        assert!(Instant::now() < until, "the run does not get going");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    (folder, run)
+}
+
+/// A number from 0 to `below` that is another one in each run.
+fn dice(below: u64) -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() % below
+}
+
+/// Goes on with `size` ranks, and comes where one device comes.
+fn goes_on_with(size: usize, run: &Path) {
+    let saved = Checkpoint::load(run).expect("the checkpoint is whole");
+    let epochs = saved.header.epoch + 3;
+    let mut ranks = start(size, run, epochs, true, &[]);
+    for (rank, child) in ranks.0.iter_mut().enumerate() {
+        let status = ended(child, Duration::from_secs(30)).expect("resumed ranks end");
+        assert!(status.success(), "rank {rank} after resume");
+    }
+    let config = Config { settings: settings(epochs), ..Config::default() };
+    let one = train_on(&config, &data::drawn(200, 50, 1), &mut Silent).unwrap();
+    let many = Checkpoint::load(run).unwrap();
+    assert_eq!(many.header.epoch, epochs);
+    let far = many.weights.iter().zip(&one.weights).map(|(a, b)| (a - b).abs());
+    let far = far.fold(0.0, f32::max);
+    assert!(far < 1e-4, "{far} from one device after {epochs} epochs");
+}
+
+#[test]
+fn a_killed_rank_is_named_and_the_run_goes_on_with_fewer() {
+    for victim in [2, 0] {
+        let (_folder, run) = folder();
+        let mut ranks = start(3, &run, 1_000_000, false, &[]);
+        under_way(&run);
+        thread::sleep(Duration::from_millis(dice(500)));
+        ranks.0[victim].kill().unwrap();
+        for said in last_words(&mut ranks, Some(victim)) {
+            let named = format!("error: rank {victim} is gone: ");
+            assert!(said.contains(&named), "rank {victim} was killed, and a rank says: {said}");
+        }
+        goes_on_with(if victim == 0 { 1 } else { 2 }, &run);
+    }
+}
+
+#[test]
+fn a_rank_killed_before_the_first_step_is_named_too() {
+    let (_folder, run) = folder();
+    let mut ranks = start(3, &run, 1_000_000, false, &[]);
+    thread::sleep(Duration::from_millis(200 + dice(300)));
+    ranks.0[1].kill().unwrap();
+    // Rank 0 may still wait for all to come: then it is the one who says that rank 1 did not.
+    let until = Instant::now() + Duration::from_secs(40);
+    for rank in [0, 2] {
+        let left = until.saturating_duration_since(Instant::now());
+        let status = ended(&mut ranks.0[rank], left).unwrap_or_else(|| panic!("rank {rank} hangs"));
+        assert!(!status.success());
+    }
+}
+
+#[test]
+fn a_stopped_rank_is_silent_not_gone() {
+    let (_folder, run) = folder();
+    let mut ranks = start(3, &run, 1_000_000, false, &[]);
+    under_way(&run);
+    signal(&ranks.0[1], "STOP");
+    for said in last_words(&mut ranks, Some(1)) {
+        assert!(said.contains("error: rank 1 has not answered for 6 s"), "{said}");
+    }
+    ranks.0[1].kill().unwrap();
+    goes_on_with(2, &run);
+}
+
+#[test]
+fn a_slow_rank_is_named_and_the_run_goes_on() {
+    let (_folder, run) = folder();
+    let mut ranks = start(3, &run, 1_000_000, false, &[]);
+    under_way(&run);
+    let mut said = ranks.0[0].stdout.take().unwrap();
+    let (send, lines) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let mut text = [0; 4096];
+        while let Ok(bytes @ 1..) = said.read(&mut text) {
+            let _ = send.send(String::from_utf8_lossy(&text[..bytes]).into_owned());
+        }
+    });
+    // Nine tenths of the time it stands still.
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut heard = String::new();
+    while !heard.contains("warning: rank 2 takes ") {
+        assert!(Instant::now() < until, "nobody says that rank 2 is slow: {heard}");
+        signal(&ranks.0[2], "STOP");
+        thread::sleep(Duration::from_millis(180));
+        signal(&ranks.0[2], "CONT");
+        thread::sleep(Duration::from_millis(20));
+        heard.extend(lines.try_iter());
+    }
+    assert!(heard.contains("times the median of the others"), "{heard}");
+    for child in &mut ranks.0 {
+        assert!(child.try_wait().unwrap().is_none(), "slow is not gone: all go on");
+    }
+}
+
+#[test]
+fn a_rank_with_other_settings_or_data_is_refused() {
+    for (name, value, why) in [
+        ("FAILURES_LR", "0.5", "rank 2 has --lr 0.5, and rank 0 has 0.05"),
+        ("FAILURES_DATA", "7", "rank 2 has another training data"),
+    ] {
+        let (_folder, run) = folder();
+        let mut ranks = start(3, &run, 3, false, &[(2, name, value)]);
+        for said in last_words(&mut ranks, None) {
+            assert!(said.contains(why), "{said}");
+        }
+        assert!(fs::read_dir(&run).is_err(), "a refused run leaves nothing");
+    }
+}
+
+#[test]
+fn a_rank_that_fails_tells_its_reason() {
+    // Rank 0 can't write where it is told to; the others could not know.
+    let (_folder, run) = folder();
+    fs::write(&run, b"a file where the folder should be").unwrap();
+    let mut ranks = start(3, &run, 3, false, &[]);
+    for said in last_words(&mut ranks, None) {
+        assert!(said.contains(run.to_str().unwrap()), "{said}");
+    }
+}
