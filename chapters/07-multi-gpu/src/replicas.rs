@@ -7,7 +7,7 @@
 //! 3. [`ring`] and [`tcp`]: ranks that are processes; [`launch`]: how ranks come to be.
 //! 4. [`words`]: text between ranks; [`handshake`]: ranks that differ are refused.
 //! 5. [`heartbeat`]: who is still there? [`watch`]: who is slow?
-//! 6. [`experiments`] and [`figures`]: what is measured, and pictures of it.
+//! 6. [`show`]: replicas against one device; [`experiments`] and [`figures`]: what is measured, and pictures of it.
 
 pub mod experiments;
 pub mod figures;
@@ -19,6 +19,7 @@ pub mod link;
 pub mod relay;
 pub mod ring;
 pub mod run;
+pub mod show;
 pub mod step;
 pub mod tcp;
 pub mod watch;

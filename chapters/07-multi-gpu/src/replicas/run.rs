@@ -192,38 +192,22 @@ pub fn train_threads(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replicas::show::{all, furthest, twenty_steps};
     use lab::data;
     use training::{Settings, Start, checkpoint::Checkpoint, optimizer::Rule, train_on as alone};
 
     fn settings(model: Model) -> Settings {
-        // 13 pictures a batch divide by nothing, and the last batch of 49 has 10.
-        let base = Settings { model, epochs: 5, batch: 13, lr: 0.05, ..Settings::default() };
-        Settings { optimizer: Rule::Sgd, dropout: 0.0, seed: 3, ..base }
+        twenty_steps(model).0.settings
     }
 
     fn config(settings: Settings) -> Config {
         Config { settings, ..Config::default() }
     }
 
-    fn furthest(a: &[f32], b: &[f32]) -> f32 {
-        assert_eq!(a.len(), b.len());
-        a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
-    }
-
-    /// Every rank's outcome.
-    fn all(size: usize, config: &Config, data: &DataSet) -> Result<Vec<Outcome>> {
-        threads::run(size, |comm| {
-            in_own_pool(comm.rank(), 1, || {
-                train_rank(Box::new(comm), config, data, &mut Silent).map(|(outcome, _)| outcome)
-            })
-        })
-    }
-
     #[test]
     fn equals_training_on_one_device() {
-        let data = data::drawn(49, 23, 1);
         for model in [Model::Linear, Model::Mlp, Model::Cnn, Model::Transformer] {
-            let config = config(settings(model));
+            let (config, data) = twenty_steps(model);
             let one = alone(&config, &data, &mut Silent).unwrap(); // 20 steps
             for size in [1, 2, 3] {
                 let ranks = all(size, &config, &data).unwrap();

@@ -229,7 +229,7 @@ impl Communicator for Tcp {
             match line.messages.recv_timeout(LOOK) {
                 Ok(got) => break got,
                 Err(RecvTimeoutError::Timeout) => self.look(from, since)?,
-                Err(RecvTimeoutError::Disconnected) => return Err(self.broken(from)),
+                Err(_) => return Err(self.broken(from)), // the line broke
             }
         };
         if got.len() != data.len() {

@@ -1,0 +1,50 @@
+//! What the page's cells show: replicas against one device.
+
+use crate::{
+    Communicator, Result,
+    replicas::run::{in_own_pool, train_rank},
+    threads,
+};
+use lab::data::{self, DataSet};
+use training::{Config, Model, Outcome, Settings, Silent, optimizer::Rule};
+
+/// Twenty steps of a model without dropout, in batches of 13 pictures, which divide by nothing; the last of each epoch has
+/// 10.
+pub fn twenty_steps(model: Model) -> (Config, DataSet) {
+    let base = Settings { model, epochs: 5, batch: 13, lr: 0.05, seed: 3, ..Settings::default() };
+    let settings = Settings { optimizer: Rule::Sgd, dropout: 0.0, ..base };
+    (Config { settings, ..Config::default() }, data::drawn(49, 23, 1))
+}
+
+/// What each of `size` threads has reached.
+///
+/// # Errors
+/// As [`train_rank`].
+pub fn all(size: usize, config: &Config, data: &DataSet) -> Result<Vec<Outcome>> {
+    threads::run(size, |comm| {
+        in_own_pool(comm.rank(), 1, || Ok(train_rank(Box::new(comm), config, data, &mut Silent)?.0))
+    })
+}
+
+/// The largest difference between two rows of numbers; infinite if they have not the same length.
+pub fn furthest(a: &[f32], b: &[f32]) -> f32 {
+    if a.len() != b.len() {
+        return f32::INFINITY;
+    }
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+/// Trains with `size` replicas and with one device, and prints how far apart they end.
+///
+/// # Errors
+/// As [`train_rank`].
+pub fn against_one_device(model: Model, size: usize) -> Result<()> {
+    let (config, data) = twenty_steps(model);
+    let one = training::train_on(&config, &data, &mut Silent)?;
+    let ranks = all(size, &config, &data)?;
+    let equal = ranks.iter().all(|rank| rank.weights == ranks[0].weights);
+    println!("{model}, {} weights, 20 steps, {size} replicas", one.weights.len());
+    println!("equal to each other, bit for bit: {equal}");
+    println!("furthest from one device: {:.1e}", furthest(&ranks[0].weights, &one.weights));
+    Ok(())
+}
