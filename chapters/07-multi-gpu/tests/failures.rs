@@ -1,6 +1,8 @@
 //! What happens to a run when one of its processes is killed, stopped, slowed down or started wrongly: real processes, real
 //! signals. Each process is this test program again, started as a rank by its environment.
 
+#![cfg(unix)]
+
 use lab::data;
 use multi_gpu::replicas::launch::{self, HUB, RANK, RANKS, Way};
 use std::{

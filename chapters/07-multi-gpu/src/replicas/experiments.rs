@@ -202,7 +202,7 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
     let data = load(rec)?;
     let repetitions = if rec.budget == Budget::Full { 5 } else { 1 };
     for job in JOBS {
-        let mut sides: Vec<(&str, usize)> = vec![("one device", 1)];
+        let mut sides: Vec<(&str, usize)> = vec![("alone", 1)];
         sides.extend(ENGINES.iter().flat_map(|engine| RANKS_TRIED.map(|size| (*engine, size))));
         let mut rates = vec![Vec::new(); sides.len()];
         let mut parts = vec![[Vec::new(), Vec::new()]; sides.len()];
@@ -210,7 +210,7 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
             // In turns, so that what else the machine does disturbs all sides alike.
             for (at, (engine, size)) in sides.iter().enumerate() {
                 rec.note(REPLICAS, &[("model", &job.model), ("engine", engine), ("p", size)]);
-                if *engine == "one device" {
+                if *engine == "alone" {
                     rates[at].push(rate(&job.alone(&data)?));
                     continue;
                 }
@@ -231,7 +231,7 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
             let ratios = rates[at].iter().zip(&rates[first]).map(|(rate, one)| rate / one);
             rec.value("multi_gpu.replicas.speedup", list, Unit::Ratio, Samples(ratios.collect()));
             let [compute, sum] = parts[at].clone().map(Samples);
-            if *engine != "one device" {
+            if *engine != "alone" {
                 rec.value("multi_gpu.replicas.compute", list, Unit::Seconds, compute);
                 rec.value("multi_gpu.replicas.sum", list, Unit::Seconds, sum);
             }

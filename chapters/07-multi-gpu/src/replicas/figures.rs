@@ -74,7 +74,7 @@ fn draw_speedup(records: &Records) -> Result<Drawing> {
 fn table_replicas(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
     for job in JOBS {
-        let sides = [("one device", 1)].into_iter();
+        let sides = [("alone", 1)].into_iter();
         let sides = sides.chain(RANKS_TRIED.map(|p| ("threads", p)));
         let sides = sides.chain(RANKS_TRIED.map(|p| ("tcp", p)));
         let real = [("processes", 2), ("processes", 4), ("mpi", 2), ("mpi", 4)];
@@ -88,7 +88,7 @@ fn table_replicas(records: &Records) -> Result<TableData> {
             }
             rows.push(vec![
                 name(job),
-                if engine == "one device" {
+                if engine == "alone" {
                     "one device, all cores".into()
                 } else {
                     format!("{engine}, {p}")

@@ -203,11 +203,11 @@ impl Shared {
                 Ok(Frame::Failed(why)) => break End::Lost(why),
                 Ok(Frame::Over(verdict)) => return self.decide(verdict),
                 Ok(_) => {} // a beat
+                Err(_) if done => return,
                 Err(error) if is_late(&error) && heard(line, limit) => {}
                 Err(error) if is_late(&error) => {
                     break End::Silent(limit.as_secs_f64());
                 }
-                Err(_) if done => return,
                 Err(_) => break End::Lost("its process has ended".into()),
             }
         };
