@@ -157,10 +157,7 @@ impl Job {
     fn ranks(self, engine: &str, size: usize, data: &DataSet) -> Result<(Outcome, Spent)> {
         let mut all = match engine {
             "tcp" => tcp::run(size, |comm| {
-                let heart = comm.heart();
-                let reached = in_own_pool(comm.rank(), 1, || self.rank(Box::new(comm), data));
-                heart.done();
-                reached
+                in_own_pool(comm.rank(), 1, || self.rank(Box::new(comm), data))
             }),
             _ => threads::run(size, |comm| {
                 in_own_pool(comm.rank(), 1, || self.rank(Box::new(comm), data))

@@ -160,7 +160,7 @@ pub fn train(
         }
         #[cfg(feature = "mpi")]
         Way::Mpi(..) => {
-            let mut comm = crate::comm::mpi::world()?;
+            let mut comm = crate::comm::mpi::Mpi::start()?;
             let heart = Arc::new(heart_beside(&mut comm, limits)?);
             // MPI's own waiting can't be interrupted.
             heart.end_process_when_lost();

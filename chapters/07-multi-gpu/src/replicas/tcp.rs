@@ -290,7 +290,11 @@ pub fn run<T: Send>(size: usize, work: impl Fn(Tcp) -> Result<T> + Sync) -> Resu
                     0 => Tcp::lead(hub, size, limits),
                     _ => Tcp::follow(&address, Rank(rank), size, limits),
                 };
-                work(tcp?)
+                let tcp = tcp?;
+                let heart = tcp.heart();
+                let result = work(tcp)?;
+                heart.done();
+                Ok(result)
             })
         });
         let ranks: Vec<_> = ranks.collect();
@@ -317,11 +321,7 @@ mod tests {
                     comm.barrier()?;
                     Ok((sum, told))
                 };
-                let tcp = run(size, |mut comm| {
-                    let result = work(&mut comm);
-                    comm.heart().done();
-                    result
-                });
+                let tcp = run(size, |mut comm| work(&mut comm));
                 let threads = crate::threads::run(size, |mut comm| work(&mut comm));
                 // Bit for bit: the sums are taken in the same order.
                 assert_eq!(tcp.unwrap(), threads.unwrap(), "{size} ranks, {len} numbers");
@@ -338,7 +338,6 @@ mod tests {
             let mut theirs = vec![0.5; numbers];
             comm.exchange(other, &mine, other, &mut theirs)?;
             comm.barrier()?;
-            comm.heart().done();
             Ok(theirs[numbers - 1])
         });
         assert_eq!(got.unwrap(), [1.0, 0.0]);
@@ -346,14 +345,18 @@ mod tests {
 
     #[test]
     fn a_rank_that_leaves_is_named_by_all_not_its_neighbours() {
-        let said = run(4, |mut comm| {
+        let said = std::sync::Mutex::new(Vec::new());
+        let result = run(4, |mut comm| {
             if comm.rank() == Rank(2) {
-                return Ok(String::new()); // without a word
+                return Err(Error::Config("rank 2 leaves without a word".into()));
             }
-            Ok(comm.all_reduce(&mut vec![1.0; 1000]).unwrap_err().to_string())
+            let error = comm.all_reduce(&mut vec![1.0; 1000]).unwrap_err();
+            said.lock().unwrap().push(error.to_string());
+            Err::<(), _>(error)
         });
-        for (rank, words) in said.unwrap().iter().enumerate() {
-            assert!(rank == 2 || words.starts_with("rank 2 is gone: "), "rank {rank}: {words}");
-        }
+        assert!(result.is_err());
+        let said = said.into_inner().unwrap();
+        assert_eq!(said.len(), 3);
+        assert!(said.iter().all(|words| words.starts_with("rank 2 is gone: ")), "{said:?}");
     }
 }
