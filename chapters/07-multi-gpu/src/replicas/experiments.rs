@@ -374,7 +374,7 @@ impl Crew {
     /// Seconds until all but `victim` have ended; none if one has not after a minute.
     fn ended(&mut self, victim: usize) -> Option<f64> {
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(60) {
+        while begun.elapsed() < Duration::from_mins(1) {
             let mut others = self.0.iter_mut().enumerate().filter(|(rank, _)| *rank != victim);
             if others.all(|(_, child)| !matches!(child.try_wait(), Ok(None))) {
                 return Some(begun.elapsed().as_secs_f64());
@@ -420,7 +420,7 @@ fn failures(rec: &mut Recorder) -> lab::Result<()> {
 fn end_of_one(rec: &Recorder, program: &Path, signal: &str) -> lab::Result<f64> {
     let run = Scratch::new();
     let mut crew = Crew::start(rec, program, &run.0)?;
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     // The first line of the metrics comes after the first epoch.
     while !run.0.join(METRICS).exists() {
         if Instant::now() > until {

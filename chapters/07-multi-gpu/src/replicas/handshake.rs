@@ -95,10 +95,11 @@ impl Card {
 /// say the same sentence.
 #[allow(clippy::missing_errors_doc, reason = "they are what it is for")]
 pub fn shake(comm: &mut dyn Communicator, card: &Card) -> Result<()> {
-    let mine = serde_json::to_vec(card).map_err(unreadable)?;
+    let mine = serde_json::to_vec(card).map_err(|e| unreadable(&e))?;
     let all = words::gather(comm, &mine)?;
     let cards = all.iter().map(|card| serde_json::from_slice(card));
-    let cards: Vec<Card> = cards.collect::<Result<_, _>>().map_err(unreadable)?;
+    let cards: Result<Vec<Card>, _> = cards.collect();
+    let cards = cards.map_err(|e| unreadable(&e))?;
     for (rank, card) in cards.iter().enumerate() {
         if let Some(difference) = card.difference(&cards[0]) {
             let rank = Rank(rank);
@@ -109,7 +110,7 @@ pub fn shake(comm: &mut dyn Communicator, card: &Card) -> Result<()> {
 }
 // ANCHOR_END: shake
 
-fn unreadable(error: serde_json::Error) -> Error {
+fn unreadable(error: &serde_json::Error) -> Error {
     Error::Config(format!(
         "a rank's card can't be read ({error}); it must be another version of this program: copy one build to all \
          machines"

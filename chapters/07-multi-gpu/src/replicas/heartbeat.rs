@@ -35,7 +35,7 @@ impl Default for Limits {
             beat: Duration::from_millis(500),
             silence: Duration::from_secs(6),
             arrival: Duration::from_secs(30),
-            numbers: Duration::from_secs(300),
+            numbers: Duration::from_mins(5),
         }
     }
 }
@@ -537,8 +537,8 @@ mod tests {
 
     #[test]
     fn everybody_learns_where_everybody_is() {
-        for (heart, roster) in hearts(3) {
-            assert_eq!(roster, ["at 0", "at 1", "at 2"]);
+        for (heart, roster) in &hearts(3) {
+            assert_eq!(*roster, ["at 0", "at 1", "at 2"]);
             assert_eq!(heart.verdict(), None);
         }
     }

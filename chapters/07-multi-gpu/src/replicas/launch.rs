@@ -176,7 +176,7 @@ pub fn train(
     }
 }
 
-fn no_hub(error: std::io::Error) -> Error {
+fn no_hub(error: impl std::fmt::Display) -> Error {
     Error::Config(format!(
         "rank 0 can't wait at its address ({error}); choose another one, or another port, with {HUB}"
     ))

@@ -274,6 +274,7 @@ mod tests {
         assert!(far > 1e-5 && far < 0.5, "{far}");
     }
 
+    /// Stops after so many steps.
     struct StopAfter(usize);
 
     impl Watcher for StopAfter {
@@ -283,23 +284,32 @@ mod tests {
         }
     }
 
+    /// Trains with `size` ranks and stops after six steps: the wish of the sixth travels with the seventh.
+    fn stopped(size: usize, config: &Config, data: &DataSet) {
+        let ranks = threads::run(size, |comm| {
+            in_own_pool(comm.rank(), 1, || {
+                let after = if comm.rank().0 == 0 { 6 } else { 100 };
+                Ok(train_rank(Box::new(comm), config, data, &mut StopAfter(after))?.0)
+            })
+        });
+        for rank in ranks.unwrap() {
+            assert_eq!(rank.stopped, Some((2, 3)), "of four steps each");
+        }
+    }
+
     #[test]
     fn a_stopped_run_goes_on_with_any_number_of_ranks() {
-        let data = data::drawn(49, 23, 1);
+        let (base, data) = twenty_steps(Model::Mlp);
         let folder = tempfile::tempdir().unwrap();
-        let base = config(settings(Model::Mlp));
         let whole = alone(&base, &data, &mut Silent).unwrap();
         for (before, after) in [(3, 2), (1, 3), (2, 1)] {
             let run = folder.path().join(format!("{before}-{after}"));
             let first = Config { run: Some(run.clone()), ..base.clone() };
-            let (outcome, _) = train_threads(before, &first, &data, &mut StopAfter(6)).unwrap();
-            let (epoch, step) = outcome.stopped.unwrap();
-            assert!(4 * (epoch - 1) + step >= 6, "{epoch} {step}");
-            let steps = Checkpoint::load(&run).unwrap().header.steps;
-            assert_eq!(steps as usize, 4 * (epoch - 1) + step);
+            stopped(before, &first, &data);
+            assert_eq!(Checkpoint::load(&run).unwrap().header.steps, 7);
             let second = Config { start: Start::Resume, ..first };
             let (outcome, spent) = train_threads(after, &second, &data, &mut Silent).unwrap();
-            assert_eq!(spent.steps as i32, 20 - steps);
+            assert_eq!(spent.steps, 20 - 7);
             let far = furthest(&outcome.weights, &whole.weights);
             assert!(far < 1e-5, "{before} then {after} ranks: {far}");
             assert_eq!(outcome.history.len(), 5);
@@ -309,13 +319,13 @@ mod tests {
 
     #[test]
     fn dropout_goes_on_bit_for_bit_with_as_many_ranks() {
-        let data = data::drawn(49, 23, 1);
+        let (base, data) = twenty_steps(Model::Mlp);
+        let settings = Settings { dropout: 0.5, ..base.settings };
+        let base = Config { settings, ..Config::default() };
         let folder = tempfile::tempdir().unwrap();
-        let base = config(Settings { dropout: 0.5, ..settings(Model::Mlp) });
         let (whole, _) = train_threads(2, &base, &data, &mut Silent).unwrap();
         let first = Config { run: Some(folder.path().join("run")), ..base };
-        let (outcome, _) = train_threads(2, &first, &data, &mut StopAfter(6)).unwrap();
-        assert!(outcome.stopped.is_some());
+        stopped(2, &first, &data);
         let second = Config { start: Start::Resume, ..first };
         let (outcome, _) = train_threads(2, &second, &data, &mut Silent).unwrap();
         assert!(outcome.weights == whole.weights);

@@ -82,8 +82,8 @@ impl<M: Network<D>, D: Engine> Stepper<D> for Replica<M, D> {
     // ANCHOR: step
     fn step(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
         let begun = Instant::now();
-        let (dev, right) = (truth.device().clone(), truth.as_vec());
-        let pictures = truth.shape().0;
+        let (dev, pictures) = (truth.device().clone(), truth.shape().0);
+        let right = if pictures > 0 { truth.as_vec() } else { Vec::new() };
         let mut grads = std::mem::replace(&mut self.full.grads, Gradients::leaky());
         // Each replica takes its own random numbers from one sequence.
         let before = self.link.rank().0 + usize::from(pictures == 0);
