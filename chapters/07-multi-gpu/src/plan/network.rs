@@ -1,0 +1,167 @@
+//! Islands of cards with fast links inside and slower ones between them, and what a collective operation takes there.
+
+use super::AlphaBeta;
+use serde::Serialize;
+
+/// Cards in islands: eight behind one NVLink switch, for example, and a network from island to island.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Network {
+    /// Cards of an island; 1 if there are none.
+    pub island: usize,
+    /// From card to card inside an island.
+    pub inside: AlphaBeta,
+    /// From island to island, through one network adapter.
+    pub between: AlphaBeta,
+    /// Cards that share a network adapter: 1 if each has its own, 8 if an island of eight has one.
+    pub sharing: f64,
+}
+
+/// The order in which cards talk to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Route {
+    /// One ring over all cards, which enters and leaves each island once.
+    Ring,
+    /// A reduce-scatter in each island, a ring of islands for each part, an all-gather in each island.
+    Hierarchical,
+    /// A chain in each island and trees of islands, one up and one down, in pieces that follow each other.
+    Tree,
+}
+
+/// The share of a ring's bandwidth that trees reach, as NCCL itself plans with it (`src/graph/tuning.cc`, version 2.18).
+const TREE: f64 = 0.92;
+
+impl Route {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ring, Self::Hierarchical, Self::Tree];
+}
+
+impl Network {
+    /// Cards that all reach each other in the same way, such as threads of one machine.
+    pub fn flat(link: AlphaBeta) -> Self {
+        Self { island: 1, inside: link, between: link, sharing: 1.0 }
+    }
+
+    /// The network as a group of ranks sees it whose neighbours are `stride` ranks apart, while the other groups use it
+    /// in the same way: tensor parallel ranks are neighbours, so data parallel ones are as far apart as there are of them.
+    #[must_use]
+    pub fn strided(self, stride: usize) -> Self {
+        Self { island: (self.island / stride.max(1)).max(1), ..self }
+    }
+
+    /// Seconds of an all-reduce of `bytes` over `p` cards.
+    // ANCHOR: all_reduce
+    pub fn all_reduce(&self, route: Route, bytes: f64, p: usize) -> f64 {
+        let (here, islands) = (p.min(self.island), p.div_ceil(self.island));
+        if p < 2 {
+            return 0.0;
+        }
+        let part = |of: usize| 2.0 * (of - 1) as f64 / of as f64 * bytes;
+        let steps = |of: usize| 2.0 * (of - 1) as f64;
+        let (a, b) = (self.inside, self.between);
+        // Each network adapter of the island carries its share.
+        let wire = b.beta * self.sharing / here as f64;
+        if islands == 1 {
+            return steps(here) * a.alpha + part(here) * a.beta;
+        }
+        let slowest = wire.max(if here > 1 { a.beta } else { 0.0 });
+        let across = steps(p).min(2.0 * islands as f64);
+        match route {
+            Route::Ring => {
+                let inside = steps(p) - across;
+                across * b.alpha + inside * a.alpha + part(p) * slowest
+            }
+            Route::Hierarchical => {
+                let inside = steps(here) * a.alpha + part(here) * a.beta;
+                inside + steps(islands) * b.alpha + part(islands) * wire
+            }
+            Route::Tree => {
+                let rounds = 2.0 * (islands as f64).log2().ceil();
+                rounds * b.alpha + steps(here) * a.alpha + 2.0 * bytes * slowest / TREE
+            }
+        }
+    }
+    // ANCHOR_END: all_reduce
+
+    /// Seconds of an all-reduce by whatever route is fastest, as libraries choose it.
+    pub fn fastest(&self, bytes: f64, p: usize) -> f64 {
+        let times = Route::ALL.map(|route| self.all_reduce(route, bytes, p));
+        times.into_iter().fold(f64::INFINITY, f64::min)
+    }
+
+    /// Seconds of a reduce-scatter or of an all-gather: half of an all-reduce.
+    pub fn half(&self, bytes: f64, p: usize) -> f64 {
+        0.5 * self.fastest(bytes, p)
+    }
+
+    /// Seconds to send `bytes` to the card that is `stride` ranks away.
+    pub fn send(&self, bytes: f64, stride: usize) -> f64 {
+        let (link, sharing) =
+            if stride < self.island { (self.inside, 1.0) } else { (self.between, self.sharing) };
+        link.alpha + bytes * link.beta * sharing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn network(island: usize, sharing: f64) -> Network {
+        Network {
+            island,
+            inside: AlphaBeta { alpha: 3e-6, beta: 1.0 / 400e9 },
+            between: AlphaBeta { alpha: 14e-6, beta: 1.0 / 50e9 },
+            sharing,
+        }
+    }
+
+    #[test]
+    fn one_island_is_a_plain_ring() {
+        let link = AlphaBeta { alpha: 3e-6, beta: 1.0 / 400e9 };
+        for route in Route::ALL {
+            let time = network(8, 1.0).all_reduce(route, 8e9, 8);
+            let by_hand = 14.0 * link.alpha + 2.0 * 7.0 / 8.0 * 8e9 * link.beta;
+            assert!((time - by_hand).abs() < 1e-12 * by_hand);
+            assert_eq!(network(8, 1.0).all_reduce(route, 8e9, 1), 0.0);
+        }
+    }
+
+    #[test]
+    fn a_shared_adapter_is_as_much_slower_as_there_are_cards_behind_it() {
+        for route in Route::ALL {
+            let own = network(8, 1.0).all_reduce(route, 1e12, 64);
+            let shared = network(8, 8.0).all_reduce(route, 1e12, 64);
+            assert!(shared / own > 3.0 && shared / own <= 8.0, "{route:?} {}", shared / own);
+        }
+    }
+
+    #[test]
+    fn small_messages_want_a_tree_and_large_ones_do_not() {
+        let network = network(8, 1.0);
+        let best = |bytes| {
+            let time = |route: &Route| network.all_reduce(*route, bytes, 4096);
+            Route::ALL.into_iter().min_by(|a, b| time(a).total_cmp(&time(b))).unwrap()
+        };
+        assert_eq!(best(1e3), Route::Tree);
+        assert_ne!(best(1e11), Route::Tree);
+    }
+
+    proptest! {
+        #[test]
+        fn more_bytes_never_take_less_and_islands_of_one_are_flat(
+            bytes in 0.0_f64..1e10, p in 1_usize..5000, island in 1_usize..17,
+        ) {
+            let net = network(island, 1.0);
+            for route in Route::ALL {
+                let time = net.all_reduce(route, bytes, p);
+                prop_assert!(time.is_finite() && time >= 0.0);
+                prop_assert!(net.all_reduce(route, 2.0 * bytes + 1.0, p) >= time);
+                prop_assert!(net.fastest(bytes, p) <= time);
+            }
+            let flat = Network::flat(net.between);
+            let ring = net.between.ring(bytes, p);
+            let found = flat.all_reduce(Route::Hierarchical, bytes, p);
+            prop_assert!((ring - found).abs() <= 1e-9 * ring);
+        }
+    }
+}

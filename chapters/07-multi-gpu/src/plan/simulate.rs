@@ -1,0 +1,211 @@
+//! One data parallel step, event by event: layers are computed, their gradients wait for the network, cards wait for
+//! the slowest.
+
+use super::network::{Network, Route};
+
+/// One layer of a card's own share of the batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layer {
+    /// Seconds of its forward pass.
+    pub forward: f64,
+    /// Seconds of its backward pass.
+    pub backward: f64,
+    /// Bytes of its gradient.
+    pub bytes: f64,
+}
+
+/// Which gradients travel together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buckets {
+    /// All of them, when the backward pass has ended: nothing is hidden.
+    AtTheEnd,
+    /// A bucket leaves as soon as it holds this many bytes, as in PyTorch.
+    Full(f64),
+    /// Every so many seconds, what is there leaves, up to so many bytes, as in Horovod.
+    Every(f64, f64),
+}
+
+/// A step to simulate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// From the input to the loss.
+    pub layers: Vec<Layer>,
+    /// Which gradients travel together.
+    pub buckets: Buckets,
+    /// By which way.
+    pub route: Route,
+    /// Seconds of the optimizer.
+    pub update: f64,
+    /// How much the cards' computing times differ: the standard deviation, as a share of the mean.
+    pub jitter: f64,
+}
+
+/// What a simulated step has come to, in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// From the beginning to the last update.
+    pub total: f64,
+    /// Of a card that is as fast as the mean, without the others.
+    pub compute: f64,
+    /// Waiting for the slowest card.
+    pub straggler: f64,
+    /// Communication that nothing hides.
+    pub exposed: f64,
+    /// All of the communication.
+    pub communication: f64,
+    /// When each message began and ended.
+    pub messages: Vec<(f64, f64)>,
+}
+
+impl Job {
+    /// Simulates a step on `p` cards.
+    // ANCHOR: step
+    pub fn step(&self, network: &Network, p: usize) -> Step {
+        let slow = 1.0 + self.jitter * expected_max(p);
+        let forward: f64 = self.layers.iter().map(|l| l.forward).sum();
+        let mut now = slow * forward;
+        // When each gradient is there on the slowest card, the last layer's first.
+        let mut ready = Vec::new();
+        for layer in self.layers.iter().rev() {
+            now += slow * layer.backward;
+            if layer.bytes > 0.0 {
+                ready.push((now, layer.bytes));
+            }
+        }
+        let (mut free, mut messages) = (0.0_f64, Vec::new());
+        let mut communication = 0.0;
+        while !ready.is_empty() && p > 1 {
+            let (start, bytes) = self.next_message(&mut ready, free, now);
+            let time = network.all_reduce(self.route, bytes, p);
+            communication += time;
+            free = start + time;
+            messages.push((start, free));
+        }
+        let compute = now / slow + self.update;
+        let total = now.max(free) + self.update;
+        let (exposed, straggler) = ((free - now).max(0.0), now - now / slow);
+        Step { total, compute, straggler, exposed, communication, messages }
+    }
+    // ANCHOR_END: step
+
+    /// Takes the next message's gradients out of `ready`: when it can begin, and its bytes.
+    fn next_message(&self, ready: &mut Vec<(f64, f64)>, free: f64, end: f64) -> (f64, f64) {
+        let (start, most) = match self.buckets {
+            Buckets::AtTheEnd => (free.max(end), f64::INFINITY),
+            Buckets::Full(size) => {
+                let mut bytes = 0.0;
+                let full = ready.iter().position(|(_, b)| {
+                    bytes += b;
+                    bytes >= size
+                });
+                let last = full.unwrap_or(ready.len() - 1);
+                let bytes: f64 = ready[..=last].iter().map(|(_, bytes)| bytes).sum();
+                (free.max(ready[last].0), bytes)
+            }
+            Buckets::Every(seconds, most) => {
+                let tick = (free.max(ready[0].0) / seconds).ceil() * seconds;
+                (tick, most)
+            }
+        };
+        let (mut bytes, mut taken) = (0.0, 0);
+        for (at, more) in ready.iter() {
+            // A gradient is never cut in two, so the first one travels however large it is.
+            if *at > start || (taken > 0 && bytes + more > most) {
+                break;
+            }
+            bytes += more;
+            taken += 1;
+        }
+        ready.drain(..taken.max(1));
+        (start, bytes)
+    }
+}
+
+/// How many standard deviations the slowest of `p` cards lies above the mean, if their times are normally distributed:
+/// the expected maximum of `p` draws, $\int_0^\infty (1-\Phi^p) - \int_{-\infty}^0 \Phi^p$.
+// ANCHOR: expected_max
+pub fn expected_max(p: usize) -> f64 {
+    const STEP: f64 = 1e-3;
+    let density = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
+    let (mut below, mut sum) = (0.0, 0.0); // Φ, from −8 up
+    for i in -8000..8000 {
+        let middle = (f64::from(i) + 0.5) * STEP;
+        let all_below = (below + 0.5 * STEP * density(middle)).powf(p as f64);
+        sum += STEP * if middle > 0.0 { 1.0 - all_below } else { -all_below };
+        below += STEP * density(middle);
+    }
+    if p < 2 { 0.0 } else { sum }
+}
+// ANCHOR_END: expected_max
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::AlphaBeta;
+    use proptest::prelude::*;
+
+    fn job(layers: &[(f64, f64, f64)], buckets: Buckets) -> Job {
+        let layer =
+            |&(forward, backward, bytes): &(f64, f64, f64)| Layer { forward, backward, bytes };
+        let layers = layers.iter().map(layer).collect();
+        Job { layers, buckets, route: Route::Ring, update: 0.0, jitter: 0.0 }
+    }
+
+    fn network() -> Network {
+        Network::flat(AlphaBeta { alpha: 0.5, beta: 1.0 })
+    }
+
+    #[test]
+    fn the_largest_of_several_draws() {
+        // Two draws: 1/√π. The others: David and Nagaraja 2003, "Order Statistics", table of expected values.
+        for (p, wanted) in [(1, 0.0), (2, 0.564_19), (3, 0.846_28), (10, 1.538_75), (100, 2.507_59)]
+        {
+            assert!((expected_max(p) - wanted).abs() < 1e-4, "{p}: {}", expected_max(p));
+        }
+    }
+
+    #[test]
+    fn a_timeline_by_hand() {
+        // Two layers, two cards: an all-reduce of n bytes takes 2·0.5 + n. Forward ends at 2, the second layer's
+        // gradient (3 bytes) is there at 4, the first one's (1 byte) at 6.
+        let layers = [(1.0, 2.0, 1.0), (1.0, 2.0, 3.0)];
+        let one_by_one = job(&layers, Buckets::Full(0.0)).step(&network(), 2);
+        assert_eq!(one_by_one.messages, [(4.0, 8.0), (8.0, 10.0)]);
+        assert_eq!((one_by_one.total, one_by_one.compute, one_by_one.exposed), (10.0, 6.0, 4.0));
+        let last = job(&layers, Buckets::AtTheEnd).step(&network(), 2);
+        assert_eq!(last.messages, [(6.0, 11.0)]);
+        let together = job(&layers, Buckets::Full(3.5)).step(&network(), 2);
+        assert_eq!(together.messages, last.messages);
+        // Horovod's clock ticks at 0, 5, 10; the second tick finds one gradient, the third the other one.
+        let ticks = job(&layers, Buckets::Every(5.0, 100.0)).step(&network(), 2);
+        assert_eq!(ticks.messages, [(5.0, 9.0), (10.0, 12.0)]);
+    }
+
+    #[test]
+    fn alone_nothing_is_sent_and_nobody_is_waited_for() {
+        let step =
+            Job { jitter: 0.1, ..job(&[(1.0, 2.0, 5.0)], Buckets::Full(0.0)) }.step(&network(), 1);
+        assert_eq!((step.total, step.exposed, step.straggler), (3.0, 0.0, 0.0));
+        assert!(step.messages.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn all_bytes_travel_once_in_order_and_hiding_never_hurts_more_than_latency(
+            layers in proptest::collection::vec((0.0_f64..2.0, 0.0_f64..2.0, 0.0_f64..9.0), 1..20),
+            p in 2_usize..50, size in 0.0_f64..20.0,
+        ) {
+            let network = Network::flat(AlphaBeta { alpha: 0.0, beta: 1.0 });
+            let at_end = job(&layers, Buckets::AtTheEnd).step(&network, p);
+            for buckets in [Buckets::Full(size), Buckets::Every(0.1, size)] {
+                let step = job(&layers, buckets).step(&network, p);
+                prop_assert!((step.communication - at_end.communication).abs() < 1e-9);
+                prop_assert!(step.messages.windows(2).all(|m| m[0].1 <= m[1].0 + 1e-12));
+                prop_assert!(step.total >= step.compute);
+                // Without latency, buckets can only help; a clock costs a tick for each message.
+                let ticks = if matches!(buckets, Buckets::Full(_)) { 0.0 } else { 0.1 * step.messages.len() as f64 };
+                prop_assert!(step.total <= at_end.total + ticks + 1e-9);
+            }
+        }
+    }
+}
