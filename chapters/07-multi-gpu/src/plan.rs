@@ -1,21 +1,29 @@
 //! Predicted time on thousands of GPUs, and the best split for a model and a set of cards.
 //!
 //! In the order of the page: a [`network`] of islands; a data parallel step, event by event ([`simulate`]), held against
-//! [`published`] runs; a [`model`] as a list of blocks and the [`cards`] it may run on; what one [`split`] takes, and the
-//! [`search`] for the best.
+//! steps of threads ([`predicted`]) and of [`published`] clusters, and [`why`] some models gain nothing; a [`model`] as a
+//! list of blocks and the [`cards`] it may run on; what one [`split`] takes, and the [`search`] for the best.
 
-pub mod alpha_beta;
 pub mod cards;
+pub mod figures;
 pub mod model;
 pub mod network;
+pub mod predicted;
+pub mod published;
 pub mod search;
 pub mod simulate;
 pub mod split;
+pub mod why;
 
-pub use alpha_beta::AlphaBeta;
+pub use crate::comm::cost::AlphaBeta;
+
 use lab::Part;
 
 /// What this part measures and shows.
 pub fn part() -> Part {
-    Part::default()
+    Part {
+        experiments: vec![predicted::experiment(), published::experiment(), why::experiment()],
+        figures: figures::figures(),
+        tables: figures::tables(),
+    }
 }

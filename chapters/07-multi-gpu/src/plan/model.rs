@@ -146,6 +146,25 @@ impl Workload {
         Self::of_counts(&count::Model::named(name)?.count()?, moves)
     }
 
+    /// A model of which only parameters and operations forward are known, layer by layer, in mixed precision. It can be
+    /// simulated, but not planned for: what it keeps is not known.
+    pub fn of_layers(name: &str, layers: &[(f64, f64)], moves: Moves) -> Self {
+        let block = |&(parameters, forward): &(f64, f64)| Block {
+            parameters,
+            forward,
+            backward: 2.0 * forward,
+            kernels: 3.0, // a convolution, its normalisation, a ReLU
+            ..Block::default()
+        };
+        Self {
+            name: name.to_owned(),
+            example: "image".to_owned(),
+            blocks: layers.iter().map(block).collect(),
+            splits: 1,
+            precision: Precision::mixed(moves),
+        }
+    }
+
     /// All parameters.
     pub fn parameters(&self) -> f64 {
         self.blocks.iter().map(|b| b.parameters).sum()

@@ -1,7 +1,11 @@
 //! One data parallel step, event by event: layers are computed, their gradients wait for the network, cards wait for
 //! the slowest.
 
-use super::network::{Network, Route};
+use super::{
+    cards::Card,
+    model::Workload,
+    network::{Network, Route},
+};
 
 /// One layer of a card's own share of the batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,8 +36,8 @@ pub struct Job {
     pub layers: Vec<Layer>,
     /// Which gradients travel together.
     pub buckets: Buckets,
-    /// By which way.
-    pub route: Route,
+    /// By which way; the fastest one for each message if there is no choice.
+    pub route: Option<Route>,
     /// Seconds of the optimizer.
     pub update: f64,
     /// How much the cards' computing times differ: the standard deviation, as a share of the mean.
@@ -76,7 +80,10 @@ impl Job {
         let mut communication = 0.0;
         while !ready.is_empty() && p > 1 {
             let (start, bytes) = self.next_message(&mut ready, free, now);
-            let time = network.all_reduce(self.route, bytes, p);
+            let time = match self.route {
+                Some(route) => network.all_reduce(route, bytes, p),
+                None => network.fastest(bytes, p),
+            };
             communication += time;
             free = start + time;
             messages.push((start, free));
@@ -87,6 +94,24 @@ impl Job {
         Step { total, compute, straggler, exposed, communication, messages }
     }
     // ANCHOR_END: step
+
+    /// Of a card's share of the batch: as many seconds as the operations take at the rate that the card attains, and no
+    /// fewer than it takes to start the kernels.
+    pub fn of(work: &Workload, card: &Card, examples: f64, buckets: Buckets) -> Self {
+        let rate = card.rate(work.precision.weight);
+        let pass = |operations: f64, kernels: f64| {
+            (operations * examples / rate).max(kernels * card.launch)
+        };
+        let layers = work.blocks.iter().map(|block| Layer {
+            forward: pass(block.forward, block.kernels),
+            backward: pass(block.backward, 2.0 * block.kernels),
+            bytes: block.parameters * work.precision.gradient,
+        });
+        let layers = layers.collect();
+        let bytes = 2.0 * work.precision.optimizer + 2.0 * work.precision.weight;
+        let update = work.parameters() * bytes / card.bandwidth;
+        Self { layers, buckets, route: None, update: update.max(card.launch), jitter: 0.0 }
+    }
 
     /// Takes the next message's gradients out of `ready`: when it can begin, and its bytes.
     fn next_message(&self, ready: &mut Vec<(f64, f64)>, free: f64, end: f64) -> (f64, f64) {
@@ -148,7 +173,7 @@ mod tests {
         let layer =
             |&(forward, backward, bytes): &(f64, f64, f64)| Layer { forward, backward, bytes };
         let layers = layers.iter().map(layer).collect();
-        Job { layers, buckets, route: Route::Ring, update: 0.0, jitter: 0.0 }
+        Job { layers, buckets, route: Some(Route::Ring), update: 0.0, jitter: 0.0 }
     }
 
     fn network() -> Network {

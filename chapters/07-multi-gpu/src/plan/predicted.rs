@@ -1,0 +1,248 @@
+//! The model against steps that were measured here: data parallel training of chapter 3's network over threads.
+
+use super::{
+    AlphaBeta,
+    network::Network,
+    simulate::{Buckets, Job, Layer},
+};
+use crate::{Communicator, Result, comm::cost, threads};
+use backprop::{mlp::Mlp, random::SplitMix64, softmax::loss_and_gradient};
+use lab::{Budget, Experiment, Recorder, Samples, Unit, machine};
+use std::{hint::black_box, time::Instant};
+
+/// The networks and the pictures of a step, over all ranks.
+pub const CASES: [(&str, &[usize], usize); 3] = [
+    ("784-128-10", &[784, 128, 10], 128),
+    ("784-512-10", &[784, 512, 10], 128),
+    ("784-512-10", &[784, 512, 10], 512),
+];
+
+/// Numbers of ranks that are measured.
+pub const RANKS: [usize; 3] = [1, 2, 4];
+
+/// A rank's copy of the network and its share of the pictures.
+struct Replica {
+    model: Mlp<f32>,
+    pixels: Vec<f32>,
+    labels: Vec<u8>,
+}
+
+impl Replica {
+    fn new(sizes: &[usize], batch: usize) -> Result<Self> {
+        let mut random = SplitMix64::new(7);
+        let pixels = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
+        let labels = (0..batch).map(|i| (i % 10) as u8).collect();
+        Ok(Self { model: Mlp::new(sizes, 1)?, pixels, labels })
+    }
+
+    /// Forward and backward. Returns the gradient as one vector.
+    fn gradient(&self) -> Result<Vec<f32>> {
+        let pass = self.model.forward(&self.pixels, None)?;
+        let (_, dscores) = loss_and_gradient(&pass.scores, &self.labels, self.model.classes())?;
+        Ok(self.model.backward(&pass, &dscores, false)?.flat())
+    }
+
+    /// Plain gradient descent with the mean over `p` ranks.
+    fn update(&mut self, gradient: &[f32], p: usize) {
+        let rate = 1e-3 / p as f32;
+        let mut gradient = gradient.iter();
+        for tensor in self.model.tensors_mut() {
+            tensor.iter_mut().zip(&mut gradient).for_each(|(w, g)| *w -= rate * g);
+        }
+    }
+}
+
+/// Seconds of a step of `batch` pictures over `p` ranks, the mean of `steps` steps; without communication each rank trains
+/// for itself.
+fn measured(sizes: &[usize], batch: usize, p: usize, steps: usize, talk: bool) -> Result<f64> {
+    let times = threads::run(p, |mut rank| {
+        let mut replica = Replica::new(sizes, batch / p)?;
+        let mut began = Instant::now();
+        for step in 0..=steps {
+            if step == 1 {
+                rank.barrier()?; // the first step warmed up
+                began = Instant::now();
+            }
+            let mut gradient = replica.gradient()?;
+            if talk {
+                rank.all_reduce(&mut gradient)?;
+            }
+            replica.update(&gradient, p);
+        }
+        black_box(&replica.model);
+        Ok(began.elapsed().as_secs_f64() / steps as f64)
+    })?;
+    Ok(times.into_iter().fold(0.0, f64::max))
+}
+
+/// α and β of a ring's steps between two ranks: half of the time of an all-reduce, against half of its bytes.
+fn link(rounds: usize) -> Result<AlphaBeta> {
+    let sizes = (0..20).step_by(2).map(|log| 2_usize << log);
+    let mut points = Vec::new();
+    for numbers in sizes {
+        let times = threads::run(2, |mut rank| {
+            let mut data = vec![1.0_f32; numbers];
+            let mut samples = Vec::new();
+            for _ in 0..rounds {
+                data.fill(1.0);
+                rank.barrier()?;
+                let began = Instant::now();
+                rank.all_reduce(&mut data)?;
+                samples.push(began.elapsed().as_secs_f64());
+            }
+            Ok(Samples(samples).median())
+        })?;
+        let bytes = 4.0 * numbers as f64;
+        points.push((bytes / 2.0, times.into_iter().fold(0.0, f64::max) / 2.0));
+    }
+    Ok(cost::fit(&points).unwrap_or(AlphaBeta { alpha: 0.0, beta: 0.0 }))
+}
+
+/// What the prediction is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// Seconds that one rank alone takes for its share of the pictures.
+    pub compute: f64,
+    /// How much longer it takes when all cores are at work: they share memory and clock.
+    pub shared: f64,
+    /// Between two ranks.
+    pub link: AlphaBeta,
+    /// Bytes of the gradient.
+    pub bytes: f64,
+    /// Cores of this machine.
+    pub cores: usize,
+}
+
+impl Parts {
+    /// Seconds of a step over `p` ranks, with nothing hidden.
+    // ANCHOR: predict
+    pub fn predict(&self, p: usize) -> f64 {
+        // Ranks without a core of their own take turns.
+        let turns = p.div_ceil(self.cores) as f64;
+        let compute = self.compute * turns * if p > 1 { self.shared } else { 1.0 };
+        let AlphaBeta { alpha, beta } = self.link;
+        let link = AlphaBeta { alpha: alpha * turns, beta: beta * turns };
+        let layer = Layer { forward: 0.0, backward: compute, bytes: self.bytes };
+        let job = Job {
+            layers: vec![layer],
+            buckets: Buckets::AtTheEnd,
+            route: None,
+            update: 0.0,
+            jitter: 0.0,
+        };
+        job.step(&Network::flat(link), p).total
+    }
+    // ANCHOR_END: predict
+}
+
+/// The experiment `multi_gpu.predicted`.
+pub fn experiment() -> Experiment {
+    Experiment {
+        key: "multi_gpu.predicted",
+        shows: "the time of a data parallel step over 1, 2 and 4 threads: predicted from computing time, α and β, and measured",
+        values: &[
+            "multi_gpu.predicted",
+            "multi_gpu.predicted.measured",
+            "multi_gpu.predicted.error",
+            "multi_gpu.predicted.alpha",
+            "multi_gpu.predicted.bandwidth",
+            "multi_gpu.predicted.shared",
+            "multi_gpu.predicted.worst",
+        ],
+        quick: true,
+        run: |recorder| Ok(predicted(recorder)?),
+    }
+}
+
+fn predicted(recorder: &mut Recorder) -> Result<()> {
+    let (rounds, repeats) = match recorder.budget {
+        Budget::Quick => (3, 20),
+        Budget::Full => (15, 200),
+    };
+    let cores = machine::cores();
+    recorder.note("multi_gpu.predicted.alpha", &[]);
+    let link = link(repeats)?;
+    let one = |value: f64| Samples(vec![value]);
+    recorder.value("multi_gpu.predicted.alpha", &[], Unit::Seconds, one(link.alpha));
+    recorder.value(
+        "multi_gpu.predicted.bandwidth",
+        &[],
+        Unit::BytesPerSecond,
+        one(1.0 / link.beta),
+    );
+    let mut worst: f64 = 0.0;
+    for (model, sizes, batch) in CASES {
+        recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
+        let steps = (4000 / batch).max(4);
+        // In turns: alone with a share of the pictures, side by side without a word, and the step itself.
+        let mut alone = vec![Vec::new(); RANKS.len()];
+        let (mut beside, mut real) = (Vec::new(), vec![Vec::new(); RANKS.len()]);
+        for _ in 0..rounds {
+            for (at, p) in RANKS.into_iter().enumerate() {
+                alone[at].push(measured(sizes, batch / p, 1, steps, false)?);
+                real[at].push(measured(sizes, batch, p, steps, true)?);
+            }
+            let together = measured(sizes, batch / 2 * cores, cores, steps, false)?;
+            beside.push(together / alone[1].last().copied().unwrap_or(together));
+        }
+        let weights: usize = sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum();
+        let shared = Samples(beside).median().max(1.0);
+        let list: lab::record::ParamList = &[("model", &model), ("batch", &batch)];
+        recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, one(shared));
+        for (at, p) in RANKS.into_iter().enumerate() {
+            let compute = Samples(alone[at].clone()).median();
+            let parts = Parts { compute, shared, link, bytes: 4.0 * weights as f64, cores };
+            let list: lab::record::ParamList =
+                &[("model", &model), ("batch", &batch), ("ranks", &p)];
+            let predicted = parts.predict(p);
+            recorder.value("multi_gpu.predicted", list, Unit::Seconds, one(predicted));
+            let real = Samples(real[at].clone());
+            let error = predicted / real.median() - 1.0;
+            recorder.value("multi_gpu.predicted.measured", list, Unit::Seconds, real);
+            recorder.value("multi_gpu.predicted.error", list, Unit::Share, one(error));
+            worst = worst.max(error.abs());
+        }
+    }
+    recorder.value("multi_gpu.predicted.worst", &[], Unit::Share, one(worst));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_by_hand() {
+        let link = AlphaBeta { alpha: 0.5, beta: 0.25 };
+        let parts = Parts { compute: 10.0, shared: 1.2, link, bytes: 8.0, cores: 2 };
+        assert_eq!(parts.predict(1), 10.0);
+        // Two messages of four bytes.
+        assert!((parts.predict(2) - (12.0 + 2.0 * (0.5 + 1.0))).abs() < 1e-12);
+        // Two turns, six messages of two bytes at half the speed.
+        assert!((parts.predict(4) - (24.0 + 6.0 * (1.0 + 1.0))).abs() < 1e-12);
+    }
+
+    #[test]
+    fn ranks_that_talk_stay_equal_and_take_time() {
+        let sizes = [20, 9, 10];
+        assert!(measured(&sizes, 12, 3, 2, true).unwrap() > 0.0);
+        let models = threads::run(3, |mut rank| {
+            let mut replica = Replica::new(&sizes, 4 + rank.rank().0)?;
+            for _ in 0..3 {
+                let mut gradient = replica.gradient()?;
+                rank.all_reduce(&mut gradient)?;
+                replica.update(&gradient, 3);
+            }
+            Ok(replica.model.parameters())
+        })
+        .unwrap();
+        assert!(models[1..].iter().all(|model| *model == models[0]));
+        assert!(models[0] != Replica::new(&sizes, 4).unwrap().model.parameters());
+    }
+
+    #[test]
+    fn a_link_has_latency_or_bandwidth() {
+        let link = link(3).unwrap();
+        assert!(link.alpha >= 0.0 && link.beta >= 0.0 && link.alpha + link.beta > 0.0);
+    }
+}

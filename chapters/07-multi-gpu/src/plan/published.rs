@@ -1,0 +1,323 @@
+//! The simulator and the planner against clusters that others have measured.
+
+use super::{
+    AlphaBeta,
+    cards::{Card, NCCL},
+    model::{self, Transformer},
+    network::{Network, Route},
+    search::{self, Question},
+    simulate::{Buckets, Job, Layer},
+    split::{Estimate, Split},
+};
+use crate::Result;
+use backprop::{count::Model, fits::Moves};
+use lab::{Experiment, Recorder, Samples, Unit};
+
+/// A cluster and a model that somebody has trained on more and more of it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Who, when.
+    pub by: &'static str,
+    /// What was trained.
+    pub model: &'static str,
+    /// What 100% is: the rate of each card when there are so many.
+    pub base: usize,
+    /// Numbers of cards, and each one's rate as a share of that.
+    pub points: Vec<(usize, f64)>,
+    /// The cluster.
+    pub network: Network,
+    /// A step on one card's share of the batch, which is the same for any number of cards.
+    pub job: Job,
+}
+
+impl Run {
+    /// Each card's rate over `p` cards, as a share of that over [`Run::base`].
+    pub fn predicted(&self, p: usize, jitter: f64) -> f64 {
+        let job = Job { jitter, ..self.job.clone() };
+        let step = |p: usize| job.step(&self.network, p).total;
+        step(self.base) / step(p)
+    }
+}
+
+/// Layers in which `seconds` of computing are spread as the operations are: a third forward, two thirds backward.
+fn spread(layers: &[(f64, f64)], seconds: f64, bytes: f64) -> Vec<Layer> {
+    let all: f64 = layers.iter().map(|l| l.1).sum();
+    let layer = |&(parameters, operations): &(f64, f64)| Layer {
+        forward: seconds / 3.0 * operations / all,
+        backward: 2.0 * seconds / 3.0 * operations / all,
+        bytes: parameters * bytes,
+    };
+    layers.iter().map(layer).collect()
+}
+
+/// A link with NCCL's latency of a kind.
+fn link(alpha: f64, bytes_per_second: f64) -> AlphaBeta {
+    AlphaBeta { alpha, beta: 1.0 / bytes_per_second }
+}
+
+/// The share of Ethernet's bits that are data: a packet of 1,024 bytes goes with 82 bytes of headers, preamble and gap.
+const ROCE: f64 = 1024.0 / 1106.0;
+
+/// Horovod's own clock and buffer: 5 ms and 64 MiB (Sergeev and Del Balso 2018, and its documentation).
+const HOROVOD: Buckets = Buckets::Every(5e-3, 64.0 * 1024.0 * 1024.0);
+
+/// The published runs.
+///
+/// # Errors
+/// None that a person could cause.
+pub fn runs() -> Result<Vec<Run>> {
+    let [nvlink, pci, net] = NCCL;
+    let vgg = Model::vgg16().count()?;
+    let vgg: Vec<(f64, f64)> =
+        vgg.rows.iter().map(|row| (row.parameters as f64, row.forward)).collect();
+    let (fifty, hundred_one) = (model::residual([3, 4, 6, 3]), model::residual([3, 4, 23, 3]));
+    // Szegedy et al. 2016: 23.8 million parameters; spread evenly over its 94 convolutions, for they are hidden anyway.
+    let inception = vec![(23.8e6 / 94.0, 1.0); 94];
+
+    // Sergeev and Del Balso 2018 and Horovod's documentation: servers of four P100, 25 Gbit/s RoCE for the four. Seconds of
+    // 64 pictures on one P100: TensorFlow's benchmarks of May 2017; ResNet-101 lies between ResNet-50 and ResNet-152 (219
+    // and 91.8 pictures/s) as its operations do (3.7 of 7.4 thousand million).
+    let uber = Network {
+        island: 4,
+        inside: link(pci, 10e9), // PCI Express 3.0 with 16 lanes, as NCCL counts it
+        between: link(net, ROCE * 25e9 / 8.0),
+        sharing: 4.0,
+    };
+    let horovod = |model, layers: &[(f64, f64)], rate: f64, points: [(usize, f64); 2]| Run {
+        by: "Horovod 2018",
+        model,
+        base: 1,
+        points: points.to_vec(),
+        network: uber,
+        job: Job {
+            layers: spread(layers, 64.0 / rate, 4.0),
+            buckets: HOROVOD,
+            route: Some(Route::Ring),
+            update: 0.0,
+            jitter: 0.0,
+        },
+    };
+    let between = 1.0 / (0.5 / 219.0 + 0.5 / 91.8);
+
+    // Goyal et al. 2017: servers of eight P100 with NVLink, 50 Gbit/s Ethernet for the eight, each layer's gradient as
+    // soon as it is there, inside a server and then by halving and doubling, which has a tree's rounds. 90 epochs of 1.28
+    // million pictures took 29 hours on eight cards (NVIDIA's report of the paper), so 32 pictures take 0.23 s.
+    let rate = 90.0 * 1.281e6 / (29.0 * 3600.0) / 8.0;
+    let goyal = Run {
+        by: "Goyal et al. 2017",
+        model: "ResNet-50",
+        base: 8,
+        points: vec![(256, 0.90)],
+        network: Network {
+            island: 8,
+            inside: link(nvlink, 80e9),
+            between: link(net, ROCE * 50e9 / 8.0),
+            sharing: 8.0,
+        },
+        job: Job {
+            layers: spread(&fifty, 32.0 / rate, 4.0),
+            buckets: Buckets::Full(0.0),
+            route: Some(Route::Tree),
+            update: 0.0,
+            jitter: 0.0,
+        },
+    };
+
+    // Tazi et al. 2025: eight H100 a server, 3,200 Gbit/s EFA for the eight, 40,150 tokens per second and card over eight
+    // cards. The figure does not name the model nor the batch. Assumed: the 1.2 thousand million parameters of Llama 3.2 1B
+    // in 16 equal layers and a table, gradients in f32, PyTorch's buckets of 25 MiB, 4 sequences of 4,096 tokens.
+    let mut llama = vec![(262.7e6, 0.5)];
+    llama.extend(vec![(60.8e6, 1.0); 16]);
+    let playbook = Run {
+        by: "Playbook 2025",
+        model: "1B transformer",
+        base: 8,
+        points: vec![(16, 0.9367), (32, 0.8809), (64, 0.7749), (128, 0.6587), (256, 0.3910)],
+        network: Network {
+            island: 8,
+            inside: link(nvlink, 450e9),
+            between: link(net, 400e9 / 8.0),
+            sharing: 1.0,
+        },
+        job: Job {
+            layers: spread(&llama, 4.0 * 4096.0 / 40_150.0, 4.0),
+            buckets: Buckets::Full(25.0 * 1024.0 * 1024.0),
+            route: Some(Route::Ring),
+            update: 0.0,
+            jitter: 0.0,
+        },
+    };
+    Ok(vec![
+        horovod("ResNet-101", &hundred_one, between, [(128, 0.90), (512, 0.90)]),
+        horovod("Inception V3", &inception, 142.0, [(128, 0.90), (512, 0.90)]),
+        horovod("VGG-16", &vgg, 154.0, [(128, 0.79), (512, 0.68)]),
+        goyal,
+        playbook,
+    ])
+}
+
+/// The one free number: how much the cards' times differ, so that the first run's last point comes out as published.
+pub fn calibrated(runs: &[Run]) -> f64 {
+    let Some((run, &(p, wanted))) = runs.first().and_then(|r| Some((r, r.points.last()?))) else {
+        return 0.0;
+    };
+    let (mut low, mut high) = (0.0, 0.2);
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        if run.predicted(p, middle) > wanted { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+/// Rows of Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", table 1:
+/// layers, width, heads, tensor and pipeline parallel cards, all cards, sequences of a step, TFLOP/s of a card.
+pub const MEGATRON: [[u32; 8]; 10] = [
+    [24, 2304, 24, 1, 1, 32, 512, 137],
+    [30, 3072, 32, 2, 1, 64, 512, 138],
+    [36, 4096, 32, 4, 1, 128, 512, 142],
+    [40, 6144, 48, 8, 1, 256, 1024, 135],
+    [48, 8192, 64, 8, 2, 512, 1536, 138],
+    [60, 10_240, 80, 8, 4, 1024, 1792, 140],
+    [80, 12_288, 96, 8, 8, 1536, 2304, 148],
+    [96, 16_384, 128, 8, 16, 1920, 2160, 155],
+    [105, 20_480, 128, 8, 35, 2520, 2520, 163],
+    [128, 25_600, 160, 8, 64, 3072, 3072, 163],
+];
+
+/// The planner's estimate for a row of [`MEGATRON`] with the number of micro-batches that suits it best, and each card's
+/// operations per second, those that are done again among them, as the table counts them.
+///
+/// # Errors
+/// None for the table's rows.
+pub fn megatron(row: &[u32; 8]) -> Result<(Estimate, f64)> {
+    let [layers, width, heads, tensor, pipeline, cards, batch, _] = *row;
+    let transformer = Transformer { layers, width, heads, sequence: 2048, vocabulary: 51_200 };
+    let work = transformer.workload("gpt", Moves::Adam)?;
+    let operations = work.operations() / 3.0 * 4.0 * f64::from(batch);
+    let (tensor, pipeline, cards) = (tensor as usize, pipeline as usize, cards as usize);
+    let data = cards / tensor / pipeline;
+    let question = Question { work, card: Card::named("a100")?, cards, batch: batch as usize };
+    let share = question.batch / data;
+    let pieces = (1..=share).filter(|m| share.is_multiple_of(*m));
+    let cut = Split { data, pipeline, tensor, recompute: true, ..Split::ONE };
+    let found = pieces.map(|micro_batches| search::one(&question, Split { micro_batches, ..cut }));
+    let found: Vec<Estimate> = found.collect::<Result<_>>()?;
+    let fits = |e: &&Estimate| e.memory.total() <= question.card.memory;
+    let fastest = |x: &&Estimate, y: &&Estimate| x.terms.total().total_cmp(&y.terms.total());
+    let best = found.iter().filter(fits).min_by(fastest);
+    let best = best.or_else(|| found.iter().min_by(fastest)).copied();
+    let best = best.ok_or_else(|| crate::Error::Config("the batch has no parts".to_owned()))?;
+    Ok((best, operations / cards as f64 / best.terms.total()))
+}
+
+/// The experiment `multi_gpu.scaling`.
+pub fn experiment() -> Experiment {
+    Experiment {
+        key: "multi_gpu.scaling",
+        shows: "the simulator and the planner against published clusters of up to 3,072 GPUs, with one number calibrated on one point",
+        values: &[
+            "multi_gpu.scaling",
+            "multi_gpu.scaling.published",
+            "multi_gpu.scaling.error",
+            "multi_gpu.scaling.jitter",
+            "multi_gpu.scaling.typical",
+            "multi_gpu.scaling.worst",
+            "multi_gpu.scaling.planner",
+            "multi_gpu.scaling.planner.published",
+            "multi_gpu.scaling.planner.error",
+            "multi_gpu.scaling.planner.typical",
+        ],
+        quick: true,
+        run: |recorder| Ok(scaling(recorder)?),
+    }
+}
+
+fn scaling(recorder: &mut Recorder) -> Result<()> {
+    let mut put = |key: &str, list: lab::record::ParamList, unit, value| {
+        recorder.value(key, list, unit, Samples(vec![value]));
+    };
+    let runs = runs()?;
+    let jitter = calibrated(&runs);
+    put("multi_gpu.scaling.jitter", &[], Unit::Share, jitter);
+    let mut errors = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let mut cards: Vec<usize> = (0..10).map(|log| 1 << log).collect();
+        cards.retain(|p| *p >= run.base);
+        for p in cards {
+            let list: lab::record::ParamList =
+                &[("by", &run.by), ("model", &run.model), ("cards", &p)];
+            let predicted = run.predicted(p, jitter);
+            put("multi_gpu.scaling", list, Unit::Share, predicted);
+            let Some((_, published)) = run.points.iter().find(|(cards, _)| *cards == p) else {
+                continue;
+            };
+            put("multi_gpu.scaling.published", list, Unit::Share, *published);
+            let error = predicted - published;
+            put("multi_gpu.scaling.error", list, Unit::Share, error);
+            let calibrated = at == 0 && run.points.last().is_some_and(|last| last.0 == p);
+            if !calibrated {
+                errors.push(error.abs());
+            }
+        }
+    }
+    let all = Samples(errors);
+    put("multi_gpu.scaling.typical", &[], Unit::Share, all.median());
+    put("multi_gpu.scaling.worst", &[], Unit::Share, all.quantile(1.0));
+    let mut errors = Vec::new();
+    for row in &MEGATRON {
+        let (estimate, rate) = megatron(row)?;
+        let published = f64::from(row[7]) * 1e12;
+        let list: lab::record::ParamList = &[
+            ("cards", &row[5]),
+            ("layers", &row[0]),
+            ("width", &row[1]),
+            ("split", &estimate.split),
+        ];
+        put("multi_gpu.scaling.planner", list, Unit::FlopsPerSecond, rate);
+        put("multi_gpu.scaling.planner.published", list, Unit::FlopsPerSecond, published);
+        put("multi_gpu.scaling.planner.error", list, Unit::Share, rate / published - 1.0);
+        errors.push((rate / published - 1.0).abs());
+    }
+    put("multi_gpu.scaling.planner.typical", &[], Unit::Share, Samples(errors).median());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_number_is_calibrated_and_the_rest_comes_near() {
+        let runs = runs().unwrap();
+        let jitter = calibrated(&runs);
+        assert!((0.005..0.1).contains(&jitter), "{jitter}");
+        // Horovod's clock makes steps of a hundredth.
+        assert!((runs[0].predicted(512, jitter) - 0.90).abs() < 0.01);
+        for run in &runs {
+            let shares: Vec<f64> = (3..10).map(|log| run.predicted(1 << log, jitter)).collect();
+            assert!(shares.windows(2).all(|s| s[1] <= s[0] + 1e-9), "{} {shares:?}", run.model);
+            for (p, published) in &run.points {
+                let found = run.predicted(*p, jitter);
+                eprintln!("{} {} {p}: {found:.3} published {published}", run.by, run.model);
+                assert!((found - published).abs() < 0.15, "{} {p}: {found}", run.model);
+            }
+        }
+    }
+
+    #[test]
+    fn the_planner_comes_near_published_rates_of_split_transformers() {
+        for row in &MEGATRON {
+            let (estimate, rate) = megatron(row).unwrap();
+            eprintln!(
+                "{} {:.0} of {} {:?}",
+                estimate.split,
+                rate / 1e12,
+                row[7],
+                estimate.memory.total() / 1e9
+            );
+            assert_eq!(estimate.split.cards(), row[5] as usize);
+            let share = rate / 1e12 / f64::from(row[7]);
+            assert!((0.6..1.2).contains(&share), "{share}");
+        }
+    }
+}

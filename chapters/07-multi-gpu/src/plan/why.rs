@@ -1,0 +1,85 @@
+//! Why a network for digits gets slower on more cards, and a large model does not.
+
+use super::{
+    cards::Card,
+    model::{self, Workload},
+    simulate::{Buckets, Job, Step},
+};
+use crate::Result;
+use backprop::fits::Moves;
+use lab::{Experiment, Recorder, Samples, Unit};
+
+/// The models, and the examples of a step, over all cards.
+pub const BATCHES: [(&str, usize); 5] =
+    [("mlp", 128), ("mlp", 8192), ("vgg16", 8192), ("resnet50", 8192), ("gpt-7b", 4096)];
+
+/// PyTorch's buckets.
+const BUCKETS: Buckets = Buckets::Full(25.0 * 1024.0 * 1024.0);
+
+/// One of [`BATCHES`]' models, in mixed precision.
+///
+/// # Errors
+/// [`crate::Error::Config`] for another name.
+pub fn workload(name: &str) -> Result<Workload> {
+    let mixed = model::Precision::mixed(Moves::Adam);
+    Ok(match name {
+        "resnet50" => Workload::of_layers(name, &model::residual([3, 4, 6, 3]), Moves::Adam),
+        _ => Workload { precision: mixed, ..Workload::named(name, Moves::Adam)? },
+    })
+}
+
+/// A step with a whole batch of `batch` examples over `p` H200 cards; the fullest card has as many examples as there are
+/// left when all others have as many as it, or one fewer.
+///
+/// # Errors
+/// As [`workload`].
+pub fn step(name: &str, batch: usize, p: usize) -> Result<Step> {
+    let card = Card::named("h200")?;
+    let job = Job::of(&workload(name)?, &card, batch.div_ceil(p) as f64, BUCKETS);
+    Ok(job.step(&card.network, p))
+}
+
+/// The experiment `multi_gpu.why`.
+pub fn experiment() -> Experiment {
+    Experiment {
+        key: "multi_gpu.why",
+        shows: "how much faster a step of the same batch gets over 1 to 4,096 simulated GPUs, for a small model and for large ones",
+        values: &["multi_gpu.why", "multi_gpu.why.step", "multi_gpu.why.exposed"],
+        quick: true,
+        run: |recorder| Ok(why(recorder)?),
+    }
+}
+
+fn why(recorder: &mut Recorder) -> Result<()> {
+    for (name, batch) in BATCHES {
+        let alone = step(name, batch, 1)?.total;
+        for p in (0..13).map(|log| 1_usize << log).filter(|p| *p <= batch) {
+            let found = step(name, batch, p)?;
+            let list: lab::record::ParamList =
+                &[("model", &name), ("batch", &batch), ("cards", &p)];
+            let mut put = |key: &str, unit, value| {
+                recorder.value(key, list, unit, Samples(vec![value]));
+            };
+            put("multi_gpu.why", Unit::Ratio, alone / found.total);
+            put("multi_gpu.why.step", Unit::Seconds, found.total);
+            put("multi_gpu.why.exposed", Unit::Share, found.exposed / found.total);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_get_slower_and_a_large_model_does_not() {
+        let faster = |name, batch, p| {
+            step(name, batch, 1).unwrap().total / step(name, batch, p).unwrap().total
+        };
+        assert!(faster("mlp", 128, 2) < 1.0 && faster("mlp", 128, 128) < faster("mlp", 128, 8));
+        assert!(faster("gpt-7b", 4096, 512) > 400.0);
+        assert!(faster("resnet50", 8192, 64) > 30.0);
+        assert!(workload("abacus").is_err());
+    }
+}
