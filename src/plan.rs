@@ -1,4 +1,4 @@
-//! `plan`: what a model needs before anybody runs it.
+//! `plan`: what a model needs before anybody runs it, on one card or split over many.
 
 use anyhow::{Context, Result};
 use backprop::{
@@ -7,6 +7,12 @@ use backprop::{
 };
 use clap::{Args, ValueEnum, value_parser};
 use lab::Unit;
+use multi_gpu::plan::{
+    cards::{self, Card},
+    model::{Precision, Transformer, Workload},
+    report,
+    search::{self, Question},
+};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -17,21 +23,38 @@ Examples:
   cargo run --release -- plan --model vgg16 --batch 32 --card 24GiB
   cargo run --release -- plan --model 784-512-128-10 --batch 128
   cargo run --release -- plan --model mine.json --card 8GiB --optimizer sgd --json
+  cargo run --release -- plan --model gpt-7b --batch 64 --cards 8 --card h100
+  cargo run --release -- plan --model vgg16 --batch 256 --cards 16 --card rtx4090 --links ethernet
+
+With --cards, or a transformer, it looks for the best split over the cards. A transformer has a name
+(gpt-125m, gpt-1.3b, gpt-7b, gpt-13b, gpt-175b, gpt-1t) or is described:
+gpt:layers=32,width=4096,heads=32,sequence=2048,vocabulary=50257.
 
 A description file names the input and the layers:
   {\"name\": \"mine\", \"input\": [1, 28, 28], \"layers\": [
     {\"conv\": {\"channels\": 8, \"size\": 3, \"padding\": 1}}, \"relu\", {\"pool\": {\"size\": 2}},
-    \"flatten\", {\"dense\": {\"units\": 128}}, \"relu\", {\"dropout\": {\"rate\": 0.2}}, {\"dense\": {\"units\": 10}}]}")]
+    \"flatten\", {\"dense\": {\"units\": 128}}, \"relu\", {\"dropout\": {\"rate\": 0.2}}, {\"dense\": {\"units\": 10}}]}
+or a transformer:
+  {\"name\": \"mine\", \"transformer\": {\"layers\": 2, \"width\": 64, \"heads\": 2, \"sequence\": 128, \"vocabulary\": 1000}}")]
 pub struct Plan {
-    /// vgg16, mlp (784-128-10), sizes such as 784-512-10, or a file that describes a model
+    /// vgg16, mlp (784-128-10), sizes such as 784-512-10, a transformer such as gpt-7b, or a file that describes a model
     #[arg(long, default_value = "mlp")]
     model: String,
-    /// Pictures of one step
+    /// Pictures (or sequences) of one step, over all cards
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u64).range(1..))]
     batch: u64,
-    /// The card's memory, such as 24GiB
-    #[arg(long, value_name = "MEMORY")]
+    /// The card: its memory, such as 24GiB, or its name, such as h100, h200, a100, rtx4090 or t4
+    #[arg(long, value_name = "MEMORY|NAME")]
     card: Option<String>,
+    /// How many cards: looks for the best split over them
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=search::MOST_CARDS as u64))]
+    cards: Option<u64>,
+    /// How the cards reach each other: nvlink, nvlink3, ib, pcie or ethernet; that of the card otherwise
+    #[arg(long, value_name = "NAME")]
+    links: Option<String>,
+    /// The numbers' bits: f32 for images and mixed for transformers, if not said
+    #[arg(long, value_enum)]
+    precision: Option<Bits>,
     /// How the parameters move: what the optimizer remembers takes memory, too
     #[arg(long, value_enum, default_value = "adam")]
     optimizer: Optimizer,
@@ -49,6 +72,15 @@ enum Optimizer {
     Momentum,
     /// Adam.
     Adam,
+}
+
+/// The bits of a training step's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Bits {
+    /// Everything in 32 bits.
+    F32,
+    /// Sixteen bits, and 32 for the optimizer.
+    Mixed,
 }
 
 impl Optimizer {
@@ -70,13 +102,83 @@ impl Plan {
 
     /// What is printed.
     fn report(&self) -> Result<String> {
+        let transformer = self.transformer()?;
+        if transformer.is_some() || self.cards.is_some() || self.links.is_some() {
+            return self.split(transformer);
+        }
         let counts = model(&self.model)?.count()?;
-        let card = self.card.as_deref().map(fits::bytes).transpose()?;
+        let card = self.card()?.map(|card| card.memory as u64);
         if self.json {
             let value = self.json(&counts, card);
             return serde_json::to_string_pretty(&value).context("the plan can't be written");
         }
         Ok(self.text(&counts, card))
+    }
+
+    /// The model, if it is a transformer.
+    fn transformer(&self) -> Result<Option<Workload>> {
+        let moves = self.optimizer.moves();
+        let Some(text) = description(&self.model)? else {
+            let found = Transformer::named(&self.model)?;
+            return Ok(found.map(|t| t.workload(&self.model, moves)).transpose()?);
+        };
+        let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
+            return Ok(None); // said what is wrong with it where it is read as a list of layers
+        };
+        let Some(found) = value.get_mut("transformer").map(Value::take) else { return Ok(None) };
+        let found: Transformer = serde_json::from_value(found)
+            .with_context(|| format!("{} describes no transformer", self.model))?;
+        let name = value["name"].as_str().unwrap_or(&self.model);
+        Ok(Some(found.workload(name, moves)?))
+    }
+
+    /// The card by its name, or one of so much memory.
+    fn card(&self) -> Result<Option<Card>> {
+        let Some(name) = self.card.as_deref() else { return Ok(None) };
+        if Card::NAMES.contains(&name) || name.parse::<f64>().is_err() && fits::bytes(name).is_err()
+        {
+            return Ok(Some(Card::named(name)?));
+        }
+        let memory = fits::bytes(name)? as f64;
+        let name = format!("{name} card with an H100's rates");
+        Ok(Some(Card { name, memory, ..Card::named("h100")? }))
+    }
+
+    /// The best split over many cards.
+    fn split(&self, transformer: Option<Workload>) -> Result<String> {
+        let moves = self.optimizer.moves();
+        let mut work = match transformer {
+            Some(work) => work,
+            None => Workload::of_counts(&model(&self.model)?.count()?, moves)?,
+        };
+        match self.precision {
+            Some(Bits::F32) => work.precision = Precision::single(moves),
+            Some(Bits::Mixed) => work.precision = Precision::mixed(moves),
+            None => {}
+        }
+        let mut card = self.card()?.map_or_else(|| Card::named("h100"), Ok)?;
+        if let Some(links) = &self.links {
+            card.network = cards::network(links)?;
+        }
+        let (cards, batch) = (self.cards.unwrap_or(1) as usize, self.batch as usize);
+        let question = Question { work, card, cards, batch };
+        let plan = search::best(&question)?;
+        if self.json {
+            let value = json!({
+                "model": question.work.name,
+                "parameters": question.work.parameters(),
+                "batch": batch,
+                "cards": cards,
+                "card": question.card,
+                "plan": plan,
+                "total_bytes": plan.best.memory.total(),
+                "seconds": plan.best.terms.total(),
+                "bubble_share": plan.best.terms.bubble_share(),
+                "communication_share": plan.best.terms.communication_share(),
+            });
+            return serde_json::to_string_pretty(&value).context("the plan can't be written");
+        }
+        Ok(report::text(&question, &plan))
     }
 
     fn json(&self, counts: &Counts, card: Option<u64>) -> Value {
@@ -176,23 +278,86 @@ impl Plan {
     }
 }
 
-/// The model with this name, or from this file.
-fn model(name: &str) -> Result<Model> {
+/// The text of a description, if this is the name of a file and not of a model.
+fn description(name: &str) -> Result<Option<String>> {
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("json")) {
-        return Ok(Model::named(name)?);
+        return Ok(None);
     }
     let text = fs::read_to_string(path).with_context(|| format!("{name} can't be read"))?;
-    Model::from_json(&text).with_context(|| format!("{name} is no model"))
+    Ok(Some(text))
+}
+
+/// The model with this name, or from this file.
+fn model(name: &str) -> Result<Model> {
+    match description(name)? {
+        None => Ok(Model::named(name)?),
+        Some(text) => Model::from_json(&text).with_context(|| format!("{name} is no model")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn asked(model: &str, batch: u64, card: Option<&str>) -> Plan {
+        Plan {
+            model: model.to_owned(),
+            batch,
+            card: card.map(str::to_owned),
+            cards: None,
+            links: None,
+            precision: None,
+            optimizer: Optimizer::Adam,
+            json: false,
+        }
+    }
+
     fn plan(model: &str, batch: u64, card: Option<&str>, json: bool) -> Result<String> {
-        let (model, card) = (model.to_owned(), card.map(str::to_owned));
-        Plan { model, batch, card, optimizer: Optimizer::Adam, json }.report()
+        Plan { json, ..asked(model, batch, card) }.report()
+    }
+
+    #[test]
+    fn many_cards_get_the_best_split() {
+        let many = |model, batch, card, cards| {
+            Plan { cards: Some(cards), ..asked(model, batch, card) }.report()
+        };
+        let text = many("gpt-7b", 64, Some("h100"), 8).unwrap();
+        assert!(text.contains("best split") && text.contains("runner-up"), "{text}");
+        let text = many("mlp", 32, Some("24GiB"), 4).unwrap();
+        assert!(text.contains("1 of 4 cards") && text.contains("24.0 GiB"), "{text}");
+        let words = many("gpt-175b", 64, Some("h100"), 8).unwrap_err().to_string();
+        assert!(words.contains("--cards"), "{words}");
+        // A transformer alone is planned for, too, and one card in f32 takes what chapter 3 counts.
+        assert!(plan("gpt-125m", 4, Some("t4"), false).unwrap().contains("1 × t4"));
+        let of =
+            |text: String| serde_json::from_str::<Value>(&text).unwrap()["total_bytes"].as_f64();
+        let one = Plan { json: true, ..asked("vgg16", 32, Some("h100")) };
+        let alone = of(one.report().unwrap());
+        assert_eq!(of(Plan { cards: Some(1), ..one }.report().unwrap()), alone);
+    }
+
+    #[test]
+    fn links_and_precision_change_the_plan_and_wrong_names_are_refused() {
+        let with = |links: &str, precision| {
+            let asked = asked("vgg16", 256, Some("rtx4090"));
+            let links = Some(links.to_owned());
+            let plan = Plan { cards: Some(8), links, precision, json: true, ..asked };
+            let value: Value = serde_json::from_str(&plan.report()?)?;
+            anyhow::Ok(value["seconds"].as_f64().unwrap_or(f64::NAN))
+        };
+        assert!(with("nvlink", None).unwrap() < with("ethernet", None).unwrap());
+        assert!(
+            with("nvlink", Some(Bits::Mixed)).unwrap() < with("nvlink", Some(Bits::F32)).unwrap()
+        );
+        assert!(with("rope", None).is_err());
+        assert!(plan("gpt-7b", 1, Some("abacus"), false).is_err());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.json");
+        fs::write(&path, r#"{"name": "mine", "transformer": {"layers": 2, "width": 64, "heads": 2, "sequence": 128, "vocabulary": 1000}}"#).unwrap();
+        assert!(plan(&path.to_string_lossy(), 4, None, false).unwrap().starts_with("mine"));
+        fs::write(&path, r#"{"name": "mine", "transformer": {"layers": 2}}"#).unwrap();
+        assert!(plan(&path.to_string_lossy(), 4, None, false).is_err());
     }
 
     #[test]
@@ -225,7 +390,12 @@ mod tests {
         let description = r#"{"name": "mine", "input": [4], "layers": [{"dense": {"units": 3}}]}"#;
         fs::write(&path, description).unwrap();
         assert!(plan(&path.to_string_lossy(), 1, None, false).unwrap().contains("mine"));
-        for (model, card) in [("none.json", None), ("vgg99", None), ("mlp", Some("24 giraffes"))] {
+        for (model, card) in [
+            ("none.json", None),
+            ("vgg99", None),
+            ("mlp", Some("24 giraffes")),
+            ("mlp", Some("abacus")),
+        ] {
             assert!(plan(model, 1, card, false).is_err(), "{model}");
         }
     }

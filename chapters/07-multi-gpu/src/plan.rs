@@ -2,7 +2,7 @@
 //!
 //! In the order of the page: a [`network`] of islands; a data parallel step, event by event ([`simulate`]), held against
 //! steps of threads ([`predicted`]) and of [`published`] clusters, and [`why`] some models gain nothing; a [`model`] as a
-//! list of blocks and the [`cards`] it may run on; what one [`split`] takes, and the [`search`] for the best.
+//! list of blocks and the [`cards`] it may run on; what one [`split`] takes, and the [`search`] for the best, in words by [`report`](mod@report).
 
 pub mod cards;
 pub mod figures;
@@ -10,6 +10,7 @@ pub mod model;
 pub mod network;
 pub mod predicted;
 pub mod published;
+pub mod report;
 pub mod search;
 pub mod simulate;
 pub mod split;

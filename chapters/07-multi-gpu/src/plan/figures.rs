@@ -167,7 +167,7 @@ fn scaling_table(records: &Records) -> Result<TableData> {
     let jitter = records.find("multi_gpu.scaling.jitter", &[])?;
     Ok(TableData {
         caption: format!(
-            "Published and simulated rate of each GPU. Calibrated on ResNet-101 over 512 GPUs: the GPUs' times differ by {} (one standard deviation). The transformer's model and batch are not published, and assumed.",
+            "Published and simulated rate of each GPU. Calibrated on ResNet-101 over 512 GPUs: the GPUs' times differ by {} (one standard deviation). The transformer's model and batch are not published; they are assumed from its memory.",
             jitter.text()
         ),
         head: ["published by", "model", "GPUs", "published", "simulated", "error"]
