@@ -93,11 +93,27 @@ fn predicted_table(records: &Records) -> Result<TableData> {
 
 /// The published runs that are drawn.
 const DRAWN: [(&str, &str, &str); 4] = [
-    ("Horovod 2018", "ResNet-101", "ResNet-101, 25 Gbit/s"),
-    ("Goyal et al. 2017", "ResNet-50", "ResNet-50, 50 Gbit/s"),
-    ("Horovod 2018", "VGG-16", "VGG-16, 25 Gbit/s"),
-    ("Playbook 2025", "1B transformer", "transformer, 3200 Gbit/s"),
+    ("horovod", "resnet101", "ResNet-101, 25 Gbit/s"),
+    ("goyal", "resnet50", "ResNet-50, 50 Gbit/s"),
+    ("horovod", "vgg16", "VGG-16, 25 Gbit/s"),
+    ("playbook", "transformer-1b", "transformer, 3200 Gbit/s"),
 ];
+
+/// A record's word as a person writes it.
+fn in_full(word: &str) -> String {
+    let full = match word {
+        "horovod" => "Horovod, 2018",
+        "goyal" => "Goyal et al., 2017",
+        "playbook" => "Ultra-Scale Playbook, 2025",
+        "resnet50" => "ResNet-50",
+        "resnet101" => "ResNet-101",
+        "inception3" => "Inception V3",
+        "vgg16" => "VGG-16",
+        "transformer-1b" => "transformer",
+        other => other,
+    };
+    full.to_owned()
+}
 
 /// (cards, share) of the values with this key, in the order of the cards.
 fn curve(records: &Records, key: &str, list: ParamList) -> Vec<(f64, f64)> {
@@ -156,8 +172,8 @@ fn scaling_table(records: &Records) -> Result<TableData> {
         let error = records.find_params("multi_gpu.scaling.error", &value.params)?;
         let of = |name: &str| value.params.get(name).cloned().unwrap_or_default();
         rows.push(vec![
-            of("by"),
-            of("model"),
+            in_full(&of("by")),
+            in_full(&of("model")),
             of("cards"),
             format!("{:.0}%", 100.0 * value.median),
             format!("{:.1}%", 100.0 * predicted.median),

@@ -16,9 +16,9 @@ use lab::{Experiment, Recorder, Samples, Unit};
 /// A cluster and a model that somebody has trained on more and more of it.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Who, when.
+    /// Who, in a word.
     pub by: &'static str,
-    /// What was trained.
+    /// What was trained, in a word.
     pub model: &'static str,
     /// What 100% is: the rate of each card when there are so many.
     pub base: usize,
@@ -84,7 +84,7 @@ pub fn runs() -> Result<Vec<Run>> {
         sharing: 4.0,
     };
     let horovod = |model, layers: &[(f64, f64)], rate: f64, points: [(usize, f64); 2]| Run {
-        by: "Horovod 2018",
+        by: "horovod",
         model,
         base: 1,
         points: points.to_vec(),
@@ -104,8 +104,8 @@ pub fn runs() -> Result<Vec<Run>> {
     // million pictures took 29 hours on eight cards (NVIDIA's report of the paper), so 32 pictures take 0.23 s.
     let rate = 90.0 * 1.281e6 / (29.0 * 3600.0) / 8.0;
     let goyal = Run {
-        by: "Goyal et al. 2017",
-        model: "ResNet-50",
+        by: "goyal",
+        model: "resnet50",
         base: 8,
         points: vec![(256, 0.90)],
         network: Network {
@@ -133,8 +133,8 @@ pub fn runs() -> Result<Vec<Run>> {
     }
     llama.push((0.0, 262.7)); // the scores, with the table's weights
     let playbook = Run {
-        by: "Playbook 2025",
-        model: "1B transformer",
+        by: "playbook",
+        model: "transformer-1b",
         base: 8,
         points: vec![(16, 0.9367), (32, 0.8809), (64, 0.7749), (128, 0.6587), (256, 0.3910)],
         network: Network {
@@ -152,9 +152,9 @@ pub fn runs() -> Result<Vec<Run>> {
         },
     };
     Ok(vec![
-        horovod("ResNet-101", &hundred_one, between, [(128, 0.90), (512, 0.90)]),
-        horovod("Inception V3", &inception, 142.0, [(128, 0.90), (512, 0.90)]),
-        horovod("VGG-16", &vgg, 154.0, [(128, 0.79), (512, 0.68)]),
+        horovod("resnet101", &hundred_one, between, [(128, 0.90), (512, 0.90)]),
+        horovod("inception3", &inception, 142.0, [(128, 0.90), (512, 0.90)]),
+        horovod("vgg16", &vgg, 154.0, [(128, 0.79), (512, 0.68)]),
         goyal,
         playbook,
     ])
@@ -303,7 +303,7 @@ mod tests {
             for (p, published) in &run.points {
                 let found = run.predicted(*p, jitter);
                 eprintln!("{} {} {p}: {found:.3} published {published}", run.by, run.model);
-                let near = if run.by == "Playbook 2025" { 0.2 } else { 0.08 };
+                let near = if run.by == "playbook" { 0.2 } else { 0.08 };
                 assert!((found - published).abs() < near, "{} {p}: {found}", run.model);
             }
         }
