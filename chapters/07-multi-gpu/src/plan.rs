@@ -4,6 +4,8 @@
 //! steps of threads ([`predicted`]) and of [`published`] clusters, and [`why`] some models gain nothing; a [`model`] as a
 //! list of blocks and the [`cards`] it may run on; what one [`split`] takes, and the [`search`] for the best, in words by [`report`](mod@report).
 
+#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
+
 pub mod cards;
 pub mod figures;
 pub mod model;

@@ -33,7 +33,7 @@ pub const ATTAINED: f64 = 137.0 / 312.0;
 pub const LAUNCH: f64 = 3.8e-6;
 
 /// Seconds of a step of a ring as NCCL itself plans with them (source file `src/graph/tuning.cc` of version 2.18, protocol
-/// "Simple"): over NVLink, over PCI Express, over a network.
+/// "Simple"): over `NVLink`, over PCI Express, over a network.
 pub const NCCL: [f64; 3] = [3.4e-6, 5.7e-6, 14.0e-6];
 
 /// An α of NCCL and a bandwidth.

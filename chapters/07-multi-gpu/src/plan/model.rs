@@ -61,7 +61,7 @@ impl Precision {
     }
 
     /// Mixed precision as in chapter 6: sixteen bits, and f32 copies of the weights for the optimizer. With Adam, 16
-    /// bytes for each parameter (Rajbhandari et al. 2020, "ZeRO", section 3.1).
+    /// bytes for each parameter (Rajbhandari et al. 2020, "`ZeRO`", section 3.1).
     pub fn mixed(moves: Moves) -> Self {
         let optimizer = 4.0 + 4.0 * moves.numbers() as f64;
         Self { weight: 2.0, gradient: 2.0, optimizer, activation: 2.0 }
@@ -251,7 +251,7 @@ impl Transformer {
     /// Operations as Narayanan et al. 2021 count them (appendix A.3): 24sh² + 4s²h forward in a block, 2shV for the
     /// scores, twice as many backward. What is kept as Korthikanti et al. 2022 count it ("Reducing Activation
     /// Recomputation in Large Transformer Models", equation 2): 10sh bytes on each tensor parallel card and 24sh
-    /// shared, without the s² terms, since attention keeps no scores since FlashAttention (Dao et al. 2022).
+    /// shared, without the s² terms, since attention keeps no scores since `FlashAttention` (Dao et al. 2022).
     ///
     /// # Errors
     /// [`Error::Config`] if a size is 0, or the heads do not divide the width.

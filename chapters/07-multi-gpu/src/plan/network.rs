@@ -3,7 +3,7 @@
 use super::AlphaBeta;
 use serde::Serialize;
 
-/// Cards in islands: eight behind one NVLink switch, for example, and a network from island to island.
+/// Cards in islands: eight behind one `NVLink` switch, for example, and a network from island to island.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Network {
     /// Cards of an island; 1 if there are none.

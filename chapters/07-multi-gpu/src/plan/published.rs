@@ -126,7 +126,8 @@ pub fn runs() -> Result<Vec<Run>> {
     // Tazi et al. 2025: eight H100 a server, 3,200 Gbit/s EFA for the eight, 40,150 tokens per second and card over eight
     // cards. The figure names neither the model nor the batch, but 36.66 GB of memory. Assumed: the 1.24 thousand million
     // parameters of Llama 3.2 1B (a table, and 16 blocks of attention and three products), gradients in f32, PyTorch's
-    // buckets of 25 MiB; two sequences of 4,096 tokens, for these fill that memory.
+    // buckets of 25 MiB; one sequence of 4,096 tokens: 20 bytes for each parameter, 4.6 GB for the blocks and 6 GB for the
+    // scores fill that memory.
     let mut llama = vec![(262.7e6, 0.0)];
     for _ in 0..16 {
         llama.extend([(10.5e6, 10.5), (16.8e6, 16.8), (16.8e6, 16.8), (16.8e6, 16.8)]);
@@ -144,7 +145,7 @@ pub fn runs() -> Result<Vec<Run>> {
             sharing: 1.0,
         },
         job: Job {
-            layers: spread(&llama, 2.0 * 4096.0 / 40_150.0, 4.0),
+            layers: spread(&llama, 4096.0 / 40_150.0, 4.0),
             buckets: Buckets::Full(25.0 * 1024.0 * 1024.0),
             route: Some(Route::Ring),
             update: 0.0,

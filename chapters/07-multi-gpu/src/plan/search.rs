@@ -102,7 +102,7 @@ fn fits_island(work: &Workload, card: &Card, tensor: usize) -> bool {
         && (tensor == 1 || card.network.island.is_multiple_of(tensor))
 }
 
-/// ZeRO's stages, numbers of micro-batches and recomputing, for a replica's share of the batch.
+/// `ZeRO`'s stages, numbers of micro-batches and recomputing, for a replica's share of the batch.
 fn variants(cut: Split, share: usize) -> Vec<Split> {
     let stages = if cut.data > 1 { 0..=3 } else { 0..=0 };
     let mut found = Vec::new();

@@ -147,7 +147,7 @@ impl Job {
 }
 
 /// How many standard deviations the slowest of `p` cards lies above the mean, if their times are normally distributed:
-/// the expected maximum of `p` draws, $\int_0^\infty (1-\Phi^p) - \int_{-\infty}^0 \Phi^p$.
+/// the expected maximum of `p` draws, the integral of 1 − Φᵖ above the mean less that of Φᵖ below it.
 // ANCHOR: expected_max
 pub fn expected_max(p: usize) -> f64 {
     const STEP: f64 = 1e-3;

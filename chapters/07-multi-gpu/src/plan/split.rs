@@ -17,7 +17,7 @@ pub struct Split {
     /// Cards that share each product.
     pub tensor: usize,
     /// What the replicas share out among them: 0 nothing, 1 the optimizer's numbers, 2 the gradients, too, 3 the weights,
-    /// too (Rajbhandari et al. 2020, "ZeRO").
+    /// too (Rajbhandari et al. 2020, "`ZeRO`").
     pub zero: u8,
     /// Pieces of a replica's share of the batch, one after the other.
     pub micro_batches: usize,
@@ -85,7 +85,7 @@ pub struct Terms {
     pub tensor: f64,
     /// Messages from stage to stage that nothing hides.
     pub stages: f64,
-    /// Gradients, and weights with ZeRO, that no computation hides.
+    /// Gradients, and weights with `ZeRO`, that no computation hides.
     pub data: f64,
     /// The optimizer.
     pub update: f64,
