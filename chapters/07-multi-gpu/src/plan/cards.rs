@@ -25,15 +25,15 @@ pub struct Card {
     pub network: Network,
 }
 
-/// The share of the peak that large transformers reach where nothing is split: 137 of 312 TFLOP/s (Narayanan et al. 2021,
-/// table 1, first row).
+/// The share of the peak that large transformers reach where nothing is split: 137 of 312 TFLOP/s (Narayanan et al.
+/// 2021, table 1, first row).
 pub const ATTAINED: f64 = 137.0 / 312.0;
 
 /// Seconds to start a kernel while the one before still runs (Gray 2019, "Getting Started with CUDA Graphs").
 pub const LAUNCH: f64 = 3.8e-6;
 
-/// Seconds of a step of a ring as NCCL itself plans with them (source file `src/graph/tuning.cc` of version 2.18, protocol
-/// "Simple"): over `NVLink`, over PCI Express, over a network.
+/// Seconds of a step of a ring as NCCL itself plans with them (source file `src/graph/tuning.cc` of version 2.18,
+/// protocol "Simple"): over `NVLink`, over PCI Express, over a network.
 pub const NCCL: [f64; 3] = [3.4e-6, 5.7e-6, 14.0e-6];
 
 /// An α of NCCL and a bandwidth.

@@ -1,6 +1,7 @@
 //! Islands of cards with fast links inside and slower ones between them, and what a collective operation takes there.
 
 use super::AlphaBeta;
+use crate::comm::cost;
 use serde::Serialize;
 
 /// Cards in islands: eight behind one `NVLink` switch, for example, and a network from island to island.
@@ -27,12 +28,23 @@ pub enum Route {
     Tree,
 }
 
-/// The share of a ring's bandwidth that trees reach, as NCCL itself plans with it (`src/graph/tuning.cc`, version 2.18).
+/// The share of a ring's bandwidth that trees reach, as NCCL itself plans with it (`src/graph/tuning.cc`, version
+/// 2.18).
 const TREE: f64 = 0.92;
 
 impl Route {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Ring, Self::Hierarchical, Self::Tree];
+}
+
+/// How many steps a ring of so many takes: once around to add up, once to hand out.
+fn steps(of: usize) -> f64 {
+    2.0 * of.saturating_sub(1) as f64
+}
+
+/// The share of the bytes that each of them sends on the way.
+fn part(of: usize) -> f64 {
+    steps(of) / of.max(1) as f64
 }
 
 impl Network {
@@ -42,7 +54,8 @@ impl Network {
     }
 
     /// The network as a group of ranks sees it whose neighbours are `stride` ranks apart, while the other groups use it
-    /// in the same way: tensor parallel ranks are neighbours, so data parallel ones are as far apart as there are of them.
+    /// in the same way: tensor parallel ranks are neighbours, so data parallel ones are as far apart as there are of
+    /// them.
     #[must_use]
     pub fn strided(self, stride: usize) -> Self {
         Self { island: (self.island / stride.max(1)).max(1), ..self }
@@ -52,33 +65,27 @@ impl Network {
     // ANCHOR: all_reduce
     pub fn all_reduce(&self, route: Route, bytes: f64, p: usize) -> f64 {
         let (here, islands) = (p.min(self.island), p.div_ceil(self.island));
-        if p < 2 {
-            return 0.0;
-        }
-        let part = |of: usize| 2.0 * (of - 1) as f64 / of as f64 * bytes;
-        let steps = |of: usize| 2.0 * (of - 1) as f64;
         let (a, b) = (self.inside, self.between);
+        let inside = steps(here) * a.alpha + part(here) * bytes * a.beta;
+        if islands < 2 {
+            return inside;
+        }
         // Each network adapter of the island carries its share.
         let wire = b.beta * self.sharing / here as f64;
-        if islands == 1 {
-            return steps(here) * a.alpha + part(here) * a.beta;
-        }
         let slowest = wire.max(if here > 1 { a.beta } else { 0.0 });
         let across = steps(p).min(2.0 * islands as f64);
-        match route {
-            Route::Ring => {
-                let inside = steps(p) - across;
-                across * b.alpha + inside * a.alpha + part(p) * slowest
+        let rounds = 2.0 * f64::from(cost::rounds(islands));
+        let latency = match route {
+            Route::Ring => across * b.alpha + (steps(p) - across) * a.alpha,
+            Route::Hierarchical => steps(islands) * b.alpha,
+            Route::Tree => rounds * b.alpha + steps(here) * a.alpha,
+        };
+        latency
+            + match route {
+                Route::Ring => part(p) * bytes * slowest,
+                Route::Hierarchical => inside + part(islands) * bytes * wire,
+                Route::Tree => 2.0 * bytes * slowest / TREE,
             }
-            Route::Hierarchical => {
-                let inside = steps(here) * a.alpha + part(here) * a.beta;
-                inside + steps(islands) * b.alpha + part(islands) * wire
-            }
-            Route::Tree => {
-                let rounds = 2.0 * (islands as f64).log2().ceil();
-                rounds * b.alpha + steps(here) * a.alpha + 2.0 * bytes * slowest / TREE
-            }
-        }
     }
     // ANCHOR_END: all_reduce
 

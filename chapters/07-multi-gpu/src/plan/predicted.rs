@@ -52,8 +52,8 @@ impl Replica {
     }
 }
 
-/// Seconds of a step of `batch` pictures over `p` ranks, the mean of `steps` steps; without communication each rank trains
-/// for itself.
+/// Seconds of a step of `batch` pictures over `p` ranks, the mean of `steps` steps; without communication each rank
+/// trains for itself.
 fn measured(sizes: &[usize], batch: usize, p: usize, steps: usize, talk: bool) -> Result<f64> {
     let times = threads::run(p, |mut rank| {
         let mut replica = Replica::new(sizes, batch / p)?;
@@ -155,9 +155,9 @@ pub fn experiment() -> Experiment {
 }
 
 fn predicted(recorder: &mut Recorder) -> Result<()> {
-    let (rounds, repeats) = match recorder.budget {
-        Budget::Quick => (3, 20),
-        Budget::Full => (15, 200),
+    let (rounds, repeats, pictures) = match recorder.budget {
+        Budget::Quick => (5, 20, 800),
+        Budget::Full => (25, 200, 1500),
     };
     let cores = machine::cores();
     recorder.note("multi_gpu.predicted.alpha", &[]);
@@ -173,7 +173,7 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
     let mut worst: f64 = 0.0;
     for (model, sizes, batch) in CASES {
         recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
-        let steps = (4000 / batch).max(4);
+        let steps = (pictures / batch).max(4);
         // In turns: alone with a share of the pictures, side by side without a word, and the step itself.
         let mut alone = vec![Vec::new(); RANKS.len()];
         let (mut beside, mut real) = (Vec::new(), vec![Vec::new(); RANKS.len()]);

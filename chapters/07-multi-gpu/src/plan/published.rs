@@ -74,9 +74,9 @@ pub fn runs() -> Result<Vec<Run>> {
     // Szegedy et al. 2016: 23.8 million parameters; spread evenly over its 94 convolutions, for they are hidden anyway.
     let inception = vec![(23.8e6 / 94.0, 1.0); 94];
 
-    // Sergeev and Del Balso 2018 and Horovod's documentation: servers of four P100, 25 Gbit/s RoCE for the four. Seconds of
-    // 64 pictures on one P100: TensorFlow's benchmarks of May 2017; ResNet-101 lies between ResNet-50 and ResNet-152 (219
-    // and 91.8 pictures/s) as its operations do (3.7 of 7.4 thousand million).
+    // Sergeev and Del Balso 2018 and Horovod's documentation: servers of four P100, 25 Gbit/s RoCE for the four.
+    // Seconds of 64 pictures on one P100: TensorFlow's benchmarks of May 2017; ResNet-101 lies between ResNet-50 and
+    // ResNet-152 (219 and 91.8 pictures/s) as its operations do (3.7 of 7.4 thousand million).
     let uber = Network {
         island: 4,
         inside: link(pci, 10e9), // PCI Express 3.0 with 16 lanes, as NCCL counts it
@@ -100,8 +100,8 @@ pub fn runs() -> Result<Vec<Run>> {
     let between = 1.0 / (0.5 / 219.0 + 0.5 / 91.8);
 
     // Goyal et al. 2017: servers of eight P100 with NVLink, 50 Gbit/s Ethernet for the eight, each layer's gradient as
-    // soon as it is there, inside a server and then by halving and doubling, which has a tree's rounds. 90 epochs of 1.28
-    // million pictures took 29 hours on eight cards (NVIDIA's report of the paper), so 32 pictures take 0.23 s.
+    // soon as it is there, inside a server and then by halving and doubling, which has a tree's rounds. 90 epochs of
+    // 1.28 million pictures took 29 hours on eight cards (NVIDIA's report of the paper), so 32 pictures take 0.23 s.
     let rate = 90.0 * 1.281e6 / (29.0 * 3600.0) / 8.0;
     let goyal = Run {
         by: "goyal",
@@ -123,11 +123,11 @@ pub fn runs() -> Result<Vec<Run>> {
         },
     };
 
-    // Tazi et al. 2025: eight H100 a server, 3,200 Gbit/s EFA for the eight, 40,150 tokens per second and card over eight
-    // cards. The figure names neither the model nor the batch, but 36.66 GB of memory. Assumed: the 1.24 thousand million
-    // parameters of Llama 3.2 1B (a table, and 16 blocks of attention and three products), gradients in f32, PyTorch's
-    // buckets of 25 MiB; one sequence of 4,096 tokens: 20 bytes for each parameter, 4.6 GB for the blocks and 6 GB for the
-    // scores fill that memory.
+    // Tazi et al. 2025: eight H100 a server, 3,200 Gbit/s EFA for the eight, 40,150 tokens per second and card over
+    // eight cards. The figure names neither the model nor the batch, but 36.66 GB of memory. Assumed: the 1.24 thousand
+    // million parameters of Llama 3.2 1B (a table, and 16 blocks of attention and three products), gradients in f32,
+    // PyTorch's buckets of 25 MiB; one sequence of 4,096 tokens: 20 bytes for each parameter, 4.6 GB for the blocks and
+    // 6 GB for the scores fill that memory.
     let mut llama = vec![(262.7e6, 0.0)];
     for _ in 0..16 {
         llama.extend([(10.5e6, 10.5), (16.8e6, 16.8), (16.8e6, 16.8), (16.8e6, 16.8)]);
@@ -174,8 +174,9 @@ pub fn calibrated(runs: &[Run]) -> f64 {
     0.5 * (low + high)
 }
 
-/// Rows of Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", table 1:
-/// layers, width, heads, tensor and pipeline parallel cards, all cards, sequences of a step, TFLOP/s of a card.
+/// Rows of Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
+/// table 1: layers, width, heads, tensor and pipeline parallel cards, all cards, sequences of a step, TFLOP/s of a
+/// card.
 pub const MEGATRON: [[u32; 8]; 10] = [
     [24, 2304, 24, 1, 1, 32, 512, 137],
     [30, 3072, 32, 2, 1, 64, 512, 138],
@@ -189,8 +190,8 @@ pub const MEGATRON: [[u32; 8]; 10] = [
     [128, 25_600, 160, 8, 64, 3072, 3072, 163],
 ];
 
-/// The planner's estimate for a row of [`MEGATRON`] with the number of micro-batches that suits it best, and each card's
-/// operations per second, those that are done again among them, as the table counts them.
+/// The planner's estimate for a row of [`MEGATRON`] with the number of micro-batches that suits it best, and each
+/// card's operations per second, those that are done again among them, as the table counts them.
 ///
 /// # Errors
 /// None for the table's rows.

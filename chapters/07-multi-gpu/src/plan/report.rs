@@ -11,8 +11,8 @@ use backprop::fits::Moves;
 use lab::Unit;
 use std::fmt::Write as _;
 
-/// The best split of a model (see [`Workload::named`]) over so many cards of a name (see [`Card::named`]), with Adam, for a
-/// person.
+/// The best split of a model (see [`Workload::named`]) over so many cards of a name (see [`Card::named`]), with Adam,
+/// for a person.
 ///
 /// # Errors
 /// As [`search::best`].
@@ -46,7 +46,7 @@ pub fn text(question: &Question, plan: &Plan) -> String {
     let seconds = best.terms.total();
     let _ = writeln!(
         text,
-        "step              {}: {} examples/s, each a {}",
+        "step              {}: {} examples/s (one example: {})",
         time(seconds),
         Unit::Count.format((*batch as f64 / seconds).round()),
         work.example

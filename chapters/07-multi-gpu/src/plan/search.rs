@@ -46,35 +46,23 @@ fn divisors(n: usize) -> Vec<usize> {
     (1..=n).filter(|d| n.is_multiple_of(*d)).collect()
 }
 
-/// Every split of the question's model over its cards, or over fewer of them, and what it comes to. The batch is cut into
-/// equal parts, tensor parallel cards are in one island, and every stage has a block.
+/// Every split of the question's model over its cards, or over fewer of them, and what it comes to. The batch is cut
+/// into equal parts, tensor parallel cards are in one island, and every stage has a block.
 ///
 /// # Errors
 /// [`Error::Config`] without cards or examples, or with more than [`MOST_CARDS`].
 // ANCHOR: all
 pub fn all(question: &Question) -> Result<Vec<Estimate>> {
-    let Question { work, card, cards, batch } = question;
     check(question)?;
-    let used = if *cards <= FEW { (1..=*cards).collect() } else { divisors(*cards) };
-    let (shares, mut found) = (divisors(*batch), Vec::new());
+    let Question { work, card, cards, batch } = question;
+    let mut found = Vec::new();
     for pipeline in 1..=work.blocks.len().min(*cards) {
-        let cut = multiples(&used, pipeline);
-        if cut.is_empty() {
-            continue;
-        }
         let stages = split::stages(&work.blocks, pipeline);
-        for tensor in 1..=work.splits.min(*cards) {
-            if !fits_island(work, card, tensor) {
-                continue;
-            }
-            for data in shares.iter().copied() {
-                if !cut.contains(&(data * pipeline * tensor)) {
-                    continue;
-                }
-                let cut = Split { data, pipeline, tensor, ..Split::ONE };
-                for split in variants(cut, batch / data) {
-                    found.push(split::estimate(work, &stages, card, *batch, split));
-                }
+        for cut in cuts(question, pipeline) {
+            for split in variants(cut, batch / cut.data) {
+                let stages = &stages;
+                let one = split::estimate(work, stages, card, *batch, split);
+                found.push(one);
             }
         }
     }
@@ -92,14 +80,21 @@ fn check(question: &Question) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of cards that so many stages go into.
-fn multiples(used: &[usize], pipeline: usize) -> Vec<usize> {
-    used.iter().copied().filter(|n| n.is_multiple_of(pipeline)).collect()
-}
-
-fn fits_island(work: &Workload, card: &Card, tensor: usize) -> bool {
-    work.splits.is_multiple_of(tensor)
-        && (tensor == 1 || card.network.island.is_multiple_of(tensor))
+/// Every number of tensor parallel cards and of replicas that goes with so many stages.
+fn cuts(question: &Question, pipeline: usize) -> Vec<Split> {
+    let Question { work, card, cards, batch } = question;
+    let used = |n: usize| n <= *cards && (*cards <= FEW || cards.is_multiple_of(n));
+    let island = card.network.island;
+    let tensor =
+        |t: &usize| work.splits.is_multiple_of(*t) && (*t == 1 || island.is_multiple_of(*t));
+    let shares = divisors(*batch);
+    let mut found = Vec::new();
+    for tensor in (1..=work.splits.min(*cards)).filter(tensor) {
+        let fits = |d: &usize| used(d * pipeline * tensor);
+        let all = shares.iter().copied().filter(fits);
+        found.extend(all.map(|data| Split { data, pipeline, tensor, ..Split::ONE }));
+    }
+    found
 }
 
 /// `ZeRO`'s stages, numbers of micro-batches and recomputing, for a replica's share of the batch.
@@ -143,7 +138,6 @@ pub fn one(question: &Question, split: Split) -> Result<Estimate> {
 ///
 /// # Errors
 /// [`Error::Config`] if none fits, with what would; and as [`all`].
-// ANCHOR: best
 pub fn best(question: &Question) -> Result<Plan> {
     let mut found = all(question)?;
     let tried = found.len();
@@ -166,7 +160,6 @@ pub fn best(question: &Question) -> Result<Plan> {
     });
     Ok(Plan { best, runner_up, lost_by, tried, fitting: found.len() })
 }
-// ANCHOR_END: best
 
 /// The smallest number of cards, doubled again and again, over which the model fits; `None` if not even over
 /// [`MOST_CARDS`].

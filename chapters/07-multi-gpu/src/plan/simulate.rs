@@ -55,10 +55,15 @@ pub struct Step {
     pub straggler: f64,
     /// Communication that nothing hides.
     pub exposed: f64,
-    /// All of the communication.
-    pub communication: f64,
     /// When each message began and ended.
     pub messages: Vec<(f64, f64)>,
+}
+
+impl Step {
+    /// All of the communication.
+    pub fn communication(&self) -> f64 {
+        self.messages.iter().map(|(start, end)| end - start).sum()
+    }
 }
 
 impl Job {
@@ -68,8 +73,7 @@ impl Job {
         let slow = 1.0 + self.jitter * expected_max(p);
         let forward: f64 = self.layers.iter().map(|l| l.forward).sum();
         let mut now = slow * forward;
-        // When each gradient is there on the slowest card, the last layer's first.
-        let mut ready = Vec::new();
+        let mut ready = Vec::new(); // on the slowest card
         for layer in self.layers.iter().rev() {
             now += slow * layer.backward;
             if layer.bytes > 0.0 {
@@ -77,21 +81,18 @@ impl Job {
             }
         }
         let (mut free, mut messages) = (0.0_f64, Vec::new());
-        let mut communication = 0.0;
         while !ready.is_empty() && p > 1 {
             let (start, bytes) = self.next_message(&mut ready, free, now);
-            let time = match self.route {
-                Some(route) => network.all_reduce(route, bytes, p),
-                None => network.fastest(bytes, p),
-            };
-            communication += time;
-            free = start + time;
+            free = start + self.seconds(network, bytes, p);
             messages.push((start, free));
         }
-        let compute = now / slow + self.update;
-        let total = now.max(free) + self.update;
-        let (exposed, straggler) = ((free - now).max(0.0), now - now / slow);
-        Step { total, compute, straggler, exposed, communication, messages }
+        Step {
+            total: now.max(free) + self.update,
+            exposed: (free - now).max(0.0),
+            straggler: now - now / slow,
+            compute: now / slow + self.update,
+            messages,
+        }
     }
     // ANCHOR_END: step
 
@@ -111,6 +112,14 @@ impl Job {
         let bytes = 2.0 * work.precision.optimizer + 2.0 * work.precision.weight;
         let update = work.parameters() * bytes / card.bandwidth;
         Self { layers, buckets, route: None, update: update.max(card.launch), jitter: 0.0 }
+    }
+
+    /// What a message takes.
+    fn seconds(&self, network: &Network, bytes: f64, p: usize) -> f64 {
+        match self.route {
+            Some(route) => network.all_reduce(route, bytes, p),
+            None => network.fastest(bytes, p),
+        }
     }
 
     /// Takes the next message's gradients out of `ready`: when it can begin, and its bytes.
@@ -224,7 +233,7 @@ mod tests {
             let at_end = job(&layers, Buckets::AtTheEnd).step(&network, p);
             for buckets in [Buckets::Full(size), Buckets::Every(0.1, size)] {
                 let step = job(&layers, buckets).step(&network, p);
-                prop_assert!((step.communication - at_end.communication).abs() < 1e-9);
+                prop_assert!((step.communication() - at_end.communication()).abs() < 1e-9);
                 prop_assert!(step.messages.windows(2).all(|m| m[0].1 <= m[1].0 + 1e-12));
                 prop_assert!(step.total >= step.compute);
                 // Without latency, buckets can only help; a clock costs a tick for each message.

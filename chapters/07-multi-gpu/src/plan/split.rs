@@ -16,8 +16,8 @@ pub struct Split {
     pub pipeline: usize,
     /// Cards that share each product.
     pub tensor: usize,
-    /// What the replicas share out among them: 0 nothing, 1 the optimizer's numbers, 2 the gradients, too, 3 the weights,
-    /// too (Rajbhandari et al. 2020, "`ZeRO`").
+    /// What the replicas share out among them: 0 nothing, 1 the optimizer's numbers, 2 the gradients, too, 3 the
+    /// weights, too (Rajbhandari et al. 2020, "`ZeRO`").
     pub zero: u8,
     /// Pieces of a replica's share of the batch, one after the other.
     pub micro_batches: usize,
@@ -267,18 +267,20 @@ pub(super) fn estimate(
     let (parameters, blocks) =
         replicated.map_or((0.0, 1), |s| (s.sum.parameters / t, s.blocks.max(1)));
     // ANCHOR: data
-    let (weights, gradients) = (parameters * p.weight, parameters * p.gradient);
-    let half = |bytes: f64| replicas.half(bytes / blocks as f64, data) * blocks as f64;
-    // What has to travel, and what it can hide behind: the backward pass
-    // of the last micro-batch, or all passes where each one communicates.
-    let (travels, behind) = match zero {
-        0 => (2.0 * half(gradients), backward),
-        1 => (half(gradients) + half(weights), backward),
-        2 => (m * half(gradients) + half(weights), m * backward),
-        _ => (m * (2.0 * half(weights) + half(gradients)), m * (compute + again)),
+    let n = blocks as f64;
+    let scatter = n * replicas.half(parameters * p.gradient / n, data);
+    let gather = n * replicas.half(parameters * p.weight / n, data);
+    // What travels beside the passes, what it hides behind (the last
+    // micro-batch's backward pass, or all of them), and what comes after.
+    let (travels, behind, after) = match zero {
+        0 => (2.0 * scatter, backward, 0.0),
+        1 => (scatter, backward, gather),
+        2 => (m * scatter, m * backward, gather),
+        _ => (m * (2.0 * gather + scatter), m * (compute + again), 0.0),
     };
-    let last = travels / (blocks as f64 * if zero < 2 { 1.0 } else { m });
-    let data = (travels - behind).max(last); // the last bucket has nothing to hide behind
+    // The last block's has nothing to hide behind.
+    let rounds = if zero < 2 { 1.0 } else { m };
+    let data = (travels - behind).max(travels / (n * rounds)) + after;
     // ANCHOR_END: data
     let moved = 2.0 * p.optimizer + p.gradient + 2.0 * p.weight;
     let terms = Terms {

@@ -11,7 +11,7 @@ use lab::{Experiment, Recorder, Samples, Unit};
 
 /// The models, and the examples of a step, over all cards.
 pub const BATCHES: [(&str, usize); 5] =
-    [("mlp", 128), ("mlp", 8192), ("vgg16", 8192), ("resnet50", 8192), ("gpt-7b", 4096)];
+    [("mlp", 128), ("mlp", 60_000), ("vgg16", 8192), ("resnet50", 8192), ("gpt-7b", 4096)];
 
 /// PyTorch's buckets.
 const BUCKETS: Buckets = Buckets::Full(25.0 * 1024.0 * 1024.0);
@@ -28,8 +28,8 @@ pub fn workload(name: &str) -> Result<Workload> {
     })
 }
 
-/// A step with a whole batch of `batch` examples over `p` H200 cards; the fullest card has as many examples as there are
-/// left when all others have as many as it, or one fewer.
+/// A step with a whole batch of `batch` examples over `p` H200 cards; the fullest card has as many examples as there
+/// are left when all others have as many as it, or one fewer.
 ///
 /// # Errors
 /// As [`workload`].
