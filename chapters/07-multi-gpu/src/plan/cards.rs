@@ -123,6 +123,12 @@ impl Card {
         }
     }
 
+    /// Seconds of so many operations with numbers of so many bytes: no fewer than it takes to start the kernels, one after
+    /// the other, however little there is to do for each.
+    pub fn seconds(&self, operations: f64, kernels: f64, bytes: f64) -> f64 {
+        (operations / self.rate(bytes)).max(kernels * self.launch)
+    }
+
     /// Operations per second that training reaches with numbers of so many bytes.
     pub fn rate(&self, bytes: f64) -> f64 {
         self.attained * if bytes < 4.0 { self.flops } else { self.flops_f32 }

@@ -99,9 +99,8 @@ impl Job {
     /// Of a card's share of the batch: as many seconds as the operations take at the rate that the card attains, and no
     /// fewer than it takes to start the kernels.
     pub fn of(work: &Workload, card: &Card, examples: f64, buckets: Buckets) -> Self {
-        let rate = card.rate(work.precision.weight);
         let pass = |operations: f64, kernels: f64| {
-            (operations * examples / rate).max(kernels * card.launch)
+            card.seconds(operations * examples, kernels, work.precision.weight)
         };
         let layers = work.blocks.iter().map(|block| Layer {
             forward: pass(block.forward, block.kernels),

@@ -210,7 +210,6 @@ pub(super) fn estimate(
     let (d, t) = (data as f64, tensor as f64);
     let p = &work.precision;
     let b = batch as f64 / (d * m as f64); // examples of a micro-batch
-    let rate = card.rate(p.weight);
     let share = |stage: u8| if zero >= stage { d } else { 1.0 };
     let replicas = card.network.strided(tensor);
 
@@ -235,9 +234,7 @@ pub(super) fn estimate(
         }
     };
     // ANCHOR_END: memory
-    // Kernels are started one after the other, however little there is to do for each.
-    let pass =
-        |operations: f64, kernels: f64| (operations * b / t / rate).max(kernels * card.launch);
+    let pass = |operations: f64, kernels: f64| card.seconds(operations * b / t, kernels, p.weight);
     // ANCHOR: stage
     let times = |s: &Stage| {
         let forward = pass(s.sum.forward, s.sum.kernels);
