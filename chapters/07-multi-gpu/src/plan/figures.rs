@@ -78,11 +78,13 @@ fn predicted_table(records: &Records) -> Result<TableData> {
         }
     }
     let worst = median(records, "multi_gpu.predicted.worst", &[])?;
+    let right = median(records, "multi_gpu.predicted.right", &[])?;
     Ok(TableData {
         caption: format!(
-            "Predicted and measured seconds of a data parallel step over threads of {}; the largest error is {:.1}%.",
+            "Predicted and measured seconds of a data parallel step over threads of {}; the largest error is {:.1}%. Whoever takes the number of ranks that is predicted to be fastest takes the one that is in {right} of {} cases.",
             records.machine.in_words(),
-            100.0 * worst
+            100.0 * worst,
+            predicted::CASES.len()
         ),
         head: ["network", "batch", "ranks", "predicted", "measured", "error"]
             .map(str::to_owned)

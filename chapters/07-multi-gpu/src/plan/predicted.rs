@@ -148,6 +148,7 @@ pub fn experiment() -> Experiment {
             "multi_gpu.predicted.bandwidth",
             "multi_gpu.predicted.shared",
             "multi_gpu.predicted.worst",
+            "multi_gpu.predicted.right",
         ],
         quick: true,
         run: |recorder| Ok(predicted(recorder)?),
@@ -170,7 +171,7 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         Unit::BytesPerSecond,
         one(1.0 / link.beta),
     );
-    let mut worst: f64 = 0.0;
+    let (mut worst, mut right) = (0.0_f64, 0);
     for (model, sizes, batch) in CASES {
         recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
         let steps = (pictures / batch).max(4);
@@ -189,6 +190,7 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         let shared = Samples(beside).median().max(1.0);
         let list: lab::record::ParamList = &[("model", &model), ("batch", &batch)];
         recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, one(shared));
+        let (mut planned, mut fastest) = ((f64::INFINITY, 0), (f64::INFINITY, 0));
         for (at, p) in RANKS.into_iter().enumerate() {
             let compute = Samples(alone[at].clone()).median();
             let parts = Parts { compute, shared, link, bytes: 4.0 * weights as f64, cores };
@@ -198,11 +200,15 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             recorder.value("multi_gpu.predicted", list, Unit::Seconds, one(predicted));
             let real = Samples(real[at].clone());
             let error = predicted / real.median() - 1.0;
+            planned = if predicted < planned.0 { (predicted, p) } else { planned };
+            fastest = if real.median() < fastest.0 { (real.median(), p) } else { fastest };
             recorder.value("multi_gpu.predicted.measured", list, Unit::Seconds, real);
             recorder.value("multi_gpu.predicted.error", list, Unit::Share, one(error));
             worst = worst.max(error.abs());
         }
+        right += usize::from(planned.1 == fastest.1);
     }
+    recorder.value("multi_gpu.predicted.right", &[], Unit::Count, one(right as f64));
     recorder.value("multi_gpu.predicted.worst", &[], Unit::Share, one(worst));
     Ok(())
 }
