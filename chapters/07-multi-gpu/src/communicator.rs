@@ -45,6 +45,7 @@ pub trait Communicator: Send {
     fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
         ring::all_reduce(self, data)
     }
+    // …
     // ANCHOR_END: communicator
     /// Rank r gets part r (see [`part_of`]) of the sum over all ranks.
     fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {

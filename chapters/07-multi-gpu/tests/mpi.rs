@@ -59,6 +59,83 @@ fn mpis_collectives_and_ours_agree_between_2_and_4_processes() {
     }
 }
 
+/// Two hosts on one machine: network namespaces with addresses of their own, 10.77.0.1 and 10.77.0.2, and a cable
+/// between. They are gone when this is dropped.
+struct Hosts;
+
+impl Hosts {
+    const ALL: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
+
+    fn namespace(host: &str) -> String {
+        format!("throughput-{host}")
+    }
+
+    /// `None` where there is no leave to make them.
+    fn make() -> Option<Self> {
+        let ip = |words: &str| {
+            let done = Command::new("ip").args(words.split(' ')).output();
+            done.is_ok_and(|output| output.status.success())
+        };
+        let [first, second] = Self::ALL.map(Self::namespace);
+        let hosts = Self; // what was made is gone at the end, come what may
+        let made = ip(&format!("netns add {first}"))
+            && ip(&format!("netns add {second}"))
+            && ip(&format!(
+                "link add cable1 netns {first} type veth peer name cable2 netns {second}"
+            ))
+            && [(first, "cable1", Self::ALL[0]), (second, "cable2", Self::ALL[1])].iter().all(
+                |(namespace, cable, address)| {
+                    ip(&format!("-n {namespace} addr add {address}/24 dev {cable}"))
+                        && ip(&format!("-n {namespace} link set {cable} up"))
+                        && ip(&format!("-n {namespace} link set lo up"))
+                },
+            );
+        made.then_some(hosts)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for namespace in Self::ALL.map(Self::namespace) {
+            let _ = Command::new("ip").args(["netns", "del", &namespace]).output();
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn two_hosts_with_addresses_of_their_own_agree() {
+    use std::os::unix::fs::PermissionsExt;
+    if mpirun(1).is_none() {
+        return;
+    }
+    let Some(_hosts) = Hosts::make() else {
+        eprintln!("skipped: no network namespaces here (they need root, and the command ip)");
+        return;
+    };
+    // In place of ssh: the first word is the host, the others are what to run there.
+    let folder = tempfile::tempdir().unwrap();
+    let launcher = folder.path().join("launcher");
+    let script = "#!/bin/sh\nhost=$1; shift\n\
+        exec ip netns exec throughput-$host unshare --uts sh -c \"hostname $host && $*\"\n";
+    std::fs::write(&launcher, script).unwrap();
+    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let [first, second] = Hosts::ALL;
+    let start = format!(
+        "mpirun --allow-run-as-root --timeout 60 --mca plm_rsh_agent {} --mca btl tcp,self \
+         --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
+         --host {first}:2,{second}:2 -n 4 -x MPI_TEST=1 sh -c 'hostname && exec {} --ignored --exact --nocapture \
+         --test-threads=1 inner_collectives'",
+        launcher.display(),
+        std::env::current_exe().unwrap().display()
+    );
+    let output = Command::new(&launcher).arg(first).arg(start).output().unwrap();
+    let words = words(&output);
+    assert!(output.status.success(), "{words}");
+    assert_eq!(words.matches("1 passed").count(), 4, "{words}");
+    assert!(Hosts::ALL.iter().all(|host| words.contains(host)), "{words}");
+}
+
 #[test]
 #[ignore = "runs under mpirun"]
 fn inner_collectives() {

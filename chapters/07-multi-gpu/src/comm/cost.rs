@@ -4,7 +4,6 @@
 //! costs of collective operations as in Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 //! Operations in MPICH", International Journal of High Performance Computing Applications 19 (2005).
 
-// ANCHOR: alpha_beta
 /// What a message of n bytes costs: α + β·n seconds.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct AlphaBeta {
@@ -29,14 +28,11 @@ impl AlphaBeta {
     pub fn ring(self, bytes: f64, p: usize) -> f64 {
         2.0 * others(p) * self.message(bytes / p.max(1) as f64)
     }
-    // ANCHOR_END: alpha_beta
 
-    // ANCHOR: tree
     /// As many rounds as p can be halved, towards the root and back.
     pub fn tree(self, bytes: f64, p: usize) -> f64 {
         2.0 * f64::from(rounds(p)) * self.message(bytes)
     }
-    // ANCHOR_END: tree
 
     /// Recursive halving and doubling: the rounds of a tree and the bytes of a ring. Where p is no power of two, the
     /// ranks above the last one hand their numbers to a neighbour first and get the sum at the end.
@@ -58,11 +54,11 @@ pub fn rounds(p: usize) -> u32 {
     p.max(1).next_power_of_two().ilog2()
 }
 
-// ANCHOR: fit
 /// The α and β that fit measured messages (bytes, seconds) best: the
 /// least sum of squared *relative* errors, so that a message of 4
 /// bytes counts as much as one of 64 MiB. Neither is below zero.
 /// `None` for fewer than two sizes.
+// ANCHOR: fit
 pub fn fit(measured: &[(f64, f64)]) -> Option<AlphaBeta> {
     // The error relative to t is α·(1/t) + β·(n/t) − 1.
     let (mut aa, mut ab, mut bb, mut a, mut b) = (0.0, 0.0, 0.0, 0.0, 0.0);

@@ -153,9 +153,9 @@ impl Mpi {
         })
     }
 
-    // ANCHOR: wait
     /// Asks after operations until all have ended, or says who is late.
     /// Returns how many numbers the last one has received.
+    // ANCHOR: wait
     fn wait(&mut self, all: &mut [Started]) -> Result<usize> {
         let start = Instant::now();
         let mut last = None;
@@ -257,7 +257,6 @@ impl Communicator for Mpi {
         self.wait_for(&mut [coming], from, data.len())
     }
 
-    // ANCHOR: exchange
     fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
         let coming = self.begin_receive(from, receive)?;
         match self.begin_send(to, send) {
@@ -268,7 +267,6 @@ impl Communicator for Mpi {
             }
         }
     }
-    // ANCHOR_END: exchange
 
     fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
         let (at, len) = (data.as_mut_ptr().cast(), count(data.len())?);

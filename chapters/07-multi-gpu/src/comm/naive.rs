@@ -17,7 +17,10 @@ pub(super) fn add(sum: &mut [f32], new: &[f32]) {
 /// # Errors
 /// Those of [`Communicator`].
 // ANCHOR: naive
-pub fn reduce<C: Communicator + ?Sized>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()> {
+pub fn reduce<C>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     if comm.rank() != root {
         return comm.send(root, data);
     }
@@ -34,11 +37,10 @@ pub fn reduce<C: Communicator + ?Sized>(comm: &mut C, root: Rank, data: &mut [f3
 ///
 /// # Errors
 /// Those of [`Communicator`].
-pub fn broadcast<C: Communicator + ?Sized>(
-    comm: &mut C,
-    root: Rank,
-    data: &mut [f32],
-) -> Result<()> {
+pub fn broadcast<C>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     if comm.rank() != root {
         return comm.receive(root, data);
     }
@@ -49,18 +51,22 @@ pub fn broadcast<C: Communicator + ?Sized>(
 ///
 /// # Errors
 /// Those of [`Communicator`].
-// ANCHOR: naive_all_reduce
-pub fn all_reduce<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+pub fn all_reduce<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     reduce(comm, Rank(0), data)?;
     broadcast(comm, Rank(0), data)
 }
-// ANCHOR_END: naive_all_reduce
 
 /// Rank r gets part r of the sum over all ranks, by way of rank 0.
 ///
 /// # Errors
 /// Those of [`Communicator`].
-pub fn reduce_scatter<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+pub fn reduce_scatter<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     reduce(comm, Rank(0), data)?;
     let (len, size, me) = (data.len(), comm.size(), comm.rank());
     if me != Rank(0) {
@@ -73,7 +79,10 @@ pub fn reduce_scatter<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) 
 ///
 /// # Errors
 /// Those of [`Communicator`].
-pub fn all_gather<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+pub fn all_gather<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     let (len, size, me) = (data.len(), comm.size(), comm.rank());
     if me == Rank(0) {
         for from in others(size, me) {

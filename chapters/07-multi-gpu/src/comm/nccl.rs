@@ -153,7 +153,10 @@ impl Nccl {
     /// # Errors
     /// [`Error::Config`] with what is missing; those of `other`.
     // ANCHOR: join
-    pub fn join<C: Communicator + ?Sized>(other: &mut C, device: &str) -> Result<Self> {
+    pub fn join<C>(other: &mut C, device: &str) -> Result<Self>
+    where
+        C: Communicator + ?Sized,
+    {
         // A rank that has no name to give says why, and no rank waits.
         let made = match other.rank() {
             Rank(0) => unique_id().map(Vec::from).map_err(|why| why.to_string()),
@@ -161,8 +164,9 @@ impl Nccl {
         };
         let said = made.unwrap_or_else(String::into_bytes);
         let said: Vec<u8> = other.all_gather_bytes(&said)?.swap_remove(0);
-        let id = <[u8; ID_BYTES]>::try_from(said)
-            .map_err(|why| Error::Config(format!("rank 0: {}", String::from_utf8_lossy(&why))))?;
+        let why =
+            |words: Vec<u8>| Error::Config(format!("rank 0: {}", String::from_utf8_lossy(&words)));
+        let id = <[u8; ID_BYTES]>::try_from(said).map_err(why)?;
         Self::with_id(other.rank(), other.size(), &id, device)
     }
     // ANCHOR_END: join
@@ -243,14 +247,12 @@ impl Nccl {
     ///
     /// # Errors
     /// [`Error::Stuck`] if a rank is missing, [`Error::Config`] with NCCL's words otherwise.
-    // ANCHOR: all_reduce_at
     pub unsafe fn all_reduce_at(&mut self, address: u64, count: usize) -> Result<()> {
         self.run("sum over all ranks", None, |nccl, comm, stream| {
             // SAFETY: the caller's; NCCL allows it to write where it reads.
             unsafe { (nccl.all_reduce)(address, address, count, F32, SUM, comm, stream) }
         })
     }
-    // ANCHOR_END: all_reduce_at
 
     /// Sums a buffer of dfdx's, such as a gradient, over all ranks in place.
     ///

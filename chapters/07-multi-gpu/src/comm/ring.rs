@@ -42,7 +42,10 @@ fn two(data: &mut [f32], read: Range<usize>, write: Range<usize>) -> (&[f32], &m
 /// # Errors
 /// Those of [`Communicator`].
 // ANCHOR: reduce_scatter
-pub fn reduce_scatter<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+pub fn reduce_scatter<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     let (len, size, me) = (data.len(), comm.size(), comm.rank());
     let (next, before) = neighbours(comm);
     let mut got = Vec::new();
@@ -62,7 +65,10 @@ pub fn reduce_scatter<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) 
 /// # Errors
 /// Those of [`Communicator`].
 // ANCHOR: all_gather
-pub fn all_gather<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+pub fn all_gather<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     let (len, size, me) = (data.len(), comm.size(), comm.rank());
     let (next, before) = neighbours(comm);
     for step in size..2 * size - 1 {
@@ -79,9 +85,10 @@ pub fn all_gather<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> R
 ///
 /// # Errors
 /// Those of [`Communicator`].
-// ANCHOR: all_reduce
-pub fn all_reduce<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+pub fn all_reduce<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     reduce_scatter(comm, data)?;
     all_gather(comm, data)
 }
-// ANCHOR_END: all_reduce

@@ -26,7 +26,10 @@ fn places<C: Communicator + ?Sized>(
 /// # Errors
 /// Those of [`Communicator`].
 // ANCHOR: reduce
-pub fn reduce<C: Communicator + ?Sized>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()> {
+pub fn reduce<C>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     let size = comm.size();
     let (me, at) = places(comm, root);
     let mut got = vec![0.0; data.len()];
@@ -47,12 +50,10 @@ pub fn reduce<C: Communicator + ?Sized>(comm: &mut C, root: Rank, data: &mut [f3
 ///
 /// # Errors
 /// Those of [`Communicator`].
-// ANCHOR: broadcast
-pub fn broadcast<C: Communicator + ?Sized>(
-    comm: &mut C,
-    root: Rank,
-    data: &mut [f32],
-) -> Result<()> {
+pub fn broadcast<C>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     let size = comm.size();
     let (me, at) = places(comm, root);
     for distance in distances(size).rev() {
@@ -64,13 +65,15 @@ pub fn broadcast<C: Communicator + ?Sized>(
     }
     Ok(())
 }
-// ANCHOR_END: broadcast
 
 /// Everybody gets the sum over all ranks: up the tree and down again.
 ///
 /// # Errors
 /// Those of [`Communicator`].
-pub fn all_reduce<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+pub fn all_reduce<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     reduce(comm, Rank(0), data)?;
     broadcast(comm, Rank(0), data)
 }
@@ -79,7 +82,10 @@ pub fn all_reduce<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> R
 ///
 /// # Errors
 /// Those of [`Communicator`].
-pub fn barrier<C: Communicator + ?Sized>(comm: &mut C) -> Result<()> {
+pub fn barrier<C>(comm: &mut C) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     all_reduce(comm, &mut [])
 }
 
@@ -89,8 +95,10 @@ pub fn barrier<C: Communicator + ?Sized>(comm: &mut C) -> Result<()> {
 ///
 /// # Errors
 /// Those of [`Communicator`].
-// ANCHOR: halving
-pub fn halving<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Result<()> {
+pub fn halving<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
+where
+    C: Communicator + ?Sized,
+{
     let (me, core) = (comm.rank().0, 1_usize << comm.size().ilog2());
     if me >= core {
         comm.send(Rank(me - core), data)?;
@@ -113,7 +121,6 @@ pub fn halving<C: Communicator + ?Sized>(comm: &mut C, data: &mut [f32]) -> Resu
         way.push((partner, keep.clone(), give));
         mine = keep;
     }
-    // ANCHOR_END: halving
     for (partner, keep, give) in way.into_iter().rev() {
         let got = &mut got[..give.len()];
         comm.exchange(partner, &data[keep], partner, got)?;
