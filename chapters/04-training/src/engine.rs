@@ -431,14 +431,14 @@ mod tests {
 
     #[test]
     fn both_ways_to_set_a_gradient_replace_what_was_there() {
-        let dev = Cpu::seed_from_u64(4);
-        let model: modules::Linear<3, 2, f32, Cpu> = BuildModule::build(&dev);
-        let values = [1.5, -2.0, 0.0, 3e-38, 4.0, 1e30];
         type Set = fn(
             &mut Gradients<f32, Cpu>,
             &Tensor<Rank2<2, 3>, f32, Cpu>,
             &[f32],
         ) -> Result<(), CpuError>;
+        let dev = Cpu::seed_from_u64(4);
+        let model: modules::Linear<3, 2, f32, Cpu> = BuildModule::build(&dev);
+        let values = [1.5, -2.0, 0.0, 3e-38, 4.0, 1e30];
         for set in [<Cpu as Engine>::set_gradient as Set, set_by_derivative] {
             let x: Tensor<Rank1<3>, f32, _> = dev.ones();
             let mut grads = model.forward(x.traced(model.alloc_grads())).sum().backward();

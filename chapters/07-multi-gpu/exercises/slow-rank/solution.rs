@@ -8,7 +8,7 @@ pub fn slow(seconds: &[Vec<f64>], limit: f64) -> Option<(usize, f64)> {
     let median = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
         let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
-        Some((values[low] + values[high]) / 2.0)
+        Some(f64::midpoint(values[low], values[high]))
     };
     let of_rank = |rank: usize| median(seconds.iter().map(|step| step[rank]).collect());
     let mut usual = (0..seconds.first()?.len()).map(of_rank).collect::<Option<Vec<f64>>>()?;
