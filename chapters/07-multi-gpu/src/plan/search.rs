@@ -142,11 +142,12 @@ pub fn best(question: &Question) -> Result<Plan> {
     let mut found = all(question)?;
     let tried = found.len();
     found.retain(|e| e.memory.total() <= question.card.memory);
-    // Of equally fast ones, the one with less memory, then with fewer cards.
-    let order = |e: &Estimate| (e.terms.total(), e.memory.total(), e.split.cards() as f64);
-    found.sort_by(|x, y| {
-        let (x, y) = (order(x), order(y));
-        x.0.total_cmp(&y.0).then(x.1.total_cmp(&y.1)).then(x.2.total_cmp(&y.2))
+    // Of those that are as fast to a millionth, the one with fewer micro-batches, for small products reach less of the
+    // peak; then the one with less machinery, and with less memory.
+    found.sort_by_cached_key(|e| {
+        let Split { zero, micro_batches, recompute, .. } = e.split;
+        let time = (e.terms.total().ln() * 1e6).round() as i64;
+        (time, micro_batches, recompute, zero, e.split.cards(), e.memory.total() as u64)
     });
     let Some(best) = found.first().copied() else {
         return Err(nothing_fits(question, tried));
@@ -344,15 +345,16 @@ mod tests {
             }}}
             match best(&asked) {
                 Ok(plan) => {
-                    prop_assert_eq!(plan.best.terms.total(), least);
+                    prop_assert!((plan.best.terms.total() / least - 1.0).abs() < 2e-6);
                     prop_assert_eq!(plan.tried, count);
                     prop_assert!(plan.best.memory.total() <= memory);
                     if let Some(other) = plan.runner_up {
-                        prop_assert!(other.terms.total() >= least && other.memory.total() <= memory);
+                        prop_assert!(other.terms.total() >= least);
+                        prop_assert!(other.memory.total() <= memory);
                     }
                     let more = Card { memory: 2.0 * memory, ..asked.card.clone() };
                     let again = best(&Question { card: more, ..asked }).unwrap();
-                    prop_assert!(again.best.terms.total() <= least);
+                    prop_assert!(again.best.terms.total() <= least * (1.0 + 2e-6));
                 }
                 Err(_) => prop_assert!(least.is_infinite()),
             }
