@@ -25,7 +25,7 @@ pub mod machine;
 pub mod measure;
 pub mod peak;
 pub mod plot;
-mod probe;
+pub mod probe;
 pub mod progress;
 pub mod record;
 pub mod show;

@@ -16,6 +16,7 @@ pub fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     ask_within(PATIENCE, program, arguments)
 }
 
+/// [`ask`] with this patience.
 pub fn ask_within(patience: Duration, program: &str, arguments: &[&str]) -> Option<String> {
     let mut child = Command::new(program)
         .args(arguments)

@@ -228,7 +228,10 @@ fn speed(rec: &mut Recorder) -> Result<()> {
 }
 
 /// Pictures per second of a model that learns on a device, in parts of a second or more.
-fn rates(model: Model, device: Device, batch: usize, data: &DataSet) -> Result<Samples, Error> {
+///
+/// # Errors
+/// As [`train_on`].
+pub fn rates(model: Model, device: Device, batch: usize, data: &DataSet) -> Result<Samples, Error> {
     let recipe = Settings::of(model);
     let run = |limit: usize, epochs: usize| {
         let settings = Settings { batch, epochs, limit: Some(limit), ..recipe.clone() };

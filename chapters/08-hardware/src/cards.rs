@@ -1,0 +1,535 @@
+//! The table of accelerators, of what others measured on them, and of cloud prices. Each figure has its source.
+
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+/// How far a source can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verified {
+    /// The publication itself was read.
+    Read,
+    /// It was read where another publication quotes it (`via`).
+    Quoted,
+    /// A datasheet that was not read for this table; its figures are as its readers remember them.
+    Datasheet,
+}
+
+impl Verified {
+    /// In words, for the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Quoted => "read where it is quoted",
+            Self::Datasheet => "datasheet, not read here",
+        }
+    }
+}
+
+/// Where a figure is from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Its title.
+    pub title: String,
+    /// Who published it.
+    pub publisher: String,
+    /// Its address.
+    pub url: String,
+    /// The day that its figures are of: `2026-08-22`.
+    pub dated: String,
+    /// The day on which it was read, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<String>,
+    /// How it was read.
+    pub verified: Verified,
+    /// Which publication quotes it, if it was read there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+}
+
+// ANCHOR: figure
+/// A number, and the key of its source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// The number, in the base unit: bytes, B/s, FLOP/s, W, US dollars.
+    pub value: f64,
+    /// The key of its source.
+    pub source: String,
+}
+// ANCHOR_END: figure
+
+/// What kind of thing a card is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A central processor.
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+    /// Google's tensor processor.
+    Tpu,
+    /// Another circuit made for neural networks.
+    Asic,
+    /// Processor and graphics in one chip.
+    Soc,
+    /// A whole wafer.
+    Wafer,
+    /// A circuit that its owner wires.
+    Fpga,
+}
+
+/// A number format that a unit multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// 32 bits.
+    F32,
+    /// 32 bits, of which 19 are multiplied.
+    Tf32,
+    /// 16 bits, 5 of them exponent.
+    F16,
+    /// 16 bits, 8 of them exponent.
+    Bf16,
+    /// 8 bits.
+    Fp8,
+}
+
+impl Format {
+    /// All of them, from the widest.
+    pub const ALL: [Self; 5] = [Self::F32, Self::Tf32, Self::F16, Self::Bf16, Self::Fp8];
+
+    /// Its name: `bf16`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Tf32 => "tf32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::Fp8 => "fp8",
+        }
+    }
+
+    /// Bytes of a number in memory.
+    pub fn bytes(self) -> f64 {
+        match self {
+            Self::F32 | Self::Tf32 => 4.0,
+            Self::F16 | Self::Bf16 => 2.0,
+            Self::Fp8 => 1.0,
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::Config(format!("there is no format `{text}`; choose one of {names}"))
+        })
+    }
+}
+
+/// One accelerator. Rates are dense ones, without sparsity, and adding up in f32 where there is a choice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    /// A short name: `h100`.
+    pub id: String,
+    /// Its full name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The year in which it came out.
+    pub year: u32,
+    /// What must be known about its figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Bytes of memory.
+    pub memory: Figure,
+    /// Bytes a second that the memory moves.
+    pub bandwidth: Figure,
+    /// FLOP/s in f32, in the vector units.
+    pub f32: Option<Figure>,
+    /// FLOP/s in tf32.
+    pub tf32: Option<Figure>,
+    /// FLOP/s in f16.
+    pub f16: Option<Figure>,
+    /// FLOP/s in bf16.
+    pub bf16: Option<Figure>,
+    /// FLOP/s in 8-bit floating point.
+    pub fp8: Option<Figure>,
+    /// Operations a second on 8-bit integers.
+    pub int8: Option<Figure>,
+    /// Watts that it is built to take.
+    pub power: Option<Figure>,
+    /// Bytes a second to other cards, both directions together.
+    pub link: Option<Figure>,
+    /// US dollars at its launch, where that was published.
+    pub price: Option<Figure>,
+    /// Cores, as its maker counts them.
+    pub cores: Option<Figure>,
+}
+
+impl Card {
+    /// Its peak in a format, in FLOP/s.
+    pub fn rate(&self, format: Format) -> Option<f64> {
+        let figure = match format {
+            Format::F32 => &self.f32,
+            Format::Tf32 => &self.tf32,
+            Format::F16 => &self.f16,
+            Format::Bf16 => &self.bf16,
+            Format::Fp8 => &self.fp8,
+        };
+        figure.as_ref().map(|figure| figure.value)
+    }
+
+    /// The format to train in, and its peak: 16 bits where it has them (chapter 6), else f32.
+    pub fn training(&self) -> Option<(Format, f64)> {
+        let order = [Format::Bf16, Format::F16, Format::F32];
+        order.into_iter().find_map(|format| Some((format, self.rate(format)?)))
+    }
+
+    // ANCHOR: ridge
+    /// Operations per byte from which on arithmetic is the limit, in the format to train in.
+    pub fn ridge(&self) -> Option<f64> {
+        let (_, peak) = self.training()?;
+        Some(peak / self.bandwidth.value)
+    }
+    // ANCHOR_END: ridge
+
+    /// All its figures, with their names.
+    pub fn figures(&self) -> Vec<(&'static str, &Figure)> {
+        let optional = [
+            ("f32", &self.f32),
+            ("tf32", &self.tf32),
+            ("f16", &self.f16),
+            ("bf16", &self.bf16),
+            ("fp8", &self.fp8),
+            ("int8", &self.int8),
+            ("power", &self.power),
+            ("link", &self.link),
+            ("price", &self.price),
+            ("cores", &self.cores),
+        ];
+        [("memory", &self.memory), ("bandwidth", &self.bandwidth)]
+            .into_iter()
+            .chain(optional.into_iter().filter_map(|(name, figure)| Some((name, figure.as_ref()?))))
+            .collect()
+    }
+}
+
+/// What was measured on a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum What {
+    /// A large product, in its best shape: FLOP/s.
+    Product,
+    /// Layers that train: FLOP/s of the whole step.
+    Training,
+    /// Memory read and written: B/s.
+    Copy,
+}
+
+/// A measurement that others have published.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// The card's short name.
+    pub card: String,
+    /// What was measured.
+    pub what: What,
+    /// Of which work.
+    pub workload: String,
+    /// In which format, if it is arithmetic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// FLOP/s or B/s.
+    pub value: f64,
+    /// The key of its source.
+    pub source: String,
+}
+
+/// What a machine costs for an hour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offer {
+    /// Who rents it out.
+    pub provider: String,
+    /// What the provider calls it.
+    pub instance: String,
+    /// The card's short name, or `two-cores` for a machine with two CPU cores and no card.
+    pub card: String,
+    /// How many of them.
+    pub cards: u32,
+    /// US dollars an hour for all of them, on demand.
+    pub usd_per_hour: f64,
+    /// Where, if the price depends on it.
+    pub region: String,
+    /// The day of the price.
+    pub dated: String,
+    /// The key of its source.
+    pub source: String,
+}
+
+impl Offer {
+    /// US dollars an hour for one card.
+    pub fn each(&self) -> f64 {
+        self.usd_per_hour / f64::from(self.cards)
+    }
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Market {
+    /// The sources, by their keys.
+    pub sources: BTreeMap<String, Source>,
+    /// The cards.
+    pub cards: Vec<Card>,
+    /// What was measured on them.
+    pub measured: Vec<Measured>,
+    /// What they cost for an hour.
+    pub offers: Vec<Offer>,
+}
+
+const CARDS: &str = "accelerators.json";
+const CLOUD: &str = "cloud.json";
+
+impl Market {
+    /// The tables that come with the course.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if one of them is not what it should be.
+    pub fn load() -> Result<Self> {
+        let (cards, cloud) =
+            (include_str!("../data/accelerators.json"), include_str!("../data/cloud.json"));
+        Self::from_json(cards, cloud)
+    }
+
+    /// Tables from the texts of their files.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a text that is no table, a figure without a source, or a date that is none.
+    pub fn from_json(cards: &str, cloud: &str) -> Result<Self> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Cards {
+            sources: BTreeMap<String, Source>,
+            cards: Vec<Card>,
+            measured: Vec<Measured>,
+        }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Cloud {
+            sources: BTreeMap<String, Source>,
+            offers: Vec<Offer>,
+        }
+        let read = |file, e: serde_json::Error| Error::Data { file, why: e.to_string() };
+        let cards: Cards = serde_json::from_str(cards).map_err(|e| read(CARDS, e))?;
+        let cloud: Cloud = serde_json::from_str(cloud).map_err(|e| read(CLOUD, e))?;
+        let sources = cards.sources.into_iter().chain(cloud.sources).collect();
+        let Cards { cards, measured, .. } = cards;
+        let market = Self { sources, cards, measured, offers: cloud.offers };
+        market.check()?;
+        Ok(market)
+    }
+
+    fn check(&self) -> Result<()> {
+        let wrong = |file, why: String| Err(Error::Data { file, why });
+        for (key, source) in &self.sources {
+            for date in [Some(&source.dated), source.read.as_ref()].into_iter().flatten() {
+                if !is_date(date) {
+                    return wrong(CARDS, format!("`{date}` of `{key}` is no date like 2026-08-22"));
+                }
+            }
+        }
+        let figures = self.cards.iter().flat_map(|card| {
+            card.figures().into_iter().map(|(name, f)| (format!("{name} of {}", card.id), f))
+        });
+        for (name, figure) in figures {
+            if !self.sources.contains_key(&figure.source) {
+                return wrong(CARDS, format!("{name} names no source (`{}`)", figure.source));
+            }
+            if !(figure.value.is_finite() && figure.value > 0.0) {
+                return wrong(CARDS, format!("{name} is {}, and not above zero", figure.value));
+            }
+        }
+        for measured in &self.measured {
+            let known = self.card(&measured.card).is_ok();
+            if !known || !self.sources.contains_key(&measured.source) {
+                return wrong(CARDS, format!("{measured:?} has no card or no source"));
+            }
+        }
+        for offer in &self.offers {
+            let dated = is_date(&offer.dated) && self.sources.contains_key(&offer.source);
+            if !dated || offer.cards == 0 || offer.usd_per_hour <= 0.0 {
+                return wrong(CLOUD, format!("{offer:?} has no date, source, cards or price"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The card with this short name.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that lists the cards there are.
+    pub fn card(&self, id: &str) -> Result<&Card> {
+        self.cards.iter().find(|card| card.id == id).ok_or_else(|| {
+            let ids: Vec<&str> = self.cards.iter().map(|card| card.id.as_str()).collect();
+            Error::Config(format!("there is no card `{id}`; there are {}", ids.join(", ")))
+        })
+    }
+
+    /// US dollars an hour for one of these cards, from the cheapest offer.
+    pub fn prices(&self, card: &str) -> Vec<f64> {
+        let offers = self.offers.iter().filter(|offer| offer.card == card);
+        let mut prices: Vec<f64> = offers.map(Offer::each).collect();
+        prices.sort_by(f64::total_cmp);
+        prices
+    }
+
+    /// The days of the oldest and of the newest cloud price.
+    pub fn price_dates(&self) -> Option<(&str, &str)> {
+        let dates = || self.offers.iter().map(|offer| offer.dated.as_str());
+        dates().min().zip(dates().max())
+    }
+}
+
+/// Whether a text is a day: `2026-08-22`.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts[..] else { return false };
+    let number = |part: &str, digits: usize| {
+        (part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| part.parse::<u32>().unwrap_or(0))
+    };
+    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2))
+    else {
+        return false;
+    };
+    (2000..2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole_and_within_reason() {
+        let market = Market::load().unwrap();
+        assert!(market.cards.len() >= 20, "{}", market.cards.len());
+        let mut ids: Vec<&str> = market.cards.iter().map(|card| card.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), market.cards.len(), "a card is there twice");
+        for card in &market.cards {
+            let within = |figure: &Figure, low: f64, high: f64| {
+                assert!((low..=high).contains(&figure.value), "{}: {figure:?}", card.id);
+            };
+            within(&card.memory, 0.5e9, 10e12);
+            // On-chip memory is a thousand times as fast.
+            within(&card.bandwidth, 50e9, if card.memory.value < 50e9 { 25e15 } else { 25e12 });
+            for figure in Format::ALL.iter().filter_map(|_| card.f32.as_ref()) {
+                within(figure, 1e12, 1e15);
+            }
+            for figure in [&card.power, &card.price, &card.link, &card.cores].into_iter().flatten() {
+                within(figure, 30.0, 2e12);
+            }
+            assert!((2015..=2027).contains(&card.year), "{}", card.id);
+            assert!(card.training().is_some() || card.note.is_some(), "{} needs a word", card.id);
+        }
+    }
+
+    #[test]
+    fn fewer_bits_are_never_slower() {
+        for card in Market::load().unwrap().cards {
+            let rates = Format::ALL.map(|format| card.rate(format));
+            let [f32, tf32, f16, bf16, fp8] = rates;
+            for (wide, narrow) in [(f32, tf32), (tf32, bf16), (f32, bf16), (f32, f16), (bf16, fp8)] {
+                if let (Some(wide), Some(narrow)) = (wide, narrow) {
+                    assert!(narrow >= wide, "{}: {narrow} < {wide}", card.id);
+                    // A matrix unit is at most 32 times as fast as the vectors (AMX); more would be a slip.
+                    assert!(narrow <= 33.0 * wide, "{}: {narrow} > 33·{wide}", card.id);
+                }
+            }
+            if let (Some(f16), Some(bf16)) = (f16, bf16) {
+                assert!((f16 - bf16).abs() < 1e-9 * f16, "{}: f16 and bf16 differ", card.id);
+            }
+        }
+    }
+
+    #[test]
+    fn rates_are_dense() {
+        // Cores × operations a clock × clock, as NVIDIA's and AMD's papers compute them.
+        let market = Market::load().unwrap();
+        for (id, wanted) in [
+            ("a100-80", 1.410e9 * 256.0 * 2.0 * 432.0),
+            ("h100", 1.830e9 * 512.0 * 2.0 * 528.0),
+            ("mi300x", 2.1e9 * 256.0 * 2.0 * 1216.0),
+            ("mi250x", 1.7e9 * 128.0 * 2.0 * 880.0),
+            ("gaudi-2", 1.65e9 * 65_536.0 * 2.0 * 2.0),
+            ("rtx-4090", 2.52e9 * 64.0 * 2.0 * 512.0),
+            ("rtx-4070", 2.475e9 * 64.0 * 2.0 * 184.0),
+        ] {
+            let found = market.card(id).unwrap().rate(Format::Bf16).unwrap();
+            assert!((found / wanted - 1.0).abs() < 0.01, "{id}: {found:e}, and not {wanted:e}");
+        }
+    }
+
+    #[test]
+    fn what_was_measured_is_below_the_peak() {
+        let market = Market::load().unwrap();
+        for measured in &market.measured {
+            let card = market.card(&measured.card).unwrap();
+            let limit = match measured.format {
+                Some(format) => card.rate(format).unwrap(),
+                None => card.bandwidth.value,
+            };
+            assert!(measured.value < limit, "{measured:?} above {limit:e}");
+            assert!(measured.value > 0.1 * limit, "{measured:?} far below {limit:e}");
+        }
+    }
+
+    #[test]
+    fn prices_are_for_one_card_and_dated() {
+        let market = Market::load().unwrap();
+        let prices = market.prices("h100");
+        assert!(prices.len() >= 3 && prices.is_sorted());
+        assert!(prices[0] > 1.0 && prices[prices.len() - 1] < 15.0, "{prices:?}");
+        assert!(market.prices("no-such-card").is_empty());
+        for offer in &market.offers {
+            assert!(offer.card == "two-cores" || market.card(&offer.card).is_ok(), "{offer:?}");
+        }
+        let (oldest, newest) = market.price_dates().unwrap();
+        assert!(oldest <= newest);
+    }
+
+    #[test]
+    fn a_spoilt_file_is_refused_with_the_way_out() {
+        let (cards, cloud) =
+            (include_str!("../data/accelerators.json"), include_str!("../data/cloud.json"));
+        for (wrong, why) in [
+            (cards.replace("\"2022-03-22\"", "\"22.3.2022\""), "no date"),
+            (cards.replace("\"value\": 700, \"source\": \"nv-h100\"", "\"value\": 700, \"source\": \"me\""), "no source"),
+            (cards.replace("\"value\": 700,", "\"value\": 0,"), "above zero"),
+            ("{}".to_owned(), "missing field"),
+        ] {
+            let error = Market::from_json(&wrong, cloud).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("accelerators.json"), "{error}");
+        }
+        let error = Market::from_json(cards, &cloud.replace("\"cards\": 1,", "\"cards\": 0,"));
+        assert!(error.unwrap_err().to_string().contains("cloud.json"));
+        assert!(Market::load().unwrap().card("h1000").unwrap_err().to_string().contains("h100, "));
+        assert!(["2026-1-1", "2026-13-01", "1926-01-01", "x", ""].iter().all(|text| !is_date(text)));
+        assert!("bf17".parse::<Format>().is_err() && "bf16".parse::<Format>().is_ok());
+    }
+}

@@ -1,0 +1,279 @@
+//! A training run, counted before it starts: operations, bytes, kernels and steps.
+
+use crate::{Error, Result, cards::Format};
+use backprop::{
+    count::{Counts, Layer, Model},
+    fits::{Bytes, Moves},
+};
+use serde::Serialize;
+use training::{Settings, config};
+
+/// Bytes that Adam's walk moves for each parameter: it reads gradient, two moments and weight, and writes the last three
+/// (chapter 3).
+const ADAM: f64 = 28.0;
+
+/// Bytes that a step must hold for each parameter: weight, gradient and two moments in f32, or in mixed precision a
+/// master weight, its narrow copy, a narrow gradient and two moments (Rajbhandari and others 2020, "ZeRO", section 3).
+const HELD: f64 = 16.0;
+
+/// A training run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Job {
+    /// What it is called.
+    pub name: String,
+    /// Weights and biases.
+    pub parameters: f64,
+    /// Floating-point operations for one example, forward and backward.
+    pub operations: f64,
+    /// Numbers that are kept for the backward pass, for one example.
+    pub kept: f64,
+    /// Kernels that a step launches.
+    pub launches: f64,
+    /// Examples of a step.
+    pub batch: f64,
+    /// Examples of the whole run, repetitions counted.
+    pub examples: f64,
+}
+
+impl Job {
+    /// A run of a described model: `examples` pictures in steps of `batch`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] without pictures, or if the model can't be.
+    pub fn of(model: &Model, batch: u64, examples: u64) -> Result<Self> {
+        let counts = model.count()?;
+        // Forward one kernel a layer, backward one, and a second one where there are weights, which move in one more.
+        let weighted = counts.rows.iter().filter(|row| row.parameters > 0).count();
+        let launches = 2 * counts.rows.len() + 2 * weighted + 1;
+        let job = Self::from_counts(&counts, launches as f64, batch, examples);
+        job.checked()
+    }
+
+    fn from_counts(counts: &Counts, launches: f64, batch: u64, examples: u64) -> Self {
+        Self {
+            name: counts.name.clone(),
+            parameters: counts.parameters as f64,
+            operations: counts.forward + counts.backward,
+            kept: counts.kept as f64,
+            launches,
+            batch: batch as f64,
+            examples: examples as f64,
+        }
+    }
+
+    /// A language model of `parameters` that reads `tokens` in steps of `batch` tokens. Six operations a parameter and
+    /// token (Kaplan and others 2020, section 2.1); activations are computed again in the backward pass, so few are kept.
+    ///
+    /// # Errors
+    /// [`Error::Config`] without parameters or tokens.
+    pub fn language(parameters: f64, layers: u64, batch: f64, tokens: f64) -> Result<Self> {
+        // A block has 12 weights for each pair of its width: the width follows, and one number of it is kept a block.
+        let width = (parameters / (12.0 * layers.max(1) as f64)).sqrt();
+        let job = Self {
+            name: format!("a language model of {:.0} thousand million weights", parameters / 1e9),
+            parameters,
+            operations: 6.0 * parameters,
+            kept: layers as f64 * width,
+            launches: 60.0 * layers as f64,
+            batch,
+            examples: tokens,
+        };
+        job.checked()
+    }
+
+    /// A run of one of chapter 4's models by its recipe, on MNIST.
+    ///
+    /// # Errors
+    /// None of its own: the models are known.
+    pub fn chapter_4(model: training::Model) -> Result<Self> {
+        let recipe = Settings::of(model);
+        let (batch, examples) = (recipe.batch as u64, 60_000 * recipe.epochs as u64);
+        let named = |job: Self| Self { name: model.name().to_owned(), ..job };
+        match model {
+            config::Model::Linear => Self::of(&Model::named("784-10")?, batch, examples).map(named),
+            config::Model::Mlp => Self::of(&Model::named("mlp")?, batch, examples).map(named),
+            config::Model::Cnn => {
+                Self::of(&performance::memory::predict::cnn(), batch, examples).map(named)
+            }
+            config::Model::Resnet => Self::of(&resnet(), batch, examples).map(named),
+            config::Model::Rnn => recurrent(batch, examples).checked(),
+            config::Model::Transformer => transformer(batch, examples).checked(),
+        }
+    }
+
+    fn checked(self) -> Result<Self> {
+        let numbers = [self.parameters, self.operations, self.batch, self.examples];
+        if numbers.iter().all(|n| n.is_finite() && *n >= 1.0) {
+            return Ok(self);
+        }
+        Err(Error::Config(format!(
+            "{} has no weights, no examples or empty steps; a job needs at least one of each",
+            self.name
+        )))
+    }
+
+    /// Steps of the run.
+    pub fn steps(&self) -> f64 {
+        (self.examples / self.batch).ceil()
+    }
+
+    /// Operations of a step.
+    pub fn step_operations(&self) -> f64 {
+        self.operations * self.batch
+    }
+
+    // ANCHOR: bytes
+    /// Bytes that a step moves at least: Adam's walk; each weight read
+    /// forward, read backward, and its gradient written; each number that is
+    /// kept written, read again, and the same for its derivative.
+    pub fn step_bytes(&self, format: Format) -> f64 {
+        let number = format.bytes();
+        let weights = (ADAM + 3.0 * number) * self.parameters;
+        weights + 4.0 * number * self.kept * self.batch
+    }
+    // ANCHOR_END: bytes
+
+    /// Operations of a step for each of its bytes.
+    pub fn intensity(&self, format: Format) -> f64 {
+        self.step_operations() / self.step_bytes(format)
+    }
+
+    /// Bytes that a card must hold: those of the weights and of what is kept.
+    pub fn memory(&self, format: Format) -> f64 {
+        HELD * self.parameters + format.bytes() * self.kept * self.batch
+    }
+}
+
+/// The bytes of chapter 3's counter for the same step, to hold [`Job::memory`] against.
+#[doc(hidden)]
+pub fn counted(model: &Model, batch: u64) -> Result<u64> {
+    let bytes = Bytes::of(&model.count()?, batch, Moves::Adam);
+    Ok(bytes.weights + bytes.gradients + bytes.optimizer + bytes.activations)
+}
+
+/// Chapter 4's residual network, described: its convolutions, without the ways around them.
+fn resnet() -> Model {
+    let conv = |channels, size| Layer::Conv { channels, size, stride: 1, padding: size / 2 };
+    let mut layers = vec![conv(24, 3), Layer::Relu, Layer::Pool { size: 2 }];
+    layers.extend([conv(24, 3), Layer::Relu, conv(24, 3), Layer::Relu, Layer::Pool { size: 2 }]);
+    layers.extend([conv(48, 1), Layer::Relu, conv(48, 3), Layer::Relu, conv(48, 3), Layer::Relu]);
+    // The mean of 7×7 pixels costs nothing beside the products; a pool stands for it.
+    layers.extend([Layer::Pool { size: 7 }, Layer::Flatten, Layer::Dense { units: 10 }]);
+    Model { name: "resnet".to_owned(), input: vec![1, 28, 28], layers }
+}
+
+/// Operations forward and backward of products with so many multiplications.
+fn three_passes(multiplications: usize) -> f64 {
+    3.0 * 2.0 * multiplications as f64
+}
+
+/// Chapter 4's recurrent network: at each of 28 moments the row's and the state's products for three gates.
+fn recurrent(batch: u64, examples: u64) -> Job {
+    use training::rnn::{GATES, HIDDEN, MOMENTS, SEEN};
+    let weights = SEEN * GATES + HIDDEN * GATES;
+    Job {
+        name: "rnn".to_owned(),
+        parameters: (weights + 2 * GATES + HIDDEN * 10 + 10) as f64,
+        operations: three_passes(MOMENTS * weights + HIDDEN * 10),
+        kept: (MOMENTS * (SEEN + 2 * GATES + HIDDEN)) as f64,
+        launches: (6 * MOMENTS + 6) as f64,
+        batch: batch as f64,
+        examples: examples as f64,
+    }
+}
+
+/// Chapter 4's transformer: 16 patches, two blocks.
+fn transformer(batch: u64, examples: u64) -> Job {
+    use training::transformer::{HEADS, PATCH, PATCHES, WIDE, WIDTH};
+    const BLOCKS: usize = 2;
+    let block = 4 * WIDTH * WIDTH + 2 * WIDTH * WIDE;
+    let attention = 2 * PATCHES * PATCHES * WIDTH;
+    // Weights, biases and normalisations.
+    let in_block = block + 5 * WIDTH + WIDE + 4 * WIDTH;
+    let around = PATCH * WIDTH + WIDTH + PATCHES * WIDTH + 2 * WIDTH + WIDTH * 10 + 10;
+    Job {
+        name: "transformer".to_owned(),
+        parameters: (BLOCKS * in_block + around) as f64,
+        operations: three_passes(
+            PATCHES * (PATCH * WIDTH + BLOCKS * block) + BLOCKS * attention + WIDTH * 10,
+        ),
+        kept: (PATCHES * PATCH
+            + BLOCKS * (PATCHES * (8 * WIDTH + 2 * WIDE) + 2 * HEADS * PATCHES * PATCHES))
+            as f64,
+        launches: (40 * BLOCKS + 20) as f64,
+        batch: batch as f64,
+        examples: examples as f64,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // Whole numbers: nothing rounds.
+mod tests {
+    use super::*;
+    use training::Model as Trained;
+
+    #[test]
+    fn chapter_4s_models_have_their_parameters() {
+        // As its experiment `training.models.parameters` records them.
+        for (model, wanted) in [
+            (Trained::Linear, 7_850.0),
+            (Trained::Mlp, 101_770.0),
+            (Trained::Cnn, 117_066.0),
+            (Trained::Resnet, 44_386.0),
+            (Trained::Rnn, 61_962.0),
+            (Trained::Transformer, 71_946.0),
+        ] {
+            let found = Job::chapter_4(model).unwrap().parameters;
+            assert!((found / wanted - 1.0).abs() < 0.01, "{model}: {found}, and not {wanted}");
+        }
+    }
+
+    #[test]
+    fn a_step_by_hand() {
+        let job = Job::of(&Model::named("4-3-2").unwrap(), 5, 12).unwrap();
+        assert_eq!(job.steps(), 3.0);
+        // Forward 2·(12+6), weights as many, and the hidden units' derivatives 2·6.
+        assert_eq!(job.step_operations(), 5.0 * (2.0 * 36.0 + 12.0));
+        // 23 weights; kept: 4 inputs, 3 units, 2 scores.
+        assert_eq!(job.step_bytes(Format::F32), 40.0 * 23.0 + 16.0 * 9.0 * 5.0);
+        assert_eq!(job.step_bytes(Format::Bf16), 34.0 * 23.0 + 8.0 * 9.0 * 5.0);
+        // Three layers (two dense, one ReLU): 2·3 + 2·2 + 1.
+        assert_eq!(job.launches, 11.0);
+    }
+
+    #[test]
+    fn memory_is_what_chapter_3_counts() {
+        for (name, batch) in [("mlp", 32), ("vgg16", 64), ("784-512-10", 1)] {
+            let model = Model::named(name).unwrap();
+            let found = Job::of(&model, batch, 1).unwrap().memory(Format::F32);
+            assert_eq!(found, counted(&model, batch).unwrap() as f64, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_larger_batch_does_more_for_each_byte() {
+        for model in Trained::ALL {
+            let job = Job::chapter_4(model).unwrap();
+            let with = |batch: f64| Job { batch, ..job.clone() }.intensity(Format::F32);
+            assert!(with(32.0) < with(128.0) && with(128.0) < with(4096.0), "{model}");
+            assert!(job.intensity(Format::Bf16) > job.intensity(Format::F32), "{model}");
+        }
+    }
+
+    #[test]
+    fn a_language_model_costs_six_operations_a_weight_and_token() {
+        let job = Job::language(7e9, 32, 4e6, 140e9).unwrap();
+        assert_eq!(job.steps() * job.step_operations(), 6.0 * 7e9 * 140e9);
+        // GPT-3's width (Brown and others 2020, table 2.1): 96 layers, 175e9 weights, 12288.
+        let width = Job::language(175e9, 96, 1.0, 1.0).unwrap().kept / 96.0;
+        assert!((width / 12_288.0 - 1.0).abs() < 0.01, "{width}");
+    }
+
+    #[test]
+    fn what_is_empty_is_refused() {
+        let model = Model::named("mlp").unwrap();
+        assert!(Job::of(&model, 0, 5).is_err() && Job::of(&model, 5, 0).is_err());
+        assert!(Job::language(0.0, 3, 1.0, 1.0).is_err());
+        assert!(Job::language(f64::NAN, 0, 1.0, 1.0).is_err());
+    }
+}

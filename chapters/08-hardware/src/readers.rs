@@ -1,0 +1,132 @@
+//! The four readers of the article, each with a job that a person like them has.
+
+use crate::{Error, Job, Options, Result};
+use backprop::count::Model;
+use std::{fmt, str::FromStr};
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Learns, and trains small models now and then.
+    Small,
+    /// Has a laptop with a GPU.
+    Laptop,
+    /// Has a desk and a budget, or rents by the hour.
+    Workstation,
+    /// Has a cluster, or rents one.
+    Cluster,
+}
+
+/// Pictures of `ImageNet`'s training set of 2012 (Russakovsky and others 2015, section 3.1).
+const IMAGENET: u64 = 1_281_167;
+
+impl Reader {
+    /// All of them, in the order of the page.
+    pub const ALL: [Self; 4] = [Self::Small, Self::Laptop, Self::Workstation, Self::Cluster];
+
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Laptop => "laptop",
+            Self::Workstation => "workstation",
+            Self::Cluster => "cluster",
+        }
+    }
+
+    // ANCHOR: job
+    /// What the reader wants to train.
+    ///
+    /// # Errors
+    /// None of its own: the models are known.
+    pub fn job(self) -> Result<Job> {
+        let vgg = |batch, pictures| Job::of(&Model::vgg16(), batch, pictures);
+        match self {
+            // Chapter 4's convolutional network, by its recipe.
+            Self::Small => Job::chapter_4(training::Model::Cnn),
+            // VGG16, ten times over ten thousand pictures of one's own.
+            Self::Laptop => vgg(16, 10 * 10_000),
+            // VGG16 as it was published: 74 times over ImageNet.
+            Self::Workstation => vgg(64, 74 * IMAGENET),
+            // 7·10⁹ weights, and twenty tokens for each of them.
+            Self::Cluster => Job::language(7e9, 32, 4e6, 140e9),
+        }
+    }
+    // ANCHOR_END: job
+
+    /// How many cards the reader has in mind.
+    pub fn cards(self) -> u32 {
+        match self {
+            Self::Cluster => 64,
+            _ => 1,
+        }
+    }
+
+    /// The cards that the reader thinks of, by their short names.
+    pub fn considers(self) -> &'static [&'static str] {
+        match self {
+            Self::Small => &["t4", "rtx-3060", "h100"],
+            Self::Laptop => &["rtx-4060-laptop", "t4", "l4", "rtx-4070"],
+            Self::Workstation => &["rtx-4070", "rtx-4090", "rtx-5090", "rtx-a6000", "a100-80", "h100", "b200"],
+            Self::Cluster => &["a100-80", "h100", "h200", "b200", "mi300x", "tpu-v5p", "tpu-v6e"],
+        }
+    }
+
+    /// The question for the calculator.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn options(self) -> Result<Options> {
+        let only = self.considers().iter().map(|id| (*id).to_owned()).collect();
+        Ok(Options { cards: self.cards(), only, ..Options::of(self.job()?) })
+    }
+}
+
+impl fmt::Display for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Reader {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|reader| reader.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::Config(format!("there is no reader `{text}`; choose one of {names}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Market, buy};
+
+    #[test]
+    fn every_reader_has_an_answer() {
+        let market = Market::load().unwrap();
+        let mut last = 0.0;
+        for reader in Reader::ALL {
+            let options = reader.options().unwrap();
+            let work = options.job.steps() * options.job.step_operations();
+            assert!(work > 10.0 * last, "{reader}: {work:e} after {last:e}");
+            last = work;
+            let report = buy(&market, &options).unwrap();
+            assert!(report.refused.is_empty(), "{reader}: {report}");
+            assert!(report.best().is_some(), "{reader}");
+            assert_eq!(reader.name().parse::<Reader>().unwrap(), reader);
+        }
+        assert!("giant".parse::<Reader>().unwrap_err().to_string().contains("workstation"));
+    }
+
+    #[test]
+    fn the_published_vgg16_took_weeks_on_four_cards_of_its_time() {
+        // Simonyan and Zisserman 2015, section 3.3: two to three weeks on four Titan Black (5.1 TFLOP/s in f32 each, by
+        // NVIDIA's page). So the job's operations at 30% to 100% of that peak must be of this size.
+        let job = Reader::Workstation.job().unwrap();
+        let days = job.steps() * job.step_operations() / (4.0 * 5.1e12) / 86_400.0;
+        assert!((2.0..21.0).contains(&days), "{days} days at the peak");
+    }
+}
