@@ -81,13 +81,16 @@ pub struct Shares {
 // ANCHOR_END: shares
 
 impl Shares {
-    /// What was measured on this card, or on all cards where nothing was measured on this one.
+    /// What was measured on this card, or on all cards where nothing was measured on this one; but no training reaches
+    /// more than the card's best product.
     ///
     /// # Errors
     /// [`Error::Config`] if the table has no measurement at all.
     pub fn of(market: &Market, card: &Card) -> Result<Self> {
         let none = || {
-            Error::Config("the table has no measurements to calculate with; take it back".to_owned())
+            Error::Config(
+                "the table has no measurements to calculate with; take it back".to_owned(),
+            )
         };
         let shares = |what: What, only: Option<&str>| {
             let found = market.measured.iter().filter(|m| m.what == what);
@@ -99,8 +102,10 @@ impl Shares {
             }))
         };
         let best = |what| shares(what, Some(&card.id)).or_else(|| shares(what, None));
+        let training = best(What::Training).ok_or_else(none)?;
+        let product = shares(What::Product, Some(&card.id)).map_or(1.0, |range| range.high);
         Ok(Self {
-            compute: best(What::Training).ok_or_else(none)?,
+            compute: Range::new(training.low.min(product), training.high.min(product)),
             memory: best(What::Copy).ok_or_else(none)?,
             parallel: PARALLEL,
             launch: LAUNCH,
@@ -109,7 +114,13 @@ impl Shares {
 }
 
 /// Seconds of a job on `cards` cards of this peak (FLOP/s) and bandwidth (B/s): in the best case and in the worst.
-pub fn seconds(job: &Job, format: Format, (peak, bandwidth): (f64, f64), cards: u32, shares: &Shares) -> Range {
+pub fn seconds(
+    job: &Job,
+    format: Format,
+    (peak, bandwidth): (f64, f64),
+    cards: u32,
+    shares: &Shares,
+) -> Range {
     // ANCHOR: seconds
     let run = |compute: f64, memory: f64, parallel: f64, launch: f64| {
         let cards = if cards == 1 { 1.0 } else { f64::from(cards) * parallel };
@@ -273,7 +284,8 @@ fn line(market: &Market, card: &Card, options: &Options) -> Result<Result<Line, 
         return Ok(Err(format!("the step needs {needs}, and {cards} × {has} are there")));
     }
     let shares = Shares::of(market, card)?;
-    let hours = seconds(job, format, (peak, card.bandwidth.value), cards, &shares).times(1.0 / 3600.0);
+    let hours =
+        seconds(job, format, (peak, card.bandwidth.value), cards, &shares).times(1.0 / 3600.0);
     if let Some(limit) = options.hours.filter(|limit| hours.high > *limit) {
         let [takes, limit] = [hours.high, limit].map(|hours| Unit::Number.format(hours));
         return Ok(Err(format!("it may take {takes} hours, more than {limit}")));
@@ -282,9 +294,8 @@ fn line(market: &Market, card: &Card, options: &Options) -> Result<Result<Line, 
     let kw = card.power.as_ref().map(|power| many * power.value / 1000.0);
     let kwh = kw.map(|kw| Range::new(kw * DRAW.low * hours.low, kw * DRAW.high * hours.high));
     let rents = Range::of(market.prices(&card.id));
-    let rent = rents.map(|rent| {
-        Range::new(many * rent.low * hours.low, many * rent.high * hours.high)
-    });
+    let rent =
+        rents.map(|rent| Range::new(many * rent.low * hours.low, many * rent.high * hours.high));
     let price = card.price.as_ref().map(|price| many * price.value);
     let even = |rent: f64| {
         let watts = card.power.as_ref()?.value;
@@ -340,8 +351,13 @@ impl fmt::Display for Report {
             };
             let price = line.price.map_or("-".to_owned(), |price| Unit::Number.format(price));
             write!(f, "  {name:wide$} {:>6}", line.format.name())?;
-            let cells =
-                [line.hours.text(), range(line.kwh), range(line.rent), price, range(line.break_even)];
+            let cells = [
+                line.hours.text(),
+                range(line.kwh),
+                range(line.rent),
+                price,
+                range(line.break_even),
+            ];
             for cell in cells {
                 write!(f, " {cell:>20}")?;
             }
@@ -414,10 +430,15 @@ mod tests {
         assert!((a100.compute.high - 136.0 / 312.0).abs() < 1e-12, "{a100:?}");
         let all = of("h100");
         assert!(all.compute.low <= a100.compute.low && all.compute.high > a100.compute.high);
+        // The best product on an MI300X reaches half of its peak: no training can reach more.
+        assert!((of("mi300x").compute.high - 668.4 / 1307.0).abs() < 1e-9);
         for card in &market.cards {
             let Shares { compute, memory, .. } = of(&card.id);
             for range in [compute, memory] {
-                assert!(0.0 < range.low && range.low <= range.high && range.high < 1.0, "{range:?}");
+                assert!(
+                    0.0 < range.low && range.low <= range.high && range.high < 1.0,
+                    "{range:?}"
+                );
             }
         }
     }
@@ -469,7 +490,9 @@ mod tests {
         assert!(reason(Options::of(vgg()), "Apple").contains("no rate"));
         assert!(reason(Options::of(vgg()), "Alveo").contains("no rate"));
         assert!(reason(Options { hours: Some(0.1), ..Options::of(vgg()) }, "T4").contains("hours"));
-        assert!(reason(Options { budget: Some(1.0), ..Options::of(vgg()) }, "B200").contains("cost"));
+        assert!(
+            reason(Options { budget: Some(0.1), ..Options::of(vgg()) }, "B200").contains("cost")
+        );
         let none = Options { hours: Some(1e-6), only: vec!["t4".to_owned()], ..Options::of(vgg()) };
         assert!(buy(&market, &none).unwrap().to_string().contains("no card is left"));
     }

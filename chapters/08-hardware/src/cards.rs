@@ -441,7 +441,8 @@ mod tests {
             for figure in Format::ALL.iter().filter_map(|_| card.f32.as_ref()) {
                 within(figure, 1e12, 1e15);
             }
-            for figure in [&card.power, &card.price, &card.link, &card.cores].into_iter().flatten() {
+            for figure in [&card.power, &card.price, &card.link, &card.cores].into_iter().flatten()
+            {
                 within(figure, 30.0, 2e12);
             }
             assert!((2015..=2027).contains(&card.year), "{}", card.id);
@@ -454,7 +455,8 @@ mod tests {
         for card in Market::load().unwrap().cards {
             let rates = Format::ALL.map(|format| card.rate(format));
             let [f32, tf32, f16, bf16, fp8] = rates;
-            for (wide, narrow) in [(f32, tf32), (tf32, bf16), (f32, bf16), (f32, f16), (bf16, fp8)] {
+            for (wide, narrow) in [(f32, tf32), (tf32, bf16), (f32, bf16), (f32, f16), (bf16, fp8)]
+            {
                 if let (Some(wide), Some(narrow)) = (wide, narrow) {
                     assert!(narrow >= wide, "{}: {narrow} < {wide}", card.id);
                     // A matrix unit is at most 32 times as fast as the vectors (AMX); more would be a slip.
@@ -519,7 +521,13 @@ mod tests {
             (include_str!("../data/accelerators.json"), include_str!("../data/cloud.json"));
         for (wrong, why) in [
             (cards.replace("\"2022-03-22\"", "\"22.3.2022\""), "no date"),
-            (cards.replace("\"value\": 700, \"source\": \"nv-h100\"", "\"value\": 700, \"source\": \"me\""), "no source"),
+            (
+                cards.replace(
+                    "\"value\": 700, \"source\": \"nv-h100\"",
+                    "\"value\": 700, \"source\": \"me\"",
+                ),
+                "no source",
+            ),
             (cards.replace("\"value\": 700,", "\"value\": 0,"), "above zero"),
             ("{}".to_owned(), "missing field"),
         ] {
@@ -529,7 +537,9 @@ mod tests {
         let error = Market::from_json(cards, &cloud.replace("\"cards\": 1,", "\"cards\": 0,"));
         assert!(error.unwrap_err().to_string().contains("cloud.json"));
         assert!(Market::load().unwrap().card("h1000").unwrap_err().to_string().contains("h100, "));
-        assert!(["2026-1-1", "2026-13-01", "1926-01-01", "x", ""].iter().all(|text| !is_date(text)));
+        assert!(
+            ["2026-1-1", "2026-13-01", "1926-01-01", "x", ""].iter().all(|text| !is_date(text))
+        );
         assert!("bf17".parse::<Format>().is_err() && "bf16".parse::<Format>().is_ok());
     }
 }

@@ -27,7 +27,11 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: "hardware.roofline",
             shows: "from how many operations per byte on each card's arithmetic is the limit, and how many training steps have",
-            values: &["hardware.roofline", "hardware.roofline.intensity", "hardware.roofline.share"],
+            values: &[
+                "hardware.roofline",
+                "hardware.roofline.intensity",
+                "hardware.roofline.share",
+            ],
             quick: true,
             run: roofline,
         },
@@ -62,7 +66,12 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: "hardware.time",
             shows: "how long chapter 4's models train here by their recipes, and on a card by the calculator",
-            values: &["hardware.time", "hardware.time.rate", "hardware.time.flops", "hardware.time.card"],
+            values: &[
+                "hardware.time",
+                "hardware.time.rate",
+                "hardware.time.flops",
+                "hardware.time.card",
+            ],
             quick: false,
             run: time,
         },
@@ -109,19 +118,35 @@ fn table(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// The jobs whose intensity the roofline shows: name, and the job.
-pub fn jobs() -> crate::Result<Vec<(String, Job)>> {
+/// A training step in the roofline.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Its name in records: `mlp-32`.
+    pub id: &'static str,
+    /// Its name in the picture.
+    pub name: &'static str,
+    /// The run that it is a step of.
+    pub job: Job,
+}
+
+/// The jobs whose intensity the roofline shows.
+///
+/// # Errors
+/// None of its own: the models are known.
+pub fn jobs() -> crate::Result<Vec<Shown>> {
     let mlp = Job::chapter_4(Model::Mlp)?;
     let mut jobs = vec![
-        ("MLP, batch 32".to_owned(), Job { batch: 32.0, ..mlp.clone() }),
-        ("MLP, batch 128".to_owned(), mlp),
+        Shown { id: "mlp-32", name: "MLP, 32", job: Job { batch: 32.0, ..mlp.clone() } },
+        Shown { id: "mlp-128", name: "MLP, 128", job: mlp },
     ];
-    for (name, model) in
-        [("CNN", Model::Cnn), ("ResNet", Model::Resnet), ("transformer", Model::Transformer)]
-    {
-        jobs.push((name.to_owned(), Job::chapter_4(model)?));
+    for (id, name, model) in [
+        ("cnn", "CNN", Model::Cnn),
+        ("resnet", "ResNet", Model::Resnet),
+        ("transformer", "transformer", Model::Transformer),
+    ] {
+        jobs.push(Shown { id, name, job: Job::chapter_4(model)? });
     }
-    jobs.push(("VGG16, batch 64".to_owned(), Reader::Workstation.job()?));
+    jobs.push(Shown { id: "vgg16", name: "VGG16", job: Reader::Workstation.job()? });
     Ok(jobs)
 }
 
@@ -136,7 +161,7 @@ fn roofline(rec: &mut Recorder) -> Result<()> {
             None => rec.skip("hardware.roofline", list, "no floating-point rate is published"),
         }
     }
-    for (name, job) in jobs()? {
+    for Shown { id: name, job, .. } in jobs()? {
         let list: ParamList = &[("job", &name)];
         let intensity = job.intensity(Format::Bf16);
         rec.value("hardware.roofline.intensity", list, Unit::Number, exact(intensity));
@@ -244,13 +269,7 @@ fn time(rec: &mut Recorder) -> Result<()> {
         let rates = studies::rates(model, Device::Cpu, Settings::of(model).batch, &data)?;
         rec.value("hardware.time.rate", list, Unit::ImagesPerSecond, rates.clone());
         let flops = rates.clone().map(|rate| rate * job.operations);
-        rec.limited(
-            "hardware.time.flops",
-            list,
-            Unit::FlopsPerSecond,
-            flops,
-            Some(limit.clone()),
-        );
+        rec.limited("hardware.time.flops", list, Unit::FlopsPerSecond, flops, Some(limit.clone()));
         rec.value("hardware.time", list, Unit::Seconds, rates.map(|rate| job.examples / rate));
         for id in ["t4", "h100"] {
             let options = Options { only: vec![id.to_owned()], ..Options::of(job.clone()) };
@@ -323,7 +342,8 @@ mod tests {
         let progress = Progress::hidden();
         for experiment in experiments().into_iter().filter(|experiment| experiment.quick) {
             let run =
-                lab::experiments::run(&experiment, Budget::Quick, Device::Cpu, None, &progress).unwrap();
+                lab::experiments::run(&experiment, Budget::Quick, Device::Cpu, None, &progress)
+                    .unwrap();
             assert!(run.values.len() > 5, "{}", experiment.key);
             for value in &run.values {
                 assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");

@@ -38,7 +38,9 @@ pub fn data() -> Result<Value> {
     }
     let mut jobs = Vec::new();
     for reader in Reader::ALL {
-        jobs.push(json!({ "reader": reader.name(), "cards": reader.cards(), "job": reader.job()? }));
+        jobs.push(
+            json!({ "reader": reader.name(), "cards": reader.cards(), "job": reader.job()? }),
+        );
     }
     let dates = market.price_dates();
     Ok(json!({

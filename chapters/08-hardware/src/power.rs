@@ -45,7 +45,9 @@ fn number(path: &Path) -> Result<u64> {
             format!("{shown} can't be read ({e}); the kernel module intel_rapl_common provides it")
         })
     })?;
-    text.trim().parse().map_err(|_| Error::Power(format!("{shown} holds no number: `{}`", text.trim())))
+    text.trim()
+        .parse()
+        .map_err(|_| Error::Power(format!("{shown} holds no number: `{}`", text.trim())))
 }
 
 // ANCHOR: counted
@@ -186,7 +188,8 @@ fn joules_of<T>(
     });
     let result = work();
     stop.store(true, Ordering::Release);
-    let joules = sampler.join().map_err(|_| Error::Power("the power's reader has failed".to_owned()))?;
+    let joules =
+        sampler.join().map_err(|_| Error::Power("the power's reader has failed".to_owned()))?;
     Ok((joules, result))
 }
 
@@ -258,13 +261,16 @@ mod tests {
 
     #[test]
     fn watts_are_added_up_while_work_runs() {
-        let (joules, result) =
-            joules_of(|| Ok(50.0), Duration::from_millis(5), || {
+        let (joules, result) = joules_of(
+            || Ok(50.0),
+            Duration::from_millis(5),
+            || {
                 let began = Instant::now();
                 thread::sleep(Duration::from_millis(60));
                 began.elapsed().as_secs_f64()
-            })
-            .unwrap();
+            },
+        )
+        .unwrap();
         // From just before the work to just after it.
         assert!(joules >= 50.0 * result * 0.9 && joules < 50.0 * (result + 1.0), "{joules}");
         assert!((trapezoids(&[(0.0, 10.0), (2.0, 20.0), (3.0, 0.0)]) - 40.0).abs() < 1e-12);

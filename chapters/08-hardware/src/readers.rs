@@ -67,7 +67,9 @@ impl Reader {
         match self {
             Self::Small => &["t4", "rtx-3060", "h100"],
             Self::Laptop => &["rtx-4060-laptop", "t4", "l4", "rtx-4070"],
-            Self::Workstation => &["rtx-4070", "rtx-4090", "rtx-5090", "rtx-a6000", "a100-80", "h100", "b200"],
+            Self::Workstation => {
+                &["rtx-4070", "rtx-4090", "rtx-5090", "rtx-a6000", "a100-80", "h100", "b200"]
+            }
             Self::Cluster => &["a100-80", "h100", "h200", "b200", "mi300x", "tpu-v5p", "tpu-v6e"],
         }
     }

@@ -256,6 +256,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
     assert_eq!(listing.trim_end(), quoted);
     for script in [
         "bit-explorer.js",
+        "card-calculator.js",
         "digit-canvas.js",
         "gpu-product.js",
         "pipeline-player.js",
