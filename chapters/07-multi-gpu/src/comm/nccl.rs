@@ -128,6 +128,23 @@ pub fn unique_id() -> Result<[u8; ID_BYTES]> {
     Ok(id.0.map(|c| c as u8))
 }
 
+/// What a rank that is ready says first.
+const READY: &[u8] = b"ready";
+
+/// The unique id that rank 0 gives, if all ranks are ready; or the reason of the first that is not.
+fn all_ready(said: &[Vec<u8>]) -> Result<[u8; ID_BYTES]> {
+    for (rank, said) in said.iter().enumerate() {
+        if !said.starts_with(READY) {
+            let why = String::from_utf8_lossy(said);
+            return Err(Error::Config(format!("rank {rank}: {why}")));
+        }
+    }
+    let id = said.first().and_then(|said| said.strip_prefix(READY)?.try_into().ok());
+    id.ok_or_else(|| {
+        Error::Config("rank 0 gave no unique id; all ranks must run the same program".into())
+    })
+}
+
 /// A rank that is a GPU.
 pub struct Nccl {
     functions: Functions,
@@ -157,39 +174,56 @@ impl Nccl {
     where
         C: Communicator + ?Sized,
     {
-        // A rank that has no name to give says why, and no rank waits.
-        let made = match other.rank() {
-            Rank(0) => unique_id().map(Vec::from).map_err(|why| why.to_string()),
-            _ => Ok(Vec::new()),
+        let (rank, size) = (other.rank(), other.size());
+        let ready = Self::prepare(rank, size, device).and_then(|nccl| {
+            let id = if rank == Rank(0) { unique_id()?.to_vec() } else { vec![] };
+            Ok((nccl, [READY, id.as_slice()].concat()))
+        });
+        // Who is not ready says why: NCCL would let the others wait for ever.
+        let said = match &ready {
+            Ok((_, said)) => said.clone(),
+            Err(why) => why.to_string().into_bytes(),
         };
-        let said = made.unwrap_or_else(String::into_bytes);
-        let said: Vec<u8> = other.all_gather_bytes(&said)?.swap_remove(0);
-        let why =
-            |words: Vec<u8>| Error::Config(format!("rank 0: {}", String::from_utf8_lossy(&words)));
-        let id = <[u8; ID_BYTES]>::try_from(said).map_err(why)?;
-        Self::with_id(other.rank(), other.size(), &id, device)
+        let all = other.all_gather_bytes(&said)?;
+        let (mut nccl, _) = ready?;
+        let id = all_ready(&all)?;
+        nccl.meet(&id)?;
+        Ok(nccl)
     }
     // ANCHOR_END: join
 
-    /// Rank `rank` of the `size` that share a [`unique_id`], on a GPU of its own. It waits for the others.
+    /// Rank `rank` of the `size` that share a [`unique_id`], on a GPU of its own. It waits for the others, as long as
+    /// NCCL does: all should be known to come.
     ///
     /// # Errors
     /// [`Error::Config`] with what is missing or does not work.
     pub fn with_id(rank: Rank, size: usize, id: &[u8; ID_BYTES], device: &str) -> Result<Self> {
+        let mut nccl = Self::prepare(rank, size, device)?;
+        nccl.meet(id)?;
+        Ok(nccl)
+    }
+
+    /// All that a rank can do alone.
+    fn prepare(rank: Rank, size: usize, device: &str) -> Result<Self> {
         let functions = Functions::load()?;
         let gpu = gpu::open(device)?;
         let (out, into) = (gpu.alloc(4)?, gpu.alloc(4)?);
-        let mut nccl =
-            Self { functions, comm: None, out, into, gpu, rank, size, patience: PATIENCE };
-        nccl.cuda()?.bind()?;
-        let (mut comm, id) = (ptr::null_mut(), UniqueId(id.map(|b| b as c_char)));
-        // SAFETY: the GPU's context is current; NCCL writes one pointer.
-        let status = unsafe {
-            (nccl.functions.init_rank)(&raw mut comm, size as c_int, id, rank.0 as c_int)
-        };
-        check(status, "meet the other ranks")?;
-        nccl.comm = Some(comm);
+        let patience = PATIENCE;
+        let nccl = Self { functions, comm: None, out, into, gpu, rank, size, patience };
+        nccl.cuda()?;
         Ok(nccl)
+    }
+
+    /// Meets the other ranks.
+    fn meet(&mut self, id: &[u8; ID_BYTES]) -> Result<()> {
+        self.cuda()?.bind()?;
+        let (mut comm, id) = (ptr::null_mut(), UniqueId(id.map(|b| b as c_char)));
+        let (size, rank) = (self.size as c_int, self.rank.0 as c_int);
+        // SAFETY: the GPU's context is current; NCCL writes one pointer.
+        let status = unsafe { (self.functions.init_rank)(&raw mut comm, size, id, rank) };
+        check(status, "meet the other ranks")?;
+        self.comm = Some(comm);
+        Ok(())
     }
 
     /// From now on this rank waits for the others at most so long before it gives up.
