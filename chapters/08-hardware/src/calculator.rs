@@ -146,7 +146,11 @@ pub fn break_even(price: f64, rent: f64, watts: f64, per_kwh: f64) -> Option<f64
 }
 // ANCHOR_END: break_even
 
-/// What is asked: `plan --buy`.
+/// What is asked: `plan --buy`, which beside `--model`, `--batch` and `--json` takes
+///
+/// - `--examples N`: examples of the whole run, repetitions counted;
+/// - `--reader small|laptop|workstation|cluster`: a reader's job and cards instead of a model;
+/// - `--cards N`, `--budget USD`, `--hours H`, `--electricity USD`, `--only ID,ID`: the fields below.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The job.

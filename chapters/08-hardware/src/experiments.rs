@@ -335,7 +335,7 @@ fn energy(rec: &mut Recorder) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Budget, Progress};
+    use lab::{Budget, chapter, progress::Progress};
 
     #[test]
     fn what_is_calculated_is_recorded_whole() {
@@ -344,6 +344,7 @@ mod tests {
             let run =
                 lab::experiments::run(&experiment, Budget::Quick, Device::Cpu, None, &progress)
                     .unwrap();
+            chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &progress).unwrap();
             assert!(run.values.len() > 5, "{}", experiment.key);
             for value in &run.values {
                 assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");
