@@ -36,17 +36,23 @@ pub trait Communicator: Send {
     /// Waits for numbers from one rank.
     fn receive(&mut self, from: Rank, data: &mut [f32]) -> Result<()>;
     /// Sends and receives at the same time, as the steps of a ring do.
-    fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()>;
-    /// Everybody gets the root's numbers.
-    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
-        tree::broadcast(self, root, data)
-    }
+    fn exchange(
+        &mut self,
+        to: Rank,
+        send: &[f32],
+        from: Rank,
+        receive: &mut [f32], // as many numbers as `from` sends
+    ) -> Result<()>;
     /// Everybody gets the sum over all ranks.
     fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
         ring::all_reduce(self, data)
     }
     // …
     // ANCHOR_END: communicator
+    /// Everybody gets the root's numbers.
+    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
+        tree::broadcast(self, root, data)
+    }
     /// Rank r gets part r (see [`part_of`]) of the sum over all ranks.
     fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {
         ring::reduce_scatter(self, data)

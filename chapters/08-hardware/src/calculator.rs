@@ -140,8 +140,8 @@ pub fn seconds(
 // ANCHOR: break_even
 /// Hours of use after which a card that was bought has cost as much as one
 /// that was rented; `None` if renting costs less than the electricity.
-pub fn break_even(price: f64, rent: f64, watts: f64, per_kwh: f64) -> Option<f64> {
-    let saved = rent - watts / 1000.0 * per_kwh;
+pub fn break_even(price: f64, rent: f64, watts: f64, kwh: f64) -> Option<f64> {
+    let saved = rent - watts / 1000.0 * kwh;
     (saved > 0.0).then(|| price / saved)
 }
 // ANCHOR_END: break_even

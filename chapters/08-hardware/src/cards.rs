@@ -199,8 +199,8 @@ impl Card {
         order.into_iter().find_map(|format| Some((format, self.rate(format)?)))
     }
 
-    // ANCHOR: ridge
     /// Operations per byte from which on arithmetic is the limit, in the format to train in.
+    // ANCHOR: ridge
     pub fn ridge(&self) -> Option<f64> {
         let (_, peak) = self.training()?;
         Some(peak / self.bandwidth.value)

@@ -342,9 +342,7 @@ mod tests {
         let progress = Progress::hidden();
         for experiment in experiments().into_iter().filter(|experiment| experiment.quick) {
             let run =
-                lab::experiments::run(&experiment, Budget::Quick, Device::Cpu, None, &progress)
-                    .unwrap();
-            chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &progress).unwrap();
+                chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &progress).unwrap();
             assert!(run.values.len() > 5, "{}", experiment.key);
             for value in &run.values {
                 assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");

@@ -54,7 +54,10 @@ fn number(path: &Path) -> Result<u64> {
 /// Microjoules from one reading to the next, if the counter came to its end
 /// at most once between them.
 pub fn counted(before: u64, after: u64, range: u64) -> u64 {
-    if after >= before { after - before } else { range.saturating_sub(before) + after }
+    match after.checked_sub(before) {
+        Some(counted) => counted,
+        None => range.saturating_sub(before) + after,
+    }
 }
 // ANCHOR_END: counted
 
