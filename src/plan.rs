@@ -1,4 +1,4 @@
-//! `plan`: what a model needs before anybody runs it, on one card or split over many.
+//! `plan`: what a model needs before anybody runs it, on one card or split over many; and which card to buy or rent.
 
 use anyhow::{Context, Result};
 use backprop::{
@@ -6,6 +6,12 @@ use backprop::{
     fits::{self, Bytes, Moves},
 };
 use clap::{Args, ValueEnum, value_parser};
+use hardware::{
+    calculator::{self, Options},
+    cards::Market,
+    job::Job,
+    readers::Reader,
+};
 use lab::Unit;
 use multi_gpu::plan::{
     cards::{self, Card},
@@ -25,6 +31,9 @@ Examples:
   cargo run --release -- plan --model mine.json --card 8GiB --optimizer sgd --json
   cargo run --release -- plan --model gpt-7b --batch 64 --cards 8 --card h100
   cargo run --release -- plan --model vgg16 --batch 256 --cards 16 --card rtx4090 --links ethernet
+
+  cargo run --release -- plan --buy --model vgg16 --batch 256 --examples 1000000
+  cargo run --release -- plan --buy --reader laptop
 
 With --cards, or a transformer, it looks for the best split over the cards. A transformer has a name
 (gpt-125m, gpt-1.3b, gpt-7b, gpt-13b, gpt-175b, gpt-1t) or is described:
@@ -58,6 +67,28 @@ pub struct Plan {
     /// How the parameters move: what the optimizer remembers takes memory, too
     #[arg(long, value_enum, default_value = "adam")]
     optimizer: Optimizer,
+    /// Which card of chapter 8's table to buy or rent for a run: hours, energy and money, the cheapest first
+    #[arg(long)]
+    buy: bool,
+    /// With --buy: pictures (or tokens) of the whole run, repetitions counted [default: ten times MNIST's 60,000]
+    #[arg(long, value_name = "N", requires = "buy", value_parser = value_parser!(u64).range(1..))]
+    examples: Option<u64>,
+    /// With --buy: the job and the cards of one of the four readers, instead of a model: small, laptop, workstation or
+    /// cluster
+    #[arg(long, value_name = "NAME", requires = "buy", conflicts_with_all = ["model", "batch", "examples"])]
+    reader: Option<String>,
+    /// With --buy: at most so many US dollars
+    #[arg(long, value_name = "USD", requires = "buy")]
+    budget: Option<f64>,
+    /// With --buy: at most so many hours
+    #[arg(long, value_name = "H", requires = "buy")]
+    hours: Option<f64>,
+    /// With --buy: US dollars for a kilowatt-hour
+    #[arg(long, value_name = "USD", requires = "buy")]
+    electricity: Option<f64>,
+    /// With --buy: only these cards, by the short names of the table, with commas between
+    #[arg(long, value_name = "ID,ID", requires = "buy", value_delimiter = ',')]
+    only: Vec<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -102,6 +133,9 @@ impl Plan {
 
     /// What is printed.
     fn report(&self) -> Result<String> {
+        if self.buy {
+            return self.which_card();
+        }
         let transformer = self.transformer()?;
         if transformer.is_some() || self.cards.is_some() || self.links.is_some() {
             return self.split(transformer);
@@ -130,6 +164,44 @@ impl Plan {
             .with_context(|| format!("{} describes no transformer", self.model))?;
         let name = value["name"].as_str().unwrap_or(&self.model);
         Ok(Some(found.workload(name, moves)?))
+    }
+
+    /// Which card to buy or rent.
+    fn which_card(&self) -> Result<String> {
+        let mut options = match &self.reader {
+            Some(name) => name.parse::<Reader>()?.options()?,
+            None => Options::of(self.job()?),
+        };
+        if let Some(cards) = self.cards {
+            options.cards = cards as u32;
+        }
+        if let Some(usd) = self.electricity {
+            options.electricity = usd;
+        }
+        if !self.only.is_empty() {
+            options.only.clone_from(&self.only);
+        }
+        options.budget = self.budget.or(options.budget);
+        options.hours = self.hours.or(options.hours);
+        let report = calculator::buy(&Market::load()?, &options)?;
+        if self.json {
+            return serde_json::to_string_pretty(&report).context("the report can't be written");
+        }
+        Ok(report.to_string())
+    }
+
+    /// The run to be paid for.
+    fn job(&self) -> Result<Job> {
+        let examples = self.examples.unwrap_or(600_000);
+        let Some(work) = self.transformer()? else {
+            return Ok(Job::of(&model(&self.model)?, self.batch, examples)?);
+        };
+        Ok(Job::language(
+            work.parameters(),
+            work.blocks.len() as u64,
+            self.batch as f64,
+            examples as f64,
+        )?)
     }
 
     /// The card by its name, or one of so much memory.
@@ -309,12 +381,40 @@ mod tests {
             links: None,
             precision: None,
             optimizer: Optimizer::Adam,
+            buy: false,
+            examples: None,
+            reader: None,
+            budget: None,
+            hours: None,
+            electricity: None,
+            only: Vec::new(),
             json: false,
         }
     }
 
     fn plan(model: &str, batch: u64, card: Option<&str>, json: bool) -> Result<String> {
         Plan { json, ..asked(model, batch, card) }.report()
+    }
+
+    #[test]
+    fn a_buyer_sees_the_cheapest_card_first_and_why_others_are_out() {
+        let buy = |model, batch| Plan { buy: true, ..asked(model, batch, None) };
+        let all = buy("vgg16", 64).report().unwrap();
+        assert!(all.contains("H100"), "{all}");
+        let one = Plan { only: vec!["t4".into()], hours: Some(0.001), ..buy("vgg16", 64) };
+        let text = one.report().unwrap();
+        assert!(text.contains("hours, more than") && !text.contains("H100"), "{text}");
+        let cheap = Plan { json: true, ..buy("mlp", 128) }.report().unwrap();
+        let lines = serde_json::from_str::<Value>(&cheap).unwrap()["lines"].take();
+        let cost = |line: &Value| line["rent"]["low"].as_f64();
+        let costs: Vec<f64> = lines.as_array().unwrap().iter().filter_map(cost).collect();
+        assert!(costs.len() > 5 && costs[0] <= costs[costs.len() - 1], "{costs:?}");
+        let reader = Plan { reader: Some("laptop".into()), ..buy("mlp", 32) };
+        assert!(!reader.report().unwrap().is_empty());
+        let words = Plan { reader: Some("king".into()), ..buy("mlp", 32) }.report().unwrap_err();
+        assert!(words.to_string().contains("small, laptop, workstation"), "{words}");
+        let words = Plan { only: vec!["abacus".into()], ..buy("mlp", 32) }.report().unwrap_err();
+        assert!(words.to_string().contains("abacus"), "{words}");
     }
 
     #[test]

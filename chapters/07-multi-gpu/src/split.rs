@@ -9,7 +9,7 @@
 //! 5. [`tensor`]: products split by columns and rows.
 //! 6. [`zero`]: replicas that do not keep everything everywhere.
 //! 7. [`group`]: some ranks of others; [`hybrid`]: data × pipeline × tensor.
-//! 8. [`wire`]: a slow network, made of [`ring`]s; [`overlap`]: gradients on their way during the backward pass.
+//! 8. [`wire`]: a slow network; [`overlap`]: gradients on their way during the backward pass.
 //! 9. [`dfdx`]: chapter 4's models, split.
 //! 10. [`equality`]: every way against one device.
 //! 11. [`claims`]: what people say of it.
@@ -29,7 +29,6 @@ pub mod job;
 pub mod layers;
 pub mod overlap;
 pub mod pipeline;
-pub mod ring;
 pub mod schedule;
 pub mod stage;
 pub mod tensor;

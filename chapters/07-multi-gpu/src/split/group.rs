@@ -1,7 +1,9 @@
 //! Some of the ranks, as a communicator of their own.
 
-use super::ring;
-use crate::{Communicator, Error, Rank, Result};
+use crate::{
+    Communicator, Error, Rank, Result,
+    comm::{ring, tree},
+};
 
 /// Some ranks of another communicator, numbered anew from 0. It is made where it is needed and costs nothing but a
 /// list: in a grid of ranks each one belongs to several groups, and speaks in one at a time.
@@ -68,7 +70,7 @@ impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
         if self.is_everybody() {
             self.all.broadcast(root, data)
         } else {
-            ring::broadcast(self, root, data)
+            tree::broadcast(self, root, data)
         }
     }
 
@@ -89,7 +91,7 @@ impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
     }
 
     fn barrier(&mut self) -> Result<()> {
-        if self.is_everybody() { self.all.barrier() } else { ring::barrier(self) }
+        if self.is_everybody() { self.all.barrier() } else { tree::barrier(self) }
     }
 }
 

@@ -1,6 +1,5 @@
 //! A slow network between ranks that share a memory: every message waits for α + β·bytes, and is counted.
 
-use super::ring;
 use crate::{Communicator, Rank, Result};
 use std::{thread, time::Duration};
 
@@ -90,26 +89,6 @@ impl<C: Communicator> Communicator for Wire<C> {
     fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
         self.wait(send);
         self.inner.exchange(to, send, from, receive)
-    }
-
-    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
-        ring::broadcast(self, root, data)
-    }
-
-    fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
-        ring::all_reduce(self, data)
-    }
-
-    fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {
-        ring::reduce_scatter(self, data)
-    }
-
-    fn all_gather(&mut self, data: &mut [f32]) -> Result<()> {
-        ring::all_gather(self, data)
-    }
-
-    fn barrier(&mut self) -> Result<()> {
-        ring::barrier(self)
     }
 }
 
