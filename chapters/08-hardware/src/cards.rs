@@ -322,7 +322,7 @@ impl Market {
     pub fn from_json(cards: &str, cloud: &str) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Cards {
+        struct Hardware {
             sources: BTreeMap<String, Source>,
             cards: Vec<Card>,
             measured: Vec<Measured>,
@@ -334,10 +334,10 @@ impl Market {
             offers: Vec<Offer>,
         }
         let read = |file, e: serde_json::Error| Error::Data { file, why: e.to_string() };
-        let cards: Cards = serde_json::from_str(cards).map_err(|e| read(CARDS, e))?;
+        let hardware: Hardware = serde_json::from_str(cards).map_err(|e| read(CARDS, e))?;
         let cloud: Cloud = serde_json::from_str(cloud).map_err(|e| read(CLOUD, e))?;
-        let sources = cards.sources.into_iter().chain(cloud.sources).collect();
-        let Cards { cards, measured, .. } = cards;
+        let sources = hardware.sources.into_iter().chain(cloud.sources).collect();
+        let Hardware { cards, measured, .. } = hardware;
         let market = Self { sources, cards, measured, offers: cloud.offers };
         market.check()?;
         Ok(market)

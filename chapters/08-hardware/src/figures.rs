@@ -42,8 +42,11 @@ fn market() -> Result<Market> {
     Ok(Market::load()?)
 }
 
-/// Kinds of cards that share a colour: a name, which cards, and the one that stands for them.
-const FAMILIES: [(&str, fn(&Card) -> bool); 6] = [
+/// Cards that share a colour: their name, and which they are.
+type Family = (&'static str, fn(&Card) -> bool);
+
+/// All of them.
+const FAMILIES: [Family; 6] = [
     ("CPUs", |card| card.kind == Kind::Cpu),
     ("GeForce", |card| card.id.starts_with("rtx") && card.id != "rtx-a6000"),
     ("data-centre GPUs", |card| {
@@ -51,7 +54,7 @@ const FAMILIES: [(&str, fn(&Card) -> bool); 6] = [
     }),
     ("TPUs", |card| card.kind == Kind::Tpu),
     ("Gaudi", |card| card.id.starts_with("gaudi")),
-    ("memory on the chip: Bow IPU", |card| card.id == "bow-ipu"),
+    ("Bow IPU", |card| card.id == "bow-ipu"),
 ];
 
 fn draw_roofline(_: &Records) -> Result<Drawing> {
@@ -313,10 +316,12 @@ fn table_shares(_: &Records) -> Result<TableData> {
         };
         let shares = [What::Product, What::Training, What::Copy].map(share);
         if shares.iter().any(Option::is_some) {
-            let text = |range: Option<Range>| match range {
+            let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+            let text = |range: Option<Range>| match range.map(|r| (percent(r.low), percent(r.high)))
+            {
                 None => "–".to_owned(),
-                Some(range) if range.low == range.high => format!("{:.0}%", 100.0 * range.low),
-                Some(range) => format!("{:.0}% to {:.0}%", 100.0 * range.low, 100.0 * range.high),
+                Some((low, high)) if low == high => low,
+                Some((low, high)) => format!("{low} to {high}"),
             };
             rows.push([short(&card.name).to_owned()].into_iter().chain(shares.map(text)).collect());
         }
@@ -366,6 +371,16 @@ fn table_sources(_: &Records) -> Result<TableData> {
     Ok(TableData { caption, head, rows })
 }
 
+/// Hours for a person, in the unit that suits them.
+fn spell(hours: Range) -> String {
+    let (scale, unit) = match hours.high {
+        high if high < 1.0 / 60.0 => (3600.0, "s"),
+        high if high < 2.0 => (60.0, "min"),
+        _ => (1.0, "hours"),
+    };
+    format!("{} {unit}", hours.times(scale).text())
+}
+
 fn table_reader(reader: Reader) -> Result<TableData> {
     let report = buy(&market()?, &reader.options().map_err(Error::from)?).map_err(Error::from)?;
     let range = |range: Option<Range>| range.map_or("–".to_owned(), Range::text);
@@ -376,7 +391,7 @@ fn table_reader(reader: Reader) -> Result<TableData> {
             let cards = if line.cards == 1 { String::new() } else { format!("{} × ", line.cards) };
             vec![
                 format!("{cards}{}", short(&line.name)),
-                line.hours.text(),
+                spell(line.hours),
                 range(line.kwh),
                 range(line.rent),
                 line.price.map_or("–".to_owned(), usd),
@@ -387,15 +402,14 @@ fn table_reader(reader: Reader) -> Result<TableData> {
     let Job { name, .. } = &report.job;
     let caption = match report.best() {
         Some(Line { name: card, hours, rent, .. }) => format!(
-            "{name}, the cheapest first: {} takes {} hours{}.",
+            "{name}, the cheapest first: {} takes {}{}.",
             short(card),
-            hours.text(),
+            spell(*hours),
             rent.map_or(String::new(), |rent| format!(" and {} US dollars of rent", rent.text())),
         ),
         None => format!("{name}: no card of the table can."),
     };
-    let head =
-        head(["card", "hours", "kWh", "rent, USD", "price, USD", "break-even, hours of use"]);
+    let head = head(["card", "time", "kWh", "rent, USD", "price, USD", "break-even, hours of use"]);
     Ok(TableData { caption, head, rows })
 }
 

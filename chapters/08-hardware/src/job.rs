@@ -13,7 +13,7 @@ use training::{Settings, config};
 const ADAM: f64 = 28.0;
 
 /// Bytes that a step must hold for each parameter: weight, gradient and two moments in f32, or in mixed precision a
-/// master weight, its narrow copy, a narrow gradient and two moments (Rajbhandari and others 2020, "ZeRO", section 3).
+/// master weight, its narrow copy, a narrow gradient and two moments (Rajbhandari and others 2020, "`ZeRO`", section 3).
 const HELD: f64 = 16.0;
 
 /// A training run.
