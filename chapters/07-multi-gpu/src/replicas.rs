@@ -4,7 +4,7 @@
 //!
 //! 1. [`flat`]: all gradients in one row; [`link`]: the message of a step; [`step`]: a replica's step.
 //! 2. [`run`]: one trainer for many devices; [`relay`]: its progress, told to another thread.
-//! 3. [`ring`] and [`tcp`]: ranks that are processes; [`launch`]: how ranks come to be.
+//! 3. [`tcp`]: ranks that are processes; [`launch`]: how ranks come to be.
 //! 4. [`words`]: text between ranks; [`handshake`]: ranks that differ are refused.
 //! 5. [`heartbeat`]: who is still there? [`watch`]: who is slow?
 //! 6. [`show`]: replicas against one device; [`experiments`] and [`figures`]: what is measured, and pictures of it.
@@ -17,7 +17,6 @@ pub mod heartbeat;
 pub mod launch;
 pub mod link;
 pub mod relay;
-pub mod ring;
 pub mod run;
 pub mod show;
 pub mod step;

@@ -1,4 +1,4 @@
-//! The number of cards over which a model fits, by ZeRO's stages.
+//! The number of cards over which a model fits, by `ZeRO`'s stages.
 
 /// The smallest number of cards with `memory` bytes each over which a model of so many `parameters` fits, with mixed precision
 /// and Adam, if each card keeps `activations` bytes, too. `None` if no number of cards will do.

@@ -1,7 +1,7 @@
 //! Before the first step, everybody shows a card: what program it is, what it learns from, and with what settings. Ranks
 //! that differ would not fail. They would train something that nobody asked for.
 
-use crate::{Communicator, Error, Rank, Result, replicas::words};
+use crate::{Communicator, Error, Rank, Result};
 use lab::data::DataSet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -96,7 +96,7 @@ impl Card {
 #[allow(clippy::missing_errors_doc, reason = "they are what it is for")]
 pub fn shake(comm: &mut dyn Communicator, card: &Card) -> Result<()> {
     let mine = serde_json::to_vec(card).map_err(|e| unreadable(&e))?;
-    let all = words::gather(comm, &mine)?;
+    let all = comm.all_gather_bytes(&mine)?;
     let cards = all.iter().map(|card| serde_json::from_slice(card));
     let cards: Result<Vec<Card>, _> = cards.collect();
     let cards = cards.map_err(|e| unreadable(&e))?;

@@ -7,10 +7,7 @@
 
 use crate::{
     Communicator, Error, Rank, Result,
-    replicas::{
-        heartbeat::{Heart, Limits, accept, connect, is_late},
-        ring,
-    },
+    replicas::heartbeat::{Heart, Limits, accept, connect, is_late},
 };
 use std::{
     io::{self, Read, Write},
@@ -243,33 +240,6 @@ impl Communicator for Tcp {
     fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
         self.send(to, send)?; // the other side always takes it off
         self.receive(from, receive)
-    }
-
-    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
-        if self.rank != root {
-            return self.receive(root, data);
-        }
-        for to in (0..self.size()).map(Rank).filter(|to| *to != root) {
-            self.send(to, data)?;
-        }
-        Ok(())
-    }
-
-    fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
-        ring::reduce_scatter(self, data)?;
-        ring::all_gather(self, data)
-    }
-
-    fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {
-        ring::reduce_scatter(self, data)
-    }
-
-    fn all_gather(&mut self, data: &mut [f32]) -> Result<()> {
-        ring::all_gather(self, data)
-    }
-
-    fn barrier(&mut self) -> Result<()> {
-        self.all_reduce(&mut vec![0.0; self.size()])
     }
 }
 

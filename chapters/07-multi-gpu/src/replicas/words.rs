@@ -20,20 +20,6 @@ pub fn broadcast(comm: &mut dyn Communicator, root: Rank, bytes: &mut Vec<u8>) -
     Ok(())
 }
 
-/// Everybody gets everybody's bytes, in the order of ranks.
-///
-/// # Errors
-/// The communicator's own.
-pub fn gather(comm: &mut dyn Communicator, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let mut all = Vec::new();
-    for rank in (0..comm.size()).map(Rank) {
-        let mut bytes = if comm.rank() == rank { mine.to_vec() } else { Vec::new() };
-        broadcast(comm, rank, &mut bytes)?;
-        all.push(bytes);
-    }
-    Ok(all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,7 +32,13 @@ mod tests {
         };
         let got = threads::run(3, |mut comm| {
             let mine = words(comm.rank().0);
-            gather(&mut comm, &mine)
+            (0..3)
+                .map(|root| {
+                    let mut bytes = mine.clone();
+                    broadcast(&mut comm, Rank(root), &mut bytes)?;
+                    Ok(bytes)
+                })
+                .collect::<Result<Vec<_>>>()
         });
         for all in got.unwrap() {
             assert_eq!(all, (0..3).map(words).collect::<Vec<_>>());
