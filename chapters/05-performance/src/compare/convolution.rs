@@ -84,7 +84,6 @@ impl Layer {
 /// Numbers of pictures, or the sentence why there are none.
 pub type Numbers = Result<Vec<f32>>;
 
-// ANCHOR: all_patches
 /// Writes every patch of every picture to memory, then multiplies them all with
 /// the filters.
 ///
@@ -110,7 +109,6 @@ pub fn all_patches(pictures: &[f32], filters: &[f32], layer: Layer) -> Numbers {
     });
     product(&patches, filters, layer)
 }
-// ANCHOR_END: all_patches
 
 /// Patches times filters.
 fn product(patches: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32>> {

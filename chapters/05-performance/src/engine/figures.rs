@@ -172,7 +172,8 @@ fn table_ladder(records: &Records) -> Result<TableData> {
     }
     Ok(TableData {
         caption: format!(
-            "Pictures a second and the gain over the rung before, on {}. The whole ladder gains {} for {} in batches of {}.",
+            "Pictures a second and the gain over the rung before, on {}. The whole ladder gains {} for {} in batches of {}. \
+             Gains are medians over the runs, each held against its neighbour.",
             records.machine.in_words(),
             total.text(),
             MODELS[0].0,
@@ -237,7 +238,8 @@ fn table_race(records: &Records) -> Result<TableData> {
     Ok(TableData {
         caption: format!(
             "Seconds of an epoch of 60,000 pictures, how many times as long as this chapter's, and right answers on the test \
-             pictures after three epochs: medians of five runs that took turns, on {}.",
+             pictures after three epochs: medians of five runs that took turns, on {}. A ratio is the median over the \
+             runs, each held against its neighbour.",
             records.machine.in_words()
         ),
         head: ["who", "an epoch", "to ours", "right answers"].map(String::from).into(),

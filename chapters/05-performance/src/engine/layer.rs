@@ -46,10 +46,10 @@ impl Team {
     }
 
     // ANCHOR: paying
-    /// All threads where they pay: where each one's part of the largest
-    /// product is long enough to hide the handing out and the waiting. With
-    /// products on one thread the others sleep, and a pass is too short to
-    /// wake them for.
+    /// All threads where they should pay: where each one's part of the
+    /// largest product is long enough to hide the handing out and the
+    /// waiting. Passes follow the products; the page measures what that
+    /// gives away in small batches.
     pub fn paying(sizes: &[usize], batch: usize) -> Self {
         let weights = sizes.windows(2).map(|pair| pair[0] * pair[1]).max();
         let operations = 2 * batch * weights.unwrap_or(0);

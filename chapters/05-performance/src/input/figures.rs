@@ -138,7 +138,7 @@ fn draw_queue(records: &Records) -> Result<Drawing> {
     let (mut series, mut alt, mut longer) = (vec![], vec![], vec![]);
     let mut ticks = vec![];
     for model in MODELS {
-        let list: ParamList = &[("model", &model), ("source", &"warped")];
+        let list: ParamList = &[("model", &model), ("source", &"packed")];
         let all = points(records, "performance.input", list, "queue")?;
         ticks = all.iter().map(|p| p.0).collect();
         if let (Some(short), Some(long)) = (all.first(), all.last()) {
@@ -166,7 +166,7 @@ fn draw_queue(records: &Records) -> Result<Drawing> {
     let limits = MODELS
         .iter()
         .map(|model| {
-            let t = times(records, model, "warped")?;
+            let t = times(records, model, "packed")?;
             let rate = BATCH / t.compute.max(t.source) / 1e3;
             let (first, last) = (ticks.first().copied(), ticks.last().copied());
             Ok(LimitLine {
@@ -184,7 +184,7 @@ fn draw_queue(records: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: plot.svg(),
         caption: format!(
-            "What a longer queue gives, from packed and warped pictures: the rate is {}. No queue goes beyond the \
+            "What a longer queue gives, from packed pictures: the rate is {}. No queue goes beyond the \
              dashed line, at which the larger of the two times is all there is.",
             longer.join(", and ")
         ),

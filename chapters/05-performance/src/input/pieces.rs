@@ -5,7 +5,6 @@
 ///
 /// # Panics
 /// If `from` and `to` differ in length, or the staging buffer is empty.
-// ANCHOR: staged
 pub fn staged_copy(from: &[u8], to: &mut [u8], stage: &mut [u8]) {
     assert!(from.len() == to.len() && !stage.is_empty());
     let piece = stage.len();
@@ -16,7 +15,6 @@ pub fn staged_copy(from: &[u8], to: &mut [u8], stage: &mut [u8]) {
         to.copy_from_slice(stage); // … when it is read again
     }
 }
-// ANCHOR_END: staged
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,6 @@ const F32: u64 = 4;
 const WINDOW_ROWS: u64 = 192;
 const WINDOW_TASK: u64 = 16;
 
-// ANCHOR: operation
 /// One operation of a step, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
@@ -39,8 +38,6 @@ pub struct Operation {
     /// Backward: needed only while it runs.
     pub aside_back: u64,
 }
-
-// ANCHOR_END: operation
 
 // ANCHOR: peak
 /// A step, operation by operation.
@@ -146,7 +143,6 @@ pub type Walk = Result<Timeline>;
 ///
 /// # Errors
 /// [`Error::Config`] if the model can't be, or if the batch is empty.
-// ANCHOR: timeline
 pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Walk {
     let counts = counted(model, batch)?;
     let fixed = Bytes::of(&counts, 0, moves).total();
@@ -166,7 +162,6 @@ pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Walk {
     step.loss(batch, inputs);
     Ok(step)
 }
-// ANCHOR_END: timeline
 
 /// Chapter 3's count of a model, for a batch that is not empty.
 fn counted(model: &Model, batch: u64) -> Result<Counts> {

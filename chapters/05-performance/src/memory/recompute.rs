@@ -88,7 +88,6 @@ pub fn seeded_dropout<const W: usize, T: Tape<f32, Cpu>>(
     share: f32,
     seed: u64,
 ) -> Result<Rows<W, T>, CpuError> {
-    // ANCHOR: mask
     let keep = move |values: &mut [f32]| {
         let mut random = SplitMix64::new(seed);
         for value in values {
@@ -110,7 +109,6 @@ pub fn seeded_dropout<const W: usize, T: Tape<f32, Cpu>>(
         Ok(())
     });
     Ok(y.put_tape(tape))
-    // ANCHOR_END: mask
 }
 
 /// Layers of `W` units in a row: dense, `ReLU`, dropout.

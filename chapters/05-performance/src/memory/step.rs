@@ -30,7 +30,6 @@ impl<M: Network<Cpu>> Learner<M> {
         Ok(Self { model, optimizer, grads })
     }
 
-    // ANCHOR: add
     /// Adds `by` times the gradient of the mean loss of these pictures to
     /// the sums, and returns that mean loss. The weights stay.
     ///
@@ -46,7 +45,6 @@ impl<M: Network<Cpu>> Learner<M> {
         self.grads = loss.try_backward().map_err(Error::device)?;
         Ok(value)
     }
-    // ANCHOR_END: add
 
     /// Moves the weights by the sums of the gradients, and sets the sums to zero.
     ///

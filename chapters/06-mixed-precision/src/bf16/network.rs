@@ -73,7 +73,7 @@ pub struct Network<E: Number> {
     dscores: Vec<E>,
     /// Those of a hidden layer's sums.
     dy: Vec<E>,
-    /// Those of one layer's weights: they are used while they are in the cache.
+    /// Those of one layer's weights: they are used before the next layer's are made.
     gradient: Vec<f32>,
 }
 
