@@ -181,7 +181,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"14\">\n{body}</svg>\n"
         ),
         caption: format!(
-            "One step of {model} on {BATCH} pictures, {}, from left to right. Blue: matrix products; green and brown: other operations, forward and backward; ochre: the pictures and the update; grey: memory given back. {longest}",
+            "One step of {model} on {BATCH} pictures, {}, from left to right. Blue: matrix products; green and orange: other operations, forward and backward; ochre: the pictures and the update; grey: memory given back. {longest}",
             Unit::Seconds.format(whole)
         ),
         alt: format!(
