@@ -17,7 +17,6 @@ impl Limit {
     ///
     /// # Errors
     /// [`Error::Config`] with the ways out if it does not fit, or if the model can't be.
-    // ANCHOR: check
     pub fn check(self, model: &Model, batch: u64, threads: u64) -> Result<u64> {
         let needed = timeline(model, batch, Moves::Adam, threads)?.peak();
         if needed <= self.0 {
@@ -38,7 +37,6 @@ impl Limit {
             ),
         }))
     }
-    // ANCHOR_END: check
 
     /// The largest batch whose step fits; 0 if not even one picture does.
     ///
