@@ -221,7 +221,7 @@ fn draw_pieces(records: &Records) -> Result<Drawing> {
     }
     let plot = LinePlot {
         x: Axis::new("piece (KiB)", Scale::Log).ticks([0.25, 4.0, 64.0, 1024.0, 16384.0, 65536.0]),
-        y: Axis::new("rate (GiB/s)", Scale::Log),
+        y: Axis::new("rate (GiB/s)", Scale::Linear),
         series,
         limits: vec![],
     };
