@@ -104,14 +104,15 @@ pub fn halved<M: Network<D>, D: HalfEngine>(model: &M) -> Result<Half<M, D>, Err
         .ok_or_else(|| Error::Device("a tensor was not copied".into()))
 }
 
-// ANCHOR: unscale
 /// Takes gradients out of f16, one tensor after the other.
 struct Unscale<'g, D: HalfEngine> {
     grads: &'g Gradients<H, D>,
     scale: f32,
-    finite: bool,
+    /// Zero, unless a number was not finite. It stays on the device until all are done.
+    sum: Option<Tensor<Rank0, f32, D>>,
 }
 
+// ANCHOR: unscale
 impl<D: HalfEngine> TensorVisitor<H, D> for Unscale<'_, D> {
     type Viewer = ViewTensorRef;
     type Err = D::Err;
@@ -124,9 +125,13 @@ impl<D: HalfEngine> TensorVisitor<H, D> for Unscale<'_, D> {
         weights: &Tensor<S, H, D>,
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
         let g = self.grads.get(weights).try_to_dtype::<f32>()?;
-        // Zero times a number is zero; times infinity or NaN it is NaN.
-        let sum: Tensor<Rank0, f32, D> = g.clone().try_mul(0.0)?.try_sum()?;
-        self.finite &= sum.as_vec().iter().all(|sum| sum.is_finite());
+        // Zero times a number is zero; times infinity or NaN it is NaN. All
+        // sums are one on the device: the host waits once, not for each tensor.
+        let sum = g.clone().try_mul(0.0)?.try_sum::<Rank0, _>()?;
+        self.sum = Some(match self.sum.take() {
+            Some(others) => others.try_add(sum)?,
+            None => sum,
+        });
         g.try_mul(1.0 / self.scale).map(Some)
     }
 }
@@ -147,12 +152,14 @@ where
     M: Network<D>,
     Half<M, D>: TensorCollection<H, D, To<f32, D> = M>,
 {
-    let mut unscale = Unscale { grads, scale, finite: true };
+    let mut unscale = Unscale { grads, scale, sum: None };
     let model = <Half<M, D> as TensorCollection<H, D>>::iter_tensors(&mut RecursiveWalker {
         m: half,
         f: &mut unscale,
     })?;
-    Ok(model.filter(|_| unscale.finite))
+    // The one number that the CPU waits for.
+    let finite = unscale.sum.is_none_or(|sum| sum.as_vec().iter().all(|sum| sum.is_finite()));
+    Ok(model.filter(|_| finite))
 }
 
 /// Puts the numbers of one model into the gradients of another.
