@@ -434,18 +434,16 @@ fn pieces(rec: &mut Recorder) -> Result<()> {
     }
     let mut link = gpu::Link::new(total)?;
     let times = if full { 11 } else { 3 };
+    let pinned = link.pinned(total)?;
+    let held = pinned.as_slice().map_err(|e| Error::Device(e.to_string()))?;
     for piece in sizes {
-        let pinned = link.pinned(piece)?;
         // Small pieces one after the other would take minutes.
         let total = total.min(piece * 4096);
         let rate = |seconds: f64| total as f64 / seconds;
-        for way in ["pageable", "pinned"] {
+        for (way, source) in [("pageable", &from[..]), ("pinned", held)] {
             let mut rates = Vec::new();
             for _ in 0..times {
-                rates.push(rate(match way {
-                    "pinned" => link.send_pinned(&pinned, total)?,
-                    _ => link.send_pageable(&from[..piece], total)?,
-                }));
+                rates.push(rate(link.send(&source[..total], piece)?));
             }
             let list: ParamList = &[("device", &"cuda"), ("way", &way), ("piece", &piece)];
             rec.value(KEY, list, Unit::BytesPerSecond, Samples(rates));

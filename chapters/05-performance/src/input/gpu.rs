@@ -6,7 +6,10 @@
 
 use crate::{Error, Result};
 use cpu_gpu::gpu::{self, Api, Arg, Gpu, Launch};
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError, PinnedHostSlice};
+use cudarc::driver::{
+    CudaContext, CudaSlice, CudaStream, DevicePtrMut, DriverError, PinnedHostSlice,
+    result::memcpy_htod_async,
+};
 use std::{sync::Arc, time::Instant};
 
 /// A kernel that only computes: what a copy may run beside.
@@ -53,7 +56,7 @@ impl Link {
         Ok(Self { stream, there })
     }
 
-    /// Memory of this machine whose place is fixed, filled with zeros.
+    /// Memory of this machine whose place is fixed, filled with zeros; [`Link::send`] takes it as a slice.
     ///
     /// # Errors
     /// [`Error::Device`] if there is too little.
@@ -65,44 +68,33 @@ impl Link {
         Ok(pinned)
     }
 
-    /// Seconds to send `total` bytes in pieces as long as `piece`, from pageable memory.
+    /// Seconds to send `from` in pieces of `piece` bytes, each with one call of the driver; from pageable or from pinned
+    /// memory, as `from` lies.
     ///
     /// # Errors
-    /// [`Error::Device`].
-    pub fn send_pageable(&mut self, piece: &[u8], total: usize) -> Result<f64> {
-        self.timed(piece.len(), total, |stream, to| stream.memcpy_htod(&piece[..to.len()], to))
-    }
-
-    /// The same from pinned memory.
-    ///
-    /// # Errors
-    /// [`Error::Device`].
-    pub fn send_pinned(&mut self, piece: &PinnedHostSlice<u8>, total: usize) -> Result<f64> {
-        let len = piece.len();
-        let whole = total / len * len; // pinned memory goes as a whole
-        self.timed(len, whole, |stream, to| stream.memcpy_htod(piece, to))
-    }
-
-    fn timed(
-        &mut self,
-        piece: usize,
-        total: usize,
-        send: impl Fn(&Arc<CudaStream>, &mut cudarc::driver::CudaViewMut<u8>) -> Result<(), DriverError>,
-    ) -> Result<f64> {
+    /// [`Error::Config`] for more bytes than were reserved, [`Error::Device`].
+    pub fn send(&mut self, from: &[u8], piece: usize) -> Result<f64> {
+        let (bytes, room) = (from.len(), self.there.len());
+        if bytes > room {
+            return Err(Error::Config(format!("{bytes} bytes do not fit the {room} reserved")));
+        }
         let sending = failed("receive a piece");
         self.stream.synchronize().map_err(&sending)?;
+        let (mut to, _in_use) = self.there.device_ptr_mut(&self.stream);
         let start = Instant::now();
-        let mut at = 0;
-        while at < total {
-            let end = (at + piece).min(total).min(self.there.len());
-            if end == at {
+        let mut sent = Ok(());
+        for piece in from.chunks(piece.max(1)) {
+            // SAFETY: the bytes fit, as checked above, and both sides live until the wait below.
+            sent = unsafe { memcpy_htod_async(to, piece, self.stream.cu_stream()) };
+            if sent.is_err() {
                 break;
             }
-            send(&self.stream, &mut self.there.slice_mut(at..end)).map_err(&sending)?;
-            at = end;
+            to += piece.len() as u64;
         }
-        self.stream.synchronize().map_err(&sending)?;
-        Ok(start.elapsed().as_secs_f64())
+        let over = self.stream.synchronize(); // whatever happened, nothing may be under way
+        let seconds = start.elapsed().as_secs_f64();
+        sent.and(over).map_err(sending)?;
+        Ok(seconds)
     }
 
     /// Seconds of a kernel alone, of a copy of `piece` alone, and of both at once in two streams. The kernel is made to
@@ -125,13 +117,14 @@ impl Link {
             Ok(start.elapsed().as_secs_f64())
         };
         kernel_alone(1000)?; // the first launch loads the kernel
-        self.send_pinned(piece, piece.len())?;
-        let copy = self.send_pinned(piece, piece.len())?;
+        let piece = piece.as_slice().map_err(failed("give back its pinned memory"))?;
+        self.send(piece, piece.len())?;
+        let copy = self.send(piece, piece.len())?;
         let rounds = (1e6 * copy / kernel_alone(1_000_000)?).clamp(1.0, 1e9) as u32;
         let alone = kernel_alone(rounds)?;
         let start = Instant::now();
         run(rounds).map_err(device)?; // returns at once
-        self.send_pinned(piece, piece.len())?;
+        self.send(piece, piece.len())?;
         gpu.finish().map_err(device)?;
         Ok([alone, copy, start.elapsed().as_secs_f64()])
     }
@@ -149,9 +142,10 @@ mod tests {
             return;
         }
         let mut link = Link::new(1 << 20).unwrap();
-        assert!(link.send_pageable(&[1; 1000], 1 << 20).unwrap() > 0.0);
+        assert!(link.send(&[1; 2500], 1000).unwrap() > 0.0);
+        assert!(link.send(&[1; (1 << 20) + 1], 1000).is_err());
         let pinned = link.pinned(1 << 18).unwrap();
-        assert!(link.send_pinned(&pinned, 1 << 20).unwrap() > 0.0);
+        assert!(link.send(pinned.as_slice().unwrap(), 1 << 10).unwrap() > 0.0);
         assert!(link.overlap(&pinned).unwrap().iter().all(|seconds| *seconds > 0.0));
     }
 }
