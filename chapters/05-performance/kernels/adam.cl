@@ -1,6 +1,7 @@
 // Adam for all parameters in one pass, with a step's number that lives on the device.
 //
-// Shows     twelve operations on seven arrays fused to one trip: each number is read once and written once.
+// Shows     thirteen operations fused to one trip: four arrays are read once and written once (with CLEAR=0 it is
+//           twelve operations, and three arrays are written).
 // Launch    tick: one thread, before each adam. adam: blocks of 256 threads along x, a thread for each parameter.
 // Reads     p, m, v, g (count), and the two factors of this step.
 // Writes    p, m, v in place; with CLEAR=1 also zeros into g. tick: the step's number, from 1, and its factors.

@@ -109,7 +109,7 @@ fn inner_overlap() {
     let feed = Feed::new(cuda).unwrap();
     let pinned = Pinned::new(cuda, &bytes).unwrap();
     assert_eq!(pinned.bytes(), bytes);
-    for way in [Way::Pageable, Way::Pinned, Way::Overlapped] {
+    for way in [Way::Waiting, Way::Pageable, Way::Pinned, Way::Overlapped] {
         for taken in [0, 1, 2, batches] {
             let (places, out) = (gpu.alloc(512).unwrap(), gpu.alloc(256 * batches).unwrap());
             let source: Vec<&[u8]> = pinned.bytes().chunks_exact(256).take(taken).collect();

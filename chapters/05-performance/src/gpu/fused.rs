@@ -2,11 +2,12 @@
 //! line of code. Both from the same numbers, both held equal to formulas in f64.
 
 use super::{
+    bias::{self, BiasBackward},
     check::compare,
     kernels::{
-        self, ADD, ADD_BIAS, BACKWARD, BACKWARD_LAST, DIVIDE, DIVIDE_ROW, FILL, FORWARD, LOGARITHM,
-        LOSS, PICK, POWER, RELU, RELU_BACKWARD, ROOT, ROW_MAX, ROW_SUM, SCALE, SHIFT, SQUARE,
-        SUBTRACT, SUBTRACT_ROW, TICK, TRUTH, UPDATE, Variant, launch_each, length,
+        self, ADD, ADD_BIAS, DIVIDE, DIVIDE_ROW, FILL, FORWARD, LOGARITHM, LOSS, PICK, POWER, RELU,
+        RELU_BACKWARD, ROOT, ROW_MAX, ROW_SUM, SCALE, SHIFT, SQUARE, SUBTRACT, SUBTRACT_ROW, TICK,
+        TRUTH, UPDATE, Variant, launch_each, length,
     },
 };
 use backprop::adam::Adam;
@@ -67,43 +68,39 @@ impl Operation {
     }
 
     // ANCHOR: arrays
-    /// How many arrays of the operation's full size go to the device's memory
-    /// or come from it. What a row or a column has one number of is left out.
-    #[allow(clippy::match_same_arms)] // what is read + what is written
-    pub fn arrays(self, way: Way) -> usize {
+    /// How many arrays of the operation's full size each of its kernels reads
+    /// and writes. What a row or a column has one number of is left out.
+    pub fn arrays(self, way: Way) -> &'static [usize] {
         match (self, way) {
-            (Self::BiasRelu | Self::Loss, Way::Fused) => 1 + 1,
-            (Self::BiasRelu, Way::Unfused) => 2 + 2,
-            (Self::BiasReluBackward, Way::Fused) => 2 + 1,
-            (Self::BiasReluBackward, Way::Unfused) => 3 + 1,
-            (Self::Loss, Way::Unfused) => 7 + 5,
-            (Self::Adam, Way::Fused) => 4 + 4,
-            (Self::Adam, Way::Unfused) => 16 + 13,
+            (Self::BiasRelu | Self::Loss, Way::Fused) => &[2],
+            (Self::BiasRelu, Way::Unfused) => &[2, 2],
+            (Self::BiasReluBackward, Way::Fused) => &[3],
+            (Self::BiasReluBackward, Way::Unfused) => &[3, 1],
+            (Self::Loss, Way::Unfused) => &[1, 2, 2, 1, 2, 0, 0, 2, 2],
+            (Self::Adam, Way::Fused) => &[0, 8],
+            (Self::Adam, Way::Unfused) => &[2, 2, 3, 2, 2, 2, 3, 2, 2, 3, 2, 3, 1],
         }
     }
     // ANCHOR_END: arrays
 
-    /// How many kernels it launches.
-    pub fn launches(self, way: Way) -> usize {
-        match (self, way) {
-            (Self::BiasRelu | Self::BiasReluBackward | Self::Loss, Way::Fused) => 1,
-            (Self::BiasRelu | Self::BiasReluBackward, Way::Unfused) | (Self::Adam, Way::Fused) => 2,
-            (Self::Loss, Way::Unfused) => 9,
-            (Self::Adam, Way::Unfused) => 13,
+    /// The bytes that each of its kernels moves, on rows×cols numbers.
+    pub fn bytes(self, way: Way, [rows, cols]: [usize; 2]) -> Vec<f64> {
+        let array = 4.0 * rows as f64 * cols as f64;
+        let mut bytes: Vec<f64> =
+            self.arrays(way).iter().map(|arrays| *arrays as f64 * array).collect();
+        if self == Self::BiasReluBackward {
+            // Many rows take one more kernel, for the sums of their slices.
+            bytes.resize(bytes.len() + bias::launches(rows) - 1, 0.0);
         }
-    }
-
-    /// The bytes that it moves, on rows×cols numbers.
-    pub fn bytes(self, way: Way, [rows, cols]: [usize; 2]) -> f64 {
-        (4 * self.arrays(way) * rows * cols) as f64
+        bytes
     }
 
     fn variants(self, way: Way) -> &'static [Variant] {
         match (self, way) {
             (Self::BiasRelu, Way::Fused) => &[FORWARD],
             (Self::BiasRelu, Way::Unfused) => &[ADD_BIAS, RELU],
-            (Self::BiasReluBackward, Way::Fused) => &[BACKWARD],
-            (Self::BiasReluBackward, Way::Unfused) => &[RELU_BACKWARD, BACKWARD_LAST],
+            (Self::BiasReluBackward, Way::Fused) => &[],
+            (Self::BiasReluBackward, Way::Unfused) => &[RELU_BACKWARD],
             (Self::Loss, Way::Fused) => &[LOSS],
             (Self::Loss, Way::Unfused) => {
                 &[ROW_MAX, SUBTRACT_ROW, POWER, ROW_SUM, DIVIDE_ROW, LOGARITHM, PICK, TRUTH, SCALE]
@@ -127,6 +124,7 @@ pub struct Task<'g> {
     rows: usize,
     cols: usize,
     kernels: Vec<Kernel>,
+    bias_backward: Option<BiasBackward>,
     /// Arrays of rows×cols: what is changed in place first, then the others.
     full: Vec<Buffer>,
     /// A number for each column, or for each row.
@@ -160,6 +158,12 @@ impl<'g> Task<'g> {
             (Operation::Adam, Way::Fused) => 4,
             (Operation::Adam, Way::Unfused) => 5,
         };
+        let bias_backward = match operation {
+            Operation::BiasReluBackward => {
+                Some(BiasBackward::new(gpu, way == Way::Fused, [rows, cols])?)
+            }
+            _ => None,
+        };
         let long = |count: usize| gpu.alloc(4 * count);
         let most = rows.max(cols);
         Ok(Self {
@@ -169,6 +173,7 @@ impl<'g> Task<'g> {
             rows,
             cols,
             kernels: kernels.collect::<Result<_>>()?,
+            bias_backward,
             full: (0..arrays).map(|_| long(rows * cols)).collect::<Result<_>>()?,
             narrow: [long(most)?, long(most)?],
             labels: long(rows)?,
@@ -221,6 +226,12 @@ impl<'g> Task<'g> {
         launch_each(self.gpu, &self.kernels[at], count, args)
     }
 
+    fn bias_backward(&self, args: [Arg; 3]) -> Result<()> {
+        let Some(work) = &self.bias_backward else { return Ok(()) };
+        self.launches.set(self.launches.get() + bias::launches(self.rows));
+        work.launch(self.gpu, args)
+    }
+
     /// Starts the operation and returns at once.
     ///
     /// # Errors
@@ -234,7 +245,7 @@ impl<'g> Task<'g> {
         let [first, second] = [&self.narrow[0], &self.narrow[1]].map(Arg::Buffer);
         let labels = Arg::Buffer(&self.labels);
         let none = Arg::F32(0.0);
-        let columns = Launch::new([self.cols.div_ceil(32), 1], [32, 8]);
+        let of_rows = Launch::new([self.rows.div_ceil(8), 1], [32, 8]);
         let mean = Arg::F32(1.0 / self.rows as f32);
         match (self.operation, self.way) {
             (Operation::BiasRelu, Way::Fused) => {
@@ -248,23 +259,22 @@ impl<'g> Task<'g> {
             }
             // ANCHOR_END: unfused
             (Operation::BiasReluBackward, Way::Fused) => {
-                self.start(0, columns, &[full[0], full[1], first, rows, cols])
+                self.bias_backward([full[0], full[1], first])
             }
             (Operation::BiasReluBackward, Way::Unfused) => {
                 let (dy, y) = (full[0], full[1]);
                 self.each(0, numbers, &[dy, y, dy, none, count, cols])?;
-                self.start(1, columns, &[dy, y, first, rows, cols])
+                self.bias_backward([dy, y, first])
             }
             (Operation::Loss, Way::Fused) => {
-                let launch = Launch::new([self.rows.div_ceil(8), 1], [32, 8]);
-                self.start(0, launch, &[full[0], labels, first, rows, cols, mean])
+                self.start(0, of_rows, &[full[0], labels, first, rows, cols, mean])
             }
             (Operation::Loss, Way::Unfused) => {
                 let (scores, shifted, powers) = (full[0], full[1], full[2]);
-                self.each(0, self.rows, &[scores, first, rows, cols])?; // highest
+                self.start(0, of_rows, &[scores, first, rows, cols])?; // highest
                 self.each(1, numbers, &[scores, first, shifted, none, count, cols])?;
                 self.each(2, numbers, &[shifted, shifted, powers, none, count, cols])?;
-                self.each(3, self.rows, &[powers, first, rows, cols])?; // sums
+                self.start(3, of_rows, &[powers, first, rows, cols])?; // sums
                 self.each(4, numbers, &[powers, first, scores, none, count, cols])?;
                 self.each(5, self.rows, &[first, first, second, none, rows, cols])?;
                 self.each(6, self.rows, &[second, shifted, labels, first, rows, cols])?;
@@ -401,13 +411,15 @@ pub struct Costs {
 
 impl Costs {
     // ANCHOR: predict
-    /// The seconds of an operation: each launch takes its time, and each byte.
-    pub fn predict(self, launches: usize, bytes: f64) -> f64 {
-        launches as f64 * self.launch + bytes / self.bandwidth
+    /// The seconds of kernels that move so many bytes each: while one of them
+    /// moves its bytes, the next is launched, so each takes the longer time.
+    pub fn predict(self, bytes: &[f64]) -> f64 {
+        bytes.iter().map(|bytes| self.launch.max(bytes / self.bandwidth)).sum()
     }
     // ANCHOR_END: predict
 
-    /// Measures both: the median of five rows of `launches` launches, and of five copies of `numbers` numbers.
+    /// Measures both: the median of five rows of `launches` launches, and of five rows of eight copies of `numbers`
+    /// numbers.
     ///
     /// # Errors
     /// What the device says.
@@ -432,10 +444,12 @@ impl Costs {
         };
         let once = median(&|| of(1))?;
         let many = median(&|| (0..=launches).try_for_each(|_| of(1)))?;
-        let copied = median(&|| of(numbers))?;
+        // So many that the wait at the end does not count.
+        let copies = 8_u8;
+        let copied = median(&|| (0..copies).try_for_each(|_| of(numbers)))?;
         Ok(Self {
             launch: ((many - once) / launches as f64).max(1e-9),
-            bandwidth: 8.0 * numbers as f64 / copied,
+            bandwidth: f64::from(copies) * 8.0 * numbers as f64 / copied,
         })
     }
 }
@@ -445,7 +459,8 @@ mod tests {
     use super::*;
     use cpu_gpu::gpu::testing;
 
-    const SHAPES: [[usize; 2]; 6] = [[1, 1], [1, 10], [7, 10], [33, 65], [300, 3], [9, 257]];
+    const SHAPES: [[usize; 2]; 8] =
+        [[1, 1], [1, 10], [7, 10], [33, 65], [300, 3], [9, 257], [513, 33], [1025, 3]];
 
     #[test]
     fn fused_and_unfused_equal_the_formulas_and_launch_what_they_say() {
@@ -458,7 +473,8 @@ mod tests {
                     task.run().unwrap();
                     let share = task.check(2e-5).unwrap_or_else(|e| panic!("{shape:?} {e}"));
                     assert!(share <= 1.0, "{operation:?} {way:?} {shape:?}: {share}");
-                    assert_eq!(task.launched(), operation.launches(way), "{operation:?} {way:?}");
+                    let launches = operation.bytes(way, shape).len();
+                    assert_eq!(task.launched(), launches, "{operation:?} {way:?} {shape:?}");
                 }
             }
         }
@@ -527,16 +543,22 @@ mod tests {
 
     #[test]
     fn fusion_moves_fewer_bytes_in_fewer_launches() {
+        let sum = |operation: Operation, way| operation.arrays(way).iter().sum::<usize>();
         for operation in Operation::ALL {
-            let [fused, unfused] = Way::ALL.map(|way| operation.bytes(way, [100, 10]));
-            assert!(
-                fused < unfused
-                    && operation.launches(Way::Fused) < operation.launches(Way::Unfused)
-            );
+            assert!(sum(operation, Way::Fused) < sum(operation, Way::Unfused));
+            let [fused, unfused] = Way::ALL.map(|way| operation.arrays(way).len());
+            assert!(fused < unfused);
         }
-        assert_eq!(Operation::Adam.bytes(Way::Fused, [3, 5]) as usize, 8 * 4 * 15);
+        // What the page counts.
+        assert_eq!(Operation::Adam.bytes(Way::Fused, [3, 5]), [0.0, 8.0 * 4.0 * 15.0]);
+        let unfused = [Operation::Adam, Operation::Loss].map(|which| sum(which, Way::Unfused));
+        assert_eq!(unfused, [29, 12]);
+    }
+
+    #[test]
+    fn a_kernel_takes_as_long_as_its_launch_or_its_bytes() {
         let costs = Costs { launch: 1e-6, bandwidth: 1e9 };
-        assert!((costs.predict(3, 2e3) - 5e-6).abs() < 1e-15);
+        assert!((costs.predict(&[0.0, 2e2, 5e3]) - 7e-6).abs() < 1e-15);
     }
 
     #[test]

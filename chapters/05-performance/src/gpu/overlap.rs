@@ -1,8 +1,8 @@
 //! The next batch travels while this one is computed: page-locked memory, a second stream, and events between the two.
 //!
-//! A copy from ordinary memory can't run beside anything: the system may move its pages at any time, so the driver first
-//! copies them to a place of its own, and the program waits (CUDA C++ Programming Guide, "Page-Locked Host Memory"). From
-//! page-locked memory the GPU fetches by itself, in the order of a stream of its own.
+//! A copy from ordinary memory holds the program up: the system may move its pages at any time, so the driver first copies
+//! them to a place of its own, and the program waits for that (CUDA C++ Programming Guide, "Page-Locked Host Memory").
+//! From page-locked memory the GPU fetches by itself, in the order of a stream of its own.
 
 use super::step::Step;
 use cpu_gpu::{
@@ -98,6 +98,8 @@ impl Drop for Event {
 pub enum Way {
     /// They are there already.
     Resident,
+    /// From ordinary memory, before each step, and the CPU waits for each copy: no launch runs ahead of it.
+    Waiting,
     /// From ordinary memory, before each step.
     Pageable,
     /// From page-locked memory, before each step.
@@ -108,16 +110,23 @@ pub enum Way {
 
 impl Way {
     /// All, in the order of the page.
-    pub const ALL: [Self; 4] = [Self::Resident, Self::Pageable, Self::Pinned, Self::Overlapped];
+    pub const ALL: [Self; 5] =
+        [Self::Resident, Self::Waiting, Self::Pageable, Self::Pinned, Self::Overlapped];
 
     /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Resident => "resident",
+            Self::Waiting => "waiting",
             Self::Pageable => "pageable",
             Self::Pinned => "pinned",
             Self::Overlapped => "overlapped",
         }
+    }
+
+    /// Whether its batches lie in page-locked memory.
+    pub fn pins(self) -> bool {
+        matches!(self, Self::Pinned | Self::Overlapped)
     }
 }
 
@@ -200,10 +209,13 @@ impl<'c> Feed<'c> {
         for (i, bytes) in batches.iter().enumerate() {
             match way {
                 Way::Resident => {}
-                Way::Pageable | Way::Pinned => {
+                Way::Waiting | Way::Pageable | Way::Pinned => {
+                    // In the stream's order: the step waits for its batch, the CPU need not.
                     // SAFETY: `run` waits before it returns.
                     unsafe { self.copy(bytes, places, i % 2, main)? };
-                    self.cuda.finish()?; // the next step begins when its batch is there
+                    if way == Way::Waiting {
+                        self.cuda.finish()?;
+                    }
                 }
                 // ANCHOR: overlap
                 Way::Overlapped => {
@@ -280,12 +292,13 @@ mod tests {
         assert_eq!(pinned.bytes(), pixels);
         let run = |way: Way| -> Vec<u32> {
             step.reset(&model).unwrap();
-            let source = if way == Way::Pageable { &pixels } else { pinned.bytes() };
+            let source = if way.pins() { pinned.bytes() } else { &pixels };
             let batches: Vec<&[u8]> = source.chunks_exact(batch * 784).collect();
             train(&feed, way, &batches, &step).unwrap();
             step.parameters().unwrap().into_iter().map(f32::to_bits).collect()
         };
         let pageable = run(Way::Pageable);
+        assert_eq!(pageable, run(Way::Waiting));
         assert_eq!(pageable, run(Way::Pinned));
         assert_eq!(pageable, run(Way::Overlapped));
         assert!(train(&feed, Way::Pinned, &[&pixels[1..]], &step).is_err());

@@ -4,11 +4,9 @@
 //! It is chapter 3's step (`backprop::mlp`), without dropout; a test holds both equal.
 
 use super::{
+    bias::BiasBackward,
     fused::{tick_args, update_args},
-    kernels::{
-        BACKWARD, BACKWARD_LAST, BATCH, FORWARD, FORWARD_LAST, LOSS, TICK, UPDATE_KEEP,
-        launch_each, length,
-    },
+    kernels::{BATCH, FORWARD, FORWARD_LAST, LOSS, TICK, UPDATE_KEEP, launch_each, length},
     product::{Layout, Products},
 };
 use backprop::{adam::Adam, mlp::Mlp};
@@ -48,8 +46,8 @@ struct Kernels {
     bias_relu: Kernel,
     bias: Kernel,
     loss: Kernel,
-    bias_backward: Kernel,
-    bias_relu_backward: Kernel,
+    bias_backward: BiasBackward,
+    bias_relu_backward: BiasBackward,
     tick: Kernel,
     adam: Kernel,
 }
@@ -105,7 +103,7 @@ impl Tensors {
 }
 
 impl<'g> Step<'g> {
-    /// Kernels that a step launches.
+    /// Kernels that a step launches; with a batch of more than 512, two more.
     pub const LAUNCHES: usize = 13;
 
     /// Puts a model with one hidden layer and a data set on the device: `pixels` has a byte for each input of each
@@ -150,8 +148,8 @@ impl<'g> Step<'g> {
                 bias_relu: FORWARD.compile(gpu)?,
                 bias: FORWARD_LAST.compile(gpu)?,
                 loss: LOSS.compile(gpu)?,
-                bias_backward: BACKWARD_LAST.compile(gpu)?,
-                bias_relu_backward: BACKWARD.compile(gpu)?,
+                bias_backward: BiasBackward::new(gpu, false, [batch, classes])?,
+                bias_relu_backward: BiasBackward::new(gpu, true, [batch, hidden])?,
                 tick: TICK.compile(gpu)?,
                 adam: UPDATE_KEEP.compile(gpu)?,
             },
@@ -270,20 +268,17 @@ impl<'g> Step<'g> {
         let (dh, w2) = (Arg::Buffer(&self.dhidden), self.parameter(2));
         let [dw1, db1, dw2, db2] = [0, 1, 2, 3].map(|at| self.gradient_of(at));
         let (labels, losses) = (Arg::Buffer(&self.labels), Arg::Buffer(&self.losses));
-        let columns = |count: usize| Launch::new([count.div_ceil(32), 1], [32, 8]);
         let (rows, mean) = (length(batch)?, Arg::F32(1.0 / batch as f32));
         let Kernels { loss, bias_backward, bias_relu_backward, .. } = &self.kernels;
         // ANCHOR: backward
         let of_rows = Launch::new([batch.div_ceil(8), 1], [32, 8]);
-        let classes_arg = length(classes)?;
-        let gpu = self.gpu;
-        gpu.launch(loss, of_rows, &[s, labels, losses, rows, classes_arg, mean])?;
+        let (gpu, args) = (self.gpu, [s, labels, losses, rows, length(classes)?, mean]);
+        gpu.launch(loss, of_rows, &args)?;
         let ds = s; // the scores have become their gradient
         self.product(Layout::TransposedA, [h, ds, dw2], [hidden, batch, classes])?;
-        gpu.launch(bias_backward, columns(classes), &[ds, ds, db2, rows, classes_arg])?;
+        bias_backward.launch(gpu, [ds, ds, db2])?;
         self.product(Layout::TransposedB, [ds, w2, dh], [batch, classes, hidden])?;
-        let args = [dh, h, db1, rows, length(hidden)?];
-        gpu.launch(bias_relu_backward, columns(hidden), &args)?;
+        bias_relu_backward.launch(gpu, [dh, h, db1])?;
         self.product(Layout::TransposedA, [x, dh, dw1], [inputs, batch, hidden])
         // ANCHOR_END: backward
     }
