@@ -101,10 +101,9 @@ fn link(rounds: usize) -> Result<AlphaBeta> {
 /// What the prediction is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
-    /// Seconds that one rank alone takes for its share of the pictures.
+    /// Seconds that the ranks take side by side for their shares of the pictures, without a word to each other: they
+    /// share memory and clock, and cores where there are fewer than ranks.
     pub compute: f64,
-    /// How much longer it takes when all cores are at work: they share memory and clock.
-    pub shared: f64,
     /// Between two ranks.
     pub link: AlphaBeta,
     /// Bytes of the gradient.
@@ -117,12 +116,12 @@ impl Parts {
     /// Seconds of a step over `p` ranks, with nothing hidden.
     // ANCHOR: predict
     pub fn predict(&self, p: usize) -> f64 {
-        // Ranks without a core of their own take turns.
+        // Ranks without a core of their own take turns at their messages.
         let turns = p.div_ceil(self.cores) as f64;
-        let compute = self.compute * turns * if p > 1 { self.shared } else { 1.0 };
         let AlphaBeta { alpha, beta } = self.link;
         let link = AlphaBeta { alpha: alpha * turns, beta: beta * turns };
-        let layer = Layer { forward: 0.0, backward: compute, bytes: self.bytes };
+        let bytes = self.bytes;
+        let layer = Layer { forward: 0.0, backward: self.compute, bytes };
         let job = Job {
             layers: vec![layer],
             buckets: Buckets::AtTheEnd,
@@ -175,27 +174,26 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
     for (model, sizes, batch) in CASES {
         recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
         let steps = (pictures / batch).max(4);
-        // In turns: alone with a share of the pictures, side by side without a word, and the step itself.
+        // In turns: one rank alone with its share of the pictures, all side by side without a word, and the step.
         let mut alone = vec![Vec::new(); RANKS.len()];
-        let (mut beside, mut real) = (Vec::new(), vec![Vec::new(); RANKS.len()]);
+        let (mut beside, mut real) = (alone.clone(), alone.clone());
         for _ in 0..rounds {
             for (at, p) in RANKS.into_iter().enumerate() {
                 alone[at].push(measured(sizes, batch / p, 1, steps, false)?);
+                beside[at].push(measured(sizes, batch, p, steps, false)?);
                 real[at].push(measured(sizes, batch, p, steps, true)?);
             }
-            let together = measured(sizes, batch / 2 * cores, cores, steps, false)?;
-            beside.push(together / alone[1].last().copied().unwrap_or(together));
         }
         let weights: usize = sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum();
-        let shared = Samples(beside).median().max(1.0);
-        let list: lab::record::ParamList = &[("model", &model), ("batch", &batch)];
-        recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, one(shared));
         let (mut planned, mut fastest) = ((f64::INFINITY, 0), (f64::INFINITY, 0));
         for (at, p) in RANKS.into_iter().enumerate() {
-            let compute = Samples(alone[at].clone()).median();
-            let parts = Parts { compute, shared, link, bytes: 4.0 * weights as f64, cores };
             let list: lab::record::ParamList =
                 &[("model", &model), ("batch", &batch), ("ranks", &p)];
+            let slower = beside[at].iter().zip(&alone[at]).map(|(side, alone)| side / alone);
+            let slower = Samples(slower.collect());
+            recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, slower);
+            let compute = Samples(beside[at].clone()).median();
+            let parts = Parts { compute, link, bytes: 4.0 * weights as f64, cores };
             let predicted = parts.predict(p);
             recorder.value("multi_gpu.predicted", list, Unit::Seconds, one(predicted));
             let real = Samples(real[at].clone());
@@ -220,12 +218,12 @@ mod tests {
     #[test]
     fn a_prediction_by_hand() {
         let link = AlphaBeta { alpha: 0.5, beta: 0.25 };
-        let parts = Parts { compute: 10.0, shared: 1.2, link, bytes: 8.0, cores: 2 };
+        let parts = Parts { compute: 10.0, link, bytes: 8.0, cores: 2 };
         assert_eq!(parts.predict(1), 10.0);
         // Two messages of four bytes.
-        assert!((parts.predict(2) - (12.0 + 2.0 * (0.5 + 1.0))).abs() < 1e-12);
-        // Two turns, six messages of two bytes at half the speed.
-        assert!((parts.predict(4) - (24.0 + 6.0 * (1.0 + 1.0))).abs() < 1e-12);
+        assert!((parts.predict(2) - (10.0 + 2.0 * (0.5 + 1.0))).abs() < 1e-12);
+        // Six messages of two bytes, in turns.
+        assert!((parts.predict(4) - (10.0 + 6.0 * (1.0 + 1.0))).abs() < 1e-12);
     }
 
     #[test]
