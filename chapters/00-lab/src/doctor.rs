@@ -561,7 +561,7 @@ fn programs(system: System) -> Vec<Row> {
                 of(mpi),
                 "training across processes and machines (chapter 7)",
                 system.how(
-                    "sudo apt install openmpi-bin libopenmpi-dev",
+                    "sudo apt install openmpi-bin libopenmpi-dev libclang-dev",
                     "sudo dnf install openmpi-devel",
                     "brew install open-mpi",
                     "MS-MPI from Microsoft, or WSL 2",
