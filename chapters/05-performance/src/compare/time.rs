@@ -22,8 +22,10 @@ pub const MODELS: [(Model, &[usize]); 4] = [
     (Model::Linear, &[1, 3]),
     (Model::Mlp, &[1, 2, 5, 12]),
     (Model::Cnn, &[1, 2]),
-    (Model::Resnet, &[1, 2]),
+    (Model::Resnet, &[1]),
 ];
+/// What takes minutes a training, and so is an experiment of its own.
+pub const LONG: [(Model, &[usize]); 1] = [(Model::Resnet, &[2])];
 
 /// MNIST, or the word that it is missing.
 fn mnist(r: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
@@ -40,16 +42,26 @@ fn mnist(r: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
 /// # Errors
 /// A data set or a device that can't be used.
 pub fn budgets(r: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(r, "performance.time_to")? else { return Ok(()) };
-    for (model, budgets) in MODELS {
-        for epochs in budgets {
+    trainings(r, "performance.time_to", &MODELS)
+}
+
+/// As [`budgets`], for those of [`LONG`].
+///
+/// # Errors
+/// As [`budgets`].
+pub fn long(r: &mut Recorder) -> Result<()> {
+    trainings(r, "performance.time_long", &LONG)
+}
+
+fn trainings(r: &mut Recorder, key: &str, models: &[(Model, &[usize])]) -> Result<()> {
+    let Some(data) = mnist(r, key)? else { return Ok(()) };
+    for (model, budgets) in models {
+        let model = *model;
+        for epochs in *budgets {
             let list: ParamList = &[("model", &model), ("epochs", epochs)];
             let (mut accuracy, mut seconds) = (Vec::new(), Vec::new());
             for seed in 0..SEEDS {
-                r.note(
-                    "performance.time_to",
-                    &[("model", &model), ("epochs", epochs), ("seed", &seed)],
-                );
+                r.note(key, &[("model", &model), ("epochs", epochs), ("seed", &seed)]);
                 let settings =
                     training::Settings { epochs: *epochs, seed, ..training::Settings::of(model) };
                 let config = Config { settings, device: r.device, ..Config::default() };
@@ -57,8 +69,8 @@ pub fn budgets(r: &mut Recorder) -> Result<()> {
                 accuracy.extend(outcome.test_accuracy());
                 seconds.push(outcome.history.iter().map(|epoch| epoch.seconds).sum());
             }
-            r.value("performance.time_to", list, Unit::Share, Samples(accuracy));
-            r.value("performance.time_to.seconds", list, Unit::Seconds, Samples(seconds));
+            r.value(key, list, Unit::Share, Samples(accuracy));
+            r.value(&format!("{key}.seconds"), list, Unit::Seconds, Samples(seconds));
         }
     }
     Ok(())

@@ -143,7 +143,7 @@ mod tests {
         }
         let mut link = Link::new(1 << 20).unwrap();
         assert!(link.send(&[1; 2500], 1000).unwrap() > 0.0);
-        assert!(link.send(&[1; (1 << 20) + 1], 1000).is_err());
+        assert!(link.send(&vec![1; (1 << 20) + 1], 1000).is_err());
         let pinned = link.pinned(1 << 18).unwrap();
         assert!(link.send(pinned.as_slice().unwrap(), 1 << 10).unwrap() > 0.0);
         assert!(link.overlap(&pinned).unwrap().iter().all(|seconds| *seconds > 0.0));
