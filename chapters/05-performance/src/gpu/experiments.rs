@@ -94,7 +94,10 @@ fn on_each(
             let gpu = gpu::open(id)?;
             work(r, &*gpu)?;
         } else {
-            r.skip(key, &[("device", &id)], why_missing(&devices, id));
+            let why = why_missing(&devices, id);
+            for value in all().iter().filter(|e| e.key == key).flat_map(|e| e.values) {
+                r.skip(value, &[("device", &id)], why.clone());
+            }
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use crate::amp::{
     ablations::{SETTINGS, Setting, Variant},
     range,
-    studies::{BATCHES, LAYERS, LOOKS, SCALE},
+    studies::{ABLATION_SEEDS, BATCHES, LAYERS, LOOKS, SCALE},
 };
 use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,
@@ -254,6 +254,18 @@ fn end<'r>(records: &'r Records, setting: &Setting, variant: Variant) -> Result<
     records.find("mixed_precision.ablations", list)
 }
 
+/// What a variant ends with, in words: an accuracy, or that some seeds came to no number.
+fn ending(records: &Records, setting: &Setting, variant: Variant) -> Result<String> {
+    let missing = match end(records, setting, variant) {
+        Ok(value) => return Ok(value.text()),
+        Err(missing) => missing,
+    };
+    let list: ParamList = &[("setting", &setting.name), ("variant", &variant)];
+    let failed = records.find("mixed_precision.ablations.failed", list).map_err(|_| missing)?;
+    let seeds = failed.samples.0.len();
+    Ok(format!("NaN in step {} ({seeds} of {ABLATION_SEEDS} seeds)", failed.text()))
+}
+
 fn draw_deep(records: &Records) -> Result<Drawing> {
     let of = |variant| Ok::<_, lab::Error>(end(records, &SETTINGS[1], variant)?.text());
     let caption = format!(
@@ -267,10 +279,10 @@ fn draw_deep(records: &Records) -> Result<Drawing> {
 }
 
 fn draw_loss(records: &Records) -> Result<Drawing> {
-    let of = |variant| Ok::<_, lab::Error>(end(records, &SETTINGS[0], variant)?.text());
+    let of = |variant| ending(records, &SETTINGS[0], variant);
     let caption = format!(
         "784-128-10 as usual. In mixed precision it ends at {} right answers; without a factor, and with a loss that is \
-         65,536 times smaller, at {}. In f32 the size of the loss does not matter to Adam: {}.",
+         65,536 times smaller: {}. In f32 the size of the loss does not matter to Adam: {}.",
         of(Variant::Amp)?,
         of(Variant::SmallLoss)?,
         of(Variant::F32)?
@@ -299,14 +311,10 @@ fn table_ablations(records: &Records) -> Result<TableData> {
     for setting in &SETTINGS {
         let full = end(records, setting, Variant::F32)?.median;
         for variant in setting.variants {
-            let list: ParamList = &[("setting", &setting.name), ("variant", variant)];
-            let [accuracy, against] = match end(records, setting, *variant) {
-                Ok(value) => [value.text(), format!("{:+.2}", 100.0 * (value.median - full))],
-                Err(missing) => {
-                    let failed = records.find("mixed_precision.ablations.failed", list);
-                    let failed = failed.map_err(|_| missing)?;
-                    [format!("NaN in step {}", failed.text()), "none".into()]
-                }
+            let accuracy = ending(records, setting, *variant)?;
+            let against = match end(records, setting, *variant) {
+                Ok(value) => format!("{:+.2}", 100.0 * (value.median - full)),
+                Err(_) => "none".to_owned(),
             };
             rows.push(vec![setting.name.into(), variant.to_string(), accuracy, against]);
         }
