@@ -181,7 +181,7 @@ fn draw_break_even(_: &Records) -> Result<Drawing> {
         |all| {
             format!(
                 "Days of use, day and night, until a card that was bought has cost as much as one that was rented: {} hours. Bought at \
-                 its launch price and fed with electricity; the computer around it is not counted.",
+                 its launch price and fed with electricity; rents are of 2026, and the computer around it is not counted.",
                 all.text()
             )
         },
@@ -210,7 +210,7 @@ fn draw_time(records: &Records) -> Result<Drawing> {
     }
     let caption = match longest {
         Some((seconds, model)) => format!(
-            "Chapter 4's models, trained by their recipes on {}: the longest, {model}, takes {} minutes.",
+            "Chapter 4's models, trained by their recipes on {}, at the measured rates: the longest, {model}, would take {} minutes.",
             records.machine.in_words(),
             Unit::Number.format(seconds / 60.0),
         ),
@@ -253,7 +253,7 @@ fn table_cards(_: &Records) -> Result<TableData> {
         .collect();
     let caption = format!(
         "{} accelerators: memory in GB, bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
-         ridge in operations per byte. A dash: not published, or not verified. The sources are listed below.",
+         ridge in operations per byte. A dash: not published, or without a source. The sources are listed below.",
         market.cards.len()
     );
     let head = head([
@@ -402,7 +402,7 @@ fn table_reader(reader: Reader) -> Result<TableData> {
     let Job { name, .. } = &report.job;
     let caption = match report.best() {
         Some(Line { name: card, hours, rent, .. }) => format!(
-            "{name}, the cheapest first: {} takes {}{}.",
+            "{name} on the cards that this reader considers, the cheapest first by the middle of the range: {} takes {}{}.",
             short(card),
             spell(*hours),
             rent.map_or(String::new(), |rent| format!(" and {} US dollars of rent", rent.text())),
@@ -436,7 +436,7 @@ fn table_models(records: &Records) -> Result<TableData> {
     }
     let caption = format!(
         "Chapter 4's models on {}, from its recorded seconds for an epoch. All six together would cost {:.1} US cents at {} US dollars an hour, the price of a \
-         rented machine with two cores.",
+         rented machine with two other cores (Arm).",
         records.machine.in_words(),
         100.0 * total,
         usd(hour),

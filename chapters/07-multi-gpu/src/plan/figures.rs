@@ -81,7 +81,7 @@ fn predicted_table(records: &Records) -> Result<TableData> {
     let right = median(records, "multi_gpu.predicted.right", &[])?;
     Ok(TableData {
         caption: format!(
-            "Predicted and measured seconds of a data parallel step over threads of {}; the largest error is {:.1}%. Whoever takes the number of ranks that is predicted to be fastest takes the one that is in {right} of {} cases.",
+            "Predicted and measured seconds of a data parallel step over threads of {}; the largest error is {:.1}%. The number of ranks that is predicted to be the fastest is the fastest one in {right} of {} cases.",
             records.machine.in_words(),
             100.0 * worst,
             predicted::CASES.len()

@@ -240,7 +240,7 @@ pub(super) fn estimate(
         let forward = pass(s.sum.forward, s.sum.kernels);
         let backward = pass(s.sum.backward, 2.0 * s.sum.kernels);
         let again = if recompute { forward } else { 0.0 };
-        // Each sum is needed at once, so that nothing can hide it.
+        // Nothing hides a sum here; libraries hide some backward ones.
         let message = s.sum.sums * b * p.activation / s.sum.messages.max(1.0);
         let passes = if recompute { 3.0 } else { 2.0 };
         let sums = passes * s.sum.messages * card.network.fastest(message, tensor);

@@ -105,7 +105,8 @@ fn table_replicas(records: &Records) -> Result<TableData> {
     Ok(TableData {
         caption: format!(
             "Training with replicas on {}. Each rank has one thread; with more ranks than cores they share them. The parts \
-             of a step are rank 0's; the rest of it is the optimizer's.",
+             of a step are rank 0's; the rest of it is the optimizer's. Step and parts are medians of their own, so that \
+             a part can exceed the step.",
             records.machine.in_words()
         ),
         head: head.map(str::to_owned).into(),

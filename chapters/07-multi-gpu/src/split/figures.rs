@@ -346,8 +346,8 @@ fn table_pipeline(records: &Records) -> Result<TableData> {
         "1F1B keeps",
     ];
     Ok(TableData {
-        caption: "Time spent waiting, the mean of the ranks: by the formula for equal stages, by the schedule with each \
-                  stage's measured time, and as measured; and the activations that the first stage keeps at most."
+        caption: "Time spent waiting, the mean of the ranks: by the formula for equal stages, by 1F1B's schedule with \
+                  each stage's measured time, and as measured; and the activations that the first stage keeps at most."
             .into(),
         head: heads(head),
         rows,
