@@ -253,7 +253,7 @@ fn table_cards(_: &Records) -> Result<TableData> {
         .collect();
     let caption = format!(
         "{} accelerators: memory in GB, bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
-         ridge in operations per byte. A dash: not published, or without a source. The sources are listed below.",
+         ridge in operations per byte. A dash: not published, or without a source. The MI250X is two chips, each with half of its figures. The sources are listed below.",
         market.cards.len()
     );
     let head = head([
