@@ -11,7 +11,7 @@ export async function cardCalculator({ open, page, axe, rules, shots, fail }) {
     const element = tab.locator('card-calculator').first();
     await tab.waitForFunction(() => globalThis.customElements.get('card-calculator'));
     const part = (selector) => element.locator(selector);
-    const caption = () => part('caption').innerText();
+    const caption = () => part('caption').last().innerText(); // the first is that of the static table within
     const names = () => part('tbody th').allInnerTexts();
 
     const count = (await names()).length;
