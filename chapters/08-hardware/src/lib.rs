@@ -5,7 +5,7 @@
 //! 1. [`cards`]: a dated table of accelerators, of what was measured on them and of cloud prices, each figure with its
 //!    source.
 //! 2. [`job`]: a training run as operations, bytes, launches and steps.
-//! 3. [`calculator`]: the time, energy and money that it takes on a card, and [`buy`](calculator::buy): which card.
+//! 3. [`calculator`]: the time, energy and money that it takes on a card, and [`buy`]: which card.
 //! 4. [`power`]: joules that the machine has counted itself.
 //! 5. [`readers`]: the four readers, each with a job of their own.
 //! 6. [`page`]: what the page's calculator is given.
