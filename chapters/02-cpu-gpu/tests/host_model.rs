@@ -16,22 +16,9 @@ use std::{
     sync::OnceLock,
 };
 
-/// A C++ compiler that works, or `None` with a note.
-fn compiler() -> Option<String> {
-    let named = std::env::var("CXX").ok();
-    let found =
-        named.into_iter().chain(["c++", "g++", "clang++"].map(str::to_owned)).find(|name| {
-            Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
-        });
-    if found.is_none() {
-        assert!(
-            std::env::var_os("THROUGHPUT_REQUIRE_CXX").is_none_or(|v| v != "1"),
-            "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids to skip this test"
-        );
-        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
-    }
-    found
-}
+#[allow(dead_code, reason = "these tests need a part of it")]
+#[path = "fake_cuda/stand_ins.rs"]
+mod stand_ins;
 
 /// A kernel as a program for the CPU.
 struct Model {
@@ -209,7 +196,7 @@ fn numbers(len: usize, seed: u64) -> Vec<f32> {
 }
 
 fn right_on(rung: CudaRung, shapes: &[Shape]) {
-    let Some(cxx) = compiler() else { return };
+    let Some(cxx) = stand_ins::compiler() else { return };
     let options = rung.plan(shapes[0], 4).unwrap().options;
     let model = Model::new(&cxx, rung, rung.source(), &options);
     for &shape in shapes {
@@ -262,7 +249,7 @@ fn wgmma_is_right() {
 /// a warp wants no more than 128 different bytes.
 #[test]
 fn async_copy_has_no_bank_conflicts() {
-    let Some(cxx) = compiler() else { return };
+    let Some(cxx) = stand_ins::compiler() else { return };
     let shape = Shape::new(256, 96, 256);
     let pieces = |text: &str| {
         let rung = CudaRung::ALL[0];
@@ -290,7 +277,7 @@ fn replaced(text: &str, from: &str, to: &str) -> String {
 
 /// Each mistake is caught in at least one order of events.
 fn caught(rung: CudaRung, shape: Shape, mistakes: &[(&str, &str)]) {
-    let Some(cxx) = compiler() else { return };
+    let Some(cxx) = stand_ins::compiler() else { return };
     let options = rung.plan(shape, 4).unwrap().options;
     for (from, to) in mistakes {
         let model = Model::new(&cxx, rung, &replaced(rung.source(), from, to), &options);

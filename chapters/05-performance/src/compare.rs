@@ -165,8 +165,12 @@ fn points(records: &Records, at: usize) -> Result<Vec<(f64, [f64; 3], usize)>> {
     let mut points: Vec<_> =
         budgets.iter().map(|n| point("performance.time_to", *n)).collect::<Result<_>>()?;
     for epochs in LONG.iter().filter(|(of, _)| *of == model).flat_map(|(_, budgets)| *budgets) {
-        // A machine that has not taken these minutes yet shows the others.
-        points.extend(point("performance.time_long", *epochs).ok());
+        match point("performance.time_long", *epochs) {
+            Ok(point) => points.push(point),
+            // A machine that has not taken these minutes yet shows the others.
+            Err(Error::NotMeasured { .. } | Error::Skipped { .. }) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(points)
 }

@@ -12,39 +12,22 @@ use multi_gpu::{
     },
     threads,
 };
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use stand_ins::count;
+use std::path::PathBuf;
+
+#[allow(dead_code, reason = "these tests need a part of it")]
+#[path = "../../02-cpu-gpu/tests/fake_cuda/stand_ins.rs"] // for tests alone, so in no library
+mod stand_ins;
 
 /// A folder with the stand-ins, or `None` with a note.
 fn fakes() -> Option<tempfile::TempDir> {
-    let cxx = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    if Command::new(&cxx).arg("--version").output().is_err() {
-        let required = std::env::var("THROUGHPUT_REQUIRE_CXX").is_ok_and(|v| v == "1");
-        assert!(!required, "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids that");
-        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
-        return None;
-    }
+    let cxx = stand_ins::compiler()?;
     let folder = tempfile::tempdir().unwrap();
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let cuda = tests.join("../../02-cpu-gpu/tests/fake_cuda");
-    for (file, library) in [
-        (cuda.join("driver.cpp"), "libcuda.so.1"),
-        (cuda.join("nvrtc.cpp"), "libnvrtc.so.13"),
-        (tests.join("fake_nccl/nccl.cpp"), "libnccl.so.2"),
-    ] {
-        let mut command = Command::new(&cxx);
-        command.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"]).arg(file);
-        command.arg("-o").arg(folder.path().join(library)).arg(format!("-Wl,-soname,{library}"));
-        if library == "libnccl.so.2" {
-            command.arg(folder.path().join("libcuda.so.1"));
-        }
-        let made = command.output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    }
-    // As where there is a driver: one file with two names, or the program and NCCL would have a driver each.
-    std::os::unix::fs::symlink("libcuda.so.1", folder.path().join("libcuda.so")).unwrap();
+    stand_ins::build_driver(&cxx, folder.path(), &[]);
+    stand_ins::build(&cxx, folder.path(), "nvrtc.cpp", "libnvrtc.so.13", &[]);
+    let driver = folder.path().join("libcuda.so.1").display().to_string();
+    let nccl = "../../../07-multi-gpu/tests/fake_nccl/nccl.cpp";
+    stand_ins::build(&cxx, folder.path(), nccl, "libnccl.so.2", &[&driver]);
     Some(folder)
 }
 
@@ -54,16 +37,7 @@ fn run(name: &str, ranks: usize, variables: &[(&str, &str)]) {
     let Some(fakes) = fakes() else { return };
     let programs: Vec<_> = (0..ranks)
         .map(|rank| {
-            let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args(["--ignored", "--exact", "--nocapture", name]);
-            for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV"] {
-                command.env_remove(name);
-            }
-            command
-                .env("PATH", "")
-                .env("LD_LIBRARY_PATH", fakes.path())
-                .env("OCL_ICD_VENDORS", "/no/such/folder")
-                .env_remove("THROUGHPUT_DEVICE")
+            stand_ins::program(name, fakes.path())
                 .env("FAKE_NCCL", fakes.path())
                 .env("FAKE_RANK", format!("{rank} {ranks}"))
                 .envs(variables.iter().copied())
@@ -74,10 +48,7 @@ fn run(name: &str, ranks: usize, variables: &[(&str, &str)]) {
         })
         .collect();
     for program in programs {
-        let output = program.wait_with_output().unwrap();
-        let words = String::from_utf8_lossy(&output.stderr);
-        let out = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
+        stand_ins::passed(&program.wait_with_output().unwrap());
     }
 }
 
@@ -100,17 +71,6 @@ fn join(rank: Rank, size: usize) -> Nccl {
         std::fs::read(&file).ok()
     });
     Nccl::with_id(rank, size, &id.unwrap().try_into().unwrap(), "cuda").unwrap()
-}
-
-/// What a stand-in counts.
-fn count(library: &str, name: &str) -> i64 {
-    let path = PathBuf::from(std::env::var("LD_LIBRARY_PATH").unwrap()).join(library);
-    // SAFETY: our own library, whose functions of this form take nothing and return a number.
-    unsafe {
-        let library = libloading::Library::new(path).unwrap();
-        let function = library.get::<unsafe extern "C" fn() -> i64>(name.as_bytes()).unwrap();
-        function()
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
 };
 
 /// A C++ compiler that works (the variable `CXX`, c++, g++ or clang++), or `None` with a note.
@@ -48,28 +48,38 @@ pub fn build(cxx: &str, into: &Path, file: &str, library: &str, more: &[&str]) {
 /// Builds the driver, under the name without a number as well, which is looked for first.
 pub fn build_driver(cxx: &str, into: &Path, more: &[&str]) {
     build(cxx, into, "driver.cpp", "libcuda.so.1", more);
-    std::fs::copy(into.join("libcuda.so.1"), into.join("libcuda.so")).unwrap();
+    // As where there is a driver: one file with two names. Of a copy, a library that asks for the other name would have a
+    // driver of its own.
+    std::os::unix::fs::symlink("libcuda.so.1", into.join("libcuda.so")).unwrap();
 }
 
-/// Runs the ignored test `name` as a program of its own, with the stand-ins of a folder, these variables, and nothing
-/// else of CUDA or OpenCL that this machine may have.
-#[track_caller]
-pub fn run(name: &str, folder: &Path, variables: &[(&str, &str)]) {
+/// The ignored test `name` as a program of its own, with the stand-ins of a folder and nothing else of CUDA or OpenCL
+/// that this machine may have.
+pub fn program(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "--nocapture", name]);
     for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX"] {
         command.env_remove(name);
     }
-    let output = command
+    command
         .env("FAKE_CUDA", "1")
         .env("PATH", "")
         .env("LD_LIBRARY_PATH", folder)
         .env("OCL_ICD_VENDORS", "/no/such/folder")
         .env_remove("THROUGHPUT_REQUIRE_OPENCL")
-        .env_remove("THROUGHPUT_DEVICE")
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap();
+        .env_remove("THROUGHPUT_DEVICE");
+    command
+}
+
+/// Runs [`program`] with these variables.
+#[track_caller]
+pub fn run(name: &str, folder: &Path, variables: &[(&str, &str)]) {
+    passed(&program(name, folder).envs(variables.iter().copied()).output().unwrap());
+}
+
+/// Holds what a [`program`] left to one test that passed.
+#[track_caller]
+pub fn passed(output: &Output) {
     let (out, words) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
