@@ -5,7 +5,7 @@
 //! 1. [`doctor`]: what this machine has, what is missing, how to get it; [`toolkit`]: where CUDA may lie.
 //! 2. [`device`]: the CPU or a GPU, chosen when the program starts.
 //! 3. [`data`]: MNIST, found, downloaded or drawn.
-//! 4. [`measure`]: warm-up, samples, median and spread.
+//! 4. [`measure`]: warm-up, samples, median and spread; [`heap`]: what fresh memory costs.
 //! 5. [`units`] and [`machine`]: what a number means and where it comes from.
 //! 6. [`record`]: what a run leaves behind, as JSON.
 //! 7. [`mod@chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them.
@@ -21,6 +21,7 @@ pub mod doctor;
 pub mod error;
 pub mod experiments;
 pub mod fooling;
+pub mod heap;
 pub mod machine;
 pub mod measure;
 pub mod peak;

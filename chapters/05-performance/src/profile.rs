@@ -1,11 +1,13 @@
 //! Where the time of a training step goes: a profiler of single operations, without a change to dfdx.
 //!
 //! In the order of the page: the [`tape`] that looks at the clock, the [`step`] that it watches, the [`cost`] of each
-//! operation, and the [`report`]; the [`experiment`] and its [`figures`].
+//! operation, and the [`report`]; the [`experiment`] and its [`figures`]. And [`freed`]: what becomes of memory between
+//! two steps.
 
 pub mod cost;
 pub mod experiment;
 pub mod figures;
+pub mod freed;
 pub mod report;
 pub mod step;
 pub mod tape;
@@ -17,7 +19,7 @@ use lab::Part;
 /// Experiments, figures and tables of this part.
 pub fn part() -> Part {
     Part {
-        experiments: vec![experiment::experiment()],
+        experiments: vec![experiment::experiment(), freed::experiment()],
         figures: figures::figures(),
         tables: figures::tables(),
     }

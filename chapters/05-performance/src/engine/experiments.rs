@@ -19,7 +19,7 @@ use dfdx::{losses::cross_entropy_with_logits_loss, optim::AdamConfig, prelude::*
 use lab::{
     Budget, Experiment, Plan, Recorder, Samples, Unit,
     data::{self, Options},
-    measure,
+    heap, measure,
     peak::{self, Traffic},
     record::{Limit, ParamList},
 };
@@ -288,12 +288,13 @@ fn rungs(r: &mut Recorder) -> lab::Result<()> {
                 epochs.push(move || {
                     epoch += 1;
                     let order = order(0, epoch, data.len());
-                    let before = page_faults();
+                    let before = heap::page_faults();
                     if let Err(error) = learner.epoch(data, &order[..pictures], epoch) {
                         *failed.borrow_mut() = Some(error);
                     }
                     // The last round counts: by then nothing is new.
-                    let after = page_faults().zip(before).map(|(after, before)| after - before);
+                    let after =
+                        heap::page_faults().zip(before).map(|(after, before)| after - before);
                     faults.borrow_mut()[at] = after.unwrap_or(f64::NAN) / steps as f64;
                 });
             }
@@ -358,14 +359,6 @@ fn rungs(r: &mut Recorder) -> lab::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Pages that the system had to give this process so far; none where nobody counts them: without Linux's `/proc`, and
-/// in sandboxes that say 0.
-fn page_faults() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field, the program's name, ends with the last parenthesis; minor faults are the tenth.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(7)?.parse().ok().filter(|count| *count > 0.0)
 }
 
 /// The network in place with one thread, with more in products, and with more in all.

@@ -1,0 +1,97 @@
+//! What it costs that the heap gives freed memory back between two steps.
+
+use super::{experiment::BATCH, step::Step};
+use crate::Result;
+use dfdx::prelude::Cpu;
+use lab::{
+    Experiment, Plan, Recorder, Samples, Unit,
+    heap::{self, Freed},
+    measure,
+    record::ParamList,
+};
+use std::{cell::RefCell, time::Duration};
+use training::{
+    Model, cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
+    transformer::Transformer,
+};
+
+const KEY: &str = "performance.freed";
+
+/// The experiment of this file.
+pub fn experiment() -> Experiment {
+    Experiment {
+        key: KEY,
+        shows: "a step of chapter 4's models with freed memory handed back to the system, and kept, in turns",
+        values: &[KEY, "performance.freed.faults", "performance.freed.gain"],
+        quick: true,
+        run: |rec| Ok(run(rec)?),
+    }
+}
+
+fn run(rec: &mut Recorder) -> Result<()> {
+    let asked = heap::set(Freed::Kept);
+    if rec.device != lab::Device::Cpu || !asked {
+        let why = match asked {
+            true => "the steps of a GPU do not take memory from this heap",
+            false => "the heap of this system takes no such orders",
+        };
+        for key in [KEY, "performance.freed.faults", "performance.freed.gain"] {
+            rec.skip(key, &[], why);
+        }
+        return Ok(());
+    }
+    let options = lab::data::Options { folder: rec.data.clone(), ..Default::default() };
+    let data = Resident::new(&Cpu::default(), &lab::data::load(&options)?.train.first(BATCH))?;
+    compare::<Mlp<Cpu>>(rec, Model::Mlp, &data)?;
+    compare::<Cnn<f32, Cpu>>(rec, Model::Cnn, &data)?;
+    compare::<Resnet<f32, Cpu>>(rec, Model::Resnet, &data)?;
+    compare::<Rnn<f32, Cpu>>(rec, Model::Rnn, &data)?;
+    compare::<Transformer<f32, Cpu>>(rec, Model::Transformer, &data)?;
+    // As the command has it.
+    heap::set(Freed::Kept);
+    Ok(())
+}
+
+/// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample.
+fn compare<M: Network<Cpu>>(rec: &mut Recorder, model: Model, data: &Resident<Cpu>) -> Result<()> {
+    rec.note(KEY, &[("model", &model)]);
+    let index: Vec<usize> = (0..BATCH).collect();
+    let step = RefCell::new(Step::<M, Cpu>::new(&Cpu::seed_from_u64(1))?);
+    let failed = RefCell::new(None);
+    let faults = [const { RefCell::new(Vec::new()) }; 2];
+    let run = |freed: Freed| {
+        let (step, failed, index) = (&step, &failed, &index);
+        let faults = &faults[freed as usize];
+        move || {
+            heap::set(freed);
+            let before = heap::page_faults();
+            if let Err(error) = step.borrow_mut().plain(data, index) {
+                *failed.borrow_mut() = Some(error);
+            }
+            let counted = heap::page_faults().zip(before).map(|(after, before)| after - before);
+            faults.borrow_mut().extend(counted);
+        }
+    };
+    let [mut returned, mut kept] = Freed::ALL.map(run);
+    let budget = rec.budget.plan();
+    let plan = Plan { min_samples: 5, max_samples: 40, time: Duration::from_secs(8), ..budget };
+    let samples = measure::time_interleaved(plan, &mut [&mut returned, &mut kept]);
+    if let Some(error) = failed.take() {
+        return Err(error);
+    }
+    for ((freed, seconds), faults) in Freed::ALL.iter().zip(&samples).zip(&faults) {
+        let list: ParamList = &[("model", &model), ("batch", &BATCH), ("freed", &freed.name())];
+        rec.value(KEY, list, Unit::Seconds, seconds.clone());
+        let counted = Samples(faults.take());
+        if counted.0.is_empty() {
+            rec.skip("performance.freed.faults", list, "this system does not count page faults");
+        } else {
+            rec.value("performance.freed.faults", list, Unit::Number, counted);
+        }
+    }
+    let pairs = samples[0].0.iter().zip(&samples[1].0);
+    let gains = Samples(pairs.map(|(returned, kept)| returned / kept).collect());
+    let list: ParamList = &[("model", &model), ("batch", &BATCH)];
+    rec.value("performance.freed.gain", list, Unit::Ratio, gains);
+    Ok(())
+}
