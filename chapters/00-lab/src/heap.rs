@@ -33,6 +33,7 @@ impl Freed {
 /// rules of their own, and stay as they are.
 pub fn set(freed: Freed) -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // ANCHOR: set
     {
         let end = match freed {
             Freed::Returned => 2 << 20,
@@ -46,6 +47,7 @@ pub fn set(freed: Freed) -> bool {
                 && libc::mallopt(libc::M_TRIM_THRESHOLD, end) == 1
         }
     }
+    // ANCHOR_END: set
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
     {
         let _ = freed;

@@ -21,6 +21,6 @@ pub fn part() -> Part {
     Part {
         experiments: vec![experiment::experiment(), freed::experiment()],
         figures: figures::figures(),
-        tables: figures::tables(),
+        tables: figures::tables().into_iter().chain([freed::table()]).collect(),
     }
 }

@@ -4,18 +4,30 @@ use super::{experiment::BATCH, step::Step};
 use crate::Result;
 use dfdx::prelude::Cpu;
 use lab::{
-    Experiment, Plan, Recorder, Samples, Unit,
+    Error, Experiment, Plan, Recorder, Records, Samples, Table, TableData, Unit,
     heap::{self, Freed},
     measure,
     record::ParamList,
 };
-use std::{cell::RefCell, time::Duration};
+use std::{cell::RefCell, fmt::Display, time::Duration};
 use training::{
     Model, cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
     transformer::Transformer,
 };
 
 const KEY: &str = "performance.freed";
+
+/// The models, by what a step frees.
+const MODELS: [(Model, Compare); 5] = [
+    (Model::Mlp, compare::<Mlp<Cpu>>),
+    (Model::Rnn, compare::<Rnn<f32, Cpu>>),
+    (Model::Transformer, compare::<Transformer<f32, Cpu>>),
+    (Model::Cnn, compare::<Cnn<f32, Cpu>>),
+    (Model::Resnet, compare::<Resnet<f32, Cpu>>),
+];
+
+/// Measures a model.
+type Compare = fn(&mut Recorder, Model, &Resident<Cpu>) -> Result<()>;
 
 /// The experiment of this file.
 pub fn experiment() -> Experiment {
@@ -42,14 +54,47 @@ fn run(rec: &mut Recorder) -> Result<()> {
     }
     let options = lab::data::Options { folder: rec.data.clone(), ..Default::default() };
     let data = Resident::new(&Cpu::default(), &lab::data::load(&options)?.train.first(BATCH))?;
-    compare::<Mlp<Cpu>>(rec, Model::Mlp, &data)?;
-    compare::<Cnn<f32, Cpu>>(rec, Model::Cnn, &data)?;
-    compare::<Resnet<f32, Cpu>>(rec, Model::Resnet, &data)?;
-    compare::<Rnn<f32, Cpu>>(rec, Model::Rnn, &data)?;
-    compare::<Transformer<f32, Cpu>>(rec, Model::Transformer, &data)?;
+    for (model, compare) in MODELS {
+        compare(rec, model, &data)?;
+    }
     // As the command has it.
     heap::set(Freed::Kept);
     Ok(())
+}
+
+/// What a step takes both ways.
+pub fn table() -> Table {
+    Table { key: KEY, make }
+}
+
+fn make(records: &Records) -> lab::Result<TableData> {
+    let mut rows = Vec::new();
+    for (name, _) in &MODELS {
+        let batch: (&str, &dyn Display) = ("batch", &BATCH);
+        let model: (&str, &dyn Display) = ("model", name);
+        let of = |key, freed: Freed| records.find(key, &[model, batch, ("freed", &freed.name())]);
+        let mut row = vec![name.to_string()];
+        for freed in Freed::ALL {
+            row.push(Unit::Seconds.format(of(KEY, freed)?.median));
+            row.push(match of("performance.freed.faults", freed) {
+                Ok(faults) => Unit::Number.format(faults.median),
+                Err(Error::Skipped { .. }) => "–".into(),
+                Err(error) => return Err(error),
+            });
+        }
+        let gain = records.find("performance.freed.gain", &[model, batch])?;
+        row.push(Unit::Ratio.format(gain.median));
+        rows.push(row);
+    }
+    let head = ["model", "handed back", "page faults", "kept", "page faults", "handed back / kept"];
+    Ok(TableData {
+        caption: format!(
+            "A training step of {BATCH} pictures, with freed memory handed back to the system and kept, in turns, and the \
+             page faults of a step."
+        ),
+        head: head.map(String::from).into(),
+        rows,
+    })
 }
 
 /// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample.
