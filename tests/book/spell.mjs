@@ -31,7 +31,7 @@ const files = [];
 for (const place of places) {
   (function walk(path) {
     if (statSync(path).isDirectory()) readdirSync(path).sort().forEach((name) => walk(join(path, name)));
-    else if (path.endsWith('.md') && !/(^|\/)bibliography\//.test(path)) files.push(path);
+    else if (path.endsWith('.md') && !/(^|\/)bibliography\.md$/.test(path)) files.push(path);
   })(place);
 }
 

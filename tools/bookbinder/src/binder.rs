@@ -2,6 +2,7 @@
 
 use crate::{
     expand::{self, Entry, Flavour, Shared},
+    index::{self, Mention},
     quote::{self, Quotes, YOURS},
     serve::Server,
     sources, theme, warnings,
@@ -14,6 +15,7 @@ use mdbook_driver::{
     config::Config,
 };
 use std::{
+    collections::BTreeMap,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -196,10 +198,13 @@ impl Binder {
         let mut shared = Shared {
             root: &self.root,
             quotes: Quotes { chapters: &self.chapters, records },
-            glossary: sources::glossary(&pages.join("glossary.md"))?,
-            sources: sources::bibliography(&pages.join("bibliography"))?,
+            glossary: sources::glossary(&pages.join(sources::GLOSSARY))?,
+            sources: sources::bibliography(&pages.join(sources::BIBLIOGRAPHY))?,
             entries,
-            cited: std::collections::BTreeMap::new(),
+            mentions: source.book.chapters().flat_map(mentions).collect(),
+            cited: BTreeMap::new(),
+            used: BTreeMap::new(),
+            minutes: BTreeMap::new(),
             flavour,
         };
         let mut failed = Vec::new();
@@ -220,10 +225,9 @@ impl Binder {
             bail!(failed.join("\n"));
         }
         expand::all_cited(&shared)?;
-        let list = expand::bibliography(&shared);
         source.book.for_each_chapter_mut(|chapter| {
-            if chapter.content.contains(expand::BIBLIOGRAPHY) {
-                chapter.content = chapter.content.replace(expand::BIBLIOGRAPHY, &list);
+            if let Some(path) = &chapter.source_path {
+                chapter.content = expand::finish(&shared, path, &chapter.content);
             }
         });
         Ok(())
@@ -258,6 +262,12 @@ fn look(path: &Path, newest: &mut (SystemTime, usize)) {
         let changed = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         *newest = (newest.0.max(changed), newest.1 + 1);
     }
+}
+
+/// The directives of a page, if it is a chapter's.
+fn mentions(page: &BookChapter) -> Vec<Mention> {
+    let path = page.source_path.as_ref().filter(|path| expand::of_chapter(path));
+    path.map(|path| index::mentions(path, &page.content)).unwrap_or_default()
 }
 
 /// Puts the finished folder in the place of the old one.
@@ -326,8 +336,8 @@ fn records_part(records: &[Records]) -> Vec<BookItem> {
 }
 
 /// An empty table of settings.
-fn toml_table() -> std::collections::BTreeMap<String, String> {
-    std::collections::BTreeMap::new()
+fn toml_table() -> BTreeMap<String, String> {
+    BTreeMap::new()
 }
 
 /// Copies the files with these extensions, if the folder exists.

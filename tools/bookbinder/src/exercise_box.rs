@@ -3,7 +3,7 @@
 //! `chapters/NN-name/exercises/NAME/` holds `README.md` (`# Title`, the task, `## Hint 1` …,
 //! `## Solution`), `exercise.rs`, `solution.rs` and `test.rs`.
 
-use crate::expand::Flavour;
+use crate::{expand::Flavour, quote};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::Chapter;
 use std::{
@@ -21,8 +21,7 @@ pub fn folder(root: &Path, chapters: &[Chapter], which: &str) -> Result<PathBuf>
         .split_once('/')
         .ok_or_else(|| anyhow!("an exercise is named CHAPTER/NAME, not `{which}`"))?;
     let chapter = lab::chapter::named(chapters, chapter)?;
-    let folder = format!("{:02}-{}", chapter.number, chapter.name.replace('_', "-"));
-    let exercises = root.join("chapters").join(folder).join("exercises");
+    let exercises = root.join("chapters").join(quote::folder(chapter)).join("exercises");
     let folder = exercises.join(name);
     if !folder.join("README.md").is_file() {
         let mut names: Vec<String> = fs::read_dir(&exercises)

@@ -9,8 +9,10 @@
 //! | `{{#diagram FILE.svg Caption}}` | a drawing that lies beside the page, see [`diagram`] |
 //! | `{{#kernel CHAPTER/FILE}}` | a kernel's source for the page's scripts, see [`kernel`] |
 //! | `{{#term KEY}}`, `{{#term KEY as it reads}}` | a link to the glossary |
-//! | `{{#route}}` | the map of the chapters |
-//! | `{{#bibliography}}` | every source, with the pages that cite it |
+//! | `{{#route}}` | the chapters along a road |
+//! | `{{#map needs}}`, `{{#map times}}` and more | what the chapters stand on and take, see [`map`] |
+//! | `{{#index WHAT}}` | all experiments, kernels or exercises, see [`index`] |
+//! | `{{#bibliography}}` | every source, with the pages that cite it; what follows it on the page are the sources |
 //! | `$…$`, `$$…$$` | a formula |
 //! | `[^key]` | a footnote from the bibliography |
 //! | `> [!CLAIM] …` | the box of a claim that is tested |
@@ -20,14 +22,17 @@
 //! A backslash before `{{#` leaves the text as it is. In code, `{{#include}}` alone is expanded.
 
 use crate::{
-    cells, diagram, exercise_box, html, include, kernel, maths,
+    cells, diagram, exercise_box, html, include,
+    index::{self, Mention},
+    kernel, map, maths,
     quote::{Quotes, YOURS, machine_label},
     route,
-    sources::{Bibliography, Glossary},
+    sources::{self, Bibliography, Glossary},
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     ops::Range,
@@ -64,14 +69,20 @@ pub struct Shared<'a> {
     pub sources: Bibliography,
     /// The table of contents.
     pub entries: Vec<Entry>,
+    /// Every directive of every chapter's pages.
+    pub mentions: Vec<Mention>,
     /// Which pages cite a source; filled as pages are expanded.
     pub cited: BTreeMap<String, BTreeSet<PathBuf>>,
+    /// Which pages use a term of the glossary, in the book's order; filled as pages are expanded.
+    pub used: BTreeMap<String, Vec<PathBuf>>,
+    /// The minutes that a page takes to read; filled as pages are expanded.
+    pub minutes: BTreeMap<PathBuf, u64>,
     /// What is made.
     pub flavour: Flavour,
 }
 
 /// The Markdown features that mdBook reads, and maths.
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
@@ -88,7 +99,8 @@ fn options() -> Options {
 /// If the page names something that does not exist or is wrong. The message starts with the page and,
 /// where it is known, the line.
 pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
-    let one = One { shared, path, folder: folder(shared.root, path) };
+    let folder = folder(shared.root, path);
+    let one = One { shared, path, folder, terms: RefCell::default() };
     let text = one.directives(source)?;
     let text = claims(&text, one.shared.flavour);
     let text = match one.shared.flavour {
@@ -97,14 +109,89 @@ pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
     };
     let text = one.cells(&text)?;
     let (text, cited) = one.marks(&text, source)?;
+    let minutes = reading_minutes(&text);
     let text = match one.shared.flavour {
-        Flavour::Html => one.bar(&text),
+        Flavour::Html => one.bar(&text, if is_read(path, source) { minutes } else { 0 }),
         Flavour::Notebook => text,
     };
+    let terms = one.terms.into_inner();
     for key in cited {
         shared.cited.entry(key).or_default().insert(path.to_owned());
     }
+    for key in terms {
+        shared.used.entry(key).or_default().push(path.to_owned());
+    }
+    shared.minutes.insert(path.to_owned(), minutes);
     Ok(text)
+}
+
+/// What only the whole book can say, once all pages are expanded: the list of sources, the minutes that
+/// other pages take, and on the glossary where each term is introduced.
+pub fn finish(shared: &Shared, path: &Path, text: &str) -> String {
+    let mut text = text.replace(BIBLIOGRAPHY, &bibliography(shared));
+    for (page, minutes) in &shared.minutes {
+        text = text.replace(&map::minutes_mark(page), &minutes.to_string());
+    }
+    let chapters = shared.minutes.iter().filter(|(page, _)| of_chapter(page));
+    let minutes: u64 = chapters.map(|(_, minutes)| minutes).sum();
+    text = text.replace(map::HOURS_MARK, &minutes.div_ceil(60).to_string());
+    if path == Path::new(sources::GLOSSARY) && shared.flavour == Flavour::Html {
+        text = introduced(shared, &text);
+    }
+    text
+}
+
+/// The glossary with a link to the page that introduces each term: the first chapter that marks it, or else
+/// the first page.
+fn introduced(shared: &Shared, text: &str) -> String {
+    let place = |key: &str| {
+        let pages = shared.used.get(key)?;
+        let page = pages.iter().find(|page| of_chapter(page)).or_else(|| pages.first())?;
+        Some(format!(
+            "[{}]({}#term-{key})",
+            shared.title(page),
+            as_index(&page.display().to_string())
+        ))
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut open: Option<String> = None;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        out.push_str(line);
+        let next = lines.peek().copied().unwrap_or("");
+        if next.starts_with(": ") {
+            open = place(&html::slug(line));
+        }
+        let inside = line.starts_with(": ") || line.starts_with(' ');
+        if inside
+            && !next.starts_with(' ')
+            && let Some(place) = open.take()
+        {
+            let _ = write!(out, " See {place}.");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Whether a page is read from top to bottom; a list is looked up.
+fn is_read(path: &Path, source: &str) -> bool {
+    let list =
+        [sources::GLOSSARY, sources::BIBLIOGRAPHY].iter().any(|page| path == Path::new(page));
+    !list && !source.contains("{{#index ")
+}
+
+/// Whether a page belongs to a chapter: chapters have a folder.
+pub fn of_chapter(page: &Path) -> bool {
+    page.components().count() > 1
+}
+
+impl Shared<'_> {
+    /// The title that the table of contents gives a page.
+    fn title(&self, page: &Path) -> String {
+        let entry = self.entries.iter().find(|entry| entry.path.as_deref() == Some(page));
+        entry.map_or_else(|| page.display().to_string(), |entry| entry.title.clone())
+    }
 }
 
 /// Sources that no page cites.
@@ -122,27 +209,26 @@ pub fn all_cited(shared: &Shared) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "no page cites the sources {}; cite them, or take them out of book/src/bibliography",
+        "no page cites the sources {}; cite them, or take them out of book/src/bibliography.md",
         unused.join(", ")
     )
 }
 
 /// The bibliography's list: what `{{#bibliography}}` stands for, once all pages are expanded.
-pub const BIBLIOGRAPHY: &str = "<!-- bibliography -->";
+const BIBLIOGRAPHY: &str = "<!-- bibliography -->";
 
 /// Every source with the pages that cite it, as Markdown.
-pub fn bibliography(shared: &Shared) -> String {
+fn bibliography(shared: &Shared) -> String {
     let mut out = String::new();
-    for (key, text) in &shared.sources {
+    for key in sources::by_author(&shared.sources) {
+        let text = &shared.sources[key];
         let pages: Vec<String> = shared
             .cited
             .get(key)
             .into_iter()
             .flatten()
             .map(|path| {
-                let entry = shared.entries.iter().find(|e| e.path.as_deref() == Some(path));
-                let title = entry.map_or_else(|| path.display().to_string(), |e| e.title.clone());
-                format!("[{title}]({})", as_index(&path.display().to_string()))
+                format!("[{}]({})", shared.title(path), as_index(&path.display().to_string()))
             })
             .collect();
         let _ = writeln!(
@@ -170,6 +256,8 @@ struct One<'s, 'a> {
     shared: &'s Shared<'a>,
     path: &'s Path,
     folder: PathBuf,
+    /// The terms that the page has marked so far.
+    terms: RefCell<BTreeSet<String>>,
 }
 
 impl One<'_, '_> {
@@ -219,6 +307,11 @@ impl One<'_, '_> {
                         Ok(indented(&text, source, start))
                     }),
                 Some(_) => Ok(source[start..end].to_owned()),
+                None if name == "bibliography" => {
+                    out.push_str(BIBLIOGRAPHY);
+                    at = source.len();
+                    break;
+                }
                 None => self.directive(name, argument, source, start..end),
             };
             match made {
@@ -293,7 +386,26 @@ impl One<'_, '_> {
                     Flavour::Notebook => route::list(&shared.entries),
                 })
             }
-            "bibliography" => Ok(BIBLIOGRAPHY.to_owned()),
+            "map" => match argument {
+                "needs" => {
+                    alone()?;
+                    Ok(html::one_line(&map::svg(shared.root, quotes.chapters, &up)?) + "\n")
+                }
+                "times" => {
+                    alone()?;
+                    // A chapter's note may quote numbers and terms.
+                    self.directives(&map::times(shared.root, quotes.chapters, &up)?)
+                }
+                "hours" => Ok(map::HOURS_MARK.to_owned()),
+                "practice" => Ok(map::practice(shared.root)?.to_string()),
+                _ => bail!(
+                    "there is no map of `{argument}`; there are `needs`, `times`, `hours` and `practice`"
+                ),
+            },
+            "index" => {
+                alone()?;
+                index::list(argument, shared.root, quotes, &shared.mentions, &up)
+            }
             _ => bail!("there is no directive `{{{{#{name}}}}}`"),
         }
     }
@@ -309,7 +421,13 @@ impl One<'_, '_> {
         Ok(match self.shared.flavour {
             Flavour::Notebook => text,
             Flavour::Html => format!(
-                "<a class=\"term\" href=\"{}glossary.html#{key}\" title=\"{}\">{}</a>",
+                "<a class=\"term\"{} href=\"{}glossary.html#{key}\" title=\"{}\">{}</a>",
+                // The glossary leads to the first one on the page.
+                if self.terms.borrow_mut().insert(key.to_owned()) {
+                    format!(" id=\"term-{key}\"")
+                } else {
+                    String::new()
+                },
                 self.up(),
                 html::attribute(&term.short),
                 html::text(&text)
@@ -429,7 +547,7 @@ impl One<'_, '_> {
             if !skip.iter().any(|range| range.contains(&start)) && !text[..start].ends_with('\\') {
                 let key = text[start + 2..].split(']').next().unwrap_or("");
                 bail!(
-                    "{}: no file in book/src/bibliography defines `[^{key}]`",
+                    "{}: book/src/bibliography.md does not define `[^{key}]`",
                     line_of(&text[start..start + 2 + key.len()])
                 );
             }
@@ -480,12 +598,11 @@ impl One<'_, '_> {
     }
 
     /// Puts reading time, machine switch and notebook under the page's title.
-    fn bar(&self, text: &str) -> String {
+    fn bar(&self, text: &str, minutes: u64) -> String {
         let Some(end) = title_end(text) else {
             return text.to_owned();
         };
         let mut parts = Vec::new();
-        let minutes = reading_minutes(text);
         if minutes >= 2 {
             parts.push(format!("<span class=\"reading-time\">{minutes} minutes to read</span>"));
         }

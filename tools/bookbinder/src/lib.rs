@@ -6,8 +6,8 @@
 //!
 //! 1. [`binder`]: from the repository to the book.
 //! 2. [`expand`]: what a page's directives become; [`mod@include`], [`quote`], [`diagram`], [`kernel`],
-//!    [`exercise_box`], [`cells`], [`maths`], [`sources`] and [`route`] make one kind each, [`html`]
-//!    escapes.
+//!    [`exercise_box`], [`cells`], [`maths`], [`sources`], [`route`], [`map`] and [`index`] make one kind
+//!    each, [`html`] escapes.
 //! 3. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
 //! 4. [`serve`]: the book on this machine alone.
 //! 5. [`links`]: the finished book is whole.
@@ -21,9 +21,11 @@ pub mod exercises;
 pub mod expand;
 pub mod html;
 pub mod include;
+pub mod index;
 pub mod jupyter;
 pub mod kernel;
 pub mod links;
+pub mod map;
 pub mod maths;
 pub mod notebook;
 pub mod quote;

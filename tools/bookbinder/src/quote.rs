@@ -4,7 +4,7 @@ use crate::{expand::Flavour, html};
 use anyhow::{Result, anyhow, bail};
 use lab::{
     Chapter, Drawing, Error, Records, TableData,
-    record::{Params, Value, name},
+    record::{Params, Run, Value, name},
 };
 use std::fmt::Write as _;
 
@@ -226,6 +226,30 @@ impl<'a> Quotes<'a> {
         Ok(html::one_line(&out))
     }
 
+    /// Why no machine has a figure or a table, if none has; nothing if one has it or there is none to have it.
+    ///
+    /// # Errors
+    /// As [`Quotes::figure`].
+    pub fn missing(self, key: &str, table: bool) -> Result<Option<String>> {
+        let all = self.chapters.iter();
+        let found = if table {
+            let all = all.flat_map(|chapter| &chapter.tables).find(|table| table.key == key);
+            all.map(|table| self.each(|records| (table.make)(records).map(|_| ())))
+        } else {
+            let all = all.flat_map(|chapter| &chapter.figures).find(|figure| figure.key == key);
+            all.map(|figure| self.each(|records| (figure.draw)(records).map(|_| ())))
+        };
+        let Some(found) = found.transpose()? else { return Ok(None) };
+        let mut why = "not measured yet".to_owned();
+        for (_, found) in found.into_iter().rev() {
+            match found {
+                Found::Yes(()) => return Ok(None),
+                Found::No(reason) => why = reason,
+            }
+        }
+        Ok(Some(why))
+    }
+
     /// Whether an experiment declares a value with this key.
     fn declared(self, key: &str) -> bool {
         let experiments = self.chapters.iter().flat_map(|chapter| &chapter.experiments);
@@ -310,6 +334,11 @@ fn percent(share: f64) -> String {
     if percent.abs() < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
 }
 
+/// The folder of a chapter under `chapters` and under `book/src`: `01-matmul`.
+pub fn folder(chapter: &Chapter) -> String {
+    format!("{:02}-{}", chapter.number, chapter.name.replace('_', "-"))
+}
+
 /// The machine in a few words: `epyc-2core (AMD EPYC 7R13, 2 cores)`.
 pub fn machine_label(records: &Records) -> String {
     let machine = &records.machine;
@@ -345,16 +374,19 @@ fn tooltip(value: &Value, records: &Records, of_limit: bool) -> String {
 }
 
 /// The page that lists a machine's records, from the book's root.
-fn records_page(machine: &str) -> String {
+pub(crate) fn records_page(machine: &str) -> String {
     format!("records/{machine}.html")
+}
+
+/// Where on that page a run is.
+pub(crate) fn run_anchor(run: &Run) -> String {
+    format!("#run-{}", html::value_anchor(&run.experiment))
 }
 
 /// The link under a figure or a table.
 fn source(key: &str, records: &Records, up: &str) -> String {
     let page = records_page(&records.name);
-    let anchor = records
-        .run_of(key)
-        .map_or(String::new(), |run| format!("#run-{}", html::value_anchor(&run.experiment)));
+    let anchor = records.run_of(key).map(run_anchor).unwrap_or_default();
     format!(
         "<a class=\"source\" href=\"{up}{page}{anchor}\">Measured on {}</a>",
         html::text(&records.name)

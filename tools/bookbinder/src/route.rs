@@ -95,7 +95,7 @@ pub fn list(entries: &[Entry]) -> String {
 }
 
 /// `text` in lines of at most `most` characters, broken at spaces.
-fn lines(text: &str, most: usize) -> Vec<String> {
+pub(crate) fn lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -1,4 +1,4 @@
-//! What the pages cite and the terms that they use: `book/src/bibliography/*.md` and
+//! What the pages cite and the terms that they use: `book/src/bibliography.md` and
 //! `book/src/glossary.md`.
 
 use crate::html;
@@ -8,47 +8,47 @@ use std::{collections::BTreeMap, fs, path::Path};
 /// Every source, by its key, as Markdown.
 pub type Bibliography = BTreeMap<String, String>;
 
-/// Reads the sources: each file holds footnotes, `[^key]: Author (year). Title. <address>`; lines after
-/// the first belong to the same entry until a blank line. Other text is a note to people who read the file.
+/// Reads the sources: footnotes, `[^key]: Author (year). Title. *Where*. <address>`; lines after the first
+/// belong to the same entry until a blank line. Other text is the page's own.
 ///
 /// # Errors
-/// If a file can't be read or a key is there twice.
-pub fn bibliography(folder: &Path) -> Result<Bibliography> {
+/// If the file can't be read or a key is there twice.
+pub fn bibliography(file: &Path) -> Result<Bibliography> {
     let mut sources = Bibliography::new();
-    if !folder.is_dir() {
+    if !file.is_file() {
         return Ok(sources);
     }
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .with_context(|| format!("can't read {}", folder.display()))?
-        .collect::<Result<Vec<_>, _>>()?
-        .into_iter()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ext| ext == "md"))
-        .collect();
-    files.sort();
-    for file in files {
-        let text =
-            fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
-        let mut last: Option<String> = None;
-        for (number, line) in text.lines().enumerate() {
-            if let Some((key, entry)) =
-                line.strip_prefix("[^").and_then(|rest| rest.split_once("]:"))
-            {
-                if sources.insert(key.to_owned(), entry.trim().to_owned()).is_some() {
-                    bail!("{}:{}: the source `{key}` is there twice", file.display(), number + 1);
-                }
-                last = Some(key.to_owned());
-            } else if line.trim().is_empty() {
-                last = None;
-            } else if let Some(entry) = last.as_ref().and_then(|key| sources.get_mut(key)) {
-                entry.push(' ');
-                entry.push_str(line.trim());
+    let text =
+        fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let mut last: Option<String> = None;
+    for (number, line) in text.lines().enumerate() {
+        if let Some((key, entry)) = line.strip_prefix("[^").and_then(|rest| rest.split_once("]:")) {
+            if sources.insert(key.to_owned(), entry.trim().to_owned()).is_some() {
+                bail!("{}:{}: the source `{key}` is there twice", file.display(), number + 1);
             }
-            // Anything else is a note for people who read the file itself.
+            last = Some(key.to_owned());
+        } else if line.trim().is_empty() {
+            last = None;
+        } else if let Some(entry) = last.as_ref().and_then(|key| sources.get_mut(key)) {
+            entry.push(' ');
+            entry.push_str(line.trim());
         }
     }
     Ok(sources)
 }
+
+/// The sources' keys in the order in which a list shows them: by author, then by title.
+pub fn by_author(sources: &Bibliography) -> Vec<&str> {
+    let mut keys: Vec<&str> = sources.keys().map(String::as_str).collect();
+    keys.sort_by_cached_key(|key| plain(&sources[*key]).replace('"', "").to_lowercase());
+    keys
+}
+
+/// The glossary's page, relative to `book/src`.
+pub const GLOSSARY: &str = "glossary.md";
+
+/// The bibliography's page, relative to `book/src`.
+pub const BIBLIOGRAPHY: &str = "bibliography.md";
 
 /// A term of the glossary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,18 +117,16 @@ mod tests {
     #[test]
     fn entries_span_lines_and_end_at_a_blank_one() {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        write(
-            "a.md",
-            "# Sources\n\n[^goto]: Goto (2008).\n  Anatomy.\n\n[^blis]: Van Zee (2015).\n",
-        );
-        let sources = bibliography(folder.path()).unwrap();
+        let file = folder.path().join("bibliography.md");
+        let text = "# Sources\n\n[^goto]: Goto (2008).\n  Anatomy.\n\n[^blis]: Van Zee (2015).\n\n\
+                    [^a]: *The last* by its author.\n";
+        fs::write(&file, text).unwrap();
+        let sources = bibliography(&file).unwrap();
         assert_eq!(sources["goto"], "Goto (2008). Anatomy.");
-        assert_eq!(sources.len(), 2);
-        write("b.md", "[^goto]: again\n");
-        assert!(bibliography(folder.path()).unwrap_err().to_string().contains("twice"));
-        write("b.md", "A note.\n[^more]: More.\n");
-        assert_eq!(bibliography(folder.path()).unwrap().len(), 3);
+        assert_eq!(by_author(&sources), ["goto", "a", "blis"]);
+        fs::write(&file, format!("{text}[^goto]: again\n")).unwrap();
+        assert!(bibliography(&file).unwrap_err().to_string().contains("twice"));
+        assert!(bibliography(&folder.path().join("none.md")).unwrap().is_empty());
     }
 
     #[test]

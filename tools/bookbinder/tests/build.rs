@@ -213,7 +213,12 @@ fn the_book_is_whole() {
         assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
     }
     assert!(!page.contains("ANCHOR") && !page.contains("EXERCISE:") && !page.contains("[!CLAIM]"));
-    assert!(fixture.page("bibliography.html").contains("href=\"09-demo/index.html\""));
+    let sources = fixture.page("bibliography.html");
+    assert!(sources.contains("<span id=\"source-goto\"></span>Goto, K."), "{sources}");
+    assert!(sources.contains("href=\"09-demo/index.html\"") && !sources.contains("[^goto]"));
+    assert!(page.contains("id=\"term-cache-line\" href=\"../glossary.html#cache-line\""));
+    let term = "64 bytes on most CPUs. See <a href=\"09-demo/index.html#term-cache-line\">9. A";
+    assert!(fixture.page("glossary.html").contains(term));
     assert!(fixture.page("records/large.html").contains("id=\"demo-rate-n-128\""));
     assert!(fixture.path("target/book/records/small/demo.json").is_file());
     assert!(fixture.path("target/book/notebooks/09-demo.ipynb").is_file());
@@ -223,6 +228,52 @@ fn the_book_is_whole() {
     let home = fixture.page("index.html");
     assert!(home.contains("href=\"09-demo/index.html\"><circle") && home.contains("draft"));
     assert!(home.contains("href=\"09-demo/index.html#the-table\""));
+}
+
+#[test]
+fn the_lists_hold_what_the_chapters_have() {
+    let fixture = Fixture::new();
+    let write = |name: &str, text: &str| fs::write(fixture.path(name), text).unwrap();
+    let read = |name: &str| fs::read_to_string(fixture.path(name)).unwrap();
+    let lists = "# Lists\n\n{{#map needs}}\n\n{{#map times}}\n\nIn {{#map hours}} and {{#map practice}} hours.\n\n\
+                 {{#index open}}\n\n## Experiments\n\n{{#index experiments}}\n\n\
+                 ## Kernels\n\n{{#index kernels}}\n\n## Exercises\n\n{{#index exercises}}\n";
+    write("book/src/lists.md", lists);
+    let contents = read("book/src/SUMMARY.md");
+    write(
+        "book/src/SUMMARY.md",
+        &contents.replace("[Home](README.md)", "[Lists](lists.md)\n[Home](README.md)"),
+    );
+    let page = read("book/src/09-demo/README.md");
+    let note =
+        "# A demonstration\n\n> [!NOTE]\n> It runs for {{#measure demo.rate n=64}}.\n> Not long.\n";
+    write("book/src/09-demo/README.md", &page.replace("# A demonstration\n", note));
+    write("chapters/09-demo/Cargo.toml", "[package]\nname = \"demo\"\n\n[dependencies]\n");
+    write("chapters/09-demo/exercises/add/exercise.rs", "");
+    let readme = read("chapters/09-demo/exercises/add/README.md");
+    let (title, task) = readme.split_once('\n').unwrap();
+    let task = format!("{title}\n\n10 minutes · level 1 of 3\n{task}");
+    write("chapters/09-demo/exercises/add/README.md", &task);
+    fixture.binder().build().unwrap();
+    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    let page = fixture.page("lists.html");
+    for part in [
+        "<a href=\"09-demo/index.html\"><title>Chapter 9, A demonstration: it stands on no other</title>",
+        "2 minutes to read. It runs for <span class=\"measure\">",
+        "<p>In 1 and 1 hours.</p>",
+        "None: all that the pages show has been measured.",
+        "There are 1 experiments in 1 chapters.",
+        "<strong><code>demo.rate</code></strong>: that it works. Shown in <a \
+         href=\"09-demo/index.html\">A demonstration</a>. Run: <code>measure demo.rate</code>. Record: <a \
+         href=\"records/small.html#run-demo-rate\">small</a>, <a",
+        "<strong><code>naive.wgsl</code></strong>: One thread for each element of C",
+        "<em>Launch:</em> workgroups of 16×16 threads",
+        "Quoted in <a href=\"09-demo/gpu.html",
+        "#exercise-demo-add\">",
+        "10 minutes · level 1 of 3. Check: <code>check demo/add</code>.",
+    ] {
+        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
+    }
 }
 
 #[test]
@@ -398,6 +449,9 @@ fn each_mistake_stops_the_build_and_says_where() {
         ("{{#diagram box.svg}}", "no caption"),
         ("{{#diagram box.png A caption.}}", "SVG file"),
         ("Text {{#diagram box.svg A caption.}}", "line of its own"),
+        ("{{#index nothing}}", "no index of `nothing`"),
+        ("Text {{#map times}}", "line of its own"),
+        ("{{#map nothing}}", "no map of `nothing`"),
         ("{{#kernel demo/gone.wgsl}}", "gone.wgsl"),
         ("{{#kernel gone/naive.wgsl}}", "no chapter"),
         ("{{#measure demo.rate", "without `}}`"),
@@ -424,8 +478,9 @@ fn long_quotes_unused_sources_and_open_html_stop_the_build() {
     assert!(fixture.error().contains("26 lines"));
 
     let fixture = Fixture::new();
-    fs::write(fixture.path("book/src/bibliography/more.md"), "[^idle]: Nobody reads this.\n")
-        .unwrap();
+    let file = fixture.path("book/src/bibliography.md");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text + "\n[^idle]: Nobody reads this.\n").unwrap();
     assert!(fixture.error().contains("idle"));
 
     let fixture = Fixture::new();
