@@ -313,6 +313,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         "pipeline-player.js",
         "ring-all-reduce.js",
         "step-player.js",
+        "warp-viewer.js",
     ] {
         assert!(fixture.path("target/book/theme").join(script).is_file(), "{script}");
     }

@@ -1,0 +1,381 @@
+// <warp-viewer>: the addresses of the 32 threads of a warp, and what memory does for them.
+//
+// `memory="global"` shows sectors, `memory="shared"` banks. What stands in the element is for readers without
+// JavaScript, and for paper.
+(() => {
+  'use strict';
+
+  // ---- What memory does, the same as in chapter 2's crate: simt/memory.rs ------------------------------
+
+  const LANES = 32;
+  const SECTOR = 32;
+  const LINE = 128;
+  const BANKS = 32;
+
+  /** What a thread takes at a time. */
+  const TYPES = [
+    { id: 'f32', name: 'f32: 4 bytes', bytes: 4 },
+    { id: 'f16', name: 'f16: 2 bytes', bytes: 2 },
+    { id: 'float4', name: 'four f32: 16 bytes', bytes: 16 },
+  ];
+
+  /** A number below 1,024 that follows no rule that memory knows. */
+  const scattered = (lane) => (Math.imul(lane + 1, 0x9e3779b1) >>> 22);
+
+  const STRIDE = { id: 'stride', name: 'Every s-th number', knob: { name: 'Stride s', least: 0, most: 40, first: 1 }, at: (lane, s) => lane * s };
+  const SAME = { id: 'same', name: 'All the same number', at: () => 5 };
+  const SCATTERED = { id: 'scattered', name: 'Scattered, without order', at: scattered };
+  /** Which number each thread takes: `at(lane, knob)`, where the reader turns the knob. */
+  const PATTERNS = {
+    global: [
+      STRIDE,
+      { id: 'shift', name: 'Neighbours, but not from the start of a sector', knob: { name: 'Numbers left out', least: 0, most: 31, first: 1 }, at: (lane, by) => lane + by },
+      { id: 'back', name: 'Neighbours, in reverse', at: (lane) => LANES - 1 - lane },
+      { id: 'column', name: 'A column of a matrix', knob: { name: 'Columns of the matrix', least: 1, most: 128, first: 64 }, at: (lane, columns) => lane * columns + 3 },
+      SAME,
+      SCATTERED,
+    ],
+    shared: [
+      STRIDE,
+      { id: 'column', name: 'A column of a tile of 32×32', knob: { name: 'Numbers of padding in a row', least: 0, most: 8, first: 0 }, at: (lane, padding) => lane * (32 + padding) + 3 },
+      SAME,
+      SCATTERED,
+    ],
+  };
+
+  /** The byte at which each thread begins. */
+  const starts = (pattern, knob, { bytes }) => Array.from({ length: LANES }, (_, lane) => bytes * pattern.at(lane, knob));
+
+  /** The words of 4 bytes that a thread touches. */
+  function wordsOf(start, bytes) {
+    const first = Math.floor(start / 4);
+    return Array.from({ length: Math.max(bytes / 4, 1) }, (_, at) => first + at);
+  }
+
+  const distinct = (all) => [...new Set(all)].sort((a, b) => a - b);
+
+  /** What one load of global memory costs: its sectors and lines, and the bytes that somebody wants. */
+  function globalLoad(begins, bytes) {
+    const sectors = distinct(begins.map((start) => Math.floor(start / SECTOR)));
+    return {
+      sectors,
+      lines: distinct(sectors.map((sector) => Math.floor(sector * SECTOR / LINE))),
+      useful: bytes * new Set(begins).size,
+      moved: SECTOR * sectors.length,
+      steps: sectors.map((sector) => ({
+        words: Array.from({ length: SECTOR / 4 }, (_, at) => sector * SECTOR / 4 + at),
+        lanes: begins.flatMap((start, lane) => (Math.floor(start / SECTOR) === sector ? [lane] : [])),
+      })),
+    };
+  }
+
+  /**
+   * What one load of shared memory costs: its passes, and what they would be without conflicts. A bank gives one
+   * word in a pass, here the lowest first. Sixteen bytes a thread go in groups of eight threads; of sixteen, where
+   * all neighbours, or all next but one, want the same.
+   */
+  function sharedLoad(begins, bytes) {
+    const equal = (distance) => begins.every((start, lane) => begins[lane ^ distance] === start);
+    let size = LANES;
+    if (bytes === 16) size = equal(1) || equal(2) ? LANES / 2 : LANES / 4;
+    const steps = [];
+    let ideal = 0;
+    for (let first = 0; first < LANES; first += size) {
+      const lanes = Array.from({ length: size }, (_, at) => first + at);
+      const banks = Array.from({ length: BANKS }, () => []);
+      for (const word of distinct(lanes.flatMap((lane) => wordsOf(begins[lane], bytes)))) banks[word % BANKS].push(word);
+      const passes = Math.max(...banks.map((bank) => bank.length));
+      for (let pass = 0; pass < passes; pass++) {
+        const words = banks.flatMap((bank) => bank.slice(pass, pass + 1));
+        const served = lanes.filter((lane) => wordsOf(begins[lane], bytes).some((word) => words.includes(word)));
+        steps.push({ words, lanes: served, crowded: banks.flatMap((bank) => (bank.length > 1 ? bank : [])) });
+      }
+      ideal += 1;
+    }
+    return { passes: steps.length, ideal, groups: LANES / size, steps };
+  }
+
+  // Without a page, in the tests, there is only the arithmetic.
+  if (typeof customElements === 'undefined') {
+    module.exports = { TYPES, PATTERNS, starts, wordsOf, globalLoad, sharedLoad };
+    return;
+  }
+
+  // ---- The page ------------------------------------------------------------------------------------
+
+  const STYLE = `
+    .desk { display: grid; gap: 1.2rem; margin-block: 1.6rem 2.4rem; font-size: 0.94em; font-variant-numeric: tabular-nums; }
+    .ask, .guess { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
+    .ask > label { display: grid; gap: 0.3rem; flex: 1 1 18rem; }
+    label.tick { display: flex; flex: 0 0 auto; align-items: center; gap: 0.7rem; min-height: 3.2rem; }
+    .tick input { width: 2.4rem; height: 2.4rem; margin: 0; accent-color: var(--accent); }
+    select, .guess input, button { font: inherit; min-height: 3.2rem; box-sizing: border-box; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
+    select { width: 100%; padding: 0.3rem 0.8rem; } .guess input { width: 8rem; margin-inline-start: 0.8rem; padding: 0.3rem 0.8rem; }
+    input[type=range] { width: 100%; height: 3.2rem; margin: 0; accent-color: var(--accent); }
+    button { background: var(--surface); cursor: pointer; }
+    .controls button, .guess button { padding: 0.3rem 1.4rem; }
+    button[aria-disabled=true] { opacity: 0.55; cursor: default; }
+    :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; position: relative; z-index: 1; }
+    .threads { display: grid; grid-template-columns: repeat(16, 1fr); gap: 2px; }
+    .threads button { padding: 0.2rem 0; min-width: 24px; line-height: 1.25; border-color: var(--line); }
+    .threads b { display: block; } .threads span { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); } .threads small { color: var(--muted); font-size: 1.1rem; }
+    .threads i { font-style: normal; } .threads .now { background: var(--series-3); color: var(--bg); } .threads .now small { color: inherit; }
+    .threads [aria-pressed=true] { box-shadow: inset 0 0 0 3px var(--fg); }
+    .row { display: grid; grid-template-columns: 4.6rem repeat(4, 1fr); gap: 0 4px; margin-block-end: 2px; align-items: center; font-size: 1.1rem; line-height: 1.5rem; }
+    .row.far { margin-block-start: 0.7rem; border-block-start: 2px dotted var(--muted); padding-block-start: 0.5rem; }
+    .row > span:first-child { color: var(--muted); text-align: end; padding-inline-end: 0.4rem; }
+    .sector { display: grid; grid-template-columns: repeat(8, 1fr); gap: 1px; }
+    .sector i { height: 1.5rem; overflow: hidden; font-style: normal; text-align: center; box-sizing: border-box; border: 1px solid var(--line); }
+    .vain i, i.vain { background: repeating-linear-gradient(135deg, var(--series-5) 0 1px, transparent 1px 4px); }
+    i.wanted { background: var(--series-1); border-color: var(--series-1); color: var(--bg); }
+    i.crowded { background: var(--series-2); border-color: var(--series-2); color: var(--bg); }
+    .head .sector { display: block; color: var(--muted); white-space: nowrap; }
+    i.later.later { background: none; color: var(--fg); }
+    .now i.wanted, i.wanted.now, i.crowded.now { background: var(--series-3); border-color: var(--series-3); }
+    .sector.now { outline: 2px solid var(--series-3); outline-offset: 1px; }
+    .row i.mine { outline: 3px solid var(--fg); outline-offset: -1px; }
+    .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1.8rem; color: var(--muted); font-size: 0.94em; }
+    .key i { display: inline-block; width: 1.5rem; height: 1.5rem; margin-inline-end: 0.6rem; vertical-align: -0.2rem; box-sizing: border-box; border: 1px solid var(--line); }
+    .controls { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; justify-content: center; }
+    output { color: var(--muted); min-width: 11rem; }
+    p { margin: 0; } .total { font-weight: 600; } .step { min-height: 4.8rem; }
+    slot, [hidden] { display: none !important; }
+    @media (max-width: 620px) { .threads { grid-template-columns: repeat(8, 1fr); } .row { grid-template-columns: 3.2rem repeat(4, 1fr); gap: 0 3px; } .row i { color: transparent !important; border-inline-width: 0 1px !important; } .sector { gap: 0; } }
+    @media print { .desk { display: none; } slot { display: contents !important; } }
+  `;
+
+  const plural = (count, one) => `${count} ${count === 1 ? one : { sector: 'sectors', line: 'lines', pass: 'passes' }[one]}`;
+
+  /** Lanes in words: 0 to 7, 9 and 12. */
+  function listed(lanes) {
+    if (lanes.length === LANES) return 'all threads';
+    const runs = [];
+    for (const lane of lanes) {
+      const last = runs[runs.length - 1];
+      if (last && lane === last[1] + 1) last[1] = lane;
+      else runs.push([lane, lane]);
+    }
+    const said = runs.map(([from, to]) => (from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from} to ${to}`)).join(', ');
+    return `${lanes.length === 1 ? 'thread' : 'threads'} ${said}`;
+  }
+
+  class WarpViewer extends HTMLElement {
+    connectedCallback() {
+      if (this.shadowRoot) return;
+      this.shared = this.getAttribute('memory') === 'shared';
+      this.patterns = PATTERNS[this.shared ? 'shared' : 'global'];
+      this.unit = this.shared ? 'pass' : 'sector';
+      const options = (all) => all.map(({ id, name }) => `<option value="${id}">${name}</option>`).join('');
+      const key = this.shared
+        ? [['wanted', 'wanted'], ['crowded', 'wanted from a bank that has to give several'], ['wanted now', 'given in this pass']]
+        : [['wanted', 'wanted'], ['vain', 'fetched in vain'], ['wanted now', 'wanted of this sector']];
+      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+        <div class="desk">
+          <div class="ask">
+            <label>Each thread takes<select class="type">${options(TYPES)}</select></label>
+            <label>The warp takes<select class="pattern">${options(this.patterns)}</select></label>
+            <label class="turn"><span></span><input type="range" step="1"></label>
+            <label class="tick"><input type="checkbox">Ask me first</label>
+          </div>
+          <div class="threads" role="group" aria-label="Threads of the warp, each with ${this.shared ? 'its word' : 'its address'}">
+            ${Array.from({ length: LANES }, (_, lane) => `<button type="button" tabindex="${lane ? -1 : 0}" aria-pressed="false"><b><span>thread </span>${lane}</b> <small><span>${this.shared ? 'word' : 'byte'} </span><i></i></small></button>`).join('')}</div>
+          <form class="guess" hidden><label>How many ${this.unit === 'pass' ? 'passes' : 'sectors'}?<input type="number" min="1" max="64" required></label><button>Look</button></form>
+          <div class="answer">
+            <p class="total" role="status" aria-live="polite"></p>
+            <div class="controls" role="group" aria-label="One ${this.unit} after the other">
+              <button type="button" class="back">Back</button><button type="button" class="play">Play</button>
+              <button type="button" class="next">Next</button><output aria-hidden="true"></output></div>
+            <p class="step" role="status" aria-live="polite"></p>
+            <div class="key">${key.map(([name, says]) => `<span><i class="${name}"></i>${says}</span>`).join('')}</div>
+            <div class="grid" role="img"></div></div>
+        </div>`;
+      this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+      this.part('.play').hidden = this.still; // it moves by itself, which the reader asked not to have
+      this.lanes = [...this.part('.threads').children];
+      this.lanes.forEach((button, lane) => button.addEventListener('click', () => this.pick(this.picked === lane ? null : lane)));
+      const on = (selector, event, work) => this.part(selector).addEventListener(event, work);
+      on('.threads', 'keydown', (event) => this.walk(event));
+      on('.pattern', 'change', () => this.turn());
+      on('.ask', 'input', () => this.change());
+      on('.guess', 'submit', (event) => { event.preventDefault(); this.look(); });
+      on('.back', 'click', () => this.go(this.step - 1));
+      on('.next', 'click', () => this.go(this.step + 1));
+      on('.play', 'click', () => (this.timer ? this.pause() : this.play()));
+      on('.controls', 'keydown', (event) => this.key(event));
+      // mdBook turns the page with the arrow keys, and opens the search with others.
+      this.addEventListener('keydown', (event) => event.stopPropagation());
+      this.turn();
+    }
+
+    disconnectedCallback() { this.pause(); }
+
+    part(selector) { return this.shadowRoot.querySelector(selector); }
+
+    get pattern() { return this.patterns.find(({ id }) => id === this.part('.pattern').value); }
+
+    /** Puts the knob of a new pattern where it begins. */
+    turn() {
+      const { knob } = this.pattern;
+      this.part('.turn').hidden = !knob;
+      if (knob) Object.assign(this.part('[type=range]'), { min: knob.least, max: knob.most, value: knob.first });
+      this.change();
+    }
+
+    /** The reader has chosen something. */
+    change() {
+      const { pattern } = this;
+      const knob = Number(this.part('[type=range]').value);
+      if (pattern.knob) this.part('.turn span').textContent = `${pattern.knob.name}: ${knob}`;
+      this.type = TYPES.find(({ id }) => id === this.part('.type').value);
+      this.begins = starts(pattern, knob, this.type);
+      this.load = (this.shared ? sharedLoad : globalLoad)(this.begins, this.type.bytes);
+      this.lanes.forEach((button, lane) => {
+        button.querySelector('i').textContent = this.shared ? Math.floor(this.begins[lane] / 4) : this.begins[lane];
+      });
+      this.draw();
+      const ask = this.part('[type=checkbox]').checked;
+      this.part('.guess').hidden = !ask;
+      this.part('.answer').hidden = ask;
+      this.part('.guess input').value = '';
+      this.verdict = '';
+      this.pick(null);
+      this.go(0);
+      this.part('.total').textContent = ask ? '' : this.total();
+    }
+
+    /** The reader has predicted. */
+    look() {
+      const [said, found] = [Number(this.part('.guess input').value), this.load.steps.length];
+      this.part('.answer').hidden = false;
+      this.part('.total').textContent = `${said === found ? `You said ${said}: right.` : `You said ${said}, and it is ${found}.`} ${this.total()}`;
+    }
+
+    /** What the load costs, in words. */
+    total() {
+      const { load } = this;
+      if (!this.shared) {
+        const share = (100 * load.useful / load.moved).toLocaleString('en', { maximumFractionDigits: 1 });
+        return `${plural(load.sectors.length, 'sector')} of 32 bytes, in ${plural(load.lines.length, 'line')} of 128: ${load.moved} bytes are fetched, of which ${load.useful === load.moved ? 'all' : load.useful} are wanted, ${share}%.`;
+      }
+      const lost = load.passes - load.ideal;
+      const groups = load.groups > 1 ? ` Threads with 16 bytes each go in ${load.groups} groups of ${LANES / load.groups}, so it takes ${load.groups} at best.` : '';
+      return `${plural(load.passes, 'pass')}.${groups} ${lost ? `Conflicts cost ${lost} of them.` : 'No bank has to give two words at a time: no conflict.'}`;
+    }
+
+    /** Draws the rows of memory that are touched. */
+    draw() {
+      const { bytes } = this.type;
+      const want = new Map();
+      this.begins.forEach((start, lane) => wordsOf(start, bytes).forEach((word) => want.set(word, [...want.get(word) ?? [], lane])));
+      const crowded = new Set(this.shared ? this.load.steps.flatMap((step) => step.crowded) : []);
+      const fetched = new Set(this.shared ? [] : this.load.sectors);
+      const rows = distinct([...want.keys()].map((word) => Math.floor(word / 32)));
+      const row = (line, at) => {
+        const sectors = [0, 1, 2, 3].map((quarter) => {
+          const words = Array.from({ length: 8 }, (_, i) => {
+            const word = 32 * line + 8 * quarter + i;
+            const lanes = want.get(word);
+            const name = lanes ? `wanted${crowded.has(word) ? ' crowded' : ''}` : '';
+            return `<i data-word="${word}" class="${name}">${lanes ? `${lanes[0]}${lanes.length > 1 ? '+' : ''}` : ''}</i>`;
+          });
+          return `<span class="sector${fetched.has(4 * line + quarter) ? ' vain' : ''}" data-sector="${4 * line + quarter}">${words.join('')}</span>`;
+        });
+        const far = at > 0 && line > rows[at - 1] + 1;
+        return `<div class="row${far ? ' far' : ''}"><span>${this.shared ? 32 * line : 128 * line}</span>${sectors.join('')}</div>`;
+      };
+      const head = [0, 1, 2, 3].map((quarter) => `<span class="sector">${this.shared ? `bank ${8 * quarter}` : `+${32 * quarter}`}</span>`);
+      this.part('.grid').innerHTML = `<div class="row head"><span>${this.shared ? 'word' : 'byte'}</span>${head.join('')}</div>${rows.map(row).join('')}`;
+      this.part('.grid').setAttribute('aria-label', `The rows of 128 bytes that the warp touches: ${rows.length} of them, in ${this.shared ? '32 banks' : '4 sectors each'}`);
+    }
+
+    /** Marks one thread and its words. */
+    pick(lane) {
+      this.picked = lane;
+      this.lanes.forEach((button, at) => {
+        button.setAttribute('aria-pressed', String(at === lane));
+        if (lane !== null) button.tabIndex = at === lane ? 0 : -1;
+      });
+      const words = lane === null ? [] : wordsOf(this.begins[lane], this.type.bytes);
+      for (const cell of this.part('.grid').querySelectorAll('[data-word]')) cell.classList.toggle('mine', words.includes(Number(cell.dataset.word)));
+      if (lane === null) return;
+      const from = this.begins[lane];
+      const where = this.shared
+        ? `bank ${words[0] % BANKS}${words.length > 1 ? ` to ${words[words.length - 1] % BANKS}` : ''}`
+        : `sector ${Math.floor(from / SECTOR)}, line ${Math.floor(from / LINE)}`;
+      this.part('.step').textContent = `Thread ${lane} wants bytes ${from} to ${from + this.type.bytes - 1}: ${where}.`;
+    }
+
+    /** The arrow keys walk along the threads. */
+    walk(event) {
+      const at = this.lanes.indexOf(this.shadowRoot.activeElement);
+      const columns = getComputedStyle(this.part('.threads')).gridTemplateColumns.split(' ').length;
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - columns, ArrowDown: at + columns, Home: 0, End: LANES - 1 }[event.key];
+      if (at < 0 || to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      if (to < 0 || to >= LANES) return;
+      this.lanes[to].focus();
+      this.pick(to);
+    }
+
+    /** The arrow keys take a step. */
+    key(event) {
+      const to = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: this.load.steps.length }[event.key];
+      if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      this.go(to);
+    }
+
+    play() {
+      this.show(this.step === this.load.steps.length ? 1 : this.step + 1);
+      this.timer = setInterval(() => {
+        if (this.step === this.load.steps.length) this.pause();
+        else this.show(this.step + 1);
+      }, 900);
+      this.part('.play').textContent = 'Pause';
+    }
+
+    pause() {
+      clearInterval(this.timer);
+      this.timer = undefined;
+      if (this.shadowRoot) this.part('.play').textContent = 'Play';
+    }
+
+    /** Goes where the reader wants to be. */
+    go(to) {
+      this.pause();
+      this.show(to);
+    }
+
+    /** Shows one sector or pass; 0 is all of them. */
+    show(to) {
+      const { steps } = this.load;
+      this.step = Math.min(Math.max(to, 0), steps.length);
+      const now = steps[this.step - 1];
+      const later = new Set(steps.slice(this.step).flatMap(({ words }) => words));
+      for (const cell of this.part('.grid').querySelectorAll('[data-word]')) {
+        const word = Number(cell.dataset.word);
+        cell.classList.toggle('now', Boolean(now?.words.includes(word)));
+        cell.classList.toggle('later', !now?.words.includes(word) && later.has(word));
+      }
+      for (const box of this.part('.grid').querySelectorAll('[data-sector]')) {
+        box.classList.toggle('now', !this.shared && Boolean(now) && now.words[0] === 8 * Number(box.dataset.sector));
+      }
+      this.lanes.forEach((button, lane) => button.classList.toggle('now', Boolean(now?.lanes.includes(lane))));
+      this.part('.step').textContent = this.words(now);
+      this.part('output').textContent = `${this.shared ? 'Pass' : 'Sector'} ${this.step} of ${steps.length}`;
+      // A button that is used up keeps the focus: only its look says so.
+      this.part('.back').setAttribute('aria-disabled', this.step === 0);
+      this.part('.next').setAttribute('aria-disabled', this.step === steps.length);
+    }
+
+    /** What a step does, in words. */
+    words(now) {
+      if (!now) return `Go through them one by one, or choose a thread to see ${this.shared ? 'its bank' : 'its sector'}.`;
+      if (this.shared) return `Pass ${this.step}: ${now.words.length === 1 ? `bank ${now.words[0] % BANKS} gives one word` : `${now.words.length} banks give a word each`}, for ${listed(now.lanes)}.`;
+      const first = 4 * now.words[0];
+      return `Sector ${first / SECTOR}, bytes ${first} to ${first + SECTOR - 1}, for ${listed(now.lanes)}.`;
+    }
+  }
+
+  customElements.define('warp-viewer', WarpViewer);
+})();

@@ -1,0 +1,114 @@
+// <warp-viewer> in a real browser: patterns chosen and turned, steps by hand and with the keyboard, a prediction
+// first, playing by itself. Called by browser.mjs for every page that has the element.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Looks at both memories of `page`; `fail(where, what)` is told what is wrong. */
+export async function warpViewer({ open, page, axe, rules, shots, fail }) {
+  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+    const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
+    await tab.waitForFunction(() => globalThis.customElements.get('warp-viewer'));
+    await tab.evaluate(axe);
+    for (const memory of ['global', 'shared']) {
+      const where = `${at} ${memory} warp`;
+      const shared = memory === 'shared';
+      const element = tab.locator(`warp-viewer[memory=${memory}]`).first();
+      const part = (selector) => element.locator(selector);
+      const says = async (wanted, what, selector = '.total') => {
+        const found = await part(selector).innerText();
+        if (!found.includes(wanted)) fail(where, `${what}: it says “${found}”, not “${wanted}”`);
+      };
+      const count = async (selector, wanted, what) => {
+        const found = await part(selector).count();
+        if (found !== wanted) fail(where, `${what}: ${found} of ${selector}, not ${wanted}`);
+      };
+      await says(shared ? '1 pass' : '4 sectors of 32 bytes, in 1 line', 'neighbours');
+      if (await part('.play').isVisible()) fail(where, 'offers to move by itself to a reader who asked for less motion');
+
+      await part('[type=range]').fill('2');
+      await says(shared ? '2 passes. Conflicts cost 1 of them.' : '8 sectors of 32 bytes, in 2 lines of 128: 256 bytes are fetched, of which 128 are wanted, 50%', 'a stride of 2');
+      await count('.grid .wanted', 32, 'a stride of 2');
+      await part('.type').selectOption('float4');
+      await says(shared ? '8 passes' : '32 sectors', 'a stride of 2 with 16 bytes');
+      await part('.type').selectOption('f32');
+      await part('.pattern').selectOption('column');
+      await says(shared ? '32 passes. Conflicts cost 31' : '32 sectors', 'a column');
+      await count('.grid .crowded', shared ? 32 : 0, 'a column');
+
+      // Step by step, and with the keyboard: the page neither scrolls nor turns.
+      await part('.next').click();
+      await says(shared ? 'Pass 1: bank 3 gives one word, for thread 0.' : 'Sector 0, bytes 0 to 31, for thread 0.', 'the first step', '.step');
+      await count('.grid .wanted.now', 1, 'the first step');
+      const [address, top] = [tab.url(), await tab.evaluate(() => scrollY)];
+      await tab.keyboard.press('ArrowRight');
+      await says('thread 1.', 'the second step', '.step');
+      await tab.keyboard.press('End');
+      await says('thread 31.', 'the last step', '.step');
+      await tab.keyboard.press('ArrowRight');
+      if (await part('.next').getAttribute('aria-disabled') !== 'true') fail(where, 'goes on after the end');
+      await tab.keyboard.press('Home');
+      await count('.grid .now', 0, 'back at the start');
+      await part('.threads button').first().focus();
+      for (const key of ['ArrowRight', 'ArrowDown', 's']) await tab.keyboard.press(key);
+      const thread = viewport.width < 620 ? 9 : 17;
+      await says(`Thread ${thread} wants bytes`, 'a thread', '.step');
+      await count('.grid .mine', 1, 'a thread');
+      await count('.threads [tabindex="0"]', 1, 'stops of the Tab key');
+      if (tab.url() !== address || Math.abs(await tab.evaluate(() => scrollY) - top) > viewport.height) fail(where, 'scrolls or turns the page');
+
+      if (shared) {
+        await part('[type=range]').fill('1');
+        await says('1 pass. No bank', 'a column of a tile with padding');
+      }
+      // A prediction first.
+      await part('[type=checkbox]').check();
+      if (await part('.answer').isVisible() || await part('.total').innerText() !== '') fail(where, 'gives the answer before it is asked for');
+      await part('.guess input').fill('3');
+      await part('.guess input').press('Enter');
+      await says(`You said 3, and it is ${shared ? 1 : 32}.`, 'a wrong prediction');
+      await part('.pattern').selectOption('same');
+      if (await part('.answer').isVisible()) fail(where, 'gives the next answer before it is asked for');
+      await part('.guess input').fill('1');
+      await part('.guess button').click();
+      await says('You said 1: right.', 'a right prediction');
+
+      const small = await part('button:visible, input:visible, select:visible').evaluateAll((all) => all.filter((one) => {
+        const box = one.getBoundingClientRect();
+        return box.width < 24 || box.height < 24;
+      }).length);
+      if (small > 0) fail(where, `has ${small} targets of less than 24 pixels`);
+      await part('.pattern').selectOption('stride');
+      await part('[type=range]').fill('3');
+      await part('[type=checkbox]').uncheck();
+      await part('.next').click();
+      const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('*')]
+        .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
+      if (over.length) fail(where, `is too wide: ${over[0]}`);
+      const { violations } = await tab.evaluate(([runOnly, tag]) => globalThis.axe.run(tag, { runOnly, resultTypes: ['violations'], preload: false }), [rules, `warp-viewer[memory=${memory}]`]);
+      for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
+      if (shots) {
+        mkdirSync(shots, { recursive: true });
+        await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-warp-${memory}-${colorScheme}-${viewport.width}.png`) });
+      }
+    }
+    await close();
+  }
+
+  // It plays and pauses.
+  const playing = await open({ reducedMotion: 'no-preference' }, page);
+  const element = playing.tab.locator('warp-viewer').first();
+  const play = element.locator('.play');
+  await play.click();
+  if (await play.innerText() !== 'Pause') fail(playing.where, 'the warp does not say how to pause it');
+  await element.locator('output').filter({ hasText: 'Sector 2 of 4' }).waitFor({ timeout: 5000 }).catch(() => fail(playing.where, 'the warp does not play'));
+  await play.click();
+  if (await play.innerText() !== 'Play') fail(playing.where, 'the warp does not pause');
+  await playing.close();
+
+  // Without JavaScript the picture that stands in it shows.
+  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
+  for (const picture of await tab.locator('warp-viewer svg').all()) {
+    if (!await picture.isVisible()) fail(where, 'shows no warp without JavaScript');
+  }
+  await close();
+}
