@@ -308,6 +308,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
     for script in [
         "bit-explorer.js",
         "card-calculator.js",
+        "descent-playground.js",
         "digit-canvas.js",
         "gpu-product.js",
         "pipeline-player.js",
