@@ -281,7 +281,7 @@
             <button type="button" class="last">End</button><button type="button" class="keep" aria-pressed="false">Keep to compare</button><output aria-hidden="true"></output></div>
           <p class="says" role="status" aria-live="polite"></p>
           <p class="now"></p>
-          <p class="now" id="how">Drag the green ring to begin elsewhere, or touch the map; with the keyboard the arrow keys move it.</p>
+          <p class="now"><span class="formula"></span> <span id="how">Drag the green ring to begin elsewhere, or touch the map; with the keyboard the arrow keys move it.</span></p>
         </div>`;
       const on = (selector, event, work) => this.part(selector).addEventListener(event, work);
       this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -373,6 +373,7 @@
         lines += `<text class="muted" x="${this.across(step)}" y="${CHART.bottom + 19}" text-anchor="middle">${step}</text>`;
       }
       this.part('.axes').innerHTML = lines;
+      this.part('.formula').textContent = `The loss is ${landscape.formula}; x and y are the weights.`;
       this.part('.plane').setAttribute('aria-label', `Map of the loss ${landscape.formula}, with lines of equal loss and the way of the weights`);
       this.part('.chart').setAttribute('aria-label', 'The loss after each step, on a logarithmic axis');
     }
@@ -435,13 +436,13 @@
       const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
       if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
-      const [left, right] = this.set.landscape.view;
-      this.begin(this.start.map((one, i) => one + by[i] * (right - left) / 50));
+      this.begin(this.start.map((one, i) => one + by[i] / 10));
     }
 
     begin(point) {
       const [left, right, low, high] = this.set.landscape.view;
-      const inside = (z, from, to) => Number(Math.min(Math.max(z, from), to).toFixed(2));
+      // On a grid of twentieths, so that a saddle can be hit.
+      const inside = (z, from, to) => Math.round(20 * Math.min(Math.max(z, from), to)) / 20;
       this.start = [inside(point[0], left, right), inside(point[1], low, high)];
       this.change();
     }
