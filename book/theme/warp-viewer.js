@@ -12,6 +12,9 @@
   const LINE = 128;
   const BANKS = 32;
 
+  /** `of` each number below `count`. */
+  const list = (count, of) => Array.from({ length: count }, (_, at) => of(at));
+
   /** What a thread takes at a time. */
   const TYPES = [
     { id: 'f32', name: 'f32: 4 bytes', bytes: 4 },
@@ -44,12 +47,12 @@
   };
 
   /** The byte at which each thread begins. */
-  const starts = (pattern, knob, { bytes }) => Array.from({ length: LANES }, (_, lane) => bytes * pattern.at(lane, knob));
+  const starts = (pattern, knob, { bytes }) => list(LANES, (lane) => bytes * pattern.at(lane, knob));
 
   /** The words of 4 bytes that a thread touches. */
   function wordsOf(start, bytes) {
     const first = Math.floor(start / 4);
-    return Array.from({ length: Math.max(bytes / 4, 1) }, (_, at) => first + at);
+    return list(Math.max(bytes / 4, 1), (at) => first + at);
   }
 
   const distinct = (all) => [...new Set(all)].sort((a, b) => a - b);
@@ -63,7 +66,7 @@
       useful: bytes * new Set(begins).size,
       moved: SECTOR * sectors.length,
       steps: sectors.map((sector) => ({
-        words: Array.from({ length: SECTOR / 4 }, (_, at) => sector * SECTOR / 4 + at),
+        words: list(SECTOR / 4, (at) => sector * SECTOR / 4 + at),
         lanes: begins.flatMap((start, lane) => (Math.floor(start / SECTOR) === sector ? [lane] : [])),
       })),
     };
@@ -81,8 +84,8 @@
     const steps = [];
     let ideal = 0;
     for (let first = 0; first < LANES; first += size) {
-      const lanes = Array.from({ length: size }, (_, at) => first + at);
-      const banks = Array.from({ length: BANKS }, () => []);
+      const lanes = list(size, (at) => first + at);
+      const banks = list(BANKS, () => []);
       for (const word of distinct(lanes.flatMap((lane) => wordsOf(begins[lane], bytes)))) banks[word % BANKS].push(word);
       const passes = Math.max(...banks.map((bank) => bank.length));
       for (let pass = 0; pass < passes; pass++) {
@@ -108,19 +111,17 @@
     .ask, .guess { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
     .ask > label { display: grid; gap: 0.3rem; flex: 1 1 18rem; }
     label.tick { display: flex; flex: 0 0 auto; align-items: center; gap: 0.7rem; min-height: 3.2rem; }
-    .tick input { width: 2.4rem; height: 2.4rem; margin: 0; accent-color: var(--accent); }
+    .ask input { width: 100%; height: 3.2rem; margin: 0; accent-color: var(--accent); } .ask .tick input { width: 2.4rem; height: 2.4rem; }
     select, .guess input, button { font: inherit; min-height: 3.2rem; box-sizing: border-box; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
-    select { width: 100%; padding: 0.3rem 0.8rem; } .guess input { width: 8rem; margin-inline-start: 0.8rem; padding: 0.3rem 0.8rem; }
-    input[type=range] { width: 100%; height: 3.2rem; margin: 0; accent-color: var(--accent); }
-    button { background: var(--surface); cursor: pointer; }
-    .controls button, .guess button { padding: 0.3rem 1.4rem; }
+    select, .guess input { width: 100%; padding: 0.3rem 0.8rem; } .guess input { width: 8rem; margin-inline-start: 0.8rem; }
+    button { padding: 0.3rem 1.4rem; background: var(--surface); cursor: pointer; }
     button[aria-disabled=true] { opacity: 0.55; cursor: default; }
     :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; position: relative; z-index: 1; }
     .threads { display: grid; grid-template-columns: repeat(16, 1fr); gap: 2px; }
     .threads button { padding: 0.2rem 0; min-width: 24px; line-height: 1.25; border-color: var(--line); }
     .threads b { display: block; } .threads span { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); } .threads small { color: var(--muted); font-size: 1.1rem; }
     .threads i { font-style: normal; } .threads .now { background: var(--series-3); color: var(--bg); } .threads .now small { color: inherit; }
-    .threads [aria-pressed=true] { box-shadow: inset 0 0 0 3px var(--fg); }
+    .threads [aria-pressed=true], .row .mine { outline: 3px solid var(--fg); outline-offset: -2px; }
     .row { display: grid; grid-template-columns: 4.6rem repeat(4, 1fr); gap: 0 4px; margin-block-end: 2px; align-items: center; font-size: 1.1rem; line-height: 1.5rem; }
     .row.far { margin-block-start: 0.7rem; border-block-start: 2px dotted var(--muted); padding-block-start: 0.5rem; }
     .row > span:first-child { color: var(--muted); text-align: end; padding-inline-end: 0.4rem; }
@@ -133,7 +134,6 @@
     i.later.later { background: none; color: var(--fg); }
     .now i.wanted, i.wanted.now, i.crowded.now { background: var(--series-3); border-color: var(--series-3); }
     .sector.now { outline: 2px solid var(--series-3); outline-offset: 1px; }
-    .row i.mine { outline: 3px solid var(--fg); outline-offset: -1px; }
     .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1.8rem; color: var(--muted); font-size: 0.94em; }
     .key i { display: inline-block; width: 1.5rem; height: 1.5rem; margin-inline-end: 0.6rem; vertical-align: -0.2rem; box-sizing: border-box; border: 1px solid var(--line); }
     .controls { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; justify-content: center; }
@@ -164,9 +164,9 @@
       if (this.shadowRoot) return;
       this.shared = this.getAttribute('memory') === 'shared';
       this.patterns = PATTERNS[this.shared ? 'shared' : 'global'];
-      this.unit = this.shared ? 'pass' : 'sector';
+      const { shared } = this;
       const options = (all) => all.map(({ id, name }) => `<option value="${id}">${name}</option>`).join('');
-      const key = this.shared
+      const key = shared
         ? [['wanted', 'wanted'], ['crowded', 'wanted from a bank that has to give several'], ['wanted now', 'given in this pass']]
         : [['wanted', 'wanted'], ['vain', 'fetched in vain'], ['wanted now', 'wanted of this sector']];
       this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
@@ -177,20 +177,19 @@
             <label class="turn"><span></span><input type="range" step="1"></label>
             <label class="tick"><input type="checkbox">Ask me first</label>
           </div>
-          <div class="threads" role="group" aria-label="Threads of the warp, each with ${this.shared ? 'its word' : 'its address'}">
-            ${Array.from({ length: LANES }, (_, lane) => `<button type="button" tabindex="${lane ? -1 : 0}" aria-pressed="false"><b><span>thread </span>${lane}</b> <small><span>${this.shared ? 'word' : 'byte'} </span><i></i></small></button>`).join('')}</div>
-          <form class="guess" hidden><label>How many ${this.unit === 'pass' ? 'passes' : 'sectors'}?<input type="number" min="1" max="64" required></label><button>Look</button></form>
+          <div class="threads" role="group" aria-label="Threads of the warp, each with its ${shared ? 'word' : 'address'}">
+            ${list(LANES, (lane) => `<button type="button" tabindex="${lane ? -1 : 0}" aria-pressed="false"><b><span>thread </span>${lane}</b> <small><span>${shared ? 'word' : 'byte'} </span><i></i></small></button>`).join('')}</div>
+          <form class="guess" hidden><label>How many ${shared ? 'passes' : 'sectors'}?<input type="number" min="1" max="64" required></label><button>Look</button></form>
           <div class="answer">
             <p class="total" role="status" aria-live="polite"></p>
-            <div class="controls" role="group" aria-label="One ${this.unit} after the other">
+            <div class="controls" role="group" aria-label="One ${shared ? 'pass' : 'sector'} after the other">
               <button type="button" class="back">Back</button><button type="button" class="play">Play</button>
               <button type="button" class="next">Next</button><output aria-hidden="true"></output></div>
             <p class="step" role="status" aria-live="polite"></p>
             <div class="key">${key.map(([name, says]) => `<span><i class="${name}"></i>${says}</span>`).join('')}</div>
             <div class="grid" role="img"></div></div>
         </div>`;
-      this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-      this.part('.play').hidden = this.still; // it moves by itself, which the reader asked not to have
+      this.part('.play').hidden = matchMedia('(prefers-reduced-motion: reduce)').matches; // it moves by itself, which the reader asked not to have
       this.lanes = [...this.part('.threads').children];
       this.lanes.forEach((button, lane) => button.addEventListener('click', () => this.pick(this.picked === lane ? null : lane)));
       const on = (selector, event, work) => this.part(selector).addEventListener(event, work);
@@ -210,6 +209,9 @@
     disconnectedCallback() { this.pause(); }
 
     part(selector) { return this.shadowRoot.querySelector(selector); }
+
+    /** Does `work` for each word that is drawn. */
+    cells(work) { this.shadowRoot.querySelectorAll('[data-word]').forEach((cell) => work(cell, Number(cell.dataset.word))); }
 
     get pattern() { return this.patterns.find(({ id }) => id === this.part('.pattern').value); }
 
@@ -272,7 +274,7 @@
       const rows = distinct([...want.keys()].map((word) => Math.floor(word / 32)));
       const row = (line, at) => {
         const sectors = [0, 1, 2, 3].map((quarter) => {
-          const words = Array.from({ length: 8 }, (_, i) => {
+          const words = list(8, (i) => {
             const word = 32 * line + 8 * quarter + i;
             const lanes = want.get(word);
             const name = lanes ? `wanted${crowded.has(word) ? ' crowded' : ''}` : '';
@@ -296,7 +298,7 @@
         if (lane !== null) button.tabIndex = at === lane ? 0 : -1;
       });
       const words = lane === null ? [] : wordsOf(this.begins[lane], this.type.bytes);
-      for (const cell of this.part('.grid').querySelectorAll('[data-word]')) cell.classList.toggle('mine', words.includes(Number(cell.dataset.word)));
+      this.cells((cell, word) => cell.classList.toggle('mine', words.includes(word)));
       if (lane === null) return;
       const from = this.begins[lane];
       const where = this.shared
@@ -352,11 +354,10 @@
       this.step = Math.min(Math.max(to, 0), steps.length);
       const now = steps[this.step - 1];
       const later = new Set(steps.slice(this.step).flatMap(({ words }) => words));
-      for (const cell of this.part('.grid').querySelectorAll('[data-word]')) {
-        const word = Number(cell.dataset.word);
+      this.cells((cell, word) => {
         cell.classList.toggle('now', Boolean(now?.words.includes(word)));
         cell.classList.toggle('later', !now?.words.includes(word) && later.has(word));
-      }
+      });
       for (const box of this.part('.grid').querySelectorAll('[data-sector]')) {
         box.classList.toggle('now', !this.shared && Boolean(now) && now.words[0] === 8 * Number(box.dataset.sector));
       }
