@@ -73,7 +73,7 @@ impl<Said> Load<Said> {
 }
 
 #[derive(Deserialize)]
-struct Sectors {
+struct GlobalLoad {
     sectors: Vec<usize>,
     lines: Vec<usize>,
     useful: u64,
@@ -82,7 +82,7 @@ struct Sectors {
 }
 
 #[derive(Deserialize)]
-struct Passes {
+struct SharedLoad {
     passes: u64,
     ideal: u64,
     steps: Vec<Step>,
@@ -96,7 +96,7 @@ struct Step {
 
 #[test]
 fn the_page_fetches_the_sectors_that_the_simulator_counts() {
-    let Some(all) = loads::<Sectors>("global") else { return };
+    let Some(all) = loads::<GlobalLoad>("global") else { return };
     assert!(all.len() > 300, "{}", all.len());
     for load in all {
         let (Load { name, said, .. }, counts) = (&load, load.count(false));
@@ -122,7 +122,7 @@ fn the_page_fetches_the_sectors_that_the_simulator_counts() {
 
 #[test]
 fn the_page_takes_the_passes_that_the_simulator_counts() {
-    let Some(all) = loads::<Passes>("shared") else { return };
+    let Some(all) = loads::<SharedLoad>("shared") else { return };
     assert!(all.len() > 150, "{}", all.len());
     for load in all {
         let (Load { name, said, .. }, counts) = (&load, load.count(true));

@@ -107,12 +107,14 @@ fn the_pages_gradients_are_the_derivatives_of_its_losses() {
     }
 }
 
+/// Weights of the page's network, their gradient, and its examples: inputs and truths.
+type Examined = ([f32; 2], [f32; 2], [[f32; 8]; 2]);
+
 #[test]
 fn the_pages_network_has_the_gradient_that_dfdx_finds() {
     let program = "[[-0.4, 2.3], [1.1, 1.4], [-2, 0.3]].map((w) => \
         [w, page.LANDSCAPES[2].gradient(w, 1, page.ALL), [page.INPUTS, page.TRUTHS]])";
-    type Found = ([f32; 2], [f32; 2], [[f32; 8]; 2]);
-    let Some(all) = run_script::<Vec<Found>>(program) else { return };
+    let Some(all) = run_script::<Vec<Examined>>(program) else { return };
     let dev = Cpu::default();
     for ([x, y], gradient, [inputs, truths]) in all {
         let (first, second) = (dev.tensor(x), dev.tensor(y));
