@@ -197,7 +197,8 @@ impl<'a> Recorder<'a> {
         self.limited(key, list, unit, samples, None)
     }
 
-    /// Records samples of a rate and the limit that it is held against. Returns the median.
+    /// Records samples of a rate and the limit that it is held against. Returns the median, which is that of all samples;
+    /// the record keeps [`KEPT`](crate::record::KEPT) of them.
     ///
     /// # Panics
     /// If the experiment does not declare the key, or records the same key and parameters twice: both are
@@ -215,7 +216,8 @@ impl<'a> Recorder<'a> {
             "experiment {} does not declare the value {key}",
             self.experiment.key
         );
-        let value = Value { limit, ..Value::new(key, list, unit, samples) };
+        let value =
+            Value { limit, ..Value::new(key, list, unit, samples) }.thinned(crate::record::KEPT);
         assert!(
             !self.values.iter().any(|old| old.key == value.key && old.params == value.params),
             "experiment {} records {} twice",

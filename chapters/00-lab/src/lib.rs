@@ -7,7 +7,7 @@
 //! 3. [`data`]: MNIST, found, downloaded or drawn.
 //! 4. [`measure`]: warm-up, samples, median and spread; [`heap`]: what fresh memory costs.
 //! 5. [`units`] and [`machine`]: what a number means and where it comes from.
-//! 6. [`record`]: what a run leaves behind, as JSON.
+//! 6. [`record`]: what a run leaves behind, as JSON; [`contribution`]: all of it as one file that a reader can send in.
 //! 7. [`mod@chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them.
 //! 8. [`fooling`]: six ways to measure wrongly; [`peak`]: the limits of this machine, which every rate is
 //!    held against.
@@ -15,6 +15,7 @@
 //! 10. [`progress`]: what a person sees while they wait.
 
 pub mod chapter;
+pub mod contribution;
 pub mod data;
 pub mod device;
 pub mod doctor;

@@ -68,6 +68,22 @@ impl Samples {
         (self.quantile(0.25), self.quantile(0.75))
     }
 
+    /// At most `most` of the samples (two at least), still in the order in which they were taken: those whose ranks lie
+    /// evenly from the smallest to the largest, so that median and quartiles stay where they are, to half a rank.
+    #[must_use]
+    pub fn thinned(&self, most: usize) -> Self {
+        let (last, steps) = (self.0.len().saturating_sub(1), most.max(2) - 1);
+        if last <= steps {
+            return self.clone();
+        }
+        let mut by_size: Vec<usize> = (0..=last).collect();
+        by_size.sort_by(|&a, &b| self.0[a].total_cmp(&self.0[b]));
+        let mut kept: Vec<usize> =
+            (0..=steps).map(|step| by_size[(step * last + steps / 2) / steps]).collect();
+        kept.sort_unstable();
+        Self(kept.into_iter().map(|at| self.0[at]).collect())
+    }
+
     /// Each sample put through `f`: seconds become a rate, for example.
     #[must_use]
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
@@ -205,6 +221,28 @@ mod tests {
             let at = (values.len() - 1) as f64 * q;
             let weights = values.iter().enumerate().map(|(i, v)| (1.0 - (at - i as f64).abs()).max(0.0) * v);
             prop_assert!((weights.sum::<f64>() - quantile).abs() < 1e-9);
+        }
+
+        #[test]
+        fn thinned_samples_keep_ends_order_and_spread(
+            values in prop::collection::vec(-1e3_f64..1e3, 1..400), most in 2_usize..120,
+        ) {
+            let all = Samples(values.clone());
+            let kept = all.thinned(most);
+            prop_assert_eq!(kept.0.len(), values.len().min(most));
+            // They are a part of the whole, in its order.
+            let mut rest = values.iter();
+            prop_assert!(kept.0.iter().all(|sample| rest.any(|old| old == sample)));
+            if values.len() > most {
+                prop_assert_eq!(kept.quantile(0.0), all.quantile(0.0));
+                prop_assert_eq!(kept.quantile(1.0), all.quantile(1.0));
+                // A quantile of those that are kept lies within a step of ranks of the true one.
+                let step = 1.0 / (most - 1) as f64;
+                for q in [0.25, 0.5, 0.75] {
+                    prop_assert!(kept.quantile(q) >= all.quantile(q - step) - 1e-9);
+                    prop_assert!(kept.quantile(q) <= all.quantile(q + step) + 1e-9);
+                }
+            }
         }
 
         #[test]

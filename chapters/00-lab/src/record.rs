@@ -1,7 +1,7 @@
 //! Records: what a machine measured, as JSON that a page quotes and a reader can check.
 //!
 //! `book/records/MACHINE/machine.json` says what the machine is, `CHAPTER.json` beside it holds the
-//! runs of that chapter's experiments with every sample. `measure` alone writes them.
+//! runs of that chapter's experiments with their samples. `measure` alone writes them.
 
 use crate::{Error, Result, Samples, Unit, machine::Machine};
 use serde::{Deserialize, Serialize};
@@ -62,9 +62,16 @@ pub struct Value {
     /// What a rate is held against, where there is such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// Every sample, in the order in which it was taken.
+    /// How many samples were taken, where `samples` are a part of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<usize>,
+    /// The samples, in the order in which they were taken: all of them, or [`KEPT`] spread evenly over their range.
     pub samples: Samples,
 }
+
+/// How many samples of a value a record keeps: as many as show its spread. The median and the quartiles beside them
+/// are those of all that were taken.
+pub const KEPT: usize = 101;
 
 impl Value {
     /// A value from its samples.
@@ -78,8 +85,22 @@ impl Value {
             low,
             high,
             limit: None,
+            taken: None,
             samples,
         }
+    }
+
+    /// The value with at most `most` of its samples (see [`Samples::thinned`]); it says how many were taken.
+    #[must_use]
+    pub fn thinned(self, most: usize) -> Self {
+        let (count, samples) = (self.count(), self.samples.thinned(most));
+        let taken = (samples.0.len() < count).then_some(count);
+        Self { taken, samples, ..self }
+    }
+
+    /// How many samples were taken.
+    pub fn count(&self) -> usize {
+        self.taken.unwrap_or(self.samples.0.len())
     }
 
     /// The median for a person: `160 GFLOP/s`.
@@ -140,6 +161,9 @@ pub struct ChapterRecord {
     pub runs: Vec<Run>,
 }
 
+/// The folder of the machines that readers sent in, beside the reference machines'.
+pub const CONTRIBUTED: &str = "contributed";
+
 /// What one machine measured.
 #[derive(Clone, Debug)]
 pub struct Records {
@@ -147,6 +171,8 @@ pub struct Records {
     pub machine: Machine,
     /// The folder's name: `epyc-2core`, `h200`, `yours`.
     pub name: String,
+    /// Whether a reader sent them in: the folder lies in one that is named [`CONTRIBUTED`].
+    pub contributed: bool,
     /// The chapters' records, by the chapter's name.
     pub chapters: BTreeMap<String, ChapterRecord>,
 }
@@ -160,6 +186,8 @@ impl Records {
         let machine = read_json(&folder.join("machine.json"))?;
         let name =
             folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let contributed =
+            folder.parent().is_some_and(|parent| parent.file_name() == Some(CONTRIBUTED.as_ref()));
         let mut chapters = BTreeMap::new();
         let entries = fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
         for entry in entries {
@@ -171,7 +199,7 @@ impl Records {
                 chapters.insert(stem, read_json(&path)?);
             }
         }
-        Ok(Self { machine, name, chapters })
+        Ok(Self { machine, name, contributed, chapters })
     }
 
     /// The one value with this key whose parameters include those given.
@@ -285,12 +313,17 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
 }
 
 /// Writes beside the file and renames: a reader never sees half a record.
-fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).map_err(|e| Error::Message(e.to_string()))?;
-    let text = with_rows(&text);
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = to_text(value)?;
     let part = path.with_extension("json.part");
     fs::write(&part, text).map_err(|e| Error::io(&part, e))?;
     fs::rename(&part, path).map_err(|e| Error::io(path, e))
+}
+
+/// Pretty JSON, a row of numbers on one line.
+pub(crate) fn to_text(value: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| Error::Message(e.to_string()))?;
+    Ok(with_rows(&text))
 }
 
 /// JSON has no NaN: a number that is none (a loss that diverged) is written as null, and read back as NaN.

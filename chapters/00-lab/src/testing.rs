@@ -12,6 +12,7 @@ pub fn unmeasured() -> Records {
     Records {
         machine: Machine { cpu: "A made-up CPU".to_owned(), cores: 2, ..Machine::default() },
         name: "made-up".to_owned(),
+        contributed: false,
         chapters: BTreeMap::new(),
     }
 }

@@ -1,0 +1,450 @@
+//! A machine's records as one file that a reader can send in, and the way back into the book.
+//!
+//! The file is plain text, so that people can read what they send. It holds the machine's parts by name, and of each
+//! run its date, commit, compiler and values with at most [`SENT`] samples; paths are taken out. [`unpack`] trusts
+//! none of it: a file from a stranger can be wrong in any way.
+
+use crate::{
+    Chapter, Error, Records, Result, Unit,
+    machine::Machine,
+    record::{self, ChapterRecord, Run, Value},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// How many samples of a value are sent at most: the spread stays, and a file of all experiments is small enough to
+/// attach to a message.
+pub const SENT: usize = 25;
+
+/// The longest file that is taken in, in bytes: several times what all experiments leave.
+pub const LONGEST: u64 = 16 << 20;
+
+/// The form of the file; a later form gets another number.
+const FORM: u32 = 1;
+
+/// The longest text in a file, in characters.
+const LONGEST_TEXT: usize = 400;
+
+/// The most values that a machine may have: several times what the course measures.
+const MOST_VALUES: usize = 50_000;
+
+/// One machine's records, as they are sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contribution {
+    /// The form of the file.
+    throughput_records: u32,
+    /// The machine's name: its folder in the book's records.
+    pub name: String,
+    /// The machine.
+    pub machine: Machine,
+    /// The records of its chapters, by the chapter's name.
+    pub chapters: BTreeMap<String, ChapterRecord>,
+}
+
+/// What `records` hold, ready to be sent: no paths, no more than [`SENT`] samples of a value, and commands made anew.
+///
+/// # Errors
+/// [`Error::Message`] if the machine has no records.
+pub fn pack(records: &Records) -> Result<Contribution> {
+    if records.values().next().is_none() {
+        return Err(Error::message(
+            "nothing is measured yet; run `cargo run --release -- measure --budget full`",
+        ));
+    }
+    let mut chapters = records.chapters.clone();
+    for run in chapters.values_mut().flat_map(|chapter| &mut chapter.runs) {
+        run.command = command(run);
+        let values = std::mem::take(&mut run.values);
+        run.values = values.into_iter().map(|value| value.thinned(SENT)).collect();
+    }
+    let made = Contribution {
+        throughput_records: FORM,
+        name: suggested_name(&records.machine),
+        machine: records.machine.clone(),
+        chapters,
+    };
+    // Every text in it goes through the same sieve, whatever field it stands in, now or later.
+    let mut json = serde_json::to_value(&made).map_err(|e| Error::Message(e.to_string()))?;
+    without_paths_in(&mut json);
+    serde_json::from_value(json).map_err(|e| Error::Message(e.to_string()))
+}
+
+/// The records in `text`, checked: known chapters, experiments and keys, the units of `references`, numbers that agree
+/// with their samples, texts without paths, a name that is a plain folder's.
+///
+/// # Errors
+/// [`Error::Message`]: one sentence that says what is wrong and the way out.
+pub fn unpack(text: &str, chapters: &[Chapter], references: &[Records]) -> Result<Contribution> {
+    if text.len() as u64 > LONGEST {
+        return Err(too_long());
+    }
+    let made: Contribution = serde_json::from_str(text).map_err(|e| {
+        Error::Message(format!(
+            "this is not a file of `measure --send` ({e}); ask for the file as the command wrote it"
+        ))
+    })?;
+    if made.throughput_records != FORM {
+        return Err(Error::Message(format!(
+            "the file has form {}, and this version of the course reads form {FORM}; use the versions that fit",
+            made.throughput_records
+        )));
+    }
+    check_name(&made.name)?;
+    made.check(chapters, references)?;
+    Ok(made)
+}
+
+/// The file at `path`, unless it is too long to be one of ours.
+///
+/// # Errors
+/// [`Error::Io`] if it can't be read, [`Error::Message`] if it is too long.
+pub fn read(path: &Path) -> Result<String> {
+    let facts = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    if facts.len() > LONGEST {
+        return Err(too_long());
+    }
+    fs::read_to_string(path).map_err(|e| Error::io(path, e))
+}
+
+fn too_long() -> Error {
+    Error::Message(format!(
+        "the file is longer than {}, more than all experiments leave; ask for the file of `measure --send`",
+        Unit::Bytes.format(LONGEST as f64)
+    ))
+}
+
+impl Contribution {
+    /// The file's text.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if it can't be written as JSON.
+    pub fn text(&self) -> Result<String> {
+        record::to_text(self)
+    }
+
+    /// How many values it holds.
+    pub fn count(&self) -> usize {
+        self.values().count()
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.chapters.values().flat_map(|chapter| &chapter.runs)
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        self.runs().flat_map(|run| &run.values)
+    }
+
+    /// Writes the records into a new folder, `records/contributed/NAME`, and returns it.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if a machine of this name is there already, [`Error::Io`] if the folder can't be written.
+    pub fn write(&self, records: &Path) -> Result<PathBuf> {
+        check_name(&self.name)?;
+        let folder = records.join(record::CONTRIBUTED).join(&self.name);
+        if folder.exists() || records.join(&self.name).exists() {
+            return Err(Error::Message(format!(
+                "there is a machine `{}` already; give this one another name with `--machine NAME`, or delete the \
+                 old folder first",
+                self.name
+            )));
+        }
+        fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
+        record::write_json(&folder.join("machine.json"), &self.machine)?;
+        for (chapter, runs) in &self.chapters {
+            record::write_json(&folder.join(format!("{chapter}.json")), runs)?;
+        }
+        Ok(folder)
+    }
+
+    /// Those of `names` (the reader's, the computer's) that stand as words in the file, which a person should look at
+    /// before sending it.
+    pub fn traces<'n>(&self, names: &'n [String]) -> Result<Vec<&'n str>> {
+        let text = self.text()?.to_lowercase();
+        let words: BTreeSet<&str> =
+            text.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').collect();
+        let found = names.iter().filter(|name| words.contains(name.to_lowercase().as_str()));
+        Ok(found.map(String::as_str).collect())
+    }
+
+    fn check(&self, chapters: &[Chapter], references: &[Records]) -> Result<()> {
+        if self.count() > MOST_VALUES || self.count() == 0 {
+            return Err(Error::Message(format!(
+                "the file has {} values, and one of a machine has 1 to {MOST_VALUES}; ask for the file of \
+                 `measure --send`",
+                self.count()
+            )));
+        }
+        let json = serde_json::to_value(self).map_err(|e| Error::Message(e.to_string()))?;
+        check_texts(&json)?;
+        let units: BTreeMap<&str, Unit> =
+            references.iter().flat_map(Records::values).map(|v| (v.key.as_str(), v.unit)).collect();
+        let mut seen = BTreeSet::new();
+        for (name, record) in &self.chapters {
+            let chapter = chapters
+                .iter()
+                .find(|chapter| chapter.name == name)
+                .ok_or_else(|| unknown("chapter", name))?;
+            for run in &record.runs {
+                check_run(run, chapter)?;
+                if !seen.insert(run.experiment.clone()) {
+                    return Err(twice(&run.experiment));
+                }
+                for value in &run.values {
+                    let what = record::name(&value.key, &value.params);
+                    check_value(value, &what, units.get(value.key.as_str()).copied())?;
+                    if !seen.insert(format!("{what} ")) {
+                        return Err(twice(&what));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unknown(kind: &str, name: &str) -> Error {
+    Error::Message(format!(
+        "this version of the course has no {kind} `{name}`; receive the file with the commit that it names, or ask \
+         for a new one"
+    ))
+}
+
+fn twice(what: &str) -> Error {
+    Error::Message(format!("the file has `{what}` twice; ask for the file as the command wrote it"))
+}
+
+/// Known experiment and keys, and nothing in the run's own texts that `measure` does not write.
+fn check_run(run: &Run, chapter: &Chapter) -> Result<()> {
+    let experiment = chapter
+        .experiments
+        .iter()
+        .find(|experiment| experiment.key == run.experiment)
+        .ok_or_else(|| unknown("experiment", &run.experiment))?;
+    let keys = run.values.iter().map(|v| &v.key).chain(run.skipped.iter().map(|s| &s.key));
+    for key in keys {
+        if !experiment.values.contains(&key.as_str()) {
+            return Err(unknown("value", key));
+        }
+    }
+    let date = run.date.as_bytes();
+    let dated = date.len() == 20
+        && date.iter().zip(b"0000-00-00T00:00:00Z").all(|(c, form)| match form {
+            b'0' => c.is_ascii_digit(),
+            mark => c == mark,
+        });
+    let hex = run.commit.trim_end_matches('+');
+    let committed = hex == "unknown"
+        || (4..=40).contains(&hex.len()) && hex.chars().all(|c| c.is_ascii_hexdigit());
+    let budgeted = ["quick", "full"].contains(&run.budget.as_str());
+    for (fits, what, text) in [
+        (dated, "date", &run.date),
+        (committed, "commit", &run.commit),
+        (budgeted, "budget", &run.budget),
+        (run.command == command(run), "command", &run.command),
+    ] {
+        if !fits {
+            return Err(Error::Message(format!(
+                "the run of {} has the {what} `{text}`, which `measure --send` does not write; ask for the file as \
+                 the command wrote it",
+                run.experiment
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of a value agree with each other and with the unit that its key has elsewhere.
+fn check_value(value: &Value, what: &str, unit: Option<Unit>) -> Result<()> {
+    let wrong = |why: String| {
+        Err(Error::Message(format!("`{what}` {why}; ask for the file as the command wrote it")))
+    };
+    if let Some(unit) = unit.filter(|unit| *unit != value.unit) {
+        let (has, wants) = (value.unit.symbol(), unit.symbol());
+        return wrong(format!("has the unit {has}, and the reference machines have {wants}"));
+    }
+    let samples = &value.samples;
+    if samples.0.is_empty() || samples.0.len() > record::KEPT || value.count() < samples.0.len() {
+        let (here, taken) = (samples.0.len(), value.count());
+        return wrong(format!("has {here} samples of {taken}, which can't be"));
+    }
+    let (low, high) = samples.spread();
+    let numbers = [(value.low, low), (value.median, samples.median()), (value.high, high)];
+    let agree = if value.taken.is_some() {
+        // A part of the samples: what all of them gave lies in their range.
+        let row =
+            [samples.quantile(0.0), value.low, value.median, value.high, samples.quantile(1.0)];
+        row.is_sorted() || row.iter().any(|number| number.is_nan())
+    } else {
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+        numbers.iter().all(|(said, is)| near(*said, *is) || said.is_nan() && is.is_nan())
+    };
+    if !agree {
+        return wrong("has a median or a spread that its samples do not give".to_owned());
+    }
+    if let Some(limit) = &value.limit
+        && !(limit.value.is_finite() && limit.value > 0.0)
+    {
+        return wrong(format!("is held against {}, which is no limit", limit.value));
+    }
+    Ok(())
+}
+
+/// No text is endless, has control characters, or names a path.
+fn check_texts(json: &serde_json::Value) -> Result<()> {
+    use serde_json::Value as Json;
+    let one = |text: &str| {
+        let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
+        let why = if text.chars().count() > LONGEST_TEXT {
+            "is too long"
+        } else if text.chars().any(char::is_control) {
+            "has control characters"
+        } else if without_paths(text) != text {
+            "names a path, which is the sender's own business"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Message(format!(
+            "the text `{shown}` {why}; ask for the file as `measure --send` wrote it"
+        )))
+    };
+    match json {
+        Json::String(text) => one(text),
+        Json::Array(all) => all.iter().try_for_each(check_texts),
+        Json::Object(all) => all.iter().try_for_each(|(name, value)| {
+            one(name)?;
+            check_texts(value)
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A command that repeats the run: the reader's own had paths in it, or other experiments.
+fn command(run: &Run) -> String {
+    let mut text =
+        format!("cargo run --release -- measure {} --budget {}", run.experiment, run.budget);
+    // What other numbers come from: Python's frameworks beside ours, or another device.
+    let mut words = run.command.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let (option, value) = word.split_once('=').unwrap_or((word, ""));
+        match option {
+            "--peers" => text += " --peers",
+            "--device" => {
+                let value =
+                    if value.is_empty() { words.peek().copied().unwrap_or("") } else { value };
+                if value.chars().all(|c| c.is_ascii_alphanumeric() || c == ':') && !value.is_empty()
+                {
+                    text += &format!(" --device {value}");
+                }
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Whether `name` can be a machine's: a folder's name that leads nowhere else, and one that can be read.
+pub fn is_name(name: &str) -> bool {
+    (1..=40).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+}
+
+/// Names that mean something else beside the machines' folders: the reader's own, the list, the folder itself.
+const TAKEN: [&str; 3] = ["yours", "index", record::CONTRIBUTED];
+
+fn check_name(name: &str) -> Result<()> {
+    if is_name(name) && !TAKEN.contains(&name.to_lowercase().as_str()) {
+        return Ok(());
+    }
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+    Err(Error::Message(format!(
+        "`{shown}` can't be the name of a contributed machine; choose letters, digits, - and _, at most 40, with \
+         `--machine NAME`"
+    )))
+}
+
+impl Contribution {
+    /// The same records under another name.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if it is no machine's name.
+    pub fn named(self, name: &str) -> Result<Self> {
+        check_name(name)?;
+        Ok(Self { name: name.to_owned(), ..self })
+    }
+}
+
+/// The machine as a folder's name: its first GPU, or its CPU and the cores.
+pub fn suggested_name(machine: &Machine) -> String {
+    let (part, tail) = match machine.gpus.first() {
+        Some(gpu) => (gpu, String::new()),
+        None => (&machine.cpu, format!("-{}core", machine.cores)),
+    };
+    // What is on every CPU's label says nothing.
+    let said = ["cpu", "processor", "gpu", "corporation", "inc", "tm", "r"];
+    let words = part.to_lowercase();
+    let words = words
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty() && !said.contains(word));
+    let mut name = words.collect::<Vec<_>>().join("-");
+    name.truncate(40 - tail.len());
+    let name = name.trim_matches('-');
+    if name.is_empty() { format!("machine{tail}") } else { format!("{name}{tail}") }
+}
+
+fn without_paths_in(json: &mut serde_json::Value) {
+    use serde_json::Value as Json;
+    match json {
+        Json::String(text) => *text = without_paths(text),
+        Json::Array(all) => all.iter_mut().for_each(without_paths_in),
+        Json::Object(all) => all.values_mut().for_each(without_paths_in),
+        _ => {}
+    }
+}
+
+/// `text` with `…` in place of each path that may be a person's own. Those of the system's drivers are alike on all
+/// machines and stay; so do addresses on the web.
+///
+/// ```
+/// use lab::contribution::without_paths;
+/// assert_eq!(without_paths("-C linker=/home/me/ld (GNU/Linux)"), "-C linker=… (GNU/Linux)");
+/// ```
+pub fn without_paths(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for piece in text.split_inclusive(|c: char| c.is_whitespace() || "'\"`(),;<>=".contains(c)) {
+        let end = piece
+            .char_indices()
+            .next_back()
+            .filter(|(_, c)| c.is_whitespace() || "'\"`(),;<>=".contains(*c))
+            .map_or(piece.len(), |(at, _)| at);
+        let (word, mark) = piece.split_at(end);
+        out.push_str(if is_own_path(word) { "…" } else { word });
+        out.push_str(mark);
+    }
+    out
+}
+
+fn is_own_path(word: &str) -> bool {
+    let of_system = ["/sys/", "/proc/", "/dev/"].iter().any(|start| word.starts_with(start));
+    let on_web = word.starts_with("https://") || word.starts_with("http://");
+    if of_system || on_web {
+        return false;
+    }
+    let drive = word.len() > 2
+        && word.as_bytes()[0].is_ascii_alphabetic()
+        && [":\\", ":/"].contains(&word.get(1..3).unwrap_or(""));
+    let starts = ["/", "~", "./", "../", "\\\\", "file:"];
+    let within = ["/home/", "/Users/", "\\Users\\", "/root/", ":/"];
+    drive
+        || starts.iter().any(|start| word.starts_with(start)) && word.len() > 1
+        || within.iter().any(|part| word.contains(part))
+}
+
+#[cfg(test)]
+mod tests;

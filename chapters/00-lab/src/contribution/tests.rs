@@ -1,0 +1,215 @@
+use super::*;
+use crate::{
+    Experiment, Samples,
+    record::{Limit, Skipped},
+};
+
+fn demo() -> Vec<Chapter> {
+    let experiment =
+        |key, values| Experiment { key, shows: "it", values, quick: true, run: |_| Ok(()) };
+    let experiments = vec![
+        experiment("demo.rate", &["demo.rate", "demo.rate.ratio"]),
+        experiment("demo.more", &["demo.more"]),
+    ];
+    vec![Chapter {
+        number: 1,
+        name: "demo",
+        title: "A demonstration",
+        experiments,
+        figures: vec![],
+        tables: vec![],
+    }]
+}
+
+/// A machine on which a person of the name jane measured, with traces of her everywhere that a text can stand.
+fn records() -> Records {
+    let rates = Samples((1..=300).map(|k| f64::from(k * 7919 % 300)).collect());
+    let mut rate = Value::new("demo.rate", &[("n", &64)], Unit::FlopsPerSecond, rates);
+    rate.limit = Some(Limit { name: "the peak".to_owned(), value: 300.0 });
+    let nan = Value::new("demo.rate.ratio", &[], Unit::Ratio, Samples(vec![f64::NAN, 1.0]));
+    let skipped = Skipped {
+        key: "demo.rate".to_owned(),
+        params: record::params(&[("n", &128)]),
+        why: "no compiler in /home/jane/bin, see https://example.org/a/b".to_owned(),
+    };
+    let run = Run {
+        experiment: "demo.rate".to_owned(),
+        command: "throughput measure demo --peers=/home/jane/venv/python --device cuda:0 --data /home/jane/d"
+            .to_owned(),
+        date: "2026-01-31T00:00:00Z".to_owned(),
+        commit: "abc1234+".to_owned(),
+        budget: "full".to_owned(),
+        rustc: "rustc 1.95.0".to_owned(),
+        flags: "release -C linker=/opt/jane/ld".to_owned(),
+        values: vec![rate, nan],
+        skipped: vec![skipped],
+    };
+    Records {
+        machine: Machine {
+            cpu: "AMD Ryzen(TM) 9 7950X CPU".to_owned(),
+            cores: 16,
+            os: "Debian GNU/Linux 12".to_owned(),
+            ..Machine::default()
+        },
+        name: "yours".to_owned(),
+        contributed: false,
+        chapters: BTreeMap::from([("demo".to_owned(), ChapterRecord { runs: vec![run] })]),
+    }
+}
+
+fn text() -> String {
+    pack(&records()).unwrap().text().unwrap()
+}
+
+fn error(text: &str) -> String {
+    let error = unpack(text, &demo(), &[records()]).unwrap_err();
+    assert!(matches!(error, Error::Message(_)));
+    let said = error.to_string();
+    assert!(!said.contains('\n') && said.contains("; "), "no way out: {said}");
+    said
+}
+
+#[test]
+fn what_is_sent_is_received_and_has_no_path() {
+    let text = text();
+    assert!(!text.contains("jane") && !text.contains("venv"), "{text}");
+    let made = unpack(&text, &demo(), &[records()]).unwrap();
+    assert_eq!(made.name, "amd-ryzen-9-7950x-16core");
+    assert_eq!(made.machine, records().machine);
+    let run = &made.chapters["demo"].runs[0];
+    assert_eq!(
+        run.command,
+        "cargo run --release -- measure demo.rate --budget full --peers --device cuda:0"
+    );
+    assert_eq!(run.flags, "release -C linker=…");
+    assert_eq!(run.skipped[0].why, "no compiler in …, see https://example.org/a/b");
+    // Fewer samples, the same numbers, and how many there were.
+    let (sent, here) = (&run.values[0], &records().chapters["demo"].runs[0].values[0]);
+    assert_eq!((sent.samples.0.len(), sent.count()), (SENT, 300));
+    assert_eq!((sent.median, sent.low, sent.high), (here.median, here.low, here.high));
+    assert_eq!(made.count(), 2);
+}
+
+#[test]
+fn a_received_machine_is_a_contributed_one_and_never_takes_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = unpack(&text(), &demo(), &[]).unwrap();
+    let to = made.write(folder.path()).unwrap();
+    let loaded = Records::load(&to).unwrap();
+    assert!(loaded.contributed && loaded.name == made.name);
+    assert_eq!(loaded.values().count(), 2);
+    let again = made.write(folder.path()).unwrap_err().to_string();
+    assert!(again.contains("already") && again.contains("--machine"), "{again}");
+    let other = made.named("h200").unwrap();
+    fs::create_dir(folder.path().join("h200")).unwrap();
+    assert!(other.write(folder.path()).is_err(), "a reference machine has this name");
+}
+
+#[test]
+fn each_thing_that_is_wrong_is_one_sentence() {
+    let text = text();
+    let with = |old: &str, new: &str| {
+        assert!(text.contains(old), "{old}");
+        text.replacen(old, new, 1)
+    };
+    for (broken, says) in [
+        ("{".to_owned(), "not a file of `measure --send`"),
+        (with("\"throughput_records\": 1", "\"throughput_records\": 2"), "has form 2"),
+        (with("\"name\": \"amd", "\"surprise\": 1, \"name\": \"amd"), "surprise"),
+        (with("\"amd-ryzen", "\"../../amd-ryzen"), "names a path"),
+        (with("\"amd-ryzen-9-7950x-16core\"", "\"a b\""), "can't be the name"),
+        (with("\"amd-ryzen-9-7950x-16core\"", "\"yours\""), "can't be the name"),
+        (with("\"demo\": {", "\"../demo\": {"), "names a path"),
+        (with("\"demo\": {", "\"cooking\": {"), "no chapter `cooking`"),
+        (with("\"experiment\": \"demo.rate\"", "\"experiment\": \"demo.pie\""), "no experiment"),
+        (with("\"experiment\": \"demo.rate\"", "\"experiment\": \"demo.more\""), "no value"),
+        (with("\"FLOP/s\"", "\"s\""), "has the unit s"),
+        (with("\"FLOP/s\"", "\"apples\""), "apples"),
+        (with("\"median\": 149.5", "\"median\": 1e300"), "do not give"),
+        (with("\"taken\": 300", "\"taken\": 3"), "25 samples of 3"),
+        (with("2026-01-31T", "last week "), "has the date"),
+        (with("\"abc1234+\"", "\"<script>\""), "has the commit"),
+        (with("\"budget\": \"full\"", "\"budget\": \"vast\""), "has the budget"),
+        (with("measure demo.rate --", "rm -rf demo.rate --"), "has the command"),
+        (with("\"value\": 300.0", "\"value\": -1.0"), "no limit"),
+        (with("rustc 1.95.0", "rustc\\u0007"), "control characters"),
+        (with("rustc 1.95.0", &"x".repeat(LONGEST_TEXT + 1)), "too long"),
+        (with("GNU/Linux", "/home/jane/linux"), "names a path"),
+        (" ".repeat(LONGEST as usize + 1), "is longer than 16.0 MiB"),
+    ] {
+        let said = match says {
+            // The name is checked before the rest.
+            "names a path" if broken.contains("../../amd") => {
+                assert!(error(&broken).contains("can't be the name"));
+                continue;
+            }
+            _ => error(&broken),
+        };
+        assert!(said.contains(says), "`{says}` is not in: {said}");
+    }
+    let mut doubled = pack(&records()).unwrap();
+    let runs = &mut doubled.chapters.get_mut("demo").unwrap().runs;
+    let value = runs[0].values[0].clone();
+    runs[0].values.push(value);
+    assert!(error(&doubled.text().unwrap()).contains("demo.rate n=64` twice"));
+    let empty = Records { chapters: BTreeMap::new(), ..records() };
+    assert!(pack(&empty).unwrap_err().to_string().contains("nothing is measured"));
+}
+
+#[test]
+fn a_long_file_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long");
+    fs::File::create(&path).unwrap().set_len(LONGEST + 1).unwrap();
+    assert!(read(&path).unwrap_err().to_string().contains("is longer"));
+    assert!(matches!(read(&folder.path().join("none")), Err(Error::Io { .. })));
+}
+
+#[test]
+fn paths_go_and_other_texts_stay() {
+    for (text, left) in [
+        ("/home/me", "…"),
+        ("a /x/y, b", "a …, b"),
+        ("`~/lib`: no", "`…`: no"),
+        ("C:\\Users\\me\\x", "…"),
+        ("D:/data", "…"),
+        ("-L/home/me/lib", "…"),
+        ("error:/srv/x", "…"),
+        ("file:///etc/x", "…"),
+        ("images/s GNU/Linux a / b", "images/s GNU/Linux a / b"),
+        ("see /sys/class/powercap", "see /sys/class/powercap"),
+        ("(https://www.nvidia.com/drivers)", "(https://www.nvidia.com/drivers)"),
+        ("", ""),
+    ] {
+        assert_eq!(without_paths(text), left);
+        assert_eq!(without_paths(left), left, "taking paths out twice changes nothing");
+    }
+}
+
+#[test]
+fn names_are_found_as_words() {
+    let made = pack(&records()).unwrap();
+    let names = ["Debian".to_owned(), "ebia".to_owned(), "jane".to_owned()];
+    assert_eq!(made.traces(&names).unwrap(), ["Debian"]);
+}
+
+#[test]
+fn every_machine_gets_a_name() {
+    let named = |cpu: &str, gpu: Option<&str>| {
+        suggested_name(&Machine {
+            cpu: cpu.to_owned(),
+            cores: 8,
+            gpus: gpu.into_iter().map(str::to_owned).collect(),
+            ..Machine::default()
+        })
+    };
+    assert_eq!(named("Intel(R) Xeon(R) Platinum 8488C", None), "intel-xeon-platinum-8488c-8core");
+    assert_eq!(named("x", Some("NVIDIA GeForce RTX 4090")), "nvidia-geforce-rtx-4090");
+    assert_eq!(named("…", None), "machine-8core");
+    for cpu in ["", &"long ".repeat(30), "龍芯", "_"] {
+        assert!(is_name(&named(cpu, None)), "{}", named(cpu, None));
+    }
+    for bad in ["", "..", "a/b", "C:\\x", "a b", "-a", &"x".repeat(41)] {
+        assert!(!is_name(bad), "{bad}");
+    }
+}
