@@ -4,10 +4,13 @@ use crate::{
     chapters, course,
     train::{RUNS, youngest_first},
 };
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use bookbinder::{Binder, links};
 use clap::{Args, Subcommand};
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 use training::{Classifier, export, run::MODEL};
 
 /// What to do with the book.
@@ -15,6 +18,7 @@ use training::{Classifier, export, run::MODEL};
 #[command(after_help = "\
 Examples:
   cargo run --release -- book build            the book, in target/book
+  cargo run --release -- book build --docs     the same, with the crates' documentation
   cargo run --release -- book check            whether every link in it leads somewhere
   cargo run --release -- book serve            on http://127.0.0.1:3000, built again when a page changes")]
 pub enum Book {
@@ -53,6 +57,9 @@ pub struct From {
     /// The folder for the book; one that exists is replaced [default: target/book]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Document the chapters' crates, too, and link each page to its crate's (takes minutes the first time)
+    #[arg(long)]
+    docs: bool,
 }
 
 /// Where the book is served unless a person says otherwise.
@@ -98,7 +105,11 @@ impl From {
             Some(folder) => folder,
             None => course::records()?,
         };
-        let mut binder = Binder::open(&course::root()?, chapters::all(), &records)?;
+        let root = course::root()?;
+        let mut binder = Binder::open(&root, chapters::all(), &records)?;
+        if self.docs {
+            binder.docs = Some(document(&root)?);
+        }
         binder.files.push(digit_model(Path::new(RUNS))?);
         if let Some(out) = self.out {
             // A folder that is not a book of ours is not ours to replace.
@@ -109,6 +120,22 @@ impl From {
         }
         Ok(binder)
     }
+}
+
+/// Lets cargo document the workspace's crates and returns the folder.
+fn document(root: &Path) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let done = Command::new(cargo)
+        .args(["doc", "--workspace", "--no-deps"])
+        .current_dir(root)
+        .status()
+        .context("can't start cargo, which documents the crates")?;
+    if !done.success() {
+        bail!("cargo could not document the crates; its messages are above");
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    Ok(root.join(target).join("doc"))
 }
 
 /// The script with the model that chapter 4's page reads digits with, and its place in the book: the latest

@@ -3,8 +3,18 @@
 use crate::{chapters, course};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use lab::{Chapter, Device, Experiment, chapter, machine::Machine, progress::Progress, record};
-use std::path::{Path, PathBuf};
+use lab::{
+    Chapter, Device, Experiment, Records, chapter, contribution, machine::Machine,
+    progress::Progress, record,
+};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The machine's name in the records, and in the switch of the book.
+pub const YOURS: &str = "yours";
 
 /// The options of `measure`.
 #[derive(Args)]
@@ -15,7 +25,8 @@ Examples:
   cargo run --release -- measure matmul.ladder       one experiment
   cargo run --release -- measure --peers=python3 backprop.race32
                                                      with PyTorch beside it
-  cargo run --release -- measure --list              what there is to measure")]
+  cargo run --release -- measure --list              what there is to measure
+  cargo run --release -- measure --send              one file of your numbers, to send in")]
 pub struct Measure {
     /// Chapters (matmul, 1, 01-matmul) or single experiments (matmul.ladder); all of them if none is named
     what: Vec<String>,
@@ -25,9 +36,9 @@ pub struct Measure {
     /// The folder for records [default: book/records]
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
-    /// The machine's name: a folder in the folder for records
-    #[arg(long, value_name = "NAME", default_value = "yours")]
-    machine: String,
+    /// The machine's name: a folder in the folder for records [default: yours]
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
     /// Where to compute: auto, cpu or cuda:N
     #[arg(long, env = "THROUGHPUT_DEVICE")]
     device: Option<String>,
@@ -37,6 +48,12 @@ pub struct Measure {
     /// List the experiments and what each shows
     #[arg(long)]
     list: bool,
+    /// Measure nothing; write what is measured into one file that you can send in
+    #[arg(long, conflicts_with_all = ["what", "list"])]
+    send: bool,
+    /// Measure nothing; check a file that somebody sent, and add its machine to the book's
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "list", "send"])]
+    receive: Option<PathBuf>,
 }
 
 /// How much time to take.
@@ -60,27 +77,105 @@ impl Measure {
             }
             return Ok(());
         }
-        if !is_plain_name(&self.machine) {
-            bail!("`{}` is not a machine's name; use letters, digits, - and _", self.machine);
+        let records = match self.records {
+            Some(folder) => folder,
+            None => course::records()?,
+        };
+        if let Some(file) = &self.receive {
+            return receive(file, self.machine.as_deref(), &chapters, &records);
+        }
+        let name = self.machine.as_deref().unwrap_or(YOURS);
+        if !contribution::is_name(name) {
+            bail!("`{name}` is not a machine's name; use letters, digits, - and _, at most 40");
+        }
+        let folder = records.join(name);
+        if self.send {
+            return send(&folder);
         }
         let budget = match self.budget {
             Budget::Quick => lab::Budget::Quick,
             Budget::Full => lab::Budget::Full,
         };
         let chosen = choose(&chapters, &self.what, budget)?;
-        let folder = match self.records {
-            Some(folder) => folder,
-            None => course::records()?,
-        }
-        .join(&self.machine);
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
         if let Some(python) = &self.peers {
             backprop::peers::ask(python);
         }
         measure(&chosen, budget, device, data, &folder)?;
         println!("records are in {}", folder.display());
+        if budget == lab::Budget::Full && name == YOURS {
+            println!("to send them in: `cargo run --release -- measure --send`");
+        }
         Ok(())
     }
+}
+
+/// Writes the records in `folder` into one file in the current folder.
+fn send(folder: &Path) -> Result<()> {
+    if !folder.join("machine.json").is_file() {
+        bail!(
+            "{} has no records; run `cargo run --release -- measure --budget full` first",
+            folder.display()
+        );
+    }
+    let made = contribution::pack(&Records::load(folder)?)?;
+    let (text, file) = (made.text()?, PathBuf::from(format!("throughput-{}.json", made.name)));
+    fs::write(&file, &text).with_context(|| format!("can't write {}", file.display()))?;
+    println!(
+        "{} ({}) holds the machine ({}) and {} values with date, commit and compiler, and no paths. It is plain \
+         text: read it, then attach it to an issue.",
+        file.display(),
+        lab::Unit::Bytes.format(text.len() as f64),
+        made.machine.in_words(),
+        made.count()
+    );
+    for name in made.traces(&own_names())? {
+        println!(
+            "note: the word `{name}`, a name of yours or of this computer, is in it; look whether it should be"
+        );
+    }
+    Ok(())
+}
+
+/// What this computer and its user are called. Names that everybody has say nothing.
+fn own_names() -> Vec<String> {
+    let asked = lab::probe::ask("hostname", &[]);
+    ["USER", "LOGNAME", "USERNAME", "HOSTNAME", "COMPUTERNAME"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .chain(asked)
+        .map(|name| name.trim().to_owned())
+        .filter(|name| name.len() > 2 && !["root", "localhost"].contains(&name.as_str()))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
+}
+
+/// Checks a file that somebody sent and puts its machine beside the reference machines.
+fn receive(file: &Path, machine: Option<&str>, chapters: &[Chapter], records: &Path) -> Result<()> {
+    // The units that keys have: those of the machines that are here.
+    let known: Vec<Records> = match records.read_dir() {
+        Ok(entries) => entries
+            .flatten()
+            .filter(|entry| entry.path().join("machine.json").is_file())
+            .map(|entry| Records::load(&entry.path()))
+            .collect::<lab::Result<_>>()?,
+        Err(_) => Vec::new(),
+    };
+    let made = contribution::unpack(&contribution::read(file)?, chapters, &known)?;
+    let made = match machine {
+        Some(name) => made.named(name)?,
+        None => made,
+    };
+    let folder = made.write(records)?;
+    println!(
+        "{} values of {} are in {}. Look at them in the book (`cargo run --release -- book serve`), then commit the \
+         folder.",
+        made.count(),
+        made.machine.in_words(),
+        folder.display()
+    );
+    Ok(())
 }
 
 /// Runs `chosen` one after the other and saves the record of each as soon as it is there.
@@ -131,11 +226,6 @@ pub fn choose<'c>(
     Ok(chosen)
 }
 
-/// Whether `name` can be a folder's name: a path must not lead out of the folder for records.
-fn is_plain_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,13 +261,5 @@ mod tests {
         assert!(error.contains("--list"), "{error}");
         let error = keys(&["cooking"], lab::Budget::Full).unwrap_err().to_string();
         assert!(error.contains("matmul"), "{error}");
-    }
-
-    #[test]
-    fn a_machine_name_stays_in_the_folder() {
-        assert!(is_plain_name("epyc-2core"));
-        for bad in ["", "..", "a/b", "C:\\x", "a b"] {
-            assert!(!is_plain_name(bad), "{bad}");
-        }
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::{
     book::{PORT, digit_model},
-    chapters, course, measure,
+    chapters, course,
+    measure::{self, YOURS},
     train::{RUNS, Train},
 };
 use anyhow::Result;
@@ -35,9 +36,6 @@ impl Default for Open {
         Self { no_serve: false, port: PORT, again: false }
     }
 }
-
-/// The machine's name in the records, and in the switch of the book.
-const YOURS: &str = "yours";
 
 impl Open {
     /// Runs the course.

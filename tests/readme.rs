@@ -1,6 +1,11 @@
 //! The README keeps its promises: its picture is drawn from the records, its commands exist, its links lead
 //! somewhere.
 
+use lab::{
+    Records,
+    plot::{Axis, Bar, BarPlot, Scale},
+    record::ParamList,
+};
 use std::{fs, path::Path, process::Command};
 
 fn root() -> &'static Path {
@@ -11,23 +16,74 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
+/// What the course gains, chapter by chapter: each bar one ratio of the reference machine's records.
+fn bars() -> Vec<Bar> {
+    let records = Records::load(&root().join("book/records/epyc-2core")).unwrap();
+    let bar = |name: &str, key: &str, params: ParamList| {
+        let mut bar = Bar::of(name, records.find(key, params), 1.0).unwrap();
+        // The bars are of many experiments: spreads would not compare.
+        let (median, ..) = bar.value.unwrap();
+        bar.value = Some((median, median, median));
+        bar.text = format!("{}×", bar.text.trim_end_matches('×'));
+        bar
+    };
+    let mut predicted = bar(
+        "7 · A step of a 7-billion-parameter GPT: one GPU → 1024 GPUs, simulated",
+        "multi_gpu.why",
+        &[("model", &"gpt-7b"), ("cards", &1024)],
+    );
+    predicted.text += " predicted";
+    vec![
+        bar(
+            "1 · A matrix product: three loops → packed, AVX2, two threads",
+            "matmul.ladder.total",
+            &[("n", &1024), ("inputs", &"f32")],
+        ),
+        bar(
+            "2 · The same as a GPU's kernel (OpenCL): first try → tiles in registers",
+            "cpu_gpu.ladder.speedup",
+            &[("device", &"opencl-cpu"), ("n", &512), ("rung", &"warp_tiles")],
+        ),
+        bar(
+            "3 · A training step: PyTorch with fused Adam → from scratch in Rust",
+            "backprop.race32.ratio",
+            &[("who", &"pytorch-fused"), ("threads", &2)],
+        ),
+        bar(
+            "5 · A training step: dfdx as it comes → the same dfdx, made fast",
+            "performance.race.ratio",
+            &[("who", &"stock"), ("batch", &128), ("model", &"784-128-10")],
+        ),
+        predicted,
+    ]
+}
+
 /// The figure as a file of its own: a grey that shows on light and dark, in place of the page's colour.
 fn picture() -> String {
-    let records = lab::Records::load(&root().join("book/records/epyc-2core")).unwrap();
-    let chapter = matmul::chapter();
-    let figure = chapter.figures.iter().find(|figure| figure.key == "matmul.ladder").unwrap();
-    (figure.draw)(&records).unwrap().svg.replace("currentColor", "#808080") + "\n"
+    let axis = Axis::new("times as fast", Scale::Log).range(1.0, 1500.0);
+    let plot = BarPlot { axis, bars: bars(), limits: Vec::new() };
+    plot.svg().replace("currentColor", "#808080") + "\n"
+}
+
+#[test]
+fn its_picture_is_told_in_words() {
+    let readme = read("README.md");
+    let alt = readme.split("![").nth(1).unwrap().split("](").next().unwrap();
+    let alt = alt.split_whitespace().collect::<Vec<_>>().join(" ");
+    for bar in bars() {
+        assert!(alt.contains(&bar.text), "the picture's text does not say {}: {alt}", bar.text);
+    }
 }
 
 #[test]
 fn its_picture_is_the_record() {
-    let file = root().join("book/ladder.svg");
+    let file = root().join("book/course.svg");
     if std::env::var_os("UPDATE_PICTURES").is_some() {
         fs::write(&file, picture()).unwrap();
     }
     assert!(
         fs::read_to_string(&file).is_ok_and(|old| old == picture()),
-        "book/ladder.svg is not what the records draw; run `UPDATE_PICTURES=1 cargo test --test readme`"
+        "book/course.svg is not what the records draw; run `UPDATE_PICTURES=1 cargo test --test readme`"
     );
 }
 

@@ -1,6 +1,7 @@
 //! From the repository to the book.
 
 use crate::{
+    docs,
     expand::{self, Entry, Flavour, Shared},
     index::{self, Mention},
     quote::{self, Quotes, YOURS},
@@ -8,7 +9,7 @@ use crate::{
     sources, theme, warnings,
 };
 use anyhow::{Context, Result, bail};
-use lab::{Chapter, Records};
+use lab::{Chapter, Records, record::CONTRIBUTED};
 use mdbook_driver::{
     MDBook,
     book::{BookItem, Chapter as BookChapter},
@@ -16,6 +17,7 @@ use mdbook_driver::{
 };
 use std::{
     collections::BTreeMap,
+    collections::BTreeSet,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -29,12 +31,14 @@ pub struct Binder {
     pub root: PathBuf,
     /// The chapters that have a crate.
     pub chapters: Vec<Chapter>,
-    /// The reference machines in their order, then `yours` if this machine was measured.
+    /// The reference machines in their order, those that readers sent in, then `yours` if this machine was measured.
     pub records: Vec<Records>,
     /// Where the book goes: `target/book`.
     pub out: PathBuf,
     /// Files besides, by their place in the book: what a page's script asks for.
     pub files: Vec<(PathBuf, String)>,
+    /// What `cargo doc` made of the chapters' crates (`target/doc`), if the book shall have it.
+    pub docs: Option<PathBuf>,
     /// Where the records were read from, to read them again.
     folder: PathBuf,
 }
@@ -52,7 +56,8 @@ pub struct Page {
 }
 
 impl Binder {
-    /// Reads the records under `records_dir` (one folder a machine; none at all is fine).
+    /// Reads the records under `records_dir` (one folder a machine, those that were sent in under `contributed`; none at
+    /// all is fine).
     ///
     /// # Errors
     /// If a record cannot be read.
@@ -62,7 +67,8 @@ impl Binder {
             .with_context(|| format!("{} is not the course's folder", root.display()))?;
         let records = records(&root, records_dir)?;
         let out = root.join("target/book");
-        Ok(Self { root, chapters, records, out, files: Vec::new(), folder: records_dir.to_owned() })
+        let (files, docs, folder) = (Vec::new(), None, records_dir.to_owned());
+        Ok(Self { root, chapters, records, out, files, docs, folder })
     }
 
     /// Builds the book and returns its `index.html`. The book that was there stays until the new one is
@@ -110,9 +116,16 @@ impl Binder {
         }
         for records in records {
             let to = book.join("records").join(&records.name);
-            copy_files(&self.folder.join(&records.name), &to, &["json"])?;
+            let from = match records.contributed {
+                true => self.folder.join(CONTRIBUTED),
+                false => self.folder.clone(),
+            };
+            copy_files(&from.join(&records.name), &to, &["json"])?;
         }
         copy_files(&self.root.join("notebooks"), &book.join("notebooks"), &["ipynb"])?;
+        if let Some(made) = &self.docs {
+            docs::copy(made, &self.chapters, &book)?;
+        }
         for (place, text) in &self.files {
             let to = book.join(place);
             fs::create_dir_all(to.parent().unwrap_or(&book))
@@ -205,6 +218,8 @@ impl Binder {
             cited: BTreeMap::new(),
             used: BTreeMap::new(),
             minutes: BTreeMap::new(),
+            cited: std::collections::BTreeMap::new(),
+            docs: self.docs.as_deref(),
             flavour,
         };
         let mut failed = Vec::new();
@@ -284,14 +299,14 @@ fn replace(out: &Path, new: &Path) -> Result<()> {
 }
 
 /// The machines under `folder`: those that `book.toml` names (`[preprocessor.throughput] machines`) first
-/// and in that order, the others by name, the reader's last.
+/// and in that order, the others by name, then those that readers sent in, the reader's own last.
 fn records(root: &Path, folder: &Path) -> Result<Vec<Records>> {
     let file = root.join("book/book.toml");
     let config = Config::from_disk(&file)
         .with_context(|| format!("can't read the book's settings in {}", file.display()))?;
     let order: Vec<String> = config.get("preprocessor.throughput.machines")?.unwrap_or_default();
     let mut all = Vec::new();
-    if folder.is_dir() {
+    for folder in [folder.to_owned(), folder.join(CONTRIBUTED)].iter().filter(|f| f.is_dir()) {
         for entry in
             fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?
         {
@@ -301,9 +316,13 @@ fn records(root: &Path, folder: &Path) -> Result<Vec<Records>> {
             }
         }
     }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = all.iter().find(|records| !names.insert(&records.name)) {
+        bail!("two machines have the name `{}`; rename the folder of one of them", twice.name);
+    }
     all.sort_by_key(|records| {
         let place = order.iter().position(|name| *name == records.name).unwrap_or(order.len());
-        (records.name == YOURS, place, records.name.clone())
+        (records.name == YOURS, records.contributed, place, records.name.clone())
     });
     Ok(all)
 }
@@ -315,7 +334,7 @@ fn records_part(records: &[Records]) -> Vec<BookItem> {
     }
     let mut text = "# Records\n\nEvery number of this book that is not cited was measured by `cargo run \
                     --release -- measure` on one of these machines. Each page here lists what one of \
-                    them measured, with the command, the commit and the raw samples.\n\n"
+                    them measured, with the command, the commit and the samples.\n\n"
         .to_owned();
     for records in records {
         let _ = writeln!(text, "- [{}]({}.md)", quote::machine_label(records), records.name);

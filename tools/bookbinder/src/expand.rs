@@ -22,7 +22,7 @@
 //! A backslash before `{{#` leaves the text as it is. In code, `{{#include}}` alone is expanded.
 
 use crate::{
-    cells, diagram, exercise_box, html, include,
+    cells, diagram, docs, exercise_box, html, include,
     index::{self, Mention},
     kernel, map, maths,
     quote::{Quotes, YOURS, machine_label},
@@ -77,6 +77,8 @@ pub struct Shared<'a> {
     pub used: BTreeMap<String, Vec<PathBuf>>,
     /// The minutes that a page takes to read; filled as pages are expanded.
     pub minutes: BTreeMap<PathBuf, u64>,
+    /// The crates' documentation as `cargo doc` left it, if the book shall have it.
+    pub docs: Option<&'a Path>,
     /// What is made.
     pub flavour: Flavour,
 }
@@ -612,7 +614,7 @@ impl One<'_, '_> {
                 .records
                 .iter()
                 .map(|records| {
-                    let label = machine_label(records);
+                    let label = machine_label(records).replace(';', ",");
                     format!(
                         "{}={}",
                         records.name,
@@ -637,6 +639,12 @@ impl One<'_, '_> {
             && text.contains(",cell")
         {
             parts.push(format!("<a class=\"notebook-link\" href=\"{}notebooks/{name}\">Open this chapter as a notebook</a>", self.up()));
+        }
+        if let Some(link) = docs::link(self.shared.docs, self.shared.quotes.chapters, self.path) {
+            parts.push(format!(
+                "<a class=\"doc-link\" href=\"{}{link}\">The crate's documentation</a>",
+                self.up()
+            ));
         }
         if parts.is_empty() {
             return text.to_owned();

@@ -11,12 +11,17 @@ use std::fmt::Write as _;
 /// The folder of the reader's own machine.
 pub const YOURS: &str = "yours";
 
+/// Whether the machine is one that the book's own numbers come from: neither the reader's nor one that was sent in.
+pub fn is_reference(records: &Records) -> bool {
+    !records.contributed && records.name != YOURS
+}
+
 /// What pages quote from: the chapters say which keys there are, the machines what was measured.
 #[derive(Clone, Copy)]
 pub struct Quotes<'a> {
     /// The chapters.
     pub chapters: &'a [Chapter],
-    /// The reference machines in order, then the reader's.
+    /// The reference machines in order, then those that readers sent in, then the reader's own.
     pub records: &'a [Records],
 }
 
@@ -45,11 +50,11 @@ impl<'a> Quotes<'a> {
         let found = self.each(|records| records.find_params(&key, &wanted))?;
         let shown = |value: &Value| shown(value, of_limit);
         if flavour == Flavour::Notebook {
-            return match found.iter().find(|(records, _)| records.name != YOURS) {
+            return match found.iter().find(|(records, _)| is_reference(records)) {
                 None => Ok("(not measured yet)".to_owned()),
                 Some((first, _)) => {
                     let best = found.iter().find(|(records, found)| {
-                        records.name != YOURS && matches!(found, Found::Yes(_))
+                        is_reference(records) && matches!(found, Found::Yes(_))
                     });
                     match best {
                         Some((records, Found::Yes(value))) if records.name == first.name => {
@@ -118,7 +123,7 @@ impl<'a> Quotes<'a> {
                     let _ = write!(out, "<tspan {machine}>{text}</tspan>");
                 }
                 // As everywhere in a notebook: the first reference machine's.
-                Flavour::Notebook if records.name == YOURS => {}
+                Flavour::Notebook if !is_reference(records) => {}
                 Flavour::Notebook => return Ok(text),
             }
         }
@@ -257,7 +262,8 @@ impl<'a> Quotes<'a> {
     }
 
     /// What each machine has. A key that is wrong stops the build, unless another machine has the value:
-    /// machines differ in the sizes and devices that they measure. The reader's own never stops it.
+    /// machines differ in the sizes and devices that they measure. The reader's own never stops it, nor one that was
+    /// sent in: it may be older than the page.
     fn each<T>(
         self,
         find: impl Fn(&'a Records) -> lab::Result<T>,
@@ -271,7 +277,7 @@ impl<'a> Quotes<'a> {
                 }
                 Err(Error::Skipped { why, .. }) => Found::No(format!("not measured: {why}")),
                 Err(Error::NotMeasured { .. }) => Found::No("not measured yet".to_owned()),
-                Err(_) if records.name == YOURS => Found::No("not measured yet".to_owned()),
+                Err(_) if !is_reference(records) => Found::No("not measured yet".to_owned()),
                 Err(Error::Key(why)) => {
                     wrong.get_or_insert(why);
                     Found::No("not measured here".to_owned())
@@ -340,6 +346,7 @@ pub fn folder(chapter: &Chapter) -> String {
 }
 
 /// The machine in a few words: `epyc-2core (AMD EPYC 7R13, 2 cores)`.
+/// The machine in a few words: `epyc-2core (AMD EPYC 7R13, 2 cores)`, and whether a reader sent it in.
 pub fn machine_label(records: &Records) -> String {
     let machine = &records.machine;
     let mut parts: Vec<String> = machine.gpus.clone();
@@ -347,12 +354,12 @@ pub fn machine_label(records: &Records) -> String {
         parts.push(machine.cpu.clone());
         parts.push(format!("{} cores", machine.cores));
     }
-    let name = if records.name == YOURS { "yours" } else { &records.name };
-    format!("{name} ({})", parts.join(", "))
+    let from = if records.contributed { ", contributed by a reader" } else { "" };
+    format!("{} ({}{from})", records.name, parts.join(", "))
 }
 
 fn tooltip(value: &Value, records: &Records, of_limit: bool) -> String {
-    let count = value.samples.0.len();
+    let count = value.count();
     let mut text = match count {
         1 => format!("{}: one sample", value.text()),
         _ => format!(
@@ -395,7 +402,7 @@ fn source(key: &str, records: &Records, up: &str) -> String {
 
 /// What the first reference machine has, or the next one that has it, or why none does.
 fn first_reference<'f, T>(found: &'f [(&Records, Found<T>)]) -> Result<(&'f str, &'f T), String> {
-    let reference = || found.iter().filter(|(records, _)| records.name != YOURS);
+    let reference = || found.iter().filter(|(records, _)| is_reference(records));
     reference()
         .find_map(|(records, found)| match found {
             Found::Yes(thing) => Some((records.name.as_str(), thing)),
@@ -482,6 +489,12 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
 pub fn machine_page(records: &Records) -> String {
     let machine = &records.machine;
     let mut out = format!("# Records of {}\n\n", records.name);
+    if records.contributed {
+        out.push_str(
+            "A reader measured these numbers and sent them in. They passed the checks of `measure --receive`; nobody \
+             has measured them again.\n\n",
+        );
+    }
     let none = || "none".to_owned();
     let facts = [
         ("CPU", machine.cpu.clone()),
@@ -503,8 +516,8 @@ pub fn machine_page(records: &Records) -> String {
     for (chapter, record) in &records.chapters {
         let _ = write!(
             out,
-            "## {chapter}\n\nThe file: <a href=\"{}/{chapter}.json\">{chapter}.json</a>, with every \
-             sample.\n\n",
+            "## {chapter}\n\nThe file: <a href=\"{}/{chapter}.json\">{chapter}.json</a>, with the \
+             samples.\n\n",
             records.name
         );
         for run in &record.runs {
@@ -542,7 +555,7 @@ pub fn machine_page(records: &Records) -> String {
                     html::text(&value.text()),
                     html::text(&value.unit.format(value.low)),
                     html::text(&value.unit.format(value.high)),
-                    value.samples.0.len(),
+                    value.count(),
                     html::text(&limit),
                 );
             }

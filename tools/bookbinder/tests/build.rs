@@ -6,7 +6,7 @@ use bookbinder::{Binder, links, serve::Server};
 use lab::{
     Chapter, Drawing, Error, Experiment, Figure, Records, Samples, Table, TableData, Unit,
     machine::Machine,
-    record::{self, Limit, Run, Skipped, Value},
+    record::{self, CONTRIBUTED, Limit, Run, Skipped, Value},
 };
 use std::{
     fs,
@@ -386,6 +386,84 @@ fn the_readers_machine_comes_last_and_shows_first() {
         !pages.iter().any(|page| page.markdown.contains("Mine")),
         "a notebook shows a reference machine"
     );
+}
+
+#[test]
+fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
+    let fixture = Fixture::new();
+    let place = format!("{CONTRIBUTED}/amber");
+    // Between machines of the switch stands a semicolon: one in a name must not make another machine.
+    fixture.record(&place, "Ryzen; 9", false);
+    // A run of an older course: what it lacks does not stop the build.
+    let old = fixture.records().join(&place).join("demo.json");
+    let text = fs::read_to_string(&old).unwrap().replace("\"n\": \"64\"", "\"m\": \"64\"");
+    fs::write(&old, text).unwrap();
+    fixture.record("yours", "Mine", false);
+    let binder = fixture.binder();
+    let names: Vec<&str> = binder.records.iter().map(|records| records.name.as_str()).collect();
+    assert_eq!(names, ["small", "large", "amber", "yours"]);
+    binder.build().unwrap();
+    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    let page = fixture.page("09-demo/index.html");
+    assert!(page.contains("amber=amber (Ryzen, 9, 2 cores, contributed by a reader)"), "{page}");
+    let page = fixture.page("records/amber.html");
+    assert!(page.contains("A reader measured these numbers") && page.contains("demo.rate m=64"));
+    assert!(fixture.path("target/book/records/amber/demo.json").is_file());
+    assert!(!fixture.page("records/small.html").contains("A reader"));
+    let notebooks = binder.pages().unwrap();
+    assert!(!notebooks.iter().any(|page| page.markdown.contains("amber")), "no reference machine");
+
+    // Alone it is shown, and no notebook quotes it.
+    for other in ["small", "large", "yours"] {
+        fs::remove_dir_all(fixture.records().join(other)).unwrap();
+    }
+    let alone = fixture.binder();
+    alone.build().unwrap();
+    assert!(alone.pages().unwrap()[1].markdown.contains("(not measured yet)"));
+    fixture.record("amber", "Another", false);
+    let twice = Binder::open(fixture.folder.path(), vec![demo()], &fixture.records()).err();
+    assert!(twice.is_some_and(|error| error.to_string().contains("two machines have the name")));
+}
+
+#[test]
+fn a_page_links_to_its_crate_where_the_book_has_the_documentation() {
+    let fixture = Fixture::new();
+    let made = fixture.path("target/doc");
+    let file = |name: &str, text: &str| {
+        let file = made.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    // Rustdoc's own pages may say what ours may not.
+    file("demo/all.html", "");
+    file("static.files/rustdoc.js", "'https://example.org/'");
+    file("other/all.html", "");
+    file("src/demo/lib.rs.html", "");
+    file("src/other/lib.rs.html", "");
+    file(".lock", "");
+    let mut binder = fixture.binder();
+    binder.build().unwrap();
+    assert!(!fixture.page("09-demo/index.html").contains("doc-link"));
+
+    binder.docs = Some(made.clone());
+    let error = format!("{:#}", binder.build().unwrap_err());
+    assert!(error.contains("no documentation of the crate demo; run `cargo doc"), "{error}");
+    file("demo/index.html", "<a href=gone.html>");
+    binder.build().unwrap();
+    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    let link = "class=\"doc-link\" href=\"../doc/demo/index.html\"";
+    assert!(fixture.page("09-demo/index.html").contains(link));
+    assert!(!fixture.page("09-demo/gpu.html").contains(link), "the chapter's first page alone");
+    let book = fixture.path("target/book/doc");
+    for there in ["demo/index.html", "static.files/rustdoc.js", "src/demo/lib.rs.html"] {
+        assert!(book.join(there).is_file(), "{there}");
+    }
+    for gone in ["other", "src/other", ".lock"] {
+        assert!(!book.join(gone).exists(), "{gone}");
+    }
+    fs::remove_file(book.join("demo/index.html")).unwrap();
+    let dead = links::check(&fixture.path("target/book")).unwrap();
+    assert!(dead.len() == 1 && dead[0].contains("doc/demo"), "{dead:?}");
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! The way of a machine's records: measured, sent as one file, received by a maintainer, shown by the book.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// What the command says, and whether it succeeded.
+fn throughput(folder: &Path, records: &Path, words: &[&str]) -> (bool, String) {
+    let out = Command::new(env!("CARGO_BIN_EXE_throughput"))
+        .arg("measure")
+        .args(words)
+        .arg("--records")
+        .arg(records)
+        .current_dir(folder)
+        .env("USER", "debian")
+        .output()
+        .unwrap();
+    let said = [out.stdout, out.stderr].concat();
+    (out.status.success(), String::from_utf8(said).unwrap())
+}
+
+fn only_file(folder: &Path) -> PathBuf {
+    let mut files =
+        fs::read_dir(folder).unwrap().flatten().map(|e| e.path()).filter(|p| p.is_file());
+    let file = files.next().unwrap();
+    assert!(files.next().is_none());
+    file
+}
+
+#[test]
+fn records_are_sent_as_one_file_and_received() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records/epyc-2core");
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (mine, theirs) = (here.path().join("records"), there.path().join("records"));
+    let (sent, said) = throughput(here.path(), &mine, &["--send"]);
+    assert!(!sent && said.contains("measure --budget full"), "{said}");
+
+    copy(&root, &mine.join("yours"));
+    let (sent, said) = throughput(here.path(), &mine, &["--send"]);
+    assert!(sent && said.contains("no paths") && said.contains("the word `debian`"), "{said}");
+    let file = only_file(here.path());
+    let size = fs::metadata(&file).unwrap().len();
+    assert!(size < 8 << 20, "all experiments leave {size} bytes, which is no small file");
+
+    let name = file.to_str().unwrap();
+    copy(&root, &theirs.join("epyc-2core"));
+    let (received, said) = throughput(there.path(), &theirs, &["--receive", name]);
+    assert!(received && said.contains("then commit the folder"), "{said}");
+    let loaded = lab::Records::load(&theirs.join("contributed/amd-epyc-2core")).unwrap();
+    let before = lab::Records::load(&root).unwrap();
+    assert!(loaded.contributed && loaded.machine == before.machine);
+    let medians = |records: &lab::Records| -> Vec<u64> {
+        records.values().map(|value| value.median.to_bits()).collect()
+    };
+    assert_eq!(medians(&loaded), medians(&before));
+
+    for (words, says) in [
+        (vec!["--receive", name], "there is a machine `amd-epyc-2core` already"),
+        (vec!["--receive", name, "--machine", "../up"], "can't be the name"),
+        (vec!["--receive", name, "--machine", "epyc-2core"], "already"),
+        (vec!["--receive", "none.json"], "none.json"),
+    ] {
+        let (received, said) = throughput(there.path(), &theirs, &words);
+        assert!(!received && said.contains(says) && said.lines().count() == 1, "{words:?}: {said}");
+    }
+    let (received, said) =
+        throughput(there.path(), &theirs, &["--receive", name, "--machine", "b"]);
+    assert!(received, "{said}");
+}

@@ -1,0 +1,68 @@
+//! The crates' documentation beside the pages: what `cargo doc` made becomes the book's folder `doc`.
+//!
+//! A page links to its crate's documentation only if the book has it, so that no link is dead. The link check
+//! leaves the folder itself to rustdoc, which checks its own links.
+
+use anyhow::{Context, Result, bail};
+use lab::Chapter;
+use std::{fs, path::Path};
+
+/// The folder's name in the book.
+pub const FOLDER: &str = "doc";
+
+/// The chapter whose folder the page is in, by its number: `01-matmul/README.md`.
+fn chapter_of<'c>(chapters: &'c [Chapter], page: &Path) -> Option<&'c Chapter> {
+    let folder = page.parent()?.to_str()?;
+    let (number, _) = folder.split_once('-')?;
+    let number: u32 = number.parse().ok()?;
+    chapters.iter().find(|chapter| chapter.number == number)
+}
+
+/// Where the documentation of the page's crate is, from the book's root, if the page is a chapter's first and `docs`
+/// has it.
+pub fn link(docs: Option<&Path>, chapters: &[Chapter], page: &Path) -> Option<String> {
+    let chapter = chapter_of(chapters, page).filter(|_| page.ends_with("README.md"))?;
+    let index = format!("{}/index.html", chapter.name);
+    docs?.join(&index).is_file().then(|| format!("{FOLDER}/{index}"))
+}
+
+/// Copies the documentation of the chapters' crates out of `docs` (`target/doc`) into the book at `book`, with
+/// what their pages share, and without crates that were documented besides.
+///
+/// # Errors
+/// If a crate has no documentation there, or a file can't be copied.
+pub fn copy(docs: &Path, chapters: &[Chapter], book: &Path) -> Result<()> {
+    let ours = |name: &str| chapters.iter().any(|chapter| chapter.name == name);
+    for chapter in chapters {
+        if !docs.join(chapter.name).join("index.html").is_file() {
+            bail!(
+                "{} has no documentation of the crate {}; run `cargo doc --workspace --no-deps`",
+                docs.display(),
+                chapter.name
+            );
+        }
+    }
+    // A folder with `all.html` is a crate's; beside them are rustdoc's own and the sources, a folder a crate.
+    tree(docs, &book.join(FOLDER), &|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let of_crate = path.join("all.html").is_file()
+            || path.parent() == Some(&docs.join("src")) && path.is_dir();
+        !name.starts_with('.') && (!of_crate || ours(&name))
+    })
+}
+
+/// Copies a folder, as far as `wanted` says.
+fn tree(from: &Path, to: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("can't make {}", to.display()))?;
+    for entry in fs::read_dir(from).with_context(|| format!("can't read {}", from.display()))? {
+        let path = entry?.path();
+        let Some(name) = path.file_name().filter(|_| wanted(&path)) else { continue };
+        let target = to.join(name);
+        if path.is_dir() {
+            tree(&path, &target, wanted)?;
+        } else {
+            fs::copy(&path, &target).with_context(|| format!("can't copy {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
