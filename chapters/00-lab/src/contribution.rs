@@ -164,6 +164,9 @@ impl Contribution {
 
     /// Those of `names` (the reader's, the computer's) that stand as words in the file, which a person should look at
     /// before sending it.
+    ///
+    /// # Errors
+    /// As [`Contribution::text`].
     pub fn traces<'n>(&self, names: &'n [String]) -> Result<Vec<&'n str>> {
         let text = self.text()?.to_lowercase();
         let words: BTreeSet<&str> =

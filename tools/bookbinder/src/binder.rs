@@ -3,6 +3,7 @@
 use crate::{
     docs,
     expand::{self, Entry, Flavour, Shared},
+    html,
     index::{self, Mention},
     quote::{self, Quotes, YOURS},
     serve::Server,
@@ -116,10 +117,8 @@ impl Binder {
         }
         for records in records {
             let to = book.join("records").join(&records.name);
-            let from = match records.contributed {
-                true => self.folder.join(CONTRIBUTED),
-                false => self.folder.clone(),
-            };
+            let group = if records.contributed { CONTRIBUTED } else { "" };
+            let from = self.folder.join(group);
             copy_files(&from.join(&records.name), &to, &["json"])?;
         }
         copy_files(&self.root.join("notebooks"), &book.join("notebooks"), &["ipynb"])?;
@@ -334,10 +333,13 @@ fn records_part(records: &[Records]) -> Vec<BookItem> {
     }
     let mut text = "# Records\n\nEvery number of this book that is not cited was measured by `cargo run \
                     --release -- measure` on one of these machines. Each page here lists what one of \
-                    them measured, with the command, the commit and the samples.\n\n"
+                    them measured, with the command, the commit and the samples. Yours can stand here, too: \
+                    `cargo run --release -- measure --budget full`, then `cargo run --release -- measure \
+                    --send`, which makes the file to send in.\n\n"
         .to_owned();
     for records in records {
-        let _ = writeln!(text, "- [{}]({}.md)", quote::machine_label(records), records.name);
+        let label = html::text(&quote::machine_label(records));
+        let _ = writeln!(text, "- [{label}]({}.md)", records.name);
     }
     let mut first = BookChapter::new("Records", text, "records/index.md", Vec::new());
     first.sub_items = records

@@ -523,16 +523,16 @@ pub fn machine_page(records: &Records) -> String {
         for run in &record.runs {
             let _ = write!(
                 out,
-                "### {} {{#run-{}}}\n\nRun on {} at commit `{}`, budget {}, with `{}`, {}. To repeat it: \
-                 `{}`\n\n",
-                run.experiment,
+                "### {} {{#run-{}}}\n\nRun on {} at commit <code>{}</code>, budget {}, with \
+                 <code>{}</code>, {}. To repeat it: <code>{}</code>\n\n",
+                html::text(&run.experiment),
                 html::value_anchor(&run.experiment),
-                run.date,
-                run.commit,
-                run.budget,
-                run.rustc,
-                run.flags,
-                run.command
+                html::text(&run.date),
+                html::text(&run.commit),
+                html::text(&run.budget),
+                html::text(&run.rustc),
+                html::text(&run.flags),
+                html::text(&run.command)
             );
             out.push_str(
                 "<div class=\"table-wrapper\"><table class=\"values\"><thead><tr><th \

@@ -396,7 +396,9 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     fixture.record(&place, "Ryzen; 9", false);
     // A run of an older course: what it lacks does not stop the build.
     let old = fixture.records().join(&place).join("demo.json");
-    let text = fs::read_to_string(&old).unwrap().replace("\"n\": \"64\"", "\"m\": \"64\"");
+    let text = fs::read_to_string(&old).unwrap().replace("\"n\": \"64\"", "\"n\": \"65\"");
+    // What strangers write is text, never a part of the page.
+    let text = text.replace("rustc 1.95.0", "`<script id=evil>`");
     fs::write(&old, text).unwrap();
     fixture.record("yours", "Mine", false);
     let binder = fixture.binder();
@@ -407,8 +409,11 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     let page = fixture.page("09-demo/index.html");
     assert!(page.contains("amber=amber (Ryzen, 9, 2 cores, contributed by a reader)"), "{page}");
     let page = fixture.page("records/amber.html");
-    assert!(page.contains("A reader measured these numbers") && page.contains("demo.rate m=64"));
+    assert!(
+        page.contains("A reader measured these numbers") && page.contains("id=\"demo-rate-n-65\"")
+    );
     assert!(fixture.path("target/book/records/amber/demo.json").is_file());
+    assert!(!page.contains("<script id=evil") && page.contains("id=evil"), "{page}");
     assert!(!fixture.page("records/small.html").contains("A reader"));
     let notebooks = binder.pages().unwrap();
     assert!(!notebooks.iter().any(|page| page.markdown.contains("amber")), "no reference machine");
@@ -463,7 +468,8 @@ fn a_page_links_to_its_crate_where_the_book_has_the_documentation() {
     }
     fs::remove_file(book.join("demo/index.html")).unwrap();
     let dead = links::check(&fixture.path("target/book")).unwrap();
-    assert!(dead.len() == 1 && dead[0].contains("doc/demo"), "{dead:?}");
+    // The page, and its copy for paper.
+    assert!(dead.len() == 2 && dead.iter().all(|l| l.contains("doc/demo")), "{dead:?}");
 }
 
 #[test]
