@@ -6,6 +6,27 @@
   const saved = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const save = (name) => { try { localStorage.setItem(KEY, name); } catch { /* private window */ } };
 
+  // Numbers of a machine that a reader sent in are not on the page until they are asked for.
+  const here = document.currentScript.src;
+  const asked = new Set();
+  function load(name) {
+    const place = document.querySelector('.machine-switch');
+    const onPage = document.querySelector(`[data-machine="${name}"]:not(tspan)`);
+    if (onPage || asked.has(name)) { show(name); return; }
+    asked.add(name);
+    const script = document.createElement('script');
+    const page = /(^|\/)print\.html$/.test(location.pathname) ? 'print' : place.dataset.page;
+    script.src = new URL(`../records/${name}/pages/${page}.js`, here);
+    script.addEventListener('error', () => show(name));
+    document.head.append(script);
+  }
+  // What such a script calls: each piece goes behind an element of the first machine, given by its number.
+  globalThis.throughputMachine = (name, pieces) => {
+    const anchors = document.querySelectorAll(`[data-machine="${document.querySelector('.machine-switch').dataset.anchor}"]:not(tspan)`);
+    for (const [at, html] of pieces) anchors[at]?.insertAdjacentHTML('afterend', html);
+    show(name);
+  };
+
   const show = (name) => {
     for (const element of document.querySelectorAll('[data-machine]')) {
       // Not `.hidden`: parts of a drawing have no such property.
@@ -26,11 +47,11 @@
       const label = document.createElement('label');
       const select = document.createElement('select');
       for (const machine of machines) select.add(new Option(machine.label, machine.name));
-      select.addEventListener('change', () => { save(select.value); show(select.value); });
+      select.addEventListener('change', () => { save(select.value); load(select.value); });
       label.append('Numbers from ', select);
       place.replaceChildren(label);
     }
-    show(first);
+    load(first);
   }
 
   // What scrolls sideways can be reached and scrolled with the keyboard.
@@ -50,7 +71,6 @@
   });
 
   // The elements that run something: each has a file of its own, which only the pages that use it ask for.
-  const here = document.currentScript.src;
   for (const name of ['bit-explorer', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpu-product', 'pipeline-player', 'ring-all-reduce', 'step-player', 'warp-viewer']) {
     if (!document.querySelector(name)) continue;
     const script = document.createElement('script');

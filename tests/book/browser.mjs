@@ -43,7 +43,7 @@ const EXEMPT = [];
 
 /** The pages of the book in `folder`. */
 function pagesOf(folder) {
-  const pages = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith('.html') && !/(^|[/\\])toc\.html$/.test(path));
+  const pages = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith('.html') && !/^doc[/\\]|(^|[/\\])toc\.html$/.test(path));
   return pages.map((path) => path.replaceAll('\\', '/')).sort();
 }
 const pages = pagesOf(folder);
@@ -141,13 +141,18 @@ async function switches(tab, where) {
   }));
   const before = await state();
   if (before.shown.length !== 1 || before.shown[0] !== before.value) fail(where, `shows ${before.shown} at first`);
-  const other = before.names.find((name) => name !== before.value);
-  await tab.locator('.machine-switch select').first().selectOption(other);
-  const after = await state();
-  if (after.shown.join() !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
-  await tab.reload();
-  const again = await state();
-  if (again.shown.join() !== other || again.value !== other) fail(where, `forgets ${other} when it is loaded again`);
+  // A machine that a reader sent in comes a moment later, with a script of its own.
+  const arrives = (name) => tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => e.dataset.machine === name), name).catch(() => {});
+  for (const other of before.names.filter((name) => name !== before.value)) {
+    await tab.locator('.machine-switch select').first().selectOption(other);
+    await arrives(other);
+    const after = await state();
+    if (after.shown.join() !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
+    await tab.reload();
+    await arrives(other);
+    const again = await state();
+    if (again.shown.join() !== other || again.value !== other) fail(where, `forgets ${other} when it is loaded again`);
+  }
 }
 
 // Hints fold, with mouse and keyboard.

@@ -1,7 +1,7 @@
 //! From the repository to the book.
 
 use crate::{
-    docs,
+    aside, docs,
     expand::{self, Entry, Flavour, Shared},
     html,
     index::{self, Mention},
@@ -114,6 +114,12 @@ impl Binder {
         built?;
         if !messages.is_empty() {
             bail!("mdBook warns: {}", messages.join("; "));
+        }
+        let first = records.first().filter(|first| quote::is_reference(first));
+        let sent: Vec<&str> =
+            records.iter().filter(|r| r.contributed).map(|records| records.name.as_str()).collect();
+        if let Some(first) = first.filter(|_| !sent.is_empty()) {
+            aside::extract(&book, &first.name, &sent)?;
         }
         for records in records {
             let to = book.join("records").join(&records.name);

@@ -22,7 +22,7 @@
 //! A backslash before `{{#` leaves the text as it is. In code, `{{#include}}` alone is expanded.
 
 use crate::{
-    cells, diagram, docs, exercise_box, html, include,
+    aside, cells, diagram, docs, exercise_box, html, include,
     index::{self, Mention},
     kernel, map, maths,
     quote::{Quotes, YOURS, machine_label},
@@ -627,8 +627,11 @@ impl One<'_, '_> {
                 })
                 .collect();
             if let Some(first) = quotes.default_machine() {
+                let page = PathBuf::from(as_index(&self.path.display().to_string()));
                 parts.push(format!(
-                    "<span class=\"machine-switch\" data-default=\"{}\" data-machines=\"{}\">Numbers from {}</span>",
+                    "<span class=\"machine-switch\" data-page=\"{}\" data-anchor=\"{}\" data-default=\"{}\" data-machines=\"{}\">Numbers from {}</span>",
+                    html::attribute(&aside::page_name(&page)),
+                    html::attribute(&quotes.records[0].name),
                     html::attribute(&first.name),
                     html::attribute(&options.join(";")),
                     html::text(&first.name)

@@ -9,10 +9,12 @@
 //!    [`exercise_box`], [`cells`], [`maths`], [`sources`], [`route`], [`map`] and [`index`] make one kind
 //!    each, [`html`] escapes.
 //! 3. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
-//! 4. [`docs`]: the crates' documentation beside the pages. [`serve`]: the book on this machine alone.
+//! 4. [`docs`]: the crates' documentation beside the pages; [`aside`]: contributed
+//!    machines' numbers, which a page loads when they are asked for. [`serve`]: the book on this machine alone.
 //! 5. [`links`]: the finished book is whole.
 //! 6. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
 
+pub mod aside;
 pub mod binder;
 pub mod cells;
 pub mod diagram;

@@ -172,6 +172,7 @@ fn demo() -> Chapter {
 #[test]
 fn the_book_is_whole() {
     let fixture = Fixture::new();
+    fixture.record(&format!("{CONTRIBUTED}/amber"), "Ryzen", true);
     let index = fixture.binder().build().unwrap();
     assert!(index.is_file() && index.ends_with("target/book/index.html"));
     assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
@@ -408,6 +409,18 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
     let page = fixture.page("09-demo/index.html");
     assert!(page.contains("amber=amber (Ryzen, 9, 2 cores, contributed by a reader)"), "{page}");
+    // Its numbers are not on the page, but beside it: in drawings alone they stay.
+    let marked = |page: &str| {
+        page.split("data-machine=\"amber\"").count()
+            - page.split("<tspan data-machine=\"amber\"").count()
+    };
+    assert!(page.contains("data-page=\"09-demo-index\" data-anchor=\"small\""));
+    let script = fixture.page("records/amber/pages/09-demo-index.js");
+    assert!(script.starts_with("globalThis.throughputMachine(\"amber\",[[0,\"<"), "{script}");
+    assert_eq!(marked(&page), 0);
+    let numbers = page.split(" data-machine=\"small\"").count();
+    assert_eq!(script.split("data-machine=\\\"amber\\\"").count(), numbers);
+    assert!(fixture.path("target/book/records/amber/pages/print.js").is_file());
     let page = fixture.page("records/amber.html");
     assert!(
         page.contains("A reader measured these numbers") && page.contains("id=\"demo-rate-n-65\"")
@@ -424,6 +437,7 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     }
     let alone = fixture.binder();
     alone.build().unwrap();
+    assert!(fixture.page("09-demo/index.html").contains("data-machine=\"amber\""));
     assert!(alone.pages().unwrap()[1].markdown.contains("(not measured yet)"));
     fixture.record("amber", "Another", false);
     let twice = Binder::open(fixture.folder.path(), vec![demo()], &fixture.records()).err();
