@@ -28,29 +28,29 @@ fn bars() -> Vec<Bar> {
         bar
     };
     let mut predicted = bar(
-        "7 · A step of a 7-billion-parameter GPT: one GPU → 1024 GPUs, simulated",
+        "7 · GPT of 7 billion: one GPU → 1024, simulated",
         "multi_gpu.why",
         &[("model", &"gpt-7b"), ("cards", &1024)],
     );
     predicted.text += " predicted";
     vec![
         bar(
-            "1 · A matrix product: three loops → packed, AVX2, two threads",
+            "1 · Matrix product: three loops → packed, AVX2, threads",
             "matmul.ladder.total",
             &[("n", &1024), ("inputs", &"f32")],
         ),
         bar(
-            "2 · The same as a GPU's kernel (OpenCL): first try → tiles in registers",
+            "2 · GPU kernel (OpenCL): first try → warp tiles",
             "cpu_gpu.ladder.speedup",
             &[("device", &"opencl-cpu"), ("n", &512), ("rung", &"warp_tiles")],
         ),
         bar(
-            "3 · A training step: PyTorch with fused Adam → from scratch in Rust",
+            "3 · Training step: PyTorch → Rust from scratch",
             "backprop.race32.ratio",
             &[("who", &"pytorch-fused"), ("threads", &2)],
         ),
         bar(
-            "5 · A training step: dfdx as it comes → the same dfdx, made fast",
+            "5 · Training step: dfdx as it comes → made fast",
             "performance.race.ratio",
             &[("who", &"stock"), ("batch", &128), ("model", &"784-128-10")],
         ),
