@@ -1,5 +1,6 @@
 //! The way of a machine's records: measured, sent as one file, received by a maintainer, shown by the book.
 
+use lab::record::{Value, name};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -41,38 +42,48 @@ fn records_are_sent_as_one_file_and_received() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records/epyc-2core");
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (mine, theirs) = (here.path().join("records"), there.path().join("records"));
-    let (sent, said) = throughput(here.path(), &mine, &["--send"]);
-    assert!(!sent && said.contains("measure --budget full"), "{said}");
+    let (done, said) = throughput(here.path(), &mine, &["--send"]);
+    assert!(!done && said.contains("measure --budget full"), "{said}");
 
     copy(&root, &mine.join("yours"));
-    let (sent, said) = throughput(here.path(), &mine, &["--send"]);
-    assert!(sent && said.contains("no paths") && said.contains("the word `debian`"), "{said}");
+    let (done, said) = throughput(here.path(), &mine, &["--send"]);
+    assert!(done && said.contains("no paths") && said.contains("the word `debian`"), "{said}");
     let file = only_file(here.path());
     let size = fs::metadata(&file).unwrap().len();
     assert!(size < 8 << 20, "all experiments leave {size} bytes, which is no small file");
 
-    let name = file.to_str().unwrap();
+    let sent = file.to_str().unwrap();
     copy(&root, &theirs.join("epyc-2core"));
-    let (received, said) = throughput(there.path(), &theirs, &["--receive", name]);
+    let (received, said) = throughput(there.path(), &theirs, &["--receive", sent]);
     assert!(received && said.contains("then commit the folder"), "{said}");
     let loaded = lab::Records::load(&theirs.join("contributed/amd-epyc-2core")).unwrap();
     let before = lab::Records::load(&root).unwrap();
     assert!(loaded.contributed && loaded.machine == before.machine);
-    let medians = |records: &lab::Records| -> Vec<u64> {
-        records.values().map(|value| value.median.to_bits()).collect()
+    // What a page shows of each value is what it would show of the sender's own record.
+    let shown = |records: &lab::Records| -> Vec<String> {
+        let one = |value: &Value| {
+            let spread = [value.low, value.high].map(|number| value.unit.format(number)).join(" ");
+            format!(
+                "{} {spread} {} of {}",
+                name(&value.key, &value.params),
+                value.text(),
+                value.count()
+            )
+        };
+        records.values().map(one).collect()
     };
-    assert_eq!(medians(&loaded), medians(&before));
+    assert_eq!(shown(&loaded), shown(&before));
 
     for (words, says) in [
-        (vec!["--receive", name], "there is a machine `amd-epyc-2core` already"),
-        (vec!["--receive", name, "--machine", "../up"], "can't be the name"),
-        (vec!["--receive", name, "--machine", "epyc-2core"], "already"),
+        (vec!["--receive", sent], "there is a machine `amd-epyc-2core` already"),
+        (vec!["--receive", sent, "--machine", "../up"], "can't be the name"),
+        (vec!["--receive", sent, "--machine", "epyc-2core"], "already"),
         (vec!["--receive", "none.json"], "none.json"),
     ] {
         let (received, said) = throughput(there.path(), &theirs, &words);
         assert!(!received && said.contains(says) && said.lines().count() == 1, "{words:?}: {said}");
     }
     let (received, said) =
-        throughput(there.path(), &theirs, &["--receive", name, "--machine", "b"]);
+        throughput(there.path(), &theirs, &["--receive", sent, "--machine", "b"]);
     assert!(received, "{said}");
 }

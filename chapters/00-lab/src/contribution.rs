@@ -102,13 +102,17 @@ pub fn unpack(text: &str, chapters: &[Chapter], references: &[Records]) -> Resul
 /// The file at `path`, unless it is too long to be one of ours.
 ///
 /// # Errors
-/// [`Error::Io`] if it can't be read, [`Error::Message`] if it is too long.
+/// [`Error::Message`] if it can't be read or is too long.
 pub fn read(path: &Path) -> Result<String> {
-    let facts = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    let unread = |e| {
+        let path = path.display();
+        Error::Message(format!("can't read {path} ({e}); give the path of the file that was sent"))
+    };
+    let facts = fs::metadata(path).map_err(unread)?;
     if facts.len() > LONGEST {
         return Err(too_long());
     }
-    fs::read_to_string(path).map_err(|e| Error::io(path, e))
+    fs::read_to_string(path).map_err(unread)
 }
 
 fn too_long() -> Error {
@@ -185,8 +189,14 @@ impl Contribution {
         }
         let json = serde_json::to_value(self).map_err(|e| Error::Message(e.to_string()))?;
         check_texts(&json)?;
-        let units: BTreeMap<&str, Unit> =
-            references.iter().flat_map(Records::values).map(|v| (v.key.as_str(), v.unit)).collect();
+        // A key may have a time with one parameter and a ratio with another.
+        let mut units: BTreeMap<&str, Vec<Unit>> = BTreeMap::new();
+        for value in references.iter().flat_map(Records::values) {
+            let known = units.entry(&value.key).or_default();
+            if !known.contains(&value.unit) {
+                known.push(value.unit);
+            }
+        }
         let mut seen = BTreeSet::new();
         for (name, record) in &self.chapters {
             let chapter = chapters
@@ -200,7 +210,8 @@ impl Contribution {
                 }
                 for value in &run.values {
                     let what = record::name(&value.key, &value.params);
-                    check_value(value, &what, units.get(value.key.as_str()).copied())?;
+                    let known = units.get(value.key.as_str()).map_or(&[][..], Vec::as_slice);
+                    check_value(value, &what, known)?;
                     if !seen.insert(format!("{what} ")) {
                         return Err(twice(&what));
                     }
@@ -262,13 +273,14 @@ fn check_run(run: &Run, chapter: &Chapter) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of a value agree with each other and with the unit that its key has elsewhere.
-fn check_value(value: &Value, what: &str, unit: Option<Unit>) -> Result<()> {
+/// The numbers of a value agree with each other, and its unit is one that the key has elsewhere, if it is known there.
+fn check_value(value: &Value, what: &str, units: &[Unit]) -> Result<()> {
     let wrong = |why: String| {
         Err(Error::Message(format!("`{what}` {why}; ask for the file as the command wrote it")))
     };
-    if let Some(unit) = unit.filter(|unit| *unit != value.unit) {
-        let (has, wants) = (value.unit.symbol(), unit.symbol());
+    if !units.is_empty() && !units.contains(&value.unit) {
+        let wants: Vec<&str> = units.iter().map(|unit| unit.symbol()).collect();
+        let (has, wants) = (value.unit.symbol(), wants.join(" or "));
         return wrong(format!("has the unit {has}, and the reference machines have {wants}"));
     }
     let samples = &value.samples;
