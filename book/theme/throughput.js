@@ -11,8 +11,9 @@
   const asked = new Set();
   function load(name) {
     const place = document.querySelector('.machine-switch');
-    const onPage = document.querySelector(`[data-machine="${name}"]:not(tspan)`);
-    if (onPage || asked.has(name)) { show(name); return; }
+    const has = (machine) => document.querySelector(`[data-machine="${machine}"]:not(tspan)`);
+    // A page without the first machine's numbers has drawings alone, from which nothing was taken.
+    if (has(name) || !has(place.dataset.anchor) || asked.has(name)) { show(name); return; }
     asked.add(name);
     const script = document.createElement('script');
     const page = /(^|\/)print\.html$/.test(location.pathname) ? 'print' : place.dataset.page;

@@ -87,6 +87,10 @@ fn split(html: &str, anchor: &str, machine: &str) -> (String, Vec<(usize, String
             out.push_str(&html[at..start]);
             pieces.push((anchors - 1, html[start..start + length].to_owned()));
             at = start + length;
+            // An element on a line of its own goes with its line.
+            if out.ends_with('\n') && html[at..].starts_with('\n') {
+                at += 1;
+            }
         }
     }
     out.push_str(&html[at..]);
@@ -137,6 +141,8 @@ mod tests {
         let whole = pieces.iter().fold(page.to_owned(), |page, (_, piece)| page.replace(piece, ""));
         assert_eq!(rest, whole);
         assert!(rest.contains("<tspan data-machine=\"far\">"));
+        let lines = "<i data-machine=\"one\">1</i>\n<i data-machine=\"far\">2</i>\n</p>";
+        assert_eq!(split(lines, "one", "far").0, "<i data-machine=\"one\">1</i>\n</p>");
         // Without an element to stand behind, a piece stays.
         assert_eq!(split(page, "none", "far"), (page.to_owned(), vec![]));
     }
