@@ -223,7 +223,6 @@ impl Binder {
             cited: BTreeMap::new(),
             used: BTreeMap::new(),
             minutes: BTreeMap::new(),
-            cited: std::collections::BTreeMap::new(),
             docs: self.docs.as_deref(),
             flavour,
         };
