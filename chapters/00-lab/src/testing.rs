@@ -1,11 +1,106 @@
-//! Made-up records, for the chapters' tests of what they draw.
+//! For the chapters' tests: made-up records, and the pages' scripts on Node.js.
 
 use crate::{
     Chapter, Records,
     machine::Machine,
     record::{ChapterRecord, Run, Skipped, Value},
 };
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::{ErrorKind, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// A file of the book, by its path from the folder `book`.
+pub fn book(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book").join(path)
+}
+
+/// What a function of JavaScript returns for `input`, with a script of `book/theme` as `page`; `None` where there is no
+/// Node.js.
+///
+/// ```no_run
+/// let input = serde_json::json!([1, 4]);
+/// let parts = lab::testing::node("ring-all-reduce.js", "([rank, p]) => page.stepParts(rank, 1, p)", &input);
+/// ```
+///
+/// # Panics
+/// If the program fails, or prints no JSON.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn node(script: &str, function: &str, input: &serde_json::Value) -> Option<serde_json::Value> {
+    let program = format!(
+        "const page = require(process.argv[1]); \
+         const input = JSON.parse(require('fs').readFileSync(0, 'utf8')); \
+         console.log(JSON.stringify(({function})(input)));"
+    );
+    let started = Command::new("node")
+        .arg("-e")
+        .arg(program)
+        .arg(book("theme").join(script))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match started {
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            eprintln!("skipped: no Node.js here to run the page's script");
+            return None;
+        }
+        started => started.expect("Node.js starts"),
+    };
+    // All of it is read before anything is printed. A script that fails to load closes the pipe: its own words say why.
+    let wrote = child.stdin.take().map(|mut pipe| pipe.write_all(input.to_string().as_bytes()));
+    let out = child.wait_with_output().expect("Node.js ends");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(matches!(wrote, Some(Ok(()))), "Node.js did not read its input");
+    Some(serde_json::from_slice(&out.stdout).expect("the program prints JSON"))
+}
+
+/// Holds a script of `book/theme` to the data that it should have, in its line `const DATA = …;`.
+///
+/// # Panics
+/// If the line holds something else. With `UPDATE` in the environment it is written instead.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn has_data(script: &str, data: &serde_json::Value) {
+    const BEGINS: &str = "  const DATA = ";
+    let file = book("theme").join(script);
+    let text = fs::read_to_string(&file).expect("the script can be read");
+    let found =
+        text.lines().find(|line| line.starts_with(BEGINS)).expect("the script has a line for data");
+    is_as_made(&file, &text, &text.replace(found, &format!("{BEGINS}{data};")));
+}
+
+/// Holds a file to what it should be.
+///
+/// # Panics
+/// If it is something else. With `UPDATE` in the environment it is written instead.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+fn is_as_made(file: &Path, found: &str, wanted: &str) {
+    if found != wanted && env::var_os("UPDATE").is_some() {
+        fs::write(file, wanted).expect("the file can be written");
+    } else {
+        assert!(
+            found == wanted,
+            "{} is stale; this test with UPDATE=1 writes it anew",
+            file.display()
+        );
+    }
+}
+
+/// Holds a picture of `book/src`, for readers without JavaScript, to what a page's script draws: `function` returns it.
+///
+/// # Panics
+/// As [`node`]; or if the file holds another picture. With `UPDATE` in the environment it is written instead.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn is_drawn(picture: &str, script: &str, function: &str) {
+    let Some(drawn) = node(script, function, &serde_json::Value::Null) else { return };
+    let file = book("src").join(picture);
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    let drawn = drawn.as_str().expect("a picture is text");
+    is_as_made(&file, &found, &format!("{drawn}\n"));
+}
 
 /// The records of a machine on which no experiment ran.
 pub fn unmeasured() -> Records {

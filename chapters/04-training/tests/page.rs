@@ -1,7 +1,6 @@
 //! The page's script computes what dfdx computes, and frames ink as the crate does. It runs on Node.js.
 
-use lab::data;
-use std::{fs, io::ErrorKind, path::Path, process::Command};
+use lab::{data, testing};
 use training::{
     Classifier, Model,
     export::export,
@@ -10,28 +9,9 @@ use training::{
 
 const PIXELS: usize = 784;
 
-/// What `program` prints, a JSON value, with the page's script as `page` and the file `input` as `input`;
-/// `None` where there is no Node.js.
-fn node(program: &str, input: &serde_json::Value) -> Option<serde_json::Value> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("input.json");
-    fs::write(&file, input.to_string()).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/theme/digit-canvas.js");
-    let program = format!(
-        "const page = require(process.argv[1]); \
-         const input = JSON.parse(require('fs').readFileSync(process.argv[2], 'utf8')); \
-         console.log(JSON.stringify(({program})(input)));"
-    );
-    let ran = Command::new("node").arg("-e").arg(program).arg(script).arg(file).output();
-    let out = match ran {
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: no Node.js here to run the page's script");
-            return None;
-        }
-        ran => ran.unwrap(),
-    };
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    Some(serde_json::from_slice(&out.stdout).unwrap())
+/// What a function makes of `input`, with the page's script as `page`; `None` where there is no Node.js.
+fn node(function: &str, input: &serde_json::Value) -> Option<serde_json::Value> {
+    testing::node("digit-canvas.js", function, input)
 }
 
 #[test]

@@ -1,37 +1,22 @@
 //! The page's script converts as the crate does. It runs on Node.js.
 
 use backprop::random::SplitMix64;
+use lab::testing;
 use mixed_precision::formats::{Format, Overflow, Rounding};
 use serde_json::{Value, json};
-use std::{fs, io::ErrorKind, path::Path, process::Command};
 
-/// What `program` returns, with the page's script as `page` and `input` as its argument; `None` where there is no
+/// What a function makes of `input`, with the page's script as `page`, and numbers' bits as text; `None` where there is no
 /// Node.js.
-fn node(program: &str, input: &Value) -> Option<Value> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("input.json");
-    fs::write(&file, input.to_string()).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/theme/bit-explorer.js");
-    let program = format!(
-        "const page = require(process.argv[1]); \
-         const input = JSON.parse(require('fs').readFileSync(process.argv[2], 'utf8')); \
-         const words = new DataView(new ArrayBuffer(8)); \
+fn node(function: &str, input: &Value) -> Option<Value> {
+    let function = format!(
+        "(input) => {{ const words = new DataView(new ArrayBuffer(8)); \
          const bits = (x) => {{ words.setFloat64(0, x); \
              return Number.isNaN(x) ? 'NaN' : words.getBigUint64(0).toString(16); }}; \
          const number = (hex) => {{ words.setBigUint64(0, BigInt('0x' + hex)); \
              return words.getFloat64(0); }}; \
-         console.log(JSON.stringify(({program})(input)));"
+         return ({function})(input); }}"
     );
-    let ran = Command::new("node").arg("-e").arg(program).arg(script).arg(file).output();
-    let out = match ran {
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: no Node.js here to run the page's script");
-            return None;
-        }
-        ran => ran.unwrap(),
-    };
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    Some(serde_json::from_slice(&out.stdout).unwrap())
+    testing::node("bit-explorer.js", &function, input)
 }
 
 /// The bits of a number; all NaNs alike.

@@ -1,24 +1,12 @@
 //! The page's script plans a pipeline as the crate does. It runs on Node.js.
 
+use lab::testing;
 use multi_gpu::split::schedule::{Schedule, Work, bubble, idle, order, peak_kept, timeline};
 use serde_json::{Value, json};
-use std::{fs, io::ErrorKind, path::Path, process::Command};
 
-/// What `program` returns, with the page's script as `page`; `None` where there is no Node.js.
-fn node(program: &str) -> Option<Value> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/theme/pipeline-player.js");
-    let program = format!(
-        "const page = require(process.argv[1]); console.log(JSON.stringify(({program})()));"
-    );
-    let out = match Command::new("node").arg("-e").arg(program).arg(script).output() {
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: no Node.js here to run the page's script");
-            return None;
-        }
-        ran => ran.unwrap(),
-    };
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    Some(serde_json::from_slice(&out.stdout).unwrap())
+/// What a function returns, with the page's script as `page`; `None` where there is no Node.js.
+fn node(function: &str) -> Option<Value> {
+    testing::node("pipeline-player.js", function, &Value::Null)
 }
 
 /// All pipelines that a reader can choose.
@@ -64,8 +52,6 @@ fn the_page_plans_as_the_crate_does() {
 
 #[test]
 fn the_picture_without_javascript_is_one_of_the_scripts_own() {
-    let Some(drawn) = node("() => page.picture('1f1b', 4, 4)") else { return };
-    let file =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/src/07-multi-gpu/pipeline.svg");
-    assert_eq!(drawn.as_str().unwrap(), fs::read_to_string(file).unwrap().trim_end());
+    let function = "() => page.picture('1f1b', 4, 4)";
+    testing::is_drawn("07-multi-gpu/pipeline.svg", "pipeline-player.js", function);
 }

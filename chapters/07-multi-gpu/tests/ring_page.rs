@@ -1,23 +1,12 @@
 //! The page's ring goes round as the crate's does. The page's script runs on Node.js.
 
+use lab::testing;
 use multi_gpu::{Communicator, Rank, comm::ring, threads};
-use std::{io::ErrorKind, path::Path, process::Command};
+use serde_json::Value;
 
 /// What an expression on the page's script (`page`) comes to; `None` where there is no Node.js.
-fn node(expression: &str) -> Option<serde_json::Value> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/theme/ring-all-reduce.js");
-    let program = format!(
-        "const page = require(process.argv[1]); console.log(JSON.stringify({expression}));"
-    );
-    let out = match Command::new("node").arg("-e").arg(program).arg(script).output() {
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: no Node.js here to run the page's script");
-            return None;
-        }
-        ran => ran.unwrap(),
-    };
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    Some(serde_json::from_slice(&out.stdout).unwrap())
+fn node(expression: &str) -> Option<Value> {
+    testing::node("ring-all-reduce.js", &format!("() => {expression}"), &Value::Null)
 }
 
 #[test]

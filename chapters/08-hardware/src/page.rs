@@ -6,9 +6,6 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// The line of `book/theme/card-calculator.js` that holds the data.
-pub const BEGINS: &str = "  const DATA = ";
-
 /// The data of the page's calculator.
 ///
 /// # Errors

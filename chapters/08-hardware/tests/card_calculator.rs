@@ -1,47 +1,22 @@
 //! The page's calculator has the crate's data and calculates as the crate does. It runs on Node.js.
 
 use hardware::{Market, Options, Reader, buy, page};
+use lab::testing;
 use serde_json::Value;
-use std::{env, fs, io::ErrorKind, path::PathBuf, process::Command};
 
-fn script() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../book/theme/card-calculator.js")
-}
-
-/// The line of the script that holds the data.
-fn line() -> String {
-    format!("{}{};", page::BEGINS, page::data().unwrap())
-}
+const SCRIPT: &str = "card-calculator.js";
 
 #[test]
 fn the_page_has_the_table_of_the_crate() {
-    let text = fs::read_to_string(script()).unwrap();
-    let found = text.lines().find(|line| line.starts_with(page::BEGINS)).unwrap();
-    if env::var_os("UPDATE").is_some() {
-        fs::write(script(), text.replace(found, &line())).unwrap();
-    } else {
-        assert!(
-            found == line(),
-            "card-calculator.js has another table; UPDATE=1 cargo test -p hardware --test card_calculator writes it"
-        );
-    }
+    testing::has_data(SCRIPT, &page::data().unwrap());
 }
 
 #[test]
 fn the_page_calculates_as_the_crate_does() {
-    let program = "const page = require(process.argv[1]); \
-         console.log(JSON.stringify(page.DATA.jobs.map(({ job, cards }) => \
-         page.calculate(job, cards, page.DATA.electricity).map(({ card, ...rest }) => ({ card: card.id, ...rest })))));";
-    let ran = Command::new("node").arg("-e").arg(program).arg(script()).output();
-    let out = match ran {
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: no Node.js here to run the page's script");
-            return;
-        }
-        ran => ran.unwrap(),
-    };
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let found: Vec<Vec<Value>> = serde_json::from_slice(&out.stdout).unwrap();
+    let function = "() => page.DATA.jobs.map(({ job, cards }) => \
+        page.calculate(job, cards, page.DATA.electricity).map(({ card, ...rest }) => ({ card: card.id, ...rest })))";
+    let Some(found) = testing::node(SCRIPT, function, &Value::Null) else { return };
+    let found: Vec<Vec<Value>> = serde_json::from_value(found).unwrap();
     let market = Market::load().unwrap();
     for (reader, lines) in Reader::ALL.into_iter().zip(found) {
         let options = Options { only: vec![], ..reader.options().unwrap() };
