@@ -5,7 +5,7 @@
 // BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll. Then: search, machine switch, hints, print, without JavaScript, and the
-// elements that run something (webgpu.mjs, digits.mjs, bits.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs). As many parts at once as there are processors. With
+// elements that run something (webgpu.mjs, digits.mjs, bits.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs, roofline.mjs). As many parts at once as there are processors. With
 // SCREENSHOTS, pictures of every page are left there, for people; that takes longer than all the rest.
 // Elements that the book in FOLDER has, too, were tried there, and are not run again.
 import { chromium } from 'playwright-core';
@@ -22,6 +22,7 @@ import { descentPlayground } from './descent.mjs';
 import { digitCanvas } from './digits.mjs';
 import { pipelinePlayer } from './pipeline.mjs';
 import { warpViewer } from './warp.mjs';
+import { rooflineExplorer } from './roofline.mjs';
 import { gpuProduct, stepPlayer, withWebgpu } from './webgpu.mjs';
 
 const { values: { tried }, positionals: [book, shots] } = parseArgs({ allowPositionals: true, options: { tried: { type: 'string' } } });
@@ -291,6 +292,7 @@ for (const page of holds('pipeline-player')) part(`${page}: <pipeline-player>`, 
 for (const page of holds('card-calculator')) part(`${page}: <card-calculator>`, () => cardCalculator({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('descent-playground')) part(`${page}: <descent-playground>`, () => descentPlayground({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('warp-viewer')) part(`${page}: <warp-viewer>`, () => warpViewer({ open, page, axe, rules: RULES, shots, fail }));
+for (const page of holds('roofline-explorer')) part(`${page}: <roofline-explorer>`, () => rooflineExplorer({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('step-player')) part(`${page}: <step-player>`, () => stepPlayer({ open, page, fail }));
 const webgpu = holds('gpu-product').length ? await withWebgpu(launch) : null;
 for (const page of holds('gpu-product')) parts.push(...gpuProduct({ browser: webgpu, base, page, axe, rules: RULES, shots, fail }));

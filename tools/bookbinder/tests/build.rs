@@ -314,6 +314,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         "gpu-product.js",
         "pipeline-player.js",
         "ring-all-reduce.js",
+        "roofline-explorer.js",
         "step-player.js",
         "warp-viewer.js",
     ] {
