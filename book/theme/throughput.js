@@ -72,7 +72,7 @@
   });
 
   // The elements that run something: each has a file of its own, which only the pages that use it ask for.
-  for (const name of ['bit-explorer', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpu-product', 'pipeline-player', 'ring-all-reduce', 'roofline-explorer', 'step-player', 'warp-viewer']) {
+  for (const name of ['bit-explorer', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpu-product', 'memory-planner', 'pipeline-player', 'ring-all-reduce', 'roofline-explorer', 'step-player', 'warp-viewer']) {
     if (!document.querySelector(name)) continue;
     const script = document.createElement('script');
     script.src = new URL(`${name}.js`, here);

@@ -5,8 +5,9 @@
 // BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll. Then: search, machine switch, hints, print, without JavaScript, and the
-// elements that run something (webgpu.mjs, digits.mjs, bits.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs, roofline.mjs). As many parts at once as there are processors. With
-// SCREENSHOTS, pictures of every page are left there, for people; that takes longer than all the rest.
+// elements that run something (webgpu.mjs, digits.mjs, bits.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs,
+// descent.mjs, roofline.mjs, memory.mjs). As many parts at once as there are processors. With SCREENSHOTS, pictures of
+// every page are left there, for people; that takes longer than all the rest.
 // Elements that the book in FOLDER has, too, were tried there, and are not run again.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
@@ -21,8 +22,9 @@ import { cardCalculator } from './cards.mjs';
 import { descentPlayground } from './descent.mjs';
 import { digitCanvas } from './digits.mjs';
 import { pipelinePlayer } from './pipeline.mjs';
-import { warpViewer } from './warp.mjs';
+import { memoryPlanner } from './memory.mjs';
 import { rooflineExplorer } from './roofline.mjs';
+import { warpViewer } from './warp.mjs';
 import { gpuProduct, stepPlayer, withWebgpu } from './webgpu.mjs';
 
 const { values: { tried }, positionals: [book, shots] } = parseArgs({ allowPositionals: true, options: { tried: { type: 'string' } } });
@@ -293,6 +295,7 @@ for (const page of holds('card-calculator')) part(`${page}: <card-calculator>`, 
 for (const page of holds('descent-playground')) part(`${page}: <descent-playground>`, () => descentPlayground({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('warp-viewer')) part(`${page}: <warp-viewer>`, () => warpViewer({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('roofline-explorer')) part(`${page}: <roofline-explorer>`, () => rooflineExplorer({ open, page, axe, rules: RULES, shots, fail }));
+for (const page of holds('memory-planner')) part(`${page}: <memory-planner>`, () => memoryPlanner({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('step-player')) part(`${page}: <step-player>`, () => stepPlayer({ open, page, fail }));
 const webgpu = holds('gpu-product').length ? await withWebgpu(launch) : null;
 for (const page of holds('gpu-product')) parts.push(...gpuProduct({ browser: webgpu, base, page, axe, rules: RULES, shots, fail }));

@@ -312,6 +312,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         "descent-playground.js",
         "digit-canvas.js",
         "gpu-product.js",
+        "memory-planner.js",
         "pipeline-player.js",
         "ring-all-reduce.js",
         "roofline-explorer.js",
