@@ -497,7 +497,8 @@ impl BarPlot {
         // Long names stand above their bars: beside them they would leave no room on a phone.
         let longest = self.bars.iter().map(|b| text_width(&b.name)).fold(0.0, f64::max);
         let above = longest > 0.24 * WIDTH;
-        let left = if above { 0.0 } else { longest + 8.0 };
+        // A font may run wider than the estimate.
+        let left = if above { 0.0 } else { 1.08 * longest + 8.0 };
         let texts = self
             .bars
             .iter()

@@ -83,13 +83,34 @@ impl Unit {
     }
 }
 
+/// A number with a power of ten, and so many digits after the point: `4.7 · 10⁻⁷`.
+///
+/// ```
+/// assert_eq!(lab::units::scientific(9.2648e15, 2), "9.26 · 10¹⁵");
+/// ```
+pub fn scientific(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$e}");
+    text.split_once('e').map_or(text.clone(), |(digits, power)| {
+        let power: String = power.chars().map(raised).collect();
+        format!("{digits} · 10{power}")
+    })
+}
+
+/// A digit or a minus as an exponent.
+pub(crate) fn raised(c: char) -> char {
+    match c.to_digit(10) {
+        Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
+        None => '⁻',
+    }
+}
+
 /// Three significant digits, without an exponent as long as a person can count the zeros.
 fn three_digits(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    if value.abs() < 1e-6 || value.abs() >= 1e15 {
-        return format!("{value:.2e}");
+    if value.abs() < 1e-5 || value.abs() >= 1e9 {
+        return scientific(value, 2);
     }
     if value.abs() >= 10_000.0 {
         return thousands(value);
@@ -194,8 +215,9 @@ mod tests {
         assert_eq!(Unit::Ratio.format(3.2), "3.20×");
         assert_eq!(Unit::Ratio.format(12_345.6), "12,346×");
         assert_eq!(Unit::Number.format(0.093_46), "0.0935");
-        assert_eq!(Unit::Number.format(1e-20), "1.00e-20");
-        assert_eq!(Unit::Number.format(2e30), "2.00e30");
+        assert_eq!(Unit::Number.format(1e-20), "1.00 · 10⁻²⁰");
+        assert_eq!(Unit::Number.format(3_440_944_414_720.0), "3.44 · 10¹²");
+        assert_eq!(Unit::Number.format(2e30), "2.00 · 10³⁰");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! The modules in the order of the page:
 //!
-//! 1. [`communicator`]: what devices say to each other, behind one trait; [`threads`] is its first engine.
+//! 1. [`communicator`]: what devices say to each other, behind one trait; [`threads`] is its first engine, and
+//!    [`cores`] gives each thread one.
 //! 2. [`comm`]: collective operations from scratch, the engines MPI and NCCL, and what they cost.
 //! 3. [`split`]: the batch, the layers and the products, split over devices.
 //! 4. [`replicas`]: chapter 4's trainer on many devices; gradients on their way while others are computed; ranks that
@@ -11,6 +12,7 @@
 
 pub mod comm;
 pub mod communicator;
+pub mod cores;
 pub mod error;
 pub mod plan;
 pub mod replicas;

@@ -204,7 +204,10 @@ fn draw_time(records: &Records) -> Result<Drawing> {
         }
         let mut bar = Bar::of(model.name(), found, 60.0)?;
         if let Some((middle, ..)) = bar.value {
-            bar.text = format!("{} min", Unit::Number.format(middle));
+            bar.text = match 60.0 * middle {
+                seconds if seconds < 120.0 => Unit::Seconds.format(seconds),
+                _ => format!("{} min", Unit::Number.format(middle)),
+            };
         }
         bars.push(bar);
     }
@@ -252,7 +255,7 @@ fn table_cards(_: &Records) -> Result<TableData> {
         })
         .collect();
     let caption = format!(
-        "{} accelerators: memory in GB, bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
+        "{} accelerators: memory in GB (10⁹ bytes, as datasheets count), bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
          ridge in operations per byte. A dash: not published, or without a source. The MI250X is two chips, each with half of its figures. The sources are listed below.",
         market.cards.len()
     );
@@ -383,7 +386,15 @@ fn spell(hours: Range) -> String {
 
 fn table_reader(reader: Reader) -> Result<TableData> {
     let report = buy(&market()?, &reader.options().map_err(Error::from)?).map_err(Error::from)?;
-    let range = |range: Option<Range>| range.map_or("–".to_owned(), Range::text);
+    let most = |of: fn(&Line) -> Option<Range>| {
+        report.lines.iter().filter_map(of).map(|range| range.high).fold(0.0, f64::max)
+    };
+    // A small job's numbers in the small units, so that nobody counts zeros.
+    let (energy, in_energy) = if most(|l| l.kwh) < 0.1 { (1e3, "Wh") } else { (1.0, "kWh") };
+    let (money, in_money) = if most(|l| l.rent) < 1.0 { (100.0, "US cents") } else { (1.0, "USD") };
+    let range = |range: Option<Range>, scale: f64| {
+        range.map_or("–".to_owned(), |range| range.times(scale).text())
+    };
     let rows = report
         .lines
         .iter()
@@ -392,10 +403,10 @@ fn table_reader(reader: Reader) -> Result<TableData> {
             vec![
                 format!("{cards}{}", short(&line.name)),
                 spell(line.hours),
-                range(line.kwh),
-                range(line.rent),
+                range(line.kwh, energy),
+                range(line.rent, money),
                 line.price.map_or("–".to_owned(), usd),
-                range(line.break_even),
+                range(line.break_even, 1.0),
             ]
         })
         .collect();
@@ -405,11 +416,16 @@ fn table_reader(reader: Reader) -> Result<TableData> {
             "{name} on the cards that this reader considers, the cheapest first by the middle of the range: {} takes {}{}.",
             short(card),
             spell(*hours),
-            rent.map_or(String::new(), |rent| format!(" and {} US dollars of rent", rent.text())),
+            rent.map_or(String::new(), |rent| format!(
+                " and {} {} of rent",
+                rent.times(money).text(),
+                if money > 1.0 { in_money } else { "US dollars" }
+            )),
         ),
         None => format!("{name}: no card of the table can."),
     };
-    let head = head(["card", "time", "kWh", "rent, USD", "price, USD", "break-even, hours of use"]);
+    let rent = format!("rent, {in_money}");
+    let head = head(["card", "time", in_energy, &rent, "price, USD", "break-even, hours of use"]);
     Ok(TableData { caption, head, rows })
 }
 
@@ -421,10 +437,7 @@ fn table_models(records: &Records) -> Result<TableData> {
     let (mut rows, mut total) = (Vec::new(), 0.0);
     for model in Model::ALL {
         let epochs = Settings::of(model).epochs;
-        let list: &[(&str, &dyn std::fmt::Display)] =
-            &[("model", &model), ("device", &lab::Device::Cpu)];
-        let epoch = records.find("training.speed.epoch", list)?.median;
-        let seconds = epoch * epochs as f64;
+        let seconds = records.find("hardware.time", &[("model", &model)])?.median;
         let cost = seconds / 3600.0 * hour;
         total += cost;
         rows.push(vec![
@@ -435,13 +448,13 @@ fn table_models(records: &Records) -> Result<TableData> {
         ]);
     }
     let caption = format!(
-        "Chapter 4's models on {}, from its recorded seconds for an epoch. All six together would cost {:.1} US cents at {} US dollars an hour, the price of a \
+        "Chapter 4's models on {}, at the rates of this chapter's experiment. All six together would cost {:.1} US cents at {} US dollars an hour, the price of a \
          rented machine with two other cores (Arm).",
         records.machine.in_words(),
         100.0 * total,
         usd(hour),
     );
-    let head = head(["model", "epochs", "seconds", "US cents"]);
+    let head = head(["model", "epochs", "time", "US cents"]);
     Ok(TableData { caption, head, rows })
 }
 

@@ -1,6 +1,7 @@
 //! From values to places on the sheet, and where the ticks go.
 
 use super::{Axis, Scale};
+use crate::units::raised;
 
 /// An axis laid over a stretch of the sheet.
 #[derive(Clone, Copy, Debug)]
@@ -132,15 +133,8 @@ pub fn tick_text(value: f64) -> String {
         return "0".to_owned();
     }
     let power = size.log10();
-    if (power - power.round()).abs() < 1e-9 && !(-4.5..5.5).contains(&power) {
-        let digits: String = format!("{}", power.round() as i32)
-            .chars()
-            .map(|c| match c {
-                '-' => '⁻',
-                c => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹']
-                    [c.to_digit(10).unwrap_or(0) as usize],
-            })
-            .collect();
+    if (power - power.round()).abs() < 1e-9 && !(-3.5..5.5).contains(&power) {
+        let digits: String = format!("{}", power.round() as i32).chars().map(raised).collect();
         let sign = if value < 0.0 { "−" } else { "" };
         return format!("{sign}10{digits}");
     }

@@ -60,7 +60,7 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
     let library = (engine == "mpi").then_some("library");
     for way in SHOWN.map(Algorithm::name).into_iter().chain(library) {
         let all = measured(records, engine, way)?;
-        let place = |(bytes, seconds): (f64, f64)| (bytes / 1024.0, seconds * 1e6);
+        let place = |(bytes, seconds): (f64, f64)| (bytes / 1024.0, seconds * 1e3);
         // Three sizes tell those who do not see the picture the slope.
         let shown = all.iter().filter(|(bytes, _)| [4.0, 65_536.0, 4_194_304.0].contains(bytes));
         let shown = shown.map(|(bytes, [median, ..])| {
@@ -70,7 +70,7 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
         series.push(Series {
             name: if way == "library" { "MPI's own".into() } else { way.into() },
             points: all.iter().map(|(bytes, [median, ..])| place((*bytes, *median))).collect(),
-            band: all.iter().map(|(_, [_, low, high])| (low * 1e6, high * 1e6)).collect(),
+            band: all.iter().map(|(_, [_, low, high])| (low * 1e3, high * 1e3)).collect(),
             joined: true,
         });
         let Some(algorithm) = SHOWN.into_iter().find(|a| a.name() == way) else { continue };
@@ -87,9 +87,15 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
     };
     let ratio = |log: &f64| Unit::Ratio.format(log.exp());
     let plot = LinePlot {
-        x: Axis::new("numbers on each rank (KiB)", Scale::Log)
-            .ticks([0.0039, 0.0625, 1.0, 16.0, 256.0, 4096.0, 65536.0]),
-        y: Axis::new("time of an all-reduce (µs)", Scale::Log),
+        x: Axis::new("numbers on each rank (KiB)", Scale::Log).ticks([
+            1.0 / 16.0,
+            1.0,
+            16.0,
+            256.0,
+            4096.0,
+            65536.0,
+        ]),
+        y: Axis::new("time of an all-reduce (ms)", Scale::Log),
         series,
         limits,
     };

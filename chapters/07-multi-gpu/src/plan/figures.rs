@@ -53,7 +53,7 @@ fn predicted_bars(records: &Records) -> Result<Drawing> {
     }
     let worst = median(records, "multi_gpu.predicted.worst", &[])?;
     let caption = format!(
-        "A step of {model} on {batch} pictures, predicted from parts and measured on {}. The largest error over all networks and numbers of ranks is {:.0}%.",
+        "A step of {model} on {batch} pictures, predicted from parts and measured on {} with each thread kept to a core. The largest error over all networks and numbers of ranks is {:.0}%.",
         records.machine.in_words(),
         100.0 * worst
     );
@@ -74,6 +74,8 @@ fn predicted_table(records: &Records) -> Result<TableData> {
                 records.find("multi_gpu.predicted", list)?.text(),
                 records.find("multi_gpu.predicted.measured", list)?.text(),
                 percent(median(records, "multi_gpu.predicted.error", list)?),
+                records.find("multi_gpu.predicted.free", list)?.text(),
+                percent(median(records, "multi_gpu.predicted.free.error", list)?),
             ]);
         }
     }
@@ -81,12 +83,12 @@ fn predicted_table(records: &Records) -> Result<TableData> {
     let right = median(records, "multi_gpu.predicted.right", &[])?;
     Ok(TableData {
         caption: format!(
-            "Predicted and measured seconds of a data parallel step over threads of {}; the largest error is {:.1}%. The number of ranks that is predicted to be the fastest is the fastest one in {right} of {} cases.",
+            "Predicted and measured seconds of a data parallel step over threads of {}, each kept to a core; the largest error is {:.1}%. The last two columns: the same step when the system may move the threads, and how far off the prediction is then. The number of ranks that is predicted to be the fastest is the fastest one in {right} of {} cases.",
             records.machine.in_words(),
             100.0 * worst,
             predicted::CASES.len()
         ),
-        head: ["network", "batch", "ranks", "predicted", "measured", "error"]
+        head: ["network", "batch", "ranks", "predicted", "measured", "error", "moved", "error"]
             .map(str::to_owned)
             .to_vec(),
         rows,
@@ -111,6 +113,8 @@ fn in_full(word: &str) -> String {
         "resnet101" => "ResNet-101",
         "inception3" => "Inception V3",
         "vgg16" => "VGG-16",
+        "mlp" => "MLP",
+        "gpt-7b" => "GPT-7B",
         "transformer-1b" => "transformer",
         other => other,
     };
@@ -241,7 +245,7 @@ fn why_curves(records: &Records) -> Result<Drawing> {
             last.0,
             Unit::Ratio.format(last.1)
         ));
-        let name = format!("{model}, batch {batch}");
+        let name = format!("{}, batch {}", in_full(model), Unit::Count.format(batch as f64));
         series.push(Series { name, points, band: vec![], joined: true });
     }
     let at = |model: &str, batch: usize, cards: usize| {
@@ -249,7 +253,7 @@ fn why_curves(records: &Records) -> Result<Drawing> {
         records.find("multi_gpu.why", list).map(lab::record::Value::text)
     };
     let caption = format!(
-        "How much faster a step of the same batch gets on simulated H200 cards. On 64 cards the network for digits is at {} of its speed, and the 7B transformer at {}.",
+        "How much faster a step of the same batch gets on simulated H200 cards, the slowest of which all others wait for. On 64 cards the network for digits is at {} of its speed, and the 7B transformer at {}.",
         at("mlp", 128, 64)?,
         at("gpt-7b", 4096, 64)?
     );

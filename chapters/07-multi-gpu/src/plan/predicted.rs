@@ -1,12 +1,23 @@
-//! The model against steps that were measured here: data parallel training of chapter 3's network over threads.
+//! The model against steps that were measured here: data parallel training of chapter 3's network over threads, each on
+//! a core of its own and each where the system puts it.
 
 use super::{
     AlphaBeta,
     network::Network,
     simulate::{Buckets, Job, Layer},
 };
-use crate::{Communicator, Result, comm::cost, threads};
-use backprop::{mlp::Mlp, random::SplitMix64, softmax::loss_and_gradient};
+use crate::{
+    Communicator, Result,
+    comm::cost,
+    communicator::part_of,
+    cores::keep_to_core,
+    split::{
+        data_parallel,
+        job::{Batch, Job as Training, Rule, Update},
+    },
+    threads::{self, Threads},
+};
+use backprop::{random::SplitMix64, sgd::Sgd};
 use lab::{Budget, Experiment, Recorder, Samples, Unit, machine};
 use std::{hint::black_box, time::Instant};
 
@@ -20,67 +31,62 @@ pub const CASES: [(&str, &[usize], usize); 3] = [
 /// Numbers of ranks that are measured.
 pub const RANKS: [usize; 3] = [1, 2, 4];
 
-/// A rank's copy of the network and its share of the pictures.
-struct Replica {
-    model: Mlp<f32>,
-    pixels: Vec<f32>,
-    labels: Vec<u8>,
+/// A network that descends, and a batch for it of pictures by chance.
+fn example(sizes: &[usize], batch: usize) -> (Training, Batch) {
+    let mut random = SplitMix64::new(7);
+    let x = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
+    let labels = (0..batch).map(|i| (i % sizes[sizes.len() - 1]) as u8).collect();
+    let rule = Rule::Sgd(Sgd { lr: 1e-3, momentum: 0.0 });
+    (Training { sizes: sizes.to_vec(), seed: 1, rule }, Batch { x, labels })
 }
 
-impl Replica {
-    fn new(sizes: &[usize], batch: usize) -> Result<Self> {
-        let mut random = SplitMix64::new(7);
-        let pixels = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
-        let labels = (0..batch).map(|i| (i % 10) as u8).collect();
-        Ok(Self { model: Mlp::new(sizes, 1)?, pixels, labels })
-    }
+/// How the ranks of a step are set up.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    ranks: usize,
+    /// Whether they train together; else each trains for itself with its share of the pictures.
+    together: bool,
+    /// Whether each keeps to a core.
+    bound: bool,
+}
 
-    /// Forward and backward. Returns the gradient as one vector.
-    fn gradient(&self) -> Result<Vec<f32>> {
-        let pass = self.model.forward(&self.pixels, None)?;
-        let (_, dscores) = loss_and_gradient(&pass.scores, &self.labels, self.model.classes())?;
-        Ok(self.model.backward(&pass, &dscores, false)?.flat())
-    }
-
-    /// Plain gradient descent with the mean over `p` ranks.
-    fn update(&mut self, gradient: &[f32], p: usize) {
-        let rate = 1e-3 / p as f32;
-        let mut gradient = gradient.iter();
-        for tensor in self.model.tensors_mut() {
-            tensor.iter_mut().zip(&mut gradient).for_each(|(w, g)| *w -= rate * g);
+/// Seconds of a step, the mean of `steps` steps of the slowest rank.
+fn measured(job: &Training, batch: &Batch, steps: usize, setup: Setup) -> Result<f64> {
+    let times = threads::run(setup.ranks, |mut rank| {
+        if setup.bound {
+            keep_to_core(rank.rank());
         }
-    }
-}
-
-/// Seconds of a step of `batch` pictures over `p` ranks, the mean of `steps` steps; without communication each rank
-/// trains for itself.
-fn measured(sizes: &[usize], batch: usize, p: usize, steps: usize, talk: bool) -> Result<f64> {
-    let times = threads::run(p, |mut rank| {
-        let mut replica = Replica::new(sizes, batch / p)?;
+        let mine = batch.part(part_of(batch.len(), rank.rank(), setup.ranks))?;
+        let mut alone = Threads::ranks(1);
+        let mut model = job.model()?;
+        let mut update = Update::new(job.rule, model.parameters().len());
         let mut began = Instant::now();
         for step in 0..=steps {
             if step == 1 {
                 rank.barrier()?; // the first step warmed up
                 began = Instant::now();
             }
-            let mut gradient = replica.gradient()?;
-            if talk {
-                rank.all_reduce(&mut gradient)?;
+            if setup.together {
+                data_parallel::step(&mut model, &mut update, batch, &mut rank)?;
+            } else {
+                data_parallel::step(&mut model, &mut update, &mine, &mut alone[0])?;
             }
-            replica.update(&gradient, p);
         }
-        black_box(&replica.model);
+        black_box(&model);
         Ok(began.elapsed().as_secs_f64() / steps as f64)
     })?;
     Ok(times.into_iter().fold(0.0, f64::max))
 }
 
 /// α and β of a ring's steps between two ranks: half of the time of an all-reduce, against half of its bytes.
-fn link(rounds: usize) -> Result<AlphaBeta> {
+fn link(rounds: usize, bound: bool) -> Result<AlphaBeta> {
     let sizes = (0..20).step_by(2).map(|log| 2_usize << log);
     let mut points = Vec::new();
     for numbers in sizes {
         let times = threads::run(2, |mut rank| {
+            if bound {
+                keep_to_core(rank.rank());
+            }
             let mut data = vec![1.0_f32; numbers];
             let mut samples = Vec::new();
             for _ in 0..rounds {
@@ -102,7 +108,7 @@ fn link(rounds: usize) -> Result<AlphaBeta> {
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
     /// Seconds that the ranks take side by side for their shares of the pictures, without a word to each other: they
-    /// share memory and clock, and cores where there are fewer than ranks.
+    /// share memory and clock, and cores where there are fewer than ranks. Each keeps to a core.
     pub compute: f64,
     /// Between two ranks.
     pub link: AlphaBeta,
@@ -143,7 +149,10 @@ pub fn experiment() -> Experiment {
             "multi_gpu.predicted",
             "multi_gpu.predicted.measured",
             "multi_gpu.predicted.error",
+            "multi_gpu.predicted.free",
+            "multi_gpu.predicted.free.error",
             "multi_gpu.predicted.alpha",
+            "multi_gpu.predicted.alpha.free",
             "multi_gpu.predicted.bandwidth",
             "multi_gpu.predicted.shared",
             "multi_gpu.predicted.worst",
@@ -155,15 +164,17 @@ pub fn experiment() -> Experiment {
 }
 
 fn predicted(recorder: &mut Recorder) -> Result<()> {
-    let (rounds, repeats, pictures) = match recorder.budget {
+    let (rounds, repeats, rows) = match recorder.budget {
         Budget::Quick => (5, 20, 800),
         Budget::Full => (25, 200, 1500),
     };
     let cores = machine::cores();
     recorder.note("multi_gpu.predicted.alpha", &[]);
-    let link = link(repeats)?;
+    let unbound = link(repeats, false)?;
+    let link = link(repeats, true)?;
     let one = |value: f64| Samples(vec![value]);
     recorder.value("multi_gpu.predicted.alpha", &[], Unit::Seconds, one(link.alpha));
+    recorder.value("multi_gpu.predicted.alpha.free", &[], Unit::Seconds, one(unbound.alpha));
     recorder.value(
         "multi_gpu.predicted.bandwidth",
         &[],
@@ -173,15 +184,22 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
     let (mut worst, mut right) = (0.0_f64, 0);
     for (model, sizes, batch) in CASES {
         recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
-        let steps = (pictures / batch).max(4);
-        // In turns: one rank alone with its share of the pictures, all side by side without a word, and the step.
+        let steps = (rows / batch).max(4);
+        let (job, pictures) = example(sizes, batch);
+        // In turns: one rank alone with its share of the pictures, all side by side without a word, the step, and the
+        // step of ranks that the system may move.
         let mut alone = vec![Vec::new(); RANKS.len()];
-        let (mut beside, mut real) = (alone.clone(), alone.clone());
+        let (mut beside, mut real, mut free) = (alone.clone(), alone.clone(), alone.clone());
         for _ in 0..rounds {
-            for (at, p) in RANKS.into_iter().enumerate() {
-                alone[at].push(measured(sizes, batch / p, 1, steps, false)?);
-                beside[at].push(measured(sizes, batch, p, steps, false)?);
-                real[at].push(measured(sizes, batch, p, steps, true)?);
+            for (at, ranks) in RANKS.into_iter().enumerate() {
+                let seconds = |batch: &Batch, ranks: usize, together: bool, bound: bool| {
+                    measured(&job, batch, steps, Setup { ranks, together, bound })
+                };
+                let share = pictures.part(0..batch / ranks)?;
+                alone[at].push(seconds(&share, 1, false, true)?);
+                beside[at].push(seconds(&pictures, ranks, false, true)?);
+                real[at].push(seconds(&pictures, ranks, true, true)?);
+                free[at].push(seconds(&pictures, ranks, true, false)?);
             }
         }
         let weights: usize = sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum();
@@ -193,7 +211,8 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             let slower = Samples(slower.collect());
             recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, slower);
             let compute = Samples(beside[at].clone()).median();
-            let parts = Parts { compute, link, bytes: 4.0 * weights as f64, cores };
+            let bytes = 4.0 * (weights as f64 + 1.0); // and the loss
+            let parts = Parts { compute, link, bytes, cores };
             let predicted = parts.predict(p);
             recorder.value("multi_gpu.predicted", list, Unit::Seconds, one(predicted));
             let real = Samples(real[at].clone());
@@ -202,6 +221,10 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             fastest = if real.median() < fastest.0 { (real.median(), p) } else { fastest };
             recorder.value("multi_gpu.predicted.measured", list, Unit::Seconds, real);
             recorder.value("multi_gpu.predicted.error", list, Unit::Share, one(error));
+            let free = Samples(free[at].clone());
+            let error_free = predicted / free.median() - 1.0;
+            recorder.value("multi_gpu.predicted.free", list, Unit::Seconds, free);
+            recorder.value("multi_gpu.predicted.free.error", list, Unit::Share, one(error_free));
             worst = worst.max(error.abs());
         }
         right += usize::from(planned.1 == fastest.1);
@@ -227,26 +250,19 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_talk_stay_equal_and_take_time() {
-        let sizes = [20, 9, 10];
-        assert!(measured(&sizes, 12, 3, 2, true).unwrap() > 0.0);
-        let models = threads::run(3, |mut rank| {
-            let mut replica = Replica::new(&sizes, 4 + rank.rank().0)?;
-            for _ in 0..3 {
-                let mut gradient = replica.gradient()?;
-                rank.all_reduce(&mut gradient)?;
-                replica.update(&gradient, 3);
-            }
-            Ok(replica.model.parameters())
-        })
-        .unwrap();
-        assert!(models[1..].iter().all(|model| *model == models[0]));
-        assert!(models[0] != Replica::new(&sizes, 4).unwrap().model.parameters());
+    fn a_step_takes_time_however_the_ranks_are_set_up() {
+        let (job, batch) = example(&[20, 9, 10], 12);
+        for (together, bound) in [(true, true), (true, false), (false, true)] {
+            let setup = Setup { ranks: 3, together, bound };
+            assert!(measured(&job, &batch, 2, setup).unwrap() > 0.0, "{setup:?}");
+        }
     }
 
     #[test]
     fn a_link_has_latency_or_bandwidth() {
-        let link = link(3).unwrap();
-        assert!(link.alpha >= 0.0 && link.beta >= 0.0 && link.alpha + link.beta > 0.0);
+        for bound in [false, true] {
+            let link = link(3, bound).unwrap();
+            assert!(link.alpha >= 0.0 && link.beta >= 0.0 && link.alpha + link.beta > 0.0);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     Communicator, Error, Rank, Result,
     replicas::{
-        launch::{HUB, LOCAL, RANK, RANKS},
+        launch::Place,
         link::{Link, Spent},
         run::{in_own_pool, threads_each, train_network},
         tcp,
@@ -358,10 +358,7 @@ impl Crew {
         for rank in 0..CREW {
             let child = Command::new(program)
                 .args(arguments(rec, JOBS[0], 1_000_000, run))
-                .env(RANK, rank.to_string())
-                .env(RANKS, CREW.to_string())
-                .env(HUB, &hub)
-                .env(LOCAL, CREW.to_string())
+                .envs(Place::here(rank, CREW, &hub).variables())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -17,6 +17,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Pack<'_, D> {
     type E2 = f32;
     type D2 = D;
 
+    // ANCHOR: visit
     fn visit<S: Shape>(
         &mut self,
         options: TensorOptions<S, f32, D>,
@@ -32,6 +33,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Pack<'_, D> {
         }
         Ok(None)
     }
+    // ANCHOR_END: visit
 }
 
 /// Takes the numbers back, from the row's front.

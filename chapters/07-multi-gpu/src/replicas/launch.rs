@@ -45,6 +45,23 @@ pub struct Place {
     pub local: usize,
 }
 
+impl Place {
+    /// One of `size` ranks that are all on this machine.
+    pub fn here(rank: usize, size: usize, hub: &str) -> Self {
+        Self { rank: Rank(rank), size, hub: hub.to_owned(), local: size }
+    }
+
+    /// The variables by which a process that is started learns its place.
+    pub fn variables(&self) -> [(&'static str, String); 4] {
+        [
+            (RANK, self.rank.to_string()),
+            (RANKS, self.size.to_string()),
+            (HUB, self.hub.clone()),
+            (LOCAL, self.local.to_string()),
+        ]
+    }
+}
+
 /// How ranks come to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -262,10 +279,7 @@ impl Others {
         for rank in 1..size {
             let child = Command::new(&program)
                 .args(env::args_os().skip(1))
-                .env(RANK, rank.to_string())
-                .env(RANKS, size.to_string())
-                .env(HUB, &address)
-                .env(LOCAL, size.to_string())
+                .envs(Place::here(rank, size, &address).variables())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .spawn();
@@ -318,9 +332,10 @@ mod tests {
         assert!(choose(&[], Some(0), false).contains("--replicas"));
         assert!(choose(&[], None, true).contains("--replicas"));
         // A process that was started as a rank is that rank, whatever the options say.
-        let place = [(RANK, "2"), (RANKS, "3"), (HUB, "10.0.0.1:7000"), (LOCAL, "3")];
-        let wanted =
-            Way::Place(Place { rank: Rank(2), size: 3, hub: "10.0.0.1:7000".into(), local: 3 });
+        let own = Place::here(2, 3, "10.0.0.1:7000");
+        let told = own.variables();
+        let place = told.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let wanted = Way::Place(own);
         assert_eq!(choose(&place, Some(3), true), format!("{:?}", Some(wanted)));
         assert!(choose(&place[..1], None, false).contains(RANKS));
         assert!(choose(&place[..2], None, false).contains(HUB));

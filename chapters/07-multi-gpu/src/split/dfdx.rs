@@ -1,7 +1,11 @@
 //! Chapter 4's models, split: replicas of any of them, and the perceptron with a layer on each of two ranks.
 
 use super::job::{Batch, Trained, not_empty};
-use crate::{Communicator, Error, Rank, Result, communicator::part_of};
+use crate::{
+    Communicator, Error, Rank, Result,
+    communicator::part_of,
+    replicas::flat::{pack, unpack},
+};
 use dfdx::{
     losses::cross_entropy_with_logits_loss,
     nn::modules::{Linear, ReLU},
@@ -46,42 +50,6 @@ fn tensors(dev: &Cpu, batch: &Batch) -> Result<(Images<Cpu>, Targets<Cpu>)> {
     Ok((images, dev.try_tensor_from_vec(targets, (rows, Const)).map_err(device)?))
 }
 
-/// Shows `f` the gradient of each parameter, in the order of [`parameters`].
-struct Each<'g, F> {
-    gradients: &'g mut Gradients<f32, Cpu>,
-    f: F,
-}
-
-impl<F: FnMut(&mut [f32])> TensorVisitor<f32, Cpu> for Each<'_, F> {
-    type Viewer = ViewTensorRef;
-    type Err = CpuError;
-    type E2 = f32;
-    type D2 = Cpu;
-
-    // ANCHOR: visit
-    fn visit<S: Shape>(
-        &mut self,
-        options: TensorOptions<S, f32, Cpu>,
-        tensor: &Tensor<S, f32, Cpu>,
-    ) -> Result<Option<Tensor<S, f32, Cpu>>, CpuError> {
-        if options.do_gradient_update {
-            (self.f)(self.gradients.get_or_alloc_mut(tensor)?);
-        }
-        Ok(None)
-    }
-    // ANCHOR_END: visit
-}
-
-fn each<M: TensorCollection<f32, Cpu>>(
-    model: &M,
-    gradients: &mut Gradients<f32, Cpu>,
-    f: impl FnMut(&mut [f32]),
-) -> Result<()> {
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Each { gradients, f } })
-        .map_err(device)?;
-    Ok(())
-}
-
 /// One step of a replica: its part of the batch, one all-reduce of all gradients, the same update everywhere. Returns
 /// the mean loss of the whole batch.
 fn step<M: Network<Cpu>>(
@@ -93,27 +61,22 @@ fn step<M: Network<Cpu>>(
     // ANCHOR: step
     let mine = batch.part(part_of(batch.len(), comm.rank(), comm.size()))?;
     let mut grads = model.try_alloc_grads().map_err(device)?;
-    let mut loss = 0.0;
+    let mut row = vec![0.0];
     if !mine.is_empty() {
         let (images, targets) = tensors(dev, &mine)?;
         let scores = model.learn(images.traced(grads)).map_err(device)?;
-        let share = mine.len() as f32 / batch.len() as f32;
-        let weighed = cross_entropy_with_logits_loss(scores, targets) * share;
-        loss = weighed.array();
-        grads = weighed.try_backward().map_err(device)?;
+        let loss = cross_entropy_with_logits_loss(scores, targets);
+        row[0] = loss.array();
+        grads = loss.try_backward().map_err(device)?;
     }
-    let mut flat = vec![loss];
-    each(model, &mut grads, |gradient| flat.extend_from_slice(gradient))?;
-    comm.all_reduce(&mut flat)?;
-    let mut rest = &flat[1..];
-    each(model, &mut grads, |gradient| {
-        let (sum, others) = rest.split_at(gradient.len());
-        gradient.copy_from_slice(sum);
-        rest = others;
-    })?;
+    pack(model, &grads, &mut row)?;
+    let share = mine.len() as f32 / batch.len() as f32;
+    row.iter_mut().for_each(|number| *number *= share);
+    comm.all_reduce(&mut row)?;
+    unpack(model, &mut grads, &row[1..])?;
     optimizer.update(lr, model, &mut grads)?;
     // ANCHOR_END: step
-    Ok(f64::from(flat[0]))
+    Ok(f64::from(row[0]))
 }
 
 /// Trains this rank's replica, without dropout.

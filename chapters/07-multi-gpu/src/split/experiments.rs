@@ -13,7 +13,7 @@ use super::{
     wire::{Cost, Wire},
     zero::{Level, Sharded, predicted},
 };
-use crate::{Communicator, Error, Rank, Result, threads};
+use crate::{Communicator, Error, Rank, Result, comm::counting::Counting, threads};
 use ::dfdx::prelude::Cpu;
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
@@ -526,10 +526,10 @@ fn zero(rec: &mut Recorder) -> Result<()> {
         for level in Level::ALL {
             let list: ParamList = &[("level", &level.number()), ("ranks", &ranks)];
             let counted = threads::run(ranks, |comm| {
-                let mut wire = Wire::new(comm, Cost::NOTHING);
+                let mut wire = Counting::new(comm);
                 let mut rank = Sharded::new(&job, level, wire.rank(), ranks)?;
                 rank.step(batch, &mut wire)?;
-                Ok((rank.memory().total(), wire.traffic.bytes))
+                Ok((rank.memory().total(), wire.traffic().bytes_sent))
             })?;
             let most = |of: &dyn Fn(&(usize, usize)) -> usize| {
                 Samples(vec![counted.iter().map(of).max().unwrap_or(0) as f64])

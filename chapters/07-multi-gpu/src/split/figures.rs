@@ -8,6 +8,7 @@ use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    units::scientific,
 };
 
 /// The figures that the page quotes.
@@ -40,7 +41,7 @@ fn heads<const N: usize>(heads: [&str; N]) -> Vec<String> {
 
 /// A difference for people: none at all is worth words, and few are near 1.
 fn difference(value: f64) -> String {
-    if value == 0.0 { "0, bit for bit".into() } else { format!("{value:.1e}") }
+    if value == 0.0 { "0, bit for bit".into() } else { scientific(value, 1) }
 }
 
 /// The difference of a way of the from-scratch network under Adam.
@@ -314,7 +315,7 @@ fn table_pipeline(records: &Records) -> Result<TableData> {
     for (device, stages) in all {
         let name = match device {
             "equal" => "equal, paced",
-            "unequal" => "first takes twice as long, paced",
+            "unequal" => "slow first, paced",
             _ => "this CPU",
         };
         for micros in [1, 4, 16] {
@@ -347,7 +348,8 @@ fn table_pipeline(records: &Records) -> Result<TableData> {
     ];
     Ok(TableData {
         caption: "Time spent waiting, the mean of the ranks: by the formula for equal stages, by 1F1B's schedule with \
-                  each stage's measured time, and as measured; and the activations that the first stage keeps at most."
+                  each stage's measured time, and as measured; and the activations that the first stage keeps at most. \
+                  A slow first stage takes twice as long as the others."
             .into(),
         head: heads(head),
         rows,

@@ -230,10 +230,7 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        split::wire::{Cost, Wire},
-        threads,
-    };
+    use crate::{comm::counting::Counting, threads};
 
     fn pair() -> (Dense<f32>, Dense<f32>) {
         let mut model = Mlp::<f32>::new(&[5, 7, 3], 1).unwrap();
@@ -266,14 +263,14 @@ mod tests {
         // Seven units over 1, 2, 3 and 9 ranks: even, uneven, and more ranks than units.
         for ranks in [1, 2, 3, 9] {
             let found = threads::run(ranks, |comm| {
-                let mut comm = Wire::new(comm, Cost::NOTHING);
+                let mut comm = Counting::new(comm);
                 let rank = comm.rank();
                 let pair = Pair::of(&first, &second, rank, ranks);
                 let (found, kept) = pair.forward(&x, &mut comm)?;
-                let there = comm.traffic.messages;
+                let there = comm.traffic().sent;
                 let (flat, back) = pair.backward((&x, &kept), &dy, true, &mut comm)?;
                 // One all-reduce there, one back: 2 (p - 1) messages each.
-                assert_eq!((there, comm.traffic.messages), (2 * (ranks - 1), 4 * (ranks - 1)));
+                assert_eq!((there, comm.traffic().sent), (2 * (ranks - 1), 4 * (ranks - 1)));
                 assert!(close(&found, &y) && close(&back, &dx), "{ranks} ranks");
                 // The gradient, at its places in a network of zeros.
                 let mut part = Block::Pair(pair);

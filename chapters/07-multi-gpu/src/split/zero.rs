@@ -278,10 +278,8 @@ pub fn train(
 mod tests {
     use super::*;
     use crate::{
-        split::{
-            job::{Rule, tests::batches},
-            wire::{Cost, Wire},
-        },
+        comm::counting::Counting,
+        split::job::{Rule, tests::batches},
         threads,
     };
     use backprop::adam::Adam;
@@ -328,11 +326,11 @@ mod tests {
         let (job, ranks) = (job(&[31, 32, 8]), 4);
         let sent = |level| {
             let sent = threads::run(ranks, |comm| {
-                let mut wire = Wire::new(comm, Cost::NOTHING);
+                let mut wire = Counting::new(comm);
                 let mut rank = Sharded::new(&job, level, wire.rank(), ranks)?;
-                let before = wire.traffic.bytes;
+                let before = wire.traffic().bytes_sent;
                 rank.step(&batches(31, 8, &[8], 1)[0], &mut wire)?;
-                Ok(wire.traffic.bytes - before)
+                Ok(wire.traffic().bytes_sent - before)
             });
             let loss = 4; // bytes: one number's ring sends each part of it once or not at all
             sent.unwrap()
