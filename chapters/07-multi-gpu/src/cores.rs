@@ -11,7 +11,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 #[cfg(target_os = "linux")]
 pub fn keep_to_core(rank: Rank) -> bool {
     let Ok(ours) = sched_getaffinity(None) else { return false };
-    let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| ours.is_set(*core)).collect();
+    let allowed = |core: &usize| ours.is_set(*core);
+    let cores: Vec<_> = (0..CpuSet::MAX_CPU).filter(allowed).collect();
     let Some(core) = cores.get(rank.0 % cores.len().max(1)) else {
         return false;
     };

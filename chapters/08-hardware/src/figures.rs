@@ -255,7 +255,7 @@ fn table_cards(_: &Records) -> Result<TableData> {
         })
         .collect();
     let caption = format!(
-        "{} accelerators: memory in GB (10⁹ bytes, as datasheets count), bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
+        "{} accelerators: memory in GB (10⁹ bytes), bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
          ridge in operations per byte. A dash: not published, or without a source. The MI250X is two chips, each with half of its figures. The sources are listed below.",
         market.cards.len()
     );
@@ -288,7 +288,8 @@ fn table_offers(_: &Records) -> Result<TableData> {
                 offer.cards.to_string(),
                 usd(offer.each()),
                 offer.region.clone(),
-                offer.dated.clone(),
+                // A date that breaks over two lines is hard to read.
+                offer.dated.replace('-', "\u{2011}"),
             ]
         })
         .collect();
@@ -444,7 +445,7 @@ fn table_models(records: &Records) -> Result<TableData> {
             model.to_string(),
             epochs.to_string(),
             Unit::Seconds.format(seconds),
-            format!("{:.2}", 100.0 * cost),
+            Unit::Number.format(100.0 * cost),
         ]);
     }
     let caption = format!(
