@@ -45,13 +45,11 @@ pub fn step(name: &str, batch: usize, p: usize) -> Result<Step> {
 /// How much the cards' times differ, calibrated once.
 fn jitter() -> Result<f64> {
     static FOUND: OnceLock<f64> = OnceLock::new();
-    match FOUND.get() {
-        Some(found) => Ok(*found),
-        None => {
-            let runs = published::runs()?;
-            Ok(*FOUND.get_or_init(|| published::calibrated(&runs)))
-        }
+    if let Some(found) = FOUND.get() {
+        return Ok(*found);
     }
+    let runs = published::runs()?;
+    Ok(*FOUND.get_or_init(|| published::calibrated(&runs)))
 }
 
 /// The experiment `multi_gpu.why`.

@@ -71,7 +71,9 @@ fn step<M: Network<Cpu>>(
     }
     pack(model, &grads, &mut row)?;
     let share = mine.len() as f32 / batch.len() as f32;
-    row.iter_mut().for_each(|number| *number *= share);
+    for number in &mut row {
+        *number *= share;
+    }
     comm.all_reduce(&mut row)?;
     unpack(model, &mut grads, &row[1..])?;
     optimizer.update(lr, model, &mut grads)?;
