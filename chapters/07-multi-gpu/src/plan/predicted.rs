@@ -6,18 +6,8 @@ use super::{
     network::Network,
     simulate::{Buckets, Job, Layer},
 };
-use crate::{
-    Communicator, Result,
-    comm::cost,
-    communicator::part_of,
-    cores::keep_to_core,
-    split::{
-        data_parallel,
-        job::{Batch, Job as Training, Rule, Update},
-    },
-    threads::{self, Threads},
-};
-use backprop::{random::SplitMix64, sgd::Sgd};
+use crate::{Communicator, Result, comm::cost, cores::keep_to_core, threads};
+use backprop::{mlp::Mlp, random::SplitMix64, softmax::loss_and_gradient};
 use lab::{Budget, Experiment, Recorder, Samples, Unit, machine};
 use std::{hint::black_box, time::Instant};
 
@@ -31,13 +21,37 @@ pub const CASES: [(&str, &[usize], usize); 3] = [
 /// Numbers of ranks that are measured.
 pub const RANKS: [usize; 3] = [1, 2, 4];
 
-/// A network that descends, and a batch for it of pictures by chance.
-fn example(sizes: &[usize], batch: usize) -> (Training, Batch) {
-    let mut random = SplitMix64::new(7);
-    let x = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
-    let labels = (0..batch).map(|i| (i % sizes[sizes.len() - 1]) as u8).collect();
-    let rule = Rule::Sgd(Sgd { lr: 1e-3, momentum: 0.0 });
-    (Training { sizes: sizes.to_vec(), seed: 1, rule }, Batch { x, labels })
+/// A rank's copy of the network and its share of the pictures. It descends in place: to copy parameters out and in, as
+/// [`crate::split::data_parallel`] does for any optimizer, would be timed with the step.
+struct Replica {
+    model: Mlp<f32>,
+    pixels: Vec<f32>,
+    labels: Vec<u8>,
+}
+
+impl Replica {
+    fn new(sizes: &[usize], batch: usize) -> Result<Self> {
+        let mut random = SplitMix64::new(7);
+        let pixels = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
+        let labels = (0..batch).map(|i| (i % 10) as u8).collect();
+        Ok(Self { model: Mlp::new(sizes, 1)?, pixels, labels })
+    }
+
+    /// Forward and backward. Returns the gradient as one vector.
+    fn gradient(&self) -> Result<Vec<f32>> {
+        let pass = self.model.forward(&self.pixels, None)?;
+        let (_, dscores) = loss_and_gradient(&pass.scores, &self.labels, self.model.classes())?;
+        Ok(self.model.backward(&pass, &dscores, false)?.flat())
+    }
+
+    /// Plain gradient descent with the mean over `p` ranks.
+    fn update(&mut self, gradient: &[f32], p: usize) {
+        let rate = 1e-3 / p as f32;
+        let mut gradient = gradient.iter();
+        for tensor in self.model.tensors_mut() {
+            tensor.iter_mut().zip(&mut gradient).for_each(|(w, g)| *w -= rate * g);
+        }
+    }
 }
 
 /// How the ranks of a step are set up.
@@ -50,29 +64,26 @@ struct Setup {
     bound: bool,
 }
 
-/// Seconds of a step, the mean of `steps` steps of the slowest rank.
-fn measured(job: &Training, batch: &Batch, steps: usize, setup: Setup) -> Result<f64> {
+/// Seconds of a step of `batch` pictures, the mean of `steps` steps of the slowest rank.
+fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Setup) -> Result<f64> {
     let times = threads::run(setup.ranks, |mut rank| {
         if setup.bound {
             keep_to_core(rank.rank());
         }
-        let mine = batch.part(part_of(batch.len(), rank.rank(), setup.ranks))?;
-        let mut alone = Threads::ranks(1);
-        let mut model = job.model()?;
-        let mut update = Update::new(job.rule, model.parameters().len());
+        let mut replica = Replica::new(sizes, batch / setup.ranks)?;
         let mut began = Instant::now();
         for step in 0..=steps {
             if step == 1 {
                 rank.barrier()?; // the first step warmed up
                 began = Instant::now();
             }
+            let mut gradient = replica.gradient()?;
             if setup.together {
-                data_parallel::step(&mut model, &mut update, batch, &mut rank)?;
-            } else {
-                data_parallel::step(&mut model, &mut update, &mine, &mut alone[0])?;
+                rank.all_reduce(&mut gradient)?;
             }
+            replica.update(&gradient, setup.ranks);
         }
-        black_box(&model);
+        black_box(&replica.model);
         Ok(began.elapsed().as_secs_f64() / steps as f64)
     })?;
     Ok(times.into_iter().fold(0.0, f64::max))
@@ -164,7 +175,7 @@ pub fn experiment() -> Experiment {
 }
 
 fn predicted(recorder: &mut Recorder) -> Result<()> {
-    let (rounds, repeats, rows) = match recorder.budget {
+    let (rounds, repeats, pictures) = match recorder.budget {
         Budget::Quick => (5, 20, 800),
         Budget::Full => (25, 200, 1500),
     };
@@ -184,22 +195,20 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
     let (mut worst, mut right) = (0.0_f64, 0);
     for (model, sizes, batch) in CASES {
         recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
-        let steps = (rows / batch).max(4);
-        let (job, pictures) = example(sizes, batch);
+        let steps = (pictures / batch).max(4);
         // In turns: one rank alone with its share of the pictures, all side by side without a word, the step, and the
         // step of ranks that the system may move.
         let mut alone = vec![Vec::new(); RANKS.len()];
         let (mut beside, mut real, mut free) = (alone.clone(), alone.clone(), alone.clone());
         for _ in 0..rounds {
             for (at, ranks) in RANKS.into_iter().enumerate() {
-                let seconds = |batch: &Batch, ranks: usize, together: bool, bound: bool| {
-                    measured(&job, batch, steps, Setup { ranks, together, bound })
+                let seconds = |batch: usize, ranks: usize, together: bool, bound: bool| {
+                    measured(sizes, batch, steps, Setup { ranks, together, bound })
                 };
-                let share = pictures.part(0..batch / ranks)?;
-                alone[at].push(seconds(&share, 1, false, true)?);
-                beside[at].push(seconds(&pictures, ranks, false, true)?);
-                real[at].push(seconds(&pictures, ranks, true, true)?);
-                free[at].push(seconds(&pictures, ranks, true, false)?);
+                alone[at].push(seconds(batch / ranks, 1, false, true)?);
+                beside[at].push(seconds(batch, ranks, false, true)?);
+                real[at].push(seconds(batch, ranks, true, true)?);
+                free[at].push(seconds(batch, ranks, true, false)?);
             }
         }
         let weights: usize = sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum();
@@ -211,7 +220,7 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             let slower = Samples(slower.collect());
             recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, slower);
             let compute = Samples(beside[at].clone()).median();
-            let bytes = 4.0 * (weights as f64 + 1.0); // and the loss
+            let bytes = 4.0 * weights as f64;
             let parts = Parts { compute, link, bytes, cores };
             let predicted = parts.predict(p);
             recorder.value("multi_gpu.predicted", list, Unit::Seconds, one(predicted));
@@ -250,12 +259,24 @@ mod tests {
     }
 
     #[test]
-    fn a_step_takes_time_however_the_ranks_are_set_up() {
-        let (job, batch) = example(&[20, 9, 10], 12);
+    fn ranks_that_talk_stay_equal_and_take_time() {
+        let sizes = [20, 9, 10];
         for (together, bound) in [(true, true), (true, false), (false, true)] {
             let setup = Setup { ranks: 3, together, bound };
-            assert!(measured(&job, &batch, 2, setup).unwrap() > 0.0, "{setup:?}");
+            assert!(measured(&sizes, 12, 2, setup).unwrap() > 0.0, "{setup:?}");
         }
+        let models = threads::run(3, |mut rank| {
+            let mut replica = Replica::new(&sizes, 4 + rank.rank().0)?;
+            for _ in 0..3 {
+                let mut gradient = replica.gradient()?;
+                rank.all_reduce(&mut gradient)?;
+                replica.update(&gradient, 3);
+            }
+            Ok(replica.model.parameters())
+        })
+        .unwrap();
+        assert!(models[1..].iter().all(|model| *model == models[0]));
+        assert!(models[0] != Replica::new(&sizes, 4).unwrap().model.parameters());
     }
 
     #[test]
