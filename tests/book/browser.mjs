@@ -1,14 +1,15 @@
 // The built book in a real browser.
 //
-//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER]
+//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS]
 //
 // BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
-// finds wrong, no sideways scroll. Then: search, machine switch, hints, print, without JavaScript, and the
-// elements that run something (webgpu.mjs, digits.mjs, bits.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs,
-// descent.mjs, roofline.mjs, memory.mjs). As many parts at once as there are processors. With SCREENSHOTS, pictures of
-// every page are left there, for people; that takes longer than all the rest.
-// Elements that the book in FOLDER has, too, were tried there, and are not run again.
+// finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more than 300 kB to fetch. Then:
+// search for every chapter's terms, machine switch, hints, print, without JavaScript, by keyboard, and the elements that
+// run something (webgpu.mjs, digits.mjs, bits.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs,
+// roofline.mjs, memory.mjs). As many parts at once as there are processors. With SCREENSHOTS, pictures of every page are
+// left there, for people; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
+// there, and are not run again. With --only, the parts with WORDS in their names are all that runs.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -16,6 +17,7 @@ import { join, resolve } from 'node:path';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { bitExplorer } from './bits.mjs';
 import { ringAllReduce } from './ring.mjs';
 import { cardCalculator } from './cards.mjs';
@@ -27,9 +29,12 @@ import { rooflineExplorer } from './roofline.mjs';
 import { warpViewer } from './warp.mjs';
 import { gpuProduct, stepPlayer, withWebgpu } from './webgpu.mjs';
 
-const { values: { tried }, positionals: [book, shots] } = parseArgs({ allowPositionals: true, options: { tried: { type: 'string' } } });
+const { values: { tried, only }, positionals: [book, shots] } = parseArgs({
+  allowPositionals: true,
+  options: { tried: { type: 'string' }, only: { type: 'string' } },
+});
 if (!book) {
-  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER]');
+  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS]');
   process.exit(2);
 }
 const served = /^https?:/.test(book);
@@ -135,6 +140,28 @@ async function accessible(tab, where, page) {
   }
 }
 
+// With the spacing that a reader may ask for (WCAG 2.2, 1.4.12) the text still fits.
+const SPACED = `* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important; }
+  p { margin-bottom: 2em !important; }`;
+
+async function spaced(tab, where) {
+  const style = await tab.addStyleTag({ content: SPACED });
+  await settled(tab);
+  await fits(tab, `${where} with wide spacing`);
+  await style.evaluate((e) => e.remove());
+}
+
+// How long a page takes until it can be used, for the report at the end: it depends on the machine.
+const loaded = new Map();
+
+async function timed(tab, page) {
+  const [took, parsed] = await tab.evaluate(() => {
+    const { loadEventEnd, domInteractive } = performance.getEntriesByType('navigation')[0];
+    return [loadEventEnd, domInteractive];
+  });
+  if (!(loaded.get(page)?.[0] < took)) loaded.set(page, [took, parsed]);
+}
+
 // The machine switch changes every number, and stays when the page is loaded again.
 async function switches(tab, where) {
   const state = () => tab.evaluate(() => ({
@@ -169,7 +196,7 @@ async function folds(tab, where) {
 }
 
 const measured = opened.filter((page) => page !== 'print.html' && /data-machines="[^"]*;/.test(source(page)));
-if (!measured.length) console.log('no page has numbers of two machines: the switch was not tried');
+if (!measured.length && !only) console.log('no page has numbers of two machines: the switch was not tried');
 
 // All four fit. axe, which takes long, looks at light on a desktop and dark on a phone: so it sees both themes
 // and both widths of every page. What surrounds the text is the same on all, and axe sees all four of the first.
@@ -178,6 +205,7 @@ function look(page, colorScheme, viewport, other) {
     const { tab, where, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const last = `${colorScheme} ${(other ?? viewport).width}`;
     const picture = ({ width }) => shoot(tab, `${page.replace(/\.html$/, '')}-${colorScheme}-${width}`);
+    await timed(tab, page);
     await themed(tab, where, colorScheme);
     await fits(tab, where);
     await picture(viewport);
@@ -192,6 +220,7 @@ function look(page, colorScheme, viewport, other) {
     }
     if (last === 'dark 1280' && measured.includes(page)) await switches(tab, where);
     if (last === 'light 360' && source(page).includes('<details')) await folds(tab, where);
+    if (last === 'light 360') await spaced(tab, where);
     await close();
   });
 }
@@ -205,27 +234,102 @@ for (const page of opened.filter((page) => page !== 'print.html')) {
   }
 }
 
+// What a server that compresses sends for a page, without fonts, which stay in the browser's cache for good.
+const HEAVIEST = 300_000;
+// Exemptions: page, and why. The list only shrinks.
+const HEAVY = [
+  [/^print\.html$/, 'it is all pages at once, for paper'],
+  [/^records\//, 'it lists every sample of a machine'],
+];
+
+part('weight', async () => {
+  const weights = new Map();
+  const weigh = (file) => {
+    if (!weights.has(file)) weights.set(file, gzipSync(readFileSync(join(folder, file)), { level: 6 }).length);
+    return weights.get(file);
+  };
+  const rows = opened.filter((page) => page !== '404.html').map((page) => {
+    const tags = source(page).match(/<(?:script|link)\b[^>]*>/g) ?? [];
+    const asked = tags.map((tag) => tag.match(/\b(?:src|href)="([^"]+\.(?:js|css))"/)?.[1]).filter((link) => link && !/^\w+:/.test(link));
+    const files = [...new Set(asked.map((link) => join(page, '..', link)))].filter((file) => existsSync(join(folder, file)));
+    const own = weigh(page);
+    const all = own + files.reduce((sum, file) => sum + weigh(file), 0);
+    const exempt = HEAVY.some(([pages]) => pages.test(page));
+    if (all > HEAVIEST && !exempt) fail(page, `weighs ${Math.round(all / 1000)} kB, and at most ${HEAVIEST / 1000} are allowed`);
+    return [all, own, readFileSync(join(folder, page)).length, page, exempt];
+  });
+  const kB = (bytes) => (bytes / 1000).toFixed(0).padStart(5);
+  console.log('   kB with scripts and styles, the page alone, and before compression');
+  for (const [all, own, raw, page, exempt] of rows.sort((a, b) => b[0] - a[0]).slice(0, 14)) {
+    console.log(`${kB(all)} ${kB(own)} ${kB(raw)}  ${page}${exempt ? ' (exempt)' : ''}`);
+  }
+});
+
+// The titles of pages, and of each chapter the terms that the fewest others link to the glossary: what people look for.
+const TERMS = 4;
+
+function queries() {
+  const text = (html) => html.replace(/<[^>]*>/g, '').replace(/&amp;/g, '&').replace(/&#(?:x27|39);/g, "'").trim();
+  const chapters = opened.filter((page) => /^\d\d-.*\/index\.html$/.test(page));
+  const terms = new Map(chapters.map((page) => [page, new Map([...source(page).matchAll(/<a class="term" href="[^"]*#([^"]+)"[^>]*>(.*?)<\/a>/g)].map(([, key, name]) => [key, text(name)]).reverse())]));
+  const uses = (key) => chapters.filter((page) => terms.get(page).has(key)).length;
+  return opened.filter((page) => !/^(records|404|print|index)/.test(page)).flatMap((page) => {
+    const title = text(source(page).match(/<main>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1] ?? '');
+    const rarest = [...terms.get(page)?.keys() ?? []].sort((a, b) => uses(a) - uses(b)).slice(0, TERMS);
+    const own = rarest.map((key) => terms.get(page).get(key));
+    if (terms.has(page) && own.length < TERMS) fail(page, `has ${own.length} terms of the glossary`);
+    return [title, ...own].map((query) => [query, page]);
+  });
+}
+
 // Search finds what stands on a page, and its result leads there.
 part('search', async () => {
   const { tab, where, close } = await open({ viewport: DESKTOP }, 'index.html');
-  // The titles of pages, which are there to be found.
-  const titles = opened.filter((page) => !/^(records|404|print|index)/.test(page)).slice(0, 5).map((page) => {
-    const title = source(page).match(/<main>[^]*?<h1[^>]*>(?:<a[^>]*>)?([^<]*)/);
-    return [title?.[1] ?? '', page];
-  });
-  for (const [query, leads] of titles) {
+  for (const [query, leads] of queries()) {
     if (await tab.locator('#mdbook-search-wrapper').evaluate((e) => e.classList.contains('hidden'))) await tab.keyboard.press('s');
     await tab.locator('#mdbook-searchbar').fill(query);
     await tab.locator('#mdbook-searchbar').press('End');
     try {
       await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length > 0, null, { timeout: 10000 });
       const links = await tab.locator('#mdbook-searchresults li > a').evaluateAll((all) => all.map((a) => a.getAttribute('href')));
-      if (!links.some((link) => link.includes(leads))) fail(where, `search for ${query} gives ${links.join(', ')}`);
-    } catch { fail(where, `search finds no ${query}`); }
+      if (!links.some((link) => link.includes(leads))) fail(where, `search for ${query} (${leads}) gives ${links.join(', ')}`);
+    } catch { fail(where, `search finds no ${query} (${leads})`); }
     await tab.locator('#mdbook-searchbar').fill('');
+    await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length === 0, null, { timeout: 10000 }).catch(() => {});
   }
   await close();
 });
+
+// Tab leads from the text before each element that runs something into it, and out of it again.
+const runs = opened.filter((page) => page !== 'print.html' && /<main>[^]*?<[a-z]+-[a-z-]+[\s>]/.test(source(page)));
+for (const page of runs) {
+  part(`${page} by keyboard`, async () => {
+    const { tab, where, close } = await open({ viewport: DESKTOP, reducedMotion: 'reduce' }, page);
+    const count = await tab.evaluate(() => {
+      globalThis.elements = [...document.querySelectorAll('main *')].filter((e) => e.localName.includes('-') && customElements.get(e.localName));
+      return globalThis.elements.length;
+    });
+    for (let at = 0; at < count; at += 1) {
+      // An element without a control (one that found no WebGPU) has nothing to reach.
+      const [tag, controls] = await tab.evaluate((at) => {
+        const element = globalThis.elements[at];
+        const all = element.querySelectorAll('button, input, select, textarea, summary, a[href], [tabindex="0"]');
+        const before = document.createElement('span');
+        before.tabIndex = -1;
+        element.before(before);
+        before.focus();
+        return [element.localName, [...all].filter((e) => !e.disabled && e.checkVisibility()).length];
+      }, at);
+      if (!controls) continue;
+      const inside = () => tab.evaluate((at) => globalThis.elements[at].contains(document.activeElement), at);
+      await tab.keyboard.press('Tab');
+      if (!(await inside())) fail(where, `Tab does not lead into <${tag}>`);
+      for (let press = 0; press <= controls && (await inside()); press += 1) await tab.keyboard.press('Tab');
+      if (await inside()) fail(where, `Tab does not lead out of <${tag}>`);
+    }
+    await close();
+  });
+}
 
 // The theme can be chosen, and only among the book's own.
 part('the choice of a theme', async () => {
@@ -261,11 +365,15 @@ part('print.html', async () => {
   await tab.emulateMedia({ media: 'print' });
   const state = await tab.evaluate(() => ({
     closed: document.querySelectorAll('details:not([open])').length,
-    headings: document.querySelectorAll('main h1').length,
+    headings: [...document.querySelectorAll('main h1')].map((h1) => h1.textContent.trim()),
     cut: [...document.querySelectorAll('main pre, main table, main svg')].filter((e) => !e.closest('[hidden]') && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)),
   }));
   if (state.closed) fail(where, `${state.closed} hints stay folded`);
-  if (state.headings < 3) fail(where, `has ${state.headings} pages`);
+  if (state.headings.length < 3) fail(where, `has ${state.headings.length} pages`);
+  for (const page of opened.filter((page) => !/^(print\.html|records\/.+|404\.html|toc\.html)$/.test(page))) {
+    const title = source(page).match(/<main>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1].replace(/<[^>]*>/g, '').replaceAll('&amp;', '&').trim();
+    if (title && !state.headings.includes(title)) fail(where, `lacks ${page}, "${title}"`);
+  }
   if (state.cut.length) fail(where, `cuts ${state.cut.slice(0, 3).join(' ')}`);
   await shoot(tab, 'print-paper');
   await close();
@@ -301,7 +409,7 @@ const webgpu = holds('gpu-product').length ? await withWebgpu(launch) : null;
 for (const page of holds('gpu-product')) parts.push(...gpuProduct({ browser: webgpu, base, page, axe, rules: RULES, shots, fail }));
 
 // The last parts are the longest: they come first, so that no processor waits for one at the end.
-const waiting = parts.reverse();
+const waiting = parts.filter(([name]) => !only || name.includes(only)).reverse();
 async function lane() {
   for (let next = waiting.shift(); next; next = waiting.shift()) {
     const [name, work] = next;
@@ -311,6 +419,9 @@ async function lane() {
   }
 }
 await Promise.all(Array.from({ length: Math.min(availableParallelism(), 8) }, lane));
+
+const slowest = [...loaded].sort(([, a], [, b]) => b[0] - a[0]).slice(0, 5);
+console.log(`ready and loaded, on this machine now: ${slowest.map(([page, [took, parsed]]) => `${page} ${parsed.toFixed(0)} and ${took.toFixed(0)} ms`).join(', ')}`);
 
 await webgpu?.close();
 await browser.close();
