@@ -89,15 +89,19 @@ impl<'a> Desk<'a> {
         waiting(&exercise.id(), |note| self.checker.state(exercise, note))
     }
 
+    /// Each exercise at hand, and whether it is solved.
+    fn states(&self) -> Result<Vec<(&'a Exercise, bool)>> {
+        let solved = waiting("exercises", |note| self.checker.states(&self.selected, note))?;
+        Ok(self.selected.iter().copied().zip(solved).collect())
+    }
+
     /// The one exercise that was named, or the first that is not solved.
     fn next(&self) -> Result<&'a Exercise> {
         if let [one] = self.selected[..] {
             return Ok(one);
         }
-        for &exercise in &self.selected {
-            if !self.solved(exercise)? {
-                return Ok(exercise);
-            }
+        if let Some((exercise, _)) = self.states()?.into_iter().find(|(_, solved)| !solved) {
+            return Ok(exercise);
         }
         bail!("all of these exercises are solved; name one, such as {}", self.selected[0].id())
     }
@@ -112,17 +116,9 @@ impl<'a> Desk<'a> {
             }
             return Ok(());
         }
-        let mut done = 0;
-        let mut open = None;
-        for &exercise in &self.selected {
-            if self.solved(exercise)? {
-                done += 1;
-            } else if open.is_none() {
-                open = Some(exercise);
-            }
-        }
-        println!("{done} of {} solved.", self.selected.len());
-        if let Some(exercise) = open {
+        let states = self.states()?;
+        Self::progress(&states);
+        if let Some((exercise, _)) = states.into_iter().find(|(_, solved)| !solved) {
             println!();
             self.describe(exercise);
             let outcome = self.outcome(exercise)?;
@@ -134,26 +130,27 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
+    /// How far the reader is.
+    fn progress(states: &[(&Exercise, bool)]) {
+        let done = states.iter().filter(|(_, solved)| *solved).count();
+        let bars = std::io::stdout().is_terminal();
+        print!("{done} of {} solved\n{}", states.len(), exercises::progress(states, bars));
+    }
+
     fn outcome(&self, exercise: &Exercise) -> Result<Outcome> {
         waiting(&exercise.id(), |note| self.checker.check(exercise, note))
     }
 
     fn list(&self) -> Result<()> {
-        let mut done = 0;
-        let wide = self.selected.iter().map(|exercise| exercise.id().len()).max().unwrap_or(0);
-        let mut rows = Vec::new();
-        for exercise in &self.selected {
-            let solved = self.solved(exercise)?;
-            done += usize::from(solved);
-            let state = if solved { "solved " } else { "not yet" };
-            rows.push(format!(
-                "{state}  {:wide$}  {} ({})",
-                exercise.id(),
-                exercise.title,
-                exercise.effort
-            ));
+        let states = self.states()?;
+        let wide = states.iter().map(|(exercise, _)| exercise.id().len()).max().unwrap_or(0);
+        for (exercise, solved) in &states {
+            let state = if *solved { "solved " } else { "not yet" };
+            let Exercise { title, effort, .. } = exercise;
+            println!("{state}  {:wide$}  {title} ({effort})", exercise.id());
         }
-        println!("{}\n{done} of {} solved.", rows.join("\n"), self.selected.len());
+        println!();
+        Self::progress(&states);
         Ok(())
     }
 

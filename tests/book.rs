@@ -1,5 +1,4 @@
-//! The course's own book: every number that a page names exists, every quote fits, every source is cited,
-//! every link leads somewhere.
+//! The command `book`. That the book itself is whole and up to date is in `stale.rs`.
 
 use bookbinder::sources;
 use std::{collections::BTreeMap, path::Path, process::Command};

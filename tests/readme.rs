@@ -1,5 +1,5 @@
-//! The README keeps its promises: its picture is drawn from the records, its commands exist, its links lead
-//! somewhere.
+//! The README keeps its promises: its picture is drawn from the records, its links lead somewhere. That its commands
+//! run is in `stale.rs`.
 
 use lab::{
     Records,
@@ -85,50 +85,6 @@ fn its_picture_is_the_record() {
         fs::read_to_string(&file).is_ok_and(|old| old == picture()),
         "book/course.svg is not what the records draw; run `UPDATE_PICTURES=1 cargo test --test readme`"
     );
-}
-
-/// Every `cargo run --release [-- WORDS]` in the README and on the pages, without comments.
-fn commands() -> Vec<(String, Vec<String>)> {
-    let mut files = vec!["README.md".to_owned()];
-    for folder in fs::read_dir(root().join("book/src")).unwrap().flatten() {
-        let page = folder.path().join("README.md");
-        if page.is_file() {
-            files.push(page.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
-        }
-    }
-    let mut found = Vec::new();
-    for file in files {
-        let text = read(&file);
-        for (at, prefix) in text.match_indices("cargo run --release") {
-            let rest = &text[at + prefix.len()..];
-            let end = rest.find(['`', '\n', '#', '|']).unwrap_or(rest.len());
-            let words: Vec<String> = rest[..end].split_whitespace().map(str::to_owned).collect();
-            let own = words
-                .iter()
-                .position(|word| word == "--")
-                .map_or(vec![], |at| words[at + 1..].to_vec());
-            found.push((file.clone(), own));
-        }
-    }
-    found
-}
-
-#[test]
-fn each_command_that_it_shows_is_one() {
-    let commands = commands();
-    assert!(commands.len() > 5, "{commands:?}");
-    for (file, words) in commands {
-        // Placeholders in capitals stand for the reader's own words.
-        let words: Vec<&str> =
-            words.iter().map(String::as_str).filter(|word| *word != "…").collect();
-        let out = Command::new(env!("CARGO_BIN_EXE_throughput"))
-            .args(&words)
-            .arg("--help")
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&out.stderr);
-        assert!(out.status.success(), "{file}: `throughput {}`: {said}", words.join(" "));
-    }
 }
 
 #[test]

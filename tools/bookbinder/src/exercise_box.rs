@@ -76,8 +76,8 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
         Flavour::Notebook => {
             let _ = write!(
                 out,
-                "### Exercise: {}\n\n{}\n\nYour file is `chapters/{}/exercise.rs`. To see whether it \
-                 passes: `{check}`\n",
+                "### Exercise: {}\n\n{}\n\nYour file is `chapters/{}/exercise.rs`. Save it, then run the cell \
+                 below the hints, which does what `{check}` does in a terminal.\n",
                 exercise.title,
                 exercise.task,
                 below_chapters(folder),
@@ -86,6 +86,12 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
                 let _ =
                     write!(out, "\n<details><summary>{title}</summary>\n\n{text}\n\n</details>\n");
             }
+            // Whoever runs all cells of a notebook does not wait for tests of what is yet to be written.
+            let _ = write!(
+                out,
+                "\n```rust,cell,asked\nstd::process::Command::new(\"cargo\")\n    \
+                 .args([\"run\", \"-qr\", \"--\", \"check\", \"{which}\"])\n    .status()?;\n```\n"
+            );
         }
     }
     Ok(out)
@@ -172,6 +178,11 @@ mod tests {
             !notebook.contains("fn add"),
             "a notebook does not give the solution away: {notebook}"
         );
+        for part in
+            ["<summary>Hint 1</summary>\n\nUse `+`.", "```rust,cell,asked\n", "\"demo/add\"])"]
+        {
+            assert!(notebook.contains(part), "{part}\n--\n{notebook}");
+        }
         fs::remove_file(folder.join("solution.rs")).unwrap();
         assert!(markdown(&folder, "demo/add", Flavour::Html).is_err());
     }

@@ -19,7 +19,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeSet, HashMap},
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     hash::Hasher,
     io::ErrorKind,
     path::{Path, PathBuf},
@@ -124,6 +126,24 @@ impl Exercise {
             }
         }
         Ok(parts)
+    }
+
+    /// That the exercise is as this module says, as far as reading its files can tell: it differs from its solution
+    /// between the marks alone, a page has it, and the manifest has its test. [`Checker::verify`] runs it, too.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn in_order(&self) -> Result<()> {
+        let solution = read(&self.folder.join("solution.rs"))?;
+        only_marked_parts_differ(&read(&self.file())?, &solution)?;
+        if !self.on_page {
+            bail!("no page in book/src/{} has `{{{{#exercise {}}}}}`", self.chapter, self.id());
+        }
+        let manifest = self.folder.join("../../Cargo.toml");
+        if !read(&manifest)?.contains(&format!("name = \"{}\"", self.test())) {
+            bail!("chapters/{}/Cargo.toml has no `[[test]]` named `{}`", self.chapter, self.test());
+        }
+        Ok(())
     }
 
     /// Reads the exercise in `folder`.
@@ -291,6 +311,23 @@ pub fn select<'e>(exercises: &'e [Exercise], which: Option<&str>) -> Result<Vec<
         bail!("there is no exercise `{which}`; there are {}", known.join(", "));
     }
     Ok(selected)
+}
+
+/// How far a reader is, a line for each chapter: `matmul   ██████░░░░░░  3 of 6`; with `bars`, or in words alone.
+pub fn progress(states: &[(&Exercise, bool)], bars: bool) -> String {
+    const WIDE: usize = 12;
+    let name = |exercise: &Exercise| exercise.krate.replace('_', "-");
+    let widest = states.iter().map(|(exercise, _)| name(exercise).len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for chapter in states.chunk_by(|(a, _), (b, _)| a.chapter == b.chapter) {
+        let (done, all) = (chapter.iter().filter(|(_, solved)| *solved).count(), chapter.len());
+        // Full only when all is done, and not empty once something is.
+        let filled = (done * WIDE / all).max(usize::from(done > 0));
+        let bar = "█".repeat(filled) + &"░".repeat(WIDE - filled) + "  ";
+        let bar = if bars { bar.as_str() } else { "" };
+        let _ = writeln!(out, "  {:widest$}  {bar}{done} of {all}", name(chapter[0].0));
+    }
+    out
 }
 
 /// That the exercise and its solution differ only between the marks.
@@ -533,6 +570,30 @@ impl Checker {
         Ok(solved)
     }
 
+    /// [`Checker::state`] of many. Those that changed are compiled at once, if they compile.
+    ///
+    /// # Errors
+    /// As [`Checker::run`].
+    pub fn states(&self, exercises: &[&Exercise], note: &dyn Fn(&str)) -> Result<Vec<bool>> {
+        let mut changed = Vec::new();
+        for &exercise in exercises {
+            let key = self.key(exercise)?;
+            if self.remembered(exercise, &key).is_none() {
+                changed.push((exercise, key));
+            }
+        }
+        if changed.len() > 1 {
+            let together: Vec<&Exercise> = changed.iter().map(|(exercise, _)| *exercise).collect();
+            if let Ok(Ok(programs)) = self.build(&together, false, note) {
+                for ((exercise, key), program) in changed.iter().zip(programs) {
+                    note(&exercise.id());
+                    self.remember(exercise, key, self.test(exercise, &program)?.is_solved());
+                }
+            }
+        }
+        exercises.iter().map(|exercise| self.state(exercise, note)).collect()
+    }
+
     /// [`Checker::run`] on the reader's file, remembered for [`Checker::state`].
     ///
     /// # Errors
@@ -626,11 +687,7 @@ fn in_order(
     run_stub: impl FnOnce() -> Result<Outcome>,
     run_solution: impl FnOnce() -> Result<Outcome>,
 ) -> Result<()> {
-    let (stub, solution) = (read(&exercise.file())?, read(&exercise.folder.join("solution.rs"))?);
-    only_marked_parts_differ(&stub, &solution)?;
-    if !exercise.on_page {
-        bail!("no page in book/src/{} has `{{{{#exercise {}}}}}`", exercise.chapter, exercise.id());
-    }
+    exercise.in_order()?;
     match run_stub()? {
         Outcome::Failing(_) => {}
         Outcome::Solved(_) => bail!("the stub passes its test"),

@@ -12,7 +12,7 @@
 //!   slots/0, 1, …                  where a running kernel compiles; kept, so that crates compile once
 //! ```
 
-use crate::notebook::{Kind, Notebook};
+use crate::notebook::{Kind, Notebook, Runs};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::progress::Progress;
 use serde_json::{Value, json};
@@ -584,16 +584,16 @@ fn named(notebook: &Notebook, index: usize) -> String {
 
 /// Puts a cell's outputs into the notebook, without what changes from machine to machine.
 fn keep(notebook: &mut Notebook, index: usize, outputs: Vec<Value>, root: &Path) -> Result<()> {
-    let Some(Kind::Code { fails, outputs: kept }) =
+    let Some(Kind::Code { runs, outputs: kept }) =
         notebook.cells.get_mut(index).map(|cell| &mut cell.kind)
     else {
         bail!("Jupyter ran a cell that the notebook does not have");
     };
     let found = failure(&outputs);
     *kept = tidied(outputs, root);
-    match (found, *fails) {
-        (Some(message), false) => bail!("it failed:\n{message}"),
-        (None, true) => bail!("it is marked as one that fails, but it did not"),
+    match (found, *runs) {
+        (Some(message), Runs::Along | Runs::Asked) => bail!("it failed:\n{message}"),
+        (None, Runs::Fails) => bail!("it is marked as one that fails, but it did not"),
         _ => Ok(()),
     }
 }

@@ -12,6 +12,8 @@
 //! 4. [`docs`]: the crates' documentation beside the pages; [`aside`]: contributed
 //!    machines' numbers, which a page loads when they are asked for. [`serve`]: the book on this machine alone.
 //! 5. [`links`]: the finished book is whole.
+//! 4. [`serve`]: the book on this machine alone.
+//! 5. [`links`]: the finished book is whole; [`typed`]: numbers in prose have a source.
 //! 6. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
 
 pub mod aside;
@@ -36,6 +38,7 @@ pub mod route;
 pub mod serve;
 pub mod sources;
 pub mod theme;
+pub mod typed;
 pub mod warnings;
 
 pub use binder::{Binder, Page};

@@ -2,7 +2,8 @@
 //!
 //! The pages of a chapter become `notebooks/NN-name.ipynb` (nbformat 4.5). A fence marked `rust,cell` is
 //! a code cell; everything else is Markdown, cut at the headings. A fence marked `rust,cell,fails` is a
-//! cell that shows an error on purpose. What a cell printed is kept for as long as its source stays.
+//! cell that shows an error on purpose, and `rust,cell,asked` one that runs only when a person asks for it: the
+//! check of an exercise. What a cell printed is kept for as long as its source stays.
 
 use crate::Page;
 use anyhow::{Context, Result, anyhow, bail};
@@ -16,8 +17,35 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// The tag by which Jupyter knows a cell that is meant to fail.
-const FAILS: &str = "raises-exception";
+/// When a code cell runs, and what is to come of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// With the others, and it works.
+    Along,
+    /// With the others, and it shows an error on purpose.
+    Fails,
+    /// When a person runs it: not with the whole notebook.
+    Asked,
+}
+
+impl Runs {
+    /// The word of a fence, and the tag by which Jupyter knows the cell.
+    const MARKS: [(Self, &str, &str); 2] =
+        [(Self::Fails, "fails", "raises-exception"), (Self::Asked, "asked", "skip-execution")];
+
+    /// What a cell with these tags does.
+    fn tagged(tags: &Value) -> Self {
+        let tags = tags.as_array().map_or(&[][..], Vec::as_slice);
+        let mark = Self::MARKS.iter().find(|(_, _, tag)| tags.iter().any(|known| known == tag));
+        mark.map_or(Self::Along, |(runs, _, _)| *runs)
+    }
+
+    /// A cell's metadata.
+    fn metadata(self) -> Value {
+        let mark = Self::MARKS.iter().find(|(runs, _, _)| *runs == self);
+        mark.map_or_else(|| json!({}), |(_, _, tag)| json!({ "tags": [tag] }))
+    }
+}
 
 /// What a cell holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +54,8 @@ pub enum Kind {
     Markdown,
     /// Rust, and what it printed when it last ran.
     Code {
-        /// Whether the cell shows an error on purpose.
-        fails: bool,
+        /// When it runs, and what is to come of it.
+        runs: Runs,
         /// Its outputs as nbformat has them.
         outputs: Vec<Value>,
     },
@@ -49,18 +77,18 @@ impl Cell {
         Self { id: String::new(), source: source.to_owned(), kind: Kind::Markdown }
     }
 
-    fn code(source: &str, fails: bool) -> Self {
-        let kind = Kind::Code { fails, outputs: Vec::new() };
+    fn code(source: &str, runs: Runs) -> Self {
+        let kind = Kind::Code { runs, outputs: Vec::new() };
         Self { id: String::new(), source: source.trim_matches('\n').to_owned(), kind }
     }
 
     /// Whether the page would make this cell: the same kind and the same source, whatever it printed.
     fn same_source(&self, other: &Self) -> bool {
-        let fails = |kind: &Kind| match kind {
+        let runs = |kind: &Kind| match kind {
             Kind::Markdown => None,
-            Kind::Code { fails, .. } => Some(*fails),
+            Kind::Code { runs, .. } => Some(*runs),
         };
-        self.source == other.source && fails(&self.kind) == fails(&other.kind)
+        self.source == other.source && runs(&self.kind) == runs(&other.kind)
     }
 }
 
@@ -99,9 +127,7 @@ impl Notebook {
             .map(|cell| {
                 let kind = match cell["cell_type"].as_str() {
                     Some("code") => Kind::Code {
-                        fails: cell["metadata"]["tags"]
-                            .as_array()
-                            .is_some_and(|tags| tags.iter().any(|tag| tag == FAILS)),
+                        runs: Runs::tagged(&cell["metadata"]["tags"]),
                         outputs: cell["outputs"].as_array().cloned().unwrap_or_default(),
                     },
                     Some("markdown") => Kind::Markdown,
@@ -127,14 +153,14 @@ impl Notebook {
                 Kind::Markdown => json!({
                     "cell_type": "markdown", "id": cell.id, "metadata": {}, "source": lines(&cell.source),
                 }),
-                Kind::Code { fails, outputs } => {
+                Kind::Code { runs, outputs } => {
                     count += 1;
                     let ran = if outputs.is_empty() { Value::Null } else { json!(count) };
                     json!({
                         "cell_type": "code",
                         "execution_count": ran,
                         "id": cell.id,
-                        "metadata": if *fails { json!({"tags": [FAILS]}) } else { json!({}) },
+                        "metadata": runs.metadata(),
                         "outputs": outputs,
                         "source": lines(&cell.source),
                     })
@@ -203,7 +229,7 @@ impl Notebook {
     /// Adds a code cell at the end.
     pub fn push_code(&mut self, source: &str) {
         if !source.trim().is_empty() {
-            self.cells.push(Cell::code(source, false));
+            self.cells.push(Cell::code(source, Runs::Along));
             self.number();
         }
     }
@@ -352,7 +378,7 @@ fn load_crates(notebook: &mut Notebook, crates: &[Crate], name: &str) {
     let first =
         notebook.cells.iter().position(|cell| matches!(cell.kind, Kind::Code { .. })).unwrap_or(0);
     let at = first.min(1);
-    notebook.cells.insert(at, Cell::code(&needed.join("\n"), false));
+    notebook.cells.insert(at, Cell::code(&needed.join("\n"), Runs::Along));
     notebook.cells.insert(at, Cell::markdown(&words));
 }
 
@@ -383,10 +409,11 @@ fn words(info: &str) -> impl Iterator<Item = &str> {
     info.split([',', ' ']).filter(|word| !word.is_empty())
 }
 
-/// Whether a fence is a cell, and whether that cell is meant to fail.
-fn cell_mark(info: &str) -> Option<bool> {
+/// Whether a fence is a cell, and when that cell runs.
+fn cell_mark(info: &str) -> Option<Runs> {
     let cell = words(info).next() == Some("rust") && words(info).any(|word| word == "cell");
-    cell.then(|| words(info).any(|word| word == "fails"))
+    let mark = Runs::MARKS.iter().find(|(_, mark, _)| words(info).any(|word| word == *mark));
+    cell.then(|| mark.map_or(Runs::Along, |(runs, _, _)| *runs))
 }
 
 fn has_cells(markdown: &str) -> bool {
@@ -457,7 +484,7 @@ struct Site<'a> {
 /// A place where a page is cut into cells.
 enum Cut {
     Heading(usize),
-    Cell { range: Range<usize>, code: String, fails: bool },
+    Cell { range: Range<usize>, code: String, runs: Runs },
 }
 
 impl Site<'_> {
@@ -470,7 +497,7 @@ impl Site<'_> {
         for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
             match event {
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
-                    if let Some(fails) = cell_mark(&info) {
+                    if let Some(runs) = cell_mark(&info) {
                         if depth > 0 {
                             let line = text[..range.start].lines().count();
                             bail!(
@@ -478,7 +505,7 @@ impl Site<'_> {
                             );
                         }
                         in_cell = true;
-                        cuts.push(Cut::Cell { range, code: String::new(), fails });
+                        cuts.push(Cut::Cell { range, code: String::new(), runs });
                     } else if let Some(language) = words(&info).next()
                         && language != &*info
                         && let Some(at) = text[range.clone()].find(&*info)
@@ -563,12 +590,12 @@ impl Site<'_> {
                     push(at..*start, &mut cells);
                     at = *start;
                 }
-                Cut::Cell { range, code, fails } => {
+                Cut::Cell { range, code, runs } => {
                     push(at..range.start, &mut cells);
                     if code.trim().is_empty() {
                         bail!("a cell of the page is empty");
                     }
-                    cells.push(Cell::code(code, *fails));
+                    cells.push(Cell::code(code, *runs));
                     at = range.end;
                 }
             }

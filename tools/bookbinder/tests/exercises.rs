@@ -125,6 +125,20 @@ fn exercises_are_named_in_several_ways() {
 }
 
 #[test]
+fn progress_is_shown_chapter_by_chapter() {
+    let root = course();
+    let all = exercises::all(root.path()).unwrap();
+    let mut other = all[0].clone();
+    (other.chapter, other.krate) = ("02-next_one".to_owned(), "next_one".to_owned());
+    let states = [(&all[0], true), (&all[1], false), (&all[2], false), (&other, true)];
+    assert_eq!(
+        exercises::progress(&states, true),
+        "  demo      ████░░░░░░░░  1 of 3\n  next-one  ████████████  1 of 1\n"
+    );
+    assert_eq!(exercises::progress(&states, false), "  demo      1 of 3\n  next-one  1 of 1\n");
+}
+
+#[test]
 fn a_readme_that_is_not_one_is_named() {
     let root = course();
     fs::write(
@@ -166,6 +180,12 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
     let all = exercises::all(root.path()).unwrap();
     let (first, checker) = (named(&all, "first"), Checker::new(root.path()));
     let check = || checker.check(first, &|_| {}).unwrap();
+
+    // Several are compiled at once, and remembered.
+    let two = [first, named(&all, "second")];
+    assert_eq!(checker.states(&two, &|_| {}).unwrap(), [false, false]);
+    let again = checker.states(&two, &|_| panic!("they are remembered")).unwrap();
+    assert_eq!(again, [false, false]);
 
     let Outcome::Failing(failed) = check() else { panic!("the stub fails") };
     assert_eq!(failed[0].0, "three and four");
@@ -233,6 +253,12 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
     fs::write(&solution, code("a * b")).unwrap();
     let error = verify("first").unwrap_err();
     assert!(error.contains("the solution fails") && error.contains("sum of 3 and 4"), "{error}");
+
+    // A solution that works, and changes what the exercise does not ask for.
+    fs::write(&solution, code("a + b").replace("(a: u32", "(mut a: u32")).unwrap();
+    let error = verify("first").unwrap_err();
+    assert!(error.contains("line 1 of exercise.rs"), "{error}");
+    fs::write(&solution, code("a + b")).unwrap();
 
     // A chapter that forgot the test in its manifest.
     let manifest = root.path().join("chapters/01-demo/Cargo.toml");

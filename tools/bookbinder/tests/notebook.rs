@@ -3,7 +3,7 @@
 use bookbinder::{
     Page,
     jupyter::{cause, failure, tidied},
-    notebook::{self, Change, Kind, Notebook},
+    notebook::{self, Change, Kind, Notebook, Runs},
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path};
@@ -100,21 +100,21 @@ fn printed(notebook: &Notebook) -> Vec<(String, Vec<Value>)> {
 fn fences_become_cells_and_crates_are_loaded() {
     let (root, pages) = course();
     let notebook = made(root.path(), &pages);
-    let code: Vec<(&str, bool)> = notebook
+    let code: Vec<(&str, Runs)> = notebook
         .cells
         .iter()
         .filter_map(|cell| match cell.kind {
-            Kind::Code { fails, .. } => Some((cell.source.as_str(), fails)),
+            Kind::Code { runs, .. } => Some((cell.source.as_str(), runs)),
             Kind::Markdown => None,
         })
         .collect();
     assert_eq!(
         code,
         [
-            (":dep ../chapters/01-matmul", false),
-            ("let n = 2;\nmatmul::naive(n);", false),
-            ("let x: u8 = 300;", true),
-            ("println!(\"{n}\");", false),
+            (":dep ../chapters/01-matmul", Runs::Along),
+            ("let n = 2;\nmatmul::naive(n);", Runs::Along),
+            ("let x: u8 = 300;", Runs::Fails),
+            ("println!(\"{n}\");", Runs::Along),
         ]
     );
     assert!(notebook.cells[0].source.starts_with("# One product"), "{:?}", notebook.cells[0]);
@@ -300,6 +300,7 @@ fn sync_notices_text_order_and_leftovers() {
     for (from, to) in [
         ("Text between.", "Text."),
         ("cell,fails", "cell"),
+        ("cell,fails", "cell,asked"),
         ("\n```rust,cell\nprintln", "\n```rust\nprintln"),
     ] {
         let mut other = pages.clone();

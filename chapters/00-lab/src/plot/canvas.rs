@@ -230,11 +230,110 @@ fn themed(svg: &str) -> String {
     if let (Some(from), Some(to)) = (svg.find(" width="), svg.find(" viewBox=")) {
         svg.replace_range(from..to, " font-family=\"var(--plot-font, system-ui, sans-serif)\"");
     }
-    let mut lines = String::with_capacity(svg.len());
-    for line in svg.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let _ = writeln!(lines, "{line}");
+    compact(&svg)
+}
+
+/// An element of a plotters picture: its own attributes, and those that its neighbours may share.
+#[derive(Clone, PartialEq)]
+struct Element {
+    tag: String,
+    place: String,
+    look: String,
+    text: String,
+}
+
+impl Element {
+    /// Reads a line such as `<circle cx="1" cy="2" r="3" fill="red"/>`; `text` is what a text says.
+    fn read(line: &str, text: &str) -> Option<Self> {
+        let inside = line.strip_prefix('<')?.trim_end_matches(['/', '>']);
+        let (tag, mut rest) = inside.split_once(' ')?;
+        let (mut place, mut look) = (String::new(), String::new());
+        let unfilled = inside.contains(" fill=\"none\"");
+        let unstroked = inside.contains(" stroke=\"none\"");
+        while let Some((name, after)) = rest.split_once("=\"") {
+            let (value, after) = after.split_once('"')?;
+            rest = after;
+            let (name, value) = (name.trim(), value.trim_end());
+            let _ = match name {
+                // What would be so without saying.
+                "stroke" | "stroke-width" if unstroked => Ok(()),
+                "text-anchor" if value == "start" => Ok(()),
+                "font-size" => Ok(()),
+                // `opacity` is not inherited; of what is only a line or only an area, these are the same.
+                "opacity" if tag == "text" => write!(place, " opacity=\"{value}\""),
+                "opacity" if unfilled => write!(look, " stroke-opacity=\"{value}\""),
+                "opacity" => write!(look, " fill-opacity=\"{value}\""),
+                "x" | "y" | "dy" | "cx" | "cy" | "r" | "points" => {
+                    write!(place, " {name}=\"{value}\"")
+                }
+                _ => write!(look, " {name}=\"{value}\""),
+            };
+        }
+        Some(Self { tag: tag.to_owned(), place, look, text: text.to_owned() })
     }
-    lines
+
+    /// The points of a line that is drawn in full.
+    fn points(&self) -> Option<&str> {
+        let solid = self.tag == "polyline" && !self.look.contains("stroke-opacity");
+        self.place.strip_prefix(" points=\"")?.strip_suffix('"').filter(|_| solid)
+    }
+
+    fn write(&self, out: &mut String, look: &str) {
+        let Self { tag, place, text, .. } = self;
+        let _ = match text.as_str() {
+            "" => writeln!(out, "<{tag}{place}{look}/>"),
+            text => writeln!(out, "<{tag}{place}{look}>\n{text}\n</{tag}>"),
+        };
+    }
+}
+
+/// The same picture in fewer bytes: lines that follow each other and look alike become one path, and what
+/// neighbours share is said once. A page has dozens of pictures.
+fn compact(svg: &str) -> String {
+    let mut out = String::with_capacity(svg.len());
+    let mut elements: Vec<Element> = Vec::new();
+    let mut lines = svg.lines().map(str::trim).filter(|line| !line.is_empty());
+    while let Some(line) = lines.next() {
+        if line.starts_with("<svg") {
+            let _ = writeln!(
+                out,
+                "{}",
+                line.replacen("<svg", &format!("<svg font-size=\"{}\"", TEXT * FINE), 1)
+            );
+            continue;
+        }
+        let text = if line.starts_with("<text") { lines.next().unwrap_or_default() } else { "" };
+        let Some(element) = Element::read(line, text) else { continue };
+        if let Some(last) = elements.last_mut()
+            && last.look == element.look
+            && let Some(points) = element.points()
+        {
+            if let Some(first) = last.points() {
+                last.place = format!(" d=\"M{first}\"");
+                "path".clone_into(&mut last.tag);
+            }
+            if last.tag == "path" {
+                last.place.pop();
+                let _ = write!(last.place, "M{points}\"");
+                continue;
+            }
+        }
+        elements.push(element);
+    }
+    for alike in elements.chunk_by(|a, b| a.look == b.look) {
+        match alike {
+            [one] => one.write(&mut out, &one.look),
+            several => {
+                let _ = writeln!(out, "<g{}>", several[0].look);
+                for element in several {
+                    element.write(&mut out, "");
+                }
+                out.push_str("</g>\n");
+            }
+        }
+    }
+    out.push_str("</svg>\n");
+    out
 }
 
 /// The width of a text in units of the sheet, near enough: no font is at hand to ask.

@@ -90,7 +90,7 @@ fn a_spread_becomes_a_band() {
     assert_eq!(plot.svg().matches("<polygon").count(), 0);
     plot.series[0].band = vec![(0.9, 1.1), (1.8, 2.3)];
     let svg = plot.svg();
-    assert_eq!(svg.matches("<polygon opacity=\"0.18\"").count(), 1, "{svg}");
+    assert_eq!(svg.matches("fill-opacity=\"0.18\"").count(), 1, "{svg}");
 }
 
 #[test]

@@ -58,26 +58,24 @@ fn touched(events: &[Event]) -> Vec<usize> {
 fn strip(body: &mut String, top: f64, label: &str, words: &[usize], cells: usize, width: f64) {
     let cell = width / cells as f64;
     let _ = writeln!(body, "<text x=\"0\" y=\"{:.1}\">{label}</text>", top - 7.0);
+    // One path for all boxes of a kind: hundreds of boxes with the same attributes would weigh more than the page.
+    let (mut moved, mut still, mut wanted) = (String::new(), String::new(), String::new());
     for sector in 0..cells / 8 {
-        let moved = words.iter().any(|word| word / 8 == sector);
-        let x = sector as f64 * 8.0 * cell;
-        let fill = if moved { "var(--series-2)" } else { "none" };
-        let _ = writeln!(
-            body,
-            "<rect x=\"{x:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"18\" fill=\"{fill}\" fill-opacity=\"0.3\" \
-             stroke=\"currentColor\" stroke-opacity=\"0.4\"/>",
-            8.0 * cell
-        );
+        let boxes =
+            if words.iter().any(|word| word / 8 == sector) { &mut moved } else { &mut still };
+        let (x, wide) = (sector as f64 * 8.0 * cell, 8.0 * cell);
+        let _ = write!(boxes, "M{x:.2} {top:.1}h{wide:.2}v18h-{wide:.2}z");
     }
     for word in words.iter().filter(|word| **word < cells) {
-        let _ = writeln!(
-            body,
-            "<rect x=\"{:.2}\" y=\"{:.1}\" width=\"{:.2}\" height=\"14\" fill=\"var(--series-1)\"/>",
-            *word as f64 * cell + 0.15 * cell,
-            top + 2.0,
-            0.7 * cell
-        );
+        let _ = write!(wanted, "M{:.2} {:.1}v14", (*word as f64 + 0.5) * cell, top + 2.0);
     }
+    let _ = writeln!(
+        body,
+        "<g fill-opacity=\"0.3\" stroke=\"currentColor\" stroke-opacity=\"0.4\">\n<path d=\"{still}\" \
+         fill=\"none\"/>\n<path d=\"{moved}\" fill=\"var(--series-2)\"/>\n</g>\n<path d=\"{wanted}\" \
+         stroke=\"var(--series-1)\" stroke-width=\"{:.2}\"/>",
+        0.7 * cell
+    );
 }
 
 fn draw_sectors(_: &Records) -> Result<Drawing> {
@@ -110,23 +108,23 @@ fn draw_sectors(_: &Records) -> Result<Drawing> {
 
 /// Which lanes take part in each instruction of a warp, from top to bottom.
 fn timeline(body: &mut String, left: f64, title: &str, events: &[Event], cell: f64) {
-    let _ = writeln!(body, "<text x=\"{left:.1}\" y=\"12\">{title}</text>");
+    // A lane is a short thick line: all that work are one path, and so are all that wait.
+    let (mut working, mut waiting) = (String::new(), String::new());
     for (row, event) in events.iter().enumerate() {
         for lane in 0..WARP {
-            let active = event.lanes >> lane & 1 == 1;
-            let fill = if active { "var(--series-1)" } else { "currentColor" };
-            let opacity = if active { "1" } else { "0.1" };
-            let _ = writeln!(
-                body,
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\" \
-                 fill-opacity=\"{opacity}\"/>",
-                left + lane as f64 * cell,
-                22.0 + row as f64 * (cell + 1.0),
-                cell - 1.0,
-                cell - 0.5
-            );
+            let lanes = if event.lanes >> lane & 1 == 1 { &mut working } else { &mut waiting };
+            let (x, y) = (left + lane as f64 * cell, row as f64 * (cell + 1.0));
+            let _ = write!(lanes, "M{x} {y}h{}", cell - 1.0);
         }
     }
+    let _ = writeln!(
+        body,
+        "<text x=\"{left:.1}\" y=\"12\">{title}</text>\n<g stroke-width=\"{:.1}\" \
+         transform=\"translate(0 {:.2})\">\n<path d=\"{working}\" stroke=\"var(--series-1)\"/>\n\
+         <path d=\"{waiting}\" stroke=\"currentColor\" stroke-opacity=\"0.1\"/>\n</g>",
+        cell - 0.5,
+        22.0 + (cell - 0.5) / 2.0
+    );
 }
 
 fn draw_divergence(_: &Records) -> Result<Drawing> {

@@ -1,0 +1,510 @@
+//! Nothing in the book is stale: each promise that the pages and the README make is held here, by a test of its name.
+//!
+//! | what a page says | where it is held |
+//! | --- | --- |
+//! | quotes exist and fit a screen; keys, terms and sources exist; each source is cited | the build itself, [`the_book_builds`] |
+//! | links and fragments lead somewhere, nothing is fetched from outside | [`links_lead_somewhere`] |
+//! | a number is measured, or the page says "not measured yet" | [`what_is_not_measured_is_listed`] |
+//! | a number in prose comes from a record or a source | [`numbers_in_prose_are_not_typed`] |
+//! | a command runs | [`commands_run`], [`commands_in_the_text_are_understood`] |
+//! | a notebook is its page | [`notebooks_are_their_pages`] |
+//! | each term of the glossary is used | [`terms_are_used`] |
+//! | an exercise differs from its solution where it says | [`exercises_are_in_order`]; that it fails and its solution passes is `check --verify` in `.ci/run` |
+//! | spelling | `tests/book/spell.mjs` in `.ci/run` |
+//!
+//! [`each_fault_is_noticed`] breaks a small course in each of these ways. What is exempt stands with its reason in
+//! `tests/stale/`; an entry that is no longer needed fails, so that the lists only shrink.
+
+use bookbinder::{Binder, Page, exercises, links, notebook, sources, typed};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::OnceLock,
+};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn throughput(words: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_throughput"))
+        .args(words)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// The files of the pages with their Markdown, by their names in the repository.
+fn pages() -> Vec<(String, String)> {
+    let source = root().join("book/src");
+    let folders = fs::read_dir(&source).unwrap().flatten().map(|entry| entry.path());
+    let folders = folders.filter(|path| path.is_dir() && !path.ends_with("bibliography"));
+    let mut files = Vec::new();
+    for folder in folders.chain([source]) {
+        let here = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+        files.extend(here.filter(|path| path.extension().is_some_and(|ext| ext == "md")));
+    }
+    files.sort();
+    let name =
+        |file: &Path| file.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+    files.iter().map(|file| (name(file), read(file))).collect()
+}
+
+/// A list of exemptions, three parts a line with the reason last, and which of them were needed.
+struct Exempt {
+    file: &'static str,
+    entries: Vec<(Vec<String>, bool)>,
+}
+
+impl Exempt {
+    fn read(file: &'static str) -> Self {
+        let text = read(file);
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let entries = lines.map(|line| {
+            let parts: Vec<String> = line.split(" | ").map(|part| part.trim().to_owned()).collect();
+            assert!(parts.len() == 3 && !parts[2].is_empty(), "{file}: `{line}` has no reason");
+            (parts, false)
+        });
+        Self { file, entries: entries.collect() }
+    }
+
+    /// Whether an entry fits; `fits` gets its first two parts.
+    fn has(&mut self, fits: impl Fn(&str, &str) -> bool) -> bool {
+        let found = self.entries.iter_mut().find(|(parts, _)| fits(&parts[0], &parts[1]));
+        found.map(|(_, needed)| *needed = true).is_some()
+    }
+
+    /// What is wrong with the list itself.
+    fn unneeded(&self) -> Vec<String> {
+        let idle = self.entries.iter().filter(|(_, needed)| !needed);
+        idle.map(|(parts, _)| format!("take `{}` out of {}", parts.join(" | "), self.file))
+            .collect()
+    }
+}
+
+fn assert_none(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+/// The book, built once for all tests here.
+fn book() -> &'static Path {
+    static BOOK: OnceLock<PathBuf> = OnceLock::new();
+    BOOK.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stale-book");
+        let built = throughput(&["book", "build", "--out", out.to_str().unwrap()], root());
+        assert!(built.status.success(), "{}", said(&built));
+        out
+    })
+}
+
+#[test]
+fn the_book_builds() {
+    assert!(book().join("index.html").is_file());
+}
+
+#[test]
+fn links_lead_somewhere() {
+    assert_none(&links::check(book()).unwrap());
+}
+
+#[test]
+fn notebooks_are_their_pages() {
+    let checked = throughput(&["notebooks", "sync", "--check"], root());
+    assert!(checked.status.success(), "{}", said(&checked));
+}
+
+/// What a page shows in place of a number: the machine, the key, and why.
+fn unmeasured(html: &str) -> Vec<(String, String, String)> {
+    let between = |text: &str, from: &str, to: &str| {
+        let (_, rest) = text.split_once(from)?;
+        rest.split_once(to).map(|(part, _)| part.to_owned())
+    };
+    let mut found = Vec::new();
+    for (at, _) in html.match_indices("class=\"unmeasured\"") {
+        let rest = &html[at..];
+        let text = between(rest, ">", "<").unwrap_or_default();
+        // A number names both in its title; a figure or a table says its machine, and its key stands before it.
+        let named = between(rest.split('>').next().unwrap_or(""), "title=\"", "\"");
+        let named = named.as_deref().and_then(|title| title.rsplit_once(" on "));
+        found.push(match named {
+            Some((key, machine)) => (machine.to_owned(), key.to_owned(), text),
+            None => {
+                let (machine, why) = text
+                    .strip_prefix("On ")
+                    .and_then(|rest| rest.split_once(": "))
+                    .unwrap_or(("", &text));
+                let from = ["id=\"figure-", "id=\"table-"]
+                    .iter()
+                    .filter_map(|id| html[..at].rfind(id))
+                    .max();
+                let key =
+                    from.and_then(|from| between(&html[from..], "id=\"", "\"")).unwrap_or_default();
+                (machine.to_owned(), key, why.to_owned())
+            }
+        });
+    }
+    found
+}
+
+/// The reference machines that have records, in the book's order. What contributors send may have gaps.
+fn references() -> Vec<String> {
+    let settings = read("book/book.toml");
+    let line = settings.lines().find(|line| line.starts_with("machines = ")).unwrap();
+    let names = line.split('"').skip(1).step_by(2).map(str::to_owned);
+    names.filter(|name| root().join("book/records").join(name).is_dir()).collect()
+}
+
+#[test]
+fn what_is_not_measured_is_listed() {
+    let machines = references();
+    assert!(!machines.is_empty(), "no reference machine has records");
+    let mut exempt = Exempt::read("tests/stale/not-measured.txt");
+    let mut wrong = Vec::new();
+    for folder in fs::read_dir(book()).unwrap().flatten() {
+        let page = folder.path().join("index.html");
+        if !page.is_file() || folder.file_name() == "records" {
+            continue;
+        }
+        let html = read(&page);
+        assert!(
+            !html.contains("<data value=\"NaN\"") && !html.contains("></data>"),
+            "{}",
+            page.display()
+        );
+        for (machine, key, why) in unmeasured(&html) {
+            // "not measured: this CPU has no AMX" is an answer.
+            if machines.contains(&machine)
+                && !why.starts_with("not measured: ")
+                && !exempt.has(|known, on| known == key && on == machine)
+            {
+                wrong
+                    .push(format!("{}: `{key}` on {machine}: {why}", folder.file_name().display()));
+            }
+        }
+    }
+    wrong.extend(exempt.unneeded());
+    assert_none(&wrong);
+}
+
+#[test]
+fn numbers_in_prose_are_not_typed() {
+    let mut exempt = Exempt::read("tests/stale/typed-numbers.txt");
+    let mut wrong = Vec::new();
+    for (file, text) in pages() {
+        for found in typed::numbers(&text) {
+            if !exempt.has(|page, part| file.contains(page) && found.sentence.contains(part)) {
+                wrong.push(format!(
+                    "{file}:{found}: take it from a record, cite its source, or say in tests/stale/typed-numbers.txt why it stands"
+                ));
+            }
+        }
+    }
+    wrong.extend(exempt.unneeded());
+    assert_none(&wrong);
+}
+
+#[test]
+fn terms_are_used() {
+    let glossary = sources::glossary(&root().join("book/src/glossary.md")).unwrap();
+    let mut text = String::new();
+    for (file, page) in pages() {
+        if !file.ends_with("glossary.md") {
+            text.push_str(&page);
+        }
+    }
+    for exercise in exercises::all(root()).unwrap() {
+        text.push_str(&(exercise.task + &exercise.hints.concat() + &exercise.solution));
+    }
+    let lower = text.to_lowercase();
+    let idle = glossary.iter().filter(|(key, term)| {
+        let linked = [' ', '}'].iter().any(|end| text.contains(&format!("{{{{#term {key}{end}")));
+        !linked && !lower.contains(&term.name.to_lowercase())
+    });
+    let idle: Vec<String> =
+        idle.map(|(_, term)| format!("no page uses the term \"{}\"", term.name)).collect();
+    assert_none(&idle);
+}
+
+#[test]
+fn exercises_are_in_order() {
+    let all = exercises::all(root()).unwrap();
+    assert!(all.len() >= 40, "there are {} exercises", all.len());
+    let mut wrong = Vec::new();
+    for exercise in all {
+        if let Err(error) = exercise.in_order() {
+            wrong.push(format!("{}: {error:#}", exercise.id()));
+        }
+    }
+    assert_none(&wrong);
+}
+
+/// The commands in the fences of a page, a line each. In a fence with a prompt the other lines are output.
+fn commands(markdown: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut fence: Option<Vec<&str>> = None;
+    for line in markdown.lines() {
+        // A fence may stand in a quotation.
+        let line = line.trim_start_matches(['>', ' ']).trim_end();
+        match &mut fence {
+            Some(lines) if line.starts_with("```") => {
+                let prompt = lines.iter().any(|line| line.starts_with("$ "));
+                for line in std::mem::take(lines) {
+                    let command = line.strip_prefix("$ ").or((!prompt).then_some(line));
+                    let command = command.and_then(|line| line.split(" #").next()).unwrap_or("");
+                    if !command.trim().is_empty() {
+                        found.push(command.trim().to_owned());
+                    }
+                }
+                fence = None;
+            }
+            Some(lines) => lines.push(line),
+            None if ["```console", "```sh", "```bash"].contains(&line) => fence = Some(Vec::new()),
+            None => {}
+        }
+    }
+    found
+}
+
+/// The words behind `cargo run … --`, or behind the built program; `None` if it is another command.
+fn own_words(command: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = command.split_whitespace().filter(|word| *word != "…").collect();
+    if let Some(at) = words.iter().position(|word| *word == "target/release/throughput") {
+        return Some(words[at + 1..].to_vec());
+    }
+    if words[..words.len().min(2)] != ["cargo", "run"] {
+        return None;
+    }
+    Some(
+        words
+            .iter()
+            .position(|word| *word == "--")
+            .map_or(Vec::new(), |at| words[at + 1..].to_vec()),
+    )
+}
+
+/// Why the course's command would refuse these words, if it would. Nothing is run.
+fn refused(words: &[&str]) -> Option<String> {
+    let asked = throughput(&[words, &["--help"]].concat(), root());
+    (!asked.status.success()).then(|| said(&asked))
+}
+
+/// Why cargo would not know the packages, features and tests that a command names, if it would not.
+fn unknown_to_cargo(command: &str) -> Option<String> {
+    let words: Vec<&str> = command.split_whitespace().take_while(|word| *word != "--").collect();
+    let manifests: Vec<String> = fs::read_dir(root().join("chapters"))
+        .unwrap()
+        .flatten()
+        .map(|folder| folder.path().join("Cargo.toml"))
+        .chain([root().join("Cargo.toml"), root().join("tools/bookbinder/Cargo.toml")])
+        .map(read)
+        .collect();
+    let mut manifest = read("Cargo.toml");
+    for pair in words.windows(2) {
+        if let ["-p", package] = pair {
+            let name = format!("name = \"{package}\"");
+            match manifests.iter().find(|text| text.contains(&name)) {
+                Some(text) => manifest.clone_from(text),
+                None => return Some(format!("there is no package `{package}`")),
+            }
+        }
+    }
+    for pair in words.windows(2) {
+        let known = match pair {
+            ["--features", feature] => manifest.contains(&format!("\n{feature} = [")),
+            ["--test", test] => {
+                manifest.contains(&format!("name = \"{test}\""))
+                    || root().join(format!("tests/{test}.rs")).is_file()
+            }
+            _ => true,
+        };
+        if !known {
+            return Some(format!("the package has no `{}`", pair.join(" ")));
+        }
+    }
+    None
+}
+
+/// A folder as a reader's: a few drawn digits as data, and a picture.
+fn desk() -> PathBuf {
+    let desk = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stale-desk");
+    let _ = fs::remove_dir_all(&desk);
+    fs::create_dir_all(desk.join("data")).unwrap();
+    let set = lab::data::drawn::drawn(1_000, 64, 3);
+    for (name, split) in [("train", &set.train), ("t10k", &set.test)] {
+        let images = lab::data::idx::write_images(&split.images, split.rows, split.cols);
+        let labels = lab::data::idx::write_labels(&split.labels);
+        fs::write(desk.join(format!("data/{name}-images-idx3-ubyte")), images).unwrap();
+        fs::write(desk.join(format!("data/{name}-labels-idx1-ubyte")), labels).unwrap();
+    }
+    // The command knows pictures by what they hold, and MNIST's own form is one of them.
+    let one = lab::data::idx::write_images(set.test.image(0), 28, 28);
+    fs::write(desk.join("my-seven.png"), one).unwrap();
+    desk
+}
+
+#[test]
+fn commands_run() {
+    let mut exempt = Exempt::read("tests/stale/commands.txt");
+    let desk = desk();
+    let data = desk.join("data").to_string_lossy().into_owned();
+    let mut wrong = Vec::new();
+    let mut seen = BTreeSet::new();
+    let readme = ("README.md".to_owned(), read("README.md"));
+    for (file, text) in [readme].into_iter().chain(pages()) {
+        for command in commands(&text) {
+            let own = own_words(&command);
+            if let Some(why) = unknown_to_cargo(&command) {
+                wrong.push(format!("{file}: `{command}`: {why}"));
+            }
+            let fits = |known: &str| match known.strip_suffix(" …") {
+                Some(start) => command.starts_with(start),
+                None => command == known,
+            };
+            if exempt.has(|known, _| fits(known)) {
+                if let Some(why) = own.as_deref().and_then(refused) {
+                    wrong.push(format!("{file}: `{command}`: {why}"));
+                }
+                continue;
+            }
+            let Some(words) = own else {
+                wrong.push(format!("{file}: `{command}` is no command of the course; say in tests/stale/commands.txt why it is not run"));
+                continue;
+            };
+            if !seen.insert(command.clone()) {
+                continue;
+            }
+            let ran = throughput(&[&words[..], &["--data", &data]].concat(), &desk);
+            // The page says of this one that it stops and gives advice.
+            let stops = command.ends_with("--lr 1000");
+            if ran.status.success() == stops {
+                wrong.push(format!("{file}: `{command}`: {}", said(&ran)));
+            }
+        }
+    }
+    wrong.extend(exempt.unneeded());
+    assert_none(&wrong);
+    assert!(seen.len() > 5, "only {seen:?} were run");
+}
+
+#[test]
+fn commands_in_the_text_are_understood() {
+    let readme = ("README.md".to_owned(), read("README.md"));
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (file, text) in [readme].into_iter().chain(pages()) {
+        for command in
+            text.split('`').filter(|part| part.starts_with("cargo ") && !part.contains('\n'))
+        {
+            count += 1;
+            let why = unknown_to_cargo(command).or_else(|| refused(&own_words(command)?));
+            wrong.extend(why.map(|why| format!("{file}: `{command}`: {why}")));
+        }
+    }
+    assert_none(&wrong);
+    assert!(count > 10);
+}
+
+/// A course of one page, and what is wrong with it; the page's sources are `used` and those of `text`.
+fn faults(text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put(
+        "book/book.toml",
+        "[book]\ntitle = \"A course\"\n[build]\nuse-default-preprocessors = false\n",
+    );
+    put("book/src/SUMMARY.md", "[Home](README.md)\n\n- [One](01-one/README.md)\n");
+    put("book/src/README.md", "# Home\n\nA source[^used].\n");
+    put("book/src/glossary.md", "# Glossary\n\nRun\n: What a program does.\n");
+    put("book/src/bibliography/one.md", "[^used]: A paper.\n");
+    put("chapters/01-one/Cargo.toml", "[package]\nname = \"one\"\n");
+    let long = "let a = 1;\n".repeat(26);
+    let wide = "x".repeat(81);
+    put(
+        "code.rs",
+        &format!(
+            "// ANCHOR: good\nlet a = 1;\n// ANCHOR_END: good\n// ANCHOR: long\n{long}// ANCHOR_END: long\n// ANCHOR: wide\n{wide}\n// ANCHOR_END: wide\n"
+        ),
+    );
+    let page = format!("# One\n\n```rust,cell\n1 + 1\n```\n\n{text}\n");
+    put("book/src/01-one/README.md", &page);
+    if text.contains("[^idle]: ") {
+        put("book/src/bibliography/two.md", "[^idle]: Nobody reads this.\n");
+    }
+    let binder =
+        Binder::open(folder.path(), Vec::new(), &folder.path().join("book/records")).unwrap();
+    let pages = match binder.pages() {
+        Ok(pages) => pages,
+        Err(error) => return format!("{error:#}"),
+    };
+    notebook::sync(folder.path(), &pages, false).unwrap();
+    let edited: Vec<Page> = pages
+        .into_iter()
+        .map(|page| Page { markdown: page.markdown.replace("STALE", "changed"), ..page })
+        .collect();
+    let notebooks = notebook::sync(folder.path(), &edited, true).unwrap();
+    let stale = notebooks.iter().filter(|(_, change)| *change != notebook::Change::Same);
+    let mut wrong: Vec<String> = stale.map(|(name, _)| format!("{name} is stale")).collect();
+    wrong.extend(typed::numbers(&page).iter().map(ToString::to_string));
+    let commands = commands(&page);
+    wrong.extend(commands.iter().filter_map(|command| unknown_to_cargo(command)));
+    wrong.extend(commands.iter().filter_map(|command| refused(&own_words(command)?)));
+    put("out/index.html", &page);
+    wrong.extend(links::check(&folder.path().join("out")).unwrap());
+    wrong.join("\n")
+}
+
+#[test]
+fn each_fault_is_noticed() {
+    let sound = "A {{#term run}} of 13 ms, they write[^used].\n\n```rust\n{{#include ../../../code.rs:good}}\n```\n\n\
+        ```console\ncargo run --release -- doctor   # quick\n```\n\n<i id=\"here\"></i><a href=\"#here\">x</a>";
+    assert_eq!(faults(sound), "");
+    for (text, says) in [
+        ("```rust\n{{#include ../../../code.rs:gone}}\n```", "ANCHOR: gone"),
+        ("```rust\n{{#include ../../../code.rs:long}}\n```", "26 lines"),
+        ("```rust\n{{#include ../../../code.rs:wide}}\n```", "81 columns"),
+        ("{{#measure one.gone}}", "no experiment declares"),
+        ("{{#term gone}}", "no term `gone`"),
+        ("They say so[^gone].", "[^gone]"),
+        ("<!-- [^idle]: -->", "no page cites the sources idle"),
+        ("STALE", "01-one is stale"),
+        ("It takes 13 ms.", "13 ms"),
+        ("```console\ncargo run --release -- doctor --loudly\n```", "--loudly"),
+        ("```sh\n$ cargo run --release -- paint\npainted\n```", "paint"),
+        ("```sh\ncargo test -p paint\n```", "no package `paint`"),
+        ("```sh\ncargo build --release --features paint\n```", "--features paint"),
+        ("<a href=\"gone.html\">x</a>", "leads nowhere"),
+        ("<a href=\"#gone\">x</a>", "does not have"),
+    ] {
+        let found = faults(text);
+        assert!(found.contains(says), "{text}: {found}");
+    }
+}
+
+#[test]
+fn what_is_not_measured_is_seen() {
+    let html = "<span class=\"measured\"></span><span class=\"unmeasured\" data-machine=\"a\" hidden title=\"x.y n=1 on \
+        a\">not measured yet</span><div class=\"figure\" id=\"figure-x-z\"><figure data-machine=\"b\"><p \
+        class=\"unmeasured\">On b: not measured: no GPU.</p>";
+    let owned = |parts: [&str; 3]| parts.map(str::to_owned).into();
+    let expected: [(String, String, String); 2] = [
+        owned(["a", "x.y n=1", "not measured yet"]),
+        owned(["b", "figure-x-z", "not measured: no GPU."]),
+    ];
+    assert_eq!(unmeasured(html), expected);
+}
