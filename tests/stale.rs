@@ -385,9 +385,10 @@ fn commands_run() {
             if !seen.insert(command.clone()) {
                 continue;
             }
-            let ran = throughput(&[&words[..], &["--data", &data]].concat(), &desk);
-            // The page says of this one that it stops and gives advice.
+            // The page says of this one that it stops and gives advice; the next should not go on with it.
             let stops = command.ends_with("--lr 1000");
+            let folder = if stops { desk.join("data") } else { desk.clone() };
+            let ran = throughput(&[&words[..], &["--data", &data]].concat(), &folder);
             if ran.status.success() == stops {
                 wrong.push(format!("{file}: `{command}`: {}", said(&ran)));
             }
