@@ -138,22 +138,16 @@ fn unmeasured(html: &str) -> Vec<(String, String, String)> {
         // A number names both in its title; a figure or a table says its machine, and its key stands before it.
         let named = between(rest.split('>').next().unwrap_or(""), "title=\"", "\"");
         let named = named.as_deref().and_then(|title| title.rsplit_once(" on "));
-        found.push(match named {
-            Some((key, machine)) => (machine.to_owned(), key.to_owned(), text),
-            None => {
-                let (machine, why) = text
-                    .strip_prefix("On ")
-                    .and_then(|rest| rest.split_once(": "))
-                    .unwrap_or(("", &text));
-                let from = ["id=\"figure-", "id=\"table-"]
-                    .iter()
-                    .filter_map(|id| html[..at].rfind(id))
-                    .max();
-                let key =
-                    from.and_then(|from| between(&html[from..], "id=\"", "\"")).unwrap_or_default();
-                (machine.to_owned(), key, why.to_owned())
-            }
-        });
+        if let Some((key, machine)) = named {
+            found.push((machine.to_owned(), key.to_owned(), text));
+            continue;
+        }
+        let (machine, why) =
+            text.strip_prefix("On ").and_then(|rest| rest.split_once(": ")).unwrap_or(("", &text));
+        let ids = ["id=\"figure-", "id=\"table-"];
+        let from = ids.iter().filter_map(|id| html[..at].rfind(id)).max();
+        let key = from.and_then(|from| between(&html[from..], "id=\"", "\"")).unwrap_or_default();
+        found.push((machine.to_owned(), key, why.to_owned()));
     }
     found
 }
