@@ -409,6 +409,25 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_look_alike_are_one_path_unless_they_shine_through() {
+        let mut canvas = Canvas::new(50.0);
+        for y in [1.0, 2.0, 3.0] {
+            canvas.line(&[(0.0, y), (9.0, y)], Ink::Text, 1.0);
+        }
+        for x in [1.0, 2.0] {
+            canvas.line(&[(x, 0.0), (x, 9.0)], Ink::Grid, 1.0);
+        }
+        canvas.text((1.0, 1.0), Hang::Start, Ink::Text, "alone");
+        let svg = canvas.svg();
+        assert!(svg.contains(" d=\"M0,10 90,10M0,20 90,20M0,30 90,30\""), "{svg}");
+        assert_eq!(svg.matches("<path").count(), 1, "{svg}");
+        // Where two of these cross, the paper must show less than along one of them.
+        assert_eq!(svg.matches("<polyline").count(), 2, "{svg}");
+        assert_eq!(svg.matches("stroke-opacity").count(), 1, "{svg}");
+        assert!(svg.contains("\nalone\n"), "{svg}");
+    }
+
+    #[test]
     fn every_marker_differs_from_the_others() {
         let shapes: std::collections::HashSet<String> = (0..8)
             .map(|series| {
