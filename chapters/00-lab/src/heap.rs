@@ -39,7 +39,8 @@ pub fn set(freed: Freed) -> bool {
             Freed::Returned => 2 << 20,
             Freed::Kept => -1, // never
         };
-        // Pieces above this size are asked from the system one by one; 32 MiB is the most that glibc takes.
+        // Larger pieces come from the system one by one. glibc takes
+        // 32 MiB at most.
         let alone = 32 << 20;
         // SAFETY: mallopt only sets numbers of the allocator, under its lock.
         unsafe {

@@ -11,8 +11,6 @@
 //! 3. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
 //! 4. [`docs`]: the crates' documentation beside the pages; [`aside`]: contributed
 //!    machines' numbers, which a page loads when they are asked for. [`serve`]: the book on this machine alone.
-//! 5. [`links`]: the finished book is whole.
-//! 4. [`serve`]: the book on this machine alone.
 //! 5. [`links`]: the finished book is whole; [`typed`]: numbers in prose have a source.
 //! 6. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
 
