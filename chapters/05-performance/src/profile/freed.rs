@@ -4,12 +4,11 @@ use super::{experiment::BATCH, step::Step};
 use crate::Result;
 use dfdx::prelude::Cpu;
 use lab::{
-    Error, Experiment, Plan, Recorder, Records, Samples, Table, TableData, Unit,
+    Budget, Error, Experiment, Recorder, Records, Samples, Table, TableData, Unit,
     heap::{self, Freed},
-    measure,
     record::ParamList,
 };
-use std::{cell::RefCell, fmt::Display, time::Duration};
+use std::{fmt::Display, time::Instant};
 use training::{
     Model, cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
     transformer::Transformer,
@@ -97,46 +96,41 @@ fn make(records: &Records) -> lab::Result<TableData> {
     })
 }
 
-/// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample.
+/// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample. After a change one step is
+/// not counted: what the one before it has handed back, it has to ask for again.
 fn compare<M: Network<Cpu>>(rec: &mut Recorder, model: Model, data: &Resident<Cpu>) -> Result<()> {
     rec.note(KEY, &[("model", &model)]);
-    let index: Vec<usize> = (0..BATCH).collect();
-    let step = RefCell::new(Step::<M, Cpu>::new(&Cpu::seed_from_u64(1))?);
-    let failed = RefCell::new(None);
-    let faults = [const { RefCell::new(Vec::new()) }; 2];
-    let run = |freed: Freed| {
-        let (step, failed, index) = (&step, &failed, &index);
-        let faults = &faults[freed as usize];
-        move || {
-            heap::set(freed);
-            let before = heap::page_faults();
-            if let Err(error) = step.borrow_mut().plain(data, index) {
-                *failed.borrow_mut() = Some(error);
-            }
-            let counted = heap::page_faults().zip(before).map(|(after, before)| after - before);
-            faults.borrow_mut().extend(counted);
-        }
+    let (rounds, steps) = match rec.budget {
+        Budget::Full => (11, 4),
+        Budget::Quick => (3, 1),
     };
-    let [mut returned, mut kept] = Freed::ALL.map(run);
-    let budget = rec.budget.plan();
-    let plan = Plan { min_samples: 5, max_samples: 40, time: Duration::from_secs(8), ..budget };
-    let samples = measure::time_interleaved(plan, &mut [&mut returned, &mut kept]);
-    if let Some(error) = failed.take() {
-        return Err(error);
+    let index: Vec<usize> = (0..BATCH).collect();
+    let mut step = Step::<M, Cpu>::new(&Cpu::seed_from_u64(1))?;
+    let (mut seconds, mut faults): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
+    for _ in 0..rounds {
+        for (at, freed) in Freed::ALL.into_iter().enumerate() {
+            heap::set(freed);
+            step.plain(data, &index)?;
+            let (before, begun) = (heap::page_faults(), Instant::now());
+            for _ in 0..steps {
+                step.plain(data, &index)?;
+            }
+            seconds[at].push(begun.elapsed().as_secs_f64() / f64::from(steps));
+            let counted = heap::page_faults().zip(before).map(|(after, before)| after - before);
+            faults[at].extend(counted.map(|counted| counted / f64::from(steps)));
+        }
     }
-    for ((freed, seconds), faults) in Freed::ALL.iter().zip(&samples).zip(&faults) {
+    let gains = seconds[0].iter().zip(&seconds[1]).map(|(returned, kept)| returned / kept);
+    let list: ParamList = &[("model", &model), ("batch", &BATCH)];
+    rec.value("performance.freed.gain", list, Unit::Ratio, Samples(gains.collect()));
+    for ((freed, seconds), faults) in Freed::ALL.iter().zip(seconds).zip(faults) {
         let list: ParamList = &[("model", &model), ("batch", &BATCH), ("freed", &freed.name())];
-        rec.value(KEY, list, Unit::Seconds, seconds.clone());
-        let counted = Samples(faults.take());
-        if counted.0.is_empty() {
+        rec.value(KEY, list, Unit::Seconds, Samples(seconds));
+        if faults.is_empty() {
             rec.skip("performance.freed.faults", list, "this system does not count page faults");
         } else {
-            rec.value("performance.freed.faults", list, Unit::Number, counted);
+            rec.value("performance.freed.faults", list, Unit::Number, Samples(faults));
         }
     }
-    let pairs = samples[0].0.iter().zip(&samples[1].0);
-    let gains = Samples(pairs.map(|(returned, kept)| returned / kept).collect());
-    let list: ParamList = &[("model", &model), ("batch", &BATCH)];
-    rec.value("performance.freed.gain", list, Unit::Ratio, gains);
     Ok(())
 }
