@@ -9,9 +9,9 @@ mod scale;
 
 pub use heat::{Cell, HeatMap};
 
-use crate::{Result, record::Value};
+use crate::{Result, record::Value, units::plain};
 use canvas::{Area, Canvas, Hang, Ink, TEXT, WIDTH, text_width, wrapped};
-use scale::{Ruler, fits, tick_text};
+use scale::{Ruler, fits};
 
 /// The height of a line of text.
 const LINE: f64 = 1.15 * TEXT;
@@ -135,7 +135,7 @@ impl LinePlot {
         let (top, bottom) = (2.2 * LINE, HEIGHT - 2.7 * LINE);
         let y = Ruler::new(&self.y, points().map(|p| p.1).chain(bands()), bottom, top);
         let y_ticks: Vec<(f64, String)> =
-            y.ticks(&self.y).into_iter().map(|t| (t, tick_text(t))).collect();
+            y.ticks(&self.y).into_iter().map(|t| (t, plain(t))).collect();
         let left = y_ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max) + 12.0;
         let right = WIDTH - if names > 0.0 { names + 30.0 } else { 14.0 };
         let x = Ruler::new(&self.x, points().map(|p| p.0), left, right);
@@ -274,7 +274,7 @@ struct EndLabel<'a> {
 fn x_axis(canvas: &mut Canvas, axis: &Axis, x: &Ruler, [left, top, right, bottom]: Area) {
     let mut free_from = f64::NEG_INFINITY;
     for tick in x.ticks(axis) {
-        let (at, text) = (x.at(tick), tick_text(tick));
+        let (at, text) = (x.at(tick), plain(tick));
         canvas.line(&[(at, top), (at, bottom)], Ink::Grid, 1.0);
         let half = 0.5 * text_width(&text);
         let middle = at.clamp(half, WIDTH - half);

@@ -39,14 +39,14 @@ pub enum Unit {
 
 impl Unit {
     /// `value` (in the base unit) for a person, to three significant digits: `160 GFLOP/s`,
-    /// `1.21 ms`, `97.62%`, `45.0 MiB`. Rates take SI prefixes (10³), bytes binary ones (2¹⁰). The space is a
-    /// plain one; a page may make it one that does not break.
+    /// `1.21 ms`, `43.6%`, `45.0 MiB`. Rates take SI prefixes (10³), bytes binary ones (2¹⁰). The space is a
+    /// plain one; a page may make it one that does not break. A minus is the sign and not a hyphen.
     ///
     /// ```
     /// use lab::Unit;
     /// assert_eq!(Unit::FlopsPerSecond.format(1.6e11), "160 GFLOP/s");
     /// assert_eq!(Unit::Seconds.format(0.00121), "1.21 ms");
-    /// assert_eq!(Unit::Share.format(0.9762), "97.62%");
+    /// assert_eq!(Unit::Share.format(0.4362), "43.6%");
     /// assert_eq!(Unit::Bytes.format(47_185_920.0), "45.0 MiB");
     /// ```
     pub fn format(self, value: f64) -> String {
@@ -59,11 +59,11 @@ impl Unit {
             Self::BytesPerSecond => format!("{}/s", binary(value)),
             Self::Bytes => binary(value),
             Self::Hertz => with_prefix(value, "Hz"),
-            Self::ImagesPerSecond => format!("{} images/s", thousands(value)),
-            Self::Share => format!("{:.2}%", 100.0 * value),
-            Self::Ratio => format!("{}×", three_digits(value)),
-            Self::Count => thousands(value),
-            Self::Number => three_digits(value),
+            Self::ImagesPerSecond => format!("{} images/s", count(value)),
+            Self::Share => share(value),
+            Self::Ratio => format!("{}×", ratio(value)),
+            Self::Count => count(value),
+            Self::Number => number(value),
         }
     }
 
@@ -111,21 +111,184 @@ fn three_digits(value: f64) -> String {
     }
     if value.abs() < 1e-5 || value.abs() >= 1e9 {
         return scientific(value, 2);
+/// A number of operations with an SI prefix: `30.9 GFLOP`.
+///
+/// ```
+/// assert_eq!(lab::units::operations(30_940_528_640.0), "30.9 GFLOP");
+/// ```
+pub fn operations(value: f64) -> String {
+    with_prefix(value, "FLOP")
+}
+
+/// A share in few digits, for running text: whole percent, and two digits below ten.
+///
+/// ```
+/// assert_eq!(lab::units::percent(0.4362), "44%");
+/// assert_eq!(lab::units::percent(0.0015), "0.15%");
+/// ```
+pub fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent.abs() {
+        p if p == 0.0 || p >= 9.95 => format!("{}%", decimals(percent, 0)),
+        p if p >= 0.995 => format!("{}%", decimals(percent, 1)),
+        _ => format!("{}%", significant(percent, 2)),
     }
-    if value.abs() >= 10_000.0 {
-        return thousands(value);
+}
+
+/// `value` with so many decimals, its thousands apart: `−0.35`, `1,234.5`.
+///
+/// ```
+/// assert_eq!(lab::units::decimals(-0.351, 2), "−0.35");
+/// ```
+pub fn decimals(value: f64, digits: usize) -> String {
+    let text = format!("{:.digits$}", value.abs());
+    // What rounds to nothing has no sign.
+    let sign = if value < 0.0 && text.contains(|c| ('1'..='9').contains(&c)) { "−" } else { "" };
+    let whole = text.split_once('.').map_or(text.as_str(), |(whole, _)| whole);
+    let mut out = sign.to_owned();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
     }
-    let magnitude = value.abs().log10().floor() as i32;
-    let decimals = (2 - magnitude).clamp(0, 9) as usize;
-    let text = format!("{value:.decimals$}");
-    // 9.996 rounds up to 10.00: format again with the digits of the rounded value.
-    let rounded: f64 = text.parse().unwrap_or(value);
-    let again = (2 - rounded.abs().log10().floor() as i32).clamp(0, 9) as usize;
-    format!("{value:.again$}")
+    out + &text[whole.len()..]
+}
+
+/// A difference, with its sign and so many decimals: `+0.26`, `−10.2`.
+///
+/// ```
+/// assert_eq!(lab::units::difference(0.257, 2), "+0.26");
+/// ```
+pub fn difference(value: f64, digits: usize) -> String {
+    let text = decimals(value, digits);
+    if value > 0.0 && text.contains(|c| ('1'..='9').contains(&c)) {
+        format!("+{text}")
+    } else {
+        text
+    }
+}
+
+/// A number with a power of ten, to so many significant digits: `4.7×10⁻⁷`. A one before the power is
+/// left out where it is exact.
+///
+/// ```
+/// assert_eq!(lab::units::scientific(4.73e-7, 2), "4.7×10⁻⁷");
+/// assert_eq!(lab::units::scientific(1e-8, 2), "10⁻⁸");
+/// ```
+pub fn scientific(value: f64, digits: usize) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let after = digits.saturating_sub(1);
+    let text = format!("{:.after$e}", value.abs());
+    let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let sign = if value < 0.0 { "−" } else { "" };
+    let exact = format!("1e{power}").parse() == Ok(value.abs());
+    let mantissa = if exact { String::new() } else { format!("{mantissa}×") };
+    format!("{sign}{mantissa}{}", power_of_ten(power))
+}
+
+/// A number that somebody chose (a size, a learning rate, a tick), in the digits that it has: `512`,
+/// `0.0005`, `20,000`, `10⁷`, `5×10⁸`.
+///
+/// ```
+/// assert_eq!(lab::units::plain(5e-4), "0.0005");
+/// assert_eq!(lab::units::plain(1e-8), "10⁻⁸");
+/// ```
+pub fn plain(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let power = size.log10();
+    if (power - power.round()).abs() < 1e-9 && !(-4.5..5.5).contains(&power) {
+        let sign = if value < 0.0 { "−" } else { "" };
+        return format!("{sign}{}", power_of_ten(&power.round().to_string()));
+    }
+    if !(1e-4..1e6).contains(&size) {
+        let text = format!("{value:e}").replace('-', "−");
+        let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{mantissa}×{}", power_of_ten(power));
+    }
+    let digits = (3.0 - power.floor()).clamp(0.0, 8.0) as usize;
+    let text = format!("{value:.digits$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    };
+    let text = if size >= 10_000.0 {
+        let cut = text.len() - 3;
+        format!("{},{}", &text[..cut], &text[cut..])
+    } else {
+        text
+    };
+    text.replace('-', "−")
+}
+
+/// `10⁻⁴`, from the digits of the power.
+pub fn power_of_ten(power: &str) -> String {
+    const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let raised = power.chars().map(|c| match c.to_digit(10) {
+        Some(digit) => RAISED[digit as usize],
+        None => '⁻',
+    });
+    "10".chars().chain(raised).collect()
+}
+
+/// The decimals that `value` needs for so many significant digits, also where rounding adds one: 9.996 is
+/// `10.0`.
+fn significant(value: f64, digits: i32) -> String {
+    let needed =
+        |value: f64| (digits - 1 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let first = needed(value);
+    let rounded: f64 = format!("{value:.first$}").parse().unwrap_or(value);
+    decimals(value, if rounded == 0.0 { first } else { needed(rounded) })
+}
+
+/// Three significant digits, without an exponent as long as a person can count the zeros.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 0.999_5e-3 || size >= 9_999_999.5 => scientific(value, 3),
+        _ => significant(value, 3),
+    }
+}
+
+/// Three significant digits, two of a small part; never a power of ten, which would stand beside the sign ×.
+fn ratio(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 0.01 => significant(value, 2),
+        _ => significant(value, 3),
+    }
+}
+
+/// A share as a percentage, to three digits. Below one percent two are enough; from 90% on, as with 98.13%
+/// of the answers right, it is the distance to 100% that counts, and two decimals say it.
+fn share(value: f64) -> String {
+    let percent = 100.0 * value;
+    let text = match percent.abs() {
+        0.0 => "0".to_owned(),
+        100.0 => decimals(percent, 0),
+        p if p < 0.995 => significant(percent, 2),
+        p if p < 9.995 => decimals(percent, 2),
+        p if (89.95..100.0).contains(&p) => decimals(percent, 2),
+        _ => significant(percent, 3),
+    };
+    format!("{text}%")
+}
+
+/// A whole number with its thousands apart: `60,000`.
+fn count(value: f64) -> String {
+    if value.abs() < 100.0 && value.fract() != 0.0 { number(value) } else { decimals(value, 0) }
 }
 
 fn with_prefix(value: f64, unit: &str) -> String {
-    const STEPS: [(f64, &str); 9] = [
+    const STEPS: [(f64, &str); 11] = [
+        (1e21, "Z"),
+        (1e18, "E"),
         (1e15, "P"),
         (1e12, "T"),
         (1e9, "G"),
@@ -144,7 +307,8 @@ fn with_prefix(value: f64, unit: &str) -> String {
         .find(|(scale, _)| value.abs() >= *scale * 0.9995)
         // Below the smallest prefix the number itself gets small; zero has no prefix.
         .unwrap_or(if value == 0.0 { (1.0, "") } else { (1e-9, "n") });
-    format!("{} {prefix}{unit}", three_digits(value / scale))
+    let number = if value == 0.0 { "0".to_owned() } else { significant(value / scale, 3) };
+    format!("{number} {prefix}{unit}")
 }
 
 fn binary(value: f64) -> String {
@@ -155,24 +319,8 @@ fn binary(value: f64) -> String {
         value /= 1024.0;
         step += 1;
     }
-    let number = if step == 0 { format!("{value:.0}") } else { three_digits(value) };
+    let number = if step == 0 { decimals(value, 0) } else { significant(value, 3) };
     format!("{number} {}", STEPS[step])
-}
-
-/// A whole number with its thousands apart: `60,000`.
-fn thousands(value: f64) -> String {
-    if value.abs() < 100.0 && value.fract() != 0.0 {
-        return three_digits(value);
-    }
-    let digits = format!("{:.0}", value.abs());
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if value < 0.0 { format!("-{out}") } else { out }
 }
 
 #[cfg(test)]
@@ -187,8 +335,8 @@ mod tests {
         assert_eq!(seconds(0.000_999_96), "1.00 ms");
         assert_eq!(seconds(9.996), "10.0 s");
         assert_eq!(seconds(0.0), "0 s");
-        assert_eq!(seconds(-0.002_5), "-2.50 ms");
-        assert_eq!(seconds(5400.0), "5400 s");
+        assert_eq!(seconds(-0.002_5), "−2.50 ms");
+        assert_eq!(seconds(5400.0), "5,400 s");
         assert_eq!(seconds(3e-11), "0.0300 ns");
         assert_eq!(Unit::FlopsPerSecond.format(999.96e9), "1.00 TFLOP/s");
         assert_eq!(Unit::FlopsPerSecond.format(3.1e12), "3.10 TFLOP/s");
@@ -218,6 +366,80 @@ mod tests {
         assert_eq!(Unit::Number.format(1e-20), "1.00 · 10⁻²⁰");
         assert_eq!(Unit::Number.format(3_440_944_414_720.0), "3.44 · 10¹²");
         assert_eq!(Unit::Number.format(2e30), "2.00 · 10³⁰");
+    fn every_unit_is_written_as_people_do() {
+        let table: &[(Unit, f64, &str)] = &[
+            (Unit::Count, 138_357_544.0, "138,357,544"),
+            (Unit::Count, -1234.0, "−1,234"),
+            (Unit::Count, 12.5, "12.5"),
+            (Unit::Count, 0.0, "0"),
+            (Unit::ImagesPerSecond, 28_499.6, "28,500 images/s"),
+            (Unit::ImagesPerSecond, 153_778.198, "153,778 images/s"),
+            (Unit::Share, 0.4362, "43.6%"),
+            (Unit::Share, 0.8994, "89.9%"),
+            (Unit::Share, 0.899_96, "90.00%"),
+            (Unit::Share, 0.9813, "98.13%"),
+            (Unit::Share, 0.999_99, "100.00%"),
+            (Unit::Share, 1.0, "100%"),
+            (Unit::Share, 1.123, "112%"),
+            (Unit::Share, 0.0187, "1.87%"),
+            (Unit::Share, 0.099_96, "10.0%"),
+            (Unit::Share, 0.0015, "0.15%"),
+            (Unit::Share, 0.009_96, "1.00%"),
+            (Unit::Share, 0.000_042, "0.0042%"),
+            (Unit::Share, 0.0, "0%"),
+            (Unit::Share, -0.4551, "−45.5%"),
+            (Unit::Ratio, 3.2, "3.20×"),
+            (Unit::Ratio, 12_345.6, "12,346×"),
+            (Unit::Ratio, 2359.4, "2,359×"),
+            (Unit::Ratio, 153.6, "154×"),
+            (Unit::Ratio, 0.053_21, "0.0532×"),
+            (Unit::Ratio, 0.000_495, "0.00050×"),
+            (Unit::Ratio, 0.0, "0×"),
+            (Unit::Number, 0.093_46, "0.0935"),
+            (Unit::Number, 0.001, "0.00100"),
+            (Unit::Number, 0.000_5, "5.00×10⁻⁴"),
+            (Unit::Number, 1.57e-10, "1.57×10⁻¹⁰"),
+            (Unit::Number, 1e-20, "10⁻²⁰"),
+            (Unit::Number, -2e30, "−2.00×10³⁰"),
+            (Unit::Number, 65_504.0, "65,504"),
+            (Unit::Number, 2359.4, "2,359"),
+            (Unit::Number, -0.01, "−0.0100"),
+        ];
+        for (unit, value, text) in table {
+            assert_eq!(unit.format(*value), *text, "{unit:?} {value}");
+        }
+    }
+
+    #[test]
+    fn shorter_forms_keep_the_same_signs() {
+        for (share, text) in [
+            (0.6743, "67%"),
+            (0.0832, "8.3%"),
+            (0.0015, "0.15%"),
+            (0.009_96, "1.0%"),
+            (0.0996, "10%"),
+            (0.0, "0%"),
+            (-0.5, "−50%"),
+        ] {
+            assert_eq!(percent(share), text);
+        }
+        for (value, text) in
+            [(0.257, "+0.26"), (-0.0351, "−0.04"), (-0.001, "0.00"), (0.001, "0.00")]
+        {
+            assert_eq!(difference(value, 2), text);
+        }
+        assert_eq!(decimals(153_778.198, 1), "153,778.2");
+        assert_eq!(decimals(-999.96, 1), "−1,000.0");
+        for (value, text) in
+            [(4.73e-7, "4.7×10⁻⁷"), (1e-8, "10⁻⁸"), (-9.96e4, "−1.0×10⁵"), (0.0, "0")]
+        {
+            assert_eq!(scientific(value, 2), text);
+        }
+        for (value, text) in [(5e-4, "0.0005"), (1e-8, "10⁻⁸"), (5e8, "5×10⁸"), (-1e7, "−10⁷")]
+        {
+            assert_eq!(plain(value), text);
+        }
+        assert_eq!(operations(5.88e21), "5.88 ZFLOP");
     }
 
     #[test]
@@ -257,7 +479,11 @@ mod tests {
                 Unit::Seconds, Unit::FlopsPerSecond, Unit::BytesPerSecond, Unit::Bytes, Unit::Share,
                 Unit::ImagesPerSecond, Unit::Ratio, Unit::Count, Unit::Number, Unit::Hertz,
             ] {
-                prop_assert!(!unit.format(value).is_empty());
+                let text = unit.format(value);
+                prop_assert!(!text.is_empty() && !text.contains('-'), "{text}");
+            }
+            for text in [percent(value), difference(value, 1), scientific(value, 2), plain(value)] {
+                prop_assert!(!text.is_empty() && !text.contains('-'), "{text}");
             }
         }
     }

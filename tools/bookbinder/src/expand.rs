@@ -3,7 +3,7 @@
 //! | in the source | on the page |
 //! | --- | --- |
 //! | `{{#include path:anchor}}` | the quoted lines, see [`mod@crate::include`] |
-//! | `{{#measure KEY p=v … [of-limit]}}` | a measured number |
+//! | `{{#measure KEY p=v … [of-limit\|as-flop]}}` | a measured number |
 //! | `{{#figure KEY}}`, `{{#table KEY}}` | a figure, a table |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |
 //! | `{{#diagram FILE.svg Caption}}` | a drawing that lies beside the page, see [`diagram`] |
@@ -103,6 +103,8 @@ pub(crate) fn options() -> Options {
 pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
     let folder = folder(shared.root, path);
     let one = One { shared, path, folder, terms: RefCell::default() };
+    let quoted = RefCell::default();
+    let one = One { shared, path, folder: folder(shared.root, path), quoted };
     let text = one.directives(source)?;
     let text = claims(&text, one.shared.flavour);
     let text = match one.shared.flavour {
@@ -114,6 +116,7 @@ pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
     let minutes = reading_minutes(&text);
     let text = match one.shared.flavour {
         Flavour::Html => one.bar(&text, if is_read(path, source) { minutes } else { 0 }),
+        Flavour::Html => one.bar(&text) + &one.shared.quotes.reasons(&one.quoted.borrow())?,
         Flavour::Notebook => text,
     };
     let terms = one.terms.into_inner();
@@ -260,6 +263,8 @@ struct One<'s, 'a> {
     folder: PathBuf,
     /// The terms that the page has marked so far.
     terms: RefCell<BTreeSet<String>>,
+    /// The measures that the page quotes, in order: some may be missing for a reason.
+    quoted: RefCell<Vec<String>>,
 }
 
 impl One<'_, '_> {
@@ -352,7 +357,10 @@ impl One<'_, '_> {
             "include" => {
                 Ok(indented(&include::include(&self.folder, argument)?, source, range.start))
             }
-            "measure" => quotes.measure(argument, &up, flavour),
+            "measure" => {
+                self.quoted.borrow_mut().push(argument.to_owned());
+                quotes.measure(argument, &up, flavour)
+            }
             "term" => self.term(argument),
             "figure" => {
                 alone()?;

@@ -5,6 +5,9 @@ use anyhow::{Result, anyhow, bail};
 use lab::{
     Chapter, Drawing, Error, Records, TableData,
     record::{Params, Run, Value, name},
+    Chapter, Drawing, Error, Records, TableData, Unit,
+    record::{Params, Value, name},
+    units::{operations, percent},
 };
 use std::fmt::Write as _;
 
@@ -25,6 +28,20 @@ pub struct Quotes<'a> {
     pub records: &'a [Records],
 }
 
+/// What stands before the reason why a value was skipped.
+const SKIPPED: &str = "not measured: ";
+
+/// How a number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum As {
+    /// In its own unit.
+    ItIs,
+    /// As the share of the limit that it is held against: `of-limit`.
+    OfLimit,
+    /// A count of operations with an SI prefix: `as-flop`.
+    Flop,
+}
+
 /// What one machine has for a quote: the thing itself, or why not.
 enum Found<T> {
     Yes(T),
@@ -37,18 +54,18 @@ impl<'a> Quotes<'a> {
         self.records.iter().find(|records| records.name == YOURS).or_else(|| self.records.first())
     }
 
-    /// A number: `KEY p=v … [of-limit]`. `up` leads from the page to the book's root (`../`).
+    /// A number: `KEY p=v … [of-limit|as-flop]`. `up` leads from the page to the book's root (`../`).
     ///
     /// # Errors
     /// If no experiment declares the key, or the parameters name no value or several.
     pub fn measure(self, spec: &str, up: &str, flavour: Flavour) -> Result<String> {
-        let (key, wanted, of_limit) = parse(spec)?;
+        let (key, wanted, as_) = parse(spec)?;
         if !self.declared(&key) {
             bail!("no experiment declares the value `{key}`");
         }
         let what = name(&key, &wanted);
         let found = self.each(|records| records.find_params(&key, &wanted))?;
-        let shown = |value: &Value| shown(value, of_limit);
+        let shown = |value: &Value| shown(value, as_);
         if flavour == Flavour::Notebook {
             return match found.iter().find(|(records, _)| is_reference(records)) {
                 None => Ok("(not measured yet)".to_owned()),
@@ -63,10 +80,10 @@ impl<'a> Quotes<'a> {
                         Some((records, Found::Yes(value))) => {
                             Ok(format!("{} ({})", shown(value)?, records.name))
                         }
-                        _ => Ok(match &found[0].1 {
-                            Found::No(why) => format!("({why})"),
-                            Found::Yes(value) => shown(value)?,
-                        }),
+                        _ => match &found[0].1 {
+                            Found::No(_) => Ok("(not measured yet)".to_owned()),
+                            Found::Yes(value) => shown(value),
+                        },
                     }
                 }
             };
@@ -85,17 +102,24 @@ impl<'a> Quotes<'a> {
                          value=\"{}\">{}</data></a>",
                         records_page(&records.name),
                         html::value_anchor(&name(&value.key, &value.params)),
-                        html::attribute(&tooltip(value, records, of_limit)),
-                        if of_limit { value.of_limit().unwrap_or(f64::NAN) } else { value.median },
+                        html::attribute(&tooltip(value, records, as_)?),
+                        if as_ == As::OfLimit {
+                            value.of_limit().unwrap_or(f64::NAN)
+                        } else {
+                            value.median
+                        },
                         html::text(&shown(value)?),
                     );
                 }
+                // In a sentence the reason would bury it: a link as a measured number is one, to where the
+                // reason stands.
                 Found::No(why) => {
                     let _ = write!(
                         out,
-                        "<span class=\"unmeasured\" {machine} title=\"{}\">{}</span>",
-                        html::attribute(&format!("{what} on {}", records.name)),
-                        html::text(why)
+                        "<a class=\"unmeasured\" {machine} href=\"{up}{}\" title=\"{}\">not measured \
+                         yet</a>",
+                        run_place(&key, records),
+                        html::attribute(&format!("{what} on {}: {why}", records.name))
                     );
                 }
             }
@@ -109,14 +133,14 @@ impl<'a> Quotes<'a> {
     /// # Errors
     /// As [`Quotes::measure`].
     pub fn measure_in_drawing(self, spec: &str, flavour: Flavour) -> Result<String> {
-        let (key, wanted, of_limit) = parse(spec)?;
+        let (key, wanted, as_) = parse(spec)?;
         if !self.declared(&key) {
             bail!("no experiment declares the value `{key}`");
         }
         let mut out = String::new();
         for (records, found) in self.each(|records| records.find_params(&key, &wanted))? {
             let Found::Yes(value) = found else { continue };
-            let text = html::text(&shown(value, of_limit)?);
+            let text = html::text(&shown(value, as_)?);
             match flavour {
                 Flavour::Html => {
                     let machine = self.machine_attributes(records);
@@ -126,6 +150,44 @@ impl<'a> Quotes<'a> {
                 Flavour::Notebook if !is_reference(records) => {}
                 Flavour::Notebook => return Ok(text),
             }
+        }
+        Ok(out)
+    }
+
+    /// Why numbers of a page are missing, said once at its end: `specs` are those that the page quotes.
+    /// Nothing where none is missing, or where an experiment has yet to run.
+    ///
+    /// # Errors
+    /// As [`Quotes::measure`].
+    pub fn reasons(self, specs: &[String]) -> Result<String> {
+        let mut all: Vec<(&Records, Vec<String>)> = Vec::new();
+        for spec in specs {
+            let (key, wanted, _) = parse(spec)?;
+            for (records, found) in self.each(|records| records.find_params(&key, &wanted))? {
+                let Found::No(why) = found else { continue };
+                let Some(why) = why.strip_prefix(SKIPPED) else { continue };
+                let at = all.iter().position(|(other, _)| other.name == records.name);
+                let at = at.unwrap_or_else(|| {
+                    all.push((records, Vec::new()));
+                    all.len() - 1
+                });
+                if !all[at].1.iter().any(|said| said == why) {
+                    all[at].1.push(why.to_owned());
+                }
+            }
+        }
+        let mut out = String::new();
+        for (records, reasons) in &all {
+            let _ = write!(
+                out,
+                "\n\n<div class=\"reasons\" {}><p>What is not measured yet on {}, and why:</p><ul>",
+                self.machine_attributes(records),
+                html::text(&records.name)
+            );
+            for why in reasons {
+                let _ = write!(out, "<li>{}.</li>", html::text(why));
+            }
+            out.push_str("</ul></div>\n");
         }
         Ok(out)
     }
@@ -275,7 +337,7 @@ impl<'a> Quotes<'a> {
                     any = true;
                     Found::Yes(value)
                 }
-                Err(Error::Skipped { why, .. }) => Found::No(format!("not measured: {why}")),
+                Err(Error::Skipped { why, .. }) => Found::No(format!("{SKIPPED}{why}")),
                 Err(Error::NotMeasured { .. }) => Found::No("not measured yet".to_owned()),
                 Err(_) if !is_reference(records) => Found::No("not measured yet".to_owned()),
                 Err(Error::Key(why)) => {
@@ -301,35 +363,36 @@ impl<'a> Quotes<'a> {
     }
 }
 
-/// `key p=v … [of-limit]`.
-fn parse(spec: &str) -> Result<(String, Params, bool)> {
+/// `key p=v … [of-limit|as-flop]`.
+fn parse(spec: &str) -> Result<(String, Params, As)> {
     let mut words = spec.split_whitespace();
     let Some(key) = words.next() else {
         bail!("a measure needs a key: {{{{#measure matmul.ladder n=1024}}}}");
     };
-    let (mut wanted, mut of_limit) = (Params::new(), false);
+    let (mut wanted, mut as_) = (Params::new(), As::ItIs);
     for word in words {
-        match word.split_once('=') {
-            Some((name, value)) => {
+        match (word.split_once('='), word) {
+            (Some((name, value)), _) => {
                 wanted.insert(name.to_owned(), value.to_owned());
             }
-            None if word == "of-limit" => of_limit = true,
-            None => bail!("`{word}` is neither `name=value` nor `of-limit`"),
+            (None, "of-limit") => as_ = As::OfLimit,
+            (None, "as-flop") => as_ = As::Flop,
+            _ => bail!("`{word}` is none of `name=value`, `of-limit` and `as-flop`"),
         }
     }
-    Ok((key.to_owned(), wanted, of_limit))
+    Ok((key.to_owned(), wanted, as_))
 }
 
-/// A value as a page writes it: with `of_limit`, the share of the limit that it is held against.
-fn shown(value: &Value, of_limit: bool) -> Result<String> {
-    let text = if of_limit {
-        let share = value.of_limit().ok_or_else(|| {
-            let what = name(&value.key, &value.params);
-            anyhow!("`{what}` has no limit that it is held against")
-        })?;
-        percent(share)
-    } else {
-        value.text()
+/// A value as a page writes it.
+fn shown(value: &Value, as_: As) -> Result<String> {
+    let wrong = |what: &str| anyhow!("`{}` {what}", name(&value.key, &value.params));
+    let text = match as_ {
+        As::ItIs => value.text(),
+        As::OfLimit => {
+            percent(value.of_limit().ok_or_else(|| wrong("has no limit that it is held against"))?)
+        }
+        As::Flop if matches!(value.unit, Unit::Count | Unit::Number) => operations(value.median),
+        As::Flop => return Err(wrong("is no count of operations")),
     };
     Ok(text.replace(' ', "\u{a0}"))
 }
@@ -360,24 +423,26 @@ pub fn machine_label(records: &Records) -> String {
 
 fn tooltip(value: &Value, records: &Records, of_limit: bool) -> String {
     let count = value.count();
+fn tooltip(value: &Value, records: &Records, as_: As) -> Result<String> {
+    let count = value.samples.0.len();
+    let own = if as_ == As::Flop { shown(value, as_)? } else { value.text() };
     let mut text = match count {
-        1 => format!("{}: one sample", value.text()),
+        1 => format!("{own}: one sample"),
         _ => format!(
-            "{}: median of {count} samples, half of them between {} and {}",
-            value.text(),
+            "{own}: median of {count} samples, half of them between {} and {}",
             value.unit.format(value.low),
             value.unit.format(value.high)
         ),
     };
     if let (Some(limit), Some(share)) = (&value.limit, value.of_limit()) {
-        let _ = if of_limit {
+        let _ = if as_ == As::OfLimit {
             write!(text, "; the limit is {}, {}", limit.name, value.unit.format(limit.value))
         } else {
             write!(text, "; {} of {}", percent(share), limit.name)
         };
     }
     let _ = write!(text, "; {}", machine_label(records));
-    text
+    Ok(text)
 }
 
 /// The page that lists a machine's records, from the book's root.
@@ -388,6 +453,12 @@ pub(crate) fn records_page(machine: &str) -> String {
 /// Where on that page a run is.
 pub(crate) fn run_anchor(run: &Run) -> String {
     format!("#run-{}", html::value_anchor(&run.experiment))
+/// The run that a key's values come from, on its machine's page.
+fn run_place(key: &str, records: &Records) -> String {
+    let page = records_page(&records.name);
+    records
+        .run_of(key)
+        .map_or(page.clone(), |run| format!("{page}#run-{}", html::value_anchor(&run.experiment)))
 }
 
 /// The link under a figure or a table.
@@ -395,7 +466,8 @@ fn source(key: &str, records: &Records, up: &str) -> String {
     let page = records_page(&records.name);
     let anchor = records.run_of(key).map(run_anchor).unwrap_or_default();
     format!(
-        "<a class=\"source\" href=\"{up}{page}{anchor}\">Measured on {}</a>",
+        "<a class=\"source\" href=\"{up}{}\">Measured on {}</a>",
+        run_place(key, records),
         html::text(&records.name)
     )
 }
@@ -500,7 +572,7 @@ pub fn machine_page(records: &Records) -> String {
         ("CPU", machine.cpu.clone()),
         ("Cores", machine.cores.to_string()),
         ("Instruction sets", machine.features.join(", ")),
-        ("Memory", lab::Unit::Bytes.format(machine.memory as f64)),
+        ("Memory", Unit::Bytes.format(machine.memory as f64)),
         ("GPU", if machine.gpus.is_empty() { none() } else { machine.gpus.join(", ") }),
         ("Driver", machine.driver.clone().unwrap_or_else(none)),
         ("CUDA toolkit", machine.cuda.clone().unwrap_or_else(none)),
@@ -576,6 +648,7 @@ pub fn machine_page(records: &Records) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lab::Samples;
 
     #[test]
     fn base64_is_that_of_the_rfc() {
@@ -586,8 +659,9 @@ mod tests {
 
     #[test]
     fn a_spec_has_a_key_parameters_and_a_flag() {
-        let (key, wanted, of_limit) = parse("a.b n=1 rung=avx2 of-limit").unwrap();
-        assert_eq!((key.as_str(), wanted.len(), of_limit), ("a.b", 2, true));
+        let (key, wanted, as_) = parse("a.b n=1 rung=avx2 of-limit").unwrap();
+        assert_eq!((key.as_str(), wanted.len(), as_), ("a.b", 2, As::OfLimit));
+        assert_eq!(parse("a.b as-flop").unwrap().2, As::Flop);
         assert_eq!(wanted["rung"], "avx2");
         assert!(parse("").is_err() && parse("a.b of-limits").is_err());
     }
@@ -602,9 +676,10 @@ mod tests {
     }
 
     #[test]
-    fn shares_have_two_digits() {
-        assert_eq!(percent(0.0123), "1.2%");
-        assert_eq!(percent(0.624), "62%");
-        assert_eq!(percent(1.0), "100%");
+    fn operations_are_written_with_a_prefix_and_nothing_else_is() {
+        let value = |unit| Value::new("a.b", &[], unit, Samples(vec![30_940_528_640.0]));
+        let flop = |unit| shown(&value(unit), As::Flop);
+        assert_eq!(flop(Unit::Count).unwrap(), "30.9\u{a0}GFLOP");
+        assert!(flop(Unit::Seconds).unwrap_err().to_string().contains("no count of operations"));
     }
 }
