@@ -21,9 +21,9 @@ pub fn drawing(drawing: &Drawing) {
     print(in_notebook(), &figure_html(drawing), &format!("{}\n{}", drawing.caption, drawing.alt));
 }
 
-/// Shows a picture.
-pub fn svg(svg: &str) {
-    print(in_notebook(), &picture_html(svg, ""), "(a picture; open the notebook to see it)");
+/// Shows a picture; `alt` says in words what it shows.
+pub fn svg(svg: &str, alt: &str) {
+    print(in_notebook(), &picture_html(svg, alt), alt);
 }
 
 /// Shows a table.
@@ -59,12 +59,8 @@ fn contents(mime: &str, text: &str) -> String {
 fn picture_html(svg: &str, alt: &str) -> String {
     // Jupyter's own paper, so that text stands clear of lines; elsewhere the rim is left out.
     let style = "max-width:42rem;--plot-paper:var(--jp-layout-color0,var(--vscode-editor-background,transparent))";
-    let label = if alt.is_empty() {
-        String::new()
-    } else {
-        format!(" role=\"img\" aria-label=\"{}\"", escaped(alt))
-    };
-    format!("<div style=\"{style}\"{label}>{}</div>", svg.trim_end())
+    let (alt, svg) = (escaped(alt), svg.trim_end());
+    format!("<div style=\"{style}\" role=\"img\" aria-label=\"{alt}\">{svg}</div>")
 }
 
 fn figure_html(drawing: &Drawing) -> String {

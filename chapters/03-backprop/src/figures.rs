@@ -5,6 +5,7 @@ use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    units::{plain, scientific},
 };
 
 /// The figures that the page quotes.
@@ -40,18 +41,19 @@ fn draw_check(records: &Records) -> Result<Drawing> {
         // Too short a step finds no difference at all, which has no place on a logarithmic axis beside the others.
         points.retain(|(_, error)| error.is_finite() && *error > 0.0);
         if let Some((h, error)) = points.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
-            best.push(format!("in {numbers} {error:.0e} at h = {h:e}"));
+            best.push(format!("in {numbers} {} at h = {}", scientific(*error, 1), plain(*h)));
         }
         let name = numbers.to_owned();
         series.push(Series { name, points, band: Vec::new(), joined: true });
     }
     let words = series.iter().map(|s| {
-        let points = s.points.iter().map(|(h, error)| format!("{error:.0e} at {h:e}"));
+        let points =
+            s.points.iter().map(|(h, error)| format!("{} at {}", scientific(*error, 1), plain(*h)));
         format!("{}: {}", s.name, points.collect::<Vec<_>>().join(", "))
     });
     let alt = format!("Lines. {}.", words.collect::<Vec<_>>().join("; "));
     let caption = format!(
-        "How far finite differences are from the gradient, by their step h. Long steps lose to the curve, short ones to \
+        "How far finite differences are from the gradient, by their step h. Long steps lose to ReLU's kink, short ones to \
          rounding. The best is {}.",
         best.join(", ")
     );
@@ -82,8 +84,8 @@ fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
         (limits.last(), bars.last().and_then(|bar| bar.value))
     {
         caption += &format!(
-            " It takes {} of the time that its roofline allows.",
-            Unit::Ratio.format(last / bound)
+            " It takes {} times the time that its roofline allows.",
+            Unit::Number.format(last / bound)
         );
     }
     let lines = limits.iter().map(|(name, at)| format!("{name}: {}", Unit::Seconds.format(*at)));
@@ -180,12 +182,13 @@ fn draw_step(records: &Records) -> Result<Drawing> {
 }
 
 fn draw_memory(records: &Records) -> Result<Drawing> {
+    const GIBIBYTE: f64 = 1_073_741_824.0;
     let find = |what: &str| {
         records
             .find("backprop.count.bytes", &[("model", &"vgg16"), ("batch", &32), ("what", &what)])
     };
     let bars = ["weights", "gradients", "optimizer", "activations", "scratch"]
-        .map(|what| Bar::of(what, find(what), 1.0))
+        .map(|what| Bar::of(what, find(what), GIBIBYTE))
         .into_iter()
         .collect::<Result<Vec<_>>>()?;
     let of = |what: &str| find(what).map(|value| value.median);
@@ -201,7 +204,7 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
         Unit::Share.format(of("weights")? / of("total")?)
     );
     let alt = format!("Bars. {}.", Bar::in_words(&bars));
-    let axis = Axis::new("bytes", Scale::Linear);
+    let axis = Axis::new("memory (GiB)", Scale::Linear);
     Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
 }
 
@@ -388,7 +391,7 @@ mod tests {
             ladder.caption.contains("1.33×") && ladder.alt.contains("2 cores: 188 ms"),
             "{ladder:?}"
         );
-        assert!(draw_check(&records).unwrap().caption.contains("1e-10 at h = 1e-11"));
+        assert!(draw_check(&records).unwrap().caption.contains("10⁻¹⁰ at h = 10⁻¹¹"));
     }
 
     #[test]

@@ -46,10 +46,10 @@ fn curves(records: &Records, key: &str, label: &str, scale: f64) -> Result<(Line
             return Err(Error::NotMeasured { what: key.into(), chapter: "training".into() });
         };
         words.push(format!(
-            "{name}: from {:.3} in epoch {} to {:.3} in epoch {}",
-            scale * first.1[0],
+            "{name}: from {} in epoch {} to {} in epoch {}",
+            Unit::Number.format(scale * first.1[0]),
             first.0,
-            scale * last.1[0],
+            Unit::Number.format(scale * last.1[0]),
             last.0
         ));
         epochs = points.iter().map(|point| point.0).collect();
@@ -161,7 +161,7 @@ fn draw_cost(records: &Records) -> Result<Drawing> {
         svg,
         caption: format!(
             "The longest training here takes {} as long as preparing the data, and {} as long as storing the \
-             model. The axis is logarithmic: each step to the right is ten times longer.",
+             model. The axis is logarithmic: equal distances are equal ratios.",
             Unit::Ratio.format(train / prepare),
             Unit::Ratio.format(train / stage("store"))
         ),

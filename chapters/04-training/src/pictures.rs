@@ -11,6 +11,7 @@ use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, Cell, HeatMap, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    units::plain,
 };
 
 /// The figures that the page quotes.
@@ -79,11 +80,12 @@ pub fn some(series: Vec<Series>, what: &str) -> Result<Vec<Series>> {
 }
 
 /// Each line in words: its first and last point.
-pub fn words(series: &[Series], unit: &str) -> String {
+pub fn words(series: &[Series], unit: Unit) -> String {
+    // A share is drawn in percent.
+    let scale = if unit == Unit::Share { 0.01 } else { 1.0 };
+    let text = |(x, y): &(f64, f64)| format!("{} at {}", unit.format(scale * y), plain(*x));
     let ends = series.iter().filter_map(|s| Some((&s.name, s.points.first()?, s.points.last()?)));
-    let ends = ends.map(|(name, first, last)| {
-        format!("{name}: {:.3}{unit} at {}, {:.3}{unit} at {}", first.1, first.0, last.1, last.0)
-    });
+    let ends = ends.map(|(name, first, last)| format!("{name}: {}, {}", text(first), text(last)));
     format!("{}.", ends.collect::<Vec<_>>().join("; "))
 }
 
@@ -95,7 +97,7 @@ pub fn places(series: &[Series]) -> Vec<f64> {
 
 /// Curves over the epochs, on a logarithmic axis.
 fn over_epochs(series: Vec<Series>, label: &str, caption: String) -> Drawing {
-    let unit = if label.ends_with("(%)") { "%" } else { "" };
+    let unit = if label.ends_with("(%)") { Unit::Share } else { Unit::Number };
     let (alt, epochs) = (words(&series, unit), places(&series));
     let plot = LinePlot {
         x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
@@ -120,7 +122,8 @@ fn draw_models(records: &Records) -> Result<Drawing> {
     let caption = best.map_or_else(String::new, |(name, wrong)| {
         format!(
             "Test pictures that are read wrongly, after each epoch (medians over the seeds, bands: half of them). \
-             The model that ends lowest is {name}, with {wrong:.2}%. The axis is logarithmic."
+             The model that ends lowest is {name}, with {}. The axis is logarithmic.",
+            Unit::Share.format(0.01 * wrong)
         )
     });
     Ok(over_epochs(series, "wrong answers (%)", caption))
@@ -243,7 +246,7 @@ fn draw_map(records: &Records) -> Result<Drawing> {
         let cells = RATES.into_iter().map(|lr| {
             let value = records.find("training.map", &[("batch", &batch), ("lr", &lr)]);
             let share = value.map_or(f64::NAN, |value| value.median);
-            words.push(format!("batch {batch}, learning rate {lr}: {:.1}%", 100.0 * share));
+            words.push(format!("batch {batch}, learning rate {lr}: {}", Unit::Share.format(share)));
             Cell {
                 // From 90% on, where the differences are; NaN has no tint.
                 tint: ((share - 0.9) / 0.08).max(0.0).powi(2),
@@ -281,7 +284,7 @@ fn table_batches(records: &Records) -> Result<TableData> {
         let epochs = param(tuned, "epochs").unwrap_or(f64::NAN);
         rows.push(vec![
             batch.to_string(),
-            format!("{:.0}", epochs * (60_000.0 / batch as f64).ceil()),
+            Unit::Count.format(epochs * (60_000.0 / batch as f64).ceil()),
             same.text(),
             tuned.text(),
             lr.to_string(),
@@ -313,7 +316,7 @@ fn draw_overfit(records: &Records) -> Result<Drawing> {
         "training.overfit.accuracy",
     )?;
     let known = series[0].points.last().map_or(f64::NAN, |point| point.1);
-    let alt = words(&series, "%");
+    let alt = words(&series, Unit::Share);
     let plot = LinePlot {
         x: Axis::new("epoch", Scale::Log),
         y: Axis::new("right answers (%)", Scale::Linear).range(60.0, 100.0),
@@ -323,8 +326,9 @@ fn draw_overfit(records: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: plot.svg(),
         caption: format!(
-            "A thousand pictures, learned by heart: in the end {known:.1}% of them are right, and {} of the test \
+            "A thousand pictures, learned by heart: in the end {} of them are right, and {} of the test \
              pictures ({} seeds; the bands hold half of them).",
+            Unit::Share.format(0.01 * known),
             end.text(),
             end.samples.0.len()
         ),
@@ -397,7 +401,7 @@ fn draw_speed(records: &Records) -> Result<Drawing> {
         Unit::Ratio.format(gain("mlp").unwrap_or(f64::NAN)),
         Unit::Ratio.format(gain("resnet").unwrap_or(f64::NAN))
     );
-    let alt = words(&series, " images/s");
+    let alt = words(&series, Unit::ImagesPerSecond);
     let plot = LinePlot {
         x: Axis::new("pictures of a batch", Scale::Log).ticks(places(&series)),
         y: Axis::new("images/s", Scale::Log),

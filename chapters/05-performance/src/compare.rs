@@ -12,6 +12,7 @@ use lab::{
     peak,
     plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
     record::ParamList,
+    units::plain,
 };
 use matmul::parallel;
 use time::{BATCHES, LONG, MODELS, TARGETS};
@@ -187,7 +188,9 @@ fn draw_budgets(records: &Records) -> Result<Drawing> {
         });
     }
     let words = series.iter().map(|s| {
-        let points = s.points.iter().map(|(x, y)| format!("{y:.2}% after {x:.2} s"));
+        let points = s.points.iter().map(|(x, y)| {
+            format!("{} after {}", Unit::Share.format(0.01 * y), Unit::Seconds.format(*x))
+        });
         format!("{}: {}", s.name, points.collect::<Vec<_>>().join(", "))
     });
     let alt = format!("Lines. {}.", words.collect::<Vec<_>>().join("; "));
@@ -290,7 +293,10 @@ fn draw_batches(records: &Records) -> Result<Drawing> {
         })
         .collect();
     let words = series.iter().map(|s| {
-        let points = s.points.iter().map(|(batch, ratio)| format!("{ratio:.2} at {batch}"));
+        let points = s
+            .points
+            .iter()
+            .map(|(batch, ratio)| format!("{} at {batch}", Unit::Number.format(*ratio)));
         format!("{}: {}", s.name, points.collect::<Vec<_>>().join(", "))
     });
     let alt = format!("Lines. {}.", words.collect::<Vec<_>>().join("; "));
@@ -321,7 +327,10 @@ fn table_batches(records: &Records) -> Result<TableData> {
         };
         rows.push(vec![
             batch.to_string(),
-            rate.params.get("lr").cloned().unwrap_or_default(),
+            rate.params
+                .get("lr")
+                .and_then(|lr| lr.parse().ok())
+                .map_or_else(|| "–".to_owned(), plain),
             rate.text(),
             text("performance.batch.epochs")?,
             text("performance.batch")?,

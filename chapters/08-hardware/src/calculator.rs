@@ -333,10 +333,10 @@ impl fmt::Display for Report {
         let count = |n: f64| Unit::Count.format(n.round());
         writeln!(
             f,
-            "{name}: {} examples in {} steps, {:.3e} operations",
+            "{name}: {} examples in {} steps, {}",
             count(self.job.examples),
             count(self.job.steps()),
-            self.job.steps() * self.job.step_operations()
+            lab::units::operations(self.job.steps() * self.job.step_operations())
         )?;
         writeln!(f)?;
         let head = ["hours", "kWh", "rent, USD", "price, USD", "break-even, hours"];

@@ -41,7 +41,11 @@ impl Ruler {
 
     /// Whether the value has a place between the ends.
     pub fn shows(&self, value: f64) -> bool {
-        let slack = 1e-9 * (self.high - self.low).abs();
+        let slack = match self.scale {
+            Scale::Linear => 1e-9 * (self.high - self.low).abs(),
+            // Relative to the value: 10⁻¹² has no place on an axis from 10⁻¹¹ to 1.
+            Scale::Log => 1e-9 * value.abs(),
+        };
         fits(self.scale, value) && value >= self.low - slack && value <= self.high + slack
     }
 
@@ -176,6 +180,14 @@ mod tests {
             .map(plain)
             .collect();
         assert_eq!(texts, ["0", "0.05", "512", "1024", "20,000", "10⁷", "10⁻⁶", "−2.5", "0.6"]);
+    }
+
+    #[test]
+    fn a_tick_below_a_long_logarithmic_axis_is_left_out() {
+        let axis = axis(Scale::Log);
+        let ruler = Ruler::new(&axis, [1e-11, 0.1].into_iter(), 0.0, 100.0);
+        let ticks = ruler.ticks(&axis);
+        assert!(ticks.iter().all(|&tick| ruler.at(tick) > -1e-6), "{ticks:?}");
     }
 
     #[test]

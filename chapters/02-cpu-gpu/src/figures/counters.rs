@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(table.rows.len(), LADDER.len() * SHOWN.len());
         assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
         assert!(
-            table.caption.contains("passes of shared memory of “shared tiles”: by 50.00%"),
+            table.caption.contains("passes of shared memory of “shared tiles”: by 50.0%"),
             "{}",
             table.caption
         );

@@ -327,14 +327,15 @@ fn draw_intensity(records: &Records) -> Result<Drawing> {
         }
         .svg(),
         caption: format!(
-            "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {:.0} times as many \
+            "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {} times as many \
              operations. From `tile2d` on it stays: the later rungs save elsewhere.",
-            most / values[0]
+            Unit::Count.format((most / values[0]).round())
         ),
         alt: format!(
-            "Bars for {} rungs, from {:.3} to {most:.1} operations for each byte.",
+            "Bars for {} rungs, from {} to {} operations for each byte.",
             RUNGS.len(),
-            values[0]
+            Unit::Number.format(values[0]),
+            Unit::Number.format(most)
         ),
     })
 }

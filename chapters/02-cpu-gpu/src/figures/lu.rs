@@ -354,7 +354,7 @@ mod tests {
             assert!(rates.caption.contains("140 GFLOP/s"), "{}", rates.caption);
         }
         let share = draw_share(&made_up(true)).unwrap();
-        assert!(share.caption.contains("80.00%") && share.caption.contains("90.00%"));
+        assert!(share.caption.contains("80.0%") && share.caption.contains("90.00%"));
         let block = draw_block(&made_up(true)).unwrap();
         assert!(block.caption.contains("128 columns: 120 GFLOP/s"), "{}", block.caption);
     }

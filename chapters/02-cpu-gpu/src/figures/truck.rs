@@ -8,6 +8,7 @@ use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    units::plain,
 };
 
 /// This file's figures.
@@ -311,11 +312,11 @@ fn table_threads(records: &Records) -> Result<TableData> {
     }
     Ok(TableData {
         caption: format!(
-            "All {} cores of {} against one: the size from which they are faster by more than noise ({}), and by how \
+            "All {} cores of {} against one: the size from which they are faster by more than noise ({}%), and by how \
              much at the largest size that both did.",
             records.machine.cores,
             records.machine.cpu,
-            Unit::Share.format(CLEARLY - 1.0)
+            plain(100.0 * (CLEARLY - 1.0))
         ),
         head: head(&["job", "all cores win", "speed-up", "at n"]),
         rows,
@@ -369,9 +370,9 @@ fn table_crossover(records: &Records) -> Result<TableData> {
     Ok(TableData {
         caption: format!(
             "From which size a device stays faster than the CPU's best (one core or all, whichever is faster) on {}, \
-             by more than noise ({}): in {won} of {} cases there is such a size.",
+             by more than noise ({}%): in {won} of {} cases there is such a size.",
             records.machine.cpu,
-            Unit::Share.format(CLEARLY - 1.0),
+            plain(100.0 * (CLEARLY - 1.0)),
             rows.len()
         ),
         head: head(&["job", "device", "copies", "measured", "by the lines"]),
@@ -675,7 +676,7 @@ pub(super) mod tests {
         assert_eq!(wins[..2], ["never", "never"]);
         let from: f64 = wins[2].strip_prefix("from n = ").unwrap().parse().unwrap();
         assert!((64.0..4096.0).contains(&from), "{from}");
-        assert!(data.caption.contains("more than noise (5.00%)"), "{}", data.caption);
+        assert!(data.caption.contains("more than noise (5%)"), "{}", data.caption);
     }
 
     #[test]

@@ -73,8 +73,8 @@ fn draw_race(records: &Records, model: usize) -> Result<Drawing> {
         found.map_or_else(|_| "not measured".to_owned(), Value::text)
     };
     let caption = format!(
-        "{model} on {}. An epoch takes PyTorch with its fused Adam {} as long as this chapter in batches of {}, and {} in \
-         batches of {}; stock dfdx {} and {}.",
+        "{model} on {}. PyTorch with its fused Adam takes {} as long for an epoch as this chapter in batches of {}, and \
+         {} in batches of {}; stock dfdx takes {} and {}.",
         records.machine.in_words(),
         ratio(BATCHES[0], "pytorch-fused"),
         BATCHES[0],
@@ -312,7 +312,7 @@ mod tests {
         }
         let ladder = draw_ladder(&records, 0).unwrap();
         assert!(
-            ladder.caption.contains("8.00×") && ladder.caption.contains("80.00%"),
+            ladder.caption.contains("8.00×") && ladder.caption.contains("80.0%"),
             "{}",
             ladder.caption
         );

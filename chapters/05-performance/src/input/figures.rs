@@ -117,10 +117,10 @@ fn draw_input(records: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: plot.svg(),
         caption: format!(
-            "One after the other, a step takes {} of the sum of both times, and with prefetch {} of the larger one (medians \
+            "One after the other, a step takes {} times the sum of both times, and with prefetch {} times the larger one (medians \
              of {} cases). Prefetch gains most for {} from {}: {}. It can never gain more than 2×.",
-            Unit::Ratio.format(of_sum.median()),
-            Unit::Ratio.format(of_larger.median()),
+            Unit::Number.format(of_sum.median()),
+            Unit::Number.format(of_larger.median()),
             gains.len(),
             best.1,
             best.2,

@@ -4,6 +4,7 @@ use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    units::{difference, scientific},
 };
 
 /// This part's figures.
@@ -209,7 +210,7 @@ fn table_memory(records: &Records) -> Result<TableData> {
             Unit::Bytes.format(least),
             Unit::Bytes.format(predicted),
             value.text(),
-            format!("{:+.1}%", 100.0 * (value.median / predicted - 1.0)),
+            format!("{}%", difference(100.0 * (value.median / predicted - 1.0), 1)),
             halved.map_or_else(|| "–".to_owned(), Value::text),
         ]);
     }
@@ -298,7 +299,7 @@ fn table_accumulate(records: &Records) -> Result<TableData> {
             records.find("performance.accumulate.predicted", list)?.text(),
             value.text(),
             records.find("performance.accumulate.seconds", list)?.text(),
-            format!("{:.1e}", off.median),
+            scientific(off.median, 2),
         ]);
     }
     if rows.is_empty() {
@@ -309,7 +310,8 @@ fn table_accumulate(records: &Records) -> Result<TableData> {
     }
     Ok(TableData {
         caption: format!(
-            "The same gradient in pieces: never farther than {farthest:.1e} of its length from the whole batch's."
+            "The same gradient in pieces: never farther than {} of its length from the whole batch's.",
+            scientific(farthest, 2)
         ),
         head: heads(&["piece", "predicted", "measured", "time of a step", "distance"]),
         rows,
@@ -345,9 +347,9 @@ fn table_recompute(records: &Records) -> Result<TableData> {
         slower.iter().fold((f64::MAX, f64::MIN), |(low, high), s| (low.min(*s), high.max(*s)));
     Ok(TableData {
         caption: format!(
-            "Recomputing takes {} to {} of the time of keeping everything.",
-            Unit::Ratio.format(low),
-            Unit::Ratio.format(high)
+            "Recomputing takes {} to {} times the time of keeping everything.",
+            Unit::Number.format(low),
+            Unit::Number.format(high)
         ),
         head: heads(&["segments", "predicted", "measured", "time of a step", "against keeping"]),
         rows,

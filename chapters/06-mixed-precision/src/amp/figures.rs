@@ -9,6 +9,7 @@ use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale},
     record::{ParamList, Value},
+    units::{difference, plain},
 };
 use training::{
     Precision,
@@ -115,8 +116,10 @@ fn peaks(series: &[lab::plot::Series]) -> String {
     let peaks = series.iter().filter_map(|s| {
         let peak = s.points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some(format!(
-            "{}: most between two to the {} and the next power, {:.1}%",
-            s.name, peak.0, peak.1
+            "{}: most between two to the {} and the next power, {}",
+            s.name,
+            plain(peak.0),
+            Unit::Share.format(0.01 * peak.1)
         ))
     });
     format!("{}.", peaks.collect::<Vec<_>>().join("; "))
@@ -197,7 +200,7 @@ fn draw_accuracy(records: &Records) -> Result<Drawing> {
     let series = some(lines.into(), KEY)?;
     let difference = records.find("mixed_precision.amp.difference", &[])?;
     let caption = format!(
-        "Wrong answers of the article's network on the test pictures, in f32 and in mixed precision (medians of {} seeds, \
+        "Wrong answers of chapter 4's network 784-128-10 on the test pictures, in f32 and in mixed precision (medians of {} seeds, \
          bands: half of them). At the end, the two differ by {} points in the median, from the same seed.",
         difference.samples.0.len(),
         difference.text()
@@ -207,7 +210,7 @@ fn draw_accuracy(records: &Records) -> Result<Drawing> {
 
 /// A picture of wrong answers over the epochs.
 fn curves(series: Vec<lab::plot::Series>, caption: String) -> Drawing {
-    let (alt, epochs) = (words(&series, "%"), places(&series));
+    let (alt, epochs) = (words(&series, Unit::Share), places(&series));
     let plot = LinePlot {
         x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
         y: Axis::new("wrong answers (%)", Scale::Log),
@@ -313,10 +316,15 @@ fn table_ablations(records: &Records) -> Result<TableData> {
         for variant in setting.variants {
             let accuracy = ending(records, setting, *variant)?;
             let against = match end(records, setting, *variant) {
-                Ok(value) => format!("{:+.2}", 100.0 * (value.median - full)),
+                Ok(value) => difference(100.0 * (value.median - full), 2),
                 Err(_) => "none".to_owned(),
             };
-            rows.push(vec![setting.name.into(), variant.to_string(), accuracy, against]);
+            // A key has the number as Rust writes it.
+            let variant = match variant {
+                Variant::HalfAdam { epsilon } => format!("f16 adam, ε = {}", plain(*epsilon)),
+                other => other.to_string(),
+            };
+            rows.push(vec![setting.name.into(), variant, accuracy, against]);
         }
     }
     Ok(TableData {

@@ -6,9 +6,10 @@ use super::{
     roofline::products,
 };
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData,
+    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    units,
 };
 
 /// The figures that the page quotes.
@@ -40,6 +41,7 @@ fn cell(found: Result<&Value>) -> Result<String> {
 fn draw_error(records: &Records) -> Result<Drawing> {
     const KEY: &str = "mixed_precision.bf16.error";
     let (mut series, mut limits, mut words) = (Vec::new(), Vec::new(), Vec::new());
+    let percent = |drawn: f64| Unit::Share.format(0.01 * drawn);
     for (sum, name) in [
         (Sum::Narrow, "sums in bf16"),
         (Sum::Centred, "sums in f32, terms of both signs"),
@@ -53,8 +55,12 @@ fn draw_error(records: &Records) -> Result<Drawing> {
         }
         let ends = points.first().zip(points.last());
         if let Some((first, last)) = ends {
-            words
-                .push(format!("{name}: {:.2}% at one term, {:.3}% at {}", first.1, last.1, last.0));
+            words.push(format!(
+                "{name}: {} at one term, {} at {}",
+                percent(first.1),
+                percent(last.1),
+                last.0
+            ));
         }
         series.push(Series { name: name.to_owned(), points, band, joined: false });
         let predicted = |k: &usize| (*k as f64, 100.0 * sum.predicted(*k as f64));
@@ -67,10 +73,10 @@ fn draw_error(records: &Records) -> Result<Drawing> {
     let of = |sum: Sum| records.find(KEY, &[("sum", &sum.name()), ("k", &k)]);
     let (centred, narrow) = (of(Sum::Centred)?, of(Sum::Narrow)?);
     let caption = format!(
-        "A sum of {k} products whose inputs were rounded to bf16 is off by {:.2}% if it is kept in f32, no more than \
-         a single product; kept in bf16 it is off by {:.1}%. Dashed: predicted.",
-        100.0 * centred.median,
-        100.0 * narrow.median,
+        "A sum of {k} products whose inputs were rounded to bf16 is off by {} if it is kept in f32, no more than \
+         a single product; kept in bf16 it is off by {}. Dashed: predicted.",
+        centred.text(),
+        narrow.text(),
     );
     let plot = LinePlot {
         x: Axis::new("terms of the sum", Scale::Log).ticks(TERMS.map(|k| k as f64)),
@@ -194,15 +200,15 @@ fn table_accuracy(records: &Records) -> Result<TableData> {
         let list: ParamList = &[("number", &number)];
         let (found, loss) = (records.find(KEY, list)?, records.find(&format!("{KEY}.loss"), list)?);
         let runs: Vec<String> =
-            found.samples.0.iter().map(|share| format!("{:.2}%", 100.0 * share)).collect();
+            found.samples.0.iter().map(|share| Unit::Share.format(*share)).collect();
         rows.push(vec![number.to_owned(), found.text(), runs.join(", "), loss.text()]);
     }
     let difference = records.find(&format!("{KEY}.difference"), &[])?;
     let seeds = difference.samples.0.len();
     let caption = format!(
-        "Test accuracy of 784-512-512-10 with {seeds} seeds: training in bf16 changes it by {:+.2} points \
+        "Test accuracy of 784-512-512-10 with {seeds} seeds: training in bf16 changes it by {} points \
          (median over the seeds of each one's difference).",
-        100.0 * difference.median
+        units::difference(100.0 * difference.median, 2)
     );
     let head = ["products", "median", "each seed", "training loss"];
     Ok(TableData { caption, head: head.map(str::to_owned).to_vec(), rows })

@@ -8,6 +8,7 @@ use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
     record::ParamList,
+    units::power_of_ten,
 };
 
 /// The figures that the page quotes.
@@ -181,7 +182,9 @@ fn draw_rounding(records: &Records) -> Result<Drawing> {
 
 fn table_rounding(records: &Records) -> Result<TableData> {
     let rows = [-8, -6, -4, -2, 0, 2, 4, 5].map(|power| {
-        let mut row = vec![format!("10^{power} to 10^{}", power + 1)];
+        let mut row = vec![
+            [power, power + 1].map(|power: i32| power_of_ten(&power.to_string())).join(" to "),
+        ];
         for format in COMPARED {
             let list: ParamList = &[("format", &format.name()), ("power", &power)];
             row.push(match records.find("mixed_precision.rounding", list) {

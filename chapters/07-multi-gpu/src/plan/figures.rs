@@ -5,6 +5,7 @@ use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
     record::ParamList,
+    units,
 };
 
 /// All figures.
@@ -31,12 +32,12 @@ fn median(records: &Records, key: &str, list: ParamList) -> Result<f64> {
 
 /// A difference of shares: `+3.1 points`.
 fn points(difference: f64) -> String {
-    format!("{:+.1} points", 100.0 * difference)
+    format!("{} points", units::difference(100.0 * difference, 1))
 }
 
 /// A relative error: `+3.1%`.
 fn percent(error: f64) -> String {
-    format!("{:+.1}%", 100.0 * error)
+    format!("{}%", units::difference(100.0 * error, 1))
 }
 
 fn predicted_bars(records: &Records) -> Result<Drawing> {
@@ -250,10 +251,11 @@ fn why_curves(records: &Records) -> Result<Drawing> {
     }
     let at = |model: &str, batch: usize, cards: usize| {
         let list: ParamList = &[("model", &model), ("batch", &batch), ("cards", &cards)];
-        records.find("multi_gpu.why", list).map(lab::record::Value::text)
+        records.find("multi_gpu.why", list).map(|value| Unit::Number.format(value.median))
     };
     let caption = format!(
         "How much faster a step of the same batch gets on simulated H200 cards, the slowest of which all others wait for. On 64 cards the network for digits is at {} of its speed, and the 7B transformer at {}.",
+        "How much faster a step of the same batch gets on simulated H200 cards. On 64 cards the network for digits is at {} times its speed, and the 7B transformer at {} times.",
         at("mlp", 128, 64)?,
         at("gpt-7b", 4096, 64)?
     );

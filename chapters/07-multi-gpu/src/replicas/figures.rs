@@ -2,7 +2,7 @@
 
 use crate::replicas::experiments::{FAILURES, JOBS, Job, RANKS_TRIED, REPLICAS, SIGNALS};
 use lab::{
-    Drawing, Figure, Records, Result, Table, TableData,
+    Drawing, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale},
     record::{ParamList, Value},
 };
@@ -61,7 +61,7 @@ fn draw_speedup(records: &Records) -> Result<Drawing> {
         of(JOBS[0], 2)?,
         of(JOBS[2], 2)?,
     );
-    let alt = words(&series, "\u{d7}");
+    let alt = words(&series, Unit::Ratio);
     let plot = LinePlot {
         x: Axis::new("replicas", Scale::Linear).ticks(RANKS_TRIED.map(|p| p as f64)),
         y: Axis::new("speed against one replica (\u{d7})", Scale::Linear),

@@ -41,7 +41,12 @@ fn heads<const N: usize>(heads: [&str; N]) -> Vec<String> {
 
 /// A difference for people: none at all is worth words, and few are near 1.
 fn difference(value: f64) -> String {
-    if value == 0.0 { "0, bit for bit".into() } else { scientific(value, 1) }
+    if value == 0.0 {
+        "0, bit for bit".into()
+    } else {
+        scientific(value, 1)
+    }
+    if value == 0.0 { "0, bit for bit".into() } else { scientific(value, 2) }
 }
 
 /// The difference of a way of the from-scratch network under Adam.
