@@ -83,34 +83,6 @@ impl Unit {
     }
 }
 
-/// A number with a power of ten, and so many digits after the point: `4.7 · 10⁻⁷`.
-///
-/// ```
-/// assert_eq!(lab::units::scientific(9.2648e15, 2), "9.26 · 10¹⁵");
-/// ```
-pub fn scientific(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$e}");
-    text.split_once('e').map_or(text.clone(), |(digits, power)| {
-        let power: String = power.chars().map(raised).collect();
-        format!("{digits} · 10{power}")
-    })
-}
-
-/// A digit or a minus as an exponent.
-pub(crate) fn raised(c: char) -> char {
-    match c.to_digit(10) {
-        Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
-        None => '⁻',
-    }
-}
-
-/// Three significant digits, without an exponent as long as a person can count the zeros.
-fn three_digits(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    if value.abs() < 1e-5 || value.abs() >= 1e9 {
-        return scientific(value, 2);
 /// A number of operations with an SI prefix: `30.9 GFLOP`.
 ///
 /// ```
@@ -202,7 +174,7 @@ pub fn plain(value: f64) -> String {
         return "0".to_owned();
     }
     let power = size.log10();
-    if (power - power.round()).abs() < 1e-9 && !(-4.5..5.5).contains(&power) {
+    if (power - power.round()).abs() < 1e-9 && !(-3.5..5.5).contains(&power) {
         let sign = if value < 0.0 { "−" } else { "" };
         return format!("{sign}{}", power_of_ten(&power.round().to_string()));
     }
@@ -354,18 +326,6 @@ mod tests {
     }
 
     #[test]
-    fn counts_shares_and_ratios_are_written_as_people_do() {
-        assert_eq!(Unit::Count.format(138_357_544.0), "138,357,544");
-        assert_eq!(Unit::Count.format(-1234.0), "-1,234");
-        assert_eq!(Unit::Count.format(12.5), "12.5");
-        assert_eq!(Unit::ImagesPerSecond.format(28_499.6), "28,500 images/s");
-        assert_eq!(Unit::Share.format(1.0), "100.00%");
-        assert_eq!(Unit::Ratio.format(3.2), "3.20×");
-        assert_eq!(Unit::Ratio.format(12_345.6), "12,346×");
-        assert_eq!(Unit::Number.format(0.093_46), "0.0935");
-        assert_eq!(Unit::Number.format(1e-20), "1.00 · 10⁻²⁰");
-        assert_eq!(Unit::Number.format(3_440_944_414_720.0), "3.44 · 10¹²");
-        assert_eq!(Unit::Number.format(2e30), "2.00 · 10³⁰");
     fn every_unit_is_written_as_people_do() {
         let table: &[(Unit, f64, &str)] = &[
             (Unit::Count, 138_357_544.0, "138,357,544"),

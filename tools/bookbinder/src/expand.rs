@@ -102,9 +102,8 @@ pub(crate) fn options() -> Options {
 /// where it is known, the line.
 pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
     let folder = folder(shared.root, path);
-    let one = One { shared, path, folder, terms: RefCell::default() };
-    let quoted = RefCell::default();
-    let one = One { shared, path, folder: folder(shared.root, path), quoted };
+    let (terms, quoted) = Default::default();
+    let one = One { shared, path, folder, terms, quoted };
     let text = one.directives(source)?;
     let text = claims(&text, one.shared.flavour);
     let text = match one.shared.flavour {
@@ -115,8 +114,10 @@ pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
     let (text, cited) = one.marks(&text, source)?;
     let minutes = reading_minutes(&text);
     let text = match one.shared.flavour {
-        Flavour::Html => one.bar(&text, if is_read(path, source) { minutes } else { 0 }),
-        Flavour::Html => one.bar(&text) + &one.shared.quotes.reasons(&one.quoted.borrow())?,
+        Flavour::Html => {
+            one.bar(&text, if is_read(path, source) { minutes } else { 0 })
+                + &one.shared.quotes.reasons(&one.quoted.borrow())?
+        }
         Flavour::Notebook => text,
     };
     let terms = one.terms.into_inner();

@@ -3,10 +3,8 @@
 use crate::{expand::Flavour, html};
 use anyhow::{Result, anyhow, bail};
 use lab::{
-    Chapter, Drawing, Error, Records, TableData,
-    record::{Params, Run, Value, name},
     Chapter, Drawing, Error, Records, TableData, Unit,
-    record::{Params, Value, name},
+    record::{Params, Run, Value, name},
     units::{operations, percent},
 };
 use std::fmt::Write as _;
@@ -397,12 +395,6 @@ fn shown(value: &Value, as_: As) -> Result<String> {
     Ok(text.replace(' ', "\u{a0}"))
 }
 
-/// A share for running text: whole percent, or two digits below ten.
-fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    if percent.abs() < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
-}
-
 /// The folder of a chapter under `chapters` and under `book/src`: `01-matmul`.
 pub fn folder(chapter: &Chapter) -> String {
     format!("{:02}-{}", chapter.number, chapter.name.replace('_', "-"))
@@ -421,10 +413,8 @@ pub fn machine_label(records: &Records) -> String {
     format!("{} ({}{from})", records.name, parts.join(", "))
 }
 
-fn tooltip(value: &Value, records: &Records, of_limit: bool) -> String {
-    let count = value.count();
 fn tooltip(value: &Value, records: &Records, as_: As) -> Result<String> {
-    let count = value.samples.0.len();
+    let count = value.count();
     let own = if as_ == As::Flop { shown(value, as_)? } else { value.text() };
     let mut text = match count {
         1 => format!("{own}: one sample"),
@@ -453,18 +443,16 @@ pub(crate) fn records_page(machine: &str) -> String {
 /// Where on that page a run is.
 pub(crate) fn run_anchor(run: &Run) -> String {
     format!("#run-{}", html::value_anchor(&run.experiment))
+}
+
 /// The run that a key's values come from, on its machine's page.
 fn run_place(key: &str, records: &Records) -> String {
     let page = records_page(&records.name);
-    records
-        .run_of(key)
-        .map_or(page.clone(), |run| format!("{page}#run-{}", html::value_anchor(&run.experiment)))
+    records.run_of(key).map_or(page.clone(), |run| page.clone() + &run_anchor(run))
 }
 
 /// The link under a figure or a table.
 fn source(key: &str, records: &Records, up: &str) -> String {
-    let page = records_page(&records.name);
-    let anchor = records.run_of(key).map(run_anchor).unwrap_or_default();
     format!(
         "<a class=\"source\" href=\"{up}{}\">Measured on {}</a>",
         run_place(key, records),

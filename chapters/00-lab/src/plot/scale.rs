@@ -1,7 +1,6 @@
 //! From values to places on the sheet, and where the ticks go.
 
 use super::{Axis, Scale};
-use crate::units::raised;
 
 /// An axis laid over a stretch of the sheet.
 #[derive(Clone, Copy, Debug)]
@@ -128,37 +127,6 @@ fn round_ratios(low: f64, high: f64) -> Vec<f64> {
         ticks = round_steps(low, high);
     }
     ticks
-}
-
-/// A tick's number: `512`, `0.05`, `20,000`, `10⁷`.
-pub fn tick_text(value: f64) -> String {
-    let size = value.abs();
-    if size == 0.0 {
-        return "0".to_owned();
-    }
-    let power = size.log10();
-    if (power - power.round()).abs() < 1e-9 && !(-3.5..5.5).contains(&power) {
-        let digits: String = format!("{}", power.round() as i32).chars().map(raised).collect();
-        let sign = if value < 0.0 { "−" } else { "" };
-        return format!("{sign}10{digits}");
-    }
-    if !(1e-4..1e6).contains(&size) {
-        return format!("{value:e}").replace('-', "−");
-    }
-    let decimals = (3.0 - power.floor()).clamp(0.0, 8.0) as usize;
-    let text = format!("{value:.decimals$}");
-    let text = if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    };
-    let text = if size >= 10_000.0 {
-        let cut = text.len() - 3;
-        format!("{},{}", &text[..cut], &text[cut..])
-    } else {
-        text
-    };
-    text.replace('-', "−")
 }
 
 #[cfg(test)]

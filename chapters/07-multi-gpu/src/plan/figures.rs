@@ -254,8 +254,7 @@ fn why_curves(records: &Records) -> Result<Drawing> {
         records.find("multi_gpu.why", list).map(|value| Unit::Number.format(value.median))
     };
     let caption = format!(
-        "How much faster a step of the same batch gets on simulated H200 cards, the slowest of which all others wait for. On 64 cards the network for digits is at {} of its speed, and the 7B transformer at {}.",
-        "How much faster a step of the same batch gets on simulated H200 cards. On 64 cards the network for digits is at {} times its speed, and the 7B transformer at {} times.",
+        "How much faster a step of the same batch gets on simulated H200 cards, the slowest of which all others wait for. On 64 cards the network for digits is at {} times its speed, and the 7B transformer at {} times.",
         at("mlp", 128, 64)?,
         at("gpt-7b", 4096, 64)?
     );

@@ -41,11 +41,6 @@ fn heads<const N: usize>(heads: [&str; N]) -> Vec<String> {
 
 /// A difference for people: none at all is worth words, and few are near 1.
 fn difference(value: f64) -> String {
-    if value == 0.0 {
-        "0, bit for bit".into()
-    } else {
-        scientific(value, 1)
-    }
     if value == 0.0 { "0, bit for bit".into() } else { scientific(value, 2) }
 }
 
