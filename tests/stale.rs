@@ -50,7 +50,7 @@ fn said(output: &Output) -> String {
 fn pages() -> Vec<(String, String)> {
     let source = root().join("book/src");
     let folders = fs::read_dir(&source).unwrap().flatten().map(|entry| entry.path());
-    let folders = folders.filter(|path| path.is_dir() && !path.ends_with("bibliography"));
+    let folders = folders.filter(|path| path.is_dir());
     let mut files = Vec::new();
     for folder in folders.chain([source]) {
         let here = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
@@ -426,7 +426,8 @@ fn faults(text: &str) -> String {
     put("book/src/SUMMARY.md", "[Home](README.md)\n\n- [One](01-one/README.md)\n");
     put("book/src/README.md", "# Home\n\nA source[^used].\n");
     put("book/src/glossary.md", "# Glossary\n\nRun\n: What a program does.\n");
-    put("book/src/bibliography/one.md", "[^used]: A paper.\n");
+    let sources = "# Bibliography\n\n{{#bibliography}}\n\n[^used]: A paper.\n";
+    put("book/src/bibliography.md", sources);
     put("chapters/01-one/Cargo.toml", "[package]\nname = \"one\"\n");
     let long = "let a = 1;\n".repeat(26);
     let wide = "x".repeat(81);
@@ -439,7 +440,8 @@ fn faults(text: &str) -> String {
     let page = format!("# One\n\n```rust,cell\n1 + 1\n```\n\n{text}\n");
     put("book/src/01-one/README.md", &page);
     if text.contains("[^idle]: ") {
-        put("book/src/bibliography/two.md", "[^idle]: Nobody reads this.\n");
+        let idle = format!("{sources}\n[^idle]: Nobody reads this.\n");
+        put("book/src/bibliography.md", &idle);
     }
     let binder =
         Binder::open(folder.path(), Vec::new(), &folder.path().join("book/records")).unwrap();

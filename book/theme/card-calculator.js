@@ -86,9 +86,9 @@
     input[aria-invalid="true"] { outline: 2px dashed var(--series-2); }
     input:focus-visible, select:focus-visible, .wide:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
     .hint { margin: 0; color: var(--muted); font-size: 0.9em; }
-    .wide { overflow-x: auto; }
+    .wide { overflow-x: auto; container-type: inline-size; }
     table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.9em; }
-    caption { text-align: start; padding-block-end: 0.6rem; }
+    caption { text-align: start; padding-block-end: 0.6rem; inline-size: 100cqi; position: sticky; inset-inline-start: 0; }
     th, td { text-align: end; padding: 0.4rem 0.8rem; border-block-end: 1px solid var(--line, currentColor); white-space: nowrap; }
     th:first-child { text-align: start; font-weight: 600; }
     thead th { color: var(--muted); font-weight: 400; }

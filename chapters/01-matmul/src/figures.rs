@@ -585,7 +585,7 @@ mod tests {
         // Rung 7 of the made-up machine: 0.3 GFLOP/s times 4⁶.
         assert!(drawing.caption.contains("300 MFLOP/s"), "{}", drawing.caption);
         assert!(drawing.alt.contains("1.23 TFLOP/s"), "{}", drawing.alt);
-        assert!(drawing.caption.contains("4096×"), "{}", drawing.caption);
+        assert!(drawing.caption.contains("4,096×"), "{}", drawing.caption);
         let table = table_ladder(&records)?;
         assert!(table.rows.iter().any(|row| row[1] == "this CPU has no such unit"));
         Ok(())

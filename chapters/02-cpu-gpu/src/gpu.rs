@@ -285,8 +285,8 @@ pub fn open(id: &str) -> Result<Box<dyn Gpu>> {
     let devices = devices();
     let Some(about) = devices.found.into_iter().find(|about| about.id == id) else {
         let why: Vec<String> = devices.missing.into_iter().map(|missing| missing.why).collect();
-        let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
-        return Err(Error::message(format!("this machine has no device `{id}`{why}")));
+        let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) };
+        return Err(Error::message(format!("this machine has no device {id}{why}")));
     };
     match about.api {
         Api::OpenCl => Ok(Box::new(opencl::OpenCl::open(about)?)),

@@ -388,7 +388,7 @@ mod tests {
         // Four parts of 50 µs, 1,875 times, on two cores: 0.1875 s, and the eighth rung takes 0.25 s.
         let ladder = draw_ladder(&records, 32).unwrap();
         assert!(
-            ladder.caption.contains("1.33×") && ladder.alt.contains("2 cores: 188 ms"),
+            ladder.caption.contains("1.33 times") && ladder.alt.contains("2 cores: 188 ms"),
             "{ladder:?}"
         );
         assert!(draw_check(&records).unwrap().caption.contains("10⁻¹⁰ at h = 10⁻¹¹"));

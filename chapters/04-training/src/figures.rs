@@ -245,7 +245,7 @@ mod tests {
         }
         let accuracy = draw_accuracy(&records).unwrap();
         assert!(accuracy.caption.contains("97.80%") && accuracy.caption.contains("MNIST"));
-        assert!(accuracy.alt.contains("from 91.000 in epoch 1"), "{}", accuracy.alt);
+        assert!(accuracy.alt.contains("from 91.0 in epoch 1"), "{}", accuracy.alt);
         let loss = draw_loss(&records).unwrap();
         assert!(loss.caption.contains("0.350 on the training"), "{}", loss.caption);
         let cost = draw_cost(&records).unwrap();

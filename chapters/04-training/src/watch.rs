@@ -133,9 +133,12 @@ impl Watcher for Terminal<'_> {
         self.progress = Progress::new("training", (epochs * begin.steps) as u64);
         self.progress.println(&format!("data: {}", begin.data));
         self.progress.println(&format!(
-            "{model} on {}, {precision}: {} pictures, {epochs} epochs of {} steps, batch {batch}, \
+            "{model} on {}, {precision}: {} pictures, {epochs} {} of {} steps, batch {batch}, \
              learning rate {lr}, seed {seed}",
-            begin.device, begin.pictures.0, begin.steps
+            begin.device,
+            begin.pictures.0,
+            if *epochs == 1 { "epoch" } else { "epochs" },
+            begin.steps
         ));
         if begin.done != (0, 0) {
             self.progress

@@ -84,7 +84,7 @@ impl Rapl {
     pub fn at(root: &Path) -> Result<Self> {
         let none = || {
             Error::Power(format!(
-                "the kernel shows no energy counter in {}; a virtual machine has none, another one may need `modprobe intel_rapl_msr`",
+                "the kernel shows no energy counter in {}; a virtual machine has none, another one may need the module intel_rapl_msr (sudo modprobe intel_rapl_msr)",
                 root.display()
             ))
         };

@@ -296,7 +296,7 @@ fn devices(r: &mut Recorder, sizes: &Sizes) -> Result<()> {
     for id in DEVICES {
         let list: ParamList = &[("variant", &"device"), ("device", &id)];
         if !found.iter().any(|about| about.id == id) {
-            r.skip("cpu_gpu.lu", list, format!("this machine has no device `{id}`"));
+            r.skip("cpu_gpu.lu", list, format!("this machine has no device {id}"));
             continue;
         }
         let device = match gpu::open(id) {

@@ -328,7 +328,7 @@ fn draw_intensity(records: &Records) -> Result<Drawing> {
         .svg(),
         caption: format!(
             "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {} times as many \
-             operations. From `tile2d` on it stays: the later rungs save elsewhere.",
+             operations. From the 2D tiles on it stays: the later rungs save elsewhere.",
             Unit::Count.format((most / values[0]).round())
         ),
         alt: format!(

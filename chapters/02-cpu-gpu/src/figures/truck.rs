@@ -650,7 +650,7 @@ pub(super) mod tests {
         assert_eq!(data.rows[1][3..], ["never".to_owned(), "never".to_owned()]);
         let data = table_speedup(&made_up()).unwrap();
         assert!(data.caption.contains("The highest is 123×"), "{}", data.caption);
-        assert_eq!(data.rows[0][1..3], ["123×".to_owned(), "1056×".to_owned()]);
+        assert_eq!(data.rows[0][1..3], ["123×".to_owned(), "1,056×".to_owned()]);
     }
 
     /// What another device would have left that is as fast as CUDA, of products alone.

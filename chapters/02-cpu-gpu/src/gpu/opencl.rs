@@ -117,7 +117,7 @@ impl OpenCl {
     pub fn open(about: About) -> Result<Self> {
         let list = list().map_err(Error::Message)?;
         let Some((_, handle)) = list.into_iter().find(|(other, _)| other.id == about.id) else {
-            return Err(Error::message(format!("this machine has no device `{}`", about.id)));
+            return Err(Error::message(format!("this machine has no device {}", about.id)));
         };
         let failed = |e: ClError| {
             Error::message(format!("{} does not start ({e}); see `throughput doctor`", about.name))

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Communicator, Result, comm::cost, cores::keep_to_core, threads};
 use backprop::{mlp::Mlp, random::SplitMix64, softmax::loss_and_gradient};
-use lab::{Budget, Experiment, Recorder, Samples, Unit, machine};
+use lab::{Budget, Experiment, Recorder, Samples, Unit};
 use std::{hint::black_box, time::Instant};
 
 /// The networks and the pictures of a step, over all ranks.
@@ -89,12 +89,14 @@ fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Setup) -> Result
     Ok(times.into_iter().fold(0.0, f64::max))
 }
 
-/// α and β of a ring's steps between two ranks: half of the time of an all-reduce, against half of its bytes.
-fn link(rounds: usize, bound: bool) -> Result<AlphaBeta> {
+/// α and β of a ring's messages between so many ranks: the time of an all-reduce over its 2(p − 1) messages, against
+/// the bytes of one. Ranks that share a core are another link than ranks that do not.
+fn link(ranks: usize, rounds: usize, bound: bool) -> Result<AlphaBeta> {
+    let messages = 2.0 * (ranks - 1) as f64;
     let sizes = (0..20).step_by(2).map(|log| 2_usize << log);
     let mut points = Vec::new();
     for numbers in sizes {
-        let times = threads::run(2, |mut rank| {
+        let times = threads::run(ranks, |mut rank| {
             if bound {
                 keep_to_core(rank.rank());
             }
@@ -110,7 +112,8 @@ fn link(rounds: usize, bound: bool) -> Result<AlphaBeta> {
             Ok(Samples(samples).median())
         })?;
         let bytes = 4.0 * numbers as f64;
-        points.push((bytes / 2.0, times.into_iter().fold(0.0, f64::max) / 2.0));
+        let seconds = times.into_iter().fold(0.0, f64::max);
+        points.push((bytes / ranks as f64, seconds / messages));
     }
     Ok(cost::fit(&points).unwrap_or(AlphaBeta { alpha: 0.0, beta: 0.0 }))
 }
@@ -121,22 +124,16 @@ pub struct Parts {
     /// Seconds that the ranks take side by side for their shares of the pictures, without a word to each other: they
     /// share memory and clock, and cores where there are fewer than ranks. Each keeps to a core.
     pub compute: f64,
-    /// Between two ranks.
+    /// Between the ranks of the ring.
     pub link: AlphaBeta,
     /// Bytes of the gradient.
     pub bytes: f64,
-    /// Cores of this machine.
-    pub cores: usize,
 }
 
 impl Parts {
     /// Seconds of a step over `p` ranks, with nothing hidden.
     // ANCHOR: predict
     pub fn predict(&self, p: usize) -> f64 {
-        // Ranks without a core of their own take turns at their messages.
-        let turns = p.div_ceil(self.cores) as f64;
-        let AlphaBeta { alpha, beta } = self.link;
-        let link = AlphaBeta { alpha: alpha * turns, beta: beta * turns };
         let bytes = self.bytes;
         let layer = Layer { forward: 0.0, backward: self.compute, bytes };
         let job = Job {
@@ -146,7 +143,7 @@ impl Parts {
             update: 0.0,
             jitter: 0.0,
         };
-        job.step(&Network::flat(link), p).total
+        job.step(&Network::flat(self.link), p).total
     }
     // ANCHOR_END: predict
 }
@@ -179,19 +176,22 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         Budget::Quick => (5, 20, 800),
         Budget::Full => (25, 200, 1500),
     };
-    let cores = machine::cores();
-    recorder.note("multi_gpu.predicted.alpha", &[]);
-    let unbound = link(repeats, false)?;
-    let link = link(repeats, true)?;
     let one = |value: f64| Samples(vec![value]);
-    recorder.value("multi_gpu.predicted.alpha", &[], Unit::Seconds, one(link.alpha));
-    recorder.value("multi_gpu.predicted.alpha.free", &[], Unit::Seconds, one(unbound.alpha));
-    recorder.value(
-        "multi_gpu.predicted.bandwidth",
-        &[],
-        Unit::BytesPerSecond,
-        one(1.0 / link.beta),
-    );
+    let mut links = Vec::new();
+    for p in RANKS {
+        if p == 1 {
+            links.push(AlphaBeta { alpha: 0.0, beta: 0.0 }); // it sends nothing
+            continue;
+        }
+        let list: lab::record::ParamList = &[("ranks", &p)];
+        recorder.note("multi_gpu.predicted.alpha", list);
+        let (free, bound) = (link(p, repeats, false)?, link(p, repeats, true)?);
+        recorder.value("multi_gpu.predicted.alpha", list, Unit::Seconds, one(bound.alpha));
+        recorder.value("multi_gpu.predicted.alpha.free", list, Unit::Seconds, one(free.alpha));
+        let bandwidth = one(1.0 / bound.beta);
+        recorder.value("multi_gpu.predicted.bandwidth", list, Unit::BytesPerSecond, bandwidth);
+        links.push(bound);
+    }
     let (mut worst, mut right) = (0.0_f64, 0);
     for (model, sizes, batch) in CASES {
         recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
@@ -221,7 +221,7 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, slower);
             let compute = Samples(beside[at].clone()).median();
             let bytes = 4.0 * weights as f64;
-            let parts = Parts { compute, link, bytes, cores };
+            let parts = Parts { compute, link: links[at], bytes };
             let predicted = parts.predict(p);
             recorder.value("multi_gpu.predicted", list, Unit::Seconds, one(predicted));
             let real = Samples(real[at].clone());
@@ -250,12 +250,12 @@ mod tests {
     #[test]
     fn a_prediction_by_hand() {
         let link = AlphaBeta { alpha: 0.5, beta: 0.25 };
-        let parts = Parts { compute: 10.0, link, bytes: 8.0, cores: 2 };
+        let parts = Parts { compute: 10.0, link, bytes: 8.0 };
         assert_eq!(parts.predict(1), 10.0);
         // Two messages of four bytes.
         assert!((parts.predict(2) - (10.0 + 2.0 * (0.5 + 1.0))).abs() < 1e-12);
-        // Six messages of two bytes, in turns.
-        assert!((parts.predict(4) - (10.0 + 6.0 * (1.0 + 1.0))).abs() < 1e-12);
+        // Six messages of two bytes.
+        assert!((parts.predict(4) - (10.0 + 6.0 * (0.5 + 0.5))).abs() < 1e-12);
     }
 
     #[test]
@@ -281,8 +281,8 @@ mod tests {
 
     #[test]
     fn a_link_has_latency_or_bandwidth() {
-        for bound in [false, true] {
-            let link = link(3, bound).unwrap();
+        for (ranks, bound) in [(2, false), (2, true), (3, true)] {
+            let link = link(ranks, 3, bound).unwrap();
             assert!(link.alpha >= 0.0 && link.beta >= 0.0 && link.alpha + link.beta > 0.0);
         }
     }
