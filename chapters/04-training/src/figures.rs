@@ -250,7 +250,7 @@ mod tests {
         assert!(loss.caption.contains("0.350 on the training"), "{}", loss.caption);
         let cost = draw_cost(&records).unwrap();
         assert!(
-            cost.caption.contains("16.0×") && cost.caption.contains("2000×"),
+            cost.caption.contains("16.0×") && cost.caption.contains("2,000×"),
             "{}",
             cost.caption
         );
