@@ -223,7 +223,7 @@ fn significant(value: f64, digits: i32) -> String {
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
-        size if size < 0.999_5e-3 || size >= 9_999_999.5 => scientific(value, 3),
+        size if !(0.999_5e-3..9_999_999.5).contains(&size) => scientific(value, 3),
         _ => significant(value, 3),
     }
 }

@@ -176,7 +176,7 @@ fn the_page_counts_the_bytes_that_the_crates_count() {
         let layered = counted().into_iter().find(|model| model.name == plan.model);
         if let Some(model) = layered.filter(|_| alone && plan.zero == 0) {
             let bytes = Bytes::of(&model.count().unwrap(), plan.batch as u64, plan.moves());
-            assert_eq!(wanted.total(), bytes.total() as f64, "{plan:?}");
+            assert!((wanted.total() - bytes.total() as f64).abs() < 0.5, "{plan:?}");
         }
     }
 }
@@ -194,6 +194,9 @@ fn the_pages_largest_batch_is_chapter_3s() {
     assert_eq!(found, json!(wanted));
 }
 
+/// A plan with its single changes: each as a plan, in words, and whether it fits.
+type Changes = (Plan, Vec<(Plan, String, bool)>);
+
 #[test]
 fn a_change_that_the_page_offers_makes_it_fit_and_a_smaller_one_does_not() {
     const CARD: f64 = 24e9;
@@ -204,7 +207,7 @@ fn a_change_that_the_page_offers_makes_it_fit_and_a_smaller_one_does_not() {
     );
     let input = json!({ "models": ["vgg16", "gpt-1.3b"] });
     let Some(found) = testing::node(SCRIPT, &function, &input) else { return };
-    let found: Vec<(Plan, Vec<(Plan, String, bool)>)> = serde_json::from_value(found).unwrap();
+    let found: Vec<Changes> = serde_json::from_value(found).unwrap();
     let mut offered = 0;
     for (plan, changes) in found {
         assert!(!plan.fits(CARD), "{plan:?}");

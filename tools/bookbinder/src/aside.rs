@@ -49,8 +49,9 @@ pub fn extract(book: &Path, anchor: &str, machines: &[&str]) -> Result<()> {
             html = rest;
             let file: PathBuf =
                 book.join("records").join(machine).join("pages").join(format!("{name}.js"));
+            let text = script(machine, &pieces)?;
             fs::create_dir_all(file.parent().unwrap_or(book))
-                .and_then(|()| Ok(fs::write(&file, script(machine, &pieces)?)?))
+                .and_then(|()| fs::write(&file, text))
                 .with_context(|| format!("can't write {}", file.display()))?;
         }
         fs::write(&page, html).with_context(|| format!("can't write {}", page.display()))?;

@@ -42,9 +42,10 @@ pub fn experiment() -> Experiment {
 fn run(rec: &mut Recorder) -> Result<()> {
     let asked = heap::set(Freed::Kept);
     if rec.device != lab::Device::Cpu || !asked {
-        let why = match asked {
-            true => "the steps of a GPU do not take memory from this heap",
-            false => "the heap of this system takes no such orders",
+        let why = if asked {
+            "the steps of a GPU do not take memory from this heap"
+        } else {
+            "the heap of this system takes no such orders"
         };
         for key in [KEY, "performance.freed.faults", "performance.freed.gain"] {
             rec.skip(key, &[], why);
