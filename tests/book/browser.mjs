@@ -271,7 +271,7 @@ const TERMS = 4;
 function queries() {
   const text = (html) => html.replace(/<[^>]*>/g, '').replace(/&amp;/g, '&').replace(/&#(?:x27|39);/g, "'").trim();
   const chapters = opened.filter((page) => /^\d\d-.*\/index\.html$/.test(page));
-  const terms = new Map(chapters.map((page) => [page, new Map([...source(page).matchAll(/<a class="term" href="[^"]*#([^"]+)"[^>]*>(.*?)<\/a>/g)].map(([, key, name]) => [key, text(name)]).reverse())]));
+  const terms = new Map(chapters.map((page) => [page, new Map([...source(page).matchAll(/<a class="term"(?: id="[^"]*")? href="[^"]*#([^"]+)"[^>]*>(.*?)<\/a>/g)].map(([, key, name]) => [key, text(name)]).reverse())]));
   const uses = (key) => chapters.filter((page) => terms.get(page).has(key)).length;
   return opened.filter((page) => !/^(records|404|print|index)/.test(page)).flatMap((page) => {
     const title = text(source(page).match(/<main>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1] ?? '');
