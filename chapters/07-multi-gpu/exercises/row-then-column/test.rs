@@ -5,10 +5,7 @@
 mod exercise;
 
 use exercise::{Matrix, two_layers};
-use multi_gpu::{
-    split::wire::{Cost, Wire},
-    threads,
-};
+use multi_gpu::{comm::counting::Counting, threads};
 
 fn matrix(height: usize, width: usize, seed: f32) -> Matrix {
     let values = (0..height * width).map(|i| (i as f32 * 1.7 + seed).sin()).collect();
@@ -20,14 +17,14 @@ fn messages(ranks: usize) -> Vec<usize> {
     let (x, a, b) = (matrix(4, 5, 0.1), matrix(5, 12, 0.2), matrix(12, 8, 0.3));
     let wanted = x.times(&a).relu().times(&b);
     threads::run(ranks, |comm| {
-        let mut wire = Wire::new(comm, Cost::NOTHING);
+        let mut wire = Counting::new(comm);
         let found = two_layers(&x, &a, &b, &mut wire)?;
         assert_eq!(found.width, wanted.width);
         assert_eq!(found.values.len(), wanted.values.len());
         for (found, wanted) in found.values.iter().zip(&wanted.values) {
             assert!((found - wanted).abs() < 1e-4, "{found} instead of {wanted}, {ranks} ranks");
         }
-        Ok(wire.traffic.messages)
+        Ok(wire.traffic().sent)
     })
     .unwrap()
 }
