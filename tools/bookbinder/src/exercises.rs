@@ -6,9 +6,11 @@
 //! - `exercise.rs`: the reader's file, which compiles and fails its test;
 //! - `solution.rs`: the same file, solved. The two differ only between `// EXERCISE: begin` and
 //!   `// EXERCISE: end`;
-//! - `test.rs`: the test, which takes one or the other as `mod exercise`. The chapter's manifest names it:
-//!   `[[test]] name = "exercise-NAME"`, with `required-features = ["exercises"]`; the feature `solutions`
-//!   makes it take the solution.
+//! - `test.rs`: the test, which takes one or the other as `mod exercise`.
+//!
+//! The exercises of a chapter are a package, `CRATE-exercises`, whose manifest `exercises/Cargo.toml` names each test:
+//! `[[test]] name = "exercise-NAME"`, with `test = false`, since it fails until it is solved. The feature `solutions` makes
+//! it take the solution. It is that package's feature, so that the chapter is compiled once for all of them.
 //!
 //! The order is that of the pages: an exercise comes where `{{#exercise CHAPTER/NAME}}` stands. Nothing
 //! is noted about a reader's progress: an exercise is solved if its test passes. So that this need not
@@ -96,9 +98,19 @@ impl Exercise {
         self.folder.join("exercise.rs")
     }
 
-    /// The name of its test in the chapter's manifest.
+    /// The name of its test in the manifest of the chapter's exercises.
     pub fn test(&self) -> String {
         format!("exercise-{}", self.name)
+    }
+
+    /// The package of the chapter's exercises.
+    fn package(&self) -> String {
+        format!("{}-exercises", self.krate)
+    }
+
+    /// The manifest of that package, from the course's folder.
+    fn manifest(&self) -> String {
+        format!("chapters/{}/exercises/Cargo.toml", self.chapter)
     }
 
     /// The solved parts of `solution.rs`, each with the line on which it begins.
@@ -139,9 +151,9 @@ impl Exercise {
         if !self.on_page {
             bail!("no page in book/src/{} has `{{{{#exercise {}}}}}`", self.chapter, self.id());
         }
-        let manifest = self.folder.join("../../Cargo.toml");
+        let manifest = self.folder.join("../Cargo.toml");
         if !read(&manifest)?.contains(&format!("name = \"{}\"", self.test())) {
-            bail!("chapters/{}/Cargo.toml has no `[[test]]` named `{}`", self.chapter, self.test());
+            bail!("{} has no `[[test]]` named `{}`", self.manifest(), self.test());
         }
         Ok(())
     }
@@ -409,7 +421,8 @@ impl Checker {
         }
     }
 
-    /// Compiles the tests of exercises at once. Returns their programs in the same order, or the compiler's errors.
+    /// Compiles the tests of exercises at once. Returns their programs in the same order, or the compiler's errors. The
+    /// features of the libraries below the chapters are those of the workspace's own tests: they are not built anew.
     fn build(
         &self,
         exercises: &[&Exercise],
@@ -417,19 +430,14 @@ impl Checker {
         note: &dyn Fn(&str),
     ) -> Result<Result<Vec<PathBuf>, String>> {
         let format = if self.colour { "json-diagnostic-rendered-ansi" } else { "json" };
-        let feature = if solution { "solutions" } else { "exercises" };
+        let packages: BTreeSet<String> = exercises.iter().map(|e| e.package()).collect();
         let mut command = cargo();
         command.current_dir(&self.root).args(["test", "--no-run"]);
-        match exercises {
-            [one] => command.args(["-p", &one.krate, "--features", feature]),
-            // With the rest of the workspace, as its tests are built: then the other crates need not be built again.
-            all => {
-                let crates: BTreeSet<&str> = all.iter().map(|e| e.krate.as_str()).collect();
-                let features = crates.iter().map(|krate| format!("{krate}/{feature}"));
-                let features = features.collect::<Vec<_>>().join(",");
-                command.args(["--workspace", "--features", &features])
-            }
-        };
+        command.args(packages.iter().flat_map(|package| ["-p", package]));
+        if solution {
+            let solved = packages.iter().map(|package| format!("{package}/solutions"));
+            command.args(["--features", &solved.collect::<Vec<_>>().join(",")]);
+        }
         let names: BTreeSet<String> = exercises.iter().map(|exercise| exercise.test()).collect();
         command
             .args(names.iter().flat_map(|name| ["--test", name]))
@@ -468,9 +476,8 @@ impl Checker {
                 }
                 Some("compiler-artifact") => {
                     let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
-                    let chapter = manifest.parent().and_then(Path::file_name).unwrap_or_default();
                     let is_of = |exercise: &&Exercise| {
-                        chapter == exercise.chapter.as_str()
+                        manifest.ends_with(exercise.manifest())
                             && message["target"]["name"] == exercise.test().as_str()
                     };
                     if let Some(at) = exercises.iter().position(is_of)
@@ -494,11 +501,9 @@ impl Checker {
                 Ok(Err(errors.join("\n")))
             }
             _ => match exercises {
-                [one] if said.iter().any(|line| line.contains("no test target")) => bail!(
-                    "chapters/{}/Cargo.toml has no `[[test]]` named `{}`",
-                    one.chapter,
-                    one.test()
-                ),
+                [one] if said.iter().any(|line| line.contains("no test target")) => {
+                    bail!("{} has no `[[test]]` named `{}`", one.manifest(), one.test())
+                }
                 [one] => {
                     bail!("cargo could not build the test of {}: {}", one.id(), cause(&said))
                 }

@@ -25,6 +25,9 @@ fn code(body: &str) -> String {
     )
 }
 
+/// Where the demo's exercises are named.
+const MANIFEST: &str = "chapters/01-demo/exercises/Cargo.toml";
+
 fn add(root: &Path, name: &str, stub: &str, solution: &str) {
     let folder = root.join("chapters/01-demo/exercises").join(name);
     fs::create_dir_all(&folder).unwrap();
@@ -35,11 +38,10 @@ fn add(root: &Path, name: &str, stub: &str, solution: &str) {
     fs::write(folder.join("exercise.rs"), code(stub)).unwrap();
     fs::write(folder.join("solution.rs"), code(solution)).unwrap();
     fs::write(folder.join("test.rs"), TEST).unwrap();
-    let manifest = root.join("chapters/01-demo/Cargo.toml");
+    let manifest = root.join(MANIFEST);
     let mut text = fs::read_to_string(&manifest).unwrap();
     let test = format!(
-        "\n[[test]]\nname = \"exercise-{name}\"\npath = \"exercises/{name}/test.rs\"\n\
-         required-features = [\"exercises\"]\n"
+        "\n[[test]]\nname = \"exercise-{name}\"\npath = \"{name}/test.rs\"\ntest = false\n"
     );
     text.push_str(&test);
     fs::write(manifest, text).unwrap();
@@ -52,12 +54,18 @@ fn course() -> tempfile::TempDir {
     fs::create_dir_all(root.join("chapters/01-demo/src")).unwrap();
     fs::write(
         root.join("Cargo.toml"),
-        "[workspace]\nmembers = [\"chapters/*\"]\nresolver = \"3\"\n",
+        "[workspace]\nmembers = [\"chapters/*\", \"chapters/*/exercises\"]\nresolver = \"3\"\n",
     )
     .unwrap();
     fs::write(
         root.join("chapters/01-demo/Cargo.toml"),
-        "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[features]\nexercises = []\nsolutions = [\"exercises\"]\n",
+        "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+    )
+    .unwrap();
+    fs::create_dir_all(root.join("chapters/01-demo/exercises")).unwrap();
+    fs::write(
+        root.join(MANIFEST),
+        "[package]\nname = \"demo-exercises\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[features]\nsolutions = []\n",
     )
     .unwrap();
     fs::write(root.join("chapters/01-demo/src/lib.rs"), "").unwrap();
@@ -261,7 +269,7 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
     fs::write(&solution, code("a + b")).unwrap();
 
     // A chapter that forgot the test in its manifest.
-    let manifest = root.path().join("chapters/01-demo/Cargo.toml");
+    let manifest = root.path().join(MANIFEST);
     let text = fs::read_to_string(&manifest).unwrap().replace("exercise-first", "exercise-frist");
     fs::write(&manifest, text).unwrap();
     assert!(verify("first").unwrap_err().contains("exercise-first"));
