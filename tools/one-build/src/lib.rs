@@ -1,0 +1,1 @@
+//! Nothing: the manifest beside it is what this crate is for.
