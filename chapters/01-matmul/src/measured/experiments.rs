@@ -1,12 +1,10 @@
-//! What this chapter measures. The figures and tables are made in [`crate::figures`].
+//! What this chapter measures.
 
 #![allow(clippy::unnecessary_wraps)] // Experiments have one signature, whether they can fail or not.
 
 use crate::{
-    MatMut, MatRef, Options, Rung, Shape, Threads,
+    MatMut, MatRef, Options, Rung, Shape, Threads, Unit as Multiplier, bgemm_on,
     cache::{Counts, L2, LINE, Pattern},
-    figures,
-    gemm::{Unit as Multiplier, bgemm_on},
     ladder, parallel,
     peers::{self, Product},
     reference, roofline, sgemm,
@@ -14,87 +12,80 @@ use crate::{
     sums,
 };
 use lab::{
-    Budget, Chapter, Experiment, Plan, Recorder, Result, Samples, Unit, measure,
+    Budget, Experiment, Plan, Recorder, Result, Samples, Unit, measure,
     peak::{self, Traffic},
     record::{Limit, ParamList},
 };
 use std::{hint::black_box, sync::OnceLock, thread, time::Duration};
 
-/// Chapter 1, for the course's command and its book.
-pub fn chapter() -> Chapter {
-    Chapter {
-        number: 1,
-        name: "matmul",
-        title: "One matrix product",
-        experiments: vec![
-            Experiment {
-                key: "matmul.vectorise",
-                shows: "a running sum keeps the compiler from using vectors; separate sums let it",
-                values: &["matmul.vectorise", "matmul.vectorise.speedup"],
-                quick: true,
-                run: vectorise,
+/// What the chapter measures.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "matmul.vectorise",
+            shows: "a running sum keeps the compiler from using vectors; separate sums let it",
+            values: &["matmul.vectorise", "matmul.vectorise.speedup"],
+            quick: true,
+            run: vectorise,
+        },
+        Experiment {
+            key: "matmul.misses",
+            shows: "how many cache lines each order of the loops fetches, counted by a simulator",
+            values: &["matmul.misses", "matmul.misses.per_step"],
+            quick: true,
+            run: |r| misses(r, MISSES_N),
+        },
+        Experiment {
+            key: "matmul.ladder",
+            shows: "what each rung gains on one product of 1024×1024 matrices",
+            values: &["matmul.ladder", "matmul.ladder.speedup", "matmul.ladder.total"],
+            quick: true,
+            run: |r| rungs(r, LADDER_N),
+        },
+        Experiment {
+            key: "matmul.roofline",
+            shows: "how close each rung is to what its bytes and operations allow",
+            values: &[
+                "matmul.roofline",
+                "matmul.roofline.intensity",
+                "matmul.roofline.bandwidth",
+                "matmul.roofline.peak",
+            ],
+            quick: true,
+            run: |r| roofs(r, MISSES_N),
+        },
+        Experiment {
+            key: "matmul.sizes",
+            shows: "this crate against two libraries on square products",
+            values: &["matmul.sizes", "matmul.sizes.ratio"],
+            quick: true,
+            run: |r| {
+                let all = [512, 1024, 2048, 4096];
+                sizes(r, if r.budget == Budget::Quick { &all[..2] } else { &all })
             },
-            Experiment {
-                key: "matmul.misses",
-                shows: "how many cache lines each order of the loops fetches, counted by a simulator",
-                values: &["matmul.misses", "matmul.misses.per_step"],
-                quick: true,
-                run: |r| misses(r, MISSES_N),
-            },
-            Experiment {
-                key: "matmul.ladder",
-                shows: "what each rung gains on one product of 1024×1024 matrices",
-                values: &["matmul.ladder", "matmul.ladder.speedup", "matmul.ladder.total"],
-                quick: true,
-                run: |r| rungs(r, LADDER_N),
-            },
-            Experiment {
-                key: "matmul.roofline",
-                shows: "how close each rung is to what its bytes and operations allow",
-                values: &[
-                    "matmul.roofline",
-                    "matmul.roofline.intensity",
-                    "matmul.roofline.bandwidth",
-                    "matmul.roofline.peak",
-                ],
-                quick: true,
-                run: |r| roofs(r, MISSES_N),
-            },
-            Experiment {
-                key: "matmul.sizes",
-                shows: "this crate against two libraries on square products",
-                values: &["matmul.sizes", "matmul.sizes.ratio"],
-                quick: true,
-                run: |r| {
-                    let all = [512, 1024, 2048, 4096];
-                    sizes(r, if r.budget == Budget::Quick { &all[..2] } else { &all })
-                },
-            },
-            Experiment {
-                key: "matmul.shapes",
-                shows: "the same contest on the products of a network's training step",
-                values: &["matmul.shapes", "matmul.shapes.ratio"],
-                quick: false,
-                run: |r| shapes(r, &[32, 128], &[(784, 128), (784, 512), (512, 128)]),
-            },
-            Experiment {
-                key: "matmul.scaling",
-                shows: "what all threads gain over one, from small products to large ones",
-                values: &["matmul.scaling", "matmul.scaling.threads"],
-                quick: true,
-                run: |r| scaling(r, &[32, 64, 128, 256, 512, 1024]),
-            },
-            Experiment {
-                key: "matmul.bf16",
-                shows: "products with inputs in bf16: their rate and their error",
-                values: &["matmul.bf16", "matmul.bf16.error"],
-                quick: true,
-                run: |r| half_precision(r, &[512, 1024, 2048]),
-            },
-        ],
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
+        },
+        Experiment {
+            key: "matmul.shapes",
+            shows: "the same contest on the products of a network's training step",
+            values: &["matmul.shapes", "matmul.shapes.ratio"],
+            quick: false,
+            run: |r| shapes(r, &[32, 128], &[(784, 128), (784, 512), (512, 128)]),
+        },
+        Experiment {
+            key: "matmul.scaling",
+            shows: "what all threads gain over one, from small products to large ones",
+            values: &["matmul.scaling", "matmul.scaling.threads"],
+            quick: true,
+            run: |r| scaling(r, &[32, 64, 128, 256, 512, 1024]),
+        },
+        Experiment {
+            key: "matmul.bf16",
+            shows: "products with inputs in bf16: their rate and their error",
+            values: &["matmul.bf16", "matmul.bf16.error"],
+            quick: true,
+            run: |r| half_precision(r, &[512, 1024, 2048]),
+        },
+    ]
 }
 
 /// The n of the ladder.
@@ -489,16 +480,18 @@ fn scaling(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
         let (mut c1, mut c2) = (vec![0.0; n * n], vec![0.0; n * n]);
         // Small products are repeated, so that a sample is long against the clock's resolution.
         let repeat = (2e7 / shape.operations()).ceil() as usize;
-        let mut alone = || {
+        let product = |c: &mut Vec<f32>, threads| {
+            let options = Options { threads, ..Options::default() };
             for _ in 0..repeat {
-                parallel::multiply(black_box(&mut c1), &a, &b, shape, 1);
+                let c = MatMut::new(black_box(&mut c[..]), n, n);
+                let done = c.and_then(|c| {
+                    sgemm(c, MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?, options)
+                });
+                assert!(done.is_ok(), "the shapes fit");
             }
         };
-        let mut together = || {
-            for _ in 0..repeat {
-                parallel::multiply(black_box(&mut c2), &a, &b, shape, threads);
-            }
-        };
+        let mut alone = || product(&mut c1, Threads::One);
+        let mut together = || product(&mut c2, Threads::All);
         let plan = plan(r.budget, 100, 600, 11);
         let seconds = measure::time_interleaved(plan, &mut [&mut alone, &mut together]);
         let ratios = seconds[0].0.iter().zip(&seconds[1].0).map(|(one, all)| one / all).collect();
@@ -585,8 +578,8 @@ mod tests {
 
     /// What an experiment leaves when its work is done by `run`, on small sizes.
     fn values(key: &str, run: impl FnOnce(&mut Recorder) -> Result<()>) -> Vec<Value> {
-        let chapter = chapter();
-        let found = chapter.experiments.iter().find(|experiment| experiment.key == key);
+        let all = experiments();
+        let found = all.iter().find(|experiment| experiment.key == key);
         let Some(experiment) = found else { panic!("there is no {key}") };
         let progress = Progress::hidden();
         let mut recorder = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);

@@ -1,10 +1,7 @@
 //! The chapter's pictures and tables, made from one machine's records.
 
-use crate::{
-    cache::Pattern,
-    experiments::{CONTENDERS, LADDER_N, MISSES_N},
-    ladder::ladder,
-};
+use super::experiments::{CONTENDERS, LADDER_N, MISSES_N};
+use crate::{cache::Pattern, ladder::ladder};
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
@@ -204,16 +201,33 @@ fn contenders() -> [(&'static str, &'static str); 3] {
     CONTENDERS.map(|who| (who, if who == "ours" { "this crate" } else { who }))
 }
 
-/// The sizes that were measured: the quick budget leaves the large ones out.
-fn measured_sizes(records: &Records, threads: &str) -> Result<Vec<usize>> {
-    let found = records.all("matmul.sizes.ratio", &[("threads", &threads)]);
-    let sizes: Vec<usize> =
-        found.iter().filter_map(|value| value.params.get("n")?.parse().ok()).collect();
-    if sizes.is_empty() {
+/// The values with this key that name a size, and their sizes. A received record may name anything: what is no size is
+/// left out.
+fn by_size<'r>(
+    records: &'r Records,
+    key: &str,
+    list: ParamList,
+) -> Result<Vec<(usize, &'r Value)>> {
+    let found = records.all(key, list);
+    if found.is_empty() {
         // For the error that fits: not measured, or skipped.
-        records.find("matmul.sizes.ratio", &[("threads", &threads)])?;
+        records.find(key, list)?;
+    }
+    let sizes = found.into_iter().filter_map(|value| {
+        let n = value.params.get("n")?.parse().ok()?;
+        (n > 0).then_some((n, value))
+    });
+    let sizes: Vec<(usize, &Value)> = sizes.collect();
+    if sizes.is_empty() {
+        return Err(Error::NotMeasured { what: key.to_owned(), chapter: "matmul".to_owned() });
     }
     Ok(sizes)
+}
+
+/// The sizes that were measured: the quick budget leaves the large ones out.
+fn measured_sizes(records: &Records, threads: &str) -> Result<Vec<usize>> {
+    let found = by_size(records, "matmul.sizes.ratio", &[("threads", &threads)])?;
+    Ok(found.into_iter().map(|(n, _)| n).collect())
 }
 
 fn draw_sizes(records: &Records, threads: &str, words: &str) -> Result<Drawing> {
@@ -276,14 +290,11 @@ fn draw_sizes(records: &Records, threads: &str, words: &str) -> Result<Drawing> 
 
 fn draw_scaling(records: &Records) -> Result<Drawing> {
     let threads = records.find("matmul.scaling.threads", &[])?;
-    let found = records.all("matmul.scaling", &[]);
-    let points: Vec<(f64, &Value)> = found
-        .iter()
-        .filter_map(|value| Some((value.params.get("n")?.parse().ok()?, *value)))
+    let points: Vec<(f64, &Value)> = by_size(records, "matmul.scaling", &[])?
+        .into_iter()
+        .map(|(n, value)| (n as f64, value))
         .collect();
-    let (Some((small, first)), Some((large, last))) = (points.first(), points.last()) else {
-        return Err(Error::NotMeasured { what: "matmul.scaling".into(), chapter: "matmul".into() });
-    };
+    let ((small, first), (large, last)) = (points[0], points[points.len() - 1]);
     let caption = format!(
         "What {} threads gain over one on {}: {} at n = {small}, {} at n = {large}.",
         threads.text(),
@@ -305,7 +316,7 @@ fn draw_scaling(records: &Records) -> Result<Drawing> {
         }],
         limits: vec![LimitLine {
             name: "proportional".to_owned(),
-            points: vec![(*small, threads.median), (*large, threads.median)],
+            points: vec![(small, threads.median), (large, threads.median)],
         }],
     };
     let alt = format!("A line of the gain over n. {}.", words.join("; "));
@@ -574,6 +585,29 @@ mod tests {
             let result = (table.make)(&unmeasured);
             assert!(matches!(result, Err(Error::NotMeasured { .. })), "{}: {result:?}", table.key);
             assert!((table.make)(&empty).is_err(), "{}: made without values", table.key);
+        }
+    }
+
+    #[test]
+    fn a_size_that_is_none_is_not_measured() {
+        for n in ["nan", "-1", "1.5", "1e400", "", "0"] {
+            let mut records = MadeUp::whole().records();
+            let runs = records.chapters.values_mut().flat_map(|chapter| &mut chapter.runs);
+            for value in runs.flat_map(|run| &mut run.values) {
+                if let Some(size) = value.params.get_mut("n") {
+                    n.clone_into(size);
+                }
+            }
+            let not_measured = |error: Result<()>| {
+                assert!(error.is_err_and(|e| matches!(e, Error::NotMeasured { .. })), "n = {n}");
+            };
+            not_measured(draw_sizes(&records, "one", "one thread").map(drop));
+            not_measured(draw_scaling(&records).map(drop));
+            not_measured(table_sizes(&records).map(drop));
+            // The others find none of their values.
+            for figure in figures() {
+                let _ = (figure.draw)(&records);
+            }
         }
     }
 
