@@ -23,7 +23,9 @@ const MC: usize = 256;
 const NC: usize = 1024;
 
 /// A tile of bf16 in memory: in a row, 32 terms of a row of A, or two terms of each of 16 columns of B.
-type Half = [[u16; TERMS]; SIDE];
+#[derive(Clone)]
+#[repr(C, align(64))]
+struct Half([[u16; TERMS]; SIDE]);
 
 /// C = A·B on the tiles `T` and on up to `threads` threads; A and B are rounded to bf16.
 ///
@@ -129,11 +131,11 @@ unsafe fn block<T: Tiles>(t: &mut T, c: *mut f32, n: usize, a: &[Half], b: &[Hal
 fn pack_a(to: &mut Vec<Half>, a: &[f32], k: usize, rows: usize, terms: usize) {
     let steps = terms.div_ceil(TERMS);
     to.clear();
-    to.resize(2 * rows.div_ceil(BLOCK) * steps, [[0; TERMS]; SIDE]);
+    to.resize(2 * rows.div_ceil(BLOCK) * steps, Half([[0; TERMS]; SIDE]));
     for (i, row) in a.chunks(k).take(rows).enumerate() {
         for (step, values) in row[..terms].chunks(TERMS).enumerate() {
             let tile = 2 * (i / BLOCK * steps + step) + i % BLOCK / SIDE;
-            for (half, x) in to[tile][i % SIDE].iter_mut().zip(values) {
+            for (half, x) in to[tile].0[i % SIDE].iter_mut().zip(values) {
                 *half = x.bits();
             }
         }
@@ -145,13 +147,13 @@ fn pack_a(to: &mut Vec<Half>, a: &[f32], k: usize, rows: usize, terms: usize) {
 fn pack_b(to: &mut Vec<Half>, b: &[f32], n: usize, terms: usize, cols: usize) {
     let (steps, zeros) = (terms.div_ceil(TERMS), vec![0.0; cols]);
     to.clear();
-    to.resize(2 * cols.div_ceil(BLOCK) * steps, [[0; TERMS]; SIDE]);
+    to.resize(2 * cols.div_ceil(BLOCK) * steps, Half([[0; TERMS]; SIDE]));
     for p in (0..terms).step_by(2) {
         let even = &b[p * n..][..cols];
         let odd = if p + 1 < terms { &b[(p + 1) * n..][..cols] } else { &zeros };
         for (at, pairs) in even.chunks(SIDE).zip(odd.chunks(SIDE)).enumerate() {
             let tile = 2 * (at / 2 * steps + p / TERMS) + at % 2;
-            let row = to[tile][p % TERMS / 2].as_chunks_mut::<2>().0;
+            let row = to[tile].0[p % TERMS / 2].as_chunks_mut::<2>().0;
             for (pair, (x, y)) in row.iter_mut().zip(pairs.0.iter().zip(pairs.1)) {
                 *pair = [x.bits(), y.bits()];
             }

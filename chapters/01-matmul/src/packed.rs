@@ -34,7 +34,7 @@ pub fn multiply(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape) {
         let cols = NC.min(n - left);
         for start in (0..k).step_by(KC) {
             let terms = KC.min(k - start);
-            pack_b(&mut block_b, &b[start * n + left..], n, terms, cols, NR);
+            pack_b(&mut block_b, &b[start * n + left..], n, terms, cols);
             for top in (0..m).step_by(MC) {
                 let rows = MC.min(m - top);
                 pack_a(&mut block_a, &a[top * k + start..], k, rows, terms);
@@ -69,16 +69,16 @@ fn pack_a(to: &mut Vec<f32>, a: &[f32], k: usize, rows: usize, terms: usize) {
     // ANCHOR_END: panels_of_a
 }
 
-/// Copies a block of B into panels of `nr` columns: the values of a row lie side by side, and zeros fill the last
+/// Copies a block of B into panels of [`NR`] columns: the values of a row lie side by side, and zeros fill the last
 /// panel.
-pub(crate) fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize, nr: usize) {
+fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize) {
     to.clear();
-    for left in (0..cols).step_by(nr) {
-        let width = nr.min(cols - left);
+    for left in (0..cols).step_by(NR) {
+        let width = NR.min(cols - left);
         for p in 0..terms {
             let row = &b[p * n + left..][..width];
             to.extend_from_slice(row);
-            to.resize(to.len() + nr - width, 0.0);
+            to.resize(to.len() + NR - width, 0.0);
         }
     }
 }

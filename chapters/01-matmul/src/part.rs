@@ -35,7 +35,8 @@ impl<'a> Part<'a> {
         for i in self.rows.clone() {
             // SAFETY: the caller's; bytes of zero are 0.0.
             unsafe {
-                self.c.add(i * self.shape.n + self.cols.start).write_bytes(0, self.cols.len())
+                let row = self.c.add(i * self.shape.n + self.cols.start);
+                row.write_bytes(0, self.cols.len());
             }
         }
     }

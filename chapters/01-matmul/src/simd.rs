@@ -1,13 +1,12 @@
 //! Rung 5: wider registers. The kernel of rung 4 is written once over a [`Vector`], a register full of numbers, and
-//! compiled for plain arrays, for AVX2 and for AVX-512; which one runs is decided when the program runs. Packing
-//! and the loops around the kernel are those of rung 4.
+//! compiled for plain arrays, for AVX2 and for AVX-512; which one runs is decided when the program runs. The loops
+//! around the kernel are those of rung 4. What fills up the last panels does not matter: its sums go nowhere.
 
 #![allow(clippy::inline_always, reason = "the loops must be compiled for the kernel's CPU")]
 
 pub use crate::level::Level;
 use crate::{
     Shape,
-    packed::pack_b,
     part::{Part, add_edge},
     registers::Vector,
 };
@@ -98,14 +97,23 @@ unsafe fn loops<V: Vector, const MR: usize>(part: &Part) {
     }
 }
 
-/// [`pack_b`] for the rows of A: each is read from its start to its end, which is faster than column by column.
+/// Copies a block of A, row after row, into panels of `MR` rows: the values of a column lie side by side.
 fn pack_a<const MR: usize>(to: &mut Vec<f32>, a: &[f32], k: usize, rows: usize, terms: usize) {
-    to.clear();
     to.resize(rows.next_multiple_of(MR) * terms, 0.0);
     for (i, row) in a.chunks(k).take(rows).enumerate() {
         let panel = &mut to[i / MR * MR * terms..][..MR * terms];
         for (column, x) in panel.as_chunks_mut::<MR>().0.iter_mut().zip(row) {
             column[i % MR] = *x;
+        }
+    }
+}
+
+/// Copies a block of B, row after row, into panels of `nr` columns: the values of a row lie side by side.
+fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize, nr: usize) {
+    to.resize(cols.next_multiple_of(nr) * terms, 0.0);
+    for (p, row) in b.chunks(n).take(terms).enumerate() {
+        for (panel, values) in to.chunks_mut(nr * terms).zip(row[..cols].chunks(nr)) {
+            panel[p * nr..][..values.len()].copy_from_slice(values);
         }
     }
 }

@@ -1,63 +1,108 @@
 //! What this chapter measures.
 
-#![allow(clippy::unnecessary_wraps)] // Experiments have one signature, whether they can fail or not.
-
 use crate::{
     MatMut, MatRef, Options, Rung, Shape, Threads, Unit as Multiplier, bgemm_on,
     cache::{Counts, L2, LINE, Pattern},
-    ladder, parallel,
-    peers::{self, Product},
-    reference, roofline, sgemm,
+    ladder, parallel, peers, reference, roofline, sgemm,
     simd::Level,
     sums,
 };
 use lab::{
-    Budget, Experiment, Plan, Recorder, Result, Samples, Unit, measure,
+    Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit,
+    key::Kind,
+    measure,
     peak::{self, Traffic},
+    random::numbers,
     record::{Limit, ParamList},
 };
 use std::{hint::black_box, sync::OnceLock, thread, time::Duration};
+
+/// Rates of the three loops over arrays in the first-level cache.
+pub const VECTORISE: Key = Key::measured("matmul.vectorise", Unit::FlopsPerSecond, &["loop"]);
+/// Over the rate of one running sum.
+pub const VECTORISE_SPEEDUP: Key =
+    Key::measured("matmul.vectorise.speedup", Unit::Ratio, &["loop"]);
+/// Loads, stores, and lines fetched into each level.
+pub const MISSES: Key =
+    Key::new(Kind::Simulated, "matmul.misses", Unit::Count, &["n", "rung", "event"]);
+/// Over the multiply-adds of the product.
+pub const PER_STEP: Key =
+    Key::new(Kind::Simulated, "matmul.misses.per_step", Unit::Number, &["n", "rung", "event"]);
+/// Rates of the rungs.
+pub const LADDER: Key = Key::measured("matmul.ladder", Unit::FlopsPerSecond, &["n", "rung"]);
+/// Over the rung before, and over the first.
+pub const SPEEDUP: Key =
+    Key::measured("matmul.ladder.speedup", Unit::Ratio, &["n", "rung", "over"]);
+/// The fastest rung over the first.
+pub const TOTAL: Key = Key::measured("matmul.ladder.total", Unit::Ratio, &["n", "inputs"]);
+/// Rates of the rungs that the simulator counts.
+pub const ROOFLINE: Key = Key::measured("matmul.roofline", Unit::FlopsPerSecond, &["rung"]);
+/// Their operations for each byte that the first-level cache fetches.
+pub const INTENSITY: Key =
+    Key::new(Kind::Simulated, "matmul.roofline.intensity", Unit::Number, &["rung"]);
+/// Rates of reading.
+pub const BANDWIDTH: Key =
+    Key::measured("matmul.roofline.bandwidth", Unit::BytesPerSecond, &["from"]);
+/// The rate of one core's FMAs, in the same run.
+pub const PEAK: Key = Key::measured("matmul.roofline.peak", Unit::FlopsPerSecond, &[]);
+/// Rates on square products.
+pub const SIZES: Key =
+    Key::measured("matmul.sizes", Unit::FlopsPerSecond, &["n", "threads", "who"]);
+/// This crate over the better library of each round.
+pub const SIZES_RATIO: Key = Key::measured("matmul.sizes.ratio", Unit::Ratio, &["n", "threads"]);
+/// Rates on the products of a training step.
+pub const SHAPES: Key = Key::measured(
+    "matmul.shapes",
+    Unit::FlopsPerSecond,
+    &["batch", "layer", "pass", "threads", "who"],
+);
+/// This crate over the better library of each round.
+pub const SHAPES_RATIO: Key =
+    Key::measured("matmul.shapes.ratio", Unit::Ratio, &["batch", "layer", "pass", "threads"]);
+/// All threads over one.
+pub const SCALING: Key = Key::measured("matmul.scaling", Unit::Ratio, &["n"]);
+/// How many threads these are.
+pub const SCALING_THREADS: Key = Key::counted("matmul.scaling.threads", Unit::Count, &[]);
+/// Rates of products with inputs in bf16.
+pub const BF16: Key = Key::measured("matmul.bf16", Unit::FlopsPerSecond, &["n", "threads", "path"]);
+/// Their distance from the product in f64.
+pub const BF16_ERROR: Key = Key::measured("matmul.bf16.error", Unit::Number, &["inputs"]);
 
 /// What the chapter measures.
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "matmul.vectorise",
+            key: VECTORISE.name,
             shows: "a running sum keeps the compiler from using vectors; separate sums let it",
-            values: &["matmul.vectorise", "matmul.vectorise.speedup"],
+            values: &[VECTORISE.name, VECTORISE_SPEEDUP.name],
             quick: true,
             run: vectorise,
         },
         Experiment {
-            key: "matmul.misses",
+            key: MISSES.name,
             shows: "how many cache lines each order of the loops fetches, counted by a simulator",
-            values: &["matmul.misses", "matmul.misses.per_step"],
+            values: &[MISSES.name, PER_STEP.name],
             quick: true,
             run: |r| misses(r, MISSES_N),
         },
         Experiment {
-            key: "matmul.ladder",
+            key: LADDER.name,
             shows: "what each rung gains on one product of 1024×1024 matrices",
-            values: &["matmul.ladder", "matmul.ladder.speedup", "matmul.ladder.total"],
+            values: &[LADDER.name, SPEEDUP.name, TOTAL.name],
             quick: true,
             run: |r| rungs(r, LADDER_N),
         },
         Experiment {
-            key: "matmul.roofline",
+            key: ROOFLINE.name,
             shows: "how close each rung is to what its bytes and operations allow",
-            values: &[
-                "matmul.roofline",
-                "matmul.roofline.intensity",
-                "matmul.roofline.bandwidth",
-                "matmul.roofline.peak",
-            ],
+            values: &[ROOFLINE.name, INTENSITY.name, BANDWIDTH.name, PEAK.name],
             quick: true,
             run: |r| roofs(r, MISSES_N),
         },
         Experiment {
-            key: "matmul.sizes",
+            key: SIZES.name,
             shows: "this crate against two libraries on square products",
-            values: &["matmul.sizes", "matmul.sizes.ratio"],
+            values: &[SIZES.name, SIZES_RATIO.name],
             quick: true,
             run: |r| {
                 let all = [512, 1024, 2048, 4096];
@@ -65,27 +110,33 @@ pub fn experiments() -> Vec<Experiment> {
             },
         },
         Experiment {
-            key: "matmul.shapes",
+            key: SHAPES.name,
             shows: "the same contest on the products of a network's training step",
-            values: &["matmul.shapes", "matmul.shapes.ratio"],
+            values: &[SHAPES.name, SHAPES_RATIO.name],
             quick: false,
             run: |r| shapes(r, &[32, 128], &[(784, 128), (784, 512), (512, 128)]),
         },
         Experiment {
-            key: "matmul.scaling",
+            key: SCALING.name,
             shows: "what all threads gain over one, from small products to large ones",
-            values: &["matmul.scaling", "matmul.scaling.threads"],
+            values: &[SCALING.name, SCALING_THREADS.name],
             quick: true,
             run: |r| scaling(r, &[32, 64, 128, 256, 512, 1024]),
         },
         Experiment {
-            key: "matmul.bf16",
+            key: BF16.name,
             shows: "products with inputs in bf16: their rate and their error",
-            values: &["matmul.bf16", "matmul.bf16.error"],
+            values: &[BF16.name, BF16_ERROR.name],
             quick: true,
             run: |r| half_precision(r, &[512, 1024, 2048]),
         },
     ]
+}
+
+impl From<crate::Error> for lab::Error {
+    fn from(error: crate::Error) -> Self {
+        Self::message(error.to_string())
+    }
 }
 
 /// The n of the ladder.
@@ -94,19 +145,6 @@ pub const LADDER_N: usize = 1024;
 pub const MISSES_N: usize = 512;
 /// Length of the arrays that [`sums`] adds: both together fill half of a first-level cache.
 const SUM_LEN: usize = 2048;
-
-/// Deterministic numbers from -1 to 1 (a 64-bit linear congruential generator, Knuth's MMIX constants).
-fn numbers(len: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed;
-    (0..len)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
-        })
-        .collect()
-}
 
 /// A plan with this much time for a measurement in the quick and in the full budget.
 fn plan(budget: Budget, quick_ms: u64, full_ms: u64, min_samples: usize) -> Plan {
@@ -122,43 +160,27 @@ fn plan(budget: Budget, quick_ms: u64, full_ms: u64, min_samples: usize) -> Plan
     }
 }
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
-
-fn count(value: u64) -> Samples {
-    one(value as f64)
-}
-
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
 fn vectorise(r: &mut Recorder) -> Result<()> {
+    const TIMES: usize = 64;
     let (x, mut y) = (numbers(SUM_LEN, 1), numbers(SUM_LEN, 2));
-    let operations = 2.0 * SUM_LEN as f64;
-    let rate = |r: &mut Recorder, name: &str, work: &mut dyn FnMut()| {
-        r.rate(
-            "matmul.vectorise",
-            &[("loop", &name)],
-            Unit::FlopsPerSecond,
-            64.0 * operations,
-            None,
-            || {
-                for _ in 0..64 {
-                    work();
-                }
-            },
-        )
+    let mut rate = |name: &str, work: &mut dyn FnMut()| {
+        let operations = (TIMES * 2 * SUM_LEN) as f64;
+        let rate = VECTORISE.at(&[("loop", &name)]);
+        r.time_rate(rate, operations, || (0..TIMES).for_each(|_| work()))
     };
-    let one_sum = rate(r, "one-sum", &mut || {
+    let one_sum = rate("one-sum", &mut || {
         black_box(sums::one_sum(black_box(&x), black_box(&y)));
     });
-    let eight = rate(r, "eight-sums", &mut || {
+    let eight = rate("eight-sums", &mut || {
         black_box(sums::eight_sums(black_box(&x), black_box(&y)));
     });
     // A factor that keeps y from growing without bound, however often it is added.
-    let row = rate(r, "row-update", &mut || {
+    let row = rate("row-update", &mut || {
         sums::row_update(black_box(&mut y), black_box(1e-9), black_box(&x));
     });
     for (name, rate) in [("eight-sums", eight), ("row-update", row)] {
-        r.value("matmul.vectorise.speedup", &[("loop", &name)], Unit::Ratio, one(rate / one_sum));
+        r.record(VECTORISE_SPEEDUP.at(&[("loop", &name)]), Samples::one(rate / one_sum));
     }
     Ok(())
 }
@@ -178,20 +200,20 @@ fn counted(n: usize) -> [(Pattern, Counts); 4] {
     if n == MISSES_N { *COUNTED.get_or_init(count) } else { count() }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
 fn misses(r: &mut Recorder, n: usize) -> Result<()> {
     let steps = (n as f64).powi(3);
-    r.note("matmul.misses", &[("n", &n)]);
+    r.note_at(MISSES.at(&[("n", &n)]));
     for (pattern, counts) in counted(n) {
-        let rung = pattern.name();
         for (event, number) in [
             ("loads", counts.loads),
             ("stores", counts.stores),
             ("l1", counts.l1_misses),
             ("l2", counts.l2_misses),
         ] {
-            let list: ParamList = &[("n", &n), ("rung", &rung), ("event", &event)];
-            r.value("matmul.misses", list, Unit::Count, count(number));
-            r.value("matmul.misses.per_step", list, Unit::Number, one(number as f64 / steps));
+            let list: ParamList = &[("n", &n), ("rung", &pattern.name()), ("event", &event)];
+            r.record(MISSES.at(list), Samples::one(number as f64));
+            r.record(PER_STEP.at(list), Samples::one(number as f64 / steps));
         }
     }
     Ok(())
@@ -212,25 +234,22 @@ fn limit(rung: &Rung) -> Option<Limit> {
     if rung.bf16 { peak::amx_bf16(threads) } else { Some(peak::fma_f32(threads)) }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
 fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
-    const KEY: &str = "matmul.ladder";
     let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
     let mut rates: Vec<f64> = Vec::new();
     for rung in ladder() {
+        let rate = LADDER.at(&[("n", &n), ("rung", &rung.key)]);
+        let speedup = SPEEDUP.at(&[("n", &n), ("rung", &rung.key)]);
         let speedups = [("naive", rates.first().copied()), ("previous", rates.last().copied())];
         if !(rung.available)() {
-            let why = missing(rung.key);
-            r.skip(KEY, &[("n", &n), ("rung", &rung.key)], why);
+            r.skip_at(rate, missing(rung.key));
             for (over, _) in speedups {
-                r.skip(
-                    "matmul.ladder.speedup",
-                    &[("n", &n), ("rung", &rung.key), ("over", &over)],
-                    why,
-                );
+                r.skip_at(speedup.clone().with("over", over), missing(rung.key));
             }
             continue;
         }
-        r.note(KEY, &[("rung", &rung.key)]);
+        r.note_at(&rate);
         // The naive loops take seconds. Their rate is the same for every row of C, so that the quick budget
         // needs no more than some rows.
         let rows = if rung.key == "naive" && r.budget == Budget::Quick { 64 } else { n };
@@ -243,21 +262,10 @@ fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
         };
         let samples = measure::time(plan, || (rung.multiply)(c, a, &b, shape))
             .map(|seconds| shape.operations() / seconds);
-        let rate = r.limited(
-            KEY,
-            &[("n", &n), ("rung", &rung.key)],
-            Unit::FlopsPerSecond,
-            samples,
-            limit(&rung),
-        );
+        let rate = r.record(rate.against(limit(&rung)), samples);
         for (over, before) in speedups {
             if let Some(before) = before {
-                r.value(
-                    "matmul.ladder.speedup",
-                    &[("n", &n), ("rung", &rung.key), ("over", &over)],
-                    Unit::Ratio,
-                    one(rate / before),
-                );
+                r.record(speedup.clone().with("over", over), Samples::one(rate / before));
             }
         }
         rates.push(rate);
@@ -270,33 +278,28 @@ fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
             .filter(|(rung, _)| rung.bf16 == bf16)
             .map(|(_, rate)| *rate)
             .fold(0.0, f64::max);
-        let list: ParamList = &[("n", &n), ("inputs", &inputs)];
+        let total = TOTAL.at(&[("n", &n), ("inputs", &inputs)]);
         if fastest > 0.0 {
-            r.value("matmul.ladder.total", list, Unit::Ratio, one(fastest / rates[0]));
+            r.record(total, Samples::one(fastest / rates[0]));
         } else {
-            r.skip("matmul.ladder.total", list, missing("amx"));
+            r.skip_at(total, missing("amx"));
         }
     }
     Ok(())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
 fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
     let shape = Shape::square(n);
     let measuring = plan(r.budget, 150, 1000, 5);
     let limit = peak::fma_f32(1);
-    r.value("matmul.roofline.peak", &[], Unit::FlopsPerSecond, one(limit.value));
-    let key = "matmul.roofline.bandwidth";
+    r.record(PEAK.at(&[]), Samples::one(limit.value));
+    let from = |from: &str| BANDWIDTH.at(&[("from", &from)]);
     // Half of the cache, so that other data has room: far more than the first level holds.
-    let samples = roofline::read_bandwidth(measuring, L2 / 2);
-    let from_l2 = r.value(key, &[("from", &"l2")], Unit::BytesPerSecond, samples);
-    let samples = peak::bandwidth_samples(Traffic::Read, 1, measuring);
-    r.value(key, &[("from", &"memory")], Unit::BytesPerSecond, samples);
-    r.value(
-        "matmul.roofline.intensity",
-        &[("rung", &"compulsory")],
-        Unit::Number,
-        one(shape.operations() / shape.bytes()),
-    );
+    let from_l2 = r.record(from("l2"), roofline::read_bandwidth(measuring, L2 / 2));
+    r.record(from("memory"), peak::bandwidth_samples(Traffic::Read, 1, measuring));
+    let compulsory = shape.operations() / shape.bytes();
+    r.record(INTENSITY.at(&[("rung", &"compulsory")]), Samples::one(compulsory));
 
     let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
     let rungs = ladder();
@@ -304,7 +307,7 @@ fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
         let Some(rung) = rungs.iter().find(|rung| rung.key == pattern.name()) else { continue };
         let fetched = (counts.l1_misses * LINE as u64) as f64;
         let intensity = shape.operations() / fetched;
-        r.value("matmul.roofline.intensity", &[("rung", &rung.key)], Unit::Number, one(intensity));
+        r.record(INTENSITY.at(&[("rung", &rung.key)]), Samples::one(intensity));
         let roof = Limit {
             name: format!("the roofline at {} operations per byte", Unit::Number.format(intensity)),
             value: roofline::bound(intensity, limit.value, from_l2),
@@ -312,18 +315,12 @@ fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
         let plan = Plan { min_samples: 2, ..measuring };
         let samples = measure::time(plan, || (rung.multiply)(&mut c, &a, &b, shape))
             .map(|seconds| shape.operations() / seconds);
-        r.limited(
-            "matmul.roofline",
-            &[("rung", &rung.key)],
-            Unit::FlopsPerSecond,
-            samples,
-            Some(roof),
-        );
+        r.record(ROOFLINE.at(&[("rung", &rung.key)]).against(roof), samples);
     }
     Ok(())
 }
 
-/// One product and who computes it: all contenders get the same operands and a C of their own.
+/// One product: all contenders get the same operands and a C of their own.
 struct Contest {
     shape: Shape,
     a: Vec<f32>,
@@ -331,13 +328,12 @@ struct Contest {
     /// Whether A lies transposed (k×m), and B (n×k).
     transposed: (bool, bool),
     all_threads: bool,
-    peers: Vec<(&'static str, Product)>,
 }
 
 impl Contest {
     fn new(shape: Shape, transposed: (bool, bool), all_threads: bool) -> Self {
         let (a, b) = (numbers(shape.m * shape.k, 1), numbers(shape.k * shape.n, 2));
-        Self { shape, a, b, transposed, all_threads, peers: peers::peers(all_threads) }
+        Self { shape, a, b, transposed, all_threads }
     }
 
     fn operands(&self) -> crate::Result<(MatRef<'_, f32>, MatRef<'_, f32>)> {
@@ -354,74 +350,46 @@ impl Contest {
         };
         Ok((a, b))
     }
-
-    /// Seconds of each round: this crate first, then its peers in their order, in turn.
-    fn run(&self, plan: Plan) -> crate::Result<Vec<Samples>> {
-        let (a, b) = self.operands()?;
-        let Shape { m, n, .. } = self.shape;
-        let mut outputs = vec![vec![0.0; m * n]; 1 + self.peers.len()];
-        let threads = if self.all_threads { Threads::All } else { Threads::One };
-        let options = Options { threads, ..Options::default() };
-        let mut works: Vec<Box<dyn FnMut() + '_>> = Vec::new();
-        for (who, c) in outputs.iter_mut().enumerate() {
-            works.push(match who.checked_sub(1) {
-                None => Box::new(move || {
-                    let done = MatMut::new(c, m, n).and_then(|c| sgemm(c, a, b, options));
-                    assert!(done.is_ok(), "the shapes fit");
-                }),
-                Some(peer) => {
-                    let (_, product) = self.peers[peer];
-                    Box::new(move || {
-                        let done = MatMut::new(c, m, n).and_then(|c| product(c, a, b));
-                        assert!(done.is_ok(), "the shapes fit");
-                    })
-                }
-            });
-        }
-        let mut works: Vec<&mut dyn FnMut()> = works.iter_mut().map(|w| &mut **w as _).collect();
-        Ok(measure::time_interleaved(plan, &mut works))
-    }
 }
 
 /// Rates of this crate and its peers on one product, and the ratio to the better peer of each round.
 fn contest(
     r: &mut Recorder,
-    key: &str,
-    ratio: &str,
+    (rate, ratio): (Key, Key),
     list: ParamList,
     contest: &Contest,
     plan: Plan,
 ) -> Result<()> {
-    r.note(key, list);
-    let operations = contest.shape.operations();
-    let seconds = contest.run(plan).map_err(|e| lab::Error::message(e.to_string()))?;
-    let limit = peak::fma_f32(if contest.all_threads { parallel::available() } else { 1 });
-    let names = std::iter::once("ours").chain(contest.peers.iter().map(|(name, _)| *name));
-    for (who, samples) in names.zip(&seconds) {
-        let mut list = list.to_vec();
-        list.push(("who", &who));
-        let rates = samples.map(|seconds| operations / seconds);
-        r.limited(key, &list, Unit::FlopsPerSecond, rates, Some(limit.clone()));
-    }
-    for who in CONTENDERS {
-        if who != "ours" && !contest.peers.iter().any(|(name, _)| *name == who) {
-            let mut list = list.to_vec();
-            list.push(("who", &who));
-            let variable = if contest.all_threads { "without" } else { "with" };
+    r.note_at(rate.at(list));
+    let Shape { m, n, .. } = contest.shape;
+    let (a, b) = contest.operands()?;
+    let all = contest.all_threads;
+    let threads = if all { Threads::All } else { Threads::One };
+    let options = Options { threads, ..Options::default() };
+    let peers = peers::peers(all);
+    let mut outputs = vec![vec![0.0; m * n]; CONTENDERS.len()];
+    let mut race = Race::new();
+    for (who, c) in CONTENDERS.into_iter().zip(&mut outputs) {
+        if who == "ours" {
+            race.add(who, move || Ok(sgemm(MatMut::new(c, m, n)?, a, b, options)?));
+        } else if let Some(&(_, product)) = peers.iter().find(|(name, _)| *name == who) {
+            race.add(who, move || Ok(product(MatMut::new(c, m, n)?, a, b)?));
+        } else {
+            let with = if all { "without" } else { "with" };
             let why = format!(
-                "{who} keeps one number of threads for the life of a process; measure {variable} \
+                "{who} keeps one number of threads for the life of a process; measure {with} \
                  MATMUL_NUM_THREADS=1"
             );
-            r.skip(key, &list, why);
+            race.skip(who, why);
         }
     }
-    let [ours, peers @ ..] = &seconds[..] else { return Ok(()) };
-    let ratios = (0..ours.0.len()).map(|round| {
-        let best = peers.iter().map(|peer| peer.0[round]).fold(f64::INFINITY, f64::min);
-        best / ours.0[round]
-    });
-    r.value(ratio, list, Unit::Ratio, Samples(ratios.collect()));
-    Ok(())
+    let results = race.run(plan)?;
+    let limit = peak::fma_f32(if all { parallel::available() } else { 1 });
+    for who in CONTENDERS {
+        let rates = results.rate(who, contest.shape.operations());
+        r.record_or_skip(rate.at(list).with("who", who).against(limit.clone()), rates)?;
+    }
+    r.record_or_skip(ratio.at(list), results.ratio_of_best_other("ours"))
 }
 
 /// This crate and its [`peers`], by their names in the records.
@@ -436,7 +404,7 @@ fn sizes(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
             let product = Contest::new(Shape::square(n), (false, false), all);
             let plan = plan(r.budget, 200, 1500, 5);
             let list: ParamList = &[("n", &n), ("threads", &threads)];
-            contest(r, "matmul.sizes", "matmul.sizes.ratio", list, &product, plan)?;
+            contest(r, (SIZES, SIZES_RATIO), list, &product, plan)?;
         }
     }
     Ok(())
@@ -462,7 +430,7 @@ fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) -> Res
                         ("pass", &pass),
                         ("threads", &threads),
                     ];
-                    contest(r, "matmul.shapes", "matmul.shapes.ratio", list, &product, plan)?;
+                    contest(r, (SHAPES, SHAPES_RATIO), list, &product, plan)?;
                 }
             }
         }
@@ -471,49 +439,45 @@ fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) -> Res
 }
 
 fn scaling(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
-    let threads = parallel::available();
-    r.value("matmul.scaling.threads", &[], Unit::Count, count(threads as u64));
+    r.record(SCALING_THREADS.at(&[]), Samples::one(parallel::available() as f64));
     for &n in sizes {
-        r.note("matmul.scaling", &[("n", &n)]);
-        let shape = Shape::square(n);
+        let gain = SCALING.at(&[("n", &n)]);
+        r.note_at(&gain);
         let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
-        let (mut c1, mut c2) = (vec![0.0; n * n], vec![0.0; n * n]);
+        let (a, b) = (MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?);
+        let mut outputs = vec![vec![0.0; n * n]; THREADS.len()];
         // Small products are repeated, so that a sample is long against the clock's resolution.
-        let repeat = (2e7 / shape.operations()).ceil() as usize;
-        let product = |c: &mut Vec<f32>, threads| {
+        let repeat = (2e7 / Shape::square(n).operations()).ceil() as usize;
+        let mut race = Race::new();
+        for ((who, all), c) in THREADS.into_iter().zip(&mut outputs) {
+            let threads = if all { Threads::All } else { Threads::One };
             let options = Options { threads, ..Options::default() };
-            for _ in 0..repeat {
-                let c = MatMut::new(black_box(&mut c[..]), n, n);
-                let done = c.and_then(|c| {
-                    sgemm(c, MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?, options)
-                });
-                assert!(done.is_ok(), "the shapes fit");
-            }
-        };
-        let mut alone = || product(&mut c1, Threads::One);
-        let mut together = || product(&mut c2, Threads::All);
-        let plan = plan(r.budget, 100, 600, 11);
-        let seconds = measure::time_interleaved(plan, &mut [&mut alone, &mut together]);
-        let ratios = seconds[0].0.iter().zip(&seconds[1].0).map(|(one, all)| one / all).collect();
-        r.value("matmul.scaling", &[("n", &n)], Unit::Ratio, Samples(ratios));
+            race.add(who, move || {
+                for _ in 0..repeat {
+                    sgemm(MatMut::new(black_box(&mut *c), n, n)?, a, b, options)?;
+                }
+                Ok(())
+            });
+        }
+        let results = race.run(plan(r.budget, 100, 600, 11))?;
+        r.record(gain, results.ratio("one", "all")?);
     }
     Ok(())
 }
 
 fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
-    const KEY: &str = "matmul.bf16";
     // The rounded numbers as f32 in vectors, which every CPU can do, and the matrix unit.
     for (path, unit) in
         [("vectors", Multiplier::Vectors(Level::best())), ("amx", Multiplier::Tiles)]
     {
         for &n in sizes {
             for (threads, all) in THREADS {
-                let list: ParamList = &[("n", &n), ("threads", &threads), ("path", &path)];
+                let rate = BF16.at(&[("n", &n), ("threads", &threads), ("path", &path)]);
                 if !unit.available() {
-                    r.skip(KEY, list, "this CPU has no AMX");
+                    r.skip_at(rate, "this CPU has no AMX");
                     continue;
                 }
-                r.note(KEY, list);
+                r.note_at(&rate);
                 let cores = if all { parallel::available() } else { 1 };
                 let limit = match unit {
                     Multiplier::Tiles => peak::amx_bf16(cores),
@@ -523,18 +487,15 @@ fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
                 let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
                 let threads = if all { Threads::All } else { Threads::One };
                 let options = Options { threads, ..Options::default() };
-                let plan = plan(r.budget, 100, 1000, 5);
-                let mut done = Ok(());
-                let samples =
-                    measure::time(plan, || done = bf16_product(unit, &mut c, &a, &b, n, options));
-                done.map_err(|e| lab::Error::message(e.to_string()))?;
+                let mut race = Race::new();
+                race.add(path, || Ok(bf16_product(unit, &mut c, &a, &b, n, options)?));
+                let results = race.run(plan(r.budget, 100, 1000, 5))?;
                 let operations = Shape::square(n).operations();
-                let rates = samples.map(|seconds| operations / seconds);
-                r.limited(KEY, list, Unit::FlopsPerSecond, rates, limit);
+                r.record(rate.against(limit), results.rate(path, operations)?);
             }
         }
     }
-    errors(r).map_err(|e| lab::Error::message(e.to_string()))
+    Ok(errors(r)?)
 }
 
 fn bf16_product(
@@ -566,7 +527,7 @@ fn errors(r: &mut Recorder) -> crate::Result<()> {
     bf16_product(Multiplier::best(), &mut c, &a, &b, N, Options::default())?;
     let in_bf16 = error(&c);
     for (inputs, error) in [("f32", in_f32), ("bf16", in_bf16)] {
-        r.value("matmul.bf16.error", &[("inputs", &inputs)], Unit::Number, one(error));
+        r.record(BF16_ERROR.at(&[("inputs", &inputs)]), Samples::one(error));
     }
     Ok(())
 }
@@ -574,22 +535,12 @@ fn errors(r: &mut Recorder) -> crate::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Device, progress::Progress, record::Value};
+    use lab::{record::Value, testing};
 
     /// What an experiment leaves when its work is done by `run`, on small sizes.
-    fn values(key: &str, run: impl FnOnce(&mut Recorder) -> Result<()>) -> Vec<Value> {
-        let all = experiments();
-        let found = all.iter().find(|experiment| experiment.key == key);
-        let Some(experiment) = found else { panic!("there is no {key}") };
-        let progress = Progress::hidden();
-        let mut recorder = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);
-        run(&mut recorder).unwrap_or_else(|error| panic!("{key}: {error}"));
-        let (values, skipped) = recorder.finish();
-        for declared in experiment.values {
-            let left = values.iter().any(|value| value.key == *declared)
-                || skipped.iter().any(|skipped| skipped.key == *declared);
-            assert!(left, "{key} declares {declared} and leaves none");
-        }
+    fn values(key: Key, run: fn(&mut Recorder) -> Result<()>) -> Vec<Value> {
+        let experiment = testing::experiment(crate::chapter(), key.name);
+        let values = testing::run(&Experiment { run, ..experiment }).values;
         for value in &values {
             assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");
             if let Some(limit) = &value.limit {
@@ -601,21 +552,21 @@ mod tests {
 
     #[test]
     fn experiments_leave_what_they_declare() {
-        values("matmul.vectorise", vectorise);
-        values("matmul.misses", |r| misses(r, 16));
-        values("matmul.ladder", |r| rungs(r, 64));
-        values("matmul.roofline", |r| roofs(r, 64));
-        values("matmul.sizes", |r| sizes(r, &[16]));
-        values("matmul.shapes", |r| shapes(r, &[4], &[(6, 5)]));
-        values("matmul.scaling", |r| scaling(r, &[16]));
-        values("matmul.bf16", |r| half_precision(r, &[16]));
+        values(VECTORISE, vectorise);
+        values(MISSES, |r| misses(r, 16));
+        values(LADDER, |r| rungs(r, 64));
+        values(ROOFLINE, |r| roofs(r, 64));
+        values(SIZES, |r| sizes(r, &[16]));
+        values(SHAPES, |r| shapes(r, &[4], &[(6, 5)]));
+        values(SCALING, |r| scaling(r, &[16]));
+        values(BF16, |r| half_precision(r, &[16]));
     }
 
     #[test]
     fn naive_counts_two_loads_for_each_step() {
-        let values = values("matmul.misses", |r| misses(r, 16));
+        let values = values(MISSES, |r| misses(r, 16));
         let loads = values.iter().find(|value| {
-            value.key == "matmul.misses.per_step"
+            value.key == PER_STEP.name
                 && value.params["rung"] == "naive"
                 && value.params["event"] == "loads"
         });
@@ -623,21 +574,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_spread_over_their_range() {
-        let numbers = numbers(10_000, 1);
-        assert!(numbers.iter().all(|x| (-1.0..1.0).contains(x)));
-        let mean = numbers.iter().sum::<f32>() / 10_000.0;
-        assert!(mean.abs() < 0.03, "{mean}");
-        assert!(numbers.iter().any(|x| *x < -0.9) && numbers.iter().any(|x| *x > 0.9));
-    }
-
-    #[test]
     fn bf16_inputs_cost_digits() {
-        let values = values("matmul.bf16", |r| half_precision(r, &[16]));
+        let values = values(BF16, |r| half_precision(r, &[16]));
         let error = |inputs: &str| {
             values
                 .iter()
-                .find(|v| v.key == "matmul.bf16.error" && v.params["inputs"] == inputs)
+                .find(|v| v.key == BF16_ERROR.name && v.params["inputs"] == inputs)
                 .map_or(f64::NAN, |v| v.median)
         };
         // Rounding is off by at most 2⁻⁸ in bf16 and 2⁻²⁴ in f32.

@@ -1,11 +1,18 @@
 //! The chapter's pictures and tables, made from one machine's records.
 
-use super::experiments::{CONTENDERS, LADDER_N, MISSES_N};
-use crate::{cache::Pattern, ladder::ladder};
+use super::experiments::{
+    BANDWIDTH, CONTENDERS, INTENSITY, LADDER, LADDER_N, MISSES, MISSES_N, PEAK, PER_STEP, ROOFLINE,
+    SCALING, SCALING_THREADS, SHAPES, SHAPES_RATIO, SIZES, SIZES_RATIO, SPEEDUP, TOTAL, VECTORISE,
+    VECTORISE_SPEEDUP,
+};
+use crate::{Rung, cache::Pattern, ladder::ladder};
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
-    record::{ParamList, Value},
+    drawing::{Bars, Limits, Lines},
+    key::Quantity,
+    plot::{Axis, LimitLine, LinePlot, Scale, Series},
+    record::Value,
+    table::{Entry, Grid},
 };
 
 /// The figures that the page quotes.
@@ -33,167 +40,122 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-const GIGA: f64 = 1e9;
-
-fn rate_axis(label: &str) -> Axis {
-    Axis::new(label, Scale::Log)
+fn giga(rate: f64) -> f64 {
+    rate / 1e9
 }
 
-/// The limits of these values, each once, in their order.
-fn limits<'r>(values: impl IntoIterator<Item = &'r Value>) -> Vec<(String, f64)> {
-    let mut found: Vec<(String, f64)> = Vec::new();
-    for limit in values.into_iter().filter_map(|value| value.limit.as_ref()) {
-        if !found.iter().any(|(name, _)| *name == limit.name) {
-            found.push((limit.name.clone(), limit.value / GIGA));
-        }
-    }
-    found
+fn rate_axis(scale: Scale) -> Axis {
+    Axis::new("rate (GFLOP/s)", scale)
+}
+
+fn rate(rung: &Rung) -> Quantity {
+    LADDER.at(&[("n", &LADDER_N), ("rung", &rung.key)])
 }
 
 /// How many times as fast as the first rung the fastest one is, for each kind of inputs that was measured.
 fn totals(records: &Records) -> Result<String> {
-    let total = |inputs: &str| {
-        records.find("matmul.ladder.total", &[("n", &LADDER_N), ("inputs", &inputs)])
-    };
-    let mut text = format!("the fastest f32 rung is {} as fast", total("f32")?.text());
+    let total = |inputs: &str| records.text(TOTAL.at(&[("n", &LADDER_N), ("inputs", &inputs)]));
+    let mut text = format!("the fastest f32 rung is {} as fast", total("f32")?);
     if let Ok(bf16) = total("bf16") {
-        text += &format!(", the fastest one that rounds its inputs to bf16 {}", bf16.text());
+        text += &format!(", the fastest one that rounds its inputs to bf16 {bf16}");
     }
     Ok(text)
 }
 
 fn draw_ladder(records: &Records) -> Result<Drawing> {
-    const KEY: &str = "matmul.ladder";
-    let mut bars = Vec::new();
-    let mut values = Vec::new();
-    for rung in ladder() {
-        let found = records.find(KEY, &[("n", &LADDER_N), ("rung", &rung.key)]);
-        values.extend(found.as_ref().ok().copied());
-        bars.push(Bar::of(rung.name, found, GIGA)?);
-    }
-    let Some(first) = values.first() else {
-        return Err(Error::message("the ladder has no rung"));
-    };
+    let rungs = ladder();
     let caption = format!(
         "One product of {LADDER_N}×{LADDER_N} matrices on {}: {} with three plain loops; {}.",
         records.machine.in_words(),
-        first.text(),
+        records.text(rate(&rungs[0]))?,
         totals(records)?,
     );
-    let alt = format!("Bars on a logarithmic scale. {}.", Bar::in_words(&bars));
-    let svg = BarPlot { axis: rate_axis("rate (GFLOP/s)"), bars, limits: limits(values) }.svg();
-    Ok(Drawing { svg, caption, alt })
+    Bars {
+        axis: rate_axis(Scale::Log),
+        scale: giga,
+        bars: rungs.iter().map(|rung| (rung.name.to_owned(), rate(rung))).collect(),
+        limits: Limits::OfValues,
+    }
+    .draw(records, caption)
 }
 
 fn draw_misses(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    let mut per_step = Vec::new();
-    for pattern in Pattern::ALL {
-        let rung = pattern.name();
-        for (event, level) in [("l1", "first level"), ("l2", "second level")] {
-            let list: ParamList = &[("n", &MISSES_N), ("rung", &rung), ("event", &event)];
-            bars.push(Bar::of(
-                &format!("{rung}, {level}"),
-                records.find("matmul.misses", list),
-                1.0,
-            )?);
-            per_step.push(records.find("matmul.misses.per_step", list)?);
-        }
-    }
+    let of = |key: lab::Key, pattern: Pattern, event: &str| {
+        key.at(&[("n", &MISSES_N), ("rung", &pattern.name()), ("event", &event)])
+    };
     let caption = format!(
         "Cache lines fetched in a product of {MISSES_N}×{MISSES_N} matrices, counted by the simulator: \
          {} for each multiply-add into the first level in the naive order, {} in the packed one.",
-        per_step[0].text(),
-        per_step[per_step.len() - 2].text(),
+        records.text(of(PER_STEP, Pattern::Naive, "l1"))?,
+        records.text(of(PER_STEP, Pattern::Packed, "l1"))?,
     );
-    let alt = format!("Bars on a logarithmic scale. {}.", Bar::in_words(&bars));
+    let levels = [("l1", "first level"), ("l2", "second level")];
+    let bars = Pattern::ALL.into_iter().flat_map(|pattern| {
+        levels.map(|(event, level)| {
+            (format!("{}, {level}", pattern.name()), of(MISSES, pattern, event))
+        })
+    });
     let axis = Axis::new("lines fetched", Scale::Log);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    Bars { axis, bars: bars.collect(), ..Bars::default() }.draw(records, caption)
 }
 
 fn draw_vectorise(records: &Records) -> Result<Drawing> {
-    const KEY: &str = "matmul.vectorise";
+    let caption = format!(
+        "Multiply-adds on numbers that stay in the first-level cache, compiled with the same options: eight \
+         sums run {} as fast as one, on {}.",
+        records.text(VECTORISE_SPEEDUP.at(&[("loop", &"eight-sums")]))?,
+        records.machine.in_words(),
+    );
     let bars = [
         ("one running sum", "one-sum"),
         ("eight sums", "eight-sums"),
         ("a sum for each element", "row-update"),
     ]
-    .map(|(name, key)| Bar::of(name, records.find(KEY, &[("loop", &key)]), GIGA));
-    let bars = bars.into_iter().collect::<Result<Vec<_>>>()?;
-    let speedup = records.find("matmul.vectorise.speedup", &[("loop", &"eight-sums")])?;
-    let caption = format!(
-        "Multiply-adds on numbers that stay in the first-level cache, compiled with the same options: eight \
-         sums run {} as fast as one, on {}.",
-        speedup.text(),
-        records.machine.in_words(),
-    );
-    let alt = format!("Bars. {}.", Bar::in_words(&bars));
-    let axis = Axis::new("rate (GFLOP/s)", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    .map(|(name, key)| (name.to_owned(), VECTORISE.at(&[("loop", &key)])));
+    Bars { axis: rate_axis(Scale::Linear), scale: giga, bars: bars.into(), limits: Limits::None }
+        .draw(records, caption)
 }
 
 fn draw_roofline(records: &Records) -> Result<Drawing> {
-    let peak = records.find("matmul.roofline.peak", &[])?;
-    let from_l2 = records.find("matmul.roofline.bandwidth", &[("from", &"l2")])?;
-    let from_memory = records.find("matmul.roofline.bandwidth", &[("from", &"memory")])?;
-    let intensity = |rung: &str| records.find("matmul.roofline.intensity", &[("rung", &rung)]);
-    let compulsory = intensity("compulsory")?;
+    let peak = records.get(PEAK.at(&[]))?;
+    let bandwidth = |from: &str| records.get(BANDWIDTH.at(&[("from", &from)]));
+    let intensity = |rung: &str| records.get(INTENSITY.at(&[("rung", &rung)]));
+    let rate = |rung: &str| records.get(ROOFLINE.at(&[("rung", &rung)]));
 
     let (low, high) = (1.0 / 64.0, 1024.0);
     let mut series = Vec::new();
-    let mut words = Vec::new();
     for pattern in Pattern::ALL {
         let rung = pattern.name();
-        let (x, rate) = (intensity(rung)?, records.find("matmul.roofline", &[("rung", &rung)])?);
-        series.push(Series {
-            name: rung.to_owned(),
-            points: vec![(x.median, rate.median / GIGA)],
-            band: vec![(rate.low / GIGA, rate.high / GIGA)],
-            joined: false,
-        });
-        words.push(format!("{rung}: {} at {} operations per byte", rate.text(), x.text()));
+        let at = [(intensity(rung)?.median, rate(rung)?)];
+        series.push(Series { joined: false, ..Series::of(rung, &at, giga) });
     }
     // A bandwidth limits until its line meets the peak.
     let slope = |name: &str, bandwidth: &Value| {
         let meet = peak.median / bandwidth.median;
         LimitLine {
             name: format!("{name}: {}", bandwidth.text()),
-            points: vec![(low, low * bandwidth.median / GIGA), (meet, peak.median / GIGA)],
+            points: vec![(low, giga(low * bandwidth.median)), (meet, giga(peak.median))],
         }
     };
     let limits = vec![
-        slope("from the second-level cache", from_l2),
-        slope("from memory", from_memory),
+        slope("from the second-level cache", bandwidth("l2")?),
+        slope("from memory", bandwidth("memory")?),
         LimitLine {
             name: format!("one core's peak: {}", peak.text()),
-            points: vec![(low, peak.median / GIGA), (high, peak.median / GIGA)],
+            points: vec![(low, giga(peak.median)), (high, giga(peak.median))],
         },
     ];
-    let packed = records.find("matmul.roofline", &[("rung", &"packed")])?;
     let caption = format!(
         "Rates of one core at n = {MISSES_N} over operations per byte that the first-level cache fetches, on {}: \
          the packed loops reach {} under a peak of {}. With every matrix read or written once, a product of \
          this size has {} operations per byte.",
         records.machine.in_words(),
-        packed.text(),
+        rate("packed")?.text(),
         peak.text(),
-        compulsory.text(),
+        intensity("compulsory")?.text(),
     );
-    let alt = format!(
-        "A roofline on two logarithmic axes, with the peak at {}, {} from the second-level cache and {} from \
-         memory. {}.",
-        peak.text(),
-        from_l2.text(),
-        from_memory.text(),
-        words.join("; ")
-    );
-    let plot = LinePlot {
-        x: Axis::new("operations per byte", Scale::Log).range(low, high),
-        y: rate_axis("rate (GFLOP/s)"),
-        series,
-        limits,
-    };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    let x = Axis::new("operations per byte", Scale::Log).range(low, high);
+    Ok(LinePlot { x, y: rate_axis(Scale::Log), series, limits }.drawing(caption))
 }
 
 /// The contenders' names in the records and in pictures.
@@ -201,99 +163,57 @@ fn contenders() -> [(&'static str, &'static str); 3] {
     CONTENDERS.map(|who| (who, if who == "ours" { "this crate" } else { who }))
 }
 
-/// The values with this key that name a size, and their sizes. A received record may name anything: what is no size is
-/// left out.
-fn by_size<'r>(
-    records: &'r Records,
-    key: &str,
-    list: ParamList,
-) -> Result<Vec<(usize, &'r Value)>> {
-    let found = records.all(key, list);
-    if found.is_empty() {
-        // For the error that fits: not measured, or skipped.
-        records.find(key, list)?;
-    }
-    let sizes = found.into_iter().filter_map(|value| {
-        let n = value.params.get("n")?.parse().ok()?;
+/// The sizes of the values that name one, with the values. A received record may name anything: what is no size is left
+/// out.
+fn by_size<'r>(records: &'r Records, quantity: &Quantity) -> Result<Vec<(usize, &'r Value)>> {
+    let found = records.every(quantity)?.into_iter();
+    let sizes = found.filter_map(|value| {
+        let n = value.param("n")?.parse().ok()?;
         (n > 0).then_some((n, value))
     });
     let sizes: Vec<(usize, &Value)> = sizes.collect();
     if sizes.is_empty() {
-        return Err(Error::NotMeasured { what: key.to_owned(), chapter: "matmul".to_owned() });
+        let chapter = "matmul".to_owned();
+        return Err(Error::NotMeasured { what: quantity.to_string(), chapter });
     }
     Ok(sizes)
 }
 
-/// The sizes that were measured: the quick budget leaves the large ones out.
-fn measured_sizes(records: &Records, threads: &str) -> Result<Vec<usize>> {
-    let found = by_size(records, "matmul.sizes.ratio", &[("threads", &threads)])?;
-    Ok(found.into_iter().map(|(n, _)| n).collect())
+/// The sizes as places on an axis.
+fn size_axis(sizes: &[(usize, &Value)]) -> Axis {
+    Axis::new("n", Scale::Log).ticks(sizes.iter().map(|&(n, _)| n as f64).collect::<Vec<_>>())
 }
 
 fn draw_sizes(records: &Records, threads: &str, words: &str) -> Result<Drawing> {
-    let sizes = measured_sizes(records, threads)?;
-    let mut series = Vec::new();
-    let mut all = Vec::new();
-    for (who, name) in contenders() {
-        let mut line = Series { name: name.to_owned(), points: vec![], band: vec![], joined: true };
-        for n in &sizes {
-            let list: ParamList = &[("n", n), ("threads", &threads), ("who", &who)];
-            let value = match records.find("matmul.sizes", list) {
-                Err(Error::Skipped { .. }) => continue,
-                found => found?,
-            };
-            line.points.push((*n as f64, value.median / GIGA));
-            line.band.push((value.low / GIGA, value.high / GIGA));
-            all.push(value);
-        }
-        if !line.points.is_empty() {
-            series.push(line);
-        }
-    }
-    let ratios = sizes
-        .iter()
-        .map(|n| {
-            let ratio = records.find("matmul.sizes.ratio", &[("n", n), ("threads", &threads)])?;
-            Ok(format!("{} at n = {n}", ratio.text()))
-        })
-        .collect::<Result<Vec<String>>>()?;
+    let ratios = by_size(records, &SIZES_RATIO.at(&[("threads", &threads)]))?;
+    let said = ratios.iter().map(|(n, ratio)| format!("{} at n = {n}", ratio.text()));
     let caption = format!(
         "Square products on {words} of {}. This crate against the better library of each round: {}.",
         records.machine.in_words(),
-        ratios.join(", ")
+        said.collect::<Vec<_>>().join(", ")
     );
-    let rows: Vec<String> = all
-        .iter()
-        .map(|value| {
-            let of = |name: &str| value.params.get(name).map_or("?", String::as_str);
-            format!("{} at n = {}: {}", of("who"), of("n"), value.text())
-        })
-        .collect();
-    let alt = format!("Lines of the rate over n. {}.", rows.join("; "));
-    let (first, last) = (sizes[0] as f64, sizes[sizes.len() - 1] as f64);
-    let tops = all.iter().map(|value| value.high / GIGA);
-    let limits = limits(all.iter().copied());
-    let highest = limits.iter().map(|(_, value)| *value).chain(tops).fold(0.0, f64::max);
-    let limits = limits
-        .into_iter()
-        .map(|(name, value)| LimitLine { name, points: vec![(first, value), (last, value)] })
-        .collect();
-    let ticks: Vec<f64> = sizes.iter().map(|&n| n as f64).collect();
-    let plot = LinePlot {
-        x: Axis::new("n", Scale::Log).ticks(ticks),
-        y: Axis::new("rate (GFLOP/s)", Scale::Linear).range(0.0, 1.15 * highest),
-        series,
-        limits,
+    let line = |(who, name): (&str, &str)| {
+        (name.to_owned(), SIZES.at(&[("threads", &threads), ("who", &who)]))
     };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    let mut plot = Lines {
+        over: "n",
+        x: size_axis(&ratios),
+        y: rate_axis(Scale::Linear),
+        scale: giga,
+        lines: contenders().map(line).into(),
+        limits: Limits::OfValues,
+    }
+    .plot(records)?;
+    let limits = plot.limits.iter().flat_map(|limit| limit.points.iter().map(|point| point.1));
+    let tops = plot.series.iter().flat_map(|line| line.band.iter().map(|band| band.1));
+    let highest = limits.chain(tops).fold(0.0, f64::max);
+    plot.y = plot.y.range(0.0, 1.15 * highest);
+    Ok(plot.drawing(caption))
 }
 
 fn draw_scaling(records: &Records) -> Result<Drawing> {
-    let threads = records.find("matmul.scaling.threads", &[])?;
-    let points: Vec<(f64, &Value)> = by_size(records, "matmul.scaling", &[])?
-        .into_iter()
-        .map(|(n, value)| (n as f64, value))
-        .collect();
+    let threads = records.get(SCALING_THREADS.at(&[]))?;
+    let points = by_size(records, &SCALING.at(&[]))?;
     let ((small, first), (large, last)) = (points[0], points[points.len() - 1]);
     let caption = format!(
         "What {} threads gain over one on {}: {} at n = {small}, {} at n = {large}.",
@@ -302,288 +222,175 @@ fn draw_scaling(records: &Records) -> Result<Drawing> {
         first.text(),
         last.text(),
     );
-    let words: Vec<String> =
-        points.iter().map(|(n, value)| format!("n = {n}: {}", value.text())).collect();
-    let plot = LinePlot {
-        x: Axis::new("n", Scale::Log).ticks(points.iter().map(|p| p.0).collect::<Vec<_>>()),
-        y: Axis::new("times as fast as one thread", Scale::Linear)
-            .range(0.0, 1.25 * threads.median.max(last.median)),
-        series: vec![Series {
-            name: "all threads".to_owned(),
-            points: points.iter().map(|(n, value)| (*n, value.median)).collect(),
-            band: points.iter().map(|(_, value)| (value.low, value.high)).collect(),
-            joined: true,
-        }],
-        limits: vec![LimitLine {
-            name: "proportional".to_owned(),
-            points: vec![(small, threads.median), (large, threads.median)],
-        }],
-    };
-    let alt = format!("A line of the gain over n. {}.", words.join("; "));
-    Ok(Drawing { svg: plot.svg(), caption, alt })
-}
-
-/// A cell: the value, or why there is none.
-fn cell(found: Result<&Value>) -> Result<String> {
-    match found {
-        Ok(value) => Ok(value.text()),
-        Err(Error::Skipped { why, .. }) => Ok(why),
-        Err(error) => Err(error),
+    let top = 1.25 * threads.median.max(last.median);
+    Lines {
+        over: "n",
+        x: size_axis(&points),
+        y: Axis::new("times as fast as one thread", Scale::Linear).range(0.0, top),
+        lines: vec![("all threads".to_owned(), SCALING.at(&[]))],
+        limits: Limits::These(vec![("proportional".to_owned(), threads.median)]),
+        ..Lines::default()
     }
-}
-
-/// [`cell`] for tables that have no room for reasons.
-fn short_cell(found: Result<&Value>) -> Result<String> {
-    match found {
-        Err(Error::Skipped { .. }) => Ok("–".to_owned()),
-        found => cell(found),
-    }
+    .draw(records, caption)
 }
 
 fn table_ladder(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for rung in ladder() {
-        let list: ParamList = &[("n", &LADDER_N), ("rung", &rung.key)];
-        let found = records.find("matmul.ladder", list);
-        let share = found.as_ref().ok().and_then(|value| value.of_limit());
-        let against = |over: &str| {
-            let list: ParamList = &[("n", &LADDER_N), ("rung", &rung.key), ("over", &over)];
-            records.find("matmul.ladder.speedup", list).map_or("–".to_owned(), Value::text)
-        };
-        rows.push(vec![
-            rung.name.to_owned(),
-            cell(found)?,
-            share.map_or("–".to_owned(), |share| Unit::Share.format(share)),
-            against("previous"),
-            against("naive"),
-        ]);
-    }
-    Ok(TableData {
-        caption: format!(
-            "Every rung at n = {LADDER_N} on {}: {}.",
-            records.machine.in_words(),
-            totals(records)?
-        ),
-        head: ["rung", "rate", "of the peak", "against the rung before", "against naive"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows,
-    })
+    let over = |rung: &Rung, over: &str| {
+        SPEEDUP.at(&[("n", &LADDER_N), ("rung", &rung.key), ("over", &over)])
+    };
+    let caption = format!(
+        "Every rung at n = {LADDER_N} on {}: {}.",
+        records.machine.in_words(),
+        totals(records)?
+    );
+    Grid::new(ladder())
+        .column("rung", |rung| rung.name)
+        .column("rate", |rung| Entry::OrWhy(rate(rung)))
+        .column("of the peak", |rung| Entry::OfLimit(rate(rung)))
+        .column("against the rung before", |rung| over(rung, "previous"))
+        .column("against naive", |rung| over(rung, "naive"))
+        .table(records, caption)
 }
 
 fn table_sizes(records: &Records) -> Result<TableData> {
-    let sizes = measured_sizes(records, "one")?;
     let mut rows = Vec::new();
     let mut lowest = f64::INFINITY;
-    for n in sizes {
+    for (n, _) in by_size(records, &SIZES_RATIO.at(&[("threads", &"one")]))? {
         for threads in ["one", "all"] {
-            let mut row = vec![n.to_string(), threads.to_owned()];
-            for (who, _) in contenders() {
-                let list: ParamList = &[("n", &n), ("threads", &threads), ("who", &who)];
-                row.push(short_cell(records.find("matmul.sizes", list))?);
-            }
-            let ratio = records.find("matmul.sizes.ratio", &[("n", &n), ("threads", &threads)])?;
-            lowest = lowest.min(ratio.median);
-            row.push(ratio.text());
-            rows.push(row);
+            let ratio = SIZES_RATIO.at(&[("n", &n), ("threads", &threads)]);
+            lowest = lowest.min(records.get(&ratio)?.median);
+            rows.push((n, threads, ratio));
         }
     }
-    Ok(TableData {
-        caption: format!(
-            "This crate and the libraries on {}, sampled in turn in one run. The ratio is to the better \
-             library of each round; the lowest is {}.",
-            records.machine.in_words(),
-            Unit::Ratio.format(lowest)
-        ),
-        head: head(&["n", "threads"]),
-        rows,
-    })
-}
-
-/// The given columns, then the contenders and their ratio.
-fn head(first: &[&str]) -> Vec<String> {
-    let names = contenders().map(|(_, name)| name);
-    first.iter().chain(&names).chain(&["ratio"]).map(|&name| name.to_owned()).collect()
+    let caption = format!(
+        "This crate and the libraries on {}, sampled in turn in one run. The ratio is to the better \
+         library of each round; the lowest is {}.",
+        records.machine.in_words(),
+        Unit::Ratio.format(lowest)
+    );
+    let mut grid = Grid::new(rows)
+        .column("n", |(n, _, _)| n.to_string())
+        .column("threads", |(_, threads, _)| *threads);
+    for (who, name) in contenders() {
+        grid = grid.column(name, move |(n, threads, _)| {
+            SIZES.at(&[("n", n), ("threads", threads), ("who", &who)])
+        });
+    }
+    grid.column("ratio", |(_, _, ratio)| ratio.clone()).table(records, caption)
 }
 
 fn table_shapes(records: &Records) -> Result<TableData> {
-    let ratios = records.all("matmul.shapes.ratio", &[]);
-    if ratios.is_empty() {
-        records.find("matmul.shapes.ratio", &[])?;
-    }
-    let mut rows = Vec::new();
-    for ratio in &ratios {
-        let of = |name: &str| ratio.params.get(name).cloned().unwrap_or_default();
-        let (batch, layer, pass, threads) = (of("batch"), of("layer"), of("pass"), of("threads"));
-        let mut row =
-            vec![format!("{}, {pass}, batch {batch}", layer.replace('x', "×")), threads.clone()];
-        for (who, _) in contenders() {
-            let list: ParamList = &[
-                ("batch", &batch),
-                ("layer", &layer),
-                ("pass", &pass),
-                ("threads", &threads),
-                ("who", &who),
-            ];
-            row.push(short_cell(records.find("matmul.shapes", list))?);
-        }
-        row.push(ratio.text());
-        rows.push(row);
-    }
+    let ratios = records.every(SHAPES_RATIO.at(&[]))?;
     let won = ratios.iter().filter(|ratio| ratio.median >= 1.0).count();
-    Ok(TableData {
-        caption: format!(
-            "The products of a training step on {}: this crate is at least as fast as the better library in \
-             {won} of {} cases.",
-            records.machine.in_words(),
-            ratios.len()
-        ),
-        head: head(&["product", "threads"]),
-        rows,
-    })
+    let caption = format!(
+        "The products of a training step on {}: this crate is at least as fast as the better library in \
+         {won} of {} cases.",
+        records.machine.in_words(),
+        ratios.len()
+    );
+    let of = |ratio: &Value, name: &str| ratio.param(name).unwrap_or_default().to_owned();
+    let mut grid = Grid::new(ratios)
+        .column("product", |ratio| {
+            let layer = of(ratio, "layer").replace('x', "×");
+            format!("{layer}, {}, batch {}", of(ratio, "pass"), of(ratio, "batch"))
+        })
+        .column("threads", |ratio| of(ratio, "threads"));
+    for (who, name) in contenders() {
+        grid = grid.column(name, move |ratio| {
+            let given = SHAPES_RATIO.params.iter();
+            given.fold(SHAPES.at(&[("who", &who)]), |rate, name| rate.with(name, of(ratio, name)))
+        });
+    }
+    grid.column("ratio", |ratio| ratio.text()).table(records, caption)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use lab::{
-        Samples,
-        record::{Limit, Skipped, params},
-        testing,
+        record::Limit,
+        testing::{self, MadeUp},
     };
 
     /// Values of a machine without AVX-512 and AMX, made up, with all keys that pictures need.
-    #[derive(Default)]
-    struct MadeUp {
-        values: Vec<Value>,
-        skipped: Vec<Skipped>,
-    }
-
-    impl MadeUp {
-        fn add(&mut self, key: &str, list: ParamList, unit: Unit, median: f64) {
-            let samples = Samples(vec![0.9 * median, median, 1.1 * median]);
-            let limit = (unit == Unit::FlopsPerSecond)
-                .then(|| Limit { name: "a made-up peak".to_owned(), value: 2e11 });
-            self.values.push(Value { limit, ..Value::new(key, list, unit, samples) });
+    fn made_up() -> Records {
+        let mut all = MadeUp::default();
+        let peak = || Limit { name: "a made-up peak".to_owned(), value: 2e11 };
+        for (at, rung) in ladder().iter().enumerate() {
+            if matches!(rung.key, "avx512" | "amx" | "amx_threads") {
+                all.skip(rate(rung), "this CPU has no such unit");
+                continue;
+            }
+            all.add(rate(rung).against(peak()), 3e8 * 4f64.powi(at as i32));
+            for over in ["previous", "naive"] {
+                let list = SPEEDUP.at(&[("n", &LADDER_N), ("rung", &rung.key), ("over", &over)]);
+                all.add(list, 4.0);
+            }
         }
-
-        fn whole() -> Self {
-            let mut all = Self::default();
-            let rate = Unit::FlopsPerSecond;
-            for (at, rung) in ladder().iter().enumerate() {
-                let list: ParamList = &[("n", &LADDER_N), ("rung", &rung.key)];
-                if matches!(rung.key, "avx512" | "amx" | "amx_threads") {
-                    let (key, why) =
-                        ("matmul.ladder".to_owned(), "this CPU has no such unit".into());
-                    all.skipped.push(Skipped { key, params: params(list), why });
-                    continue;
-                }
-                all.add("matmul.ladder", list, rate, 3e8 * 4f64.powi(at as i32));
-                for over in ["previous", "naive"] {
-                    let list: ParamList = &[("n", &LADDER_N), ("rung", &rung.key), ("over", &over)];
-                    all.add("matmul.ladder.speedup", list, Unit::Ratio, 4.0);
-                }
+        all.add(TOTAL.at(&[("n", &LADDER_N), ("inputs", &"f32")]), 4096.0);
+        for (at, pattern) in Pattern::ALL.into_iter().enumerate() {
+            let (rung, at) = (pattern.name(), at as f64 + 1.0);
+            for event in ["loads", "stores", "l1", "l2"] {
+                let of =
+                    |key: lab::Key| key.at(&[("n", &MISSES_N), ("rung", &rung), ("event", &event)]);
+                all.add(of(MISSES), 1e8 / at).add(of(PER_STEP), 1.0 / at);
             }
-            let list: ParamList = &[("n", &LADDER_N), ("inputs", &"f32")];
-            all.add("matmul.ladder.total", list, Unit::Ratio, 4096.0);
-            for (at, pattern) in Pattern::ALL.into_iter().enumerate() {
-                let (rung, at) = (pattern.name(), at as f64 + 1.0);
-                for event in ["loads", "stores", "l1", "l2"] {
-                    let list: ParamList = &[("n", &MISSES_N), ("rung", &rung), ("event", &event)];
-                    all.add("matmul.misses", list, Unit::Count, 1e8 / at);
-                    all.add("matmul.misses.per_step", list, Unit::Number, 1.0 / at);
-                }
-                all.add("matmul.roofline", &[("rung", &rung)], rate, at * 1e10);
-                all.add("matmul.roofline.intensity", &[("rung", &rung)], Unit::Number, at);
-            }
-            all.add("matmul.roofline.intensity", &[("rung", &"compulsory")], Unit::Number, 85.3);
-            all.add("matmul.roofline.peak", &[], rate, 1e11);
-            for (from, bandwidth) in [("l2", 1e11), ("memory", 1e10)] {
-                let list: ParamList = &[("from", &from)];
-                all.add("matmul.roofline.bandwidth", list, Unit::BytesPerSecond, bandwidth);
-            }
-            for name in ["one-sum", "eight-sums", "row-update"] {
-                all.add("matmul.vectorise", &[("loop", &name)], rate, 2e9);
-                all.add("matmul.vectorise.speedup", &[("loop", &name)], Unit::Ratio, 5.25);
-            }
-            for threads in ["one", "all"] {
+            all.add(ROOFLINE.at(&[("rung", &rung)]).against(peak()), at * 1e10);
+            all.add(INTENSITY.at(&[("rung", &rung)]), at);
+        }
+        all.add(INTENSITY.at(&[("rung", &"compulsory")]), 85.3);
+        all.add(PEAK.at(&[]), 1e11);
+        for (from, bandwidth) in [("l2", 1e11), ("memory", 1e10)] {
+            all.add(BANDWIDTH.at(&[("from", &from)]), bandwidth);
+        }
+        for name in ["one-sum", "eight-sums", "row-update"] {
+            all.add(VECTORISE.at(&[("loop", &name)]).against(peak()), 2e9);
+            all.add(VECTORISE_SPEEDUP.at(&[("loop", &name)]), 5.25);
+        }
+        for threads in ["one", "all"] {
+            let sizes = |n: usize| SIZES_RATIO.at(&[("n", &n), ("threads", &threads)]);
+            all.add(sizes(512), 1.25).add(sizes(1024), 1.25);
+            let shape = [("batch", "32"), ("layer", "784x128"), ("pass", "forward")];
+            let shape = |key: lab::Key| {
+                shape.iter().fold(key.at(&[("threads", &threads)]), |q, (name, v)| q.with(name, v))
+            };
+            all.add(shape(SHAPES_RATIO), 1.5);
+            for (who, _) in contenders() {
+                all.add(shape(SHAPES).with("who", who).against(peak()), 8e10);
                 for n in [512, 1024] {
-                    let list: ParamList = &[("n", &n), ("threads", &threads)];
-                    all.add("matmul.sizes.ratio", list, Unit::Ratio, 1.25);
-                    for (who, _) in contenders() {
-                        let list: ParamList = &[("n", &n), ("threads", &threads), ("who", &who)];
-                        all.add("matmul.sizes", list, rate, 9e10);
-                    }
-                }
-                let list: ParamList = &[
-                    ("batch", &32),
-                    ("layer", &"784x128"),
-                    ("pass", &"forward"),
-                    ("threads", &threads),
-                ];
-                all.add("matmul.shapes.ratio", list, Unit::Ratio, 1.5);
-                for (who, _) in contenders() {
-                    let mut list = list.to_vec();
-                    list.push(("who", &who));
-                    all.add("matmul.shapes", &list, rate, 8e10);
+                    let list = SIZES.at(&[("n", &n), ("threads", &threads), ("who", &who)]);
+                    all.add(list.against(peak()), 9e10);
                 }
             }
-            all.add("matmul.scaling.threads", &[], Unit::Count, 2.0);
-            for n in [32, 1024] {
-                all.add("matmul.scaling", &[("n", &n)], Unit::Ratio, 1.75);
-            }
-            all
         }
-
-        /// As the records of a machine; each value in a run of the experiment that declares it.
-        fn records(self) -> Records {
-            testing::records(&crate::chapter(), &self.values, &self.skipped)
-        }
+        all.add(SCALING_THREADS.at(&[]), 2.0);
+        all.add(SCALING.at(&[("n", &32)]), 1.75).add(SCALING.at(&[("n", &1024)]), 1.75);
+        all.records(&crate::chapter())
     }
 
     #[test]
-    fn figures_draw_from_records() {
-        let records = MadeUp::whole().records();
+    fn figures_and_tables_are_made_from_records() -> Result<()> {
+        let records = made_up();
+        testing::are_drawn(&figures(), &tables(), &records);
+        let with_number = |text: &str| assert!(text.chars().any(|c| c.is_ascii_digit()), "{text}");
         for figure in figures() {
-            let drawing =
-                (figure.draw)(&records).unwrap_or_else(|error| panic!("{}: {error}", figure.key));
-            assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
-            assert!(drawing.svg.lines().all(|line| !line.trim().is_empty()), "{}", figure.key);
-            assert!(drawing.caption.ends_with('.'), "{}: {}", figure.key, drawing.caption);
-            assert!(drawing.caption.chars().any(|c| c.is_ascii_digit()), "{}", drawing.caption);
-            assert!(drawing.alt.len() > 40, "{}: {}", figure.key, drawing.alt);
+            with_number(&(figure.draw)(&records)?.caption);
         }
-    }
-
-    #[test]
-    fn tables_have_rows_as_wide_as_their_heads() {
-        let records = MadeUp::whole().records();
         for table in tables() {
-            let data =
-                (table.make)(&records).unwrap_or_else(|error| panic!("{}: {error}", table.key));
-            assert!(!data.rows.is_empty(), "{}", table.key);
-            assert!(data.caption.chars().any(|c| c.is_ascii_digit()), "{}", data.caption);
-            for row in &data.rows {
-                assert_eq!(row.len(), data.head.len(), "{}: {row:?}", table.key);
-                assert!(row.iter().all(|cell| !cell.is_empty()), "{}: {row:?}", table.key);
-            }
+            with_number(&(table.make)(&records)?.caption);
         }
+        Ok(())
     }
 
     #[test]
-    fn pictures_say_what_was_not_measured() {
-        let mut empty = MadeUp::whole().records();
+    fn nothing_is_made_from_runs_that_left_no_value() {
+        let mut empty = made_up();
         let runs = empty.chapters.values_mut().flat_map(|chapter| &mut chapter.runs);
         runs.for_each(|run| run.values.clear());
-        let unmeasured = testing::unmeasured();
         for figure in figures() {
-            let result = (figure.draw)(&unmeasured);
-            assert!(matches!(result, Err(Error::NotMeasured { .. })), "{}: {result:?}", figure.key);
             assert!((figure.draw)(&empty).is_err(), "{}: drawn without values", figure.key);
         }
         for table in tables() {
-            let result = (table.make)(&unmeasured);
-            assert!(matches!(result, Err(Error::NotMeasured { .. })), "{}: {result:?}", table.key);
             assert!((table.make)(&empty).is_err(), "{}: made without values", table.key);
         }
     }
@@ -591,29 +398,28 @@ mod tests {
     #[test]
     fn a_size_that_is_none_is_not_measured() {
         for n in ["nan", "-1", "1.5", "1e400", "", "0"] {
-            let mut records = MadeUp::whole().records();
+            let mut records = made_up();
             let runs = records.chapters.values_mut().flat_map(|chapter| &mut chapter.runs);
             for value in runs.flat_map(|run| &mut run.values) {
                 if let Some(size) = value.params.get_mut("n") {
                     n.clone_into(size);
                 }
             }
-            let not_measured = |error: Result<()>| {
-                assert!(error.is_err_and(|e| matches!(e, Error::NotMeasured { .. })), "n = {n}");
+            let not_measured = |made: Result<()>| {
+                assert!(made.is_err_and(|e| matches!(e, Error::NotMeasured { .. })), "n = {n}");
             };
             not_measured(draw_sizes(&records, "one", "one thread").map(drop));
             not_measured(draw_scaling(&records).map(drop));
             not_measured(table_sizes(&records).map(drop));
-            // The others find none of their values.
-            for figure in figures() {
-                let _ = (figure.draw)(&records);
-            }
+            // The others look for sizes of their own and do not find them.
+            assert!(draw_ladder(&records).is_err() && draw_misses(&records).is_err());
+            assert!(table_ladder(&records).is_err());
         }
     }
 
     #[test]
     fn ladder_shows_skipped_rungs_with_their_reason() -> Result<()> {
-        let records = MadeUp::whole().records();
+        let records = made_up();
         let drawing = draw_ladder(&records)?;
         assert!(drawing.alt.contains("AMX, bf16: this CPU has no such unit"), "{}", drawing.alt);
         // Rung 7 of the made-up machine: 0.3 GFLOP/s times 4⁶.
