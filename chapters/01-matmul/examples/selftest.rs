@@ -1,5 +1,5 @@
-//! Runs every path that this CPU has against the f64 reference, and says PASS or FAIL for each. It needs no file
-//! and no network, so that it runs in an emulator of a CPU that one does not have.
+//! Runs every rung and every path of the product that this CPU has against the f64 reference, and says PASS or FAIL for
+//! each. It needs no file and no network, so that it runs in an emulator of a CPU that one does not have.
 //!
 //! ```text
 //! cargo run --release -p matmul --example selftest
@@ -7,8 +7,8 @@
 //! ```
 
 use matmul::{
-    Epilogue, MatMut, MatRef, Options, Shape, Threads, Unit, bf16::bf16, bgemm_on, reference,
-    sgemm_on, simd::Level,
+    Epilogue, MatMut, MatRef, Options, Shape, Threads, Unit, bf16::bf16, bgemm_on, ladder,
+    reference, sgemm_on, simd::Level,
 };
 use std::process::ExitCode;
 
@@ -23,11 +23,19 @@ fn turned<T: Copy>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
 }
 
 /// The largest error, as a share of what rounding may do to each element; NaN where C holds one.
-fn error(c: &[f32], (sums, magnitudes): &(Vec<f64>, Vec<f64>), k: usize, bias: &[f32]) -> f64 {
+/// With a bias, `ReLU` follows it.
+fn error(
+    c: &[f32],
+    (sums, magnitudes): &(Vec<f64>, Vec<f64>),
+    k: usize,
+    bias: Option<&[f32]>,
+) -> f64 {
     let mut worst = 0.0_f64;
     for (at, &c) in c.iter().enumerate() {
-        let bias = f64::from(bias[at % bias.len()]);
-        let want = (sums[at] + bias).max(0.0);
+        let (bias, want) = match bias.map(|bias| f64::from(bias[at % bias.len()])) {
+            Some(bias) => (bias, (sums[at] + bias).max(0.0)),
+            None => (0.0, sums[at]),
+        };
         let bound =
             (k + 3) as f64 * f64::from(f32::EPSILON) * (magnitudes[at] + bias.abs() + 1e-30);
         let error = (f64::from(c) - want).abs() / bound;
@@ -79,6 +87,12 @@ fn main() -> ExitCode {
         };
         let view = |data| MatRef::new(data, m, k).expect("made for it");
         let product = reference::multiply(view(&a), MatRef::new(&b, k, n).expect("made for it"));
+        let rungs = |bf16| ladder().into_iter().filter(move |rung| rung.bf16 == bf16);
+        for rung in rungs(false).filter(|rung| (rung.available)()) {
+            let mut c = vec![f32::NAN; m * n];
+            (rung.multiply)(&mut c, &a, &b, shape);
+            report(rung.key, shape, 0, error(&c, &product, k, None));
+        }
         for form in 0..4 {
             let (at, bt) = (turned(&a, m, k), turned(&b, k, n));
             let va = if form & 1 > 0 {
@@ -96,13 +110,18 @@ fn main() -> ExitCode {
                 let mut c = vec![f32::NAN; m * n];
                 let view = MatMut::new(&mut c, m, n).expect("made for it");
                 sgemm_on(level, view, va, vb, options).expect("the shapes fit");
-                report(level.name(), shape, form, error(&c, &product, k, &bias));
+                report(level.name(), shape, form, error(&c, &product, k, Some(&bias)));
             }
         }
         let product = reference::multiply(
             MatRef::new(&a16, m, k).expect("made for it"),
             MatRef::new(&b16, k, n).expect("made for it"),
         );
+        for rung in rungs(true).filter(|rung| (rung.available)()) {
+            let mut c = vec![f32::NAN; m * n];
+            (rung.multiply)(&mut c, &a, &b, shape);
+            report(rung.key, shape, 0, error(&c, &product, k, None));
+        }
         for form in 0..4 {
             let (at, bt) = (turned(&a16, m, k), turned(&b16, k, n));
             let va = if form & 1 > 0 {
@@ -125,7 +144,7 @@ fn main() -> ExitCode {
                     &format!("{}/bf16", unit.name()),
                     shape,
                     form,
-                    error(&c, &product, k, &bias),
+                    error(&c, &product, k, Some(&bias)),
                 );
                 results.push(c);
             }

@@ -1,8 +1,9 @@
-//! All rungs in a list, for the experiments, the benches and the tests.
+//! All rungs in a list, for the experiments and the tests.
 
 use crate::{
-    MatMut, MatRef, Options, Shape, Threads, amx, bgemm, blocked, naive, packed, parallel,
-    reordered, simd::Level,
+    Shape, amx, blocked, naive, packed, parallel, reordered,
+    simd::{self, Level},
+    tiles::{self, Hardware},
 };
 
 /// One way to compute C = A·B from row-major f32 matrices.
@@ -39,11 +40,11 @@ pub fn ladder() -> Vec<Rung> {
         rung("packed", "packing and registers", packed::multiply),
         Rung {
             available: || Level::Avx2.available(),
-            ..rung("avx2", "AVX2", |c, a, b, s| Level::Avx2.multiply(c, a, b, s))
+            ..rung("avx2", "AVX2", |c, a, b, s| simd::multiply(Level::Avx2, c, a, b, s))
         },
         Rung {
             available: || Level::Avx512.available(),
-            ..rung("avx512", "AVX-512", |c, a, b, s| Level::Avx512.multiply(c, a, b, s))
+            ..rung("avx512", "AVX-512", |c, a, b, s| simd::multiply(Level::Avx512, c, a, b, s))
         },
         Rung {
             parallel: true,
@@ -53,27 +54,16 @@ pub fn ladder() -> Vec<Rung> {
         },
         Rung {
             bf16: true,
-            available: amx::available,
-            ..rung("amx", "AMX, bf16", |c, a, b, s| rounded(c, a, b, s, Threads::One))
+            available: tiles::available,
+            ..rung("amx", "AMX, bf16", |c, a, b, s| amx::multiply::<Hardware>(c, a, b, s, 1))
         },
         Rung {
             bf16: true,
             parallel: true,
-            available: amx::available,
+            available: tiles::available,
             ..rung("amx_threads", "AMX, all threads", |c, a, b, s| {
-                rounded(c, a, b, s, Threads::All);
+                amx::multiply::<Hardware>(c, a, b, s, parallel::available());
             })
         },
     ]
-}
-
-fn rounded(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape, threads: Threads) {
-    shape.check(c, a, b);
-    MatRef::new(a, shape.m, shape.k)
-        .and_then(|a| {
-            let b = MatRef::new(b, shape.k, shape.n)?;
-            let c = MatMut::new(c, shape.m, shape.n)?;
-            bgemm(c, a, b, Options { threads, ..Options::default() })
-        })
-        .expect("the lengths were checked");
 }

@@ -7,52 +7,64 @@
 //! 3. [`blocked`]: blocks that stay in the cache.
 //! 4. [`packed`]: blocks copied into the order in which they are read, and a kernel that keeps a tile of C
 //!    in registers.
-//! 5. [`simd`]: that kernel in vectors (AVX2, AVX-512), chosen when the program runs.
+//! 5. [`simd`]: that kernel in vectors (AVX2, AVX-512), chosen when the program runs; `registers` are the vectors.
 //! 6. [`parallel`]: the product cut into rectangles, one for each thread.
-//! 7. [`bf16`] and [`amx`]: half the bits, and the matrix unit that multiplies tiles of them.
+//! 7. [`bf16`] and [`amx`]: half the bits, and the matrix unit that multiplies [`tiles`] of them.
 //!
-//! And what is built on them:
+//! Beside them:
 //!
+//! - [`shape`]: the three lengths; `part`: a rectangle of a product, for rungs 5 to 7; `level`: which vectors a CPU has.
 //! - [`reference`](mod@reference): the product in f64, which every rung is tested against.
 //! - [`ladder`](mod@ladder): all rungs in a list, for the experiments and the tests.
-//! - [`view`] and [`gemm`](mod@gemm): the product that later chapters call.
-//! - [`peers`]: the libraries that it is measured against.
-//!
-//! What the page measures and draws:
-//!
 //! - [`cache`]: a simulator that counts what each order of the loops fetches.
 //! - [`sums`]: why a compiler may not use vectors for a running sum.
 //! - [`roofline`]: the most that operations and bytes allow.
-//! - [`experiments`] and [`figures`]: records, and the pictures and tables made from them.
+//!
+//! And what came of it:
+//!
+//! - [`product`]: the product that later chapters call.
+//! - [`peers`]: the libraries that it is measured against.
+//! - [`measured`]: what the page measures and draws.
+
+pub mod shape;
+
+pub mod naive;
+pub mod sums;
+
+pub mod cache;
+pub mod reordered;
+
+pub mod blocked;
+
+pub mod packed;
+
+mod level;
+mod part;
+mod registers;
+pub mod roofline;
+pub mod simd;
+
+pub mod parallel;
 
 pub mod amx;
 pub mod bf16;
-pub mod blocked;
-pub mod cache;
-pub mod error;
-pub mod experiments;
-pub mod figures;
-pub mod gemm;
+pub mod tiles;
+
 pub mod ladder;
-pub mod naive;
-mod pack;
-pub mod packed;
-pub mod parallel;
 pub mod peers;
+pub mod product;
 pub mod reference;
-pub mod reordered;
-pub mod roofline;
-pub mod shape;
-pub mod simd;
-pub mod sums;
-mod team;
-pub mod view;
-mod workspace;
+
+pub mod measured;
 
 pub use bf16::Input;
-pub use error::{Error, Result};
-pub use experiments::chapter;
-pub use gemm::{Epilogue, Options, Threads, Unit, bgemm, bgemm_on, sgemm, sgemm_on};
 pub use ladder::{Rung, ladder};
+pub use measured::chapter;
+pub use product::{
+    error::{Error, Result},
+    gemm::{Unit, bgemm, bgemm_on, sgemm, sgemm_on},
+    options::{Epilogue, Options, Threads},
+    team,
+    view::{MatMut, MatRef},
+};
 pub use shape::Shape;
-pub use view::{MatMut, MatRef};

@@ -5,7 +5,6 @@
 
 use crate::Shape;
 
-// ANCHOR: constants
 /// Rows of a tile of C.
 pub const MR: usize = 4;
 /// Columns of a tile of C: 4×8 sums fill half of the 16 vector registers that
@@ -17,7 +16,6 @@ pub const KC: usize = 256;
 pub const MC: usize = 128;
 /// Columns of a block of B (KC×NC): 2 MiB, for the third-level cache.
 pub const NC: usize = 2048;
-// ANCHOR_END: constants
 
 /// A tile of C.
 type Sums = [[f32; NR]; MR];
@@ -58,7 +56,6 @@ pub fn multiply(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape) {
 
 /// Copies a block of A into panels of [`MR`] rows: the values of a column lie side by side, and zeros fill the last
 /// panel.
-// ANCHOR: pack_a
 fn pack_a(to: &mut Vec<f32>, a: &[f32], k: usize, rows: usize, terms: usize) {
     to.clear();
     // ANCHOR: panels_of_a
@@ -71,11 +68,9 @@ fn pack_a(to: &mut Vec<f32>, a: &[f32], k: usize, rows: usize, terms: usize) {
     }
     // ANCHOR_END: panels_of_a
 }
-// ANCHOR_END: pack_a
 
 /// Copies a block of B into panels of [`NR`] columns: the values of a row lie side by side, and zeros fill the last
 /// panel.
-// ANCHOR: pack_b
 fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize) {
     to.clear();
     for left in (0..cols).step_by(NR) {
@@ -87,7 +82,6 @@ fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize) {
         }
     }
 }
-// ANCHOR_END: pack_b
 
 /// A tile of A·B from a panel of each: for each term, MR values of A times NR values of B.
 // ANCHOR: kernel
@@ -107,7 +101,6 @@ fn kernel(a: &[f32], b: &[f32]) -> Sums {
 // ANCHOR_END: kernel
 
 /// Adds the tile's first rows and columns to C.
-// ANCHOR: add
 fn add(c: &mut [f32], n: usize, sums: &Sums, rows: usize, cols: usize) {
     for (i, row) in sums[..rows].iter().enumerate() {
         for (c, sum) in c[i * n..][..cols].iter_mut().zip(row) {
@@ -115,4 +108,3 @@ fn add(c: &mut [f32], n: usize, sums: &Sums, rows: usize, cols: usize) {
         }
     }
 }
-// ANCHOR_END: add

@@ -1,7 +1,14 @@
 //! The libraries that this chapter is measured against, behind one signature: the crates `gemm` (with its
 //! AVX-512 kernels) and `matrixmultiply`.
 
-use crate::{MatMut, MatRef, Result, gemm::check_shapes, parallel};
+use crate::{
+    parallel,
+    product::{
+        error::Result,
+        gemm::check_shapes,
+        view::{MatMut, MatRef},
+    },
+};
 
 /// A library's product C = A·B in f32; C is overwritten.
 pub type Product = fn(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>) -> Result<()>;

@@ -1,6 +1,6 @@
 //! The product that every other one is tested against: plain loops, every sum in f64.
 
-use crate::MatRef;
+use crate::product::view::MatRef;
 
 /// A·B in f64, row after row, and beside it |A|·|B|: the sums of the terms' magnitudes, which bound what
 /// rounding can do to each element.

@@ -4,7 +4,7 @@
 
 use crate::engine::mask::Mask;
 use backprop::Result;
-use matmul::{Epilogue, MatMut, MatRef, Options, Threads, parallel, sgemm};
+use matmul::{Epilogue, MatMut, MatRef, Options, Threads, parallel, sgemm, team};
 use std::sync::{Mutex, PoisonError};
 
 /// The sides of a dense layer.
@@ -71,7 +71,7 @@ impl Team {
 pub fn share<T: Send>(parts: Vec<T>, work: impl Fn(&mut T) + Sync) {
     let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
     if !parts.is_empty() {
-        parallel::each(&parts, |part| {
+        team::each(&parts, |part| {
             work(&mut part.lock().unwrap_or_else(PoisonError::into_inner));
         });
     }

@@ -2,7 +2,7 @@
 //! product reads. All of it moves many bytes for few operations, so each is one walk through memory, on all cores.
 
 use super::number::{Number, wide};
-use matmul::parallel;
+use matmul::team;
 use std::sync::{Mutex, PoisonError};
 
 /// Rows whose sums are added up apart, so that the result has the same bits for any number of threads.
@@ -14,7 +14,7 @@ const WORTH: usize = 1 << 15;
 /// Calls `work` with each part, each on a thread of its own.
 pub(crate) fn share<T: Send>(parts: impl Iterator<Item = T>, work: impl Fn(&mut T) + Sync) {
     let parts: Vec<Mutex<T>> = parts.map(Mutex::new).collect();
-    parallel::each(&parts, |part| {
+    team::each(&parts, |part| {
         work(&mut part.lock().unwrap_or_else(PoisonError::into_inner));
     });
 }

@@ -6,7 +6,7 @@
     reason = "what a kernel calls must be compiled for the kernel's CPU"
 )]
 
-use crate::{Input, simd::Level};
+use crate::{bf16::Input, level::Level};
 
 /// What a product reads: an f32, or something that is rounded to bf16 on the way.
 pub(crate) trait Element: Copy + Send + Sync {
@@ -124,7 +124,6 @@ pub(crate) unsafe fn pack<T: Element>(level: Level, to: *mut f32, lines: Lines<T
 }
 
 /// Packs one strip, whatever it is: with plain loops.
-// ANCHOR: pack
 #[inline]
 unsafe fn pack_strip<T: Element>(to: *mut f32, height: usize, strip: Lines<T>) {
     for p in 0..strip.k {
@@ -141,7 +140,6 @@ unsafe fn pack_strip<T: Element>(to: *mut f32, height: usize, strip: Lines<T>) {
         }
     }
 }
-// ANCHOR_END: pack
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {

@@ -1,8 +1,6 @@
 //! The libraries compute the same product as this crate, so that a comparison of their speed is fair.
 
-mod common;
-
-use common::{assert_product, case};
+use crate::common::{assert_product, case};
 use matmul::{Error, MatMut, MatRef, Shape, peers};
 
 #[test]

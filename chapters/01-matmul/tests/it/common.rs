@@ -1,7 +1,5 @@
 //! What the tests share: values, and the comparison with the f64 reference.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use matmul::{MatRef, Shape, bf16::bf16, reference};
 
 /// Values between -1 and 1 that depend on the seed alone.

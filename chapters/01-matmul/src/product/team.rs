@@ -53,12 +53,24 @@ static TEAM: Team = Team {
 /// Held by the caller whose task the team works on; it counts the threads that were started.
 static TURN: Mutex<usize> = Mutex::new(0);
 
+/// Calls `work` with each part, on as many threads as there are parts, the calling one among them. The threads are
+/// those of the products.
+///
+/// # Panics
+/// When a call panics, after all have ended.
+pub fn each<T: Sync>(parts: &[T], work: impl Fn(&T) + Sync) {
+    match parts {
+        [part] => work(part),
+        _ => run(parts.len(), &|index| work(&parts[index])),
+    }
+}
+
 /// Calls `work` once with each number below `parts`, on up to `parts` threads, the calling one among them, and
 /// returns when all calls have returned. If another task has the team, the calling thread does it all.
 ///
 /// # Panics
 /// When a call panics, after all have ended.
-pub(crate) fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
+fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
     let mut started = match TURN.try_lock() {
         Ok(started) if parts > 1 && parts < usize::from(u16::MAX) => started,
         _ => return (0..parts).for_each(work),

@@ -2,9 +2,7 @@
 
 #![allow(clippy::float_cmp, reason = "zeros, small whole numbers and equal bits are compared")]
 
-mod common;
-
-use common::{SHAPES, assert_product, case, halves, values};
+use crate::common::{SHAPES, assert_product, case, halves, values};
 use matmul::{
     Epilogue, Error, MatMut, MatRef, Options, Shape, Threads, Unit, bf16::bf16, bgemm, bgemm_on,
     reference, sgemm, sgemm_on, simd::Level,
@@ -389,8 +387,7 @@ fn views_that_leave_their_slice_are_refused() {
     assert!(MatMut::strided(&mut data, 1, 4, 0, 1).is_ok());
     assert!(MatMut::strided(&mut data, 4, 3, 1, 4).is_ok());
     assert!(MatMut::new(&mut data, 5, 3).is_err());
-    let mut whole = MatMut::new(&mut data, 3, 4).unwrap();
-    let turned = whole.reborrow().t();
+    let turned = MatMut::new(&mut data, 3, 4).unwrap().t();
     assert_eq!((turned.rows(), turned.cols()), (4, 3));
     assert_eq!((turned.row_stride(), turned.col_stride()), (1, 4));
 }

@@ -1,13 +1,37 @@
 //! Every rung against the f64 reference.
 
-mod common;
+use crate::common::{SHAPES, assert_product, case, halves, values};
+use matmul::{
+    MatRef, Rung, Shape, amx, ladder, parallel, reference,
+    simd::{self, Level},
+    tiles::Model,
+};
 
-use common::{SHAPES, assert_product, case, halves, values};
-use matmul::{MatRef, Shape, ladder, reference, simd::Level};
+/// The rungs that this CPU can run, and those that run on any: rung 5 in plain arrays, rung 6 on a number of threads
+/// that the machine may not have, and rung 7 on the model of the tiles.
+fn rungs() -> Vec<Rung> {
+    let anywhere = |key, bf16, multiply| Rung {
+        key,
+        name: key,
+        parallel: false,
+        bf16,
+        available: || true,
+        multiply,
+    };
+    let mut all = ladder();
+    all.retain(|rung| (rung.available)());
+    all.extend([
+        anywhere("portable", false, |c, a, b, s| simd::multiply(Level::Portable, c, a, b, s)),
+        anywhere("three threads", false, |c, a, b, s| parallel::multiply(c, a, b, s, 3)),
+        anywhere("model", true, |c, a, b, s| amx::multiply::<Model>(c, a, b, s, 1)),
+        anywhere("model, three threads", true, |c, a, b, s| amx::multiply::<Model>(c, a, b, s, 3)),
+    ]);
+    all
+}
 
 #[test]
 fn every_rung_equals_the_reference_on_every_shape() {
-    for rung in ladder().iter().filter(|rung| (rung.available)()) {
+    for rung in rungs() {
         for shape in SHAPES {
             let Shape { m, k, n } = shape;
             let (a, b, mut product) = case(shape);
@@ -29,7 +53,7 @@ fn every_rung_equals_the_reference_on_every_shape() {
 #[test]
 fn every_rung_passes_nan_and_infinity_on() {
     let shape = Shape::new(19, 23, 37);
-    for rung in ladder().iter().filter(|rung| (rung.available)()) {
+    for rung in rungs() {
         let mut a = values(shape.m * shape.k, 1);
         let b = values(shape.k * shape.n, 2);
         a[4 * shape.k + 5] = f32::NAN;
@@ -50,6 +74,23 @@ fn every_rung_passes_nan_and_infinity_on() {
 }
 
 #[test]
+fn rungs_on_any_number_of_threads_give_the_same_bits() {
+    let shape = Shape::new(70, 1100, 90);
+    let (a, b) = (values(shape.m * shape.k, 1), values(shape.k * shape.n, 2));
+    for multiply in [parallel::multiply, amx::multiply::<Model>] {
+        let run = |threads| {
+            let mut c = vec![f32::NAN; shape.m * shape.n];
+            multiply(&mut c, &a, &b, shape, threads);
+            c
+        };
+        let one = run(1);
+        for threads in [0, 2, 3, 8] {
+            assert!(run(threads) == one, "{threads} threads");
+        }
+    }
+}
+
+#[test]
 fn the_ladder_has_each_key_once() {
     let keys: Vec<&str> = ladder().iter().map(|rung| rung.key).collect();
     let mut unique = keys.clone();
@@ -61,7 +102,7 @@ fn the_ladder_has_each_key_once() {
 
 #[test]
 fn a_wrong_length_is_refused() {
-    for rung in ladder().iter().filter(|rung| (rung.available)()) {
+    for rung in rungs() {
         let multiply = rung.multiply;
         let wrong = std::panic::catch_unwind(|| {
             multiply(&mut [0.0; 4], &[0.0; 4], &[0.0; 3], Shape::square(2));

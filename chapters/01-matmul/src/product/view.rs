@@ -1,6 +1,6 @@
 //! A matrix as a slice and two strides: transposing it or taking a block of it moves no element.
 
-use crate::{Error, Result};
+use crate::product::error::{Error, Result};
 use std::marker::PhantomData;
 
 /// A matrix that is read. Element (i, j) lies at `i * row_stride + j * col_stride` of the slice.
@@ -202,11 +202,6 @@ impl<'a, T> MatMut<'a, T> {
             col_stride: self.row_stride,
             ..self
         }
-    }
-
-    /// The same matrix for a shorter time, so that it can be passed on and used again.
-    pub fn reborrow(&mut self) -> MatMut<'_, T> {
-        MatMut { slice: PhantomData, ..*self }
     }
 
     /// How many rows.

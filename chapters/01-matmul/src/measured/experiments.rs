@@ -1,0 +1,598 @@
+//! What this chapter measures.
+
+use crate::{
+    MatMut, MatRef, Options, Rung, Shape, Threads, Unit as Multiplier, bgemm_on,
+    cache::{Counts, L2, LINE, Pattern},
+    ladder, parallel, peers, reference, roofline, sgemm,
+    simd::Level,
+    sums,
+};
+use lab::{
+    Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit,
+    key::Kind,
+    measure,
+    peak::{self, Traffic},
+    random::numbers,
+    record::{Limit, ParamList},
+};
+use std::{hint::black_box, sync::OnceLock, thread, time::Duration};
+
+/// Rates of the three loops over arrays in the first-level cache.
+pub const VECTORISE: Key = Key::measured("matmul.vectorise", Unit::FlopsPerSecond, &["loop"]);
+/// Over the rate of one running sum.
+pub const VECTORISE_SPEEDUP: Key =
+    Key::measured("matmul.vectorise.speedup", Unit::Ratio, &["loop"]);
+/// Loads, stores, and lines fetched into each level.
+pub const MISSES: Key =
+    Key::new(Kind::Simulated, "matmul.misses", Unit::Count, &["n", "rung", "event"]);
+/// Over the multiply-adds of the product.
+pub const PER_STEP: Key =
+    Key::new(Kind::Simulated, "matmul.misses.per_step", Unit::Number, &["n", "rung", "event"]);
+/// Rates of the rungs.
+pub const LADDER: Key = Key::measured("matmul.ladder", Unit::FlopsPerSecond, &["n", "rung"]);
+/// Over the rung before, and over the first.
+pub const SPEEDUP: Key =
+    Key::measured("matmul.ladder.speedup", Unit::Ratio, &["n", "rung", "over"]);
+/// The fastest rung over the first.
+pub const TOTAL: Key = Key::measured("matmul.ladder.total", Unit::Ratio, &["n", "inputs"]);
+/// Rates of the rungs that the simulator counts.
+pub const ROOFLINE: Key = Key::measured("matmul.roofline", Unit::FlopsPerSecond, &["rung"]);
+/// Their operations for each byte that the first-level cache fetches.
+pub const INTENSITY: Key =
+    Key::new(Kind::Simulated, "matmul.roofline.intensity", Unit::Number, &["rung"]);
+/// Rates of reading.
+pub const BANDWIDTH: Key =
+    Key::measured("matmul.roofline.bandwidth", Unit::BytesPerSecond, &["from"]);
+/// The rate of one core's FMAs, in the same run.
+pub const PEAK: Key = Key::measured("matmul.roofline.peak", Unit::FlopsPerSecond, &[]);
+/// Rates on square products.
+pub const SIZES: Key =
+    Key::measured("matmul.sizes", Unit::FlopsPerSecond, &["n", "threads", "who"]);
+/// This crate over the better library of each round.
+pub const SIZES_RATIO: Key = Key::measured("matmul.sizes.ratio", Unit::Ratio, &["n", "threads"]);
+/// Rates on the products of a training step.
+pub const SHAPES: Key = Key::measured(
+    "matmul.shapes",
+    Unit::FlopsPerSecond,
+    &["batch", "layer", "pass", "threads", "who"],
+);
+/// This crate over the better library of each round.
+pub const SHAPES_RATIO: Key =
+    Key::measured("matmul.shapes.ratio", Unit::Ratio, &["batch", "layer", "pass", "threads"]);
+/// All threads over one.
+pub const SCALING: Key = Key::measured("matmul.scaling", Unit::Ratio, &["n"]);
+/// How many threads these are.
+pub const SCALING_THREADS: Key = Key::counted("matmul.scaling.threads", Unit::Count, &[]);
+/// Rates of products with inputs in bf16.
+pub const BF16: Key = Key::measured("matmul.bf16", Unit::FlopsPerSecond, &["n", "threads", "path"]);
+/// Their distance from the product in f64.
+pub const BF16_ERROR: Key = Key::measured("matmul.bf16.error", Unit::Number, &["inputs"]);
+
+/// What the chapter measures.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: VECTORISE.name,
+            shows: "a running sum keeps the compiler from using vectors; separate sums let it",
+            values: &[VECTORISE.name, VECTORISE_SPEEDUP.name],
+            quick: true,
+            run: vectorise,
+        },
+        Experiment {
+            key: MISSES.name,
+            shows: "how many cache lines each order of the loops fetches, counted by a simulator",
+            values: &[MISSES.name, PER_STEP.name],
+            quick: true,
+            run: |r| misses(r, MISSES_N),
+        },
+        Experiment {
+            key: LADDER.name,
+            shows: "what each rung gains on one product of 1024×1024 matrices",
+            values: &[LADDER.name, SPEEDUP.name, TOTAL.name],
+            quick: true,
+            run: |r| rungs(r, LADDER_N),
+        },
+        Experiment {
+            key: ROOFLINE.name,
+            shows: "how close each rung is to what its bytes and operations allow",
+            values: &[ROOFLINE.name, INTENSITY.name, BANDWIDTH.name, PEAK.name],
+            quick: true,
+            run: |r| roofs(r, MISSES_N),
+        },
+        Experiment {
+            key: SIZES.name,
+            shows: "this crate against two libraries on square products",
+            values: &[SIZES.name, SIZES_RATIO.name],
+            quick: true,
+            run: |r| {
+                let all = [512, 1024, 2048, 4096];
+                sizes(r, if r.budget == Budget::Quick { &all[..2] } else { &all })
+            },
+        },
+        Experiment {
+            key: SHAPES.name,
+            shows: "the same contest on the products of a network's training step",
+            values: &[SHAPES.name, SHAPES_RATIO.name],
+            quick: false,
+            run: |r| shapes(r, &[32, 128], &[(784, 128), (784, 512), (512, 128)]),
+        },
+        Experiment {
+            key: SCALING.name,
+            shows: "what all threads gain over one, from small products to large ones",
+            values: &[SCALING.name, SCALING_THREADS.name],
+            quick: true,
+            run: |r| scaling(r, &[32, 64, 128, 256, 512, 1024]),
+        },
+        Experiment {
+            key: BF16.name,
+            shows: "products with inputs in bf16: their rate and their error",
+            values: &[BF16.name, BF16_ERROR.name],
+            quick: true,
+            run: |r| half_precision(r, &[512, 1024, 2048]),
+        },
+    ]
+}
+
+impl From<crate::Error> for lab::Error {
+    fn from(error: crate::Error) -> Self {
+        Self::message(error.to_string())
+    }
+}
+
+/// The n of the ladder.
+pub const LADDER_N: usize = 1024;
+/// The n at which the simulator counts, and at which the rungs are held against their rooflines.
+pub const MISSES_N: usize = 512;
+/// Length of the arrays that [`sums`] adds: both together fill half of a first-level cache.
+const SUM_LEN: usize = 2048;
+
+/// A plan with this much time for a measurement in the quick and in the full budget.
+fn plan(budget: Budget, quick_ms: u64, full_ms: u64, min_samples: usize) -> Plan {
+    let (time, samples) = match budget {
+        Budget::Quick => (quick_ms, min_samples.min(3)),
+        Budget::Full => (full_ms, min_samples),
+    };
+    Plan {
+        warm_up: Duration::from_millis(time / 5),
+        time: Duration::from_millis(time),
+        min_samples: samples,
+        max_samples: 300,
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
+fn vectorise(r: &mut Recorder) -> Result<()> {
+    const TIMES: usize = 64;
+    let (x, mut y) = (numbers(SUM_LEN, 1), numbers(SUM_LEN, 2));
+    let mut rate = |name: &str, work: &mut dyn FnMut()| {
+        let operations = (TIMES * 2 * SUM_LEN) as f64;
+        let rate = VECTORISE.at(&[("loop", &name)]);
+        r.time_rate(rate, operations, || (0..TIMES).for_each(|_| work()))
+    };
+    let one_sum = rate("one-sum", &mut || {
+        black_box(sums::one_sum(black_box(&x), black_box(&y)));
+    });
+    let eight = rate("eight-sums", &mut || {
+        black_box(sums::eight_sums(black_box(&x), black_box(&y)));
+    });
+    // A factor that keeps y from growing without bound, however often it is added.
+    let row = rate("row-update", &mut || {
+        sums::row_update(black_box(&mut y), black_box(1e-9), black_box(&x));
+    });
+    for (name, rate) in [("eight-sums", eight), ("row-update", row)] {
+        r.record(VECTORISE_SPEEDUP.at(&[("loop", &name)]), Samples::one(rate / one_sum));
+    }
+    Ok(())
+}
+
+/// What the simulator counts. At [`MISSES_N`] it takes seconds and two experiments need it.
+fn counted(n: usize) -> [(Pattern, Counts); 4] {
+    static COUNTED: OnceLock<[(Pattern, Counts); 4]> = OnceLock::new();
+    let count = || {
+        let mut counted = Pattern::ALL.map(|pattern| (pattern, Counts::default()));
+        thread::scope(|scope| {
+            for (pattern, counts) in &mut counted {
+                scope.spawn(|| *counts = pattern.count(n));
+            }
+        });
+        counted
+    };
+    if n == MISSES_N { *COUNTED.get_or_init(count) } else { count() }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
+fn misses(r: &mut Recorder, n: usize) -> Result<()> {
+    let steps = (n as f64).powi(3);
+    r.note_at(MISSES.at(&[("n", &n)]));
+    for (pattern, counts) in counted(n) {
+        for (event, number) in [
+            ("loads", counts.loads),
+            ("stores", counts.stores),
+            ("l1", counts.l1_misses),
+            ("l2", counts.l2_misses),
+        ] {
+            let list: ParamList = &[("n", &n), ("rung", &pattern.name()), ("event", &event)];
+            r.record(MISSES.at(list), Samples::one(number as f64));
+            r.record(PER_STEP.at(list), Samples::one(number as f64 / steps));
+        }
+    }
+    Ok(())
+}
+
+/// Why a rung can't run here.
+fn missing(rung: &str) -> &'static str {
+    match rung {
+        "avx2" => "this CPU has no AVX2",
+        "avx512" => "this CPU has no AVX-512",
+        _ => "this CPU has no AMX",
+    }
+}
+
+/// What a rung's rate is held against.
+fn limit(rung: &Rung) -> Option<Limit> {
+    let threads = if rung.parallel { parallel::available() } else { 1 };
+    if rung.bf16 { peak::amx_bf16(threads) } else { Some(peak::fma_f32(threads)) }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
+fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
+    let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
+    let mut rates: Vec<f64> = Vec::new();
+    for rung in ladder() {
+        let rate = LADDER.at(&[("n", &n), ("rung", &rung.key)]);
+        let speedup = SPEEDUP.at(&[("n", &n), ("rung", &rung.key)]);
+        let speedups = [("naive", rates.first().copied()), ("previous", rates.last().copied())];
+        if !(rung.available)() {
+            r.skip_at(rate, missing(rung.key));
+            for (over, _) in speedups {
+                r.skip_at(speedup.clone().with("over", over), missing(rung.key));
+            }
+            continue;
+        }
+        r.note_at(&rate);
+        // The naive loops take seconds. Their rate is the same for every row of C, so that the quick budget
+        // needs no more than some rows.
+        let rows = if rung.key == "naive" && r.budget == Budget::Quick { 64 } else { n };
+        let shape = Shape::new(rows, n, n);
+        let (a, c) = (&a[..rows * n], &mut c[..rows * n]);
+        let plan = match rung.key {
+            "naive" => plan(r.budget, 0, 0, 2),
+            "reordered" | "blocked" => plan(r.budget, 200, 2000, 5),
+            _ => plan(r.budget, 250, 2000, 11),
+        };
+        let samples = measure::time(plan, || (rung.multiply)(c, a, &b, shape))
+            .map(|seconds| shape.operations() / seconds);
+        let rate = r.record(rate.against(limit(&rung)), samples);
+        for (over, before) in speedups {
+            if let Some(before) = before {
+                r.record(speedup.clone().with("over", over), Samples::one(rate / before));
+            }
+        }
+        rates.push(rate);
+    }
+    // The rungs whose inputs are rounded to bf16 compute another product: they have a total of their own.
+    for (inputs, bf16) in [("f32", false), ("bf16", true)] {
+        let climbed = ladder().into_iter().filter(|rung| (rung.available)());
+        let fastest = climbed
+            .zip(&rates)
+            .filter(|(rung, _)| rung.bf16 == bf16)
+            .map(|(_, rate)| *rate)
+            .fold(0.0, f64::max);
+        let total = TOTAL.at(&[("n", &n), ("inputs", &inputs)]);
+        if fastest > 0.0 {
+            r.record(total, Samples::one(fastest / rates[0]));
+        } else {
+            r.skip_at(total, missing("amx"));
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
+fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
+    let shape = Shape::square(n);
+    let measuring = plan(r.budget, 150, 1000, 5);
+    let limit = peak::fma_f32(1);
+    r.record(PEAK.at(&[]), Samples::one(limit.value));
+    let from = |from: &str| BANDWIDTH.at(&[("from", &from)]);
+    // Half of the cache, so that other data has room: far more than the first level holds.
+    let from_l2 = r.record(from("l2"), roofline::read_bandwidth(measuring, L2 / 2));
+    r.record(from("memory"), peak::bandwidth_samples(Traffic::Read, 1, measuring));
+    let compulsory = shape.operations() / shape.bytes();
+    r.record(INTENSITY.at(&[("rung", &"compulsory")]), Samples::one(compulsory));
+
+    let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
+    let rungs = ladder();
+    for (pattern, counts) in &counted(n) {
+        let Some(rung) = rungs.iter().find(|rung| rung.key == pattern.name()) else { continue };
+        let fetched = (counts.l1_misses * LINE as u64) as f64;
+        let intensity = shape.operations() / fetched;
+        r.record(INTENSITY.at(&[("rung", &rung.key)]), Samples::one(intensity));
+        let roof = Limit {
+            name: format!("the roofline at {} operations per byte", Unit::Number.format(intensity)),
+            value: roofline::bound(intensity, limit.value, from_l2),
+        };
+        let plan = Plan { min_samples: 2, ..measuring };
+        let samples = measure::time(plan, || (rung.multiply)(&mut c, &a, &b, shape))
+            .map(|seconds| shape.operations() / seconds);
+        r.record(ROOFLINE.at(&[("rung", &rung.key)]).against(roof), samples);
+    }
+    Ok(())
+}
+
+/// One product: all contenders get the same operands and a C of their own.
+struct Contest {
+    shape: Shape,
+    a: Vec<f32>,
+    b: Vec<f32>,
+    /// Whether A lies transposed (k×m), and B (n×k).
+    transposed: (bool, bool),
+    all_threads: bool,
+}
+
+impl Contest {
+    fn new(shape: Shape, transposed: (bool, bool), all_threads: bool) -> Self {
+        let (a, b) = (numbers(shape.m * shape.k, 1), numbers(shape.k * shape.n, 2));
+        Self { shape, a, b, transposed, all_threads }
+    }
+
+    fn operands(&self) -> crate::Result<(MatRef<'_, f32>, MatRef<'_, f32>)> {
+        let Shape { m, k, n } = self.shape;
+        let a = if self.transposed.0 {
+            MatRef::new(&self.a, k, m)?.t()
+        } else {
+            MatRef::new(&self.a, m, k)?
+        };
+        let b = if self.transposed.1 {
+            MatRef::new(&self.b, n, k)?.t()
+        } else {
+            MatRef::new(&self.b, k, n)?
+        };
+        Ok((a, b))
+    }
+}
+
+/// Rates of this crate and its peers on one product, and the ratio to the better peer of each round.
+fn contest(
+    r: &mut Recorder,
+    (rate, ratio): (Key, Key),
+    list: ParamList,
+    contest: &Contest,
+    plan: Plan,
+) -> Result<()> {
+    r.note_at(rate.at(list));
+    let Shape { m, n, .. } = contest.shape;
+    let (a, b) = contest.operands()?;
+    let all = contest.all_threads;
+    let threads = if all { Threads::All } else { Threads::One };
+    let options = Options { threads, ..Options::default() };
+    let peers = peers::peers(all);
+    let mut outputs = vec![vec![0.0; m * n]; CONTENDERS.len()];
+    let mut race = Race::new();
+    for (who, c) in CONTENDERS.into_iter().zip(&mut outputs) {
+        if who == "ours" {
+            race.add(who, move || Ok(sgemm(MatMut::new(c, m, n)?, a, b, options)?));
+        } else if let Some(&(_, product)) = peers.iter().find(|(name, _)| *name == who) {
+            race.add(who, move || Ok(product(MatMut::new(c, m, n)?, a, b)?));
+        } else {
+            let with = if all { "without" } else { "with" };
+            let why = format!(
+                "{who} keeps one number of threads for the life of a process; measure {with} \
+                 MATMUL_NUM_THREADS=1"
+            );
+            race.skip(who, why);
+        }
+    }
+    let results = race.run(plan)?;
+    let limit = peak::fma_f32(if all { parallel::available() } else { 1 });
+    for who in CONTENDERS {
+        let rates = results.rate(who, contest.shape.operations());
+        r.record_or_skip(rate.at(list).with("who", who).against(limit.clone()), rates)?;
+    }
+    r.record_or_skip(ratio.at(list), results.ratio_of_best_other("ours"))
+}
+
+/// This crate and its [`peers`], by their names in the records.
+pub const CONTENDERS: [&str; 3] = ["ours", "gemm", "matrixmultiply"];
+
+/// `one` or `all`, as the records have it: the number of cores is the machine's.
+const THREADS: [(&str, bool); 2] = [("one", false), ("all", true)];
+
+fn sizes(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+    for &n in sizes {
+        for (threads, all) in THREADS {
+            let product = Contest::new(Shape::square(n), (false, false), all);
+            let plan = plan(r.budget, 200, 1500, 5);
+            let list: ParamList = &[("n", &n), ("threads", &threads)];
+            contest(r, (SIZES, SIZES_RATIO), list, &product, plan)?;
+        }
+    }
+    Ok(())
+}
+
+fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) -> Result<()> {
+    for &batch in batches {
+        for &(inputs, outputs) in layers {
+            // Y = X·W, then from G, the gradient of Y: that of W is Xᵀ·G, that of X is G·Wᵀ.
+            let passes = [
+                ("forward", Shape::new(batch, inputs, outputs), (false, false)),
+                ("weights", Shape::new(inputs, batch, outputs), (true, false)),
+                ("inputs", Shape::new(batch, outputs, inputs), (false, true)),
+            ];
+            for (pass, shape, transposed) in passes {
+                for (threads, all) in THREADS {
+                    let product = Contest::new(shape, transposed, all);
+                    let plan = plan(r.budget, 50, 250, 11);
+                    let layer = format!("{inputs}x{outputs}");
+                    let list: ParamList = &[
+                        ("batch", &batch),
+                        ("layer", &layer),
+                        ("pass", &pass),
+                        ("threads", &threads),
+                    ];
+                    contest(r, (SHAPES, SHAPES_RATIO), list, &product, plan)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn scaling(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+    r.record(SCALING_THREADS.at(&[]), Samples::one(parallel::available() as f64));
+    for &n in sizes {
+        let gain = SCALING.at(&[("n", &n)]);
+        r.note_at(&gain);
+        let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
+        let (a, b) = (MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?);
+        let mut outputs = vec![vec![0.0; n * n]; THREADS.len()];
+        // Small products are repeated, so that a sample is long against the clock's resolution.
+        let repeat = (2e7 / Shape::square(n).operations()).ceil() as usize;
+        let mut race = Race::new();
+        for ((who, all), c) in THREADS.into_iter().zip(&mut outputs) {
+            let threads = if all { Threads::All } else { Threads::One };
+            let options = Options { threads, ..Options::default() };
+            race.add(who, move || {
+                for _ in 0..repeat {
+                    sgemm(MatMut::new(black_box(&mut *c), n, n)?, a, b, options)?;
+                }
+                Ok(())
+            });
+        }
+        let results = race.run(plan(r.budget, 100, 600, 11))?;
+        r.record(gain, results.ratio("one", "all")?);
+    }
+    Ok(())
+}
+
+fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+    // The rounded numbers as f32 in vectors, which every CPU can do, and the matrix unit.
+    for (path, unit) in
+        [("vectors", Multiplier::Vectors(Level::best())), ("amx", Multiplier::Tiles)]
+    {
+        for &n in sizes {
+            for (threads, all) in THREADS {
+                let rate = BF16.at(&[("n", &n), ("threads", &threads), ("path", &path)]);
+                if !unit.available() {
+                    r.skip_at(rate, "this CPU has no AMX");
+                    continue;
+                }
+                r.note_at(&rate);
+                let cores = if all { parallel::available() } else { 1 };
+                let limit = match unit {
+                    Multiplier::Tiles => peak::amx_bf16(cores),
+                    _ => Some(peak::fma_f32(cores)),
+                };
+                // The inputs are f32 and are rounded while they are packed: that is part of the time.
+                let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
+                let threads = if all { Threads::All } else { Threads::One };
+                let options = Options { threads, ..Options::default() };
+                let mut race = Race::new();
+                race.add(path, || Ok(bf16_product(unit, &mut c, &a, &b, n, options)?));
+                let results = race.run(plan(r.budget, 100, 1000, 5))?;
+                let operations = Shape::square(n).operations();
+                r.record(rate.against(limit), results.rate(path, operations)?);
+            }
+        }
+    }
+    Ok(errors(r)?)
+}
+
+fn bf16_product(
+    unit: Multiplier,
+    c: &mut [f32],
+    a: &[f32],
+    b: &[f32],
+    n: usize,
+    options: Options,
+) -> crate::Result<()> {
+    let (a, b) = (MatRef::new(a, n, n)?, MatRef::new(b, n, n)?);
+    bgemm_on(unit, MatMut::new(c, n, n)?, a, b, options)
+}
+
+/// How far products with inputs in f32 and in bf16 are from the same product in f64: the root of the mean
+/// squared error over that of the mean square.
+fn errors(r: &mut Recorder) -> crate::Result<()> {
+    const N: usize = 256;
+    let (a, b, mut c) = (numbers(N * N, 1), numbers(N * N, 2), vec![0.0; N * N]);
+    let (exact, _) = reference::multiply(MatRef::new(&a, N, N)?, MatRef::new(&b, N, N)?);
+    let norm: f64 = exact.iter().map(|x| x * x).sum();
+    let error = |c: &[f32]| {
+        let squares = c.iter().zip(&exact).map(|(&c, x)| (f64::from(c) - x).powi(2));
+        (squares.sum::<f64>() / norm).sqrt()
+    };
+    let (a_view, b_view) = (MatRef::new(&a, N, N)?, MatRef::new(&b, N, N)?);
+    sgemm(MatMut::new(&mut c, N, N)?, a_view, b_view, Options::default())?;
+    let in_f32 = error(&c);
+    bf16_product(Multiplier::best(), &mut c, &a, &b, N, Options::default())?;
+    let in_bf16 = error(&c);
+    for (inputs, error) in [("f32", in_f32), ("bf16", in_bf16)] {
+        r.record(BF16_ERROR.at(&[("inputs", &inputs)]), Samples::one(error));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{record::Value, testing};
+
+    /// What an experiment leaves when its work is done by `run`, on small sizes.
+    fn values(key: Key, run: fn(&mut Recorder) -> Result<()>) -> Vec<Value> {
+        let experiment = testing::experiment(crate::chapter(), key.name);
+        let values = testing::run(&Experiment { run, ..experiment }).values;
+        for value in &values {
+            assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");
+            if let Some(limit) = &value.limit {
+                assert!(limit.value > 0.0, "{value:?}");
+            }
+        }
+        values
+    }
+
+    #[test]
+    fn experiments_leave_what_they_declare() {
+        values(VECTORISE, vectorise);
+        values(MISSES, |r| misses(r, 16));
+        values(LADDER, |r| rungs(r, 64));
+        values(ROOFLINE, |r| roofs(r, 64));
+        values(SIZES, |r| sizes(r, &[16]));
+        values(SHAPES, |r| shapes(r, &[4], &[(6, 5)]));
+        values(SCALING, |r| scaling(r, &[16]));
+        values(BF16, |r| half_precision(r, &[16]));
+    }
+
+    #[test]
+    fn naive_counts_two_loads_for_each_step() {
+        let values = values(MISSES, |r| misses(r, 16));
+        let loads = values.iter().find(|value| {
+            value.key == PER_STEP.name
+                && value.params["rung"] == "naive"
+                && value.params["event"] == "loads"
+        });
+        assert_eq!(loads.map(|value| value.median), Some(2.0));
+    }
+
+    #[test]
+    fn bf16_inputs_cost_digits() {
+        let values = values(BF16, |r| half_precision(r, &[16]));
+        let error = |inputs: &str| {
+            values
+                .iter()
+                .find(|v| v.key == BF16_ERROR.name && v.params["inputs"] == inputs)
+                .map_or(f64::NAN, |v| v.median)
+        };
+        // Rounding is off by at most 2⁻⁸ in bf16 and 2⁻²⁴ in f32.
+        assert!((1e-4..1e-2).contains(&error("bf16")), "{}", error("bf16"));
+        assert!(error("f32") < 1e-5, "{}", error("f32"));
+    }
+
+    #[test]
+    fn contest_uses_transposed_operands() -> crate::Result<()> {
+        let contest = Contest::new(Shape::new(2, 3, 4), (true, true), false);
+        let (a, b) = contest.operands()?;
+        assert_eq!((a.rows(), a.cols(), b.rows(), b.cols()), (2, 3, 3, 4));
+        assert_eq!((a.row_stride(), b.row_stride()), (1, 1));
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! `sgemm` and `bgemm`: a product in f32, or with inputs rounded to bf16.
+
+use crate::{
+    bf16::Input,
+    level::Level,
+    product::{
+        error::{Error, Result},
+        operand::{Operand, Output},
+        options::{Epilogue, Options},
+        tiled, vectors,
+        view::{MatMut, MatRef},
+    },
+    tiles,
+};
+
+/// Fails unless C can hold A·B.
+pub(crate) fn check_shapes<A, B>(c: &MatMut<f32>, a: &MatRef<A>, b: &MatRef<B>) -> Result<()> {
+    if a.cols() != b.rows() {
+        return Err(Error::Inner {
+            a_rows: a.rows(),
+            a_cols: a.cols(),
+            b_rows: b.rows(),
+            b_cols: b.cols(),
+        });
+    }
+    if (c.rows(), c.cols()) != (a.rows(), b.cols()) {
+        return Err(Error::Output {
+            rows: a.rows(),
+            cols: b.cols(),
+            c_rows: c.rows(),
+            c_cols: c.cols(),
+        });
+    }
+    Ok(())
+}
+
+/// Fails unless C can hold A·B and the bias fits.
+fn check<A, B>(c: &MatMut<f32>, a: &MatRef<A>, b: &MatRef<B>, epilogue: Epilogue) -> Result<()> {
+    check_shapes(c, a, b)?;
+    match epilogue {
+        Epilogue::Bias(bias) | Epilogue::BiasRelu(bias) if bias.len() != c.cols() => {
+            Err(Error::Bias { bias: bias.len(), cols: c.cols() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What multiplies numbers that are rounded to bf16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// The f32 kernels, with inputs that are rounded while they are packed.
+    Vectors(Level),
+    /// AMX tiles.
+    Tiles,
+    /// A model of AMX tiles in plain Rust: for tests, and very slow.
+    Model,
+}
+
+impl Unit {
+    /// The fastest that this CPU has.
+    pub fn best() -> Self {
+        if tiles::available() { Self::Tiles } else { Self::Vectors(Level::best()) }
+    }
+
+    /// Whether this CPU has it.
+    pub fn available(self) -> bool {
+        match self {
+            Self::Vectors(level) => level.available(),
+            Self::Tiles => tiles::available(),
+            Self::Model => true,
+        }
+    }
+
+    /// A short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Vectors(level) => level.name(),
+            Self::Tiles => "amx",
+            Self::Model => "amx model",
+        }
+    }
+}
+
+/// C = A·B (or C + A·B) in f32, with the epilogue at the end. A is m×k, B is k×n, C is m×n; any of them may be
+/// transposed or strided. With k = 0, A·B is zero.
+///
+/// # Errors
+/// [`Error::Inner`], [`Error::Output`] or [`Error::Bias`] when the shapes do not fit.
+///
+/// ```
+/// use matmul::{Epilogue, MatMut, MatRef, Options, sgemm};
+/// let (a, b) = ([1.0, 2.0], [3.0, 4.0, -5.0, -6.0]);
+/// let mut c = [f32::NAN; 2];
+/// let options = Options { epilogue: Epilogue::BiasRelu(&[0.5, 8.5]), ..Options::default() };
+/// sgemm(MatMut::new(&mut c, 1, 2)?, MatRef::new(&a, 1, 2)?, MatRef::new(&b, 2, 2)?, options)?;
+/// assert_eq!(c, [0.0, 0.5]); // (3 - 10) + 0.5, and (4 - 12) + 8.5
+/// # Ok::<(), matmul::Error>(())
+/// ```
+pub fn sgemm(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>, options: Options) -> Result<()> {
+    check(&c, &a, &b, options.epilogue)?;
+    let (c, threads) = (Output::new(c, &options), options.threads.count());
+    vectors::product(Level::best(), c, Operand::of(a), Operand::of(b), threads);
+    Ok(())
+}
+
+/// [`sgemm`] with the kernels of a given level.
+///
+/// # Errors
+/// As [`sgemm`]; [`Error::Unavailable`] where this CPU does not have the level.
+pub fn sgemm_on(
+    level: Level,
+    c: MatMut<f32>,
+    a: MatRef<f32>,
+    b: MatRef<f32>,
+    options: Options,
+) -> Result<()> {
+    if !level.available() {
+        return Err(Error::Unavailable(level.name()));
+    }
+    check(&c, &a, &b, options.epilogue)?;
+    let (c, threads) = (Output::new(c, &options), options.threads.count());
+    vectors::product(level, c, Operand::of(a), Operand::of(b), threads);
+    Ok(())
+}
+
+/// C = A·B (or C + A·B) with the inputs rounded to bf16 and the sums in f32. The same options as [`sgemm`].
+///
+/// On a CPU with AMX the tiles do it; elsewhere the rounded inputs go through the f32 kernels. The tiles take
+/// denormal numbers for zero and add the terms in another order, so the last bits differ.
+///
+/// # Errors
+/// [`Error::Inner`], [`Error::Output`] or [`Error::Bias`] when the shapes do not fit.
+pub fn bgemm<A: Input, B: Input>(
+    c: MatMut<f32>,
+    a: MatRef<A>,
+    b: MatRef<B>,
+    options: Options,
+) -> Result<()> {
+    bgemm_on(Unit::best(), c, a, b, options)
+}
+
+/// [`bgemm`] on a given unit.
+///
+/// # Errors
+/// As [`bgemm`]; [`Error::Unavailable`] where this CPU does not have the unit.
+pub fn bgemm_on<A: Input, B: Input>(
+    unit: Unit,
+    c: MatMut<f32>,
+    a: MatRef<A>,
+    b: MatRef<B>,
+    options: Options,
+) -> Result<()> {
+    if !unit.available() {
+        return Err(Error::Unavailable(unit.name()));
+    }
+    check(&c, &a, &b, options.epilogue)?;
+    let (c, threads) = (Output::new(c, &options), options.threads.count());
+    match unit {
+        Unit::Vectors(level) => {
+            vectors::product(level, c, Operand::rounded(a), Operand::rounded(b), threads);
+        }
+        _ if a.rows() == 0 || b.cols() == 0 => {}
+        Unit::Tiles => {
+            let (a, b) = (Operand::of(a), Operand::of(b));
+            tiled::product::<tiles::Hardware, A, B>(a, b, c, threads);
+        }
+        Unit::Model => {
+            let (a, b) = (Operand::of(a), Operand::of(b));
+            tiled::product::<tiles::Model, A, B>(a, b, c, threads);
+        }
+    }
+    Ok(())
+}

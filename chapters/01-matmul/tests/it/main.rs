@@ -1,0 +1,6 @@
+//! The products against the f64 reference: the rungs, what later chapters call, and the libraries beside it.
+
+mod common;
+mod gemm;
+mod peers;
+mod rungs;
