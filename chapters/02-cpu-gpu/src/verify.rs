@@ -239,7 +239,6 @@ impl Problem {
         self.known.iter().map(|(sum, _)| *sum).collect()
     }
 
-    // ANCHOR: check
     /// Compares C, which was full of [`UNWRITTEN`] before the kernel ran.
     ///
     /// # Errors
@@ -259,7 +258,6 @@ impl Problem {
         self.check_rows(c)?;
         self.check_totals(c)
     }
-    // ANCHOR_END: check
 
     fn check_rows(&self, c: &[f32]) -> std::result::Result<(), Fault> {
         let mut wrong = 0;

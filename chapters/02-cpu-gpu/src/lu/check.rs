@@ -1,13 +1,16 @@
 //! How far off a decomposition or a solution is, in f64, in units of what rounding alone explains; and matrices
 //! that try it: random ones, one whose numbers grow as much as they can, one that is nearly singular.
 
-use super::{Fault, Lu, Result, check_length};
+use super::{
+    decomposition::Lu,
+    error::{LuError, Result, check_length},
+};
 
 /// How far LU is from PA: ‖PA − LU‖ / (max(m, n)·ε·‖A‖), with the norm √Σx² and ε the f32 machine epsilon. A sound
 /// decomposition of a matrix without extreme growth is below 1. The sums are in f64. NaN if there is any.
 ///
 /// # Errors
-/// [`Fault::Length`] when A is not as large as the decomposition.
+/// [`LuError::Length`] when A is not as large as the decomposition.
 pub fn backward_error(a: &[f32], lu: &Lu) -> Result<f64> {
     let (rows, cols) = lu.shape();
     check_length(a.len(), rows, cols)?;
@@ -32,7 +35,7 @@ pub fn backward_error(a: &[f32], lu: &Lu) -> Result<f64> {
 /// HPL passes below 16. The sums are in f64. NaN if there is any.
 ///
 /// # Errors
-/// [`Fault::Length`] when A is not n×n for a b of n values, or x is not as long as b.
+/// [`LuError::Length`] when A is not n×n for a b of n values, or x is not as long as b.
 pub fn residual(a: &[f32], x: &[f32], b: &[f32]) -> Result<f64> {
     let n = b.len();
     check_length(a.len(), n, n)?;
@@ -87,8 +90,8 @@ pub fn wilkinson(n: usize) -> Vec<f32> {
 /// The largest size in U over the largest in A: how much the numbers have grown. NaN without numbers.
 ///
 /// # Errors
-/// [`Fault::Length`] when A is not as large as the decomposition.
-pub fn growth(a: &[f32], lu: &Lu) -> Result<f64, Fault> {
+/// [`LuError::Length`] when A is not as large as the decomposition.
+pub fn growth(a: &[f32], lu: &Lu) -> Result<f64, LuError> {
     let (rows, cols) = lu.shape();
     check_length(a.len(), rows, cols)?;
     let most = |v: &[f32]| v.iter().fold(0.0, |most, &x| larger(most, f64::from(x).abs()));

@@ -1,21 +1,18 @@
 //! What each rung gains on each device, held against the device's peak and the vendor's library; and which check finds
 //! which mistake.
 
+use super::devices::{DEVICES, why_missing};
 use crate::{
     Result,
-    gpu::{
-        self, About, Api, Arg, Gpu, Kind, Launch, cublas::Cublas, cuda::Cuda, kernel, write_all,
-    },
-    ladder::{self, Compiled, Inputs, LADDER, Operands},
-    tensor_cores::{self, CudaRung},
+    devices::{Precision, peak_of},
+    gpu::{self, Arg, Gpu, Kind, Launch, cublas::Cublas, cuda::Cuda, kernel, write_all},
+    ladder::{self, Compiled, LADDER, Operands},
+    tensor_cores::{self, CudaInputs, CudaKernel, CudaRung},
     truck,
     verify::{Problem, verify},
     wrong::{Check, Mistake, examine},
 };
-use lab::{
-    Budget, Experiment, Recorder, Samples, Unit, peak,
-    record::{Limit, ParamList},
-};
+use lab::{Budget, Experiment, Recorder, Samples, Unit, peak, record::ParamList};
 use matmul::Shape;
 use std::time::{Duration, Instant};
 
@@ -47,9 +44,6 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// The devices that records know, in the order of the page.
-pub const DEVICES: [&str; 3] = ["opencl-cpu", "opencl-gpu", "cuda"];
-
 /// All rungs by their names in records: the portable ones, those of CUDA alone, and what they are held against.
 pub fn rung_names() -> impl Iterator<Item = &'static str> {
     let portable = LADDER.iter().map(|rung| rung.name);
@@ -70,7 +64,7 @@ fn mistakes(r: &mut Recorder) -> lab::Result<()> {
             let list: ParamList = &[("mistake", &mistake.name()), ("check", &check.name())];
             r.note(KEY, list);
             if check.needs_device() && gpu.is_none() {
-                r.skip(KEY, list, missing(&devices, DEVICES[0]));
+                r.skip(KEY, list, why_missing(&devices, DEVICES[0]));
                 continue;
             }
             let found = examine(mistake, check, gpu.as_deref())?;
@@ -82,19 +76,6 @@ fn mistakes(r: &mut Recorder) -> lab::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Why there is no such device.
-fn missing(devices: &gpu::Devices, id: &str) -> String {
-    let api = if id == "cuda" { Api::Cuda } else { Api::OpenCl };
-    let why = devices.missing.iter().find(|missing| missing.api == api);
-    why.map_or_else(
-        || match id {
-            "opencl-cpu" => "this machine has no OpenCL for its CPU".to_owned(),
-            _ => "this machine has no GPU with OpenCL".to_owned(),
-        },
-        |missing| missing.why.clone(),
-    )
 }
 
 /// The sizes of the square products on a device.
@@ -126,7 +107,7 @@ fn rungs(r: &mut Recorder, only: Option<&[usize]>) -> lab::Result<()> {
             }
         };
         let Some(about) = devices.found.iter().find(|about| about.id == id) else {
-            skip(r, &missing(&devices, id));
+            skip(r, &why_missing(&devices, id));
             continue;
         };
         match gpu::open(id) {
@@ -181,7 +162,7 @@ struct Size<'g> {
 /// What takes its turn.
 struct Contender<'c> {
     name: &'static str,
-    inputs: Inputs,
+    precision: Precision,
     /// Seconds of one product, on the device's clock.
     time: Box<dyn FnMut(usize) -> Result<f64> + 'c>,
 }
@@ -220,7 +201,7 @@ impl Size<'_> {
             let mut launch = || compiled.launch(gpu, operands.args(), shape);
             contenders.push(Contender {
                 name,
-                inputs: Inputs::F32,
+                precision: Precision::F32,
                 time: Box::new(move |times| timed(gpu, times, &mut launch)),
             });
         }
@@ -229,7 +210,7 @@ impl Size<'_> {
             let mut launch = || compiled.launch(cuda, inputs, Arg::Buffer(&c));
             contenders.push(Contender {
                 name: rung.name(),
-                inputs: if rung.bf16() { Inputs::Bf16 } else { Inputs::F32 },
+                precision: if rung.bf16() { Precision::Bf16 } else { Precision::F32 },
                 time: Box::new(move |times| timed(gpu, times, &mut launch)),
             });
         }
@@ -243,14 +224,14 @@ impl Size<'_> {
             let (a16, b16) = (&a16, &b16);
             contenders.push(Contender {
                 name: "cublas",
-                inputs: Inputs::F32,
+                precision: Precision::F32,
                 time: Box::new(move |times| {
                     timed(gpu, times, &mut || cublas.sgemm(a, b, c, shape))
                 }),
             });
             contenders.push(Contender {
                 name: "cublas_bf16",
-                inputs: Inputs::Bf16,
+                precision: Precision::Bf16,
                 time: Box::new(move |times| {
                     timed(gpu, times, &mut || cublas.gemm_bf16(a16, b16, c, shape))
                 }),
@@ -261,7 +242,7 @@ impl Size<'_> {
             let (problem, on_cpu) = (&problem, &mut on_cpu);
             contenders.push(Contender {
                 name: "sgemm",
-                inputs: Inputs::F32,
+                precision: Precision::F32,
                 time: Box::new(move |times| {
                     let start = Instant::now();
                     for _ in 0..times {
@@ -272,11 +253,11 @@ impl Size<'_> {
             });
         }
         let seconds = in_turn(r.budget, gpu.about().kind, &mut contenders)?;
-        let rounds: Vec<(&'static str, Inputs, Samples)> = contenders
+        let rounds: Vec<(&'static str, Precision, Samples)> = contenders
             .iter()
-            .map(|c| (c.name, c.inputs))
+            .map(|c| (c.name, c.precision))
             .zip(seconds)
-            .map(|((name, inputs), s)| (name, inputs, s))
+            .map(|((name, precision), s)| (name, precision, s))
             .collect();
         self.record(r, &rounds);
         Ok(())
@@ -357,7 +338,7 @@ impl Size<'_> {
         rung: CudaRung,
         problem: &Problem,
         bf16: &Problem,
-    ) -> Result<Option<(CudaRung, tensor_cores::Compiled, tensor_cores::Inputs)>> {
+    ) -> Result<Option<(CudaRung, CudaKernel, CudaInputs)>> {
         self.note(r, rung.name());
         if let Err(why) = rung.runs_on(cuda.capability()) {
             self.skip(r, rung.name(), why.to_string());
@@ -389,19 +370,19 @@ impl Size<'_> {
                 one(start.elapsed().as_secs_f64()),
             );
         }
-        let inputs = tensor_cores::Inputs::new(cuda, rung, &problem.a, &problem.b, self.shape)?;
+        let inputs = CudaInputs::new(cuda, rung, &problem.a, &problem.b, self.shape)?;
         Ok(Some((rung, compiled, inputs)))
     }
 
     /// Rates, and ratios from the rounds in which all took their turn.
-    fn record(&self, r: &mut Recorder, rounds: &[(&'static str, Inputs, Samples)]) {
+    fn record(&self, r: &mut Recorder, rounds: &[(&'static str, Precision, Samples)]) {
         let about = self.gpu.about();
         let (id, n) = (&about.id, self.n);
         let of = |name: &str| rounds.iter().find(|(other, ..)| *other == name).map(|(.., s)| s);
         let ratio = |seconds: &Samples, over: &Samples| {
             Samples(seconds.0.iter().zip(&over.0).map(|(mine, other)| other / mine).collect())
         };
-        for (name, inputs, seconds) in rounds {
+        for (name, precision, seconds) in rounds {
             let rates = seconds.map(|seconds| self.shape.operations() / seconds);
             if *name == "sgemm" {
                 let list: ParamList = &[("device", &"cpu"), ("rung", name), ("n", &n)];
@@ -410,11 +391,17 @@ impl Size<'_> {
                 continue;
             }
             let list: ParamList = &[("device", id), ("rung", name), ("n", &n)];
-            r.limited("cpu_gpu.ladder", list, Unit::FlopsPerSecond, rates, limit(about, *inputs));
+            r.limited(
+                "cpu_gpu.ladder",
+                list,
+                Unit::FlopsPerSecond,
+                rates,
+                peak_of(about, *precision),
+            );
             if let Some(naive) = of("naive").filter(|_| *name != "naive") {
                 r.value("cpu_gpu.ladder.speedup", list, Unit::Ratio, ratio(seconds, naive));
             }
-            let library = if *inputs == Inputs::Bf16 { "cublas_bf16" } else { "cublas" };
+            let library = if *precision == Precision::Bf16 { "cublas_bf16" } else { "cublas" };
             if let Some(cublas) = of(library).filter(|_| *name != library) {
                 r.value("cpu_gpu.ladder.of_cublas", list, Unit::Share, ratio(seconds, cublas));
             }
@@ -432,7 +419,6 @@ fn timed(gpu: &dyn Gpu, times: usize, launch: &mut dyn FnMut() -> Result<()>) ->
     Ok(seconds / times as f64)
 }
 
-// ANCHOR: in_turn
 /// Seconds of each contender, round after round, so that a change of the clock
 /// meets all of them alike. Short products are repeated until a sample takes
 /// a few milliseconds.
@@ -459,46 +445,6 @@ fn in_turn(budget: Budget, kind: Kind, contenders: &mut [Contender]) -> Result<V
         }
     }
     Ok(samples)
-}
-// ANCHOR_END: in_turn
-
-// ANCHOR: lanes
-/// Multiply-adds in f32 that a multiprocessor starts in each cycle, by compute
-/// capability (NVIDIA, CUDA C++ Programming Guide, "Arithmetic Instructions").
-pub fn f32_lanes(capability: (u32, u32)) -> Option<u32> {
-    match capability {
-        (6 | 8, 0) | (7, _) => Some(64),
-        (5 | 6 | 8 | 9 | 10 | 12, _) => Some(128),
-        _ => None,
-    }
-}
-// ANCHOR_END: lanes
-
-/// Operations with bf16 inputs that a multiprocessor's tensor cores do in each cycle. From the data sheets: A100, 312
-/// TFLOP/s with 108 multiprocessors at 1.41 GHz; H100, 989 TFLOP/s with 132 at 1.83 GHz.
-fn bf16_operations(capability: (u32, u32)) -> Option<f64> {
-    match capability {
-        (8, 0) => Some(2048.0),
-        (9, 0) => Some(4096.0),
-        _ => None,
-    }
-}
-
-/// The most that a device can do with inputs of this kind, as far as that is known.
-pub fn limit(about: &About, inputs: Inputs) -> Option<Limit> {
-    if about.kind == Kind::Cpu {
-        return (inputs == Inputs::F32).then(|| peak::fma_f32(matmul::parallel::available()));
-    }
-    let capability = about.compute_capability?;
-    let in_a_cycle = match inputs {
-        Inputs::F32 => 2.0 * f64::from(f32_lanes(capability)?),
-        Inputs::Bf16 => bf16_operations(capability)?,
-    };
-    let what = if inputs == Inputs::F32 { "f32 peak" } else { "tensor cores' peak" };
-    Some(Limit {
-        name: format!("{what} at the highest clock"),
-        value: f64::from(about.compute_units) * in_a_cycle * about.clock_hz?,
-    })
 }
 
 /// Bytes per second at which the device copies: read and written together.
@@ -573,33 +519,5 @@ mod tests {
         if turn.is_some() {
             assert!(of("careless") <= 2.0 && of("odd") >= 5.0);
         }
-    }
-
-    #[test]
-    fn peaks_are_those_of_the_data_sheets() {
-        let gpu = |units, clock, capability| About {
-            id: "cuda".to_owned(),
-            api: Api::Cuda,
-            kind: Kind::Gpu,
-            name: String::new(),
-            driver: String::new(),
-            compute_units: units,
-            clock_hz: Some(clock),
-            memory: 0,
-            shared_memory: 0,
-            max_block: 1024,
-            compute_capability: Some(capability),
-        };
-        let peak =
-            |about: &About, inputs| limit(about, inputs).map_or(f64::NAN, |l| l.value / 1e12);
-        // A100: 19.5 and 312. H200: 67 and 989. RTX A6000: 38.7.
-        let (a100, h200, a6000) =
-            (gpu(108, 1.41e9, (8, 0)), gpu(132, 1.98e9, (9, 0)), gpu(84, 1.8e9, (8, 6)));
-        assert!((peak(&a100, Inputs::F32) - 19.5).abs() < 0.1);
-        assert!((peak(&a100, Inputs::Bf16) - 312.0).abs() < 1.0);
-        assert!((peak(&h200, Inputs::F32) - 67.0).abs() < 0.1);
-        assert!((peak(&a6000, Inputs::F32) - 38.7).abs() < 0.1);
-        assert!(limit(&gpu(1, 1e9, (3, 5)), Inputs::F32).is_none());
-        assert!(limit(&a6000, Inputs::Bf16).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! LU decomposition: how fast, where the time goes, how exact, and which block is best.
 
+use super::devices::{DEVICES, why_missing};
 use crate::{
     gpu::{self, Gpu, Kind},
     lu::{
@@ -37,11 +38,11 @@ pub fn all() -> Vec<Experiment> {
             if r.budget == Budget::Quick {
                 measure(
                     r,
-                    &Sizes { cpu: &sizes[..3], sweep: 512, slow: &[256], fast: &sizes[1..4] },
+                    &MatrixSizes { cpu: &sizes[..3], sweep: 512, slow: &[256], fast: &sizes[1..4] },
                 )
             } else {
                 let fast = &[512, 1024, 2048, 4096, 8192];
-                measure(r, &Sizes { cpu: &sizes, sweep: 2048, slow: &[256, 512, 1024], fast })
+                measure(r, &MatrixSizes { cpu: &sizes, sweep: 2048, slow: &[256, 512, 1024], fast })
             }
         },
     }]
@@ -53,11 +54,8 @@ const UNBLOCKED_MOST: usize = 1024;
 pub const BLOCKS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Names of the numbers of threads in the records.
 const THREADS: [(&str, Threads); 2] = [("one", Threads::One), ("all", Threads::All)];
-/// The devices that a machine may have.
-pub const DEVICES: [&str; 3] = ["opencl-cpu", "opencl-gpu", "cuda"];
-
 /// What is measured, by the n of the matrices.
-struct Sizes<'a> {
+struct MatrixSizes<'a> {
     /// On the CPU.
     cpu: &'a [usize],
     /// For the sweep of the block's width.
@@ -68,7 +66,7 @@ struct Sizes<'a> {
     fast: &'a [usize],
 }
 
-fn measure(r: &mut Recorder, sizes: &Sizes) -> Result<()> {
+fn measure(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
     for &n in sizes.cpu {
         for (name, threads) in THREADS {
             rates(r, n, name, threads)?;
@@ -291,12 +289,12 @@ fn sweep(r: &mut Recorder, n: usize) -> Result<()> {
 }
 
 /// The matrix on each device that there is.
-fn devices(r: &mut Recorder, sizes: &Sizes) -> Result<()> {
-    let found = gpu::devices().found;
+fn devices(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
+    let devices = gpu::devices();
     for id in DEVICES {
         let list: ParamList = &[("variant", &"device"), ("device", &id)];
-        if !found.iter().any(|about| about.id == id) {
-            r.skip("cpu_gpu.lu", list, format!("this machine has no device {id}"));
+        if !devices.found.iter().any(|about| about.id == id) {
+            r.skip("cpu_gpu.lu", list, why_missing(&devices, id));
             continue;
         }
         let device = match gpu::open(id) {
@@ -349,7 +347,7 @@ mod tests {
         let [experiment] = &all()[..] else { panic!("one experiment") };
         let progress = Progress::hidden();
         let mut r = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);
-        let sizes = Sizes { cpu: &[24, 40], sweep: 32, slow: &[20], fast: &[20] };
+        let sizes = MatrixSizes { cpu: &[24, 40], sweep: 32, slow: &[20], fast: &[20] };
         measure(&mut r, &sizes).unwrap_or_else(|error| panic!("{error}"));
         let (values, skipped) = r.finish();
         for key in experiment.values {

@@ -1,8 +1,8 @@
 //! The ladder on each device, as bars, on a roofline and in tables; and which check finds which mistake.
 
 use crate::{
-    experiments::{counts::SIZE as COUNTED, ladder::rung_names},
     ladder::LADDER,
+    measured::experiments::{counts::SIZE as COUNTED, ladder::rung_names},
     wrong::{Check, Mistake},
 };
 use lab::{
@@ -415,7 +415,7 @@ fn table_wrong(records: &Records) -> Result<TableData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{experiments::ladder::DEVICES, tensor_cores::CudaRung};
+    use crate::{measured::experiments::devices::DEVICES, tensor_cores::CudaRung};
     use lab::{
         Samples,
         record::{Limit, Skipped, params},

@@ -2,8 +2,8 @@
 
 use crate::{
     counters::Counter,
-    experiments::counters::{ERROR, HARDWARE, N, SIMULATED},
     ladder::LADDER,
+    measured::experiments::counters::{ERROR, HARDWARE, N, SIMULATED},
 };
 use lab::{Figure, Records, Result, Table, TableData, Unit, record::ParamList};
 
@@ -75,8 +75,10 @@ mod tests {
 
     /// Records of a run that measured, or left out, what `values` and `skipped` say.
     fn records(values: Vec<Value>, skipped: Vec<Skipped>) -> Records {
-        let nothing =
-            lab::Experiment { run: |_| Ok(()), ..crate::experiments::counters::all().remove(0) };
+        let nothing = lab::Experiment {
+            run: |_| Ok(()),
+            ..crate::measured::experiments::counters::all().remove(0)
+        };
         let run = chapter::run(&nothing, Budget::Full, Device::Cpu, None, &Progress::hidden());
         let run = record::Run { values, skipped, ..run.unwrap() };
         let folder = tempfile::tempdir().unwrap();

@@ -1,31 +1,9 @@
-//! The pictures and tables of this chapter, made from records.
+//! Cells and names that several tables of this chapter have in common.
 
-pub mod counters;
-pub mod counts;
-pub mod devices;
-pub mod ladder;
-pub mod lu;
-pub mod truck;
-
-use lab::{Figure, Table, TableData};
-
-/// Every picture, in the order of the page.
-pub fn all() -> Vec<Figure> {
-    [
-        devices::figures(),
-        truck::figures(),
-        counts::figures(),
-        ladder::figures(),
-        counters::figures(),
-        lu::figures(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
+use lab::TableData;
 
 /// Leaves out the columns of which a machine has nothing: dashes from top to bottom.
-fn without_empty_columns(mut data: TableData) -> TableData {
+pub(super) fn without_empty_columns(mut data: TableData) -> TableData {
     let keep: Vec<bool> =
         (0..data.head.len()).map(|at| data.rows.iter().any(|row| row[at] != "–")).collect();
     for row in data.rows.iter_mut().chain([&mut data.head]) {
@@ -33,21 +11,6 @@ fn without_empty_columns(mut data: TableData) -> TableData {
         row.retain(|_| kept.next() == Some(&true));
     }
     data
-}
-
-/// Every table, in the order of the page.
-pub fn tables() -> Vec<Table> {
-    [
-        devices::tables(),
-        truck::tables(),
-        counts::tables(),
-        ladder::tables(),
-        counters::tables(),
-        lu::tables(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
 #[cfg(test)]

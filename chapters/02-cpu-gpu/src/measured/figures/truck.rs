@@ -1,7 +1,8 @@
 //! The sports car and the truck in pictures and tables.
 
+use super::words::without_empty_columns;
 use crate::{
-    experiments::truck::{CLEARLY, Work, clear_crossover},
+    measured::experiments::truck::{CLEARLY, Work, clear_crossover},
     truck::{Crossover, Line},
 };
 use lab::{
@@ -429,7 +430,7 @@ fn table_speedup(records: &Records) -> Result<TableData> {
             }
         }
     }
-    Ok(super::without_empty_columns(TableData {
+    Ok(without_empty_columns(TableData {
         caption: format!(
             "How many times as fast as the CPU each device is at the largest size that both did on {}, beside the \
              ratio of lanes where it is known. The highest is {}, over one core.",

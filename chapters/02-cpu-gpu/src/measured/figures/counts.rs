@@ -1,7 +1,7 @@
 //! What the simulated machine does, drawn from what it does: the pictures run the kernels.
 
 use crate::{
-    experiments::counts::{REGISTERS, SIZE},
+    measured::experiments::counts::{REGISTERS, SIZE},
     simt::{
         BANKS, Event, Limits, Machine, WARP,
         ladder::RUNGS,
@@ -41,7 +41,7 @@ fn picture(width: f64, height: f64, body: &str) -> String {
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
-fn failed(fault: crate::simt::Fault) -> Error {
+fn failed(fault: crate::simt::KernelFault) -> Error {
     Error::message(fault.to_string())
 }
 
@@ -163,40 +163,47 @@ fn draw_divergence(_: &Records) -> Result<Drawing> {
     })
 }
 
+/// The word that each lane of the first warp reads where a tile is transposed through shared memory.
+fn read_back(padded: bool) -> Result<[Option<usize>; WARP]> {
+    let mut gpu = Machine::new(1);
+    let n = SIDE;
+    let (a, b) = (gpu.array(&vec![1.0; n * n]), gpu.unwritten(n * n));
+    gpu.watch([0, 0], 0);
+    let (grid, block) = ([1, 1], [SIDE; 2]);
+    if padded {
+        gpu.launch("33", grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n))
+    } else {
+        gpu.launch("32", grid, block, |t| lessons::transpose_shared::<32>(t, a, b, n))
+    }
+    .map_err(failed)?;
+    let load = gpu.events().iter().find_map(|event| match event.touched {
+        Some((Space::Shared(_), words)) if !event.store => Some(words),
+        _ => None,
+    });
+    load.ok_or_else(|| Error::message("the transpose reads no shared memory"))
+}
+
+/// An empty square of this size, with its title above.
+fn square(body: &mut String, [left, top]: [f64; 2], title: &str, size: f64) {
+    let _ = writeln!(
+        body,
+        "<text x=\"{left}\" y=\"{:.1}\">{title}</text>\n<rect x=\"{left}\" y=\"{top}\" width=\"{size:.1}\" \
+         height=\"{size:.1}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.4\"/>",
+        top - 8.0
+    );
+}
+
 fn draw_banks(_: &Records) -> Result<Drawing> {
     const CELL: f64 = 6.6;
-    let run = |padded: bool| {
-        let mut gpu = Machine::new(1);
-        let n = SIDE;
-        let (a, b) = (gpu.array(&vec![1.0; n * n]), gpu.unwritten(n * n));
-        gpu.watch([0, 0], 0);
-        let (grid, block) = ([1, 1], [SIDE; 2]);
-        if padded {
-            gpu.launch("33", grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n))
-        } else {
-            gpu.launch("32", grid, block, |t| lessons::transpose_shared::<32>(t, a, b, n))
-        }
-        .map_err(failed)?;
-        let load = gpu.events().iter().find_map(|event| match event.touched {
-            Some((Space::Shared(_), words)) if !event.store => Some(words),
-            _ => None,
-        });
-        load.ok_or_else(|| Error::message("the transpose reads no shared memory"))
-    };
     let mut body = String::new();
     let mut worst = Vec::new();
     for (padded, left, title) in
         [(false, 0.0, "rows 32 words apart"), (true, 250.0, "33 words apart")]
     {
-        let words = run(padded)?;
         let mut load = [0; BANKS];
-        let _ = writeln!(
-            body,
-            "<text x=\"{left}\" y=\"12\">{title}</text>\n<rect x=\"{left}\" y=\"22\" width=\"{size:.1}\" \
-             height=\"{size:.1}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.4\"/>",
-            size = CELL * BANKS as f64
-        );
-        for (lane, word) in words.into_iter().enumerate().filter_map(|(l, w)| Some((l, w?))) {
+        square(&mut body, [left, 22.0], title, CELL * BANKS as f64);
+        for (lane, word) in read_back(padded)?.into_iter().enumerate() {
+            let Some(word) = word else { continue };
             load[word % BANKS] += 1;
             let _ = writeln!(
                 body,
@@ -227,68 +234,67 @@ fn draw_banks(_: &Records) -> Result<Drawing> {
     })
 }
 
+/// The words of A and of B that the first warp of a rung reads in the first round of its inner loop, n = 32.
+fn first_reads(rung: &str) -> Result<[Vec<usize>; 2]> {
+    let shape = matmul::Shape::square(32);
+    let mut gpu = Machine::new(1);
+    let (a, b) = (gpu.array(&vec![1.0; 1024]), gpu.array(&vec![1.0; 1024]));
+    let c = gpu.unwritten(1024);
+    gpu.watch([0, 0], 0);
+    let matrices = crate::simt::ladder::Matrices { a, b, c, shape };
+    if let Some(Err(fault)) = crate::simt::ladder::launch(&mut gpu, rung, matrices) {
+        return Err(failed(fault));
+    }
+    let mut loads = gpu.events().iter().filter(|event| !event.store).map(|event| {
+        let words = event.touched.iter().flat_map(|(_, words)| words);
+        let mut words: Vec<usize> = words.copied().flatten().collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    });
+    Ok([loads.next().unwrap_or_default(), loads.next().unwrap_or_default()])
+}
+
+/// A matrix of 32×32 with the words that are wanted, and the sectors that move for them.
+fn reads(body: &mut String, corner: [f64; 2], cell: f64, wanted: &[usize], moved: &[usize]) {
+    let [left, top] = corner;
+    for sector in moved {
+        let _ = writeln!(
+            body,
+            "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-2)\" \
+             fill-opacity=\"0.35\"/>",
+            left + (sector % 4) as f64 * 8.0 * cell,
+            top + (sector / 4) as f64 * cell,
+            8.0 * cell,
+            cell
+        );
+    }
+    for word in wanted {
+        let _ = writeln!(
+            body,
+            "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-1)\"/>",
+            left + (word % 32) as f64 * cell + 0.6,
+            top + (word / 32) as f64 * cell + 0.6,
+            cell - 1.2,
+            cell - 1.2
+        );
+    }
+}
+
 fn draw_reads(_: &Records) -> Result<Drawing> {
     const WIDTH: f64 = 480.0;
-    const CELLS: usize = 32; // sectors of one row of A and B that are drawn
-    let shape = matmul::Shape::square(32);
+    let cell = (WIDTH - 270.0) / 32.0;
     let mut body = String::new();
     let mut facts = Vec::new();
     for (row, rung) in ["naive", "coalesced"].into_iter().enumerate() {
-        let mut gpu = Machine::new(1);
-        let (a, b) = (gpu.array(&vec![1.0; 1024]), gpu.array(&vec![1.0; 1024]));
-        let c = gpu.unwritten(1024);
-        gpu.watch([0, 0], 0);
-        let o = crate::simt::ladder::Operands { a, b, c, shape };
-        if let Some(Err(fault)) = crate::simt::ladder::launch(&mut gpu, rung, o) {
-            return Err(failed(fault));
-        }
-        let loads: Vec<_> = gpu
-            .events()
-            .iter()
-            .filter(|event| !event.store)
-            .filter_map(|event| Some(event.touched?.1))
-            .take(2)
-            .collect();
-        for (which, (name, words)) in ["A", "B"].into_iter().zip(loads).enumerate() {
-            let left = 250.0 * which as f64;
-            let top = 26.0 + 262.0 * row as f64;
-            let cell = (WIDTH - 270.0) / CELLS as f64;
-            let mut wanted: Vec<usize> = words.into_iter().flatten().collect();
-            wanted.sort_unstable();
-            wanted.dedup();
+        for (which, (name, wanted)) in ["A", "B"].into_iter().zip(first_reads(rung)?).enumerate() {
+            let corner = [250.0 * which as f64, 26.0 + 262.0 * row as f64];
             let mut moved: Vec<usize> = wanted.iter().map(|word| word / 8).collect();
             moved.dedup();
-            let _ = writeln!(
-                body,
-                "<text x=\"{left}\" y=\"{:.1}\">{rung}, {name}: {} sector{}</text>\n<rect x=\"{left}\" y=\"{top}\" \
-                 width=\"{size:.1}\" height=\"{size:.1}\" fill=\"none\" stroke=\"currentColor\" \
-                 stroke-opacity=\"0.4\"/>",
-                top - 8.0,
-                moved.len(),
-                if moved.len() == 1 { "" } else { "s" },
-                size = cell * CELLS as f64
-            );
-            for sector in &moved {
-                let _ = writeln!(
-                    body,
-                    "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-2)\" \
-                     fill-opacity=\"0.35\"/>",
-                    left + (sector % 4) as f64 * 8.0 * cell,
-                    top + (sector / 4) as f64 * cell,
-                    8.0 * cell,
-                    cell
-                );
-            }
-            for word in &wanted {
-                let _ = writeln!(
-                    body,
-                    "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-1)\"/>",
-                    left + (word % 32) as f64 * cell + 0.6,
-                    top + (word / 32) as f64 * cell + 0.6,
-                    cell - 1.2,
-                    cell - 1.2
-                );
-            }
+            let plural = if moved.len() == 1 { "" } else { "s" };
+            let title = format!("{rung}, {name}: {} sector{plural}", moved.len());
+            square(&mut body, corner, &title, cell * 32.0);
+            reads(&mut body, corner, cell, &wanted, &moved);
             facts.push(format!("{rung} {name} {}", moved.len()));
         }
     }
@@ -420,7 +426,7 @@ mod tests {
 
     fn records() -> Records {
         let folder = tempfile::tempdir().unwrap();
-        for experiment in crate::experiments::counts::all() {
+        for experiment in crate::measured::experiments::counts::all() {
             let run = lab::chapter::run(
                 &experiment,
                 Budget::Quick,

@@ -1,8 +1,9 @@
 //! LU decomposition in pictures: rates, where the time goes, and the width of the panels.
 
+use super::words::without_empty_columns;
 use crate::{
-    experiments::lu::{DEVICES, PARTS},
     lu::{BLOCK, product_share},
+    measured::experiments::{devices::DEVICES, lu::PARTS},
 };
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
@@ -245,7 +246,7 @@ fn table_rates(records: &Records) -> Result<TableData> {
             ]);
         }
     }
-    Ok(super::without_empty_columns(TableData {
+    Ok(without_empty_columns(TableData {
         caption: format!(
             "Rates of the decompositions on {}, sampled in turn in one run, with panels of {BLOCK} columns.",
             records.machine.in_words()

@@ -2,10 +2,13 @@
 //!
 //! Counts need no clock. They are the same on every machine, and the page quotes them as its predictions.
 
-use crate::simt::{
-    Block, Counts, Limits, Machine, ladder,
-    lessons::{self, SIDE},
-    occupancy,
+use crate::{
+    simt::{
+        Block, Counts, Limits, Machine, ladder,
+        lessons::{self, SIDE},
+        occupancy,
+    },
+    verify::numbers,
 };
 use lab::{Experiment, Recorder, Result, Samples, Unit, record::ParamList};
 use matmul::Shape;
@@ -63,17 +66,12 @@ fn one(value: f64) -> Samples {
     Samples(vec![value])
 }
 
-/// Numbers between -1 and 1, for counts that do not depend on them.
-fn numbers(count: usize) -> Vec<f32> {
-    (0..count).map(|i| (i * 7919 % 1009) as f32 / 504.5 - 1.0).collect()
-}
-
 /// What `rung` costs for a product of `n`×`n` matrices.
 ///
 /// # Errors
 /// A sentence if there is no such rung, or if it makes a mistake.
 pub fn of_rung(rung: &str, n: usize) -> Result<Counts> {
-    let (a, b) = (numbers(n * n), numbers(n * n));
+    let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
     match ladder::product(rung, &a, &b, Shape::square(n)) {
         Some(Ok((_, counts))) => Ok(counts),
         Some(Err(fault)) => Err(lab::Error::message(fault.to_string())),
@@ -109,10 +107,10 @@ fn counts(rec: &mut Recorder) -> Result<()> {
 }
 
 fn small(rec: &mut Recorder) -> Result<()> {
-    let failed = |fault: crate::simt::Fault| lab::Error::message(fault.to_string());
+    let failed = |fault: crate::simt::KernelFault| lab::Error::message(fault.to_string());
     for stride in [1_usize, 2, 4, 8, 32] {
         let mut gpu = Machine::new(1);
-        let (x, y) = (gpu.array(&numbers(32 * stride)), gpu.unwritten(32));
+        let (x, y) = (gpu.array(&numbers(32 * stride, 1)), gpu.unwritten(32));
         let c = gpu
             .launch("strided", [1, 1], [32, 1], |t| lessons::strided(t, x, y, stride))
             .map_err(failed)?;
@@ -124,7 +122,7 @@ fn small(rec: &mut Recorder) -> Result<()> {
     let n = 4 * SIDE;
     for (kernel, way) in [("transpose", 0), ("transpose_32", 32), ("transpose_33", 33)] {
         let mut gpu = Machine::new(1);
-        let (a, b) = (gpu.array(&numbers(n * n)), gpu.unwritten(n * n));
+        let (a, b) = (gpu.array(&numbers(n * n, 1)), gpu.unwritten(n * n));
         let (grid, block) = ([n / SIDE; 2], [SIDE; 2]);
         let c = match way {
             0 => gpu.launch(kernel, grid, block, |t| lessons::transpose(t, a, b, n)),
@@ -138,7 +136,7 @@ fn small(rec: &mut Recorder) -> Result<()> {
     }
     for (kernel, divergent) in [("sum_divergent", true), ("sum", false)] {
         let mut gpu = Machine::new(1);
-        let (x, sums) = (gpu.array(&numbers(256)), gpu.unwritten(1));
+        let (x, sums) = (gpu.array(&numbers(256, 1)), gpu.unwritten(1));
         let c = if divergent {
             gpu.launch(kernel, [1, 1], [256, 1], |t| lessons::sum_divergent(t, x, sums))
         } else {

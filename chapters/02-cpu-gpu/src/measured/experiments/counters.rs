@@ -1,11 +1,11 @@
 //! The simulator's counts beside the hardware's, for each portable rung.
 
+use super::counts::of_rung;
 use crate::{
-    counters::{self, Counter, Counts, Target},
-    gpu, ladder, simt, verify,
+    counters::{self, Counter, CounterValues, Target},
+    gpu, ladder,
 };
 use lab::{Experiment, Recorder, Result, Samples, Unit, record::ParamList};
-use matmul::Shape;
 use std::path::{Path, PathBuf};
 
 const KEY: &str = "cpu_gpu.counters";
@@ -60,8 +60,8 @@ fn record(
     recorder: &mut Recorder,
     rung: &str,
     n: usize,
-    hardware: std::result::Result<Counts, String>,
-    simulated: impl FnOnce() -> crate::Result<Counts>,
+    hardware: std::result::Result<CounterValues, String>,
+    simulated: impl FnOnce() -> Result<CounterValues>,
 ) {
     let hardware = hardware.and_then(|hardware| match simulated() {
         Ok(simulated) => Ok((hardware, simulated)),
@@ -98,13 +98,8 @@ fn record(
 }
 
 /// What the simulator counts in the same launch.
-fn simulated(rung: &str, n: usize) -> crate::Result<Counts> {
-    let (a, b) = (verify::numbers(n * n, 1), verify::numbers(n * n, 2));
-    match simt::ladder::product(rung, &a, &b, Shape::square(n)) {
-        Some(Ok((_, counts))) => Ok(counters::simulated(&counts)),
-        Some(Err(fault)) => Err(crate::Error::message(fault.to_string())),
-        None => Err(crate::Error::message("it has none of this name")),
-    }
+fn simulated(rung: &str, n: usize) -> Result<CounterValues> {
+    Ok(counters::simulated(&of_rung(rung, n)?))
 }
 
 #[cfg(test)]
@@ -113,8 +108,8 @@ mod tests {
     use lab::{Budget, Device, progress::Progress};
 
     fn recorded(
-        hardware: std::result::Result<Counts, String>,
-        simulated: crate::Result<Counts>,
+        hardware: std::result::Result<CounterValues, String>,
+        simulated: Result<CounterValues>,
     ) -> (Vec<lab::record::Value>, Vec<lab::record::Skipped>) {
         let experiment = &all()[0];
         let progress = Progress::hidden();
@@ -125,8 +120,9 @@ mod tests {
 
     #[test]
     fn both_counts_and_the_error_are_recorded() {
-        let simulated: Counts = Counter::ALL.into_iter().map(|counter| (counter, 50.0)).collect();
-        let mut hardware: Counts =
+        let simulated: CounterValues =
+            Counter::ALL.into_iter().map(|counter| (counter, 50.0)).collect();
+        let mut hardware: CounterValues =
             Counter::ALL.into_iter().map(|counter| (counter, 40.0)).collect();
         hardware.insert(Counter::BankConflicts, 0.0);
         hardware.remove(&Counter::Divergences);
@@ -150,12 +146,12 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_of_every_value() {
         let why = "this machine has no Nsight Compute";
-        let (values, skipped) = recorded(Err(why.to_owned()), Ok(Counts::new()));
+        let (values, skipped) = recorded(Err(why.to_owned()), Ok(CounterValues::new()));
         assert!(values.is_empty());
         assert_eq!(skipped.len(), 3 * Counter::ALL.len());
         assert!(skipped.iter().all(|skipped| skipped.why == why));
-        let fault = Err(crate::Error::message("a race"));
-        let (_, skipped) = recorded(Ok(Counts::from([(Counter::Fma, 1.0)])), fault);
+        let fault = Err(lab::Error::message("a race"));
+        let (_, skipped) = recorded(Ok(CounterValues::from([(Counter::Fma, 1.0)])), fault);
         assert!(skipped.iter().all(|skipped| skipped.why.contains("a race")));
     }
 

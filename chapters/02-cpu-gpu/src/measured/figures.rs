@@ -1,0 +1,41 @@
+//! The pictures and tables of this chapter, made from records.
+
+pub mod counters;
+pub mod counts;
+pub mod devices;
+pub mod ladder;
+pub mod lu;
+pub mod truck;
+mod words;
+
+use lab::{Figure, Table};
+
+/// Every picture, in the order of the page.
+pub fn all() -> Vec<Figure> {
+    [
+        devices::figures(),
+        truck::figures(),
+        counts::figures(),
+        ladder::figures(),
+        counters::figures(),
+        lu::figures(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Every table, in the order of the page.
+pub fn tables() -> Vec<Table> {
+    [
+        devices::tables(),
+        truck::tables(),
+        counts::tables(),
+        ladder::tables(),
+        counters::tables(),
+        lu::tables(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
