@@ -7,6 +7,7 @@ pub mod ladder;
 pub mod lu;
 pub mod truck;
 mod words;
+pub mod wrong;
 
 use lab::{Figure, Table};
 
@@ -32,6 +33,7 @@ pub fn tables() -> Vec<Table> {
         truck::tables(),
         counts::tables(),
         ladder::tables(),
+        wrong::tables(),
         counters::tables(),
         lu::tables(),
     ]

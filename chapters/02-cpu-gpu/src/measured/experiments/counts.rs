@@ -2,19 +2,57 @@
 //!
 //! Counts need no clock. They are the same on every machine, and the page quotes them as its predictions.
 
-use crate::{
-    simt::{
-        Block, Counts, Limits, Machine, ladder,
-        lessons::{self, SIDE},
-        occupancy,
-    },
-    verify::numbers,
+use crate::simt::{
+    Block, Counts, KernelFault, Limits, Machine, ladder,
+    lessons::{self, SIDE},
+    occupancy,
 };
-use lab::{Experiment, Recorder, Result, Samples, Unit, record::ParamList};
+use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind, random::numbers};
 use matmul::Shape;
 
 /// The size of the ladder's product. A simulated thread takes its time, and the counts follow the size.
 pub const SIZE: usize = 128;
+
+/// A count of a rung's product.
+const fn of_counts(name: &'static str, unit: Unit) -> Key {
+    Key::new(Kind::Simulated, name, unit, &["rung", "n"])
+}
+
+/// Sectors of each load from global memory.
+pub const SECTORS_PER_LOAD: Key = of_counts("cpu_gpu.counts.sectors_per_load", Unit::Number);
+/// Bytes between global memory and the multiprocessors.
+pub const MOVED: Key = of_counts("cpu_gpu.counts.moved", Unit::Bytes);
+/// The share of them that a thread asked for.
+pub const EFFICIENCY: Key = of_counts("cpu_gpu.counts.efficiency", Unit::Share);
+/// Operations for each byte.
+pub const INTENSITY: Key = of_counts("cpu_gpu.counts.intensity", Unit::Number);
+/// Passes of shared memory.
+pub const SHARED_PASSES: Key = of_counts("cpu_gpu.counts.shared_passes", Unit::Count);
+/// Those of them that bank conflicts cost.
+pub const CONFLICTS: Key = of_counts("cpu_gpu.counts.conflicts", Unit::Count);
+/// Operations for each pass.
+const FLOPS_PER_PASS: Key = of_counts("cpu_gpu.counts.flops_per_pass", Unit::Number);
+/// Barriers.
+const BARRIERS: Key = of_counts("cpu_gpu.counts.barriers", Unit::Count);
+
+/// A count of a small kernel.
+const fn of_lesson(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Key {
+    Key::new(Kind::Simulated, name, unit, params)
+}
+
+const SECTORS: Key = of_lesson("cpu_gpu.lessons.sectors", Unit::Count, &["stride"]);
+const USEFUL: Key = of_lesson("cpu_gpu.lessons.efficiency", Unit::Share, &["stride"]);
+const STORE_SECTORS: Key =
+    of_lesson("cpu_gpu.lessons.store_sectors", Unit::Count, &["kernel", "n"]);
+const BANK_CONFLICTS: Key = of_lesson("cpu_gpu.lessons.conflicts", Unit::Count, &["kernel", "n"]);
+const DIVERGENCES: Key =
+    of_lesson("cpu_gpu.lessons.divergences", Unit::Count, &["kernel", "threads"]);
+const INSTRUCTIONS: Key =
+    of_lesson("cpu_gpu.lessons.instructions", Unit::Count, &["kernel", "threads"]);
+
+/// The share of the places for warps that blocks take.
+pub const OCCUPANCY: Key =
+    Key::calculated("cpu_gpu.occupancy", Unit::Share, &["capability", "registers", "threads"]);
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
@@ -23,14 +61,14 @@ pub fn all() -> Vec<Experiment> {
             key: "cpu_gpu.counts",
             shows: "what each rung of the ladder moves and waits for, counted on a simulated GPU",
             values: &[
-                "cpu_gpu.counts.sectors_per_load",
-                "cpu_gpu.counts.moved",
-                "cpu_gpu.counts.efficiency",
-                "cpu_gpu.counts.intensity",
-                "cpu_gpu.counts.shared_passes",
-                "cpu_gpu.counts.conflicts",
-                "cpu_gpu.counts.flops_per_pass",
-                "cpu_gpu.counts.barriers",
+                SECTORS_PER_LOAD.name,
+                MOVED.name,
+                EFFICIENCY.name,
+                INTENSITY.name,
+                SHARED_PASSES.name,
+                CONFLICTS.name,
+                FLOPS_PER_PASS.name,
+                BARRIERS.name,
             ],
             quick: true,
             run: counts,
@@ -39,20 +77,20 @@ pub fn all() -> Vec<Experiment> {
             key: "cpu_gpu.lessons",
             shows: "sectors, bank conflicts and divergences of small kernels, counted on a simulated GPU",
             values: &[
-                "cpu_gpu.lessons.sectors",
-                "cpu_gpu.lessons.efficiency",
-                "cpu_gpu.lessons.store_sectors",
-                "cpu_gpu.lessons.conflicts",
-                "cpu_gpu.lessons.divergences",
-                "cpu_gpu.lessons.instructions",
+                SECTORS.name,
+                USEFUL.name,
+                STORE_SECTORS.name,
+                BANK_CONFLICTS.name,
+                DIVERGENCES.name,
+                INSTRUCTIONS.name,
             ],
             quick: true,
             run: small,
         },
         Experiment {
-            key: "cpu_gpu.occupancy",
+            key: OCCUPANCY.name,
             shows: "how many warps fit on a multiprocessor, by the registers of a thread",
-            values: &["cpu_gpu.occupancy"],
+            values: &[OCCUPANCY.name],
             quick: true,
             run: |rec| {
                 fullness(rec);
@@ -60,10 +98,6 @@ pub fn all() -> Vec<Experiment> {
             },
         },
     ]
-}
-
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
 }
 
 /// What `rung` costs for a product of `n`×`n` matrices.
@@ -80,44 +114,43 @@ pub fn of_rung(rung: &str, n: usize) -> Result<Counts> {
 }
 
 fn counts(rec: &mut Recorder) -> Result<()> {
-    const PER_PASS: &str = "cpu_gpu.counts.flops_per_pass";
     for rung in ladder::RUNGS {
-        let list: ParamList = &[("rung", &rung), ("n", &SIZE)];
-        rec.note("cpu_gpu.counts", list);
+        let at = |key: Key| key.at(&[("rung", &rung), ("n", &SIZE)]);
+        rec.note_at(at(INTENSITY));
         let c = of_rung(rung, SIZE)?;
-        for (name, unit, value) in [
-            ("sectors_per_load", Unit::Number, c.sectors_per_load()),
-            ("moved", Unit::Bytes, c.moved_bytes() as f64),
-            ("efficiency", Unit::Share, c.efficiency()),
-            ("intensity", Unit::Number, c.intensity()),
-            ("shared_passes", Unit::Count, c.shared_passes as f64),
-            ("conflicts", Unit::Count, c.conflicts() as f64),
-            ("barriers", Unit::Count, c.barriers as f64),
+        for (key, value) in [
+            (SECTORS_PER_LOAD, c.sectors_per_load()),
+            (MOVED, c.moved_bytes() as f64),
+            (EFFICIENCY, c.efficiency()),
+            (INTENSITY, c.intensity()),
+            (SHARED_PASSES, c.shared_passes as f64),
+            (CONFLICTS, c.conflicts() as f64),
+            (BARRIERS, c.barriers as f64),
         ] {
-            rec.value(&format!("cpu_gpu.counts.{name}"), list, unit, one(value));
+            rec.record(at(key), Samples::one(value));
         }
         if c.shared_passes == 0 {
-            rec.skip(PER_PASS, list, "it uses no shared memory");
+            rec.skip_at(at(FLOPS_PER_PASS), "it uses no shared memory");
         } else {
             let flops = c.flops as f64 / c.shared_passes as f64;
-            rec.value(PER_PASS, list, Unit::Number, one(flops));
+            rec.record(at(FLOPS_PER_PASS), Samples::one(flops));
         }
     }
     Ok(())
 }
 
 fn small(rec: &mut Recorder) -> Result<()> {
-    let failed = |fault: crate::simt::KernelFault| lab::Error::message(fault.to_string());
+    let failed = |fault: KernelFault| lab::Error::message(fault.to_string());
     for stride in [1_usize, 2, 4, 8, 32] {
         let mut gpu = Machine::new(1);
         let (x, y) = (gpu.array(&numbers(32 * stride, 1)), gpu.unwritten(32));
         let c = gpu
             .launch("strided", [1, 1], [32, 1], |t| lessons::strided(t, x, y, stride))
             .map_err(failed)?;
-        let list: ParamList = &[("stride", &stride)];
-        rec.value("cpu_gpu.lessons.sectors", list, Unit::Count, one(c.load_sectors as f64));
-        let share = 32.0 * 4.0 / (32.0 * c.load_sectors as f64);
-        rec.value("cpu_gpu.lessons.efficiency", list, Unit::Share, one(share));
+        let sectors = c.load_sectors as f64;
+        rec.record(SECTORS.at(&[("stride", &stride)]), Samples::one(sectors));
+        let share = Samples::one(32.0 * 4.0 / (32.0 * sectors));
+        rec.record(USEFUL.at(&[("stride", &stride)]), share);
     }
     let n = 4 * SIDE;
     for (kernel, way) in [("transpose", 0), ("transpose_32", 32), ("transpose_33", 33)] {
@@ -130,9 +163,9 @@ fn small(rec: &mut Recorder) -> Result<()> {
             _ => gpu.launch(kernel, grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n)),
         }
         .map_err(failed)?;
-        let list: ParamList = &[("kernel", &kernel), ("n", &n)];
-        rec.value("cpu_gpu.lessons.store_sectors", list, Unit::Count, one(c.store_sectors as f64));
-        rec.value("cpu_gpu.lessons.conflicts", list, Unit::Count, one(c.conflicts() as f64));
+        let at = |key: Key| key.at(&[("kernel", &kernel), ("n", &n)]);
+        rec.record(at(STORE_SECTORS), Samples::one(c.store_sectors as f64));
+        rec.record(at(BANK_CONFLICTS), Samples::one(c.conflicts() as f64));
     }
     for (kernel, divergent) in [("sum_divergent", true), ("sum", false)] {
         let mut gpu = Machine::new(1);
@@ -143,9 +176,9 @@ fn small(rec: &mut Recorder) -> Result<()> {
             gpu.launch(kernel, [1, 1], [256, 1], |t| lessons::sum(t, x, sums))
         }
         .map_err(failed)?;
-        let list: ParamList = &[("kernel", &kernel), ("threads", &256)];
-        rec.value("cpu_gpu.lessons.divergences", list, Unit::Count, one(c.divergences as f64));
-        rec.value("cpu_gpu.lessons.instructions", list, Unit::Count, one(c.instructions as f64));
+        let at = |key: Key| key.at(&[("kernel", &kernel), ("threads", &256)]);
+        rec.record(at(DIVERGENCES), Samples::one(c.divergences as f64));
+        rec.record(at(INSTRUCTIONS), Samples::one(c.instructions as f64));
     }
     Ok(())
 }
@@ -158,9 +191,12 @@ fn fullness(rec: &mut Recorder) {
         let capability = format!("{}.{}", limits.capability.0, limits.capability.1);
         for registers in REGISTERS {
             let share = occupancy(Block { threads: 256, registers, shared: 0 }, limits).share;
-            let list: ParamList =
-                &[("capability", &capability), ("registers", &registers), ("threads", &256)];
-            rec.value("cpu_gpu.occupancy", list, Unit::Share, one(share));
+            let what = OCCUPANCY.at(&[
+                ("capability", &capability),
+                ("registers", &registers),
+                ("threads", &256),
+            ]);
+            rec.record(what, Samples::one(share));
         }
     }
 }
@@ -168,19 +204,12 @@ fn fullness(rec: &mut Recorder) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Budget, Device, progress::Progress};
+    use lab::testing;
 
     #[test]
     fn every_declared_value_is_recorded() {
         for experiment in all() {
-            let run = lab::chapter::run(
-                &experiment,
-                Budget::Quick,
-                Device::Cpu,
-                None,
-                &Progress::hidden(),
-            )
-            .unwrap();
+            let run = testing::run(&experiment);
             for key in experiment.values {
                 assert!(run.values.iter().any(|value| value.key == *key), "{key}");
             }

@@ -1,81 +1,79 @@
-//! What each rung gains on each device, held against the device's peak and the vendor's library; and which check finds
-//! which mistake.
+//! What each rung gains on each device, held against the device's peak and the vendor's library.
 
 use super::devices::{DEVICES, why_missing};
 use crate::{
-    Result,
+    Error, Result,
     devices::{Precision, peak_of},
-    gpu::{self, Arg, Gpu, Kind, Launch, cublas::Cublas, cuda::Cuda, kernel, write_all},
+    gpu::{self, Arg, Buffer, Gpu, Kind, Launch, cublas::Cublas, cuda::Cuda, kernel, write_all},
     ladder::{self, Compiled, LADDER, Operands},
     tensor_cores::{self, CudaInputs, CudaKernel, CudaRung},
     truck,
     verify::{Problem, verify},
-    wrong::{Check, Mistake, examine},
 };
-use lab::{Budget, Experiment, Recorder, Samples, Unit, peak, record::ParamList};
+use lab::{
+    Budget, Experiment, Key, Plan, Race, Recorder, Samples, Unit, key::Quantity, peak,
+    race::Results,
+};
 use matmul::Shape;
 use std::time::{Duration, Instant};
 
+const FLOPS: Unit = Unit::FlopsPerSecond;
+/// The rate of a rung.
+pub const RATE: Key = Key::measured("cpu_gpu.ladder", FLOPS, &["device", "rung", "n"]);
+/// How many times as fast as the naive rung, round by round.
+pub const SPEEDUP: Key =
+    Key::measured("cpu_gpu.ladder.speedup", Unit::Ratio, &["device", "rung", "n"]);
+/// How many times as fast tiles in shared memory are as the naive rung.
+pub const TILED: Key =
+    Key::measured("cpu_gpu.ladder.tiled_over_naive", Unit::Ratio, &["device", "n"]);
+/// The share of what cuBLAS reaches with the same inputs, round by round.
+pub const OF_CUBLAS: Key =
+    Key::measured("cpu_gpu.ladder.of_cublas", Unit::Share, &["device", "rung", "n"]);
+/// Until the first product is done, from a kernel's text.
+pub const COMPILE: Key =
+    Key::measured("cpu_gpu.ladder.compile", Unit::Seconds, &["device", "rung"]);
+/// The rate of a rung with each of its tiles.
+pub const TILES: Key =
+    Key::measured("cpu_gpu.ladder.tiles", FLOPS, &["device", "rung", "n", "tiles"]);
+/// At which a device copies: read and written together.
+pub const BANDWIDTH: Key =
+    Key::measured("cpu_gpu.ladder.bandwidth", Unit::BytesPerSecond, &["device"]);
+
+const KEYS: [Key; 7] = [RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWIDTH];
+
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: "cpu_gpu.wrong",
-            shows: "which check finds which of the classic mistakes",
-            values: &["cpu_gpu.wrong"],
-            quick: true,
-            run: mistakes,
-        },
-        Experiment {
-            key: "cpu_gpu.ladder",
-            shows: "what each rung gains, on every device there is",
-            values: &[
-                "cpu_gpu.ladder",
-                "cpu_gpu.ladder.speedup",
-                "cpu_gpu.ladder.tiled_over_naive",
-                "cpu_gpu.ladder.of_cublas",
-                "cpu_gpu.ladder.compile",
-                "cpu_gpu.ladder.tiles",
-                "cpu_gpu.ladder.bandwidth",
-            ],
-            quick: true,
-            run: |r| rungs(r, None),
-        },
-    ]
+    vec![Experiment {
+        key: RATE.name,
+        shows: "what each rung gains, on every device there is",
+        values: &[
+            RATE.name,
+            SPEEDUP.name,
+            TILED.name,
+            OF_CUBLAS.name,
+            COMPILE.name,
+            TILES.name,
+            BANDWIDTH.name,
+        ],
+        quick: true,
+        run: |r| rungs(r, None),
+    }]
 }
+
+/// The libraries that the rungs are held against, with what they multiply.
+const CUBLAS: [(&str, Precision); 2] =
+    [("cublas", Precision::F32), ("cublas_bf16", Precision::Bf16)];
 
 /// All rungs by their names in records: the portable ones, those of CUDA alone, and what they are held against.
 pub fn rung_names() -> impl Iterator<Item = &'static str> {
     let portable = LADDER.iter().map(|rung| rung.name);
-    portable.chain(CudaRung::ALL.map(CudaRung::name)).chain(["cublas", "cublas_bf16"])
+    portable.chain(CudaRung::ALL.map(CudaRung::name)).chain(CUBLAS.map(|(name, _)| name))
 }
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
-
-fn mistakes(r: &mut Recorder) -> lab::Result<()> {
-    const KEY: &str = "cpu_gpu.wrong";
-    let devices = gpu::devices();
-    let cpu_first = devices.found.iter().min_by_key(|about| about.kind == Kind::Gpu);
-    let gpu = cpu_first.and_then(|about| gpu::open(&about.id).ok());
-    for check in Check::ALL {
-        for mistake in Mistake::ALL {
-            let list: ParamList = &[("mistake", &mistake.name()), ("check", &check.name())];
-            r.note(KEY, list);
-            if check.needs_device() && gpu.is_none() {
-                r.skip(KEY, list, why_missing(&devices, DEVICES[0]));
-                continue;
-            }
-            let found = examine(mistake, check, gpu.as_deref())?;
-            let caught = if found.is_some() { 1.0 } else { 0.0 };
-            let found = found.unwrap_or_else(|| "passes".to_owned());
-            let list: ParamList =
-                &[("mistake", &mistake.name()), ("check", &check.name()), ("found", &found)];
-            r.value(KEY, list, Unit::Count, one(caught));
-        }
-    }
-    Ok(())
+/// What a rung multiplies.
+fn precision(rung: &str) -> Precision {
+    let own = CudaRung::ALL.into_iter().any(|own| own.name() == rung && own.bf16());
+    if own || rung == "cublas_bf16" { Precision::Bf16 } else { Precision::F32 }
 }
 
 /// The sizes of the square products on a device.
@@ -93,27 +91,19 @@ fn rungs(r: &mut Recorder, only: Option<&[usize]>) -> lab::Result<()> {
     let devices = gpu::devices();
     let mut cpu_measured = Vec::new();
     for id in DEVICES {
-        let skip = |r: &mut Recorder, why: &str| {
-            for key in [
-                "",
-                ".speedup",
-                ".tiled_over_naive",
-                ".of_cublas",
-                ".compile",
-                ".tiles",
-                ".bandwidth",
-            ] {
-                r.skip(&format!("cpu_gpu.ladder{key}"), &[("device", &id)], why);
+        let there = devices.found.iter().find(|about| about.id == id);
+        let opened = match there {
+            Some(_) => gpu::open(id).map_err(|error| error.to_string()),
+            None => Err(why_missing(&devices, id)),
+        };
+        match opened {
+            Err(why) => {
+                for key in KEYS {
+                    r.skip_at(key.at(&[("device", &id)]), &why);
+                }
             }
-        };
-        let Some(about) = devices.found.iter().find(|about| about.id == id) else {
-            skip(r, &why_missing(&devices, id));
-            continue;
-        };
-        match gpu::open(id) {
-            Err(error) => skip(r, &error.to_string()),
             Ok(gpu) => {
-                let sizes = only.unwrap_or_else(|| sizes(about.kind, r.budget));
+                let sizes = only.unwrap_or_else(|| sizes(gpu.about().kind, r.budget));
                 on_device(r, &*gpu, sizes, &mut cpu_measured)?;
             }
         }
@@ -126,26 +116,28 @@ fn on_device(
     gpu: &dyn Gpu,
     sizes: &[usize],
     cpu_measured: &mut Vec<usize>,
-) -> Result<()> {
+) -> lab::Result<()> {
     let id = gpu.about().id.clone();
     let bandwidth = bandwidth(r, gpu)?;
-    r.value("cpu_gpu.ladder.bandwidth", &[("device", &id)], Unit::BytesPerSecond, bandwidth);
+    r.record(BANDWIDTH.at(&[("device", &id)]), bandwidth);
     let cublas = match gpu.as_cuda() {
-        None => Err(crate::Error::message("cuBLAS is for CUDA alone")),
+        None => Err(Error::message("cuBLAS is for CUDA alone")),
         Some(cuda) => Cublas::new(cuda),
     };
     if let Err(error) = &cublas {
-        r.skip("cpu_gpu.ladder.of_cublas", &[("device", &id)], error.to_string());
+        r.skip_at(OF_CUBLAS.at(&[("device", &id)]), error.to_string());
     }
     for (first, &n) in sizes.iter().enumerate().map(|(at, n)| (at == 0, n)) {
         let needed = 4 * 4 * (n * n) as u64;
         if needed > gpu.about().memory {
             let why = format!("{} has no room for matrices of this size", gpu.about().name);
-            r.skip("cpu_gpu.ladder", &[("device", &id), ("n", &n)], why);
+            r.skip_at(RATE.at(&[("device", &id), ("n", &n)]), why);
             continue;
         }
+        let with_cpu = !cpu_measured.contains(&n);
         let size = Size { gpu, n, shape: Shape::square(n), first };
-        size.measure(r, cublas.as_ref().ok(), cpu_measured)?;
+        size.measure(r, cublas.as_ref().ok(), with_cpu)?;
+        cpu_measured.push(n);
     }
     Ok(())
 }
@@ -159,21 +151,27 @@ struct Size<'g> {
     first: bool,
 }
 
-/// What takes its turn.
-struct Contender<'c> {
-    name: &'static str,
-    precision: Precision,
-    /// Seconds of one product, on the device's clock.
-    time: Box<dyn FnMut(usize) -> Result<f64> + 'c>,
+/// The rungs that CUDA alone has, ready to be launched, and inputs in bf16 for cuBLAS.
+struct OnCuda {
+    rungs: Vec<(CudaRung, CudaKernel, CudaInputs)>,
+    c: Buffer,
+    halves: [Buffer; 2],
 }
 
 impl Size<'_> {
+    /// A rung's quantity under one of the keys.
+    fn of(&self, key: Key, rung: &str) -> Quantity {
+        let what = key.at(&[("device", &self.gpu.about().id), ("rung", &rung)]);
+        if key.params.contains(&"n") { what.with("n", self.n) } else { what }
+    }
+
+    /// Every rung that compiles and is right takes its turn, with the libraries.
     fn measure(
         &self,
         r: &mut Recorder,
         cublas: Option<&Cublas>,
-        cpu_measured: &mut Vec<usize>,
-    ) -> Result<()> {
+        with_cpu: bool,
+    ) -> lab::Result<()> {
         let (gpu, shape, n) = (self.gpu, self.shape, self.n);
         let problem = Problem::random(shape, 1);
         let operands = Operands::new(gpu, &problem.a, &problem.b, shape)?;
@@ -181,96 +179,43 @@ impl Size<'_> {
         for rung in &LADDER {
             portable.extend(self.prepare(r, rung, &operands, &problem)?);
         }
-        let problem_bf16 = gpu.as_cuda().map(|_| Problem::random_bf16(shape, 1));
-        let mut own = Vec::new();
-        if let (Some(cuda), Some(bf16)) = (gpu.as_cuda(), &problem_bf16) {
-            for rung in CudaRung::ALL {
-                own.extend(self.prepare_own(r, cuda, rung, &problem, bf16)?);
-            }
-        } else {
-            for rung in CudaRung::ALL {
-                self.skip(r, rung.name(), "only CUDA has it");
-            }
-        }
-
-        let [c, a16, b16] = [4, 2, 2].map(|bytes| gpu.alloc(bytes * n * n));
-        let (c, a16, b16) = (c?, a16?, b16?);
+        let on_cuda = self.prepare_cuda(r, &problem)?;
         let mut on_cpu = vec![0.0; n * n];
-        let mut contenders: Vec<Contender> = Vec::new();
+
+        let mut race = Race::new();
         for (name, compiled) in &portable {
             let mut launch = || compiled.launch(gpu, operands.args(), shape);
-            contenders.push(Contender {
-                name,
-                precision: Precision::F32,
-                time: Box::new(move |times| timed(gpu, times, &mut launch)),
-            });
+            race.turn(*name, repeated(move |times| timed(gpu, times, &mut launch)));
         }
-        for (rung, compiled, inputs) in &own {
-            let Some(cuda) = gpu.as_cuda() else { continue };
-            let mut launch = || compiled.launch(cuda, inputs, Arg::Buffer(&c));
-            contenders.push(Contender {
-                name: rung.name(),
-                precision: if rung.bf16() { Precision::Bf16 } else { Precision::F32 },
-                time: Box::new(move |times| timed(gpu, times, &mut launch)),
-            });
+        if let Some((cuda, on_cuda)) = gpu.as_cuda().zip(on_cuda.as_ref()) {
+            let c = &on_cuda.c;
+            for (rung, compiled, inputs) in &on_cuda.rungs {
+                let mut launch = move || compiled.launch(cuda, inputs, Arg::Buffer(c));
+                race.turn(rung.name(), repeated(move |times| timed(gpu, times, &mut launch)));
+            }
+            if let Some(cublas) = cublas {
+                let [a, b] = operands.inputs();
+                let mut sgemm = move || cublas.sgemm(a, b, c, shape);
+                race.turn("cublas", repeated(move |times| timed(gpu, times, &mut sgemm)));
+                let [a, b] = &on_cuda.halves;
+                let mut gemm = move || cublas.gemm_bf16(a, b, c, shape);
+                race.turn("cublas_bf16", repeated(move |times| timed(gpu, times, &mut gemm)));
+            }
         }
-        let half =
-            |x: &[f32]| -> Vec<u16> { x.iter().map(|x| (x.to_bits() >> 16) as u16).collect() };
-        if let (Some(cublas), Some(bf16)) = (cublas, &problem_bf16) {
-            let [a, b] = operands.inputs();
-            write_all(gpu, &a16, &half(&bf16.a))?;
-            write_all(gpu, &b16, &half(&bf16.b))?;
-            let c = &c;
-            let (a16, b16) = (&a16, &b16);
-            contenders.push(Contender {
-                name: "cublas",
-                precision: Precision::F32,
-                time: Box::new(move |times| {
-                    timed(gpu, times, &mut || cublas.sgemm(a, b, c, shape))
-                }),
-            });
-            contenders.push(Contender {
-                name: "cublas_bf16",
-                precision: Precision::Bf16,
-                time: Box::new(move |times| {
-                    timed(gpu, times, &mut || cublas.gemm_bf16(a16, b16, c, shape))
-                }),
-            });
-        }
-        if !cpu_measured.contains(&n) {
-            cpu_measured.push(n);
-            let (problem, on_cpu) = (&problem, &mut on_cpu);
-            contenders.push(Contender {
-                name: "sgemm",
-                precision: Precision::F32,
-                time: Box::new(move |times| {
+        if with_cpu {
+            race.turn(
+                "sgemm",
+                repeated(|times| {
                     let start = Instant::now();
                     for _ in 0..times {
-                        truck::product_on_cpu(&problem.a, &problem.b, on_cpu, n, true)?;
+                        truck::product_on_cpu(&problem.a, &problem.b, &mut on_cpu, n, true)?;
                     }
                     Ok(start.elapsed().as_secs_f64() / times as f64)
                 }),
-            });
+            );
         }
-        let seconds = in_turn(r.budget, gpu.about().kind, &mut contenders)?;
-        let rounds: Vec<(&'static str, Precision, Samples)> = contenders
-            .iter()
-            .map(|c| (c.name, c.precision))
-            .zip(seconds)
-            .map(|((name, precision), s)| (name, precision, s))
-            .collect();
-        self.record(r, &rounds);
-        Ok(())
-    }
-
-    fn skip(&self, r: &mut Recorder, rung: &str, why: impl Into<String>) {
-        let list: ParamList = &[("device", &self.gpu.about().id), ("rung", &rung), ("n", &self.n)];
-        r.skip("cpu_gpu.ladder", list, why);
-    }
-
-    fn note(&self, r: &Recorder, rung: &str) {
-        let list: ParamList = &[("device", &self.gpu.about().id), ("rung", &rung), ("n", &self.n)];
-        r.note("cpu_gpu.ladder", list);
+        let results = race.run(plan(r.budget, gpu.about().kind))?;
+        self.record(r, &results)
     }
 
     /// A portable rung, compiled with the best of its tiles, and only if its product is right.
@@ -281,28 +226,20 @@ impl Size<'_> {
         operands: &Operands,
         problem: &Problem,
     ) -> Result<Option<(&'static str, Compiled)>> {
-        let id = &self.gpu.about().id;
-        self.note(r, rung.name);
+        let rate = self.of(RATE, rung.name);
+        r.note_at(&rate);
         let start = Instant::now();
         let mut compiled = match rung.compile(self.gpu, self.shape) {
             Ok(compiled) => compiled,
             Err(error) => {
-                self.skip(r, rung.name, error.to_string());
+                r.skip_at(rate, error.to_string());
                 return Ok(None);
             }
         };
         // Some compilers work when a kernel first runs: the first product belongs to the time.
         compiled.launch(self.gpu, operands.args(), self.shape)?;
         self.gpu.finish()?;
-        if self.first {
-            let list: ParamList = &[("device", id), ("rung", &rung.name)];
-            r.value(
-                "cpu_gpu.ladder.compile",
-                list,
-                Unit::Seconds,
-                one(start.elapsed().as_secs_f64()),
-            );
-        }
+        self.compiled(r, rung.name, start);
         // On a GPU always, on a CPU where there is time.
         let tune = rung.name == "warp_tiles"
             && (self.gpu.about().kind == Kind::Gpu || r.budget == Budget::Full);
@@ -317,17 +254,33 @@ impl Size<'_> {
         }
         let verdict = verify(self.gpu, problem, |abc| compiled.launch(self.gpu, abc, self.shape))?;
         if let Err(fault) = verdict {
-            self.skip(r, rung.name, format!("its product is wrong: {fault}"));
+            r.skip_at(rate, format!("its product is wrong: {fault}"));
             return Ok(None);
         }
         Ok(Some((rung.name, compiled)))
     }
 
-    fn tiles(&self, r: &mut Recorder, rung: &str, tiles: &str, seconds: f64) {
-        let list: ParamList =
-            &[("device", &self.gpu.about().id), ("rung", &rung), ("n", &self.n), ("tiles", &tiles)];
-        let rate = one(self.shape.operations() / seconds);
-        r.value("cpu_gpu.ladder.tiles", list, Unit::FlopsPerSecond, rate);
+    /// The rungs of CUDA alone, on a device that CUDA drives; elsewhere the reason why not.
+    fn prepare_cuda(&self, r: &mut Recorder, problem: &Problem) -> Result<Option<OnCuda>> {
+        let Some(cuda) = self.gpu.as_cuda() else {
+            for rung in CudaRung::ALL {
+                r.skip_at(self.of(RATE, rung.name()), "only CUDA has it");
+            }
+            return Ok(None);
+        };
+        let bf16 = Problem::random_bf16(self.shape, 1);
+        let mut rungs = Vec::new();
+        for rung in CudaRung::ALL {
+            let problem = if rung.bf16() { &bf16 } else { problem };
+            rungs.extend(self.prepare_own(r, cuda, rung, problem)?);
+        }
+        let alloc = |bytes| self.gpu.alloc(bytes * self.n * self.n);
+        let (c, halves) = (alloc(4)?, [alloc(2)?, alloc(2)?]);
+        for (half, x) in halves.iter().zip([&bf16.a, &bf16.b]) {
+            let bits: Vec<u16> = x.iter().map(|x| (x.to_bits() >> 16) as u16).collect();
+            write_all(self.gpu, half, &bits)?;
+        }
+        Ok(Some(OnCuda { rungs, c, halves }))
     }
 
     /// A rung that CUDA alone has.
@@ -335,16 +288,15 @@ impl Size<'_> {
         &self,
         r: &mut Recorder,
         cuda: &Cuda,
-        rung: CudaRung,
+        mut rung: CudaRung,
         problem: &Problem,
-        bf16: &Problem,
     ) -> Result<Option<(CudaRung, CudaKernel, CudaInputs)>> {
-        self.note(r, rung.name());
+        let rate = self.of(RATE, rung.name());
+        r.note_at(&rate);
         if let Err(why) = rung.runs_on(cuda.capability()) {
-            self.skip(r, rung.name(), why.to_string());
+            r.skip_at(rate, why.to_string());
             return Ok(None);
         }
-        let mut rung = rung;
         if let CudaRung::AsyncCopy(_) = rung {
             let timed = tensor_cores::tune(cuda, self.shape)?;
             for (tiles, seconds) in &timed {
@@ -354,62 +306,54 @@ impl Size<'_> {
                 rung = CudaRung::AsyncCopy(*best);
             }
         }
-        let problem = if rung.bf16() { bf16 } else { problem };
         if let Err(fault) = tensor_cores::check(cuda, rung, problem)? {
-            self.skip(r, rung.name(), format!("its product is wrong: {fault}"));
+            r.skip_at(rate, format!("its product is wrong: {fault}"));
             return Ok(None);
         }
         let start = Instant::now();
         let compiled = rung.compile(cuda, self.shape)?;
-        if self.first {
-            let list: ParamList = &[("device", &cuda.about().id), ("rung", &rung.name())];
-            r.value(
-                "cpu_gpu.ladder.compile",
-                list,
-                Unit::Seconds,
-                one(start.elapsed().as_secs_f64()),
-            );
-        }
+        self.compiled(r, rung.name(), start);
         let inputs = CudaInputs::new(cuda, rung, &problem.a, &problem.b, self.shape)?;
         Ok(Some((rung, compiled, inputs)))
     }
 
+    fn compiled(&self, r: &mut Recorder, rung: &str, start: Instant) {
+        let seconds = start.elapsed().as_secs_f64();
+        if self.first {
+            r.record(self.of(COMPILE, rung), Samples::one(seconds));
+        }
+    }
+
+    fn tiles(&self, r: &mut Recorder, rung: &str, tiles: &str, seconds: f64) {
+        let rate = Samples::one(self.shape.operations() / seconds);
+        r.record(self.of(TILES, rung).with("tiles", tiles), rate);
+    }
+
     /// Rates, and ratios from the rounds in which all took their turn.
-    fn record(&self, r: &mut Recorder, rounds: &[(&'static str, Precision, Samples)]) {
-        let about = self.gpu.about();
-        let (id, n) = (&about.id, self.n);
-        let of = |name: &str| rounds.iter().find(|(other, ..)| *other == name).map(|(.., s)| s);
-        let ratio = |seconds: &Samples, over: &Samples| {
-            Samples(seconds.0.iter().zip(&over.0).map(|(mine, other)| other / mine).collect())
-        };
-        for (name, precision, seconds) in rounds {
-            let rates = seconds.map(|seconds| self.shape.operations() / seconds);
-            if *name == "sgemm" {
-                let list: ParamList = &[("device", &"cpu"), ("rung", name), ("n", &n)];
-                let limit = Some(peak::fma_f32(matmul::parallel::available()));
-                r.limited("cpu_gpu.ladder", list, Unit::FlopsPerSecond, rates, limit);
+    fn record(&self, r: &mut Recorder, results: &Results) -> lab::Result<()> {
+        let ran: Vec<&str> = results.ran().collect();
+        for rung in &ran {
+            let rate = results.rate(rung, self.shape.operations())?;
+            if *rung == "sgemm" {
+                let limit = peak::fma_f32(matmul::parallel::available());
+                let list = RATE.at(&[("device", &"cpu"), ("rung", rung), ("n", &self.n)]);
+                r.record(list.against(limit), rate);
                 continue;
             }
-            let list: ParamList = &[("device", id), ("rung", name), ("n", &n)];
-            r.limited(
-                "cpu_gpu.ladder",
-                list,
-                Unit::FlopsPerSecond,
-                rates,
-                peak_of(about, *precision),
-            );
-            if let Some(naive) = of("naive").filter(|_| *name != "naive") {
-                r.value("cpu_gpu.ladder.speedup", list, Unit::Ratio, ratio(seconds, naive));
-            }
-            let library = if *precision == Precision::Bf16 { "cublas_bf16" } else { "cublas" };
-            if let Some(cublas) = of(library).filter(|_| *name != library) {
-                r.value("cpu_gpu.ladder.of_cublas", list, Unit::Share, ratio(seconds, cublas));
+            let precision = precision(rung);
+            r.record(self.of(RATE, rung).against(peak_of(self.gpu.about(), precision)), rate);
+            let library = CUBLAS.iter().find(|(_, inputs)| *inputs == precision);
+            for (key, other) in [(SPEEDUP, Some("naive")), (OF_CUBLAS, library.map(|l| l.0))] {
+                if let Some(other) = other.filter(|other| ran.contains(other) && rung != other) {
+                    r.record(self.of(key, rung), results.ratio(other, rung)?);
+                }
             }
         }
-        if let (Some(naive), Some(shared)) = (of("naive"), of("shared")) {
-            let list: ParamList = &[("device", id), ("n", &n)];
-            r.value("cpu_gpu.ladder.tiled_over_naive", list, Unit::Ratio, ratio(shared, naive));
+        if ["naive", "shared"].iter().all(|rung| ran.contains(rung)) {
+            let gain = results.ratio("naive", "shared")?;
+            r.record(TILED.at(&[("device", &self.gpu.about().id), ("n", &self.n)]), gain);
         }
+        Ok(())
     }
 }
 
@@ -419,38 +363,35 @@ fn timed(gpu: &dyn Gpu, times: usize, launch: &mut dyn FnMut() -> Result<()>) ->
     Ok(seconds / times as f64)
 }
 
-/// Seconds of each contender, round after round, so that a change of the clock
-/// meets all of them alike. Short products are repeated until a sample takes
-/// a few milliseconds.
-fn in_turn(budget: Budget, kind: Kind, contenders: &mut [Contender]) -> Result<Vec<Samples>> {
-    let (rounds, time) = match (budget, kind) {
-        (Budget::Quick, _) => (3, Duration::from_millis(300)),
-        (Budget::Full, Kind::Cpu) => (5, Duration::from_secs(5)),
-        (Budget::Full, Kind::Gpu) => (7, Duration::from_secs(3)),
+/// Turns of a product that is timed so many times in a row: as many as take a few milliseconds together, which the first
+/// turn finds out.
+fn repeated(
+    mut seconds: impl FnMut(usize) -> Result<f64>,
+) -> impl FnMut(usize) -> lab::Result<f64> {
+    let mut times = 1;
+    move |turn| {
+        if turn == 0 {
+            seconds(1)?; // warms up
+            times = (0.004 / seconds(1)?).ceil().clamp(1.0, 1000.0) as usize;
+        }
+        Ok(seconds(times)?)
+    }
+}
+
+/// Rounds of the race, and the seconds for each contender: there are about ten.
+fn plan(budget: Budget, kind: Kind) -> Plan {
+    let (min_samples, time) = match (budget, kind) {
+        (Budget::Quick, _) => (3, Duration::from_millis(30)),
+        (Budget::Full, Kind::Cpu) => (5, Duration::from_millis(500)),
+        (Budget::Full, Kind::Gpu) => (7, Duration::from_millis(300)),
     };
-    let mut repeats = Vec::new();
-    for contender in contenders.iter_mut() {
-        (contender.time)(1)?; // warms up
-        let seconds = (contender.time)(1)?;
-        repeats.push((0.004 / seconds).ceil().clamp(1.0, 1000.0) as usize);
-    }
-    let mut samples = vec![Samples::default(); contenders.len()];
-    let start = Instant::now();
-    for round in 0..50 {
-        if round >= rounds && start.elapsed() >= time {
-            break;
-        }
-        for ((contender, times), samples) in contenders.iter_mut().zip(&repeats).zip(&mut samples) {
-            samples.0.push((contender.time)(*times)?);
-        }
-    }
-    Ok(samples)
+    Plan { warm_up: Duration::ZERO, time, min_samples, max_samples: 50 }
 }
 
 /// Bytes per second at which the device copies: read and written together.
 fn bandwidth(r: &Recorder, gpu: &dyn Gpu) -> Result<Samples> {
     const SOURCE: &str = kernel!("map.cl");
-    r.note("cpu_gpu.ladder.bandwidth", &[("device", &gpu.about().id)]);
+    r.note_at(BANDWIDTH.at(&[("device", &gpu.about().id)]));
     let about = gpu.about();
     let most = if about.kind == Kind::Cpu { 16 << 20 } else { 64 << 20 };
     let count = most.min(about.memory as usize / 64);
@@ -470,54 +411,39 @@ fn bandwidth(r: &Recorder, gpu: &dyn Gpu) -> Result<Samples> {
 mod tests {
     use super::*;
     use crate::gpu::testing;
-    use lab::{Device, progress::Progress, record::Value};
-
-    fn values(key: &str, run: impl FnOnce(&mut Recorder) -> lab::Result<()>) -> Vec<Value> {
-        let experiments = all();
-        let experiment = experiments.iter().find(|e| e.key == key).expect("there is one");
-        let progress = Progress::hidden();
-        let mut recorder = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);
-        run(&mut recorder).unwrap_or_else(|error| panic!("{key}: {error}"));
-        let (values, skipped) = recorder.finish();
-        for declared in experiment.values {
-            let left = values.iter().any(|value| value.key == *declared)
-                || skipped.iter().any(|skipped| skipped.key == *declared);
-            assert!(left, "{key} declares {declared} and leaves none");
-        }
-        values
-    }
 
     #[test]
     fn every_device_is_measured_or_missed() {
         let turn = testing::opencl();
-        let values = values("cpu_gpu.ladder", |r| rungs(r, Some(&[24])));
+        let experiment = Experiment { run: |r| rungs(r, Some(&[24])), ..all().remove(0) };
+        let values = lab::testing::run(&experiment).values;
         if turn.is_none() {
             return;
         }
         for rung in LADDER.iter().map(|rung| rung.name) {
-            let found =
-                values.iter().filter(|v| v.key == "cpu_gpu.ladder" && v.params["rung"] == rung);
+            let found = values.iter().filter(|v| v.key == RATE.name && v.params["rung"] == rung);
             assert!(found.count() >= 1, "{rung} is missing");
         }
-        let cpu = values.iter().find(|v| v.params.get("device").is_some_and(|d| d == "cpu"));
+        let cpu = values.iter().find(|v| v.param("device") == Some("cpu"));
         assert!(cpu.is_some_and(|v| v.of_limit().is_some()), "{cpu:?}");
         for value in &values {
             assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");
         }
-        let naive = values.iter().find(|v| v.key.ends_with("tiled_over_naive"));
-        assert!(naive.is_some());
+        assert!(values.iter().any(|v| v.key == TILED.name));
     }
 
     #[test]
-    fn mistakes_are_found_or_pass() {
-        let turn = testing::opencl();
-        let values = values("cpu_gpu.wrong", mistakes);
-        let of = |check: &str| {
-            values.iter().filter(|v| v.params["check"] == check).map(|v| v.median).sum::<f64>()
-        };
-        assert!(of("simulator") > 6.5, "the simulator finds all seven");
-        if turn.is_some() {
-            assert!(of("careless") <= 2.0 && of("odd") >= 5.0);
+    fn short_products_are_repeated_and_the_first_one_is_not_timed() -> lab::Result<()> {
+        let mut calls = Vec::new();
+        let mut turn = repeated(|times| {
+            calls.push(times);
+            Ok(0.001)
+        });
+        for at in 0..3 {
+            turn(at)?;
         }
+        drop(turn);
+        assert_eq!(calls, [1, 1, 4, 4, 4]);
+        Ok(())
     }
 }

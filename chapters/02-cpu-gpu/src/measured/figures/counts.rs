@@ -1,7 +1,9 @@
 //! What the simulated machine does, drawn from what it does: the pictures run the kernels.
 
 use crate::{
-    measured::experiments::counts::{REGISTERS, SIZE},
+    measured::experiments::counts::{
+        CONFLICTS, EFFICIENCY, INTENSITY, MOVED, OCCUPANCY, SECTORS_PER_LOAD, SHARED_PASSES, SIZE,
+    },
     simt::{
         BANKS, Event, Limits, Machine, WARP,
         ladder::RUNGS,
@@ -10,10 +12,12 @@ use crate::{
     },
 };
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
+    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Lines},
+    plot::{Axis, Scale},
+    table::Grid,
 };
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// The pictures of this file.
 pub fn figures() -> Vec<Figure> {
@@ -313,138 +317,96 @@ fn draw_reads(_: &Records) -> Result<Drawing> {
 }
 
 fn draw_intensity(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
+    let of = |rung: &str| INTENSITY.at(&[("rung", &rung), ("n", &SIZE)]);
     let mut values = Vec::new();
     for rung in RUNGS {
-        let value = records.find("cpu_gpu.counts.intensity", &[("rung", &rung), ("n", &SIZE)])?;
-        values.push(value.median);
-        bars.push(Bar {
-            name: rung.to_owned(),
-            value: Some((value.median, value.median, value.median)),
-            text: value.text(),
-        });
+        values.push(records.get(of(rung))?.median);
     }
     let most = values.iter().copied().fold(0.0, f64::max);
-    Ok(Drawing {
-        svg: BarPlot {
-            axis: Axis::new("operations for each byte of global memory", Scale::Log),
-            bars,
-            limits: Vec::new(),
-        }
-        .svg(),
-        caption: format!(
-            "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {} times as many \
-             operations. From the 2D tiles on it stays: the later rungs save elsewhere.",
-            Unit::Count.format((most / values[0]).round())
-        ),
-        alt: format!(
-            "Bars for {} rungs, from {} to {} operations for each byte.",
-            RUNGS.len(),
-            Unit::Number.format(values[0]),
-            Unit::Number.format(most)
-        ),
-    })
+    let caption = format!(
+        "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {} times as many \
+         operations. From the 2D tiles on it stays: the later rungs save elsewhere.",
+        Unit::Count.format((most / values[0]).round())
+    );
+    Bars {
+        axis: Axis::new("operations for each byte of global memory", Scale::Log),
+        bars: RUNGS.map(|rung| (rung.to_owned(), of(rung))).into(),
+        ..Bars::default()
+    }
+    .draw(records, caption)
 }
 
 fn draw_occupancy(records: &Records) -> Result<Drawing> {
-    let mut series = Vec::new();
-    for limits in [Limits::ALL[3], Limits::ALL[2]] {
+    let of = |limits: Limits| {
         let capability = format!("{}.{}", limits.capability.0, limits.capability.1);
-        let mut points = Vec::new();
-        for registers in REGISTERS {
-            let list: lab::record::ParamList =
-                &[("capability", &capability), ("registers", &registers), ("threads", &256)];
-            points
-                .push((registers as f64, 100.0 * records.find("cpu_gpu.occupancy", list)?.median));
-        }
-        series.push(Series {
-            name: format!("capability {capability}"),
-            points,
-            band: Vec::new(),
-            joined: true,
-        });
-    }
-    let at = |registers: f64| {
-        series[0].points.iter().find(|p| (p.0 - registers).abs() < 0.5).map_or(0.0, |p| p.1)
+        let quantity = OCCUPANCY.at(&[("capability", &capability), ("threads", &256)]);
+        (format!("capability {capability}"), quantity)
     };
+    let (h100, other) = (of(Limits::ALL[3]), of(Limits::ALL[2]));
+    let mut shares = [0.0; 3];
+    for (share, registers) in shares.iter_mut().zip([32, 128, 255]) {
+        *share = 100.0 * records.get(h100.1.clone().with("registers", registers))?.median;
+    }
     let caption = format!(
         "Blocks of 256 threads: with 32 registers each, {:.0}% of the places for warps are taken on an H100 or H200 \
          (capability 9.0); with 128, {:.0}%; with 255, {:.1}%.",
-        at(32.0),
-        at(128.0),
-        at(255.0)
+        shares[0], shares[1], shares[2]
     );
-    let plot = LinePlot {
+    let lines = Lines {
+        over: "registers",
         x: Axis::new("registers of a thread", Scale::Linear),
         y: Axis::new("occupancy (%)", Scale::Linear).range(0.0, 100.0),
-        series,
-        limits: Vec::new(),
+        scale: |share| 100.0 * share,
+        lines: vec![h100, other],
+        ..Lines::default()
     };
-    Ok(Drawing {
-        svg: plot.svg(),
-        alt: format!("Two falling curves of occupancy over registers. {caption}"),
-        caption,
-    })
+    lines.draw(records, caption)
 }
 
 fn table_counts(records: &Records) -> Result<TableData> {
-    let columns = [
-        ("sectors per load", "sectors_per_load"),
-        ("useful", "efficiency"),
-        ("moved", "moved"),
-        ("operations per byte", "intensity"),
-        ("passes of shared memory", "shared_passes"),
-        ("conflicts", "conflicts"),
-    ];
-    let mut rows = Vec::new();
+    let at = |key: Key, rung: &str| key.at(&[("rung", &rung), ("n", &SIZE)]);
+    let mut useful = BTreeMap::new();
     for rung in RUNGS {
-        let mut row = vec![rung.to_owned()];
-        for (_, key) in columns {
-            let key = format!("cpu_gpu.counts.{key}");
-            let value = records.find(&key, &[("rung", &rung), ("n", &SIZE)])?;
-            row.push(match value.unit {
-                Unit::Share => format!("{:.0}%", 100.0 * value.median),
-                _ => value.text(),
-            });
-        }
-        rows.push(row);
+        let share = records.get(at(EFFICIENCY, rung))?.median;
+        useful.insert(rung, format!("{:.0}%", 100.0 * share));
     }
-    Ok(TableData {
-        caption: format!(
-            "Counted on the simulated GPU, a product of {SIZE}×{SIZE} matrices. \"Useful\" is the share of the moved \
-             bytes that a thread has asked for."
-        ),
-        head: std::iter::once("rung").chain(columns.map(|c| c.0)).map(str::to_owned).collect(),
-        rows,
-    })
+    let caption = format!(
+        "Counted on the simulated GPU, a product of {SIZE}×{SIZE} matrices. \"Useful\" is the share of the moved \
+         bytes that a thread has asked for."
+    );
+    Grid::new(RUNGS)
+        .column("rung", |rung| *rung)
+        .column("sectors per load", |rung| at(SECTORS_PER_LOAD, rung))
+        .column("useful", |rung| useful[rung].clone())
+        .column("moved", |rung| at(MOVED, rung))
+        .column("operations per byte", |rung| at(INTENSITY, rung))
+        .column("passes of shared memory", |rung| at(SHARED_PASSES, rung))
+        .column("conflicts", |rung| at(CONFLICTS, rung))
+        .table(records, caption)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Budget, Device, machine::Machine as Computer, progress::Progress, record};
+    use lab::testing;
 
     fn records() -> Records {
-        let folder = tempfile::tempdir().unwrap();
-        for experiment in crate::measured::experiments::counts::all() {
-            let run = lab::chapter::run(
-                &experiment,
-                Budget::Quick,
-                Device::Cpu,
-                None,
-                &Progress::hidden(),
-            )
-            .unwrap();
-            record::save(folder.path(), &Computer::detect(), "cpu_gpu", run).unwrap();
-        }
-        Records::load(folder.path()).unwrap()
+        let chapter = crate::chapter();
+        let run = |experiment| testing::run(&experiment).values;
+        let values = crate::measured::experiments::counts::all().into_iter().flat_map(run);
+        testing::records(&chapter, &values.collect::<Vec<_>>(), &[])
     }
 
     #[test]
     fn every_picture_is_drawn_and_says_what_it_shows() {
         let records = records();
-        for figure in figures() {
-            let drawing = (figure.draw)(&records).unwrap();
+        let (from_records, from_kernels): (Vec<_>, Vec<_>) =
+            figures().into_iter().partition(|figure| {
+                figure.key.ends_with("intensity") || figure.key.ends_with("occupancy")
+            });
+        testing::are_drawn(&from_records, &tables(), &records);
+        for figure in from_kernels {
+            let drawing = (figure.draw)(&testing::unmeasured()).unwrap();
             assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
             assert!(
                 !drawing.svg.contains("\n\n") && !drawing.svg.contains("NaN"),
@@ -453,9 +415,7 @@ mod tests {
             );
             assert!(drawing.caption.ends_with('.') && drawing.alt.ends_with('.'), "{}", figure.key);
         }
-        let table = (tables()[0].make)(&records).unwrap();
-        assert_eq!(table.rows.len(), RUNGS.len());
-        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
+        assert_eq!((tables()[0].make)(&records).unwrap().rows.len(), RUNGS.len());
     }
 
     #[test]
@@ -472,27 +432,5 @@ mod tests {
             caption("cpu_gpu.counts.reads")
                 .contains("naive A 32, naive B 1, coalesced A 1, coalesced B 4")
         );
-    }
-
-    #[test]
-    fn without_records_a_plot_says_what_to_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let machine = Computer::detect();
-        let empty = record::Run { values: vec![], ..run_of_nothing() };
-        record::save(folder.path(), &machine, "cpu_gpu", empty).unwrap();
-        let records = Records::load(folder.path()).unwrap();
-        assert!(matches!(draw_intensity(&records), Err(Error::NotMeasured { .. })));
-    }
-
-    fn run_of_nothing() -> record::Run {
-        let experiment = lab::Experiment {
-            key: "cpu_gpu.nothing",
-            shows: "nothing",
-            values: &[],
-            quick: true,
-            run: |_| Ok(()),
-        };
-        lab::chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &Progress::hidden())
-            .unwrap()
     }
 }
