@@ -10,8 +10,9 @@
 use crate::{
     Error, Result, gpu,
     ladder::{self, Operands},
-    simt, verify,
+    simt,
 };
+use lab::random::numbers;
 use matmul::Shape;
 use std::{
     collections::BTreeMap,
@@ -173,7 +174,7 @@ fn launch(rung: &str, n: usize) -> Result<()> {
     let rung = ladder::rung(rung)?;
     let gpu = gpu::open("cuda")?;
     let shape = Shape::square(n);
-    let (a, b) = (verify::numbers(n * n, 1), verify::numbers(n * n, 2));
+    let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
     let operands = Operands::new(&*gpu, &a, &b, shape)?;
     rung.compile(&*gpu, shape)?.launch(&*gpu, operands.args(), shape)?;
     gpu.finish()

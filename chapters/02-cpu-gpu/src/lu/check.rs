@@ -5,6 +5,7 @@ use super::{
     decomposition::Lu,
     error::{LuError, Result, check_length},
 };
+use lab::random::numbers;
 
 /// How far LU is from PA: ‖PA − LU‖ / (max(m, n)·ε·‖A‖), with the norm √Σx² and ε the f32 machine epsilon. A sound
 /// decomposition of a matrix without extreme growth is below 1. The sums are in f64. NaN if there is any.
@@ -64,16 +65,9 @@ fn scaled(off: f64, n: usize, size: f64) -> f64 {
     if off == 0.0 { 0.0 } else { off / (n as f64 * f64::from(f32::EPSILON) * size) }
 }
 
-/// rows×cols numbers from −1 to 1, always the same for a seed (a 64-bit linear congruential generator with
-/// Knuth's MMIX constants).
+/// rows×cols numbers from −1 to 1, always the same for a seed.
 pub fn random(rows: usize, cols: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed;
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
-    };
-    (0..rows * cols).map(|_| next()).collect()
+    numbers(rows * cols, seed)
 }
 
 /// Wilkinson's n×n matrix: ones on the diagonal and in the last column, −1 below the diagonal. Each step doubles

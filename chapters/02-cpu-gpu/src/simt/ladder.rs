@@ -428,10 +428,7 @@ pub fn width(rung: &str) -> Width {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn numbers(count: usize, seed: usize) -> Vec<f32> {
-        (0..count).map(|i| ((i * 7919 + seed) % 1009) as f32 / 504.5 - 1.0).collect()
-    }
+    use lab::random::numbers;
 
     fn check(rung: &str, shape: Shape) -> Counts {
         let Shape { m, n, k } = shape;

@@ -8,7 +8,8 @@ use super::{
     thread::Thread,
     warp::{Lane, Warp},
 };
-use std::{future::Future, mem, rc::Rc};
+use lab::random::SplitMix64;
+use std::{future::Future, rc::Rc};
 
 /// Threads that a block may have.
 pub const BLOCK_LIMIT: usize = 1024;
@@ -97,7 +98,7 @@ impl Machine {
             });
         }
         let mut counts = Counts::default();
-        let mut order = Order(self.seed);
+        let mut random = SplitMix64::new(self.seed);
         for y in 0..grid[1] {
             for x in 0..grid[0] {
                 let watched = self.watched.filter(|(watched, _)| *watched == [x, y]);
@@ -111,7 +112,7 @@ impl Machine {
                     watched: watched.map(|(_, warp)| warp),
                     events: &mut self.events,
                 };
-                counts += run_block(state, grid, block, [x, y], &kernel, &mut order)?;
+                counts += run_block(state, grid, block, [x, y], &kernel, &mut random)?;
             }
         }
         // The next launch begins when this one is over.
@@ -127,7 +128,7 @@ fn run_block<K, F>(
     block: [usize; 2],
     block_index: [usize; 2],
     kernel: &K,
-    order: &mut Order,
+    random: &mut SplitMix64,
 ) -> Result<Counts, KernelFault>
 where
     K: Fn(Thread) -> F,
@@ -149,7 +150,7 @@ where
         warps.last_mut().expect("one was pushed for the first lane").lanes.push(lane);
     }
     loop {
-        for warp in order.shuffled(warps.len()) {
+        for warp in random.order(warps.len()) {
             warps[warp].run(&mut state)?;
         }
         // Now every thread has ended or waits at a barrier.
@@ -183,29 +184,6 @@ fn all_wait<F>(kernel: &str, warps: &[Warp<F>]) -> Result<bool, KernelFault> {
             other: other.who(),
             elsewhere: place(other),
         }),
-    }
-}
-
-/// Orders drawn from a seed: xorshift64* (Vigna 2016), which is enough for this.
-struct Order(u64);
-
-impl Order {
-    fn below(&mut self, limit: usize) -> usize {
-        let mut x = mem::replace(&mut self.0, 0) ^ 0x9E37_79B9_7F4A_7C15;
-        x ^= x >> 12;
-        x ^= x << 25;
-        x ^= x >> 27;
-        self.0 = x;
-        (x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
-    }
-
-    /// The numbers below `count` in some order.
-    fn shuffled(&mut self, count: usize) -> Vec<usize> {
-        let mut numbers: Vec<usize> = (0..count).collect();
-        for at in (1..count).rev() {
-            numbers.swap(at, self.below(at + 1));
-        }
-        numbers
     }
 }
 
@@ -312,11 +290,24 @@ mod tests {
 
     #[test]
     fn the_order_of_warps_follows_the_seed_alone() {
-        let order = |seed| Order(seed).shuffled(32);
+        // Each warp notes how many were there before it: the order in which they came.
+        let order = |seed| {
+            let mut gpu = Machine::unchecked(seed);
+            let (came, at) = (gpu.array(&[0.0]), gpu.unwritten(8));
+            gpu.launch("order", [1, 1], [8 * WARP, 1], |t| async move {
+                if t.index[0].is_multiple_of(WARP) {
+                    let before = t.load(came, 0).await;
+                    t.store(came, 0, before + 1.0).await;
+                    t.store(at, t.index[0] / WARP, before).await;
+                }
+            })
+            .unwrap();
+            gpu.read(at)
+        };
         assert_eq!(order(1), order(1));
         assert_ne!(order(1), order(2));
         let mut sorted = order(7);
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..32).collect::<Vec<_>>());
+        sorted.sort_by(f32::total_cmp);
+        assert_eq!(sorted, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
     }
 }

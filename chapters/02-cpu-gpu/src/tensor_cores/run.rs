@@ -9,6 +9,7 @@ use crate::{
     gpu::{Arg, Buffer, Gpu, Kernel, Launch, cuda::Cuda, read_all, write_all},
     verify::{self, Problem, Verdict},
 };
+use lab::random::numbers;
 use matmul::Shape;
 use std::{ffi::c_void, ptr};
 
@@ -221,8 +222,8 @@ pub fn check(gpu: &Cuda, rung: CudaRung, problem: &Problem) -> Result<Verdict> {
 /// # Errors
 /// If none runs.
 pub fn tune(gpu: &Cuda, shape: Shape) -> Result<Vec<(CudaTiles, f64)>> {
-    let a = verify::numbers(shape.m * shape.k, 1);
-    let b = verify::numbers(shape.k * shape.n, 2);
+    let a = numbers(shape.m * shape.k, 1);
+    let b = numbers(shape.k * shape.n, 2);
     let inputs = CudaInputs::new(gpu, CudaRung::ALL[0], &a, &b, shape)?;
     let c = gpu.alloc((4 * shape.m * shape.n).max(16))?;
     let time = |tiles| {

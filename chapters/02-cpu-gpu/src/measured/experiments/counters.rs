@@ -5,16 +5,19 @@ use crate::{
     counters::{self, Counter, CounterValues, Target},
     gpu, ladder,
 };
-use lab::{Experiment, Recorder, Result, Samples, Unit, record::ParamList};
+use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind};
 use std::path::{Path, PathBuf};
 
 const KEY: &str = "cpu_gpu.counters";
+/// A rung's product, and one of its counts.
+const PARAMS: &[&str] = &["rung", "n", "counter"];
 /// What the hardware counted.
-pub const HARDWARE: &str = "cpu_gpu.counters.hardware";
+pub const HARDWARE: Key = Key::measured("cpu_gpu.counters.hardware", Unit::Count, PARAMS);
 /// What the simulator counted.
-pub const SIMULATED: &str = "cpu_gpu.counters.simulated";
+pub const SIMULATED: Key =
+    Key::new(Kind::Simulated, "cpu_gpu.counters.simulated", Unit::Count, PARAMS);
 /// How far the simulator is off, as a share of the hardware's count.
-pub const ERROR: &str = "cpu_gpu.counters.error";
+pub const ERROR: Key = Key::measured("cpu_gpu.counters.error", Unit::Share, PARAMS);
 
 /// The n at which both count: the simulator runs every thread by itself.
 pub const N: usize = 256;
@@ -24,7 +27,7 @@ pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: KEY,
         shows: "what the simulator counts for each rung, beside the hardware's own counters",
-        values: &[HARDWARE, SIMULATED, ERROR],
+        values: &[HARDWARE.name, SIMULATED.name, ERROR.name],
         quick: false,
         run,
     }]
@@ -40,7 +43,7 @@ fn run(recorder: &mut Recorder) -> Result<()> {
     let ready = ready(&folder);
     for rung in &ladder::LADDER {
         let hardware = ready.as_ref().map_err(ToString::to_string).and_then(|(ncu, target)| {
-            recorder.note(HARDWARE, &[("rung", &rung.name), ("n", &N)]);
+            recorder.note_at(HARDWARE.at(&[("rung", &rung.name), ("n", &N)]));
             counters::profile(ncu, target, rung.name, N).map_err(|error| error.to_string())
         });
         record(recorder, rung.name, N, hardware, || simulated(rung.name, N));
@@ -68,7 +71,7 @@ fn record(
         Err(error) => Err(format!("the simulator could not run this rung: {error}")),
     });
     for counter in Counter::ALL {
-        let params: ParamList = &[("rung", &rung), ("n", &n), ("counter", &counter.name())];
+        let at = |key: Key| key.at(&[("rung", &rung), ("n", &n), ("counter", &counter.name())]);
         let counts = match &hardware {
             Ok((hardware, simulated)) => match (hardware.get(&counter), simulated.get(&counter)) {
                 (Some(&hardware), Some(&simulated)) => Ok((hardware, simulated)),
@@ -79,18 +82,18 @@ fn record(
         };
         match counts {
             Ok((hardware, simulated)) => {
-                recorder.value(HARDWARE, params, Unit::Count, Samples(vec![hardware]));
-                recorder.value(SIMULATED, params, Unit::Count, Samples(vec![simulated]));
+                recorder.record(at(HARDWARE), Samples::one(hardware));
+                recorder.record(at(SIMULATED), Samples::one(simulated));
                 match counters::error(simulated, hardware) {
                     Some(error) => {
-                        recorder.value(ERROR, params, Unit::Share, Samples(vec![error]));
+                        recorder.record(at(ERROR), Samples::one(error));
                     }
-                    None => recorder.skip(ERROR, params, "the hardware counted none"),
+                    None => recorder.skip_at(at(ERROR), "the hardware counted none"),
                 }
             }
             Err(why) => {
                 for key in [HARDWARE, SIMULATED, ERROR] {
-                    recorder.skip(key, params, why.clone());
+                    recorder.skip_at(at(key), &why);
                 }
             }
         }
@@ -127,9 +130,10 @@ mod tests {
         hardware.insert(Counter::BankConflicts, 0.0);
         hardware.remove(&Counter::Divergences);
         let (values, skipped) = recorded(Ok(hardware), Ok(simulated));
-        let of = |key: &str, counter: Counter| {
-            let named =
-                |v: &&lab::record::Value| v.key == key && v.params["counter"] == counter.name();
+        let of = |key: Key, counter: Counter| {
+            let named = |v: &&lab::record::Value| {
+                v.key == key.name && v.params["counter"] == counter.name()
+            };
             values.iter().find(named).map(|value| value.median)
         };
         assert_eq!(of(HARDWARE, Counter::Fma), Some(40.0));

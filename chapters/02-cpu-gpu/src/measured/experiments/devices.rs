@@ -6,24 +6,30 @@ use crate::{
     devices,
     gpu::{self, About, Kind},
 };
-use lab::{Budget, Experiment, Plan, Recorder, Result, Samples, Unit, machine, record::ParamList};
+use lab::{Budget, Experiment, Key, Plan, Recorder, Result, Samples, Unit, machine};
 use std::time::Duration;
 
 /// The devices that the page names, whether this machine has them or not.
 pub const DEVICES: [&str; 3] = ["opencl-cpu", "opencl-gpu", "cuda"];
+
+/// Cores of a CPU, multiprocessors of a device.
+pub const UNITS: Key = Key::counted("cpu_gpu.devices.units", Unit::Count, &["device"]);
+/// The CPU's as measured, a device's as its driver tells.
+pub const CLOCK: Key = Key::measured("cpu_gpu.devices.clock", Unit::Hertz, &["device"]);
+/// Multiply-adds in f32 in a cycle.
+pub const LANES: Key = Key::measured("cpu_gpu.devices.lanes", Unit::Number, &["device"]);
+/// A device's lanes over those of one core, and over those of all.
+pub const LANES_RATIO: Key =
+    Key::measured("cpu_gpu.devices.lanes.ratio", Unit::Ratio, &["device", "over"]);
+/// Bytes of memory.
+pub const MEMORY: Key = Key::counted("cpu_gpu.devices.memory", Unit::Bytes, &["device"]);
 
 /// This file's experiments.
 pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: "cpu_gpu.devices",
         shows: "cores, lanes, clocks and memory of the CPU and of every device",
-        values: &[
-            "cpu_gpu.devices.units",
-            "cpu_gpu.devices.clock",
-            "cpu_gpu.devices.lanes",
-            "cpu_gpu.devices.lanes.ratio",
-            "cpu_gpu.devices.memory",
-        ],
+        values: &[UNITS.name, CLOCK.name, LANES.name, LANES_RATIO.name, MEMORY.name],
         quick: true,
         run,
     }]
@@ -43,17 +49,13 @@ pub fn why_missing(devices: &gpu::Devices, id: &str) -> String {
     )
 }
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
-
 fn run(r: &mut Recorder) -> Result<()> {
     let of_cpu = cpu(r);
     let found = gpu::devices();
     for id in DEVICES.iter().filter(|id| !found.found.iter().any(|about| about.id == **id)) {
         let why = why_missing(&found, id);
-        for key in ["units", "clock", "lanes", "lanes.ratio", "memory"] {
-            r.skip(&format!("cpu_gpu.devices.{key}"), &[("device", id)], why.clone());
+        for key in [UNITS, CLOCK, LANES, LANES_RATIO, MEMORY] {
+            r.skip_at(key.at(&[("device", id)]), &why);
         }
     }
     for about in &found.found {
@@ -65,39 +67,40 @@ fn run(r: &mut Recorder) -> Result<()> {
 /// Records the CPU. Returns the lanes of one core and of all, where its clock can be measured.
 fn cpu(r: &mut Recorder) -> Option<[f64; 2]> {
     let (cores, memory) = (machine::cores(), machine::caches_and_memory().1);
-    r.value("cpu_gpu.devices.units", &[("device", &"cpu")], Unit::Count, one(cores as f64));
-    r.value("cpu_gpu.devices.memory", &[("device", &"cpu")], Unit::Bytes, one(memory as f64));
+    r.record(UNITS.at(&[("device", &"cpu")]), Samples::one(cores as f64));
+    r.record(MEMORY.at(&[("device", &"cpu")]), Samples::one(memory as f64));
     let time = Duration::from_millis(if r.budget == Budget::Quick { 50 } else { 500 });
     let plan = Plan { warm_up: time, time, min_samples: 5, max_samples: 300 };
-    r.note("cpu_gpu.devices.clock", &[("device", &"cpu")]);
+    let clock = CLOCK.at(&[("device", &"cpu")]);
+    r.note_at(&clock);
     let Some(samples) = devices::clock(plan) else {
         let why = "the course has no chain of additions for this kind of CPU";
-        r.skip("cpu_gpu.devices.clock", &[("device", &"cpu")], why);
-        r.skip("cpu_gpu.devices.lanes", &[("device", &"core")], why);
-        r.skip("cpu_gpu.devices.lanes", &[("device", &"cpu")], why);
+        r.skip_at(clock, why);
+        for device in ["core", "cpu"] {
+            r.skip_at(LANES.at(&[("device", &device)]), why);
+        }
         return None;
     };
     // The best sample is the one that nothing disturbed; the peak is taken in the same way.
     let fastest = samples.quantile(1.0);
-    r.value("cpu_gpu.devices.clock", &[("device", &"cpu")], Unit::Hertz, samples);
+    r.record(clock, samples);
     let lanes = [1, cores].map(|threads| devices::lanes_of_cpu(threads, fastest));
     for (device, lanes) in ["core", "cpu"].into_iter().zip(lanes) {
-        r.value("cpu_gpu.devices.lanes", &[("device", &device)], Unit::Number, one(lanes));
+        r.record(LANES.at(&[("device", &device)]), Samples::one(lanes));
     }
     Some(lanes)
 }
 
 /// Records a device, and its lanes beside the CPU's.
 fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
-    let id = &about.id;
-    let list: ParamList = &[("device", id)];
-    let units = f64::from(about.compute_units);
-    r.value("cpu_gpu.devices.units", list, Unit::Count, one(units));
-    r.value("cpu_gpu.devices.memory", list, Unit::Bytes, one(about.memory as f64));
-    if let Some(clock) = about.clock_hz {
-        r.value("cpu_gpu.devices.clock", list, Unit::Hertz, one(clock));
-    } else {
-        r.skip("cpu_gpu.devices.clock", list, "its driver does not tell the clock");
+    let at = |key: Key| key.at(&[("device", &about.id)]);
+    r.record(at(UNITS), Samples::one(f64::from(about.compute_units)));
+    r.record(at(MEMORY), Samples::one(about.memory as f64));
+    match about.clock_hz {
+        Some(clock) => {
+            r.record(at(CLOCK), Samples::one(clock));
+        }
+        None => r.skip_at(at(CLOCK), "its driver does not tell the clock"),
     }
     let Some(lanes) = devices::lanes_of(about) else {
         let why = if about.kind == Kind::Cpu {
@@ -105,18 +108,17 @@ fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
         } else {
             "its driver does not tell how wide a compute unit is"
         };
-        r.skip("cpu_gpu.devices.lanes", list, why);
-        r.skip("cpu_gpu.devices.lanes.ratio", list, why);
-        return;
+        r.skip_at(at(LANES), why);
+        return r.skip_at(at(LANES_RATIO), why);
     };
-    r.value("cpu_gpu.devices.lanes", list, Unit::Number, one(lanes));
-    for (at, over) in ["core", "cpu"].into_iter().enumerate() {
-        let list: ParamList = &[("device", id), ("over", &over)];
-        if let Some(of_cpu) = of_cpu {
-            let ratio = one(lanes / of_cpu[at]);
-            r.value("cpu_gpu.devices.lanes.ratio", list, Unit::Ratio, ratio);
-        } else {
-            r.skip("cpu_gpu.devices.lanes.ratio", list, "the CPU's lanes are not known");
+    r.record(at(LANES), Samples::one(lanes));
+    for (which, over) in ["core", "cpu"].into_iter().enumerate() {
+        let ratio = at(LANES_RATIO).with("over", over);
+        match of_cpu {
+            Some(of_cpu) => {
+                r.record(ratio, Samples::one(lanes / of_cpu[which]));
+            }
+            None => r.skip_at(ratio, "the CPU's lanes are not known"),
         }
     }
 }
@@ -125,30 +127,25 @@ fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
 mod tests {
     use super::*;
     use crate::gpu::testing;
-    use lab::{Device, progress::Progress};
 
     #[test]
-    fn every_device_has_its_numbers_or_a_reason() -> Result<()> {
+    fn every_device_has_its_numbers_or_a_reason() {
         let _turn = testing::turn();
-        let experiments = all();
-        let progress = Progress::hidden();
-        let mut r = Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress);
-        run(&mut r)?;
-        let (values, skipped) = r.finish();
-        let about = |key: &str, device: &str| {
-            let is =
-                |params: &lab::record::Params| params.get("device").is_some_and(|d| d == device);
-            values.iter().any(|v| v.key == key && is(&v.params))
-                || skipped.iter().any(|s| s.key == key && !s.why.is_empty() && is(&s.params))
+        let left = lab::testing::run(&all()[0]);
+        let about = |key: Key, device: &str| {
+            left.values.iter().any(|v| v.key == key.name && v.param("device") == Some(device))
+                || left
+                    .skipped
+                    .iter()
+                    .any(|s| s.key == key.name && !s.why.is_empty() && s.params["device"] == device)
         };
-        for key in ["units", "clock", "lanes", "memory"] {
+        for key in [UNITS, CLOCK, LANES, MEMORY] {
             for device in DEVICES.into_iter().chain(["cpu"]) {
-                assert!(about(&format!("cpu_gpu.devices.{key}"), device), "{key} of {device}");
+                assert!(about(key, device), "{} of {device}", key.name);
             }
         }
-        assert!(about("cpu_gpu.devices.lanes", "core"));
-        assert!(values.iter().all(|v| v.median.is_finite() && v.median > 0.0), "{values:?}");
-        Ok(())
+        assert!(about(LANES, "core"));
+        assert!(left.values.iter().all(|v| v.median.is_finite() && v.median > 0.0), "{left:?}");
     }
 
     #[test]

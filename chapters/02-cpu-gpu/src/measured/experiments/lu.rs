@@ -11,26 +11,45 @@ use crate::{
     },
 };
 use lab::{
-    Budget, Experiment, Plan, Recorder, Result, Samples, Unit, peak,
-    record::{Limit, ParamList},
+    Budget, Error, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit, peak,
+    record::Limit,
 };
 use matmul::{MatMut, MatRef, Options, Threads, parallel, sgemm};
 use std::time::{Duration, Instant};
 
+const FLOPS: Unit = Unit::FlopsPerSecond;
+/// The rate of a decomposition.
+pub const RATE: Key = Key::measured("cpu_gpu.lu", FLOPS, &["n", "threads", "variant", "device"]);
+/// The rate of chapter 1's product of the same n.
+pub const PRODUCT: Key = Key::measured("cpu_gpu.lu.product", FLOPS, &["n", "threads"]);
+/// How many times as fast as faer the blocked decomposition is, round by round.
+pub const RATIO: Key = Key::measured("cpu_gpu.lu.ratio", Unit::Ratio, &["n", "threads"]);
+/// Its rate as a share of the product's, round by round.
+pub const OF_PRODUCT: Key = Key::measured("cpu_gpu.lu.of_product", Unit::Share, &["n", "threads"]);
+/// A part's share of the time.
+pub const SHARE: Key = Key::measured("cpu_gpu.lu.share", Unit::Share, &["n", "threads", "part"]);
+/// The product's share of the operations.
+pub const PREDICTED: Key = Key::calculated("cpu_gpu.lu.predicted", Unit::Share, &["n"]);
+/// How far solutions are from solving their systems.
+const RESIDUAL: Key =
+    Key::measured("cpu_gpu.lu.residual", Unit::Number, &["n", "variant", "device"]);
+/// The rate by the width of the panels.
+pub const WIDTH: Key = Key::measured("cpu_gpu.lu.block", FLOPS, &["n", "block"]);
+
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
     vec![Experiment {
-        key: "cpu_gpu.lu",
+        key: RATE.name,
         shows: "LU decomposition as fast as its products let it be: unblocked, in blocks, by a library, on a device",
         values: &[
-            "cpu_gpu.lu",
-            "cpu_gpu.lu.product",
-            "cpu_gpu.lu.ratio",
-            "cpu_gpu.lu.of_product",
-            "cpu_gpu.lu.share",
-            "cpu_gpu.lu.predicted",
-            "cpu_gpu.lu.residual",
-            "cpu_gpu.lu.block",
+            RATE.name,
+            PRODUCT.name,
+            RATIO.name,
+            OF_PRODUCT.name,
+            SHARE.name,
+            PREDICTED.name,
+            RESIDUAL.name,
+            WIDTH.name,
         ],
         quick: true,
         run: |r| {
@@ -78,145 +97,101 @@ fn measure(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
     devices(r, sizes)
 }
 
-fn failed(error: impl std::fmt::Display) -> lab::Error {
-    lab::Error::message(error.to_string())
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::message(error.to_string())
 }
 
 fn limit(threads: Threads) -> Limit {
     peak::fma_f32(if threads == Threads::One { 1 } else { parallel::available() })
 }
 
-/// A contender: does its work once on numbers that it prepares, and returns the seconds of the work alone.
-type Contender<'a> = Box<dyn FnMut() -> Result<f64> + 'a>;
-
-/// Seconds of each contender, taken in turn, after one round that does not count.
-fn in_turn(budget: Budget, contenders: &mut [Contender]) -> Result<Vec<Samples>> {
-    let (time, least) = match budget {
-        Budget::Quick => (Duration::from_millis(60), 3),
-        Budget::Full => (Duration::from_secs(1), 3),
+/// Rounds of a race, and the seconds for each contender.
+fn plan(budget: Budget) -> Plan {
+    let time = match budget {
+        Budget::Quick => Duration::from_millis(60),
+        Budget::Full => Duration::from_secs(1),
     };
-    let plan = Plan { warm_up: Duration::ZERO, time, min_samples: least, max_samples: 60 };
-    let mut samples = vec![Vec::new(); contenders.len()];
-    for work in contenders.iter_mut() {
-        work()?;
-    }
-    let mut spent = 0.0;
-    let enough = plan.time.as_secs_f64() * contenders.len() as f64;
-    while samples[0].len() < plan.min_samples
-        || (samples[0].len() < plan.max_samples && spent < enough)
-    {
-        for (work, samples) in contenders.iter_mut().zip(&mut samples) {
-            let seconds = work()?;
-            spent += seconds;
-            samples.push(seconds);
-        }
-    }
-    Ok(samples.into_iter().map(Samples).collect())
+    Plan { warm_up: Duration::ZERO, time, min_samples: 3, max_samples: 60 }
 }
 
-/// Seconds of `work` on a fresh copy of `a` in `place`; the copying does not count.
-fn fresh(a: &[f32], place: &mut [f32], work: impl FnOnce(&mut [f32]) -> Result<()>) -> Result<f64> {
-    place.copy_from_slice(a);
-    let start = Instant::now();
-    work(place)?;
-    Ok(start.elapsed().as_secs_f64())
+/// A contender that does its work on a fresh copy of `a`; the copying does not count.
+fn enter<'w>(
+    race: &mut Race<'w>,
+    name: &str,
+    a: &'w [f32],
+    mut work: impl FnMut(&mut [f32]) -> Result<()> + 'w,
+) {
+    let mut place = vec![0.0; a.len()];
+    race.turn(name, move |_| {
+        place.copy_from_slice(a);
+        let start = Instant::now();
+        work(&mut place)?;
+        Ok(start.elapsed().as_secs_f64())
+    });
 }
 
 /// Rates of the decompositions and of the product of the same n, sampled in turn.
 fn rates(r: &mut Recorder, n: usize, name: &str, threads: Threads) -> Result<()> {
-    r.note("cpu_gpu.lu", &[("n", &n), ("threads", &name)]);
+    let at = |key: Key| key.at(&[("n", &n), ("threads", &name)]);
+    r.note_at(at(RATE));
     let a = random(n, n, 1);
-    let [mut p0, mut p1, mut p2, mut p3] = std::array::from_fn(|_| vec![0.0; n * n]);
-    let mut names = vec!["product", "blocked"];
-    let mut contenders: Vec<Contender> = vec![
-        Box::new(|| {
-            fresh(&a, &mut p0, |c| {
-                let view = MatRef::new(&a, n, n).map_err(failed)?;
-                let options = Options { threads, ..Options::default() };
-                let c = MatMut::new(c, n, n).map_err(failed)?;
-                sgemm(c, view, view, options).map_err(failed)
-            })
-        }),
-        Box::new(|| {
-            fresh(&a, &mut p1, |a| {
-                let cut = Cut { block: BLOCK, threads };
-                blocked::factor(a, n, n, &cut).map(|_| ()).map_err(failed)
-            })
-        }),
-    ];
+    let mut race = Race::new();
+    enter(&mut race, "product", &a, |c| {
+        let view = MatRef::new(&a, n, n).map_err(failed)?;
+        let options = Options { threads, ..Options::default() };
+        let c = MatMut::new(c, n, n).map_err(failed)?;
+        sgemm(c, view, view, options).map_err(failed)
+    });
+    enter(&mut race, "blocked", &a, move |a| {
+        let cut = Cut { block: BLOCK, threads };
+        blocked::factor(a, n, n, &cut).map(|_| ()).map_err(failed)
+    });
     if threads == Threads::One && n <= UNBLOCKED_MOST {
-        names.push("unblocked");
-        contenders.push(Box::new(|| {
-            fresh(&a, &mut p2, |a| unblocked::factor(a, n, n).map(|_| ()).map_err(failed))
-        }));
+        enter(&mut race, "unblocked", &a, move |a| {
+            unblocked::factor(a, n, n).map(|_| ()).map_err(failed)
+        });
     }
-    peer(&mut names, &mut contenders, &a, &mut p3, n, threads);
-    let seconds = in_turn(r.budget, &mut contenders)?;
-    drop(contenders);
-    let of = |wanted: &str| names.iter().position(|name| *name == wanted).map(|at| &seconds[at]);
-    for (variant, seconds) in names.iter().zip(&seconds) {
-        let list: ParamList = &[("n", &n), ("threads", &name), ("variant", variant)];
-        let limit = Some(limit(threads));
-        if *variant == "product" {
-            let rates = seconds.map(|seconds| 2.0 * (n as f64).powi(3) / seconds);
-            r.limited("cpu_gpu.lu.product", &list[..2], Unit::FlopsPerSecond, rates, limit);
-        } else {
-            let rates = seconds.map(|seconds| operations(n) / seconds);
-            r.limited("cpu_gpu.lu", list, Unit::FlopsPerSecond, rates, limit);
+    peer(&mut race, &a, n, threads);
+    let results = race.run(plan(r.budget))?;
+    for variant in VARIANTS {
+        // A variant that is not in the race has no rate, and no reason either.
+        if !matches!(results.of(variant), Err(Error::Key(_))) {
+            let rate = at(RATE).with("variant", variant).against(limit(threads));
+            r.record_or_skip(rate, results.rate(variant, operations(n)))?;
         }
     }
-    let list: ParamList = &[("n", &n), ("threads", &name)];
-    let (Some(product), Some(ours)) = (of("product"), of("blocked")) else { return Ok(()) };
-    let round = |f: &dyn Fn(usize) -> f64| Samples((0..ours.0.len()).map(f).collect());
+    let product = results.rate("product", 2.0 * (n as f64).powi(3))?;
+    r.record(at(PRODUCT).against(limit(threads)), product);
     // A third of the operations in the same time is the same rate.
-    let of_product = round(&|i| product.0[i] / 3.0 / ours.0[i]);
-    r.value("cpu_gpu.lu.of_product", list, Unit::Share, of_product);
-    if let Some(theirs) = of("faer") {
-        r.value("cpu_gpu.lu.ratio", list, Unit::Ratio, round(&|i| theirs.0[i] / ours.0[i]));
-    } else {
-        let why = "the program was built without the cargo feature `peers`";
-        r.skip("cpu_gpu.lu", &[("n", &n), ("threads", &name), ("variant", &"faer")], why);
-        r.skip("cpu_gpu.lu.ratio", list, why);
-    }
-    Ok(())
+    let of_product = results.ratio("product", "blocked")?.map(|ratio| ratio / 3.0);
+    r.record(at(OF_PRODUCT), of_product);
+    r.record_or_skip(at(RATIO), results.ratio("faer", "blocked"))
 }
 
+/// The decompositions that take their turns.
+const VARIANTS: [&str; 3] = ["blocked", "unblocked", "faer"];
+
 #[cfg(feature = "peers")]
-fn peer<'a>(
-    names: &mut Vec<&'static str>,
-    contenders: &mut Vec<Contender<'a>>,
-    a: &'a [f32],
-    place: &'a mut [f32],
-    n: usize,
-    threads: Threads,
-) {
-    names.push("faer");
-    contenders.push(Box::new(move || {
-        fresh(a, place, |a| {
-            let done = crate::lu::peer::factor(a, n, threads != Threads::One);
-            done.map(|_| ()).map_err(failed)
-        })
-    }));
+fn peer<'w>(race: &mut Race<'w>, a: &'w [f32], n: usize, threads: Threads) {
+    enter(race, "faer", a, move |a| {
+        let done = crate::lu::peer::factor(a, n, threads != Threads::One);
+        done.map(|_| ()).map_err(failed)
+    });
 }
 
 #[cfg(not(feature = "peers"))]
-fn peer<'a>(
-    _: &mut Vec<&'static str>,
-    _: &mut Vec<Contender<'a>>,
-    _: &'a [f32],
-    _: &'a mut [f32],
-    _: usize,
-    _: Threads,
-) {
+fn peer(race: &mut Race, _: &[f32], _: usize, _: Threads) {
+    race.skip("faer", "the program was built without the cargo feature `peers`");
 }
 
 /// Where the time goes, and where the operations are.
 fn share(r: &mut Recorder, n: usize) -> Result<()> {
     let a = random(n, n, 1);
     let mut place = vec![0.0; n * n];
-    r.value("cpu_gpu.lu.predicted", &[("n", &n)], Unit::Share, one(product_share(n, BLOCK)));
+    r.record(PREDICTED.at(&[("n", &n)]), Samples::one(product_share(n, BLOCK)));
     for (name, threads) in THREADS {
-        r.note("cpu_gpu.lu.share", &[("n", &n), ("threads", &name)]);
+        let what = SHARE.at(&[("n", &n), ("threads", &name)]);
+        r.note_at(&what);
         let rounds = match (r.budget, n) {
             (Budget::Quick, _) | (_, 4096..) => 3,
             _ => 9,
@@ -232,8 +207,7 @@ fn share(r: &mut Recorder, n: usize) -> Result<()> {
             }
         }
         for (samples, part) in parts.into_iter().zip(PARTS) {
-            let list: ParamList = &[("n", &n), ("threads", &name), ("part", &part)];
-            r.value("cpu_gpu.lu.share", list, Unit::Share, Samples(samples));
+            r.record(what.clone().with("part", part), Samples(samples));
         }
     }
     Ok(())
@@ -242,18 +216,13 @@ fn share(r: &mut Recorder, n: usize) -> Result<()> {
 /// The parts of a step, as [`crate::lu::Times::parts`] has them.
 pub const PARTS: [&str; 4] = ["panel", "swaps", "triangle", "product"];
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
-
 /// How far solutions are from solving their systems.
 fn exactness(r: &mut Recorder, n: usize) -> Result<()> {
     let (a, b) = (random(n, n, 1), random(n, 1, 2));
     let mut record = |variant: &str, lu: Lu| -> Result<()> {
         let x = lu.solve(&b, 1).map_err(failed)?;
         let error = residual(&a, &x, &b).map_err(failed)?;
-        let list: ParamList = &[("n", &n), ("variant", &variant)];
-        r.value("cpu_gpu.lu.residual", list, Unit::Number, one(error));
+        r.record(RESIDUAL.at(&[("n", &n), ("variant", &variant)]), Samples::one(error));
         Ok(())
     };
     record("blocked", Lu::blocked(a.clone(), n, n, &Cut::default()).map_err(failed)?)?;
@@ -265,25 +234,19 @@ fn exactness(r: &mut Recorder, n: usize) -> Result<()> {
 
 /// The rate at each width of the panels, sampled in turn.
 fn sweep(r: &mut Recorder, n: usize) -> Result<()> {
-    r.note("cpu_gpu.lu.block", &[("n", &n)]);
+    r.note_at(WIDTH.at(&[("n", &n)]));
     let a = random(n, n, 1);
-    let mut places: Vec<Vec<f32>> = BLOCKS.iter().map(|_| vec![0.0; n * n]).collect();
-    let mut contenders: Vec<Contender> = Vec::new();
-    for (place, block) in places.iter_mut().zip(BLOCKS) {
-        let a = &a;
-        contenders.push(Box::new(move || {
-            fresh(a, place, |a| {
-                let cut = Cut { block, threads: Threads::All };
-                blocked::factor(a, n, n, &cut).map(|_| ()).map_err(failed)
-            })
-        }));
+    let mut race = Race::new();
+    for block in BLOCKS {
+        enter(&mut race, &block.to_string(), &a, move |a| {
+            let cut = Cut { block, threads: Threads::All };
+            blocked::factor(a, n, n, &cut).map(|_| ()).map_err(failed)
+        });
     }
-    let seconds = in_turn(r.budget, &mut contenders)?;
-    for (seconds, block) in seconds.iter().zip(BLOCKS) {
-        let rates = seconds.map(|seconds| operations(n) / seconds);
-        let list: ParamList = &[("n", &n), ("block", &block)];
-        let limit = Some(limit(Threads::All));
-        r.limited("cpu_gpu.lu.block", list, Unit::FlopsPerSecond, rates, limit);
+    let results = race.run(plan(r.budget))?;
+    for block in BLOCKS {
+        let rate = results.rate(&block.to_string(), operations(n))?;
+        r.record(WIDTH.at(&[("n", &n), ("block", &block)]).against(limit(Threads::All)), rate);
     }
     Ok(())
 }
@@ -292,15 +255,15 @@ fn sweep(r: &mut Recorder, n: usize) -> Result<()> {
 fn devices(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
     let devices = gpu::devices();
     for id in DEVICES {
-        let list: ParamList = &[("variant", &"device"), ("device", &id)];
+        let rate = RATE.at(&[("variant", &"device"), ("device", &id)]);
         if !devices.found.iter().any(|about| about.id == id) {
-            r.skip("cpu_gpu.lu", list, why_missing(&devices, id));
+            r.skip_at(rate, why_missing(&devices, id));
             continue;
         }
         let device = match gpu::open(id) {
             Ok(device) => device,
             Err(error) => {
-                r.skip("cpu_gpu.lu", list, error.to_string());
+                r.skip_at(rate, error.to_string());
                 continue;
             }
         };
@@ -316,8 +279,8 @@ fn devices(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
 /// The rate of a matrix that is on the device already; the panels' journeys are part of the time.
 fn on_a_device(r: &mut Recorder, gpu: &dyn Gpu, on_device: &OnDevice, n: usize) -> Result<()> {
     let id = &gpu.about().id;
-    let list: ParamList = &[("variant", &"device"), ("device", id), ("n", &n)];
-    r.note("cpu_gpu.lu", list);
+    let at = |key: Key| key.at(&[("variant", &"device"), ("device", id), ("n", &n)]);
+    r.note_at(at(RATE));
     let a = random(n, n, 1);
     let rounds = if r.budget == Budget::Quick { 2 } else { 5 };
     let mut rates = Vec::new();
@@ -328,46 +291,40 @@ fn on_a_device(r: &mut Recorder, gpu: &dyn Gpu, on_device: &OnDevice, n: usize) 
             rates.push(operations(n) / seconds);
         }
     }
-    r.value("cpu_gpu.lu", list, Unit::FlopsPerSecond, Samples(rates));
+    r.record(at(RATE), Samples(rates));
     let b = random(n, 1, 2);
     let x = on_device.factor(&a, n, n, BLOCK).map_err(failed)?.solve(&b, 1).map_err(failed)?;
     let error = residual(&a, &x, &b).map_err(failed)?;
-    r.value("cpu_gpu.lu.residual", list, Unit::Number, one(error));
+    r.record(at(RESIDUAL), Samples::one(error));
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Device, progress::Progress};
+    use lab::{record::Run, testing};
 
     #[test]
     fn the_experiment_leaves_what_it_declares() {
         let _turn = gpu::testing::turn();
-        let [experiment] = &all()[..] else { panic!("one experiment") };
-        let progress = Progress::hidden();
-        let mut r = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);
-        let sizes = MatrixSizes { cpu: &[24, 40], sweep: 32, slow: &[20], fast: &[20] };
-        measure(&mut r, &sizes).unwrap_or_else(|error| panic!("{error}"));
-        let (values, skipped) = r.finish();
-        for key in experiment.values {
-            let left = values.iter().any(|value| value.key == *key)
-                || skipped.iter().any(|skipped| skipped.key == *key);
-            assert!(left, "{key} is declared and not left");
-        }
+        let Run { values, skipped, .. } = testing::run(&Experiment {
+            run: |r| {
+                measure(r, &MatrixSizes { cpu: &[24, 40], sweep: 32, slow: &[20], fast: &[20] })
+            },
+            ..all().remove(0)
+        });
         for value in &values {
             assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
         }
         for device in DEVICES {
-            let measured =
-                values.iter().any(|v| v.params.get("device").is_some_and(|d| d == device));
+            let measured = values.iter().any(|v| v.param("device") == Some(device));
             let told = skipped.iter().any(|s| s.params.get("device").is_some_and(|d| d == device));
             assert!(measured != told, "{device} is neither measured nor explained");
         }
-        let residuals = values.iter().filter(|value| value.key == "cpu_gpu.lu.residual");
+        let residuals = values.iter().filter(|value| value.key == RESIDUAL.name);
         assert!(residuals.clone().count() >= 4);
         assert!(residuals.clone().all(|value| value.median < 16.0), "HPL would not pass it");
-        let shares = values.iter().filter(|v| v.key == "cpu_gpu.lu.share" && v.params["n"] == "40");
+        let shares = values.iter().filter(|v| v.key == SHARE.name && v.params["n"] == "40");
         let parts: Vec<_> = shares.clone().filter(|v| v.params["threads"] == "one").collect();
         assert_eq!(parts.len(), 4);
         let sum: f64 = (0..3).map(|i| parts.iter().map(|v| v.samples.0[i]).sum::<f64>()).sum();
@@ -380,19 +337,21 @@ mod tests {
     }
 
     #[test]
-    fn contenders_take_turns_and_the_first_round_does_not_count() {
-        let order = std::cell::RefCell::new(Vec::new());
-        let contender = |name: &'static str| -> Contender<'_> {
-            let order = &order;
-            Box::new(move || {
-                order.borrow_mut().push(name);
-                Ok(1.0)
-            })
-        };
-        let seconds = in_turn(Budget::Quick, &mut [contender("a"), contender("b")]).unwrap();
-        assert_eq!(seconds[0].0.len(), 3);
-        assert_eq!(*order.borrow(), ["a", "b"].repeat(4));
-        let failing: Contender = Box::new(|| Err(failed("no such luck")));
-        assert!(in_turn(Budget::Quick, &mut [failing]).is_err());
+    fn every_turn_begins_with_the_same_numbers_and_may_fail() -> Result<()> {
+        let a = [1.0, 2.0];
+        let mut race = Race::new();
+        enter(&mut race, "once", &a, |place| {
+            assert_eq!(*place, [1.0, 2.0]);
+            place.fill(0.0);
+            Ok(())
+        });
+        assert_eq!(
+            race.run(Plan { time: Duration::ZERO, ..plan(Budget::Quick) })?.of("once")?.len(),
+            3
+        );
+        let mut race = Race::new();
+        enter(&mut race, "fails", &a, |_| Err(failed("no such luck")));
+        assert!(race.run(plan(Budget::Quick)).is_err());
+        Ok(())
     }
 }

@@ -8,15 +8,57 @@ use crate::{
     gpu::{self, Element, Gpu, Kind},
     ladder,
     truck::{self, Crossover, Line, MapTrip, ProductTrip, Trip},
-    verify::numbers,
 };
-use lab::{Budget, Experiment, Plan, Recorder, Samples, Unit, machine, record::ParamList};
+use lab::{
+    Budget, Experiment, Key, Plan, Recorder, Samples, Unit, key::Quantity, machine, random::numbers,
+};
 use std::{
     collections::BTreeMap,
-    fmt::Display,
     hint::black_box,
     time::{Duration, Instant},
 };
+
+const FLOPS: Unit = Unit::FlopsPerSecond;
+/// The time of the smallest job.
+pub const LATENCY: Key =
+    Key::measured("cpu_gpu.truck.latency", Unit::Seconds, &["job", "device", "transfer"]);
+/// The rate of the map of n numbers.
+pub const MAP: Key =
+    Key::measured("cpu_gpu.truck.map", FLOPS, &["steps", "n", "device", "transfer"]);
+/// The rate of the product of n×n matrices.
+pub const PRODUCT: Key =
+    Key::measured("cpu_gpu.truck.product", FLOPS, &["n", "device", "transfer"]);
+/// The rate of copies to a device and back.
+const TRANSFER: Key = Key::measured(
+    "cpu_gpu.truck.transfer",
+    Unit::BytesPerSecond,
+    &["device", "direction", "bytes"],
+);
+/// The size from which on a device is faster than the CPU.
+pub const CROSSOVER: Key =
+    Key::measured("cpu_gpu.truck.crossover", Unit::Count, &["work", "device", "transfer"]);
+/// The same by the lines through the times.
+pub const PREDICTED: Key = Key::calculated(
+    "cpu_gpu.truck.crossover.predicted",
+    Unit::Count,
+    &["work", "device", "transfer"],
+);
+/// The size from which on all threads are faster than one.
+pub const THREADS: Key = Key::measured("cpu_gpu.truck.threads", Unit::Count, &["work"]);
+/// How many times as fast all threads are at the largest size.
+pub const THREADS_SPEEDUP: Key =
+    Key::measured("cpu_gpu.truck.threads.speedup", Unit::Ratio, &["work", "n"]);
+/// How many times as fast as the CPU a device is at the largest size.
+pub const SPEEDUP: Key = Key::measured(
+    "cpu_gpu.truck.speedup",
+    Unit::Ratio,
+    &["work", "device", "transfer", "over", "n"],
+);
+/// A fitted line's α.
+pub const MODEL_LATENCY: Key =
+    Key::measured("cpu_gpu.truck.model.latency", Unit::Seconds, &["work", "device"]);
+/// A fitted line's 1/β: of copies in bytes.
+pub const MODEL_RATE: Key = Key::measured("cpu_gpu.truck.model.rate", FLOPS, &["work", "device"]);
 
 /// This file's experiments.
 pub fn all() -> Vec<Experiment> {
@@ -24,17 +66,17 @@ pub fn all() -> Vec<Experiment> {
         key: "cpu_gpu.truck",
         shows: "one small job and ever larger ones: from which size the CPU's threads and each device win",
         values: &[
-            "cpu_gpu.truck.latency",
-            "cpu_gpu.truck.map",
-            "cpu_gpu.truck.product",
-            "cpu_gpu.truck.transfer",
-            "cpu_gpu.truck.crossover",
-            "cpu_gpu.truck.crossover.predicted",
-            "cpu_gpu.truck.threads",
-            "cpu_gpu.truck.threads.speedup",
-            "cpu_gpu.truck.speedup",
-            "cpu_gpu.truck.model.latency",
-            "cpu_gpu.truck.model.rate",
+            LATENCY.name,
+            MAP.name,
+            PRODUCT.name,
+            TRANSFER.name,
+            CROSSOVER.name,
+            PREDICTED.name,
+            THREADS.name,
+            THREADS_SPEEDUP.name,
+            SPEEDUP.name,
+            MODEL_LATENCY.name,
+            MODEL_RATE.name,
         ],
         quick: true,
         run: |r| Ok(run(r, &JobSizes::of(r.budget))?),
@@ -64,10 +106,19 @@ impl Work {
     }
 
     /// The key of its rates.
-    fn key(self) -> &'static str {
+    pub fn key(self) -> Key {
         match self {
-            Self::Map(_) => "cpu_gpu.truck.map",
-            Self::Product => "cpu_gpu.truck.product",
+            Self::Map(_) => MAP,
+            Self::Product => PRODUCT,
+        }
+    }
+
+    /// Its rates by one who does it, with the copies or without.
+    pub fn rate(self, device: &str, transfer: &str) -> Quantity {
+        let rate = self.key().at(&[("device", &device), ("transfer", &transfer)]);
+        match self {
+            Self::Map(steps) => rate.with("steps", steps),
+            Self::Product => rate,
         }
     }
 
@@ -171,10 +222,7 @@ fn rising(
     let (device, transfer) = who;
     let mut points: Vec<(f64, f64)> = Vec::new();
     for n in sizes {
-        let steps = if let Work::Map(steps) = work { steps } else { 0 };
-        let for_map: ParamList =
-            &[("steps", &steps), ("n", n), ("device", device), ("transfer", transfer)];
-        let list = if work == Work::Product { &for_map[1..] } else { for_map };
+        let rate = work.rate(device, transfer).with("n", n);
         let operations = work.operations(*n as f64);
         let expected = points
             .last()
@@ -182,18 +230,18 @@ fn rising(
         // What a short job costs does not grow with it; a long one's time does.
         if expected > limits.longest && points.last().is_some_and(|p| p.1 > 0.05 * limits.longest) {
             let longest = Unit::Seconds.format(limits.longest);
-            r.skip(work.key(), list, format!("it would take longer than {longest}"));
+            r.skip_at(rate, format!("it would take longer than {longest}"));
             continue;
         }
-        r.note(work.key(), list);
+        r.note_at(&rate);
         let seconds = samples(limits.plan, &mut || job(*n))?;
         points.push((*n as f64, seconds.median()));
         if *n == 1 {
-            let list: ParamList =
-                &[("job", &work.name()), ("device", device), ("transfer", transfer)];
-            r.value("cpu_gpu.truck.latency", list, Unit::Seconds, seconds.clone());
+            let what =
+                LATENCY.at(&[("job", &work.name()), ("device", device), ("transfer", transfer)]);
+            r.record(what, seconds.clone());
         }
-        r.value(work.key(), list, Unit::FlopsPerSecond, seconds.map(|s| operations / s));
+        r.record(rate, seconds.map(|s| operations / s));
     }
     Ok(points)
 }
@@ -297,15 +345,14 @@ fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &JobSizes) -> Result<[Opti
     for (line, direction) in lines.iter_mut().zip(["to", "from"]) {
         let mut points = Vec::new();
         for n in &sizes {
-            let list: ParamList = &[("device", id), ("direction", &direction), ("bytes", n)];
-            r.note("cpu_gpu.truck.transfer", list);
+            let what = TRANSFER.at(&[("device", id), ("direction", &direction), ("bytes", n)]);
+            r.note_at(&what);
             let seconds = samples(limits.plan, &mut || match direction {
                 "to" => gpu.write(&buffer, &bytes[..*n]),
                 _ => gpu.read(&buffer, &mut bytes[..*n]),
             })?;
             points.push((*n as f64, seconds.median()));
-            let rate = seconds.map(|s| *n as f64 / s);
-            r.value("cpu_gpu.truck.transfer", list, Unit::BytesPerSecond, rate);
+            r.record(what, seconds.map(|s| *n as f64 / s));
         }
         *line = Line::fit(&points);
         model(r, (direction, id), *line, Unit::BytesPerSecond);
@@ -313,26 +360,22 @@ fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &JobSizes) -> Result<[Opti
     Ok(lines)
 }
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
-
 /// Why there is no line.
 const TOO_FEW: &str = "too few sizes were measured for a line";
 
 /// Records a fitted line: its α, and the rate 1/β that it tends to.
 fn model(r: &mut Recorder, (work, device): (&str, &str), line: Option<Line>, unit: Unit) {
-    let list: ParamList = &[("work", &work), ("device", &device)];
+    let [latency, rate] =
+        [MODEL_LATENCY, MODEL_RATE].map(|key| key.at(&[("work", &work), ("device", &device)]));
     let Some(line) = line else {
-        r.skip("cpu_gpu.truck.model.latency", list, TOO_FEW);
-        r.skip("cpu_gpu.truck.model.rate", list, TOO_FEW);
-        return;
+        r.skip_at(latency, TOO_FEW);
+        return r.skip_at(rate, TOO_FEW);
     };
-    r.value("cpu_gpu.truck.model.latency", list, Unit::Seconds, one(line.alpha));
+    r.record(latency, Samples::one(line.alpha));
     if line.beta > 0.0 {
-        r.value("cpu_gpu.truck.model.rate", list, unit, one(1.0 / line.beta));
+        r.record(rate.in_unit(unit), Samples::one(1.0 / line.beta));
     } else {
-        r.skip("cpu_gpu.truck.model.rate", list, "the times do not grow with the size");
+        r.skip_at(rate, "the times do not grow with the size");
     }
 }
 
@@ -349,29 +392,20 @@ fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Records where the lines cross, or why they do not.
-fn record_crossover(
-    r: &mut Recorder,
-    key: &str,
-    list: ParamList,
-    found: Option<Crossover>,
-    smallest: f64,
-) {
+fn record_crossover(r: &mut Recorder, what: Quantity, found: Option<Crossover>, smallest: f64) {
     match found {
         Some(Crossover::At(size)) => {
-            r.value(key, list, Unit::Count, one(size.round().max(smallest)));
+            r.record(what, Samples::one(size.round().max(smallest)));
         }
         Some(Crossover::Always) => {
-            r.value(key, list, Unit::Count, one(smallest));
+            r.record(what, Samples::one(smallest));
         }
         Some(Crossover::Never(largest)) => {
             let n = Unit::Count.format(largest);
-            r.skip(
-                key,
-                list,
-                format!("it is no faster at n = {n}, the largest size that both did"),
-            );
+            let why = format!("it is no faster at n = {n}, the largest size that both did");
+            r.skip_at(what, why);
         }
-        None => r.skip(key, list, "no size was measured on both"),
+        None => r.skip_at(what, "no size was measured on both"),
     }
 }
 
@@ -444,10 +478,9 @@ fn conclude(
     let name = work.name();
     // The lesson without a GPU: one thread is the car, all threads are the truck.
     let found = clear_crossover(on_cpu.core, on_cpu.cpu);
-    record_crossover(r, "cpu_gpu.truck.threads", &[("work", &name)], found, on_cpu.smallest);
+    record_crossover(r, THREADS.at(&[("work", &name)]), found, on_cpu.smallest);
     if let Some((n, ratio)) = ratio_at_end(on_cpu.core, on_cpu.cpu) {
-        let list: ParamList = &[("work", &name), ("n", &n)];
-        r.value("cpu_gpu.truck.threads.speedup", list, Unit::Ratio, one(ratio));
+        r.record(THREADS_SPEEDUP.at(&[("work", &name), ("n", &n)]), Samples::one(ratio));
     }
     for (device, line) in ["core", "cpu"].into_iter().zip(on_cpu.lines) {
         model(r, (&name, device), line, Unit::FlopsPerSecond);
@@ -472,17 +505,19 @@ fn against_cpu(
     on_cpu: &OnCpu,
     points: &[(f64, f64)],
 ) {
-    let name = work.name();
-    let list: ParamList = &[("work", &name), ("device", &device), ("transfer", &transfer)];
+    let at = |key: Key| of_device(key, work, device, transfer);
     let found = clear_crossover(&on_cpu.best, points);
-    record_crossover(r, "cpu_gpu.truck.crossover", list, found, on_cpu.smallest);
+    record_crossover(r, at(CROSSOVER), found, on_cpu.smallest);
     for (over, car) in [("core", on_cpu.core), ("cpu", on_cpu.cpu)] {
         if let Some((n, ratio)) = ratio_at_end(car, points) {
-            let mut list = list.to_vec();
-            list.extend([("over", &over as &dyn Display), ("n", &n)]);
-            r.value("cpu_gpu.truck.speedup", &list, Unit::Ratio, one(ratio));
+            r.record(at(SPEEDUP).with("over", over).with("n", n), Samples::one(ratio));
         }
     }
+}
+
+/// What is recorded of a job on a device, with the copies or without.
+pub fn of_device(key: Key, work: Work, device: &str, transfer: &str) -> Quantity {
+    key.at(&[("work", &work.name()), ("device", &device), ("transfer", &transfer)])
 }
 
 /// Where the lines alone say that a device becomes faster than the CPU: its own, and those of the copies there and back.
@@ -493,13 +528,11 @@ fn predict(
     on_cpu: &OnCpu,
     [alone, to, from]: [Option<Line>; 3],
 ) {
-    const KEY: &str = "cpu_gpu.truck.crossover.predicted";
-    let name = work.name();
-    let list: ParamList = &[("work", &name), ("device", &device), ("transfer", &transfer)];
+    let what = of_device(PREDICTED, work, device, transfer);
     let ([Some(core), Some(cpu)], Some(alone), Some(to), Some(from)) =
         (on_cpu.lines, alone, to, from)
     else {
-        return r.skip(KEY, list, TOO_FEW);
+        return r.skip_at(what, TOO_FEW);
     };
     let carried = f64::from(u8::from(transfer == "with"));
     let car = |n| core.at(work.operations(n)).min(cpu.at(work.operations(n)));
@@ -508,23 +541,15 @@ fn predict(
         alone.at(work.operations(n)) + carried * (to.at(there) + from.at(back))
     };
     let found = truck::crossover_of(car, truck, on_cpu.smallest, on_cpu.largest);
-    record_crossover(r, KEY, list, found, on_cpu.smallest);
+    record_crossover(r, what, found, on_cpu.smallest);
 }
 
 /// Every key that would have named this device.
 fn skip_device(r: &mut Recorder, id: &str, why: &str) {
-    for key in [
-        "latency",
-        "map",
-        "product",
-        "transfer",
-        "crossover",
-        "crossover.predicted",
-        "speedup",
-        "model.latency",
-        "model.rate",
-    ] {
-        r.skip(&format!("cpu_gpu.truck.{key}"), &[("device", &id)], why);
+    for key in
+        [LATENCY, MAP, PRODUCT, TRANSFER, CROSSOVER, PREDICTED, SPEEDUP, MODEL_LATENCY, MODEL_RATE]
+    {
+        r.skip_at(key.at(&[("device", &id)]), why);
     }
 }
 
@@ -557,12 +582,13 @@ fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
             {
                 let done = on_device(r, &**gpu, work, by, limits, &mut timed);
                 if let Err(Error::Message(why)) = done {
-                    r.skip(work.key(), &[("device", &by.name(&gpu.about().id))], why);
+                    r.skip_at(work.key().at(&[("device", &by.name(&gpu.about().id))]), why);
                 }
             }
         }
         if work == Work::Product && !opened.iter().any(|gpu| gpu.as_cuda().is_some()) {
-            r.skip(work.key(), &[("device", &"cublas")], why_missing(&found, "cuda"));
+            let why = why_missing(&found, "cuda");
+            r.skip_at(work.key().at(&[("device", &"cublas")]), why);
         }
         conclude(r, work, &timed, &links);
     }
@@ -573,7 +599,11 @@ fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
 mod tests {
     use super::*;
     use crate::gpu::testing;
-    use lab::{Device, progress::Progress, record::Value};
+    use lab::{
+        Device,
+        progress::Progress,
+        record::{Run, Value},
+    };
 
     fn small() -> JobSizes {
         JobSizes {
@@ -593,16 +623,8 @@ mod tests {
     #[test]
     fn leaves_what_it_declares() {
         let _turn = testing::turn();
-        let experiments = all();
-        let progress = Progress::hidden();
-        let mut r = Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress);
-        run(&mut r, &small()).unwrap();
-        let (values, skipped) = r.finish();
-        for declared in experiments[0].values {
-            let left = values.iter().any(|value| value.key == *declared)
-                || skipped.iter().any(|skipped| skipped.key == *declared);
-            assert!(left, "nothing is left under {declared}");
-        }
+        let small = Experiment { run: |r| Ok(run(r, &small())?), ..all().remove(0) };
+        let Run { values, skipped, .. } = lab::testing::run(&small);
         for value in &values {
             assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
         }

@@ -1,11 +1,14 @@
 //! Cores, lanes and clocks: this machine's, beside those that everybody knows.
 
-use super::truck::{device_name, devices_of};
-use crate::devices::{Known, known};
+use super::words::{device_name, devices_of};
+use crate::{
+    devices::{Known, known},
+    measured::experiments::devices::{CLOCK, LANES, MEMORY, UNITS},
+};
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
     plot::{Axis, LinePlot, Scale, Series},
-    record::Value,
+    table::{Entry, Grid},
 };
 
 /// This file's figures.
@@ -18,19 +21,10 @@ pub fn tables() -> Vec<Table> {
     vec![Table { key: "cpu_gpu.devices", make: table }]
 }
 
-/// A value's words, or why there is none; an error if the experiment did not look for it.
-fn cell(found: Result<&Value>) -> Result<String> {
-    match found {
-        Ok(value) => Ok(value.text()),
-        Err(Error::Skipped { .. }) => Ok("–".to_owned()),
-        Err(error) => Err(error),
-    }
-}
-
 /// The devices that left a number of units, the CPU first.
 fn measured(records: &Records) -> Result<Vec<String>> {
-    records.find("cpu_gpu.devices.units", &[("device", &"cpu")])?;
-    Ok(devices_of(records, "cpu_gpu.devices.units"))
+    records.get(UNITS.at(&[("device", &"cpu")]))?;
+    Ok(devices_of(records, UNITS))
 }
 
 /// The ranges of the clocks of the known CPUs and GPUs, in words.
@@ -44,8 +38,8 @@ fn draw(records: &Records) -> Result<Drawing> {
     let known = known();
     let mut points: Vec<(String, f64, f64)> = Vec::new();
     for device in measured(records)? {
-        let of = |key: &str| records.find(key, &[("device", &device)]);
-        if let (Ok(clock), Ok(lanes)) = (of("cpu_gpu.devices.clock"), of("cpu_gpu.devices.lanes")) {
+        let of = |key: Key| records.get(key.at(&[("device", &device)]));
+        if let (Ok(clock), Ok(lanes)) = (of(CLOCK), of(LANES)) {
             let name = format!("here: {}", device_name(&device));
             points.push((name, clock.median, lanes.median));
         }
@@ -53,16 +47,6 @@ fn draw(records: &Records) -> Result<Drawing> {
     let here = points.len();
     points.extend(known.iter().map(|d| (d.name.clone(), d.clock, f64::from(d.lanes))));
     points.truncate(8);
-    let words: Vec<String> = points
-        .iter()
-        .map(|(name, clock, lanes)| {
-            format!(
-                "{name}: {} lanes at {}",
-                Unit::Count.format(lanes.round()),
-                Unit::Hertz.format(*clock)
-            )
-        })
-        .collect();
     let series = points
         .iter()
         .map(|(name, clock, lanes)| Series {
@@ -72,13 +56,6 @@ fn draw(records: &Records) -> Result<Drawing> {
             joined: false,
         })
         .collect();
-    let svg = LinePlot {
-        x: Axis::new("clock (GHz)", Scale::Linear).range(0.0, 7.5),
-        y: Axis::new("f32 lanes", Scale::Log).range(10.0, 100_000.0),
-        series,
-        limits: vec![],
-    }
-    .svg();
     let from = if here == 0 {
         "No point is measured here".to_owned()
     } else {
@@ -90,35 +67,34 @@ fn draw(records: &Records) -> Result<Drawing> {
         clocks(&known, true),
         clocks(&known, false)
     );
-    Ok(Drawing { svg, caption, alt: format!("Single points. {}.", words.join("; ")) })
+    let plot = LinePlot {
+        x: Axis::new("clock (GHz)", Scale::Linear).range(0.0, 7.5),
+        y: Axis::new("f32 lanes", Scale::Log).range(10.0, 100_000.0),
+        series,
+        limits: vec![],
+    };
+    Ok(plot.drawing(caption))
 }
 
 fn table(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for device in measured(records)? {
-        let of = |key: &str| records.find(key, &[("device", &device)]);
-        rows.push(vec![
-            device_name(&device),
-            cell(of("cpu_gpu.devices.units"))?,
-            match of("cpu_gpu.devices.lanes") {
-                Ok(lanes) => Unit::Count.format(lanes.median.round()),
-                other => cell(other)?,
-            },
-            cell(of("cpu_gpu.devices.clock"))?,
-            cell(of("cpu_gpu.devices.memory"))?,
-        ]);
-    }
-    let cpu = records.find("cpu_gpu.devices.units", &[("device", &"cpu")])?;
-    Ok(TableData {
-        caption: format!(
-            "What computes on {}, a machine of {} cores. The CPU's clock and lanes are measured (its lanes as \
-             multiplications in a clock, so a little under what it has); the devices' are what their drivers tell.",
-            records.machine.cpu,
-            cpu.text()
-        ),
-        head: ["device", "cores or multiprocessors", "f32 lanes", "clock", "memory"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows,
-    })
+    let devices = measured(records)?;
+    let at = |key: Key, device: &str| key.at(&[("device", &device)]);
+    // A share of a lane is noise.
+    let lanes = |device: &str| match records.get(at(LANES, device)) {
+        Ok(lanes) => Entry::Words(Unit::Count.format(lanes.median.round())),
+        Err(_) => Entry::Value(at(LANES, device)),
+    };
+    let caption = format!(
+        "What computes on {}, a machine of {} cores. The CPU's clock and lanes are measured (its lanes as \
+         multiplications in a clock, so a little under what it has); the devices' are what their drivers tell.",
+        records.machine.cpu,
+        records.text(at(UNITS, "cpu"))?
+    );
+    Grid::new(devices)
+        .column("device", |device| device_name(device))
+        .column("cores or multiprocessors", |device| at(UNITS, device))
+        .column("f32 lanes", |device| lanes(device))
+        .column("clock", |device| at(CLOCK, device))
+        .column("memory", |device| at(MEMORY, device))
+        .table(records, caption)
 }

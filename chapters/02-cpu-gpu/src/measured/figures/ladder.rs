@@ -99,10 +99,7 @@ fn rungs_on(device: &str) -> Vec<&'static str> {
 }
 
 /// The portable rung with the highest value.
-fn best<'r>(
-    records: &'r Records,
-    of: impl Fn(&str) -> Quantity,
-) -> Option<(&'static str, &'r Value)> {
+fn best(records: &Records, of: impl Fn(&str) -> Quantity) -> Option<(&'static str, &Value)> {
     let found =
         LADDER.iter().filter_map(|rung| Some((rung.name, records.get(of(rung.name)).ok()?)));
     // Of equals the first.
