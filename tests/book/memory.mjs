@@ -1,6 +1,6 @@
 // <memory-planner> in a real browser: plans that fit and that do not, the changes that are offered, what is no number, with
 // the keyboard. Called by browser.mjs for every page that has the element. That it counts as the crates do is a test of
-// chapter 8's: chapters/08-hardware/tests/memory_planner.rs.
+// chapter 8's: chapters/08-hardware/tests/it/memory_planner.rs.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,6 +1,6 @@
 // <roofline-explorer> in a real browser: machines, kernels and sizes chosen, the point dragged with the mouse, with a
 // finger and with the keyboard. Called by browser.mjs for every page that has the element. That it counts as the crates
-// do is a test of chapter 8's: chapters/08-hardware/tests/roofline_explorer.rs.
+// do is a test of chapter 8's: chapters/08-hardware/tests/it/roofline_explorer.rs.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -7,8 +7,8 @@
 //           Why a thread has so many sums: a scheduler issues one instruction in a cycle, for 32 lanes, and each that
 //           is no FMA is 32 FMAs lost. For a step along k a thread reads TM + TN numbers from shared memory, four
 //           with an instruction, for TM·TN FMAs. More sums, fewer loads, until the registers run out (255 for a
-//           thread). `tests/cuda_compile.rs` counts both in the compiled kernel; `tests/host_model.rs` runs it on
-//           the CPU and counts the bank conflicts of its loads.
+//           thread). `tests/it/cuda_compile.rs` counts both in the compiled kernel; `tests/it/host_model.rs` runs it
+//           on the CPU and counts the bank conflicts of its loads.
 // Launch    THREADS threads in a row, one block for each BM×BN tile of C, in one dimension; SHARED_BYTES of dynamic
 //           shared memory. VECTOR is 1 where n and k are multiples of 4.
 // Reads     a (m×k) and b (k×n), row-major: for a block, BM·k numbers of A and BN·k of B.
@@ -82,7 +82,6 @@ __device__ __forceinline__ float *dynamic_shared() {
 
 // The first row and column of this block's tile. Blocks start in the order of their numbers, so the ones that
 // run together have neighbouring numbers: they go down GROUP rows of tiles, then one column further.
-// ANCHOR: tile_of_block
 __device__ __forceinline__ void tile_of_block(unsigned m, unsigned n,
                                               unsigned *row, unsigned *column) {
     const unsigned tiles_m = (m + BM - 1) / BM, tiles_n = (n + BN - 1) / BN;
@@ -92,7 +91,6 @@ __device__ __forceinline__ void tile_of_block(unsigned m, unsigned n,
     *row = (first + within % height) * BM;
     *column = within / height * BN;
 }
-// ANCHOR_END: tile_of_block
 
 // Which of A's rows this thread copies first; the others are A_STEP rows apart. Eight threads write 128 bytes to
 // shared memory at a time: with rows r and r + 4 they hit 32 different banks, with r and r + 1 they would not.
@@ -168,7 +166,6 @@ __device__ __forceinline__ void fetch_next(float *shared, unsigned slot, Source 
 
 // Adds the product of one pair of tiles to the thread's sums. A thread's rows are 4 apart and its columns come
 // in fours that are 32 apart, so that neighbouring lanes read neighbouring banks.
-// ANCHOR: multiply
 __device__ __forceinline__ void multiply(float *a, float *b,
                                          float (&sums)[TM][TN]) {
 #pragma unroll unroll
@@ -190,7 +187,6 @@ __device__ __forceinline__ void multiply(float *a, float *b,
         }
     }
 }
-// ANCHOR_END: multiply
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     async_copy(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c, unsigned m,

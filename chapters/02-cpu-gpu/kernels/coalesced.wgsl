@@ -15,7 +15,6 @@ struct Sizes { m: u32, n: u32, k: u32 }
 @group(0) @binding(2) var<storage, read_write> c: array<f32>;
 @group(0) @binding(3) var<uniform> sizes: Sizes;
 
-// ANCHOR: kernel
 const TILE = 16u; // rows and columns of C that a workgroup computes
 
 @compute @workgroup_size(TILE, TILE)
@@ -32,4 +31,3 @@ fn coalesced(@builtin(workgroup_id) group: vec3<u32>,
     }
     c[row * sizes.n + column] = sum;
 }
-// ANCHOR_END: kernel

@@ -56,7 +56,6 @@ FUNCTION float4 add_scaled(float4 sum, float factor, float4 numbers)
     return sum;
 }
 
-// ANCHOR: add_piece
 // A piece of 4×4 sums gains 16 products. Its rows lie `apart` in `piece`.
 FUNCTION void add_piece(float4 *piece, uint apart, float4 down, float4 along)
 {
@@ -65,4 +64,3 @@ FUNCTION void add_piece(float4 *piece, uint apart, float4 down, float4 along)
     piece[2 * apart] = add_scaled(piece[2 * apart], down.z, along);
     piece[3 * apart] = add_scaled(piece[3 * apart], down.w, along);
 }
-// ANCHOR_END: add_piece

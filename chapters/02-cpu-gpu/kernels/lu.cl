@@ -48,7 +48,6 @@ KERNEL THREADS_OF_BLOCK(32, 8) void put(
 // Exchanges whole rows: row first + step with row first + swaps[step], for one step after the other. A thread
 // has a column, so that neighbours read neighbouring elements.
 // Launch    blocks of 128 threads, ceil(columns / 128) of them.
-// ANCHOR: exchange
 KERNEL THREADS_OF_BLOCK(128, 1) void exchange(
     GLOBAL float *a, GLOBAL const uint *swaps,
     uint columns, uint first, uint width)
@@ -63,12 +62,10 @@ KERNEL THREADS_OF_BLOCK(128, 1) void exchange(
         a[there] = x;
     }
 }
-// ANCHOR_END: exchange
 
 // Solves for the panel's rows of U, right of the panel: a thread has a column and goes down it, FEW rows at a
 // time. What the rows above contribute is summed in registers.
 // Launch    blocks of 128 threads, ceil((columns - first - width) / 128) of them.
-// ANCHOR: solve
 KERNEL THREADS_OF_BLOCK(128, 1) void solve(
     GLOBAL float *a, GLOBAL const float *panel,
     uint columns, uint first, uint width)
@@ -91,7 +88,6 @@ KERNEL THREADS_OF_BLOCK(128, 1) void solve(
         }
     }
 }
-// ANCHOR_END: solve
 
 // Takes the product of the panel's L, below its triangle, and the rows of U that were just solved for from all
 // that remains.
@@ -140,7 +136,6 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void subtract_product(
         }
         BARRIER(); // nobody needs them any more
     }
-    // ANCHOR: subtract
     UNROLL
     for (uint i = 0; i < DOWN; i++) {
         UNROLL
@@ -151,5 +146,4 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void subtract_product(
                 a[(begin + row) * columns + begin + column] -= sums[i][j];
         }
     }
-    // ANCHOR_END: subtract
 }

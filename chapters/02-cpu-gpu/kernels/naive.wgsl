@@ -9,16 +9,13 @@
 // Writes    c (m×n), row-major; threads beyond an edge write nothing.
 // Before    nothing; `coalesced.wgsl` is the next step.
 
-// ANCHOR: bindings
 struct Sizes { m: u32, n: u32, k: u32 }
 
 @group(0) @binding(0) var<storage, read> a: array<f32>;
 @group(0) @binding(1) var<storage, read> b: array<f32>;
 @group(0) @binding(2) var<storage, read_write> c: array<f32>;
 @group(0) @binding(3) var<uniform> sizes: Sizes;
-// ANCHOR_END: bindings
 
-// ANCHOR: kernel
 const TILE = 16u; // rows and columns of C that a workgroup computes
 
 @compute @workgroup_size(TILE, TILE)
@@ -35,4 +32,3 @@ fn naive(@builtin(workgroup_id) group: vec3<u32>,
     }
     c[row * sizes.n + column] = sum;
 }
-// ANCHOR_END: kernel

@@ -80,7 +80,6 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void tile2d(
         // ANCHOR_END: steps
         BARRIER(); // nobody needs them any more
     }
-    // ANCHOR: store
     UNROLL
     for (uint i = 0; i < DOWN; i++) {
         UNROLL
@@ -90,5 +89,4 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void tile2d(
             if (row < m && column < n) c[row * n + column] = sums[i][j];
         }
     }
-    // ANCHOR_END: store
 }

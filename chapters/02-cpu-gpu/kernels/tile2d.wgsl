@@ -55,7 +55,6 @@ var<workgroup> b_tile: array<array<vec4<f32>, THREADS>, DEPTH>;
 @compute @workgroup_size(THREADS, THREADS)
 fn tile2d(@builtin(workgroup_id) group: vec3<u32>,
           @builtin(local_invocation_id) local: vec3<u32>) {
-    // ANCHOR: kernel
     let row = group.y * TILE + local.y * 4; // the first of this thread's rows
     let column = group.x * TILE + local.x * 4;
     var sums: array<vec4<f32>, 4>;
@@ -77,5 +76,4 @@ fn tile2d(@builtin(workgroup_id) group: vec3<u32>,
     put(row + 1, column, sums[1]);
     put(row + 2, column, sums[2]);
     put(row + 3, column, sums[3]);
-    // ANCHOR_END: kernel
 }

@@ -66,7 +66,6 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void vectorised(
         }
         // ANCHOR_END: fetch
         BARRIER(); // both tiles are whole
-        // ANCHOR: steps
         UNROLL
         for (uint p = 0; p < DEPTH; p++) {
             float4 from_a[DOWN / 4], from_b[ALONG / 4];
@@ -86,7 +85,6 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void vectorised(
                 }
             }
         }
-        // ANCHOR_END: steps
         BARRIER(); // nobody needs them any more
     }
     UNROLL

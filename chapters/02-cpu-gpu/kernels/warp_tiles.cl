@@ -125,7 +125,6 @@ KERNEL THREADS_AND_BLOCKS(THREADS, 1, BLOCKS) void warp_tiles(
         fetch_a(next_a, a, m, k, top, start + DEPTH, thread);
         fetch_b(next_b, b, k, n, left, start + DEPTH, thread);
         BARRIER(); // this pair is whole, and nobody needs the other one
-        // ANCHOR: steps
         UNROLL
         for (uint p = 0; p < DEPTH; p++) {
             float4 from_a[DOWN], from_b[ALONG];
@@ -145,7 +144,6 @@ KERNEL THREADS_AND_BLOCKS(THREADS, 1, BLOCKS) void warp_tiles(
                 }
             }
         }
-        // ANCHOR_END: steps
         stash_a((SHARED_POINTER float *)a_tiles[next], next_a, thread);
         stash_b(b_tiles[next][0], next_b, thread);
     }

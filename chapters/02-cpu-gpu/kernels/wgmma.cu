@@ -160,14 +160,12 @@ __device__ __forceinline__ void multiply_64x256x16(float (&d)[128], u64 a, u64 b
 //   A, by rows (K-major): 128 bytes of k a row, 8 rows (1024 bytes) a pattern; `stride` leads to the next 8 rows;
 //   B, by rows (N-major): 64 columns a row of 128 bytes, 8 rows a pattern; `stride` leads to the next 8 rows of k,
 //   `leading` to the next 64 columns.
-// ANCHOR: descriptor
 __device__ __forceinline__ u64 descriptor(unsigned address, unsigned leading,
                                           unsigned stride) {
     const u64 swizzle_128_bytes = 1;
     return (u64)((address & 0x3FFFF) >> 4) | (u64)(leading >> 4) << 16 |
            (u64)(stride >> 4) << 32 | swizzle_128_bytes << 62;
 }
-// ANCHOR_END: descriptor
 
 // A slot of the ring, and which time round it is. Producer and consumers walk through it alike.
 struct Ring {
@@ -245,7 +243,6 @@ __device__ __forceinline__ void consume(float (&sums)[128], unsigned slots,
 // ANCHOR_END: consumer
 
 // PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D: which element each register holds.
-// ANCHOR: store
 __device__ __forceinline__ void store(const float (&sums)[128], float *c,
                                       unsigned row, unsigned column,
                                       unsigned m, unsigned n) {
@@ -269,7 +266,6 @@ __device__ __forceinline__ void store(const float (&sums)[128], float *c,
         }
     }
 }
-// ANCHOR_END: store
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     wgmma(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, float *__restrict__ c, unsigned m,

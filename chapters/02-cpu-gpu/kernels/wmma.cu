@@ -27,13 +27,11 @@
 #define B_STRIDE (BN + 8)
 #define SCRATCH_STRIDE 20
 
-// ANCHOR: fragments
 using nvcuda::wmma::fragment, nvcuda::wmma::row_major;
 using nvcuda::wmma::matrix_a, nvcuda::wmma::matrix_b;
 using FragmentA = fragment<matrix_a, 16, 16, 16, __nv_bfloat16, row_major>;
 using FragmentB = fragment<matrix_b, 16, 16, 16, __nv_bfloat16, row_major>;
 using Sums = fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
-// ANCHOR_END: fragments
 
 #ifndef HOST_MODEL
 // PTX ISA, "cp.async": copies 16 bytes by itself; of these, `bytes` are read and the others become zero.
@@ -50,7 +48,7 @@ template <int N> __device__ __forceinline__ void wait_for_copies() {
 }
 // PTX ISA, "wmma.load". The header's `load_matrix_sync` does the same, but for bf16 it leaves open in which memory
 // the tile is, and then the compiler loads 4 bytes at a time; told that it is shared memory, it takes `ldmatrix`,
-// which loads 512 (tests/cuda_compile.rs looks).
+// which loads 512 (tests/it/cuda_compile.rs looks).
 __device__ __forceinline__ void load_tile(FragmentA &tile, const __nv_bfloat16 *from, unsigned stride) {
     unsigned *const to = (unsigned *)tile.x;
     asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
@@ -127,7 +125,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         for (int j = 0; j < 2; j++) nvcuda::wmma::fill_fragment(sums[i][j], 0.0f);
 
     const unsigned tiles = (k + BK - 1) / BK;
-    // ANCHOR: double_buffer
     for (unsigned tile = 0; tile <= tiles; tile++) {
         if (tile < tiles) { // one slot is filled ...
             const unsigned to = tile % 2, k0 = tile * BK;
@@ -143,7 +140,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         multiply(tile_a[slot] + row * A_STRIDE, tile_b[slot] + column, sums);
         __syncthreads();
     }
-    // ANCHOR_END: double_buffer
 
     // A fragment can only be stored as a whole: to shared memory, and from there what lies inside C.
     float *const out = scratch[warp];

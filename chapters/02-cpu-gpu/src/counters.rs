@@ -10,8 +10,9 @@
 use crate::{
     Error, Result, gpu,
     ladder::{self, Operands},
-    simt, verify,
+    simt,
 };
+use lab::random::numbers;
 use matmul::Shape;
 use std::{
     collections::BTreeMap,
@@ -84,10 +85,10 @@ impl Counter {
 }
 
 /// Counts of one launch. A counter that this GPU does not have is absent.
-pub type Counts = BTreeMap<Counter, f64>;
+pub type CounterValues = BTreeMap<Counter, f64>;
 
 /// What the simulator counted, under the hardware's names.
-pub fn simulated(counts: &simt::Counts) -> Counts {
+pub fn simulated(counts: &simt::Counts) -> CounterValues {
     Counter::ALL
         .into_iter()
         .map(|counter| {
@@ -173,7 +174,7 @@ fn launch(rung: &str, n: usize) -> Result<()> {
     let rung = ladder::rung(rung)?;
     let gpu = gpu::open("cuda")?;
     let shape = Shape::square(n);
-    let (a, b) = (verify::numbers(n * n, 1), verify::numbers(n * n, 2));
+    let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
     let operands = Operands::new(&*gpu, &a, &b, shape)?;
     rung.compile(&*gpu, shape)?.launch(&*gpu, operands.args(), shape)?;
     gpu.finish()
@@ -207,7 +208,7 @@ impl Target {
 ///
 /// # Errors
 /// A sentence that says what is missing: `ncu`, the permission to read counters, or what went wrong in the launch.
-pub fn profile(ncu: &Path, target: &Target, rung: &str, n: usize) -> Result<Counts> {
+pub fn profile(ncu: &Path, target: &Target, rung: &str, n: usize) -> Result<CounterValues> {
     let folder =
         env::temp_dir().join(format!("throughput-counters-{}-{rung}-{n}", std::process::id()));
     fs::create_dir_all(&folder)
@@ -278,7 +279,7 @@ fn trouble(words: &str) -> Option<String> {
 ///
 /// # Errors
 /// A sentence if there is no table, or a number that is none.
-pub fn parse(text: &str, kernel: &str) -> Result<Counts> {
+pub fn parse(text: &str, kernel: &str) -> Result<CounterValues> {
     let none = || Error::message("`ncu` printed no table; run it by hand to see what it says");
     let mut rows = text.lines().filter(|line| line.starts_with('"')).map(fields);
     let (columns, [name, metric, unit, value]) = rows
@@ -289,7 +290,7 @@ pub fn parse(text: &str, kernel: &str) -> Result<Counts> {
             Some((row.len(), found))
         })
         .ok_or_else(none)?;
-    let mut counts = Counts::new();
+    let mut counts = CounterValues::new();
     for row in rows.filter(|row| row.len() == columns) {
         // A kernel's name may have its parameters behind it.
         if row[name].split('(').next() != Some(kernel) {
@@ -390,14 +391,17 @@ mod tests {
         let counts = parse(TABLE, "naive").unwrap();
         assert_eq!(
             counts,
-            Counts::from([
+            CounterValues::from([
                 (Counter::LoadSectors, 17_301_504.0),
                 (Counter::LoadRequests, 1_048_576.0),
                 (Counter::Fma, 16_777_216.0),
                 (Counter::BankConflicts, 0.0),
             ])
         );
-        assert_eq!(parse(TABLE, "other").unwrap(), Counts::from([(Counter::BankConflicts, 7.0)]));
+        assert_eq!(
+            parse(TABLE, "other").unwrap(),
+            CounterValues::from([(Counter::BankConflicts, 7.0)])
+        );
         assert!(parse(TABLE, "none").is_err());
         assert!(
             parse("==PROF== Connected\n", "naive").unwrap_err().to_string().contains("no table")
@@ -413,7 +417,10 @@ mod tests {
         let table = "\"Metric Value\",\"Kernel Name\",\"New, here\",\"Metric Unit\",\"Metric Name\"\n\
                      \"2.5\",\"k\",\"a \"\"b\"\", c\",\"K\",\"no_such_metric.sum\"\n\
                      \"3\",\"k\",\"a \"\"b\"\", c\",\"Ksector\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\"\n";
-        assert_eq!(parse(table, "k").unwrap(), Counts::from([(Counter::StoreSectors, 3000.0)]));
+        assert_eq!(
+            parse(table, "k").unwrap(),
+            CounterValues::from([(Counter::StoreSectors, 3000.0)])
+        );
         assert_eq!(fields(r#""a, b","c ""d""",e,"""#), ["a, b", "c \"d\"", "e", ""]);
     }
 
@@ -540,7 +547,7 @@ echo "\"0\",\"shared\",\"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum\",\"\",\
                 64,
             )
             .unwrap();
-            assert_eq!(counts, Counts::from([(Counter::SharedPasses, 1234.0)]));
+            assert_eq!(counts, CounterValues::from([(Counter::SharedPasses, 1234.0)]));
             let error = profile(&ncu, &target("exit 1"), "shared", 64).unwrap_err().to_string();
             assert!(error.contains("ended with"), "{error}");
         }

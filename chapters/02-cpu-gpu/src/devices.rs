@@ -3,8 +3,8 @@
 //! A *lane* is what makes one f32 multiply-add each clock. A CPU's core has 8 to 32 of them in its vector units; what a
 //! GPU's maker calls a core is one lane.
 
-use crate::gpu::About;
-use lab::{Plan, Samples, measure, peak};
+use crate::gpu::{About, Kind};
+use lab::{Plan, Samples, measure, peak, record::Limit};
 use std::hint::black_box;
 
 /// Additions of the chain in [`clock`], each of which needs the result of the one before.
@@ -20,7 +20,6 @@ pub fn clock(plan: Plan) -> Option<Samples> {
     Some(samples.map(|seconds| CHAIN as f64 / seconds))
 }
 
-// ANCHOR: clock
 /// `count` additions, a multiple of 16 or less, in a chain: each doubles the
 /// last one's result, so that no two can be made at the same time.
 #[cfg(target_arch = "x86_64")]
@@ -41,7 +40,6 @@ fn chain(count: u64) -> Option<u64> {
     }
     Some(x)
 }
-// ANCHOR_END: clock
 
 #[cfg(target_arch = "aarch64")]
 #[allow(clippy::unnecessary_wraps)]
@@ -72,17 +70,75 @@ pub fn lanes_of_cpu(threads: usize, clock: f64) -> f64 {
     peak::fma_f32(threads).value / 2.0 / clock
 }
 
-/// The f32 lanes of a device, or `None` where its maker's number for the generation is not known: OpenCL does not tell
-/// how wide a compute unit is.
+/// What a kernel multiplies. The sums are in f32 in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// The numbers as they are.
+    F32,
+    /// Rounded to bf16.
+    Bf16,
+}
+
+/// What a multiprocessor does in a cycle.
+struct Rates {
+    /// Multiply-adds in f32: its lanes.
+    f32: u32,
+    /// What its tensor cores do with bf16, where that is known.
+    bf16: Option<TensorRate>,
+}
+
+/// A rate of tensor cores, from a data sheet.
+struct TensorRate {
+    /// Operations in a cycle.
+    operations: f64,
+    /// The clock of the data sheet in Hz. A GPU's highest clock may be above it, and tensor cores do not reach that.
+    clock: f64,
+}
+
+/// The rates of a generation by its compute capability, or `None` where they are not known.
 ///
-/// Source: CUDA C++ programming guide, "Arithmetic instructions", the throughput of 32-bit multiply-add.
-pub fn lanes_of(about: &About) -> Option<f64> {
-    let each = match about.compute_capability? {
+/// Sources: CUDA C++ programming guide, "Arithmetic instructions", the throughput of 32-bit multiply-add; for bf16 the
+/// data sheets: A100, 312 TFLOP/s with 108 multiprocessors at 1.41 GHz; H100, 989 TFLOP/s with 132 at 1.83 GHz.
+fn rates(capability: (u32, u32)) -> Option<Rates> {
+    let f32 = match capability {
         (6 | 8, 0) | (7, _) => 64,
         (5 | 6 | 8..=12, _) => 128,
         _ => return None,
     };
+    let bf16 = match capability {
+        (8, 0) => Some(TensorRate { operations: 2048.0, clock: 1.41e9 }),
+        (9, 0) => Some(TensorRate { operations: 4096.0, clock: 1.83e9 }),
+        _ => None,
+    };
+    Some(Rates { f32, bf16 })
+}
+
+/// The f32 lanes of a device, or `None` where its maker's number for the generation is not known: OpenCL does not tell
+/// how wide a compute unit is.
+pub fn lanes_of(about: &About) -> Option<f64> {
+    let each = rates(about.compute_capability?)?.f32;
     Some(f64::from(about.compute_units) * f64::from(each))
+}
+
+/// The most that a device can do with inputs of this precision, as far as that is known.
+pub fn peak_of(about: &About, precision: Precision) -> Option<Limit> {
+    if about.kind == Kind::Cpu {
+        let f32 = precision == Precision::F32;
+        return f32.then(|| peak::fma_f32(matmul::parallel::available()));
+    }
+    let highest = about.clock_hz?;
+    let (name, rate) = match precision {
+        Precision::F32 => ("f32 peak at the highest clock", 2.0 * lanes_of(about)? * highest),
+        Precision::Bf16 => {
+            let TensorRate { operations, clock } = rates(about.compute_capability?)?.bf16?;
+            let units = f64::from(about.compute_units);
+            (
+                "tensor cores' peak at the data sheet's clock",
+                units * operations * highest.min(clock),
+            )
+        }
+    };
+    Some(Limit { name: name.to_owned(), value: rate })
 }
 
 /// A device that everybody knows, from its maker's data.
@@ -131,22 +187,11 @@ fn row(line: &str) -> Option<Known> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{Api, Kind};
+    use crate::gpu::{Api, testing};
 
     fn about(units: u32, capability: Option<(u32, u32)>) -> About {
-        About {
-            id: "cuda".to_owned(),
-            api: Api::Cuda,
-            kind: Kind::Gpu,
-            name: "card".to_owned(),
-            driver: String::new(),
-            compute_units: units,
-            clock_hz: None,
-            memory: 1 << 30,
-            shared_memory: 49_152,
-            max_block: 1024,
-            compute_capability: capability,
-        }
+        let gpu = testing::about(Api::Cuda, Kind::Gpu);
+        About { compute_units: units, compute_capability: capability, ..gpu }
     }
 
     #[test]
@@ -179,8 +224,36 @@ mod tests {
         assert_eq!(lanes_of(&about(80, Some((7, 0)))), Some(5120.0));
         assert_eq!(lanes_of(&about(56, Some((6, 0)))), Some(3584.0));
         assert_eq!(lanes_of(&about(20, Some((6, 1)))), Some(2560.0));
+        assert_eq!(lanes_of(&about(20, Some((11, 0)))), Some(2560.0));
         assert_eq!(lanes_of(&about(20, Some((3, 5)))), None);
         assert_eq!(lanes_of(&about(20, None)), None);
+    }
+
+    #[test]
+    fn peaks_are_those_of_the_data_sheets() {
+        let tera = |units, clock, capability, precision| {
+            let gpu = About { clock_hz: Some(clock), ..about(units, Some(capability)) };
+            peak_of(&gpu, precision).map(|limit| limit.value / 1e12)
+        };
+        for (units, clock, capability, f32, bf16) in [
+            (108, 1.41e9, (8, 0), 19.5, Some(312.0)),  // A100
+            (132, 1.98e9, (9, 0), 67.0, Some(989.0)),  // H200: its tensor cores stay at 1.83 GHz
+            (114, 1.755e9, (9, 0), 51.2, Some(819.0)), // a slower one keeps its own clock
+            (84, 1.8e9, (8, 6), 38.7, None),           // RTX A6000
+        ] {
+            let found = tera(units, clock, capability, Precision::F32).unwrap();
+            assert!((found - f32).abs() < 0.1, "{capability:?}: {found} is not {f32}");
+            let found = tera(units, clock, capability, Precision::Bf16);
+            assert_eq!(found.is_some(), bf16.is_some(), "{capability:?}");
+            if let Some((found, bf16)) = found.zip(bf16) {
+                assert!((found - bf16).abs() < 1.0, "{capability:?}: {found} is not {bf16}");
+            }
+        }
+        assert_eq!(tera(1, 1e9, (3, 5), Precision::F32), None);
+        let cpu = testing::about(Api::OpenCl, Kind::Cpu);
+        assert!(
+            peak_of(&cpu, Precision::F32).is_some() && peak_of(&cpu, Precision::Bf16).is_none()
+        );
     }
 
     #[test]

@@ -12,30 +12,6 @@ use crate::{
 };
 use matmul::Shape;
 
-/// Where a rung runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
-    /// Through CUDA and through OpenCL, from one source.
-    Portable,
-    /// Through CUDA alone.
-    CudaOnly {
-        /// The first compute capability that has what it uses.
-        min_capability: (u32, u32),
-        /// Whether it uses what this one generation alone has (`sm_90a`).
-        this_one_alone: bool,
-    },
-}
-
-/// What a rung multiplies. The sums are in f32 in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inputs {
-    /// The numbers as they are.
-    F32,
-    /// Rounded to bf16.
-    Bf16,
-}
-
-// ANCHOR: rung
 /// One way to compute C = A·B on a device.
 pub struct Rung {
     /// The kernel's name, that of its file and of the rung in records.
@@ -44,17 +20,11 @@ pub struct Rung {
     pub title: &'static str,
     /// The kernel's text.
     pub source: &'static str,
-    /// Where it runs.
-    pub api: Api,
-    /// What it multiplies.
-    pub inputs: Inputs,
     /// How it may cut C into tiles. The first that a device can hold is taken;
     /// `autotune` tries all of them.
     pub tiles: &'static [Tiles],
 }
-// ANCHOR_END: rung
 
-// ANCHOR: tiles
 /// How a rung cuts C into tiles, one for each block.
 pub struct Tiles {
     /// For records: `128x128x8`, rows and columns of C and terms at a time.
@@ -70,7 +40,6 @@ pub struct Tiles {
     /// Macros that differ from those in the kernel's file.
     pub defines: &'static [(&'static str, u32)],
 }
-// ANCHOR_END: tiles
 
 const fn tiles(name: &'static str, size: [usize; 2], block: [usize; 2], shared: usize) -> Tiles {
     Tiles { name, size, block, shared, rows_along_x: false, defines: &[] }
@@ -82,7 +51,7 @@ const fn portable(
     source: &'static str,
     tiles: &'static [Tiles],
 ) -> Rung {
-    Rung { name, title, source, api: Api::Portable, inputs: Inputs::F32, tiles }
+    Rung { name, title, source, tiles }
 }
 
 /// Squares of 16, for devices whose blocks have no 1024 threads.
@@ -123,7 +92,6 @@ const fn warps(
     Tiles { name, size, block: [threads, 1], shared, rows_along_x: false, defines }
 }
 
-// ANCHOR: candidates
 /// The candidates of the last portable rung. In a warp's 32×64 elements each
 /// thread has 64 sums, and 128 registers are enough. In 64×64 it has 128 sums:
 /// a quarter fewer reads, but up to 255 registers, so half as many threads.
@@ -137,7 +105,6 @@ static WARP_TILES: [Tiles; 7] = [
     warps("128x64x8", [128, 64], 8, [32, 64], NARROW),
     warps("64x64x16", [64, 64], 16, [32, 32], SMALL),
 ];
-// ANCHOR_END: candidates
 
 const DEEP: &[(&str, u32)] = &[("WARP_ROWS", 64), ("DEPTH", 16)];
 const TALL: &[(&str, u32)] = &[("ROWS", 256), ("WARP_ROWS", 64), ("BLOCKS", 1)];
@@ -149,7 +116,6 @@ const VECTORISED_CL: &str = kernel!("four.h", "vectorised.cl");
 const BUFFERED_CL: &str = kernel!("four.h", "double_buffered.cl");
 const WARP_TILES_CL: &str = kernel!("four.h", "warp_tiles.cl");
 
-// ANCHOR: ladder
 /// The portable rungs, from the slowest to the fastest.
 pub static LADDER: [Rung; 8] = [
     portable("naive", "naive", kernel!("naive.cl"), &NAIVE),
@@ -161,7 +127,6 @@ pub static LADDER: [Rung; 8] = [
     portable("double_buffered", "double buffering", BUFFERED_CL, &BUFFERED),
     portable("warp_tiles", "warp tiles", WARP_TILES_CL, &WARP_TILES),
 ];
-// ANCHOR_END: ladder
 
 /// The portable rung with this name.
 ///
@@ -187,7 +152,6 @@ impl Tiles {
             && self.shared as u64 <= about.shared_memory
     }
 
-    // ANCHOR: launch
     /// The launch that covers C with tiles.
     pub fn launch(&self, shape: Shape) -> Launch {
         let down = shape.m.div_ceil(self.size[0]);
@@ -198,7 +162,6 @@ impl Tiles {
         }
         Launch::new(grid, self.block)
     }
-    // ANCHOR_END: launch
 }
 
 impl Rung {
@@ -251,7 +214,6 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    // ANCHOR: compiled
     /// Starts C = A·B on the device and returns at once.
     ///
     /// # Errors
@@ -263,7 +225,6 @@ impl Compiled {
         let [m, n, k] = [m, n, k].map(|length| Arg::U32(length as u32));
         on.launch(&self.kernel, self.tiles.launch(shape), &[a, b, c, m, n, k])
     }
-    // ANCHOR_END: compiled
 }
 
 /// Refuses shapes that a kernel was not compiled for, and matrices whose elements 32 bits can't count.
@@ -274,7 +235,8 @@ fn check(shape: Shape, four_at_a_time: bool) -> Result<()> {
     // Some room, because kernels count to the end of a tile.
     if longest > (u32::MAX - 1024) as usize {
         return Err(Error::message(format!(
-            "a product of {m}×{k} and {k}×{n} has a matrix of more than 2³² elements, and the kernels count in 32              bits; cut it into blocks"
+            "a product of {m}×{k} and {k}×{n} has a matrix of more than 2³² elements, and the kernels count in 32 bits; \
+             cut it into blocks"
         )));
     }
     if four_at_a_time && !wide(shape) {
@@ -291,12 +253,10 @@ fn check(shape: Shape, four_at_a_time: bool) -> Result<()> {
 /// If a length is not the shape's, or the device or its compiler refuses.
 pub fn product(on: &dyn Gpu, rung: &Rung, a: &[f32], b: &[f32], shape: Shape) -> Result<Vec<f32>> {
     check_lengths(a, b, shape)?;
-    // ANCHOR: product
     let kernel = rung.compile(on, shape)?;
     let operands = Operands::new(on, a, b, shape)?;
     kernel.launch(on, operands.args(), shape)?;
     operands.read(on)
-    // ANCHOR_END: product
 }
 
 fn check_lengths(a: &[f32], b: &[f32], shape: Shape) -> Result<()> {

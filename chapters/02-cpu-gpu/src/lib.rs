@@ -7,22 +7,21 @@
 //! - [`simt`]: a GPU small enough to read, which counts what a kernel costs.
 //! - [`gpu`]: OpenCL and CUDA behind one trait, found when the program runs.
 //! - [`ladder`]: the rungs of the ladder, and a product by any of them.
-//! - [`verify`]: a check that a wrong kernel can't pass.
 //! - [`wrong`]: kernels with the classic mistakes, each caught.
-//! - [`error`]: what can go wrong, each as a sentence with the way out.
+//! - [`verify`]: a check that a wrong kernel can't pass.
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
 //! - [`counters`]: what the hardware counts, beside the simulator.
 //! - [`lu`]: LU decomposition, which is mostly a matrix product, on the CPU and on a device.
-//! - [`experiments`]: records, and the pictures and tables made from them.
+//! - [`error`]: what can go wrong, each as a sentence with the way out.
+//! - [`measured`]: records, and the pictures and tables made from them.
 
 pub mod counters;
 pub mod devices;
 pub mod error;
-pub mod experiments;
-pub mod figures;
 pub mod gpu;
 pub mod ladder;
 pub mod lu;
+pub mod measured;
 pub mod simt;
 pub mod tensor_cores;
 pub mod truck;
@@ -30,4 +29,4 @@ pub mod verify;
 pub mod wrong;
 
 pub use error::{Error, Result};
-pub use experiments::chapter;
+pub use measured::chapter;

@@ -7,7 +7,8 @@
 //!   machine.
 //! - [`warp`]: 32 threads in lock-step, and what happens when they part.
 //! - [`memory`]: sectors, banks, and who touched a word last.
-//! - [`machine`]: blocks, barriers, launches.
+//! - `block`: a block's shared memory, and which accesses nothing orders.
+//! - [`machine`]: barriers, blocks one after the other, launches.
 //! - [`counts`] and [`fault`]: what a launch tells.
 //! - [`occupancy`](mod@occupancy): how many warps fit on a multiprocessor.
 //! - [`lessons`]: the first kernels, from adding two vectors to a sum over a block.
@@ -18,6 +19,7 @@
 
 #![allow(clippy::result_large_err)] // a fault ends a launch; its size costs nothing
 
+mod block;
 pub mod counts;
 pub mod fault;
 pub mod ladder;
@@ -28,17 +30,9 @@ pub mod occupancy;
 pub mod thread;
 pub mod warp;
 
-pub use counts::Counts;
-pub use fault::Fault;
+pub use counts::{Counts, Event};
+pub use fault::KernelFault;
 pub use machine::Machine;
-pub use memory::{Global, Shared};
+pub use memory::{BANKS, Global, SECTOR, Shared, WARP};
 pub use occupancy::{Block, Limits, occupancy};
 pub use thread::Thread;
-pub use warp::Event;
-
-/// Threads of a warp.
-pub const WARP: usize = 32;
-/// Bytes of a sector, the smallest piece of global memory that is moved.
-pub const SECTOR: usize = 32;
-/// Banks of shared memory, each 4 bytes wide.
-pub const BANKS: usize = 32;

@@ -18,14 +18,6 @@ const MAP: &str = kernel!("map.cl");
 /// Threads of a block of the map's kernel.
 const BLOCK: usize = 256;
 
-/// The job that is the same for every number: `steps` times "halve and add one".
-///
-/// It is the reference for [`map_on_cpu`] and for `kernels/map.cl`, in f64.
-pub fn map_of(x: f64, steps: u32) -> f64 {
-    (0..steps).fold(x, |value, _| value * 0.5 + 1.0)
-}
-
-// ANCHOR: map
 /// The map on the CPU: `y[i]` is `x[i]` after `steps` times "halve, add one".
 /// Each thread takes one piece, in vectors as wide as the CPU has them.
 ///
@@ -48,7 +40,6 @@ pub fn map_on_cpu(x: &[f32], y: &mut [f32], steps: u32, threads: usize) {
         }
     });
 }
-// ANCHOR_END: map
 
 /// One thread's piece, by the widest vectors of this CPU.
 fn map_piece(x: &[f32], y: &mut [f32], steps: u32) {
@@ -301,7 +292,6 @@ pub struct Line {
 impl Line {
     /// Fits the line to points (size, seconds) by least squares of the relative error, so that microseconds count as
     /// much as seconds. Neither α nor β is below zero. `None` with fewer than two sizes.
-    // ANCHOR: fit
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         // Each point's equation α + β·x = t is divided by its t.
         let (mut aa, mut ab, mut bb, mut a1, mut b1) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -322,7 +312,6 @@ impl Line {
             _ => Self { alpha, beta },
         })
     }
-    // ANCHOR_END: fit
 
     /// The seconds that a job of this size takes by the line.
     pub fn at(self, size: f64) -> f64 {
@@ -344,7 +333,6 @@ pub enum Crossover {
 /// The size from which on `truck` stays faster than `car`, from points (size, seconds) of both in rising order.
 /// Between two sizes the ratio of times is taken as a straight line on logarithmic scales. Sizes that only one of them
 /// has do not count; `None` if no size has both.
-// ANCHOR: crossover
 #[allow(clippy::float_cmp)] // sizes are the same numbers, not results
 pub fn crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Crossover> {
     // How much longer the truck takes, as a logarithm: below zero it wins.
@@ -366,7 +354,6 @@ pub fn crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Crossover> 
     let part = r0 / (r0 - r1);
     Some(Crossover::At(x0 * (x1 / x0).powf(part)))
 }
-// ANCHOR_END: crossover
 
 /// The same for two formulas, looked for from `smallest` to `largest` on a grid of a hundred sizes each decade.
 pub fn crossover_of(
@@ -392,6 +379,13 @@ pub fn crossover_of(
 mod tests {
     use super::*;
     use crate::gpu::{Element, testing};
+
+    /// The job that is the same for every number: `steps` times "halve and add one".
+    ///
+    /// It is the reference for [`map_on_cpu`] and for `kernels/map.cl`, in f64.
+    fn map_of(x: f64, steps: u32) -> f64 {
+        (0..steps).fold(x, |value, _| value * 0.5 + 1.0)
+    }
 
     fn numbers(count: usize) -> Vec<f32> {
         (0..count).map(|i| (i * 37 % 101) as f32 / 7.0 - 6.0).collect()

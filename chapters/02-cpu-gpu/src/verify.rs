@@ -14,6 +14,7 @@ use crate::{
     Result,
     gpu::{Arg, Buffer, Gpu, read_all, write_all},
 };
+use lab::random::numbers;
 use matmul::Shape;
 use std::fmt;
 
@@ -239,7 +240,6 @@ impl Problem {
         self.known.iter().map(|(sum, _)| *sum).collect()
     }
 
-    // ANCHOR: check
     /// Compares C, which was full of [`UNWRITTEN`] before the kernel ran.
     ///
     /// # Errors
@@ -259,7 +259,6 @@ impl Problem {
         self.check_rows(c)?;
         self.check_totals(c)
     }
-    // ANCHOR_END: check
 
     fn check_rows(&self, c: &[f32]) -> std::result::Result<(), Fault> {
         let mut wrong = 0;
@@ -360,19 +359,6 @@ fn totals(shape: Shape, a: &[f32], b: &[f32], signs: &[f64]) -> Vec<(f64, f64)> 
                     (total + x * y.0, size + x.abs() * y.1)
                 });
             (total, spread * (rounding(k) * size + TINY * (n * k) as f64))
-        })
-        .collect()
-}
-
-/// Deterministic numbers from -1 to 1 (a 64-bit linear congruential generator, Knuth's MMIX constants).
-pub fn numbers(len: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (0..len)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
         })
         .collect()
 }
@@ -628,14 +614,5 @@ mod tests {
                 Fault::ChangedInput { matrix: 'B', at: 5 },
             ]
         );
-    }
-
-    #[test]
-    fn numbers_are_spread_over_their_range() {
-        let numbers = numbers(10_000, 1);
-        assert!(numbers.iter().all(|x| (-1.0..1.0).contains(x)));
-        let mean = numbers.iter().sum::<f32>() / 10_000.0;
-        assert!(mean.abs() < 0.03, "{mean}");
-        assert_ne!(numbers, super::numbers(10_000, 2));
     }
 }

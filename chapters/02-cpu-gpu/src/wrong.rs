@@ -197,7 +197,7 @@ fn carelessly(mistake: Mistake, gpu: &dyn Gpu) -> Result<Option<String>> {
 pub fn simulate(
     mistake: Option<Mistake>,
     problem: &Problem,
-) -> std::result::Result<Verdict, Box<simt::Fault>> {
+) -> std::result::Result<Verdict, Box<simt::KernelFault>> {
     let shape = problem.shape;
     let mut machine = Machine::new(1);
     let abc = [
@@ -223,7 +223,6 @@ async fn twin(thread: Thread, mistake: Option<Mistake>, abc: [Global; 3], shape:
     let column = thread.block_index[0] * TILE + x;
     let tiles = if wrong(Mistake::LastTile) { k / TILE } else { k.div_ceil(TILE) };
 
-    // ANCHOR: twin
     let mut sum = 0.0;
     for start in (0..tiles).map(|tile| tile * TILE) {
         let a_inside = row < m && (start + x < k || wrong(Mistake::UnguardedRead));
@@ -246,7 +245,6 @@ async fn twin(thread: Thread, mistake: Option<Mistake>, abc: [Global; 3], shape:
             thread.barrier().await;
         }
     }
-    // ANCHOR_END: twin
     if (row < m && column < n) || wrong(Mistake::UnguardedWrite) {
         let at = row * n + column;
         let before = if wrong(Mistake::NotZeroed) { thread.load(c, at).await } else { 0.0 };
@@ -255,14 +253,14 @@ async fn twin(thread: Thread, mistake: Option<Mistake>, abc: [Global; 3], shape:
 }
 
 /// A word or two for a table.
-fn name(fault: &simt::Fault) -> &'static str {
+fn name(fault: &simt::KernelFault) -> &'static str {
     match fault {
-        simt::Fault::Race { .. } => "race",
-        simt::Fault::BarrierDivergence { .. } => "barrier not reached by all",
-        simt::Fault::OutOfBounds { .. } => "step outside",
-        simt::Fault::Unwritten { .. } => "read what nobody wrote",
-        simt::Fault::Misaligned { .. } => "misaligned",
-        simt::Fault::Launch { .. } => "launch",
+        simt::KernelFault::Race { .. } => "race",
+        simt::KernelFault::BarrierDivergence { .. } => "barrier not reached by all",
+        simt::KernelFault::OutOfBounds { .. } => "step outside",
+        simt::KernelFault::Unwritten { .. } => "read what nobody wrote",
+        simt::KernelFault::Misaligned { .. } => "misaligned",
+        simt::KernelFault::Launch { .. } => "launch",
     }
 }
 

@@ -9,13 +9,14 @@
 //! 4. [`power`]: joules that the machine has counted itself.
 //! 5. [`readers`]: the four readers, each with a job of their own.
 //! 6. [`page`]: what the page's calculator is given.
+//! 7. [`error`]: what can go wrong, each as a sentence with the way out.
+//! 8. `measured`: records, and the pictures and tables made from them.
 
 pub mod calculator;
 pub mod cards;
 pub mod error;
-mod experiments;
-mod figures;
 pub mod job;
+mod measured;
 pub mod page;
 pub mod power;
 pub mod readers;
@@ -24,16 +25,5 @@ pub use calculator::{Options, Report, buy};
 pub use cards::Market;
 pub use error::{Error, Result};
 pub use job::Job;
+pub use measured::chapter;
 pub use readers::Reader;
-
-use lab::Part;
-
-/// This chapter, for the course's command and its book.
-pub fn chapter() -> lab::Chapter {
-    let part = Part {
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    };
-    lab::Chapter::of(8, "hardware", "Choosing hardware", [part])
-}

@@ -34,7 +34,6 @@ impl Reader {
         }
     }
 
-    // ANCHOR: job
     /// What the reader wants to train.
     ///
     /// # Errors
@@ -52,7 +51,6 @@ impl Reader {
             Self::Cluster => Job::language(7e9, 32, 4e6, 140e9),
         }
     }
-    // ANCHOR_END: job
 
     /// How many cards the reader has in mind.
     pub fn cards(self) -> u32 {

@@ -15,7 +15,6 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void not_zeroed(
 {
     SHARED float a_tile[TILE][TILE];
     SHARED float b_tile[TILE][TILE];
-    // ANCHOR: mistake
     uint x = THREAD_X, y = THREAD_Y;
     uint row = BLOCK_Y * TILE + y, column = BLOCK_X * TILE + x;
 
@@ -32,5 +31,4 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void not_zeroed(
         BARRIER(); // nobody needs them any more
     }
     if (row < m && column < n) c[row * n + column] += sum; // should be =
-    // ANCHOR_END: mistake
 }

@@ -14,7 +14,6 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void swapped(
 {
     SHARED float a_tile[TILE][TILE];
     SHARED float b_tile[TILE][TILE];
-    // ANCHOR: mistake
     uint x = THREAD_X, y = THREAD_Y;
     uint row = BLOCK_Y * TILE + y, column = BLOCK_X * TILE + x;
 
@@ -31,5 +30,4 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void swapped(
         BARRIER(); // nobody needs them any more
     }
     if (row < m && column < n) c[row * n + column] = sum;
-    // ANCHOR_END: mistake
 }

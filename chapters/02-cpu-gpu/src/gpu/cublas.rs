@@ -4,8 +4,8 @@
 //! 2.8.12 (`cublasGemmEx`).
 
 use super::{
-    Buffer,
-    cuda::{self, Cuda},
+    cuda::Cuda,
+    device::Buffer,
     toolkit::{self, Absent},
 };
 use crate::{Error, Result};
@@ -89,7 +89,7 @@ struct Functions {
 
 impl Functions {
     fn load() -> Result<Self> {
-        let driver = cuda::driver_version().map(|version| version / 1000);
+        let driver = toolkit::driver_version().map(|version| version / 1000);
         let library = match toolkit::load("cublas", driver, version) {
             Ok(found) => found.library,
             Err(absent) => return Err(Error::Message(why(&absent, driver))),
@@ -233,7 +233,6 @@ impl<'c> Cublas<'c> {
         if n == 0 || m == 0 {
             return Ok(());
         }
-        // ANCHOR: swapped
         // cuBLAS thinks in columns: it takes our row-major A for Aᵀ, our B for Bᵀ
         // and will write Cᵀ. So it is asked for Bᵀ·Aᵀ, which is (A·B)ᵀ: the
         // operands swapped, nothing transposed, and no element moved.
@@ -257,7 +256,6 @@ impl<'c> Cublas<'c> {
                 n.max(1),
             )
         };
-        // ANCHOR_END: swapped
         check(status, "multiply in f32")
     }
 

@@ -3,13 +3,20 @@
 //! The driver comes through the crate `cudarc`, which panics where it finds no `libcuda`; so that is asked
 //! first. NVRTC is loaded by [`nvrtc`](super::nvrtc).
 
-use super::{About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Missing, nvrtc::Nvrtc};
+use super::{
+    device::{
+        About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Missing, fits, no_entry, own,
+        part, wrong_count,
+    },
+    nvrtc::Nvrtc,
+};
 use crate::{Error, Result};
 use cudarc::driver::{
     result::{self, DriverError},
     sys::{self, CUdevice_attribute as Attribute, CUresult},
 };
 use std::{
+    any::Any,
     ffi::{CString, c_int, c_void},
     ptr,
     rc::Rc,
@@ -42,7 +49,6 @@ fn too_old(version: i32) -> Option<String> {
 }
 
 /// A driver's code as a sentence about a device.
-// ANCHOR: sentence
 fn sentence(name: &str, what: &str, code: CUresult) -> String {
     use CUresult as Code;
     let why = match code {
@@ -59,8 +65,6 @@ fn sentence(name: &str, what: &str, code: CUresult) -> String {
             "a kernel has read or written outside of its memory; start the program \
              again, and look for the place with NVIDIA's compute-sanitizer"
         }
-        // …
-        // ANCHOR_END: sentence
         Code::CUDA_ERROR_STUB_LIBRARY => {
             "the libcuda.so that was found is a stub for linking; take the toolkit's folder `stubs` out of \
              LD_LIBRARY_PATH, and install NVIDIA's driver if there is none"
@@ -90,18 +94,6 @@ fn sentence(name: &str, what: &str, code: CUresult) -> String {
         _ => "see `throughput doctor`",
     };
     format!("{name} can't {what}: {why} ({code:?})")
-}
-
-/// The version of CUDA that the driver speaks, as 1000·major + 10·minor; `None` without a driver.
-pub(super) fn driver_version() -> Option<u32> {
-    // SAFETY: it only looks whether the library can be loaded.
-    if !unsafe { sys::is_culib_present() } {
-        return None;
-    }
-    let mut version = 0;
-    // SAFETY: the driver writes one number; this call may come before all others.
-    let code = unsafe { sys::cuDriverGetVersion(&raw mut version) };
-    (code == CUresult::CUDA_SUCCESS).then(|| u32::try_from(version).ok())?
 }
 
 /// The GPUs that kernels can be compiled for and run on, or why there are none.
@@ -236,7 +228,7 @@ fn parameters(function: sys::CUfunction) -> Option<Vec<usize>> {
 /// Refuses arguments that are not as many, or not as large, as a kernel's parameters.
 fn fitting(entry: &str, parameters: &[usize], args: &[Arg]) -> Result<()> {
     if parameters.len() != args.len() {
-        return Err(super::wrong_count(entry, parameters.len(), args.len()));
+        return Err(wrong_count(entry, parameters.len(), args.len()));
     }
     for (at, (wanted, arg)) in parameters.iter().zip(args).enumerate() {
         let got = match arg {
@@ -305,7 +297,7 @@ impl Cuda {
     /// # Errors
     /// A sentence if the buffer belongs to another device.
     pub fn address(&self, buffer: &Buffer) -> Result<u64> {
-        Ok(super::own::<Memory>(&*buffer.inner, "buffer")?.at)
+        Ok(own::<Memory>(&*buffer.inner, "buffer")?.at)
     }
 
     /// The stream of this device, for libraries that launch into it. It lives as long as `self`.
@@ -343,7 +335,7 @@ impl Cuda {
         let function =
             unsafe { result::module::get_function(module.handle, name) }.map_err(|e| {
                 if e.0 == CUresult::CUDA_ERROR_NOT_FOUND {
-                    super::no_entry(entry)
+                    no_entry(entry)
                 } else {
                     self.failed(&format!("load `{entry}`"))(e)
                 }
@@ -367,7 +359,7 @@ impl Cuda {
     /// A sentence if the GPU has less.
     pub fn allow_shared(&self, kernel: &Kernel, bytes: u32) -> Result<()> {
         self.bind()?;
-        let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
+        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
         if u64::from(bytes) > self.about.shared_memory {
             return Err(Error::message(format!(
                 "`{}` wants {bytes} bytes of shared memory for a block, and {} has {}; take smaller tiles",
@@ -396,7 +388,7 @@ impl Cuda {
         launch: Launch,
         parameters: &mut [*mut c_void],
     ) -> Result<()> {
-        let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
+        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
         launch.check(kernel, &self.about, loaded.max_block)?;
         if launch.is_empty() {
             return Ok(());
@@ -418,13 +410,20 @@ impl Cuda {
     }
 }
 
+impl dyn Gpu + '_ {
+    /// This device as a CUDA device, if it is one, for what CUDA alone can do.
+    pub fn as_cuda(&self) -> Option<&Cuda> {
+        self.as_any().downcast_ref()
+    }
+}
+
 impl Gpu for Cuda {
     fn about(&self) -> &About {
         &self.about
     }
 
-    fn as_cuda(&self) -> Option<&Cuda> {
-        Some(self)
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn alloc(&self, bytes: usize) -> Result<Buffer> {
@@ -436,7 +435,7 @@ impl Gpu for Cuda {
     }
 
     fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
-        super::fits(to, bytes.len())?;
+        fits(to, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }
@@ -451,7 +450,7 @@ impl Gpu for Cuda {
     }
 
     fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
-        super::fits(from, bytes.len())?;
+        fits(from, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }
@@ -468,7 +467,7 @@ impl Gpu for Cuda {
     }
 
     fn launch(&self, kernel: &Kernel, launch: Launch, args: &[Arg]) -> Result<()> {
-        let loaded: &Loaded = super::own(&*kernel.inner, "kernel")?;
+        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
         if let Some(parameters) = &loaded.parameters {
             fitting(&kernel.entry, parameters, args)?;
         }
@@ -478,7 +477,7 @@ impl Gpu for Cuda {
             values.push(match *arg {
                 Arg::Buffer(buffer) => self.address(buffer)?,
                 Arg::Part { buffer, offset } => {
-                    super::part(buffer, offset)?;
+                    part(buffer, offset)?;
                     self.address(buffer)? + offset as u64
                 }
                 Arg::U32(value) => u64::from(value),

@@ -3,10 +3,7 @@
 //! It is loaded by hand, in a version that the driver understands, from wherever [`toolkit`] finds it.
 //! Source: NVRTC documentation, CUDA 13.0.
 
-use super::{
-    cuda,
-    toolkit::{self, Absent},
-};
+use super::toolkit::{self, Absent};
 use crate::{Error, Result};
 use libloading::Library;
 use std::{
@@ -78,7 +75,7 @@ impl Nvrtc {
     /// # Errors
     /// A sentence if there is none, or none that the driver understands.
     pub fn load() -> Result<Self> {
-        let driver = cuda::driver_version().map(|version| version / 1000);
+        let driver = toolkit::driver_version().map(|version| version / 1000);
         match toolkit::load("nvrtc", driver, version) {
             Ok(found) => {
                 let builtins = found.beside.iter().filter(|path| {

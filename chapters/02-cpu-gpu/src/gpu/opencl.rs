@@ -1,6 +1,9 @@
 //! OpenCL, loaded when the program runs: GPUs of any maker, and through `PoCL` the CPU.
 
-use super::{About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Missing};
+use super::device::{
+    About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Missing, fits, no_entry, own,
+    part, wrong_count,
+};
 use crate::{Error, Result};
 use opencl3::{
     command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue},
@@ -17,7 +20,7 @@ use opencl3::{
     program::Program,
     types::{CL_TRUE, cl_device_id},
 };
-use std::{ptr, time::Instant};
+use std::{any::Any, ptr, time::Instant};
 
 const INSTALL: &str = "install a driver with OpenCL, or PoCL, which runs kernels on the CPU (Debian, Ubuntu: \
                        sudo apt install ocl-icd-libopencl1 pocl-opencl-icd)";
@@ -158,6 +161,10 @@ impl Gpu for OpenCl {
         &self.about
     }
 
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn alloc(&self, bytes: usize) -> Result<Buffer> {
         // SAFETY: without a host pointer OpenCL only makes the buffer.
         let buffer = unsafe {
@@ -168,11 +175,11 @@ impl Gpu for OpenCl {
     }
 
     fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
-        super::fits(to, bytes.len())?;
+        fits(to, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }
-        let memory: &std::cell::RefCell<Memory> = super::own(&*to.inner, "buffer")?;
+        let memory: &std::cell::RefCell<Memory> = own(&*to.inner, "buffer")?;
         // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
         unsafe {
             self.queue.enqueue_write_buffer(&mut memory.borrow_mut(), CL_TRUE, 0, bytes, &[])
@@ -182,11 +189,11 @@ impl Gpu for OpenCl {
     }
 
     fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
-        super::fits(from, bytes.len())?;
+        fits(from, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }
-        let memory: &std::cell::RefCell<Memory> = super::own(&*from.inner, "buffer")?;
+        let memory: &std::cell::RefCell<Memory> = own(&*from.inner, "buffer")?;
         // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
         unsafe { self.queue.enqueue_read_buffer(&memory.borrow(), CL_TRUE, 0, bytes, &[]) }
             .map_err(|e| self.failed("copy from the device", e))?;
@@ -206,7 +213,7 @@ impl Gpu for OpenCl {
                 ))
             })?;
         let kernel = kernel::Kernel::create(&program, entry).map_err(|e| match e.0 {
-            CL_INVALID_KERNEL_NAME => super::no_entry(entry),
+            CL_INVALID_KERNEL_NAME => no_entry(entry),
             _ => self.failed(&format!("make the kernel `{entry}`"), e),
         })?;
         let asked = |e| self.failed(&format!("describe the kernel `{entry}`"), e);
@@ -220,10 +227,10 @@ impl Gpu for OpenCl {
     }
 
     fn launch(&self, kernel: &Kernel, launch: Launch, args: &[Arg]) -> Result<()> {
-        let Loaded { handle, parameters, max_block, .. } = super::own(&*kernel.inner, "kernel")?;
+        let Loaded { handle, parameters, max_block, .. } = own(&*kernel.inner, "kernel")?;
         launch.check(kernel, &self.about, *max_block)?;
         if *parameters != args.len() {
-            return Err(super::wrong_count(&kernel.entry, *parameters, args.len()));
+            return Err(wrong_count(&kernel.entry, *parameters, args.len()));
         }
         if launch.is_empty() {
             return Ok(());
@@ -237,13 +244,13 @@ impl Gpu for OpenCl {
                 // SAFETY: as above.
                 Arg::F32(value) => unsafe { handle.set_arg(at, &value) },
                 Arg::Buffer(buffer) => {
-                    let memory: &std::cell::RefCell<Memory> = super::own(&*buffer.inner, "buffer")?;
+                    let memory: &std::cell::RefCell<Memory> = own(&*buffer.inner, "buffer")?;
                     // SAFETY: as above; the handle is that of a live buffer.
                     unsafe { handle.set_arg(at, &memory.borrow().get()) }
                 }
                 Arg::Part { buffer, offset } => {
-                    let memory: &std::cell::RefCell<Memory> = super::own(&*buffer.inner, "buffer")?;
-                    let rest = super::part(buffer, offset)?;
+                    let memory: &std::cell::RefCell<Memory> = own(&*buffer.inner, "buffer")?;
+                    let rest = part(buffer, offset)?;
                     // SAFETY: the part lies in the buffer.
                     let part = unsafe {
                         memory.borrow().create_sub_buffer(CL_MEM_READ_WRITE, offset, rest)

@@ -1,6 +1,9 @@
 //! A device for tests.
 
-use super::{Api, Gpu, devices, open};
+use super::{
+    device::{About, Api, Gpu, Kind},
+    find::{devices, open},
+};
 use std::{
     ops::Deref,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -49,5 +52,22 @@ pub fn opencl() -> Option<Turn> {
             eprintln!("skipped: this machine has no OpenCL device");
             None
         }
+    }
+}
+
+/// A device that is told of and not there.
+pub fn about(api: Api, kind: Kind) -> About {
+    About {
+        id: "device".to_owned(),
+        api,
+        kind,
+        name: "card".to_owned(),
+        driver: String::new(),
+        compute_units: 4,
+        clock_hz: None,
+        memory: 1 << 30,
+        shared_memory: 49_152,
+        max_block: 1024,
+        compute_capability: None,
     }
 }

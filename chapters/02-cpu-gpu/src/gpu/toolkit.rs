@@ -1,6 +1,7 @@
 //! NVIDIA's libraries, loaded from wherever [`lab::toolkit`] finds them in a version that fits the driver, and the
 //! headers that belong to them.
 
+use cudarc::driver::sys::{self, CUresult};
 use lab::toolkit::{LIBRARIES, roots, sorted};
 use libloading::Library;
 use std::{
@@ -12,6 +13,18 @@ use std::{
 const NEWEST: u32 = 15;
 /// The oldest major version that the course works with.
 const OLDEST: u32 = 12;
+
+/// The version of CUDA that the driver speaks, as 1000·major + 10·minor; `None` without a driver.
+pub(super) fn driver_version() -> Option<u32> {
+    // SAFETY: it only looks whether the library can be loaded.
+    if !unsafe { sys::is_culib_present() } {
+        return None;
+    }
+    let mut version = 0;
+    // SAFETY: the driver writes one number; this call may come before all others.
+    let code = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    (code == CUresult::CUDA_SUCCESS).then(|| u32::try_from(version).ok())?
+}
 
 /// The files that may be this library (`nvrtc`, `cublas`), each with the major version that its name tells: names for
 /// the system to look up first, then files in these folders.

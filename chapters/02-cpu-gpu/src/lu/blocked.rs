@@ -3,7 +3,7 @@
 //! remains. With blocks of b columns the product does all but about 3b/(2n) of the operations.
 
 use super::{
-    Result, check_length,
+    error::{Result, check_length},
     panel::Panel,
     triangle::{self, Rows},
     unblocked::{check_finite, swap_rows},
@@ -71,7 +71,7 @@ pub struct Done {
 /// Turns the m×n matrix into its LU decomposition, in place.
 ///
 /// # Errors
-/// [`super::Fault::Length`], [`super::Fault::Singular`] or [`super::Fault::NotFinite`]; after the last two the
+/// [`super::error::LuError::Length`], [`super::error::LuError::Singular`] or [`super::error::LuError::NotFinite`]; after the last two the
 /// matrix is half done.
 pub fn factor(a: &mut [f32], rows: usize, cols: usize, plan: &Plan) -> Result<Done> {
     check_length(a.len(), rows, cols)?;
@@ -136,4 +136,16 @@ impl Clock {
         *part += now - self.0;
         self.0 = now;
     }
+}
+
+/// Operations of a decomposition of an n×n matrix: 2/3·n³, without the lower powers of n.
+pub fn operations(n: usize) -> f64 {
+    2.0 / 3.0 * (n as f64).powi(3)
+}
+
+/// The share of [`operations`] that the blocked algorithm spends in its trailing product: step s of N = n/b
+/// multiplies (n−sb)×b by b×(n−sb), and 2b·Σ(n−sb)² over 2/3·n³ is 1 − 3b/(2n) + b²/(2n²).
+pub fn product_share(n: usize, block: usize) -> f64 {
+    let part = (block as f64 / n as f64).min(1.0);
+    1.0 - 1.5 * part + 0.5 * part * part
 }

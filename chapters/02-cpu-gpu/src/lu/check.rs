@@ -1,13 +1,17 @@
 //! How far off a decomposition or a solution is, in f64, in units of what rounding alone explains; and matrices
 //! that try it: random ones, one whose numbers grow as much as they can, one that is nearly singular.
 
-use super::{Fault, Lu, Result, check_length};
+use super::{
+    decomposition::Lu,
+    error::{LuError, Result, check_length},
+};
+use lab::random::numbers;
 
 /// How far LU is from PA: ‖PA − LU‖ / (max(m, n)·ε·‖A‖), with the norm √Σx² and ε the f32 machine epsilon. A sound
 /// decomposition of a matrix without extreme growth is below 1. The sums are in f64. NaN if there is any.
 ///
 /// # Errors
-/// [`Fault::Length`] when A is not as large as the decomposition.
+/// [`LuError::Length`] when A is not as large as the decomposition.
 pub fn backward_error(a: &[f32], lu: &Lu) -> Result<f64> {
     let (rows, cols) = lu.shape();
     check_length(a.len(), rows, cols)?;
@@ -32,7 +36,7 @@ pub fn backward_error(a: &[f32], lu: &Lu) -> Result<f64> {
 /// HPL passes below 16. The sums are in f64. NaN if there is any.
 ///
 /// # Errors
-/// [`Fault::Length`] when A is not n×n for a b of n values, or x is not as long as b.
+/// [`LuError::Length`] when A is not n×n for a b of n values, or x is not as long as b.
 pub fn residual(a: &[f32], x: &[f32], b: &[f32]) -> Result<f64> {
     let n = b.len();
     check_length(a.len(), n, n)?;
@@ -61,16 +65,9 @@ fn scaled(off: f64, n: usize, size: f64) -> f64 {
     if off == 0.0 { 0.0 } else { off / (n as f64 * f64::from(f32::EPSILON) * size) }
 }
 
-/// rows×cols numbers from −1 to 1, always the same for a seed (a 64-bit linear congruential generator with
-/// Knuth's MMIX constants).
+/// rows×cols numbers from −1 to 1, always the same for a seed.
 pub fn random(rows: usize, cols: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed;
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
-    };
-    (0..rows * cols).map(|_| next()).collect()
+    numbers(rows * cols, seed)
 }
 
 /// Wilkinson's n×n matrix: ones on the diagonal and in the last column, −1 below the diagonal. Each step doubles
@@ -87,8 +84,8 @@ pub fn wilkinson(n: usize) -> Vec<f32> {
 /// The largest size in U over the largest in A: how much the numbers have grown. NaN without numbers.
 ///
 /// # Errors
-/// [`Fault::Length`] when A is not as large as the decomposition.
-pub fn growth(a: &[f32], lu: &Lu) -> Result<f64, Fault> {
+/// [`LuError::Length`] when A is not as large as the decomposition.
+pub fn growth(a: &[f32], lu: &Lu) -> Result<f64, LuError> {
     let (rows, cols) = lu.shape();
     check_length(a.len(), rows, cols)?;
     let most = |v: &[f32]| v.iter().fold(0.0, |most, &x| larger(most, f64::from(x).abs()));

@@ -2,7 +2,13 @@
 //! solves and the products; only the panels travel, because a panel is a long chain of small decisions, which is
 //! what a CPU is good at. Libraries for GPUs have divided the work in this way since Volkov and Demmel (2008).
 
-use super::{BLOCK, Fault, Lu, check_length, panel::Panel, unblocked::check_finite};
+use super::{
+    blocked::BLOCK,
+    decomposition::Lu,
+    error::{LuError, check_length},
+    panel::Panel,
+    unblocked::check_finite,
+};
 use crate::{
     Error, Result,
     gpu::{Arg, Buffer, Gpu, Kernel, Launch, kernel, read_all, write_all},
@@ -56,7 +62,7 @@ impl<'g> OnDevice<'g> {
     /// Decomposes an m×n matrix with panels of `block` columns (0 counts as 1). It is copied to the device and back.
     ///
     /// # Errors
-    /// A sentence for each [`Fault`], for a matrix with more elements than 32 bits can count, or if the
+    /// A sentence for each [`LuError`], for a matrix with more elements than 32 bits can count, or if the
     /// device fails or has no room.
     pub fn factor(&self, a: &[f32], rows: usize, cols: usize, block: usize) -> Result<Lu> {
         let (swaps, on_device, _) = self.factor_and_time(a, rows, cols, block)?;
@@ -171,7 +177,7 @@ fn decompose(
     values: &mut [f32],
     width: usize,
     first: usize,
-) -> Result<Vec<usize>, Fault> {
+) -> Result<Vec<usize>, LuError> {
     panel.load(values, width, 0, width);
     let swaps = panel.factor(first, Threads::All)?;
     panel.store(values, width, 0);

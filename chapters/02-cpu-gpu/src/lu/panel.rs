@@ -3,7 +3,7 @@
 //! product to bring the right half up to date, the right half last; and each half in the same way, down to a few
 //! columns. So even most of the panel's work is products (Toledo 1997).
 
-use super::{Result, unblocked::largest_in};
+use super::{error::Result, unblocked::largest_in};
 use matmul::{MatMut, MatRef, Options, Threads, sgemm};
 
 /// Columns that are no longer halved.
@@ -66,7 +66,7 @@ impl Panel {
     /// step's row. `column` is the number of its first column in the matrix, for errors.
     ///
     /// # Errors
-    /// [`super::Fault::Singular`] or [`super::Fault::NotFinite`].
+    /// [`super::error::LuError::Singular`] or [`super::error::LuError::NotFinite`].
     pub fn factor(&mut self, column: usize, threads: Threads) -> Result<Vec<usize>> {
         let mut swaps = Vec::with_capacity(self.width);
         let half = Half { rows: self.rows, stride: self.stride, column, threads };

@@ -1,7 +1,7 @@
 //! The library that does it for a living: `faer`, in Rust, beside the decomposition of this chapter. It keeps its
 //! matrices column after column and cuts them by recursion.
 
-use super::{Result, check_length};
+use super::error::{Result, check_length};
 use faer::{
     MatMut, Par,
     dyn_stack::{MemBuffer, MemStack},
@@ -13,7 +13,7 @@ use faer::{
 /// hold zeros, infinities or NaN.
 ///
 /// # Errors
-/// [`super::Fault::Length`].
+/// [`super::error::LuError::Length`].
 pub fn factor(a: &mut [f32], n: usize, all_threads: bool) -> Result<Vec<usize>> {
     check_length(a.len(), n, n)?;
     let par = if all_threads { Par::rayon(0) } else { Par::Seq };

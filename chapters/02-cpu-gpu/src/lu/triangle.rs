@@ -50,7 +50,6 @@ impl Rows<'_> {
 
 /// Solves L·U = A for U, in A's place. A is as many rows as `minus_l` is wide or fewer; `minus_l` holds −L
 /// ([`Panel::negate`]), of which the triangle at its top is used.
-// ANCHOR: triangle
 pub fn solve(minus_l: &Panel, a: &mut Rows, threads: Threads) {
     halve(minus_l, 0, a, threads);
 }
@@ -67,7 +66,6 @@ fn halve(minus_l: &Panel, first: usize, a: &mut Rows, threads: Threads) {
     lower.add_product(block, &upper, threads);
     halve(minus_l, first + half, &mut lower, threads);
 }
-// ANCHOR_END: triangle
 
 /// Solves for a few rows, from the top down, a strip of columns at a time.
 fn few(minus_l: &Panel, first: usize, a: &mut Rows) {

@@ -2,7 +2,7 @@
 //! one row away from all rows below: two operations for each number that is read and written, so memory sets
 //! the pace.
 
-use super::{Fault, Result, check_length};
+use super::error::{LuError, Result, check_length};
 
 /// Where the bits of a number's size are, without its sign.
 const SIZE: u32 = u32::MAX >> 1;
@@ -13,7 +13,7 @@ const INFINITY: u32 = f32::INFINITY.to_bits();
 /// with that step's row.
 ///
 /// # Errors
-/// [`Fault::Length`], [`Fault::Singular`] or [`Fault::NotFinite`]; after the last two the matrix is half done.
+/// [`LuError::Length`], [`LuError::Singular`] or [`LuError::NotFinite`]; after the last two the matrix is half done.
 // ANCHOR: unblocked
 pub fn factor(a: &mut [f32], rows: usize, cols: usize) -> Result<Vec<usize>> {
     check_length(a.len(), rows, cols)?;
@@ -41,7 +41,7 @@ pub fn factor(a: &mut [f32], rows: usize, cols: usize) -> Result<Vec<usize>> {
 /// The place of the number with the largest size, the first of them if there are several. `column` is for the error.
 ///
 /// # Errors
-/// [`Fault::NotFinite`] if there is NaN or an infinity among the numbers, else [`Fault::Singular`] if there is
+/// [`LuError::NotFinite`] if there is NaN or an infinity among the numbers, else [`LuError::Singular`] if there is
 /// nothing but zeros.
 pub fn largest(column: usize, numbers: impl Iterator<Item = f32>) -> Result<usize> {
     let (mut place, mut size) = (0, 0);
@@ -68,8 +68,8 @@ pub fn largest_in(column: usize, numbers: &[f32]) -> Result<usize> {
 
 fn pivot_is_usable(column: usize, size: u32) -> Result<()> {
     match size {
-        0 => Err(Fault::Singular { column }),
-        INFINITY.. => Err(Fault::NotFinite { column }),
+        0 => Err(LuError::Singular { column }),
+        INFINITY.. => Err(LuError::NotFinite { column }),
         _ => Ok(()),
     }
 }
@@ -77,13 +77,13 @@ fn pivot_is_usable(column: usize, size: u32) -> Result<()> {
 /// What no pivot search has looked at: the columns past the last pivot's, where a matrix is wider than tall.
 ///
 /// # Errors
-/// [`Fault::NotFinite`] for the first of these columns that is not finite.
+/// [`LuError::NotFinite`] for the first of these columns that is not finite.
 pub(crate) fn check_finite(a: &[f32], rows: usize, cols: usize) -> Result<()> {
     if rows >= cols {
         return Ok(());
     }
     let bad = (rows..cols).find(|&j| (0..rows).any(|i| !a[i * cols + j].is_finite()));
-    bad.map_or(Ok(()), |column| Err(Fault::NotFinite { column }))
+    bad.map_or(Ok(()), |column| Err(LuError::NotFinite { column }))
 }
 
 /// Exchanges two rows, the first not below the second, of a matrix with `cols` columns.

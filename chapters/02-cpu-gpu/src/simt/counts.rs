@@ -1,6 +1,6 @@
-//! What a launch has cost.
+//! What a launch has cost, and what a warp did that was watched.
 
-use super::SECTOR;
+use super::memory::{SECTOR, Space, WARP};
 use std::ops::AddAssign;
 
 /// Counts of a launch. Times are left out on purpose: these numbers are the same on every machine.
@@ -91,6 +91,21 @@ impl AddAssign for Counts {
         self.shared_ideal += other.shared_ideal;
         self.shared_bytes += other.shared_bytes;
     }
+}
+
+/// An instruction that a warp has executed, for pictures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The line in the kernel's source.
+    pub line: u32,
+    /// A bit for each lane that took part.
+    pub lanes: u32,
+    /// The array and the first word of each lane in it; `None` for a barrier.
+    pub touched: Option<(Space, [Option<usize>; WARP])>,
+    /// Whether it writes.
+    pub store: bool,
+    /// How many numbers each lane moves.
+    pub width: usize,
 }
 
 #[cfg(test)]

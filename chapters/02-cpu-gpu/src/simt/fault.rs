@@ -23,7 +23,7 @@ impl std::fmt::Display for Who {
 
 /// A mistake of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum KernelFault {
     /// Two threads touch a word, at least one writes, and nothing says who comes first.
     #[error(
         "{kernel}: {one} (line {}) and {two} (line {}) touch word {word} of {memory} memory with no barrier \

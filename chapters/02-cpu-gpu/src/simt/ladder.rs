@@ -3,7 +3,13 @@
 //!
 //! C = A·B, row-major, A m×k, B k×n. Tiles have the sizes that the kernels' files give them.
 
-use super::{Counts, Fault, Global, Machine, Shared, Thread, thread::Width};
+use super::{
+    counts::Counts,
+    fault::KernelFault,
+    machine::Machine,
+    memory::{Global, Shared, Width},
+    thread::Thread,
+};
 use matmul::Shape;
 use std::future::Future;
 
@@ -20,7 +26,7 @@ const PADDED: usize = SIZE + 4;
 
 /// The three matrices.
 #[derive(Clone, Copy)]
-pub struct Operands {
+pub struct Matrices {
     /// A, m×k.
     pub a: Global,
     /// B, k×n.
@@ -31,16 +37,15 @@ pub struct Operands {
     pub shape: Shape,
 }
 
-// ANCHOR: naive
 /// One thread for each element; a warp walks down a column of C.
-async fn naive(t: Thread, Operands { a, b, c, shape }: Operands) {
+async fn naive(t: Thread, Matrices { a, b, c, shape }: Matrices) {
     let row = t.block_index[0] * TILE + t.index[0]; // x counts the rows
     let column = t.block_index[1] * TILE + t.index[1];
     dot(t, a, b, c, shape, row, column).await;
 }
 
 /// The same, but a warp walks along a row.
-async fn coalesced(t: Thread, Operands { a, b, c, shape }: Operands) {
+async fn coalesced(t: Thread, Matrices { a, b, c, shape }: Matrices) {
     let row = t.block_index[1] * TILE + t.index[1];
     let column = t.block_index[0] * TILE + t.index[0]; // x counts the columns
     dot(t, a, b, c, shape, row, column).await;
@@ -57,11 +62,9 @@ async fn dot(t: Thread, a: Global, b: Global, c: Global, s: Shape, row: usize, c
         t.store(c, row * s.n + column, sum).await;
     }
 }
-// ANCHOR_END: naive
 
-// ANCHOR: shared
 /// Tiles of both matrices in shared memory, fetched once for the whole block.
-async fn shared(t: Thread, Operands { a, b, c, shape: s }: Operands) {
+async fn shared(t: Thread, Matrices { a, b, c, shape: s }: Matrices) {
     let [a_tile, b_tile] = t.shared([TILE * TILE; 2]);
     let [x, y] = t.index;
     let (row, column) = (t.block_index[1] * TILE + y, t.block_index[0] * TILE + x);
@@ -83,7 +86,6 @@ async fn shared(t: Thread, Operands { a, b, c, shape: s }: Operands) {
         t.store(c, row * s.n + column, sum).await;
     }
 }
-// ANCHOR_END: shared
 
 /// The number in `row` and `column`, zero beyond the matrix.
 async fn guarded(
@@ -100,7 +102,7 @@ async fn guarded(
 /// Both tiles of a step, fetched by all `threads` of a block together, number by number.
 async fn fetch(
     t: &Thread,
-    o: Operands,
+    o: Matrices,
     tiles: [Shared; 2],
     corner: [usize; 3],
     size: [usize; 2],
@@ -118,7 +120,7 @@ async fn fetch(
 }
 
 /// Eight elements of C below each other for a thread: what it reads of B serves them all.
-async fn tile1d(t: Thread, o: Operands) {
+async fn tile1d(t: Thread, o: Matrices) {
     const SIDE: usize = 64;
     let s = o.shape;
     let tiles @ [a_tile, b_tile] = t.shared([SIDE * DEPTH; 2]);
@@ -146,7 +148,7 @@ async fn tile1d(t: Thread, o: Operands) {
 }
 
 /// 8×8 elements for a thread: 16 reads serve 64 of them.
-async fn tile2d(t: Thread, o: Operands) {
+async fn tile2d(t: Thread, o: Matrices) {
     const STEP: usize = SIZE / EACH; // threads along each side
     let s = o.shape;
     let tiles @ [a_tile, b_tile] = t.shared([SIZE * DEPTH; 2]);
@@ -213,7 +215,7 @@ async fn load4(
 }
 
 /// The tiles of a step in the registers of the threads, 4 numbers of each for every one of 256 threads.
-async fn fetch4(t: &Thread, o: Operands, [top, left, start]: [usize; 3]) -> [[f32; 4]; 2] {
+async fn fetch4(t: &Thread, o: Matrices, [top, left, start]: [usize; 3]) -> [[f32; 4]; 2] {
     let (s, at) = (o.shape, t.number());
     let wide = wide(s);
     let (row, p) = (at / (DEPTH / 4), at % (DEPTH / 4) * 4);
@@ -271,7 +273,7 @@ async fn steps(t: &Thread, [a, b]: [Shared; 2], at: Pieces, sums: &mut [[f32; EA
 
 async fn store_pieces(
     t: &Thread,
-    o: Operands,
+    o: Matrices,
     [top, left]: [usize; 2],
     at: Pieces,
     sums: [[f32; EACH]; EACH],
@@ -297,7 +299,7 @@ async fn store_pieces(
 }
 
 /// Sixteen bytes at a time from global and from shared memory.
-async fn vectorised(t: Thread, o: Operands) {
+async fn vectorised(t: Thread, o: Matrices) {
     let tiles = t.shared([DEPTH * PADDED, DEPTH * SIZE]);
     let [left, top] = t.block_index.map(|block| block * SIZE);
     let at = Pieces { first: t.index, step: [SIZE / EACH; 2] };
@@ -313,7 +315,7 @@ async fn vectorised(t: Thread, o: Operands) {
 }
 
 /// Two pairs of tiles: one is used while the next is on its way. One barrier a step.
-async fn pipelined(t: Thread, o: Operands, at: Pieces) {
+async fn pipelined(t: Thread, o: Matrices, at: Pieces) {
     let [a0, b0, a1, b1] = t.shared([DEPTH * PADDED, DEPTH * SIZE, DEPTH * PADDED, DEPTH * SIZE]);
     let pairs = [[a0, b0], [a1, b1]];
     let [left, top] = t.block_index.map(|block| block * SIZE);
@@ -330,13 +332,13 @@ async fn pipelined(t: Thread, o: Operands, at: Pieces) {
     store_pieces(&t, o, [top, left], at, sums).await;
 }
 
-async fn double_buffered(t: Thread, o: Operands) {
+async fn double_buffered(t: Thread, o: Matrices) {
     let at = Pieces { first: t.index, step: [SIZE / EACH; 2] };
     pipelined(t, o, at).await;
 }
 
 /// The lanes of a warp lie 4 down and 8 along, over 32×64 elements.
-async fn warp_tiles(t: Thread, o: Operands) {
+async fn warp_tiles(t: Thread, o: Matrices) {
     let (warp, lane) = (t.number() / 32, t.number() % 32);
     let down = lane / 16 * 2 + lane / 2 % 2;
     let along = lane / 4 % 4 * 2 + lane % 2;
@@ -359,8 +361,12 @@ pub const RUNGS: [&str; 8] = [
 /// Runs one rung on `machine`, or `None` if there is none of this name.
 ///
 /// # Errors
-/// A [`Fault`] of the kernel.
-pub fn launch(machine: &mut Machine, rung: &str, o: Operands) -> Option<Result<Counts, Fault>> {
+/// A [`KernelFault`] of the kernel.
+pub fn launch(
+    machine: &mut Machine,
+    rung: &str,
+    o: Matrices,
+) -> Option<Result<Counts, KernelFault>> {
     let Shape { m, n, .. } = o.shape;
     let grid = |rows: usize, columns: usize| [n.div_ceil(columns), m.div_ceil(rows)];
     Some(match rung {
@@ -384,16 +390,16 @@ fn run<F: Future<Output = ()>>(
     rung: &str,
     grid: [usize; 2],
     block: [usize; 2],
-    kernel: fn(Thread, Operands) -> F,
-    o: Operands,
-) -> Result<Counts, Fault> {
+    kernel: fn(Thread, Matrices) -> F,
+    o: Matrices,
+) -> Result<Counts, KernelFault> {
     machine.launch(rung, grid, block, |t| kernel(t, o))
 }
 
 /// C = A·B on a new machine: the product and what it cost. `None` if there is no rung of this name.
 ///
 /// # Errors
-/// A [`Fault`] of the kernel.
+/// A [`KernelFault`] of the kernel.
 ///
 /// # Panics
 /// If the matrices do not have the sizes that `shape` says.
@@ -402,12 +408,12 @@ pub fn product(
     a: &[f32],
     b: &[f32],
     shape: Shape,
-) -> Option<Result<(Vec<f32>, Counts), Fault>> {
+) -> Option<Result<(Vec<f32>, Counts), KernelFault>> {
     assert_eq!((a.len(), b.len()), (shape.m * shape.k, shape.k * shape.n), "sizes of A and B");
     let mut machine = Machine::new(1);
     let (a, b) = (machine.array(a), machine.array(b));
     let c = machine.unwritten(shape.m * shape.n);
-    let result = launch(&mut machine, rung, Operands { a, b, c, shape })?;
+    let result = launch(&mut machine, rung, Matrices { a, b, c, shape })?;
     Some(result.map(|counts| (machine.read(c), counts)))
 }
 
@@ -422,10 +428,7 @@ pub fn width(rung: &str) -> Width {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn numbers(count: usize, seed: usize) -> Vec<f32> {
-        (0..count).map(|i| ((i * 7919 + seed) % 1009) as f32 / 504.5 - 1.0).collect()
-    }
+    use lab::random::numbers;
 
     fn check(rung: &str, shape: Shape) -> Counts {
         let Shape { m, n, k } = shape;

@@ -1,6 +1,9 @@
 //! The first kernels: what each part of a GPU does, seen in the counts.
 
-use super::{Global, Thread, WARP};
+use super::{
+    memory::{Global, WARP},
+    thread::Thread,
+};
 
 // ANCHOR: add
 /// c = a + b, one number for each thread.
@@ -15,13 +18,11 @@ pub async fn add(t: Thread, a: Global, b: Global, c: Global, count: usize) {
 }
 // ANCHOR_END: add
 
-// ANCHOR: strided
 /// y = x, each thread `stride` numbers away from its neighbour.
 pub async fn strided(t: Thread, x: Global, y: Global, stride: usize) {
     let value = t.load(x, t.index[0] * stride).await;
     t.store(y, t.index[0], value).await;
 }
-// ANCHOR_END: strided
 
 // ANCHOR: diverge
 /// Threads whose number is a multiple of `of` take one way, the others another.
@@ -40,7 +41,6 @@ pub async fn diverge(t: Thread, x: Global, y: Global, of: usize) {
 /// Threads along each side of a block of the transposes.
 pub const SIDE: usize = WARP;
 
-// ANCHOR: transpose
 /// B = Aᵀ for an n×n matrix: reads along rows, writes down columns.
 pub async fn transpose(t: Thread, a: Global, b: Global, n: usize) {
     let row = t.block_index[1] * SIDE + t.index[1];
@@ -50,7 +50,6 @@ pub async fn transpose(t: Thread, a: Global, b: Global, n: usize) {
         t.store(b, column * n + row, value).await;
     }
 }
-// ANCHOR_END: transpose
 
 // ANCHOR: transpose_shared
 /// The same through shared memory: both matrices are touched along rows, and
@@ -169,7 +168,7 @@ pub async fn sum_with_barrier_inside(t: Thread, x: Global, sums: Global) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simt::{Counts, Fault, Machine, fault::Who};
+    use crate::simt::{Counts, KernelFault, Machine, fault::Who};
 
     fn numbers(count: usize) -> Vec<f32> {
         (0..count).map(|i| ((i * 37 + 11) % 101) as f32 - 50.0).collect()
@@ -300,12 +299,12 @@ mod tests {
                 })
                 .unwrap_err();
             match &fault {
-                Fault::Race { memory: "shared", one, two, at, .. } => {
+                KernelFault::Race { memory: "shared", one, two, at, .. } => {
                     assert_ne!(one, two);
                     assert!(at[0].file().ends_with("lessons.rs"));
                 }
                 // A warp that runs first reads what nobody has written yet.
-                Fault::Unwritten { memory: "a shared", .. } => {}
+                KernelFault::Unwritten { memory: "a shared", .. } => {}
                 other => panic!("{other}"),
             }
         }
@@ -334,7 +333,9 @@ mod tests {
         let fault = gpu
             .launch("inside", [1, 1], [64, 1], |t| sum_with_barrier_inside(t, x, sums))
             .unwrap_err();
-        let Fault::BarrierDivergence { other, elsewhere, .. } = &fault else { panic!("{fault}") };
+        let KernelFault::BarrierDivergence { other, elsewhere, .. } = &fault else {
+            panic!("{fault}")
+        };
         assert_eq!((*other, *elsewhere), (Who { block: [0, 0], thread: [32, 0] }, None));
         let text = fault.to_string();
         assert!(text.contains("has ended without it") && !text.contains('\n'), "{text}");

@@ -1,16 +1,16 @@
 //! The machine: arrays in global memory, and launches that run block after block.
 
 use super::{
-    Counts, WARP,
-    fault::{Fault, Who},
-    memory::{Access, Global, Space, Word},
-    thread::{Thread, Width},
-    warp::{Event, Lane, Warp},
+    block::BlockState,
+    counts::{Counts, Event},
+    fault::KernelFault,
+    memory::{Global, WARP, Word},
+    thread::Thread,
+    warp::{Lane, Warp},
 };
-use std::{future::Future, mem, rc::Rc};
+use lab::random::SplitMix64;
+use std::{future::Future, rc::Rc};
 
-/// Bytes of shared memory that a block may declare, as on NVIDIA's GPUs without asking for more.
-pub const SHARED_LIMIT: usize = 48 * 1024;
 /// Threads that a block may have.
 pub const BLOCK_LIMIT: usize = 1024;
 
@@ -71,27 +71,25 @@ impl Machine {
         &self.events
     }
 
-    // ANCHOR: launch
     /// Runs `kernel` once for each thread of `grid` blocks with `block` threads
     /// each, both (x, y), and tells what it cost.
     ///
     /// # Errors
-    /// A [`Fault`] of the kernel.
+    /// A [`KernelFault`] of the kernel.
     pub fn launch<K, F>(
         &mut self,
         name: &str,
         grid: [usize; 2],
         block: [usize; 2],
         kernel: K,
-    ) -> Result<Counts, Fault>
+    ) -> Result<Counts, KernelFault>
     where
         K: Fn(Thread) -> F,
         F: Future<Output = ()>,
     {
-        // ANCHOR_END: launch
         let threads = block[0] * block[1];
         if threads == 0 || threads > BLOCK_LIMIT {
-            return Err(Fault::Launch {
+            return Err(KernelFault::Launch {
                 kernel: name.to_owned(),
                 why: format!(
                     "a block of {}×{} threads can't be launched; take from 1 to {BLOCK_LIMIT} of them",
@@ -100,18 +98,21 @@ impl Machine {
             });
         }
         let mut counts = Counts::default();
-        let mut order = Order(self.seed);
+        let mut random = SplitMix64::new(self.seed);
         for y in 0..grid[1] {
             for x in 0..grid[0] {
+                let watched = self.watched.filter(|(watched, _)| *watched == [x, y]);
                 let state = BlockState {
-                    machine: self,
                     kernel: name,
-                    index: [x, y],
+                    arrays: &mut self.arrays,
                     shared: Vec::new(),
                     epoch: 0,
                     counts: Counts::default(),
+                    check: self.check,
+                    watched: watched.map(|(_, warp)| warp),
+                    events: &mut self.events,
                 };
-                counts += run_block(state, grid, block, &kernel, &mut order)?;
+                counts += run_block(state, grid, block, [x, y], &kernel, &mut random)?;
             }
         }
         // The next launch begins when this one is over.
@@ -120,24 +121,15 @@ impl Machine {
     }
 }
 
-/// A block while it runs.
-pub(super) struct BlockState<'m> {
-    machine: &'m mut Machine,
-    kernel: &'m str,
-    index: [usize; 2],
-    shared: Vec<Word>,
-    /// Barriers that it has passed.
-    pub(super) epoch: u64,
-    pub(super) counts: Counts,
-}
-
+/// Runs all threads of a block to their end.
 fn run_block<K, F>(
     mut state: BlockState,
     grid: [usize; 2],
     block: [usize; 2],
+    block_index: [usize; 2],
     kernel: &K,
-    order: &mut Order,
-) -> Result<Counts, Fault>
+    random: &mut SplitMix64,
+) -> Result<Counts, KernelFault>
 where
     K: Fn(Thread) -> F,
     F: Future<Output = ()>,
@@ -147,7 +139,7 @@ where
         let thread = Thread {
             grid,
             block,
-            block_index: state.index,
+            block_index,
             index: [number % block[0], number / block[0]],
             desk: Rc::default(),
         };
@@ -157,13 +149,12 @@ where
         let lane = Lane { kernel: Some(Box::pin(kernel(thread.clone()))), thread };
         warps.last_mut().expect("one was pushed for the first lane").lanes.push(lane);
     }
-    // ANCHOR: block
     loop {
-        for warp in order.shuffled(warps.len()) {
+        for warp in random.order(warps.len()) {
             warps[warp].run(&mut state)?;
         }
         // Now every thread has ended or waits at a barrier.
-        if !state.all_wait(&warps)? {
+        if !all_wait(state.kernel, &warps)? {
             break;
         }
         state.epoch += 1;
@@ -172,183 +163,34 @@ where
             warp.release(&mut state);
         }
     }
-    // ANCHOR_END: block
     let lanes = warps.iter().flat_map(|warp| &warp.lanes);
     state.counts.flops += lanes.map(|lane| lane.thread.desk.flops.get()).sum::<u64>();
     Ok(state.counts)
 }
 
-impl BlockState<'_> {
-    // ANCHOR: all_wait
-    /// Whether all threads wait at the same barrier; if not, all must have ended.
-    fn all_wait<F>(&self, warps: &[Warp<F>]) -> Result<bool, Fault> {
-        let lanes = || warps.iter().flat_map(|warp| &warp.lanes);
-        let place = |lane: &Lane<F>| lane.request().map(|(_, place)| place);
-        let Some((waiting, at)) = lanes().find_map(|lane| Some((lane, place(lane)?))) else {
-            return Ok(false);
-        };
-        match lanes().find(|lane| place(lane) != Some(at)) {
-            None => Ok(true),
-            Some(other) => Err(Fault::BarrierDivergence {
-                kernel: self.kernel.to_owned(),
-                waiting: waiting.who(),
-                at,
-                other: other.who(),
-                elsewhere: place(other),
-            }),
-        }
-    }
-    // ANCHOR_END: all_wait
-
-    /// Keeps an event if its warp is watched.
-    pub(super) fn watch(&mut self, warp: usize, event: impl FnOnce() -> Event) {
-        if self.machine.watched == Some((self.index, warp)) {
-            self.machine.events.push(event());
-        }
-    }
-
-    /// The words that an access touches, or what is wrong with it.
-    fn words(
-        &mut self,
-        space: Space,
-        index: usize,
-        width: Width,
-        access: &Access,
-    ) -> Result<&mut [Word], Fault> {
-        let kernel = || self.kernel.to_owned();
-        let (who, at, len) = (access.who, access.at, space.len());
-        if width == Width::Four && !index.is_multiple_of(4) {
-            return Err(Fault::Misaligned { kernel: kernel(), who, at, index });
-        }
-        let end = index.saturating_add(width.count());
-        if end > len {
-            let memory = space.name();
-            let index = index.max(len);
-            return Err(Fault::OutOfBounds { kernel: kernel(), memory, who, at, index, len });
-        }
-        match space {
-            Space::Global(array) => Ok(&mut self.machine.arrays[array.id][index..end]),
-            Space::Shared(array) => {
-                let wanted = array.start + array.len;
-                if 4 * wanted > SHARED_LIMIT {
-                    let why = format!(
-                        "a block wants {} bytes of shared memory, and {SHARED_LIMIT} is all it can have; take \
-                         smaller tiles",
-                        4 * wanted
-                    );
-                    return Err(Fault::Launch { kernel: kernel(), why });
-                }
-                if self.shared.len() < wanted {
-                    self.shared.resize(wanted, Word::unwritten());
-                }
-                Ok(&mut self.shared[array.start + index..array.start + end])
-            }
-        }
-    }
-
-    /// One or four numbers.
-    pub(super) fn load(
-        &mut self,
-        space: Space,
-        index: usize,
-        width: Width,
-        access: Access,
-    ) -> Result<[f32; 4], Fault> {
-        let check = self.machine.check;
-        let mut values = [0.0; 4];
-        let mut found = None;
-        let words = self.words(space, index, width, &access)?;
-        for (at, (word, value)) in words.iter_mut().zip(&mut values).enumerate() {
-            *value = word.value;
-            if let Some(other) = word.read(access) {
-                found = found.or(Some((index + at, Some(other))));
-            } else if !word.written {
-                found = found.or(Some((index + at, None)));
-            }
-        }
-        match found {
-            Some((word, Some(other))) if check => Err(self.race(space, word, other, access, false)),
-            Some((index, None)) if check => Err(Fault::Unwritten {
-                kernel: self.kernel.to_owned(),
-                memory: space.name(),
-                who: access.who,
-                at: access.at,
-                index,
-            }),
-            _ => Ok(values),
-        }
-    }
-
-    /// Writes one or four numbers.
-    pub(super) fn store(
-        &mut self,
-        space: Space,
-        index: usize,
-        values: &[f32],
-        access: Access,
-    ) -> Result<(), Fault> {
-        let check = self.machine.check;
-        let width = if values.len() == 1 { Width::One } else { Width::Four };
-        let mut found = None;
-        let words = self.words(space, index, width, &access)?;
-        for (at, (word, value)) in words.iter_mut().zip(values).enumerate() {
-            if let Some((other, writes)) = word.write(access, *value) {
-                found = found.or(Some((index + at, other, writes)));
-            }
-        }
-        match found {
-            Some((word, other, writes)) if check => {
-                Err(self.race(space, word, other, access, writes))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn race(&self, space: Space, word: usize, one: Access, two: Access, both: bool) -> Fault {
-        let memory = match space {
-            Space::Global(_) => "global",
-            Space::Shared(_) => "shared",
-        };
-        let (Who { .. }, at) = (one.who, [one.at, two.at]);
-        Fault::Race {
-            kernel: self.kernel.to_owned(),
-            memory,
-            word,
-            one: one.who,
-            two: two.who,
+/// Whether all threads wait at the same barrier; if not, all must have ended.
+fn all_wait<F>(kernel: &str, warps: &[Warp<F>]) -> Result<bool, KernelFault> {
+    let lanes = || warps.iter().flat_map(|warp| &warp.lanes);
+    let place = |lane: &Lane<F>| lane.request().map(|(_, place)| place);
+    let Some((waiting, at)) = lanes().find_map(|lane| Some((lane, place(lane)?))) else {
+        return Ok(false);
+    };
+    match lanes().find(|lane| place(lane) != Some(at)) {
+        None => Ok(true),
+        Some(other) => Err(KernelFault::BarrierDivergence {
+            kernel: kernel.to_owned(),
+            waiting: waiting.who(),
             at,
-            both_write: both,
-        }
-    }
-}
-
-/// Orders drawn from a seed: xorshift64* (Vigna 2016), which is enough for this.
-struct Order(u64);
-
-impl Order {
-    fn below(&mut self, limit: usize) -> usize {
-        let mut x = mem::replace(&mut self.0, 0) ^ 0x9E37_79B9_7F4A_7C15;
-        x ^= x >> 12;
-        x ^= x << 25;
-        x ^= x >> 27;
-        self.0 = x;
-        (x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
-    }
-
-    /// The numbers below `count` in some order.
-    fn shuffled(&mut self, count: usize) -> Vec<usize> {
-        let mut numbers: Vec<usize> = (0..count).collect();
-        for at in (1..count).rev() {
-            numbers.swap(at, self.below(at + 1));
-        }
-        numbers
+            other: other.who(),
+            elsewhere: place(other),
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simt::fault::Fault;
+    use crate::simt::block::SHARED_LIMIT;
 
     #[test]
     fn what_is_wrong_is_told_in_a_sentence() {
@@ -357,22 +199,22 @@ mod tests {
         let outside = gpu.launch("outside", [1, 1], [32, 1], |t| async move {
             t.load(x, t.index[0] + 1).await;
         });
-        assert!(matches!(outside, Err(Fault::OutOfBounds { index: 32, len: 32, .. })));
+        assert!(matches!(outside, Err(KernelFault::OutOfBounds { index: 32, len: 32, .. })));
         let unwritten = gpu.launch("unwritten", [1, 1], [1, 1], |t| async move {
             t.load(y, 3).await;
         });
-        assert!(matches!(unwritten, Err(Fault::Unwritten { index: 3, .. })));
+        assert!(matches!(unwritten, Err(KernelFault::Unwritten { index: 3, .. })));
         let misaligned = gpu.launch("misaligned", [1, 1], [1, 1], |t| async move {
             t.load4(x, 2).await;
         });
-        assert!(matches!(misaligned, Err(Fault::Misaligned { index: 2, .. })));
+        assert!(matches!(misaligned, Err(KernelFault::Misaligned { index: 2, .. })));
         let large = gpu.launch("large", [1, 1], [1025, 1], |_| async {});
-        assert!(matches!(large, Err(Fault::Launch { .. })));
+        assert!(matches!(large, Err(KernelFault::Launch { .. })));
         let shared = gpu.launch("shared", [1, 1], [1, 1], |t| async move {
             let [tile] = t.shared([SHARED_LIMIT / 4 + 4]);
             t.store(tile, 0, 1.0).await;
         });
-        assert!(matches!(shared, Err(Fault::Launch { .. })));
+        assert!(matches!(shared, Err(KernelFault::Launch { .. })));
         for fault in [outside, unwritten, misaligned, large, shared].map(Result::unwrap_err) {
             let text = fault.to_string();
             assert!(!text.contains('\n') && text.contains(": "), "{text}");
@@ -385,7 +227,10 @@ mod tests {
         let x = gpu.unwritten(1);
         let kernel = |t: Thread| async move { t.store(x, 0, 1.0).await };
         let race = gpu.launch("write", [2, 1], [1, 1], kernel).unwrap_err();
-        assert!(matches!(race, Fault::Race { memory: "global", both_write: true, .. }), "{race}");
+        assert!(
+            matches!(race, KernelFault::Race { memory: "global", both_write: true, .. }),
+            "{race}"
+        );
         let mut gpu = Machine::new(0);
         let x = gpu.unwritten(1);
         let kernel = |t: Thread| async move { t.store(x, 0, 1.0).await };
@@ -399,7 +244,7 @@ mod tests {
         let mut gpu = Machine::new(0);
         let x = gpu.unwritten(1);
         let race = gpu.launch("all", [1, 1], [32, 1], |t| async move { t.store(x, 0, 1.0).await });
-        assert!(matches!(race, Err(Fault::Race { both_write: true, .. })));
+        assert!(matches!(race, Err(KernelFault::Race { both_write: true, .. })));
         // A thread may read what it has written; a neighbour may not, until a barrier.
         let run = |shift: usize, barrier: bool| {
             let mut gpu = Machine::new(0);
@@ -416,7 +261,7 @@ mod tests {
             .map(|_| gpu.read(y))
         };
         assert!(run(0, false).is_ok());
-        assert!(matches!(run(1, false), Err(Fault::Race { both_write: false, .. })));
+        assert!(matches!(run(1, false), Err(KernelFault::Race { both_write: false, .. })));
         let rotated: Vec<f32> = (0..32).map(|i| ((i + 1) % 32) as f32).collect();
         assert_eq!(run(1, true).unwrap(), rotated);
     }
@@ -445,11 +290,24 @@ mod tests {
 
     #[test]
     fn the_order_of_warps_follows_the_seed_alone() {
-        let order = |seed| Order(seed).shuffled(32);
+        // Each warp notes how many were there before it: the order in which they came.
+        let order = |seed| {
+            let mut gpu = Machine::unchecked(seed);
+            let (came, at) = (gpu.array(&[0.0]), gpu.unwritten(8));
+            gpu.launch("order", [1, 1], [8 * WARP, 1], |t| async move {
+                if t.index[0].is_multiple_of(WARP) {
+                    let before = t.load(came, 0).await;
+                    t.store(came, 0, before + 1.0).await;
+                    t.store(at, t.index[0] / WARP, before).await;
+                }
+            })
+            .unwrap();
+            gpu.read(at)
+        };
         assert_eq!(order(1), order(1));
         assert_ne!(order(1), order(2));
         let mut sorted = order(7);
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..32).collect::<Vec<_>>());
+        sorted.sort_by(f32::total_cmp);
+        assert_eq!(sorted, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
     }
 }

@@ -3,11 +3,14 @@
 //! Sources: NVIDIA, CUDA C++ Programming Guide, sections on device memory accesses and on shared memory of
 //! compute capability 5.0 and later; CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory".
 
-use super::{
-    BANKS, SECTOR, WARP,
-    fault::{Place, Who},
-    thread::Width,
-};
+use super::fault::{Place, Who};
+
+/// Threads of a warp.
+pub const WARP: usize = 32;
+/// Bytes of a sector, the smallest piece of global memory that is moved.
+pub const SECTOR: usize = 32;
+/// Banks of shared memory, each 4 bytes wide.
+pub const BANKS: usize = 32;
 
 /// An array in global memory. It begins at a multiple of 256 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,25 @@ impl Space {
         match self {
             Self::Global(_) => "a global",
             Self::Shared(_) => "a shared",
+        }
+    }
+}
+
+/// How many numbers an instruction moves for each thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// One number, 4 bytes.
+    One,
+    /// Four neighbouring numbers, 16 bytes.
+    Four,
+}
+
+impl Width {
+    /// The number of numbers.
+    pub fn count(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Four => 4,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! "Technical Specifications per Compute Capability"; the granularity of registers, and the blocks of 12.0, are those of
 //! NVIDIA's occupancy calculator (`cuda_occupancy.h`).
 
-use super::WARP;
+use super::memory::WARP;
 
 /// What a multiprocessor has, by compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

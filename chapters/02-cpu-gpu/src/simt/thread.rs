@@ -6,7 +6,7 @@
 
 use super::{
     fault::Place,
-    memory::{Global, Shared, Space},
+    memory::{Global, Shared, Space, Width},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -26,25 +26,6 @@ pub(super) enum Request {
     Store(Space, usize, Width, [f32; 4]),
     /// Wait for the block.
     Barrier,
-}
-
-/// How many numbers an instruction moves for each thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// One number, 4 bytes.
-    One,
-    /// Four neighbouring numbers, 16 bytes.
-    Four,
-}
-
-impl Width {
-    /// The number of numbers.
-    pub fn count(self) -> usize {
-        match self {
-            Self::One => 1,
-            Self::Four => 4,
-        }
-    }
 }
 
 /// Where a thread and the machine meet: the request, and then the reply.
@@ -136,13 +117,11 @@ impl Thread {
         arrays
     }
 
-    // ANCHOR: instruct
     #[track_caller]
     fn instruct<T>(&self, request: Request, take: fn([f32; 4]) -> T) -> Instruction<T> {
         // The caller's line is the program counter of this thread.
         Instruction { desk: Rc::clone(&self.desk), ask: Some((request, Location::caller())), take }
     }
-    // ANCHOR_END: instruct
 }
 
 /// An instruction for the machine, done when it has been awaited.

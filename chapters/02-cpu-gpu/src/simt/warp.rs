@@ -7,32 +7,17 @@
 //! NVIDIA does not publish its own.
 
 use super::{
-    Counts, WARP,
-    fault::{Fault, Place, Who},
-    machine::BlockState,
-    memory::{Access, Space, sectors, shared_passes},
-    thread::{Request, Thread, Width},
+    block::BlockState,
+    counts::{Counts, Event},
+    fault::{KernelFault, Place, Who},
+    memory::{Access, Space, WARP, Width, sectors, shared_passes},
+    thread::{Request, Thread},
 };
 use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
-
-/// An instruction that a warp has executed, for pictures.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The line in the kernel's source.
-    pub line: u32,
-    /// A bit for each lane that took part.
-    pub lanes: u32,
-    /// The array and the first word of each lane in it; `None` for a barrier.
-    pub touched: Option<(Space, [Option<usize>; WARP])>,
-    /// Whether it writes.
-    pub store: bool,
-    /// How many numbers each lane moves.
-    pub width: usize,
-}
 
 /// A thread with what is left of its kernel.
 pub(super) struct Lane<F> {
@@ -69,7 +54,7 @@ pub(super) struct Warp<F> {
 impl<F: Future<Output = ()>> Warp<F> {
     // ANCHOR: run
     /// Runs until every thread has ended or waits at a barrier.
-    pub(super) fn run(&mut self, block: &mut BlockState) -> Result<(), Fault> {
+    pub(super) fn run(&mut self, block: &mut BlockState) -> Result<(), KernelFault> {
         let everybody: Vec<usize> = (0..self.lanes.len()).collect();
         self.wake(&everybody, &mut block.counts);
         while let Some(place) = self.earliest() {
@@ -90,7 +75,6 @@ impl<F: Future<Output = ()>> Warp<F> {
     }
     // ANCHOR_END: run
 
-    // ANCHOR: wake
     /// Lets threads that have their answers go on to the next instruction.
     fn wake(&mut self, group: &[usize], counts: &mut Counts) {
         let mut context = Context::from_waker(Waker::noop());
@@ -109,7 +93,6 @@ impl<F: Future<Output = ()>> Warp<F> {
         let first = places.next();
         counts.divergences += u64::from(places.any(|place| Some(place) != first));
     }
-    // ANCHOR_END: wake
 
     /// One instruction for the lanes of `group`.
     fn execute(
@@ -117,7 +100,7 @@ impl<F: Future<Output = ()>> Warp<F> {
         group: &[usize],
         place: Place,
         block: &mut BlockState,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), KernelFault> {
         let mut starts = [None; WARP];
         let mut what = None;
         let mut failed = None;

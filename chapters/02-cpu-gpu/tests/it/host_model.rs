@@ -5,7 +5,8 @@
 //! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests say so and are skipped, unless
 //! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
 
-use cpu_gpu::tensor_cores::{CudaRung, Padded, TensorMap, Tiles};
+use crate::stand_ins;
+use cpu_gpu::tensor_cores::{CudaRung, CudaTiles, Padded, TensorMap};
 use half::bf16;
 use matmul::{MatRef, Shape, reference};
 use std::{
@@ -15,10 +16,6 @@ use std::{
     process::{Command, Stdio},
     sync::OnceLock,
 };
-
-#[allow(dead_code, reason = "these tests need a part of it")]
-#[path = "fake_cuda/stand_ins.rs"]
-mod stand_ins;
 
 /// A kernel as a program for the CPU.
 struct Model {
@@ -56,7 +53,7 @@ fn machine(cxx: &str, model: &Path) -> &'static Path {
 }
 
 impl Model {
-    /// `options` are those of a [`cpu_gpu::tensor_cores::Plan`].
+    /// `options` are those of a [`cpu_gpu::tensor_cores::CudaPlan`].
     fn new(cxx: &str, rung: CudaRung, text: &str, options: &[(&str, String)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("kernel.cu");
@@ -224,7 +221,7 @@ fn async_copy_is_right_where_rows_are_not_aligned() {
 
 #[test]
 fn async_copy_is_right_with_any_tiles() {
-    for tiles in &Tiles::ALL[1..] {
+    for tiles in &CudaTiles::ALL[1..] {
         right_on(CudaRung::AsyncCopy(*tiles), &[Shape::new(260, 68, 132)]);
     }
 }

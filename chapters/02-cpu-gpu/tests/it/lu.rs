@@ -4,7 +4,7 @@
 #![allow(clippy::float_cmp)] // What is compared exactly is 0, 1 or a power of two: nothing rounds.
 
 use cpu_gpu::lu::{
-    Fault, Lu, Plan, blocked,
+    Lu, LuError, Plan, blocked,
     check::{backward_error, growth, random, residual, wilkinson},
     product_share, unblocked,
 };
@@ -177,13 +177,13 @@ fn systems_are_solved_for_many_right_hand_sides() {
         }
     }
     let wide = Lu::unblocked(random(3, 4, 1), 3, 4).unwrap();
-    assert_eq!(wide.solve(&[1.0; 3], 1), Err(Fault::NotSquare { rows: 3, cols: 4 }));
+    assert_eq!(wide.solve(&[1.0; 3], 1), Err(LuError::NotSquare { rows: 3, cols: 4 }));
     let square = Lu::unblocked(random(3, 3, 1), 3, 3).unwrap();
-    assert_eq!(square.solve(&[1.0; 4], 1), Err(Fault::Length { rows: 3, cols: 1, len: 4 }));
+    assert_eq!(square.solve(&[1.0; 4], 1), Err(LuError::Length { rows: 3, cols: 1, len: 4 }));
 }
 
 /// What all ways say of a matrix.
-fn faults(a: &[f32], rows: usize, cols: usize) -> Vec<Option<Fault>> {
+fn faults(a: &[f32], rows: usize, cols: usize) -> Vec<Option<LuError>> {
     let mut all = vec![unblocked::factor(&mut a.to_vec(), rows, cols).err()];
     for block in [1, 4, 16, 128] {
         let done = blocked::factor(&mut a.to_vec(), rows, cols, &plan(block, Threads::All));
@@ -199,16 +199,16 @@ fn singular_matrices_are_refused_with_their_column() {
     let mut a = random(n, n, 13);
     (0..n).for_each(|i| a[i * n + 13] = 0.0);
     for fault in faults(&a, n, n) {
-        assert_eq!(fault, Some(Fault::Singular { column: 13 }));
+        assert_eq!(fault, Some(LuError::Singular { column: 13 }));
     }
     // Column 1 repeats column 0, in numbers that nothing rounds.
     for fault in faults(&[1.0; 9], 3, 3) {
-        assert_eq!(fault, Some(Fault::Singular { column: 1 }));
+        assert_eq!(fault, Some(LuError::Singular { column: 1 }));
     }
     for fault in faults(&[0.0; 12], 3, 4) {
-        assert_eq!(fault, Some(Fault::Singular { column: 0 }));
+        assert_eq!(fault, Some(LuError::Singular { column: 0 }));
     }
-    let text = Fault::Singular { column: 13 }.to_string();
+    let text = LuError::Singular { column: 13 }.to_string();
     assert!(text.contains("singular") && text.contains("13"), "{text}");
 }
 
@@ -220,7 +220,7 @@ fn numbers_that_are_not_finite_are_refused_wherever_they_are() {
                 let mut a = random(rows, cols, 14);
                 a[at] = bad;
                 for fault in faults(&a, rows, cols) {
-                    let Some(Fault::NotFinite { column }) = fault else {
+                    let Some(LuError::NotFinite { column }) = fault else {
                         panic!("{bad} at {at} of {rows}×{cols}: {fault:?}");
                     };
                     assert_eq!(column, at % cols, "{bad} at {at} of {rows}×{cols}");
@@ -231,7 +231,7 @@ fn numbers_that_are_not_finite_are_refused_wherever_they_are() {
     // Sums that overflow are no better.
     let huge = [f32::MAX, f32::MAX, -f32::MAX, f32::MAX];
     for fault in faults(&huge, 2, 2) {
-        assert_eq!(fault, Some(Fault::NotFinite { column: 1 }));
+        assert_eq!(fault, Some(LuError::NotFinite { column: 1 }));
     }
 }
 
@@ -249,7 +249,7 @@ fn tiny_and_huge_numbers_are_no_trouble() {
 
 #[test]
 fn lengths_that_do_not_fit_are_refused() {
-    let wrong = Some(Fault::Length { rows: 3, cols: 4, len: 11 });
+    let wrong = Some(LuError::Length { rows: 3, cols: 4, len: 11 });
     for fault in faults(&[1.0; 11], 3, 4) {
         assert_eq!(fault, wrong);
     }

@@ -4,7 +4,7 @@ use crate::{
     Error as Wrong, Job, Market, Reader, buy,
     calculator::{Line, Range},
     cards::{Card, Figure as Number, Format, Kind},
-    experiments::{Shown, jobs, rented},
+    measured::experiments::{Shown, jobs, rented},
 };
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,

@@ -1,7 +1,9 @@
 //! What the simulated machine does, drawn from what it does: the pictures run the kernels.
 
 use crate::{
-    experiments::counts::{REGISTERS, SIZE},
+    measured::experiments::counts::{
+        CONFLICTS, EFFICIENCY, INTENSITY, MOVED, OCCUPANCY, SECTORS_PER_LOAD, SHARED_PASSES, SIZE,
+    },
     simt::{
         BANKS, Event, Limits, Machine, WARP,
         ladder::RUNGS,
@@ -10,10 +12,12 @@ use crate::{
     },
 };
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
+    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Lines},
+    plot::{Axis, Scale},
+    table::Grid,
 };
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// The pictures of this file.
 pub fn figures() -> Vec<Figure> {
@@ -41,7 +45,7 @@ fn picture(width: f64, height: f64, body: &str) -> String {
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
-fn failed(fault: crate::simt::Fault) -> Error {
+fn failed(fault: crate::simt::KernelFault) -> Error {
     Error::message(fault.to_string())
 }
 
@@ -163,40 +167,47 @@ fn draw_divergence(_: &Records) -> Result<Drawing> {
     })
 }
 
+/// The word that each lane of the first warp reads where a tile is transposed through shared memory.
+fn read_back(padded: bool) -> Result<[Option<usize>; WARP]> {
+    let mut gpu = Machine::new(1);
+    let n = SIDE;
+    let (a, b) = (gpu.array(&vec![1.0; n * n]), gpu.unwritten(n * n));
+    gpu.watch([0, 0], 0);
+    let (grid, block) = ([1, 1], [SIDE; 2]);
+    if padded {
+        gpu.launch("33", grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n))
+    } else {
+        gpu.launch("32", grid, block, |t| lessons::transpose_shared::<32>(t, a, b, n))
+    }
+    .map_err(failed)?;
+    let load = gpu.events().iter().find_map(|event| match event.touched {
+        Some((Space::Shared(_), words)) if !event.store => Some(words),
+        _ => None,
+    });
+    load.ok_or_else(|| Error::message("the transpose reads no shared memory"))
+}
+
+/// An empty square of this size, with its title above.
+fn square(body: &mut String, [left, top]: [f64; 2], title: &str, size: f64) {
+    let _ = writeln!(
+        body,
+        "<text x=\"{left}\" y=\"{:.1}\">{title}</text>\n<rect x=\"{left}\" y=\"{top}\" width=\"{size:.1}\" \
+         height=\"{size:.1}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.4\"/>",
+        top - 8.0
+    );
+}
+
 fn draw_banks(_: &Records) -> Result<Drawing> {
     const CELL: f64 = 6.6;
-    let run = |padded: bool| {
-        let mut gpu = Machine::new(1);
-        let n = SIDE;
-        let (a, b) = (gpu.array(&vec![1.0; n * n]), gpu.unwritten(n * n));
-        gpu.watch([0, 0], 0);
-        let (grid, block) = ([1, 1], [SIDE; 2]);
-        if padded {
-            gpu.launch("33", grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n))
-        } else {
-            gpu.launch("32", grid, block, |t| lessons::transpose_shared::<32>(t, a, b, n))
-        }
-        .map_err(failed)?;
-        let load = gpu.events().iter().find_map(|event| match event.touched {
-            Some((Space::Shared(_), words)) if !event.store => Some(words),
-            _ => None,
-        });
-        load.ok_or_else(|| Error::message("the transpose reads no shared memory"))
-    };
     let mut body = String::new();
     let mut worst = Vec::new();
     for (padded, left, title) in
         [(false, 0.0, "rows 32 words apart"), (true, 250.0, "33 words apart")]
     {
-        let words = run(padded)?;
         let mut load = [0; BANKS];
-        let _ = writeln!(
-            body,
-            "<text x=\"{left}\" y=\"12\">{title}</text>\n<rect x=\"{left}\" y=\"22\" width=\"{size:.1}\" \
-             height=\"{size:.1}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.4\"/>",
-            size = CELL * BANKS as f64
-        );
-        for (lane, word) in words.into_iter().enumerate().filter_map(|(l, w)| Some((l, w?))) {
+        square(&mut body, [left, 22.0], title, CELL * BANKS as f64);
+        for (lane, word) in read_back(padded)?.into_iter().enumerate() {
+            let Some(word) = word else { continue };
             load[word % BANKS] += 1;
             let _ = writeln!(
                 body,
@@ -227,68 +238,67 @@ fn draw_banks(_: &Records) -> Result<Drawing> {
     })
 }
 
+/// The words of A and of B that the first warp of a rung reads in the first round of its inner loop, n = 32.
+fn first_reads(rung: &str) -> Result<[Vec<usize>; 2]> {
+    let shape = matmul::Shape::square(32);
+    let mut gpu = Machine::new(1);
+    let (a, b) = (gpu.array(&vec![1.0; 1024]), gpu.array(&vec![1.0; 1024]));
+    let c = gpu.unwritten(1024);
+    gpu.watch([0, 0], 0);
+    let matrices = crate::simt::ladder::Matrices { a, b, c, shape };
+    if let Some(Err(fault)) = crate::simt::ladder::launch(&mut gpu, rung, matrices) {
+        return Err(failed(fault));
+    }
+    let mut loads = gpu.events().iter().filter(|event| !event.store).map(|event| {
+        let words = event.touched.iter().flat_map(|(_, words)| words);
+        let mut words: Vec<usize> = words.copied().flatten().collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    });
+    Ok([loads.next().unwrap_or_default(), loads.next().unwrap_or_default()])
+}
+
+/// A matrix of 32×32 with the words that are wanted, and the sectors that move for them.
+fn reads(body: &mut String, corner: [f64; 2], cell: f64, wanted: &[usize], moved: &[usize]) {
+    let [left, top] = corner;
+    for sector in moved {
+        let _ = writeln!(
+            body,
+            "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-2)\" \
+             fill-opacity=\"0.35\"/>",
+            left + (sector % 4) as f64 * 8.0 * cell,
+            top + (sector / 4) as f64 * cell,
+            8.0 * cell,
+            cell
+        );
+    }
+    for word in wanted {
+        let _ = writeln!(
+            body,
+            "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-1)\"/>",
+            left + (word % 32) as f64 * cell + 0.6,
+            top + (word / 32) as f64 * cell + 0.6,
+            cell - 1.2,
+            cell - 1.2
+        );
+    }
+}
+
 fn draw_reads(_: &Records) -> Result<Drawing> {
     const WIDTH: f64 = 480.0;
-    const CELLS: usize = 32; // sectors of one row of A and B that are drawn
-    let shape = matmul::Shape::square(32);
+    let cell = (WIDTH - 270.0) / 32.0;
     let mut body = String::new();
     let mut facts = Vec::new();
     for (row, rung) in ["naive", "coalesced"].into_iter().enumerate() {
-        let mut gpu = Machine::new(1);
-        let (a, b) = (gpu.array(&vec![1.0; 1024]), gpu.array(&vec![1.0; 1024]));
-        let c = gpu.unwritten(1024);
-        gpu.watch([0, 0], 0);
-        let o = crate::simt::ladder::Operands { a, b, c, shape };
-        if let Some(Err(fault)) = crate::simt::ladder::launch(&mut gpu, rung, o) {
-            return Err(failed(fault));
-        }
-        let loads: Vec<_> = gpu
-            .events()
-            .iter()
-            .filter(|event| !event.store)
-            .filter_map(|event| Some(event.touched?.1))
-            .take(2)
-            .collect();
-        for (which, (name, words)) in ["A", "B"].into_iter().zip(loads).enumerate() {
-            let left = 250.0 * which as f64;
-            let top = 26.0 + 262.0 * row as f64;
-            let cell = (WIDTH - 270.0) / CELLS as f64;
-            let mut wanted: Vec<usize> = words.into_iter().flatten().collect();
-            wanted.sort_unstable();
-            wanted.dedup();
+        for (which, (name, wanted)) in ["A", "B"].into_iter().zip(first_reads(rung)?).enumerate() {
+            let corner = [250.0 * which as f64, 26.0 + 262.0 * row as f64];
             let mut moved: Vec<usize> = wanted.iter().map(|word| word / 8).collect();
             moved.dedup();
-            let _ = writeln!(
-                body,
-                "<text x=\"{left}\" y=\"{:.1}\">{rung}, {name}: {} sector{}</text>\n<rect x=\"{left}\" y=\"{top}\" \
-                 width=\"{size:.1}\" height=\"{size:.1}\" fill=\"none\" stroke=\"currentColor\" \
-                 stroke-opacity=\"0.4\"/>",
-                top - 8.0,
-                moved.len(),
-                if moved.len() == 1 { "" } else { "s" },
-                size = cell * CELLS as f64
-            );
-            for sector in &moved {
-                let _ = writeln!(
-                    body,
-                    "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-2)\" \
-                     fill-opacity=\"0.35\"/>",
-                    left + (sector % 4) as f64 * 8.0 * cell,
-                    top + (sector / 4) as f64 * cell,
-                    8.0 * cell,
-                    cell
-                );
-            }
-            for word in &wanted {
-                let _ = writeln!(
-                    body,
-                    "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-1)\"/>",
-                    left + (word % 32) as f64 * cell + 0.6,
-                    top + (word / 32) as f64 * cell + 0.6,
-                    cell - 1.2,
-                    cell - 1.2
-                );
-            }
+            let plural = if moved.len() == 1 { "" } else { "s" };
+            let title = format!("{rung}, {name}: {} sector{plural}", moved.len());
+            square(&mut body, corner, &title, cell * 32.0);
+            reads(&mut body, corner, cell, &wanted, &moved);
             facts.push(format!("{rung} {name} {}", moved.len()));
         }
     }
@@ -307,138 +317,96 @@ fn draw_reads(_: &Records) -> Result<Drawing> {
 }
 
 fn draw_intensity(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
+    let of = |rung: &str| INTENSITY.at(&[("rung", &rung), ("n", &SIZE)]);
     let mut values = Vec::new();
     for rung in RUNGS {
-        let value = records.find("cpu_gpu.counts.intensity", &[("rung", &rung), ("n", &SIZE)])?;
-        values.push(value.median);
-        bars.push(Bar {
-            name: rung.to_owned(),
-            value: Some((value.median, value.median, value.median)),
-            text: value.text(),
-        });
+        values.push(records.get(of(rung))?.median);
     }
     let most = values.iter().copied().fold(0.0, f64::max);
-    Ok(Drawing {
-        svg: BarPlot {
-            axis: Axis::new("operations for each byte of global memory", Scale::Log),
-            bars,
-            limits: Vec::new(),
-        }
-        .svg(),
-        caption: format!(
-            "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {} times as many \
-             operations. From the 2D tiles on it stays: the later rungs save elsewhere.",
-            Unit::Count.format((most / values[0]).round())
-        ),
-        alt: format!(
-            "Bars for {} rungs, from {} to {} operations for each byte.",
-            RUNGS.len(),
-            Unit::Number.format(values[0]),
-            Unit::Number.format(most)
-        ),
-    })
+    let caption = format!(
+        "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {} times as many \
+         operations. From the 2D tiles on it stays: the later rungs save elsewhere.",
+        Unit::Count.format((most / values[0]).round())
+    );
+    Bars {
+        axis: Axis::new("operations for each byte of global memory", Scale::Log),
+        bars: RUNGS.map(|rung| (rung.to_owned(), of(rung))).into(),
+        ..Bars::default()
+    }
+    .draw(records, caption)
 }
 
 fn draw_occupancy(records: &Records) -> Result<Drawing> {
-    let mut series = Vec::new();
-    for limits in [Limits::ALL[3], Limits::ALL[2]] {
+    let of = |limits: Limits| {
         let capability = format!("{}.{}", limits.capability.0, limits.capability.1);
-        let mut points = Vec::new();
-        for registers in REGISTERS {
-            let list: lab::record::ParamList =
-                &[("capability", &capability), ("registers", &registers), ("threads", &256)];
-            points
-                .push((registers as f64, 100.0 * records.find("cpu_gpu.occupancy", list)?.median));
-        }
-        series.push(Series {
-            name: format!("capability {capability}"),
-            points,
-            band: Vec::new(),
-            joined: true,
-        });
-    }
-    let at = |registers: f64| {
-        series[0].points.iter().find(|p| (p.0 - registers).abs() < 0.5).map_or(0.0, |p| p.1)
+        let quantity = OCCUPANCY.at(&[("capability", &capability), ("threads", &256)]);
+        (format!("capability {capability}"), quantity)
     };
+    let (h100, other) = (of(Limits::ALL[3]), of(Limits::ALL[2]));
+    let mut shares = [0.0; 3];
+    for (share, registers) in shares.iter_mut().zip([32, 128, 255]) {
+        *share = 100.0 * records.get(h100.1.clone().with("registers", registers))?.median;
+    }
     let caption = format!(
         "Blocks of 256 threads: with 32 registers each, {:.0}% of the places for warps are taken on an H100 or H200 \
          (capability 9.0); with 128, {:.0}%; with 255, {:.1}%.",
-        at(32.0),
-        at(128.0),
-        at(255.0)
+        shares[0], shares[1], shares[2]
     );
-    let plot = LinePlot {
+    let lines = Lines {
+        over: "registers",
         x: Axis::new("registers of a thread", Scale::Linear),
         y: Axis::new("occupancy (%)", Scale::Linear).range(0.0, 100.0),
-        series,
-        limits: Vec::new(),
+        scale: |share| 100.0 * share,
+        lines: vec![h100, other],
+        ..Lines::default()
     };
-    Ok(Drawing {
-        svg: plot.svg(),
-        alt: format!("Two falling curves of occupancy over registers. {caption}"),
-        caption,
-    })
+    lines.draw(records, caption)
 }
 
 fn table_counts(records: &Records) -> Result<TableData> {
-    let columns = [
-        ("sectors per load", "sectors_per_load"),
-        ("useful", "efficiency"),
-        ("moved", "moved"),
-        ("operations per byte", "intensity"),
-        ("passes of shared memory", "shared_passes"),
-        ("conflicts", "conflicts"),
-    ];
-    let mut rows = Vec::new();
+    let at = |key: Key, rung: &str| key.at(&[("rung", &rung), ("n", &SIZE)]);
+    let mut useful = BTreeMap::new();
     for rung in RUNGS {
-        let mut row = vec![rung.to_owned()];
-        for (_, key) in columns {
-            let key = format!("cpu_gpu.counts.{key}");
-            let value = records.find(&key, &[("rung", &rung), ("n", &SIZE)])?;
-            row.push(match value.unit {
-                Unit::Share => format!("{:.0}%", 100.0 * value.median),
-                _ => value.text(),
-            });
-        }
-        rows.push(row);
+        let share = records.get(at(EFFICIENCY, rung))?.median;
+        useful.insert(rung, format!("{:.0}%", 100.0 * share));
     }
-    Ok(TableData {
-        caption: format!(
-            "Counted on the simulated GPU, a product of {SIZE}×{SIZE} matrices. \"Useful\" is the share of the moved \
-             bytes that a thread has asked for."
-        ),
-        head: std::iter::once("rung").chain(columns.map(|c| c.0)).map(str::to_owned).collect(),
-        rows,
-    })
+    let caption = format!(
+        "Counted on the simulated GPU, a product of {SIZE}×{SIZE} matrices. \"Useful\" is the share of the moved \
+         bytes that a thread has asked for."
+    );
+    Grid::new(RUNGS)
+        .column("rung", |rung| *rung)
+        .column("sectors per load", |rung| at(SECTORS_PER_LOAD, rung))
+        .column("useful", |rung| useful[rung].clone())
+        .column("moved", |rung| at(MOVED, rung))
+        .column("operations per byte", |rung| at(INTENSITY, rung))
+        .column("passes of shared memory", |rung| at(SHARED_PASSES, rung))
+        .column("conflicts", |rung| at(CONFLICTS, rung))
+        .table(records, caption)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Budget, Device, machine::Machine as Computer, progress::Progress, record};
+    use lab::testing;
 
     fn records() -> Records {
-        let folder = tempfile::tempdir().unwrap();
-        for experiment in crate::experiments::counts::all() {
-            let run = lab::chapter::run(
-                &experiment,
-                Budget::Quick,
-                Device::Cpu,
-                None,
-                &Progress::hidden(),
-            )
-            .unwrap();
-            record::save(folder.path(), &Computer::detect(), "cpu_gpu", run).unwrap();
-        }
-        Records::load(folder.path()).unwrap()
+        let chapter = crate::chapter();
+        let run = |experiment| testing::run(&experiment).values;
+        let values = crate::measured::experiments::counts::all().into_iter().flat_map(run);
+        testing::records(&chapter, &values.collect::<Vec<_>>(), &[])
     }
 
     #[test]
     fn every_picture_is_drawn_and_says_what_it_shows() {
         let records = records();
-        for figure in figures() {
-            let drawing = (figure.draw)(&records).unwrap();
+        let (from_records, from_kernels): (Vec<_>, Vec<_>) =
+            figures().into_iter().partition(|figure| {
+                figure.key.ends_with("intensity") || figure.key.ends_with("occupancy")
+            });
+        testing::are_drawn(&from_records, &tables(), &records);
+        for figure in from_kernels {
+            let drawing = (figure.draw)(&testing::unmeasured()).unwrap();
             assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
             assert!(
                 !drawing.svg.contains("\n\n") && !drawing.svg.contains("NaN"),
@@ -447,9 +415,7 @@ mod tests {
             );
             assert!(drawing.caption.ends_with('.') && drawing.alt.ends_with('.'), "{}", figure.key);
         }
-        let table = (tables()[0].make)(&records).unwrap();
-        assert_eq!(table.rows.len(), RUNGS.len());
-        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
+        assert_eq!((tables()[0].make)(&records).unwrap().rows.len(), RUNGS.len());
     }
 
     #[test]
@@ -466,27 +432,5 @@ mod tests {
             caption("cpu_gpu.counts.reads")
                 .contains("naive A 32, naive B 1, coalesced A 1, coalesced B 4")
         );
-    }
-
-    #[test]
-    fn without_records_a_plot_says_what_to_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let machine = Computer::detect();
-        let empty = record::Run { values: vec![], ..run_of_nothing() };
-        record::save(folder.path(), &machine, "cpu_gpu", empty).unwrap();
-        let records = Records::load(folder.path()).unwrap();
-        assert!(matches!(draw_intensity(&records), Err(Error::NotMeasured { .. })));
-    }
-
-    fn run_of_nothing() -> record::Run {
-        let experiment = lab::Experiment {
-            key: "cpu_gpu.nothing",
-            shows: "nothing",
-            values: &[],
-            quick: true,
-            run: |_| Ok(()),
-        };
-        lab::chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &Progress::hidden())
-            .unwrap()
     }
 }

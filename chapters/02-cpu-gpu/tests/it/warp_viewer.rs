@@ -1,24 +1,14 @@
 //! The page's warps cost what the simulator counts. The page's script runs on Node.js.
 
 use cpu_gpu::simt::{Counts, Machine, WARP};
-use serde::Deserialize;
-use std::{io::ErrorKind, path::Path, process::Command};
+use lab::testing;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 
 /// What an expression on the page's script (`page`) comes to; `None` where there is no Node.js.
-fn run_script<T: for<'t> Deserialize<'t>>(expression: &str) -> Option<T> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/theme/warp-viewer.js");
-    let program = format!(
-        "const page = require(process.argv[1]); console.log(JSON.stringify({expression}));"
-    );
-    let out = match Command::new("node").arg("-e").arg(program).arg(script).output() {
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: no Node.js here to run the page's script");
-            return None;
-        }
-        ran => ran.unwrap(),
-    };
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    Some(serde_json::from_slice(&out.stdout).unwrap())
+fn run_script<T: DeserializeOwned>(expression: &str) -> Option<T> {
+    let found = testing::node("warp-viewer.js", &format!("() => {expression}"), &Value::Null)?;
+    Some(serde_json::from_value(found).unwrap())
 }
 
 /// One load of a warp, and what the page says of it.
@@ -33,7 +23,7 @@ struct Load<Said> {
 }
 
 /// Every pattern of a memory, every place of its knob, every type.
-fn loads<Said: for<'t> Deserialize<'t>>(memory: &str) -> Option<Vec<Load<Said>>> {
+fn loads<Said: DeserializeOwned>(memory: &str) -> Option<Vec<Load<Said>>> {
     run_script(&format!(
         "page.PATTERNS.{memory}.flatMap((pattern) => {{ \
            const {{ least, most }} = pattern.knob ?? {{ least: 0, most: 0 }}; \

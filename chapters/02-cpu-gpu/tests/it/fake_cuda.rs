@@ -4,8 +4,8 @@
 //!
 //! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests say so and are skipped, unless
 //! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
-#![cfg(target_os = "linux")]
 
+use crate::stand_ins::{self, compiler, count, inside};
 use cpu_gpu::{
     gpu::{
         self, Api, Arg, Element, Gpu, Launch, cublas::Cublas, devices, nvrtc::Nvrtc, read_all,
@@ -15,11 +15,7 @@ use cpu_gpu::{
 };
 use half::bf16;
 use matmul::Shape;
-use stand_ins::{compiler, count, inside};
 use std::{path::Path, sync::OnceLock};
-
-#[path = "fake_cuda/stand_ins.rs"] // shared with chapter 5's tests
-mod stand_ins;
 
 /// Folders with stand-ins, made once for all tests.
 struct Fakes {
@@ -60,7 +56,8 @@ impl Fakes {
 #[track_caller]
 fn run(name: &str, folder: &str, variables: &[(&str, &str)]) {
     let Some(fakes) = Fakes::get() else { return };
-    stand_ins::run(name, &fakes.folder.path().join(folder), variables);
+    let name = format!("fake_cuda::{name}");
+    stand_ins::run(&name, &fakes.folder.path().join(folder), variables);
 }
 
 /// The one reason why CUDA can't be used here.
@@ -75,7 +72,8 @@ fn why() -> String {
     one
 }
 
-const MAP: &str = concat!(include_str!("../kernels/portable.h"), include_str!("../kernels/map.cl"));
+const MAP: &str =
+    concat!(include_str!("../../kernels/portable.h"), include_str!("../../kernels/map.cl"));
 
 fn map(gpu: &dyn Gpu, steps: u32) -> gpu::Kernel {
     gpu.compile(MAP, &[("STEPS", steps.to_string())], "map").unwrap()

@@ -1,20 +1,64 @@
 //! The sports car and the truck: one small job and ever larger ones, on the CPU and on every device.
 
-#![allow(clippy::float_cmp)] // Sizes are whole numbers, which f64 holds exactly.
+#![allow(clippy::float_cmp)] // JobSizes are whole numbers, which f64 holds exactly.
 
-use super::devices::{EXPECTED, why_missing};
+use super::devices::{DEVICES, why_missing};
 use crate::{
     Error, Result,
     gpu::{self, Element, Gpu, Kind},
     ladder,
     truck::{self, Crossover, Line, MapTrip, ProductTrip, Trip},
 };
-use lab::{Budget, Experiment, Plan, Recorder, Samples, Unit, machine, record::ParamList};
+use lab::{
+    Budget, Experiment, Key, Plan, Recorder, Samples, Unit, key::Quantity, machine, random::numbers,
+};
 use std::{
     collections::BTreeMap,
     hint::black_box,
     time::{Duration, Instant},
 };
+
+const FLOPS: Unit = Unit::FlopsPerSecond;
+/// The time of the smallest job.
+pub const LATENCY: Key =
+    Key::measured("cpu_gpu.truck.latency", Unit::Seconds, &["job", "device", "transfer"]);
+/// The rate of the map of n numbers.
+pub const MAP: Key =
+    Key::measured("cpu_gpu.truck.map", FLOPS, &["steps", "n", "device", "transfer"]);
+/// The rate of the product of n×n matrices.
+pub const PRODUCT: Key =
+    Key::measured("cpu_gpu.truck.product", FLOPS, &["n", "device", "transfer"]);
+/// The rate of copies to a device and back.
+const TRANSFER: Key = Key::measured(
+    "cpu_gpu.truck.transfer",
+    Unit::BytesPerSecond,
+    &["device", "direction", "bytes"],
+);
+/// The size from which on a device is faster than the CPU.
+pub const CROSSOVER: Key =
+    Key::measured("cpu_gpu.truck.crossover", Unit::Count, &["work", "device", "transfer"]);
+/// The same by the lines through the times.
+pub const PREDICTED: Key = Key::calculated(
+    "cpu_gpu.truck.crossover.predicted",
+    Unit::Count,
+    &["work", "device", "transfer"],
+);
+/// The size from which on all threads are faster than one.
+pub const THREADS: Key = Key::measured("cpu_gpu.truck.threads", Unit::Count, &["work"]);
+/// How many times as fast all threads are at the largest size.
+pub const THREADS_SPEEDUP: Key =
+    Key::measured("cpu_gpu.truck.threads.speedup", Unit::Ratio, &["work", "n"]);
+/// How many times as fast as the CPU a device is at the largest size.
+pub const SPEEDUP: Key = Key::measured(
+    "cpu_gpu.truck.speedup",
+    Unit::Ratio,
+    &["work", "device", "transfer", "over", "n"],
+);
+/// A fitted line's α.
+pub const MODEL_LATENCY: Key =
+    Key::measured("cpu_gpu.truck.model.latency", Unit::Seconds, &["work", "device"]);
+/// A fitted line's 1/β: of copies in bytes.
+pub const MODEL_RATE: Key = Key::measured("cpu_gpu.truck.model.rate", FLOPS, &["work", "device"]);
 
 /// This file's experiments.
 pub fn all() -> Vec<Experiment> {
@@ -22,20 +66,20 @@ pub fn all() -> Vec<Experiment> {
         key: "cpu_gpu.truck",
         shows: "one small job and ever larger ones: from which size the CPU's threads and each device win",
         values: &[
-            "cpu_gpu.truck.latency",
-            "cpu_gpu.truck.map",
-            "cpu_gpu.truck.product",
-            "cpu_gpu.truck.transfer",
-            "cpu_gpu.truck.crossover",
-            "cpu_gpu.truck.crossover.predicted",
-            "cpu_gpu.truck.threads",
-            "cpu_gpu.truck.threads.speedup",
-            "cpu_gpu.truck.speedup",
-            "cpu_gpu.truck.model.latency",
-            "cpu_gpu.truck.model.rate",
+            LATENCY.name,
+            MAP.name,
+            PRODUCT.name,
+            TRANSFER.name,
+            CROSSOVER.name,
+            PREDICTED.name,
+            THREADS.name,
+            THREADS_SPEEDUP.name,
+            SPEEDUP.name,
+            MODEL_LATENCY.name,
+            MODEL_RATE.name,
         ],
         quick: true,
-        run: |r| Ok(run(r, &Sizes::of(r.budget))?),
+        run: |r| Ok(run(r, &JobSizes::of(r.budget))?),
     }]
 }
 
@@ -62,10 +106,19 @@ impl Work {
     }
 
     /// The key of its rates.
-    fn key(self) -> &'static str {
+    pub fn key(self) -> Key {
         match self {
-            Self::Map(_) => "cpu_gpu.truck.map",
-            Self::Product => "cpu_gpu.truck.product",
+            Self::Map(_) => MAP,
+            Self::Product => PRODUCT,
+        }
+    }
+
+    /// Its rates by one who does it, with the copies or without.
+    pub fn rate(self, device: &str, transfer: &str) -> Quantity {
+        let rate = self.key().at(&[("device", &device), ("transfer", &transfer)]);
+        match self {
+            Self::Map(steps) => rate.with("steps", steps),
+            Self::Product => rate,
         }
     }
 
@@ -87,7 +140,7 @@ impl Work {
 }
 
 /// How far to go.
-struct Sizes {
+struct JobSizes {
     map: Vec<usize>,
     product: Vec<usize>,
     transfer: Vec<usize>,
@@ -96,7 +149,7 @@ struct Sizes {
     plan: Plan,
 }
 
-impl Sizes {
+impl JobSizes {
     fn of(budget: Budget) -> Self {
         let quick = budget == Budget::Quick;
         let powers = |base: usize, most: usize| -> Vec<usize> {
@@ -127,11 +180,11 @@ impl Sizes {
     }
 }
 
-/// Who does a job: `core` and `cpu` are one thread and all threads of the CPU; others are devices.
-type Who = (String, &'static str);
+/// Runner does a job: `core` and `cpu` are one thread and all threads of the CPU; others are devices.
+type Runner = (String, &'static str);
 
 /// The measured seconds of a job by size, for each who did it.
-type Times = BTreeMap<Who, Vec<(f64, f64)>>;
+type Timed = BTreeMap<Runner, Vec<(f64, f64)>>;
 
 /// Seconds of one call. Short jobs are done many times for one sample, so that looking at the clock costs nothing.
 fn samples(plan: Plan, work: &mut dyn FnMut() -> Result<()>) -> Result<Samples> {
@@ -158,26 +211,18 @@ fn samples(plan: Plan, work: &mut dyn FnMut() -> Result<()>) -> Result<Samples> 
     Ok(Samples(seconds))
 }
 
-/// Deterministic numbers from -1 to 1.
-fn numbers(count: usize) -> Vec<f32> {
-    (0..count).map(|i| (i * 7919 % 2003) as f32 / 1001.0 - 1.0).collect()
-}
-
 /// Measures a job at rising sizes until one would take too long.
 fn rising(
     r: &mut Recorder,
-    (work, who): (Work, &Who),
+    (work, who): (Work, &Runner),
     sizes: &[usize],
-    limits: &Sizes,
+    limits: &JobSizes,
     job: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<Vec<(f64, f64)>> {
     let (device, transfer) = who;
     let mut points: Vec<(f64, f64)> = Vec::new();
     for n in sizes {
-        let steps = if let Work::Map(steps) = work { steps } else { 0 };
-        let for_map: ParamList =
-            &[("steps", &steps), ("n", n), ("device", device), ("transfer", transfer)];
-        let list = if work == Work::Product { &for_map[1..] } else { for_map };
+        let rate = work.rate(device, transfer).with("n", n);
         let operations = work.operations(*n as f64);
         let expected = points
             .last()
@@ -185,27 +230,27 @@ fn rising(
         // What a short job costs does not grow with it; a long one's time does.
         if expected > limits.longest && points.last().is_some_and(|p| p.1 > 0.05 * limits.longest) {
             let longest = Unit::Seconds.format(limits.longest);
-            r.skip(work.key(), list, format!("it would take longer than {longest}"));
+            r.skip_at(rate, format!("it would take longer than {longest}"));
             continue;
         }
-        r.note(work.key(), list);
+        r.note_at(&rate);
         let seconds = samples(limits.plan, &mut || job(*n))?;
         points.push((*n as f64, seconds.median()));
         if *n == 1 {
-            let list: ParamList =
-                &[("job", &work.name()), ("device", device), ("transfer", transfer)];
-            r.value("cpu_gpu.truck.latency", list, Unit::Seconds, seconds.clone());
+            let what =
+                LATENCY.at(&[("job", &work.name()), ("device", device), ("transfer", transfer)]);
+            r.record(what, seconds.clone());
         }
-        r.value(work.key(), list, Unit::FlopsPerSecond, seconds.map(|s| operations / s));
+        r.record(rate, seconds.map(|s| operations / s));
     }
     Ok(points)
 }
 
-fn on_cpu(r: &mut Recorder, work: Work, limits: &Sizes, times: &mut Times) -> Result<()> {
+fn on_cpu(r: &mut Recorder, work: Work, limits: &JobSizes, timed: &mut Timed) -> Result<()> {
     let sizes = limits.that_fit(work, machine::caches_and_memory().1);
     let Some(most) = sizes.last() else { return Ok(()) };
     let count = if work == Work::Product { most * most } else { *most };
-    let (x, mut y) = (numbers(count), vec![0.0; count]);
+    let (x, mut y) = (numbers(count, 1), vec![0.0; count]);
     for (device, threads) in [("core", 1), ("cpu", machine::cores())] {
         let who = (device.to_owned(), "without");
         let points = rising(r, (work, &who), &sizes, limits, &mut |n| {
@@ -221,20 +266,20 @@ fn on_cpu(r: &mut Recorder, work: Work, limits: &Sizes, times: &mut Times) -> Re
             black_box(&mut y);
             Ok(())
         })?;
-        times.insert(who, points);
+        timed.insert(who, points);
     }
     Ok(())
 }
 
 /// Whose kernels a device runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Engine {
+enum Library {
     Ours,
     Cublas,
 }
 
-impl Engine {
-    /// Who did a job, in records: `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
+impl Library {
+    /// Runner did a job, in records: `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
     fn name(self, id: &str) -> String {
         match self {
             Self::Ours => id.to_owned(),
@@ -257,22 +302,22 @@ fn on_device(
     r: &mut Recorder,
     gpu: &dyn Gpu,
     work: Work,
-    by: Engine,
-    limits: &Sizes,
-    times: &mut Times,
+    by: Library,
+    limits: &JobSizes,
+    timed: &mut Timed,
 ) -> Result<()> {
     let memory = gpu.about().memory.min(machine::caches_and_memory().1.max(1 << 30));
     let sizes = limits.that_fit(work, memory);
     let Some(most) = sizes.last().copied() else { return Ok(()) };
     let trip: Box<dyn Trip> = match (work, by) {
         (Work::Map(steps), _) => Box::new(MapTrip::new(gpu, steps, most)?),
-        (Work::Product, Engine::Ours) => {
+        (Work::Product, Library::Ours) => {
             Box::new(ProductTrip::new(gpu, rung_for(gpu, r.budget)?, most)?)
         }
-        (Work::Product, Engine::Cublas) => Box::new(ProductTrip::by_cublas(gpu, most)?),
+        (Work::Product, Library::Cublas) => Box::new(ProductTrip::by_cublas(gpu, most)?),
     };
     let (there, back) = work.bytes(most as f64);
-    let (input, mut output) = (f32::bytes(&numbers(there as usize / 4)), vec![0; back as usize]);
+    let (input, mut output) = (f32::bytes(&numbers(there as usize / 4, 1)), vec![0; back as usize]);
     trip.load(most, &input)?;
     for transfer in ["without", "with"] {
         let who = (by.name(&gpu.about().id), transfer);
@@ -284,13 +329,13 @@ fn on_device(
             trip.drive(n)?;
             trip.unload(n, &mut output)
         })?;
-        times.insert(who, points);
+        timed.insert(who, points);
     }
     Ok(())
 }
 
 /// Times copies to a device and back, and fits a line to each. α in seconds, β in seconds for each byte.
-fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &Sizes) -> Result<[Option<Line>; 2]> {
+fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &JobSizes) -> Result<[Option<Line>; 2]> {
     let id = &gpu.about().id;
     let most = limits.transfer.iter().copied().filter(|n| *n as u64 <= gpu.about().memory / 8);
     let sizes: Vec<usize> = most.collect();
@@ -300,15 +345,14 @@ fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &Sizes) -> Result<[Option<
     for (line, direction) in lines.iter_mut().zip(["to", "from"]) {
         let mut points = Vec::new();
         for n in &sizes {
-            let list: ParamList = &[("device", id), ("direction", &direction), ("bytes", n)];
-            r.note("cpu_gpu.truck.transfer", list);
+            let what = TRANSFER.at(&[("device", id), ("direction", &direction), ("bytes", n)]);
+            r.note_at(&what);
             let seconds = samples(limits.plan, &mut || match direction {
                 "to" => gpu.write(&buffer, &bytes[..*n]),
                 _ => gpu.read(&buffer, &mut bytes[..*n]),
             })?;
             points.push((*n as f64, seconds.median()));
-            let rate = seconds.map(|s| *n as f64 / s);
-            r.value("cpu_gpu.truck.transfer", list, Unit::BytesPerSecond, rate);
+            r.record(what, seconds.map(|s| *n as f64 / s));
         }
         *line = Line::fit(&points);
         model(r, (direction, id), *line, Unit::BytesPerSecond);
@@ -316,24 +360,22 @@ fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &Sizes) -> Result<[Option<
     Ok(lines)
 }
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
+/// Why there is no line.
+const TOO_FEW: &str = "too few sizes were measured for a line";
 
 /// Records a fitted line: its α, and the rate 1/β that it tends to.
 fn model(r: &mut Recorder, (work, device): (&str, &str), line: Option<Line>, unit: Unit) {
-    let list: ParamList = &[("work", &work), ("device", &device)];
-    let too_few = "too few sizes were measured for a line";
+    let [latency, rate] =
+        [MODEL_LATENCY, MODEL_RATE].map(|key| key.at(&[("work", &work), ("device", &device)]));
     let Some(line) = line else {
-        r.skip("cpu_gpu.truck.model.latency", list, too_few);
-        r.skip("cpu_gpu.truck.model.rate", list, too_few);
-        return;
+        r.skip_at(latency, TOO_FEW);
+        return r.skip_at(rate, TOO_FEW);
     };
-    r.value("cpu_gpu.truck.model.latency", list, Unit::Seconds, one(line.alpha));
+    r.record(latency, Samples::one(line.alpha));
     if line.beta > 0.0 {
-        r.value("cpu_gpu.truck.model.rate", list, unit, one(1.0 / line.beta));
+        r.record(rate.in_unit(unit), Samples::one(1.0 / line.beta));
     } else {
-        r.skip("cpu_gpu.truck.model.rate", list, "the times do not grow with the size");
+        r.skip_at(rate, "the times do not grow with the size");
     }
 }
 
@@ -350,29 +392,20 @@ fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Records where the lines cross, or why they do not.
-fn record_crossover(
-    r: &mut Recorder,
-    key: &str,
-    list: ParamList,
-    found: Option<Crossover>,
-    smallest: f64,
-) {
+fn record_crossover(r: &mut Recorder, what: Quantity, found: Option<Crossover>, smallest: f64) {
     match found {
         Some(Crossover::At(size)) => {
-            r.value(key, list, Unit::Count, one(size.round().max(smallest)));
+            r.record(what, Samples::one(size.round().max(smallest)));
         }
         Some(Crossover::Always) => {
-            r.value(key, list, Unit::Count, one(smallest));
+            r.record(what, Samples::one(smallest));
         }
         Some(Crossover::Never(largest)) => {
             let n = Unit::Count.format(largest);
-            r.skip(
-                key,
-                list,
-                format!("it is no faster at n = {n}, the largest size that both did"),
-            );
+            let why = format!("it is no faster at n = {n}, the largest size that both did");
+            r.skip_at(what, why);
         }
-        None => r.skip(key, list, "no size was measured on both"),
+        None => r.skip_at(what, "no size was measured on both"),
     }
 }
 
@@ -385,119 +418,144 @@ pub fn clear_crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Cross
     truck::crossover(car, &slower)
 }
 
+/// The times of one job on the CPU, and what follows from them.
+struct OnCpu<'t> {
+    core: &'t [(f64, f64)],
+    cpu: &'t [(f64, f64)],
+    /// The better of both at each size.
+    best: Vec<(f64, f64)>,
+    smallest: f64,
+    largest: f64,
+    /// Their lines over operations: one core, all cores.
+    lines: [Option<Line>; 2],
+}
+
+impl<'t> OnCpu<'t> {
+    fn new(work: Work, timed: &'t Timed) -> Self {
+        let (core, cpu) = (points(timed, "core", "without"), points(timed, "cpu", "without"));
+        let best = best(core, cpu);
+        // Fewer numbers than threads are no work for all of them.
+        let enough: Vec<(f64, f64)> =
+            cpu.iter().copied().filter(|point| point.0 >= machine::cores() as f64).collect();
+        Self {
+            core,
+            cpu,
+            smallest: best.first().map_or(1.0, |point| point.0),
+            largest: best.last().map_or(1.0, |point| point.0),
+            best,
+            lines: [line(work, core), line(work, &enough)],
+        }
+    }
+}
+
+/// What was measured of a job by one who did it: sizes and seconds.
+fn points<'t>(timed: &'t Timed, device: &str, transfer: &'static str) -> &'t [(f64, f64)] {
+    timed.get(&(device.to_owned(), transfer)).map_or(&[], Vec::as_slice)
+}
+
+/// The line through a job's seconds over its operations.
+fn line(work: Work, points: &[(f64, f64)]) -> Option<Line> {
+    let by_operations: Vec<_> =
+        points.iter().map(|&(n, seconds)| (work.operations(n), seconds)).collect();
+    Line::fit(&by_operations)
+}
+
+/// The largest size that both did, and how many times as fast the second is there.
+fn ratio_at_end(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let &(size, seconds) = truck.iter().rfind(|p| car.iter().any(|c| c.0 == p.0))?;
+    let &(_, other) = car.iter().find(|c| c.0 == size)?;
+    Some((size, other / seconds))
+}
+
 /// What follows from the measured times of one job.
 fn conclude(
     r: &mut Recorder,
     work: Work,
-    times: &Times,
+    timed: &Timed,
     links: &BTreeMap<String, [Option<Line>; 2]>,
 ) {
-    let empty = Vec::new();
-    let of = |device: &str, transfer| {
-        times.get(&(device.to_owned(), transfer)).unwrap_or(&empty).as_slice()
-    };
-    let (core, cpu) = (of("core", "without"), of("cpu", "without"));
-    let car = best(core, cpu);
-    let smallest = car.first().map_or(1.0, |point| point.0);
-    let largest = car.last().map_or(1.0, |point| point.0);
+    let on_cpu = OnCpu::new(work, timed);
     let name = work.name();
-    let line = |points: &[(f64, f64)]| {
-        let by_operations: Vec<_> =
-            points.iter().map(|&(n, seconds)| (work.operations(n), seconds)).collect();
-        Line::fit(&by_operations)
-    };
-
     // The lesson without a GPU: one thread is the car, all threads are the truck.
-    record_crossover(
-        r,
-        "cpu_gpu.truck.threads",
-        &[("work", &name)],
-        clear_crossover(core, cpu),
-        smallest,
-    );
-    let ratio_at_end = |car: &[(f64, f64)], truck: &[(f64, f64)]| {
-        let &(size, seconds) = truck.iter().rfind(|p| car.iter().any(|c| c.0 == p.0))?;
-        let &(_, other) = car.iter().find(|c| c.0 == size)?;
-        Some((size, other / seconds))
-    };
-    if let Some((n, ratio)) = ratio_at_end(core, cpu) {
-        let list: ParamList = &[("work", &name), ("n", &n)];
-        r.value("cpu_gpu.truck.threads.speedup", list, Unit::Ratio, one(ratio));
+    let found = clear_crossover(on_cpu.core, on_cpu.cpu);
+    record_crossover(r, THREADS.at(&[("work", &name)]), found, on_cpu.smallest);
+    if let Some((n, ratio)) = ratio_at_end(on_cpu.core, on_cpu.cpu) {
+        r.record(THREADS_SPEEDUP.at(&[("work", &name), ("n", &n)]), Samples::one(ratio));
     }
-    // Fewer numbers than threads are no work for all of them.
-    let shared: Vec<(f64, f64)> =
-        cpu.iter().copied().filter(|point| point.0 >= machine::cores() as f64).collect();
-    let (core_line, cpu_line) = (line(core), line(&shared));
-    for (device, line) in [("core", core_line), ("cpu", cpu_line)] {
+    for (device, line) in ["core", "cpu"].into_iter().zip(on_cpu.lines) {
         model(r, (&name, device), line, Unit::FlopsPerSecond);
     }
-
-    for (device, transfer) in times.keys().filter(|who| who.0 != "core" && who.0 != "cpu") {
-        let points = of(device, transfer);
-        let list: ParamList = &[("work", &name), ("device", device), ("transfer", transfer)];
-        let found = clear_crossover(&car, points);
-        record_crossover(r, "cpu_gpu.truck.crossover", list, found, smallest);
-        for (over, car) in [("core", core), ("cpu", cpu)] {
-            if let Some((n, ratio)) = ratio_at_end(car, points) {
-                let list: ParamList = &[
-                    ("work", &name),
-                    ("device", device),
-                    ("transfer", transfer),
-                    ("over", &over),
-                    ("n", &n),
-                ];
-                r.value("cpu_gpu.truck.speedup", list, Unit::Ratio, one(ratio));
-            }
-        }
-        let alone = line(of(device, "without"));
+    for (device, transfer) in timed.keys().filter(|who| who.0 != "core" && who.0 != "cpu") {
+        let alone = line(work, points(timed, device, "without"));
         if *transfer == "without" {
             model(r, (&name, device), alone, Unit::FlopsPerSecond);
         }
+        let who = (device.as_str(), *transfer);
+        against_cpu(r, work, who, &on_cpu, points(timed, device, transfer));
         let [to, from] = links.get(device).copied().unwrap_or_default();
-        let (Some(core_line), Some(cpu_line), Some(alone), Some(to), Some(from)) =
-            (core_line, cpu_line, alone, to, from)
-        else {
-            let why = "too few sizes were measured for a line";
-            r.skip("cpu_gpu.truck.crossover.predicted", list, why);
-            continue;
-        };
-        let carried = f64::from(u8::from(*transfer == "with"));
-        let predicted = truck::crossover_of(
-            |n| {
-                let operations = work.operations(n);
-                core_line.at(operations).min(cpu_line.at(operations))
-            },
-            |n| {
-                let (there, back) = work.bytes(n);
-                alone.at(work.operations(n)) + carried * (to.at(there) + from.at(back))
-            },
-            smallest,
-            largest,
-        );
-        record_crossover(r, "cpu_gpu.truck.crossover.predicted", list, predicted, smallest);
+        predict(r, work, who, &on_cpu, [alone, to, from]);
     }
+}
+
+/// From which size on a device is faster than the CPU, and how much at the end.
+fn against_cpu(
+    r: &mut Recorder,
+    work: Work,
+    (device, transfer): (&str, &str),
+    on_cpu: &OnCpu,
+    points: &[(f64, f64)],
+) {
+    let at = |key: Key| of_device(key, work, device, transfer);
+    let found = clear_crossover(&on_cpu.best, points);
+    record_crossover(r, at(CROSSOVER), found, on_cpu.smallest);
+    for (over, car) in [("core", on_cpu.core), ("cpu", on_cpu.cpu)] {
+        if let Some((n, ratio)) = ratio_at_end(car, points) {
+            r.record(at(SPEEDUP).with("over", over).with("n", n), Samples::one(ratio));
+        }
+    }
+}
+
+/// What is recorded of a job on a device, with the copies or without.
+pub fn of_device(key: Key, work: Work, device: &str, transfer: &str) -> Quantity {
+    key.at(&[("work", &work.name()), ("device", &device), ("transfer", &transfer)])
+}
+
+/// Where the lines alone say that a device becomes faster than the CPU: its own, and those of the copies there and back.
+fn predict(
+    r: &mut Recorder,
+    work: Work,
+    (device, transfer): (&str, &str),
+    on_cpu: &OnCpu,
+    [alone, to, from]: [Option<Line>; 3],
+) {
+    let what = of_device(PREDICTED, work, device, transfer);
+    let ([Some(core), Some(cpu)], Some(alone), Some(to), Some(from)) =
+        (on_cpu.lines, alone, to, from)
+    else {
+        return r.skip_at(what, TOO_FEW);
+    };
+    let carried = f64::from(u8::from(transfer == "with"));
+    let car = |n| core.at(work.operations(n)).min(cpu.at(work.operations(n)));
+    let truck = |n| {
+        let (there, back) = work.bytes(n);
+        alone.at(work.operations(n)) + carried * (to.at(there) + from.at(back))
+    };
+    let found = truck::crossover_of(car, truck, on_cpu.smallest, on_cpu.largest);
+    record_crossover(r, what, found, on_cpu.smallest);
 }
 
 /// Every key that would have named this device.
 fn skip_device(r: &mut Recorder, id: &str, why: &str) {
-    for key in [
-        "latency",
-        "map",
-        "product",
-        "transfer",
-        "crossover",
-        "crossover.predicted",
-        "speedup",
-        "model.latency",
-        "model.rate",
-    ] {
-        r.skip(&format!("cpu_gpu.truck.{key}"), &[("device", &id)], why);
+    for key in
+        [LATENCY, MAP, PRODUCT, TRANSFER, CROSSOVER, PREDICTED, SPEEDUP, MODEL_LATENCY, MODEL_RATE]
+    {
+        r.skip_at(key.at(&[("device", &id)]), why);
     }
 }
 
-fn run(r: &mut Recorder, limits: &Sizes) -> Result<()> {
+fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
     let found = gpu::devices();
-    for id in EXPECTED.iter().filter(|id| !found.found.iter().any(|about| about.id == **id)) {
+    for id in DEVICES.iter().filter(|id| !found.found.iter().any(|about| about.id == **id)) {
         skip_device(r, id, &why_missing(&found, id));
     }
     let (mut opened, mut links) = (Vec::new(), BTreeMap::new());
@@ -509,28 +567,30 @@ fn run(r: &mut Recorder, limits: &Sizes) -> Result<()> {
         match ready {
             Ok((gpu, lines)) => {
                 links.insert(about.id.clone(), lines);
-                links.insert(Engine::Cublas.name(&about.id), lines);
+                links.insert(Library::Cublas.name(&about.id), lines);
                 opened.push(gpu);
             }
             Err(error) => skip_device(r, &about.id, &error.to_string()),
         }
     }
     for work in Work::ALL {
-        let mut times = Times::new();
-        on_cpu(r, work, limits, &mut times)?;
+        let mut timed = Timed::new();
+        on_cpu(r, work, limits, &mut timed)?;
         for gpu in &opened {
             let cublas = work == Work::Product && gpu.as_cuda().is_some();
-            for by in [Some(Engine::Ours), cublas.then_some(Engine::Cublas)].into_iter().flatten() {
-                let done = on_device(r, &**gpu, work, by, limits, &mut times);
+            for by in [Some(Library::Ours), cublas.then_some(Library::Cublas)].into_iter().flatten()
+            {
+                let done = on_device(r, &**gpu, work, by, limits, &mut timed);
                 if let Err(Error::Message(why)) = done {
-                    r.skip(work.key(), &[("device", &by.name(&gpu.about().id))], why);
+                    r.skip_at(work.key().at(&[("device", &by.name(&gpu.about().id))]), why);
                 }
             }
         }
         if work == Work::Product && !opened.iter().any(|gpu| gpu.as_cuda().is_some()) {
-            r.skip(work.key(), &[("device", &"cublas")], why_missing(&found, "cuda"));
+            let why = why_missing(&found, "cuda");
+            r.skip_at(work.key().at(&[("device", &"cublas")]), why);
         }
-        conclude(r, work, &times, &links);
+        conclude(r, work, &timed, &links);
     }
     Ok(())
 }
@@ -539,10 +599,14 @@ fn run(r: &mut Recorder, limits: &Sizes) -> Result<()> {
 mod tests {
     use super::*;
     use crate::gpu::testing;
-    use lab::{Device, progress::Progress, record::Value};
+    use lab::{
+        Device,
+        progress::Progress,
+        record::{Run, Value},
+    };
 
-    fn small() -> Sizes {
-        Sizes {
+    fn small() -> JobSizes {
+        JobSizes {
             map: vec![1, 64, 4096],
             product: vec![1, 2, 32],
             transfer: vec![1, 4096],
@@ -559,16 +623,8 @@ mod tests {
     #[test]
     fn leaves_what_it_declares() {
         let _turn = testing::turn();
-        let experiments = all();
-        let progress = Progress::hidden();
-        let mut r = Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress);
-        run(&mut r, &small()).unwrap();
-        let (values, skipped) = r.finish();
-        for declared in experiments[0].values {
-            let left = values.iter().any(|value| value.key == *declared)
-                || skipped.iter().any(|skipped| skipped.key == *declared);
-            assert!(left, "nothing is left under {declared}");
-        }
+        let small = Experiment { run: |r| Ok(run(r, &small())?), ..all().remove(0) };
+        let Run { values, skipped, .. } = lab::testing::run(&small);
         for value in &values {
             assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
         }
@@ -592,7 +648,7 @@ mod tests {
                 assert_eq!(of(key, "device", &about.id).len() + none.count(), 6, "{key}");
             }
         }
-        for id in EXPECTED {
+        for id in DEVICES {
             let named = values.iter().any(|v| v.params.get("device").is_some_and(|d| d == id));
             let missed = skipped.iter().any(|s| s.params.get("device").is_some_and(|d| d == id));
             assert!(named || missed, "nothing is said about {id}");
@@ -604,7 +660,7 @@ mod tests {
         let experiments = all();
         let progress = Progress::hidden();
         let mut r = Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress);
-        let limits = Sizes { longest: 0.004, ..small() };
+        let limits = JobSizes { longest: 0.004, ..small() };
         let who = ("cpu".to_owned(), "without");
         let mut began = Vec::new();
         let points = rising(&mut r, (Work::Map(1), &who), &[1, 4, 16, 64], &limits, &mut |n| {
@@ -627,8 +683,8 @@ mod tests {
         let Some(Crossover::At(size)) = clear_crossover(&car, &truck) else { panic!("they meet") };
         assert!((4.0..4.5).contains(&size), "{size}");
         assert_eq!(clear_crossover(&car, &truck[..3]), Some(Crossover::Never(4.0)));
-        assert_eq!(Engine::Cublas.name("cuda:1"), "cublas:1");
-        assert_eq!(Engine::Ours.name("cuda"), "cuda");
+        assert_eq!(Library::Cublas.name("cuda:1"), "cublas:1");
+        assert_eq!(Library::Ours.name("cuda"), "cuda");
     }
 
     #[test]
@@ -656,7 +712,7 @@ mod tests {
         assert!((Work::Product.operations(3.0) - 54.0).abs() < 1e-9);
         assert_eq!(Work::Product.bytes(2.0), (32.0, 16.0));
         assert_eq!(Work::Map(1).bytes(5.0), (20.0, 20.0));
-        let sizes = Sizes::of(Budget::Full);
+        let sizes = JobSizes::of(Budget::Full);
         assert_eq!((sizes.map.last(), sizes.product.last()), (Some(&(1 << 26)), Some(&8192)));
         assert_eq!(sizes.that_fit(Work::Map(1), 4 * 8 * 64), [1, 4, 16, 64]);
         assert_eq!(sizes.that_fit(Work::Product, 0).len(), sizes.product.len());

@@ -2,10 +2,10 @@
 
 use crate::{
     counters::Counter,
-    experiments::counters::{ERROR, HARDWARE, N, SIMULATED},
     ladder::LADDER,
+    measured::experiments::counters::{ERROR, HARDWARE, N, SIMULATED},
 };
-use lab::{Figure, Records, Result, Table, TableData, Unit, record::ParamList};
+use lab::{Figure, Key, Records, Result, Table, TableData, Unit, key::Quantity};
 
 /// None: the table says it.
 pub fn figures() -> Vec<Figure> {
@@ -25,17 +25,19 @@ const SHOWN: [(Counter, &str); 4] = [
     (Counter::Fma, "FMAs"),
 ];
 
+fn at(key: Key, rung: &str, counter: Counter) -> Quantity {
+    key.at(&[("rung", &rung), ("n", &N), ("counter", &counter.name())])
+}
+
 fn table(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
     let mut worst: Option<(f64, &str, &str)> = None;
     for rung in &LADDER {
         for (counter, name) in SHOWN {
-            let params: ParamList =
-                &[("rung", &rung.name), ("n", &N), ("counter", &counter.name())];
-            let [simulated, hardware] =
-                [records.find(SIMULATED, params)?, records.find(HARDWARE, params)?];
+            let of = |key: Key| records.get(at(key, rung.name, counter));
+            let (simulated, hardware) = (of(SIMULATED)?, of(HARDWARE)?);
             // Where the hardware counted none and the simulator some, there is no share.
-            let error = records.find(ERROR, params).ok();
+            let error = of(ERROR).ok();
             if let Some(error) = error
                 && worst.is_none_or(|(most, ..)| error.median > most)
             {
@@ -67,62 +69,40 @@ fn table(records: &Records) -> Result<TableData> {
 mod tests {
     use super::*;
     use lab::{
-        Budget, Device, Error, Samples, chapter,
-        machine::Machine,
-        progress::Progress,
-        record::{self, Skipped, Value, params},
+        Error,
+        testing::{MadeUp, are_drawn, unmeasured},
     };
-
-    /// Records of a run that measured, or left out, what `values` and `skipped` say.
-    fn records(values: Vec<Value>, skipped: Vec<Skipped>) -> Records {
-        let nothing =
-            lab::Experiment { run: |_| Ok(()), ..crate::experiments::counters::all().remove(0) };
-        let run = chapter::run(&nothing, Budget::Full, Device::Cpu, None, &Progress::hidden());
-        let run = record::Run { values, skipped, ..run.unwrap() };
-        let folder = tempfile::tempdir().unwrap();
-        record::save(folder.path(), &Machine::detect(), "cpu_gpu", run).unwrap();
-        Records::load(folder.path()).unwrap()
-    }
 
     #[test]
     fn every_rung_has_both_counts_and_the_worst_error_is_named() {
-        let mut values = Vec::new();
+        let mut all = MadeUp::default();
         for rung in &LADDER {
             for (counter, _) in SHOWN {
-                let list: ParamList =
-                    &[("rung", &rung.name), ("n", &N), ("counter", &counter.name())];
-                let mut value = |key: &str, unit, count: f64| {
-                    values.push(Value::new(key, list, unit, Samples(vec![count])));
-                };
                 let off = rung.name == "shared" && counter == Counter::SharedPasses;
-                value(SIMULATED, Unit::Count, if off { 150.0 } else { 101.0 });
-                value(HARDWARE, Unit::Count, 100.0);
+                all.add(at(SIMULATED, rung.name, counter), if off { 150.0 } else { 101.0 });
+                all.add(at(HARDWARE, rung.name, counter), 100.0);
                 if counter != Counter::BankConflicts {
-                    value(ERROR, Unit::Share, if off { 0.5 } else { 0.01 });
+                    all.add(at(ERROR, rung.name, counter), if off { 0.5 } else { 0.01 });
                 }
             }
         }
-        let table = table(&records(values, Vec::new())).unwrap();
+        let records = all.records(&crate::chapter());
+        are_drawn(&[], &tables(), &records);
+        let table = table(&records).unwrap();
         assert_eq!(table.rows.len(), LADDER.len() * SHOWN.len());
-        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
-        assert!(
-            table.caption.contains("passes of shared memory of “shared tiles”: by 50.0%"),
-            "{}",
-            table.caption
-        );
+        let worst = "passes of shared memory of “shared tiles”: by 50.0%";
+        assert!(table.caption.contains(worst), "{}", table.caption);
         assert_eq!(table.rows[0][2..], ["101", "100", "1.00%"]);
         assert_eq!(table.rows[2][4], "no share");
     }
 
     #[test]
     fn without_counters_the_table_says_why() {
-        // A run that has left nothing is not one that never was.
-        assert!(matches!(table(&records(Vec::new(), Vec::new())), Err(Error::Key(_))));
-        let list: ParamList =
-            &[("rung", &"naive"), ("n", &N), ("counter", &Counter::LoadSectors.name())];
-        let why = "this machine has no Nsight Compute".to_owned();
-        let skipped = Skipped { key: SIMULATED.to_owned(), params: params(list), why };
-        match table(&records(Vec::new(), vec![skipped])) {
+        assert!(matches!(table(&unmeasured()), Err(Error::NotMeasured { .. })));
+        let mut all = MadeUp::default();
+        let what = at(SIMULATED, "naive", Counter::LoadSectors);
+        all.skip(what, "this machine has no Nsight Compute");
+        match table(&all.records(&crate::chapter())) {
             Err(Error::Skipped { why, .. }) => assert!(why.contains("Nsight")),
             other => panic!("{other:?}"),
         }

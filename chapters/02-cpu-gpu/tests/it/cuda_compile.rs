@@ -7,7 +7,7 @@
 use cpu_gpu::{
     gpu::nvrtc::Nvrtc,
     ladder::LADDER,
-    tensor_cores::{CudaRung, Tiles},
+    tensor_cores::{CudaRung, CudaTiles},
 };
 use matmul::Shape;
 use std::{collections::BTreeMap, fmt::Write as _, process::Command};
@@ -47,7 +47,7 @@ fn variants() -> Vec<Variant> {
             }
         }
     }
-    let special = Tiles::ALL.map(CudaRung::AsyncCopy).into_iter().chain(CudaRung::ALL).skip(1);
+    let special = CudaTiles::ALL.map(CudaRung::AsyncCopy).into_iter().chain(CudaRung::ALL).skip(1);
     for rung in special {
         for n in [256, 255] {
             let options = rung.plan(Shape::square(n), 132).expect("C is not empty").options;
@@ -212,7 +212,7 @@ fn blocks_of_async_copy_fit_as_often_as_they_say() {
     if !has_nvcc() {
         return;
     }
-    for tiles in Tiles::ALL {
+    for tiles in CudaTiles::ALL {
         let name = tiles.name();
         let all = variants();
         let variant = all.iter().find(|v| v.name == format!("async_copy {name} n=256"));

@@ -1,20 +1,23 @@
 //! The simulator's counts beside the hardware's, for each portable rung.
 
+use super::counts::of_rung;
 use crate::{
-    counters::{self, Counter, Counts, Target},
-    gpu, ladder, simt, verify,
+    counters::{self, Counter, CounterValues, Target},
+    gpu, ladder,
 };
-use lab::{Experiment, Recorder, Result, Samples, Unit, record::ParamList};
-use matmul::Shape;
+use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind};
 use std::path::{Path, PathBuf};
 
 const KEY: &str = "cpu_gpu.counters";
+/// A rung's product, and one of its counts.
+const PARAMS: &[&str] = &["rung", "n", "counter"];
 /// What the hardware counted.
-pub const HARDWARE: &str = "cpu_gpu.counters.hardware";
+pub const HARDWARE: Key = Key::measured("cpu_gpu.counters.hardware", Unit::Count, PARAMS);
 /// What the simulator counted.
-pub const SIMULATED: &str = "cpu_gpu.counters.simulated";
+pub const SIMULATED: Key =
+    Key::new(Kind::Simulated, "cpu_gpu.counters.simulated", Unit::Count, PARAMS);
 /// How far the simulator is off, as a share of the hardware's count.
-pub const ERROR: &str = "cpu_gpu.counters.error";
+pub const ERROR: Key = Key::measured("cpu_gpu.counters.error", Unit::Share, PARAMS);
 
 /// The n at which both count: the simulator runs every thread by itself.
 pub const N: usize = 256;
@@ -24,7 +27,7 @@ pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: KEY,
         shows: "what the simulator counts for each rung, beside the hardware's own counters",
-        values: &[HARDWARE, SIMULATED, ERROR],
+        values: &[HARDWARE.name, SIMULATED.name, ERROR.name],
         quick: false,
         run,
     }]
@@ -40,7 +43,7 @@ fn run(recorder: &mut Recorder) -> Result<()> {
     let ready = ready(&folder);
     for rung in &ladder::LADDER {
         let hardware = ready.as_ref().map_err(ToString::to_string).and_then(|(ncu, target)| {
-            recorder.note(HARDWARE, &[("rung", &rung.name), ("n", &N)]);
+            recorder.note_at(HARDWARE.at(&[("rung", &rung.name), ("n", &N)]));
             counters::profile(ncu, target, rung.name, N).map_err(|error| error.to_string())
         });
         record(recorder, rung.name, N, hardware, || simulated(rung.name, N));
@@ -60,15 +63,15 @@ fn record(
     recorder: &mut Recorder,
     rung: &str,
     n: usize,
-    hardware: std::result::Result<Counts, String>,
-    simulated: impl FnOnce() -> crate::Result<Counts>,
+    hardware: std::result::Result<CounterValues, String>,
+    simulated: impl FnOnce() -> Result<CounterValues>,
 ) {
     let hardware = hardware.and_then(|hardware| match simulated() {
         Ok(simulated) => Ok((hardware, simulated)),
         Err(error) => Err(format!("the simulator could not run this rung: {error}")),
     });
     for counter in Counter::ALL {
-        let params: ParamList = &[("rung", &rung), ("n", &n), ("counter", &counter.name())];
+        let at = |key: Key| key.at(&[("rung", &rung), ("n", &n), ("counter", &counter.name())]);
         let counts = match &hardware {
             Ok((hardware, simulated)) => match (hardware.get(&counter), simulated.get(&counter)) {
                 (Some(&hardware), Some(&simulated)) => Ok((hardware, simulated)),
@@ -79,18 +82,18 @@ fn record(
         };
         match counts {
             Ok((hardware, simulated)) => {
-                recorder.value(HARDWARE, params, Unit::Count, Samples(vec![hardware]));
-                recorder.value(SIMULATED, params, Unit::Count, Samples(vec![simulated]));
+                recorder.record(at(HARDWARE), Samples::one(hardware));
+                recorder.record(at(SIMULATED), Samples::one(simulated));
                 match counters::error(simulated, hardware) {
                     Some(error) => {
-                        recorder.value(ERROR, params, Unit::Share, Samples(vec![error]));
+                        recorder.record(at(ERROR), Samples::one(error));
                     }
-                    None => recorder.skip(ERROR, params, "the hardware counted none"),
+                    None => recorder.skip_at(at(ERROR), "the hardware counted none"),
                 }
             }
             Err(why) => {
                 for key in [HARDWARE, SIMULATED, ERROR] {
-                    recorder.skip(key, params, why.clone());
+                    recorder.skip_at(at(key), &why);
                 }
             }
         }
@@ -98,13 +101,8 @@ fn record(
 }
 
 /// What the simulator counts in the same launch.
-fn simulated(rung: &str, n: usize) -> crate::Result<Counts> {
-    let (a, b) = (verify::numbers(n * n, 1), verify::numbers(n * n, 2));
-    match simt::ladder::product(rung, &a, &b, Shape::square(n)) {
-        Some(Ok((_, counts))) => Ok(counters::simulated(&counts)),
-        Some(Err(fault)) => Err(crate::Error::message(fault.to_string())),
-        None => Err(crate::Error::message("it has none of this name")),
-    }
+fn simulated(rung: &str, n: usize) -> Result<CounterValues> {
+    Ok(counters::simulated(&of_rung(rung, n)?))
 }
 
 #[cfg(test)]
@@ -113,8 +111,8 @@ mod tests {
     use lab::{Budget, Device, progress::Progress};
 
     fn recorded(
-        hardware: std::result::Result<Counts, String>,
-        simulated: crate::Result<Counts>,
+        hardware: std::result::Result<CounterValues, String>,
+        simulated: Result<CounterValues>,
     ) -> (Vec<lab::record::Value>, Vec<lab::record::Skipped>) {
         let experiment = &all()[0];
         let progress = Progress::hidden();
@@ -125,15 +123,17 @@ mod tests {
 
     #[test]
     fn both_counts_and_the_error_are_recorded() {
-        let simulated: Counts = Counter::ALL.into_iter().map(|counter| (counter, 50.0)).collect();
-        let mut hardware: Counts =
+        let simulated: CounterValues =
+            Counter::ALL.into_iter().map(|counter| (counter, 50.0)).collect();
+        let mut hardware: CounterValues =
             Counter::ALL.into_iter().map(|counter| (counter, 40.0)).collect();
         hardware.insert(Counter::BankConflicts, 0.0);
         hardware.remove(&Counter::Divergences);
         let (values, skipped) = recorded(Ok(hardware), Ok(simulated));
-        let of = |key: &str, counter: Counter| {
-            let named =
-                |v: &&lab::record::Value| v.key == key && v.params["counter"] == counter.name();
+        let of = |key: Key, counter: Counter| {
+            let named = |v: &&lab::record::Value| {
+                v.key == key.name && v.params["counter"] == counter.name()
+            };
             values.iter().find(named).map(|value| value.median)
         };
         assert_eq!(of(HARDWARE, Counter::Fma), Some(40.0));
@@ -150,12 +150,12 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_of_every_value() {
         let why = "this machine has no Nsight Compute";
-        let (values, skipped) = recorded(Err(why.to_owned()), Ok(Counts::new()));
+        let (values, skipped) = recorded(Err(why.to_owned()), Ok(CounterValues::new()));
         assert!(values.is_empty());
         assert_eq!(skipped.len(), 3 * Counter::ALL.len());
         assert!(skipped.iter().all(|skipped| skipped.why == why));
-        let fault = Err(crate::Error::message("a race"));
-        let (_, skipped) = recorded(Ok(Counts::from([(Counter::Fma, 1.0)])), fault);
+        let fault = Err(lab::Error::message("a race"));
+        let (_, skipped) = recorded(Ok(CounterValues::from([(Counter::Fma, 1.0)])), fault);
         assert!(skipped.iter().all(|skipped| skipped.why.contains("a race")));
     }
 

@@ -1,0 +1,402 @@
+//! A device that runs kernels: the one trait that hides whether it is OpenCL or CUDA, and what a launch is made of.
+
+use crate::{Error, Result};
+use std::any::Any;
+
+/// The interface through which a device is driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// OpenCL, by the Khronos Group: GPUs of any maker, and CPUs.
+    OpenCl,
+    /// CUDA, by NVIDIA for its own GPUs.
+    Cuda,
+}
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The machine's own processor, behind a GPU's interface.
+    Cpu,
+    /// A GPU.
+    Gpu,
+}
+
+/// What is known of a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// Its short name in records: `opencl-cpu`, `opencl-gpu`, `cuda`; a second one of a kind is `cuda:1`.
+    pub id: String,
+    /// How it is driven.
+    pub api: Api,
+    /// What it is.
+    pub kind: Kind,
+    /// Its maker's name for it.
+    pub name: String,
+    /// The driver and its version.
+    pub driver: String,
+    /// Streaming multiprocessors, or cores of a CPU.
+    pub compute_units: u32,
+    /// The highest clock in Hz, if the driver tells.
+    pub clock_hz: Option<f64>,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes of shared memory that a block may have.
+    pub shared_memory: u64,
+    /// The most threads of a block.
+    pub max_block: usize,
+    /// NVIDIA's number for the generation, such as (9, 0).
+    pub compute_capability: Option<(u32, u32)>,
+}
+
+/// An interface that can't be used here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Which.
+    pub api: Api,
+    /// Why, and what to do: one sentence.
+    pub why: String,
+}
+
+/// What there is to compute on.
+#[derive(Clone, Debug, Default)]
+pub struct Devices {
+    /// Devices that work.
+    pub found: Vec<About>,
+    /// Interfaces that do not.
+    pub missing: Vec<Missing>,
+}
+
+/// A device with memory of its own that runs kernels, in the order in which
+/// they are launched. Every error is a sentence with the way out.
+#[allow(clippy::missing_errors_doc)]
+// ANCHOR: gpu
+pub trait Gpu {
+    /// What it is.
+    fn about(&self) -> &About;
+    /// Memory on the device. Its content is undefined.
+    fn alloc(&self, bytes: usize) -> Result<Buffer>;
+    /// Copies `bytes` to the start of a buffer.
+    fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()>;
+    /// Copies the start of a buffer back; waits for the kernels before.
+    fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()>;
+    /// Compiles the kernel `entry`; each option is a `-D name=value`.
+    fn compile(
+        &self,
+        source: &str,
+        options: &[(&str, String)], // names and values
+        entry: &str,
+    ) -> Result<Kernel>;
+    /// Starts a kernel and returns at once.
+    fn launch(&self, kernel: &Kernel, how: Launch, args: &[Arg]) -> Result<()>;
+    /// Waits until everything is done.
+    fn finish(&self) -> Result<()>;
+    /// Seconds on the device's clock for what `work` launches.
+    fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64>;
+    // ANCHOR_END: gpu
+    /// This device as what it is, for what its own interface alone can do.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Memory on a device. It is freed when it is dropped.
+pub struct Buffer {
+    /// Its size.
+    pub bytes: usize,
+    pub(crate) inner: Box<dyn Any>,
+}
+
+/// A compiled kernel.
+pub struct Kernel {
+    /// Its name.
+    pub entry: String,
+    pub(crate) inner: Box<dyn Any>,
+}
+
+/// How many threads run a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks along x and y.
+    pub grid: [usize; 2],
+    /// Threads of a block along x and y.
+    pub block: [usize; 2],
+    /// Bytes of shared memory that the kernel takes beside what it declares (CUDA alone).
+    pub shared: u32,
+}
+
+impl Launch {
+    /// `grid` blocks of `block` threads.
+    pub fn new(grid: [usize; 2], block: [usize; 2]) -> Self {
+        Self { grid, block, shared: 0 }
+    }
+
+    /// Refuses a launch that the device can't run: `max_block` is the most threads that a block of this kernel may
+    /// have. Zero blocks are no mistake: there is nothing to do.
+    pub(crate) fn check(self, kernel: &Kernel, about: &About, max_block: usize) -> Result<()> {
+        let [x, y] = self.block;
+        let most = max_block.min(about.max_block);
+        if !(1..=most).contains(&x.saturating_mul(y)) {
+            return Err(Error::message(format!(
+                "`{}` is launched in blocks of {x}×{y} threads; on {} it takes from 1 to {most} of them",
+                kernel.entry, about.name
+            )));
+        }
+        // CUDA C++ programming guide, "Technical specifications per compute capability"; OpenCL counts threads.
+        let limit = match about.api {
+            Api::Cuda => [i32::MAX as usize, 65_535],
+            Api::OpenCl => self.block.map(|threads| usize::MAX / threads),
+        };
+        for (axis, (blocks, limit)) in ["x", "y"].into_iter().zip(self.grid.into_iter().zip(limit))
+        {
+            if blocks > limit {
+                return Err(Error::message(format!(
+                    "`{}` is launched with {blocks} blocks along {axis}; {} takes {limit}: let each do more, or launch \
+                     several times",
+                    kernel.entry, about.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is no block to run.
+    pub(crate) fn is_empty(self) -> bool {
+        self.grid.contains(&0)
+    }
+}
+
+/// What a kernel is given.
+#[derive(Clone, Copy)]
+pub enum Arg<'a> {
+    /// The start of a buffer.
+    Buffer(&'a Buffer),
+    /// A place in a buffer.
+    Part {
+        /// The buffer.
+        buffer: &'a Buffer,
+        /// Bytes from its start, a multiple of 256.
+        offset: usize,
+    },
+    /// An unsigned number of 32 bits.
+    U32(u32),
+    /// A floating-point number of 32 bits.
+    F32(f32),
+}
+
+/// What is inside a buffer or kernel; a thing of another device is a mistake of the caller.
+pub(crate) fn own<'a, T: 'static>(inner: &'a dyn Any, what: &str) -> Result<&'a T> {
+    inner
+        .downcast_ref()
+        .ok_or_else(|| Error::message(format!("the {what} belongs to another device")))
+}
+
+/// The error of a launch with too few or too many arguments.
+pub(crate) fn wrong_count(entry: &str, wanted: usize, got: usize) -> Error {
+    Error::message(format!("`{entry}` takes {wanted} arguments, not {got}"))
+}
+
+/// The error of a source that has no such kernel.
+pub(crate) fn no_entry(entry: &str) -> Error {
+    Error::message(format!(
+        "the source has no kernel `{entry}`; look at the name, and for KERNEL before it"
+    ))
+}
+
+/// Refuses to copy more bytes than a buffer has.
+pub(crate) fn fits(buffer: &Buffer, bytes: usize) -> Result<()> {
+    if bytes > buffer.bytes {
+        return Err(Error::message(format!(
+            "{bytes} bytes do not fit a buffer of {} bytes",
+            buffer.bytes
+        )));
+    }
+    Ok(())
+}
+
+/// How many bytes of a buffer are left from `offset` on.
+pub(crate) fn part(buffer: &Buffer, offset: usize) -> Result<usize> {
+    if offset >= buffer.bytes || !offset.is_multiple_of(256) {
+        return Err(Error::message(format!(
+            "a part can't begin at byte {offset} of a buffer of {} bytes; take a multiple of 256 below that",
+            buffer.bytes
+        )));
+    }
+    Ok(buffer.bytes - offset)
+}
+
+/// Numbers that go to a device and back as they are.
+pub trait Element: Copy + Default {
+    /// The bytes of all of them.
+    fn bytes(values: &[Self]) -> Vec<u8>;
+    /// Numbers from their bytes.
+    fn values(bytes: &[u8]) -> Vec<Self>;
+}
+
+macro_rules! element {
+    ($($type:ty),*) => {$(
+        impl Element for $type {
+            fn bytes(values: &[Self]) -> Vec<u8> {
+                let bytes: Vec<_> = values.iter().map(|value| value.to_ne_bytes()).collect();
+                bytes.into_flattened()
+            }
+            fn values(bytes: &[u8]) -> Vec<Self> {
+                let (values, _) = bytes.as_chunks();
+                values.iter().map(|bytes| Self::from_ne_bytes(*bytes)).collect()
+            }
+        }
+    )*};
+}
+element!(f32, u32, u16);
+
+/// Copies numbers to the start of a buffer.
+///
+/// # Errors
+/// If they do not fit, or the device fails.
+pub fn write_all<T: Element>(gpu: &dyn Gpu, to: &Buffer, values: &[T]) -> Result<()> {
+    gpu.write(to, &T::bytes(values))
+}
+
+/// Copies the first `count` numbers of a buffer back.
+///
+/// # Errors
+/// If there are not so many, or the device fails.
+pub fn read_all<T: Element>(gpu: &dyn Gpu, from: &Buffer, count: usize) -> Result<Vec<T>> {
+    let mut bytes = vec![0; count * size_of::<T>()];
+    gpu.read(from, &mut bytes)?;
+    Ok(T::values(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{kernel, nvrtc, testing};
+
+    const MAP: &str = kernel!("map.cl");
+
+    fn map(gpu: &dyn Gpu, steps: u32) -> Kernel {
+        gpu.compile(MAP, &[("STEPS", steps.to_string())], "map").unwrap()
+    }
+
+    fn launch(count: usize) -> Launch {
+        Launch::new([count.div_ceil(256), 1], [256, 1])
+    }
+
+    #[test]
+    fn numbers_go_there_and_back() {
+        let Some(gpu) = testing::opencl() else { return };
+        let buffer = gpu.alloc(4 * 1000).unwrap();
+        let values: Vec<f32> = (0..1000).map(|i| i as f32 / 7.0).collect();
+        write_all(&*gpu, &buffer, &values).unwrap();
+        assert_eq!(read_all::<f32>(&*gpu, &buffer, 1000).unwrap(), values);
+        let small = gpu.alloc(0).unwrap();
+        assert_eq!(read_all::<u16>(&*gpu, &small, 0).unwrap(), [0_u16; 0]);
+        let error = write_all(&*gpu, &small, &[1_u32]).unwrap_err().to_string();
+        assert!(error.contains("4 bytes do not fit a buffer of 0 bytes"), "{error}");
+        assert!(read_all::<f32>(&*gpu, &buffer, 1001).is_err());
+    }
+
+    #[test]
+    fn a_kernel_runs_in_order_on_any_count() {
+        let Some(gpu) = testing::opencl() else { return };
+        let once = map(&*gpu, 1);
+        for count in [0, 1, 255, 256, 257, 1000] {
+            let (x, y) = (gpu.alloc(4 * count).unwrap(), gpu.alloc(4 * count + 4).unwrap());
+            let values: Vec<f32> = (0..count).map(|i| i as f32).collect();
+            write_all(&*gpu, &x, &values).unwrap();
+            write_all(&*gpu, &y, &vec![-1.0_f32; count + 1]).unwrap();
+            // There, back and there again: each launch takes what the one before has left.
+            for (from, to) in [(&x, &y), (&y, &x), (&x, &y)] {
+                let args = [Arg::Buffer(from), Arg::Buffer(to), Arg::U32(count as u32)];
+                gpu.launch(&once, launch(count), &args).unwrap();
+            }
+            let got: Vec<f32> = read_all(&*gpu, &y, count + 1).unwrap();
+            assert!(got[count] < 0.0, "it writes beyond {count}");
+            for (got, x) in got.iter().zip(&values) {
+                let wanted = (0..3).fold(*x, |v, _| v * 0.5 + 1.0);
+                assert!((got - wanted).abs() <= 1e-6 * wanted.abs(), "{got} is not {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_buffer_is_an_argument_too() {
+        let Some(gpu) = testing::opencl() else { return };
+        let (x, y) = (gpu.alloc(4 * 128).unwrap(), gpu.alloc(4 * 128).unwrap());
+        write_all(&*gpu, &x, &(0..128).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+        write_all(&*gpu, &y, &[0.0_f32; 128]).unwrap();
+        let args = [Arg::Part { buffer: &x, offset: 256 }, Arg::Buffer(&y), Arg::U32(2)];
+        gpu.launch(&map(&*gpu, 0), launch(2), &args).unwrap();
+        assert_eq!(read_all::<f32>(&*gpu, &y, 3).unwrap(), [64.0, 65.0, 0.0]);
+        for offset in [3, 512, 1024] {
+            let args = [Arg::Part { buffer: &x, offset }, Arg::Buffer(&y), Arg::U32(2)];
+            assert!(gpu.launch(&map(&*gpu, 0), launch(2), &args).is_err(), "{offset}");
+        }
+    }
+
+    #[test]
+    fn the_device_tells_how_long_it_took() {
+        let Some(gpu) = testing::opencl() else { return };
+        let count = 1 << 16;
+        let (x, y) = (gpu.alloc(4 * count).unwrap(), gpu.alloc(4 * count).unwrap());
+        write_all(&*gpu, &x, &vec![1.0_f32; count]).unwrap();
+        let many = map(&*gpu, 4000);
+        let args = [Arg::Buffer(&x), Arg::Buffer(&y), Arg::U32(count as u32)];
+        let seconds = gpu.seconds(&mut || gpu.launch(&many, launch(count), &args)).unwrap();
+        // 260 million steps take no CPU less than a millisecond.
+        assert!((1e-3..60.0).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn mistakes_get_a_sentence() {
+        let Some(gpu) = testing::opencl() else { return };
+        let Err(error) = gpu.compile("KERNEL oops", &[], "oops") else { panic!("it compiles") };
+        assert!(error.to_string().contains("`oops` does not compile"), "{error}");
+        assert!(gpu.compile(MAP, &[], "other").is_err());
+        let kernel = map(&*gpu, 1);
+        let error = gpu.launch(&kernel, launch(1), &[Arg::U32(1)]).unwrap_err().to_string();
+        assert!(error.contains("`map` takes 3 arguments, not 1"), "{error}");
+        let block = [gpu.about().max_block + 1, 1];
+        let error = gpu.launch(&kernel, Launch::new([1, 1], block), &[]).unwrap_err().to_string();
+        assert!(error.contains("threads"), "{error}");
+        let Err(error) = gpu.alloc(usize::MAX / 4) else { panic!("so much memory!") };
+        assert!(error.to_string().contains("out of memory"), "{error}");
+        // And it still works.
+        gpu.alloc(4).unwrap();
+    }
+
+    #[test]
+    fn the_compilers_words_name_the_file_and_the_line() {
+        let line = 1 + include_str!("../../kernels/map.cl").lines().count();
+        let source = format!("{MAP}KERNEL void wrong(GLOBAL float *x) {{ x[0] = missing; }}\n");
+        let name = format!("map.cl:{line}:");
+        if let Some(gpu) = testing::opencl() {
+            let Err(error) = gpu.compile(&source, &[], "wrong") else { panic!("it compiles") };
+            let error = error.to_string();
+            assert!(error.contains(&name) && error.contains("missing"), "{error}");
+        }
+        if let Ok(nvrtc) = nvrtc::Nvrtc::load() {
+            let error = nvrtc.compile(&source, &[], "wrong", "sm_90").unwrap_err().to_string();
+            assert!(error.contains(&format!("map.cl({line})")), "{error}");
+            assert!(error.contains("missing"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_launch_beyond_the_devices_limits_is_refused() {
+        let kernel = Kernel { entry: "k".to_owned(), inner: Box::new(()) };
+        let try_it = |api, grid, block| {
+            Launch::new(grid, block).check(&kernel, &testing::about(api, Kind::Gpu), 512)
+        };
+        for api in [Api::OpenCl, Api::Cuda] {
+            assert!(try_it(api, [7, 9], [512, 1]).is_ok());
+            assert!(try_it(api, [0, 9], [16, 32]).is_ok());
+            for block in [[0, 1], [513, 1], [32, 17], [usize::MAX, 2]] {
+                let error = try_it(api, [1, 1], block).unwrap_err().to_string();
+                assert!(error.contains("on card it takes from 1 to 512"), "{error}");
+            }
+        }
+        assert!(try_it(Api::Cuda, [i32::MAX as usize, 65_535], [1, 1]).is_ok());
+        let error = try_it(Api::Cuda, [1, 65_536], [1, 1]).unwrap_err().to_string();
+        assert!(error.contains("65536 blocks along y; card takes 65535"), "{error}");
+        assert!(try_it(Api::Cuda, [1 << 31, 1], [1, 1]).is_err());
+        assert!(try_it(Api::OpenCl, [usize::MAX, 1], [2, 1]).is_err());
+    }
+}

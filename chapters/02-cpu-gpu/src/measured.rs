@@ -1,0 +1,18 @@
+//! What this chapter measures, and the pictures and tables made from that: one file a part of the page in each.
+
+pub mod experiments;
+pub mod figures;
+
+use lab::Chapter;
+
+/// Chapter 2 as the course's command sees it.
+pub fn chapter() -> Chapter {
+    Chapter {
+        number: 2,
+        name: "cpu_gpu",
+        title: "CPU and GPU",
+        experiments: experiments::all(),
+        figures: figures::all(),
+        tables: figures::tables(),
+    }
+}

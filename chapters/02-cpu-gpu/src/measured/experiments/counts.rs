@@ -1,0 +1,228 @@
+//! What the simulated machine counts: traffic, conflicts and divergence of each kernel, and occupancy.
+//!
+//! Counts need no clock. They are the same on every machine, and the page quotes them as its predictions.
+
+use crate::simt::{
+    Block, Counts, KernelFault, Limits, Machine, ladder,
+    lessons::{self, SIDE},
+    occupancy,
+};
+use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind, random::numbers};
+use matmul::Shape;
+
+/// The size of the ladder's product. A simulated thread takes its time, and the counts follow the size.
+pub const SIZE: usize = 128;
+
+/// A count of a rung's product.
+const fn of_counts(name: &'static str, unit: Unit) -> Key {
+    Key::new(Kind::Simulated, name, unit, &["rung", "n"])
+}
+
+/// Sectors of each load from global memory.
+pub const SECTORS_PER_LOAD: Key = of_counts("cpu_gpu.counts.sectors_per_load", Unit::Number);
+/// Bytes between global memory and the multiprocessors.
+pub const MOVED: Key = of_counts("cpu_gpu.counts.moved", Unit::Bytes);
+/// The share of them that a thread asked for.
+pub const EFFICIENCY: Key = of_counts("cpu_gpu.counts.efficiency", Unit::Share);
+/// Operations for each byte.
+pub const INTENSITY: Key = of_counts("cpu_gpu.counts.intensity", Unit::Number);
+/// Passes of shared memory.
+pub const SHARED_PASSES: Key = of_counts("cpu_gpu.counts.shared_passes", Unit::Count);
+/// Those of them that bank conflicts cost.
+pub const CONFLICTS: Key = of_counts("cpu_gpu.counts.conflicts", Unit::Count);
+/// Operations for each pass.
+const FLOPS_PER_PASS: Key = of_counts("cpu_gpu.counts.flops_per_pass", Unit::Number);
+/// Barriers.
+const BARRIERS: Key = of_counts("cpu_gpu.counts.barriers", Unit::Count);
+
+/// A count of a small kernel.
+const fn of_lesson(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Key {
+    Key::new(Kind::Simulated, name, unit, params)
+}
+
+const SECTORS: Key = of_lesson("cpu_gpu.lessons.sectors", Unit::Count, &["stride"]);
+const USEFUL: Key = of_lesson("cpu_gpu.lessons.efficiency", Unit::Share, &["stride"]);
+const STORE_SECTORS: Key =
+    of_lesson("cpu_gpu.lessons.store_sectors", Unit::Count, &["kernel", "n"]);
+const BANK_CONFLICTS: Key = of_lesson("cpu_gpu.lessons.conflicts", Unit::Count, &["kernel", "n"]);
+const DIVERGENCES: Key =
+    of_lesson("cpu_gpu.lessons.divergences", Unit::Count, &["kernel", "threads"]);
+const INSTRUCTIONS: Key =
+    of_lesson("cpu_gpu.lessons.instructions", Unit::Count, &["kernel", "threads"]);
+
+/// The share of the places for warps that blocks take.
+pub const OCCUPANCY: Key =
+    Key::calculated("cpu_gpu.occupancy", Unit::Share, &["capability", "registers", "threads"]);
+
+/// The experiments of this file.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "cpu_gpu.counts",
+            shows: "what each rung of the ladder moves and waits for, counted on a simulated GPU",
+            values: &[
+                SECTORS_PER_LOAD.name,
+                MOVED.name,
+                EFFICIENCY.name,
+                INTENSITY.name,
+                SHARED_PASSES.name,
+                CONFLICTS.name,
+                FLOPS_PER_PASS.name,
+                BARRIERS.name,
+            ],
+            quick: true,
+            run: counts,
+        },
+        Experiment {
+            key: "cpu_gpu.lessons",
+            shows: "sectors, bank conflicts and divergences of small kernels, counted on a simulated GPU",
+            values: &[
+                SECTORS.name,
+                USEFUL.name,
+                STORE_SECTORS.name,
+                BANK_CONFLICTS.name,
+                DIVERGENCES.name,
+                INSTRUCTIONS.name,
+            ],
+            quick: true,
+            run: small,
+        },
+        Experiment {
+            key: OCCUPANCY.name,
+            shows: "how many warps fit on a multiprocessor, by the registers of a thread",
+            values: &[OCCUPANCY.name],
+            quick: true,
+            run: |rec| {
+                fullness(rec);
+                Ok(())
+            },
+        },
+    ]
+}
+
+/// What `rung` costs for a product of `n`×`n` matrices.
+///
+/// # Errors
+/// A sentence if there is no such rung, or if it makes a mistake.
+pub fn of_rung(rung: &str, n: usize) -> Result<Counts> {
+    let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
+    match ladder::product(rung, &a, &b, Shape::square(n)) {
+        Some(Ok((_, counts))) => Ok(counts),
+        Some(Err(fault)) => Err(lab::Error::message(fault.to_string())),
+        None => Err(lab::Error::message(format!("there is no rung `{rung}`"))),
+    }
+}
+
+fn counts(rec: &mut Recorder) -> Result<()> {
+    for rung in ladder::RUNGS {
+        let at = |key: Key| key.at(&[("rung", &rung), ("n", &SIZE)]);
+        rec.note_at(at(INTENSITY));
+        let c = of_rung(rung, SIZE)?;
+        for (key, value) in [
+            (SECTORS_PER_LOAD, c.sectors_per_load()),
+            (MOVED, c.moved_bytes() as f64),
+            (EFFICIENCY, c.efficiency()),
+            (INTENSITY, c.intensity()),
+            (SHARED_PASSES, c.shared_passes as f64),
+            (CONFLICTS, c.conflicts() as f64),
+            (BARRIERS, c.barriers as f64),
+        ] {
+            rec.record(at(key), Samples::one(value));
+        }
+        if c.shared_passes == 0 {
+            rec.skip_at(at(FLOPS_PER_PASS), "it uses no shared memory");
+        } else {
+            let flops = c.flops as f64 / c.shared_passes as f64;
+            rec.record(at(FLOPS_PER_PASS), Samples::one(flops));
+        }
+    }
+    Ok(())
+}
+
+fn small(rec: &mut Recorder) -> Result<()> {
+    let failed = |fault: KernelFault| lab::Error::message(fault.to_string());
+    for stride in [1_usize, 2, 4, 8, 32] {
+        let mut gpu = Machine::new(1);
+        let (x, y) = (gpu.array(&numbers(32 * stride, 1)), gpu.unwritten(32));
+        let c = gpu
+            .launch("strided", [1, 1], [32, 1], |t| lessons::strided(t, x, y, stride))
+            .map_err(failed)?;
+        let sectors = c.load_sectors as f64;
+        rec.record(SECTORS.at(&[("stride", &stride)]), Samples::one(sectors));
+        let share = Samples::one(32.0 * 4.0 / (32.0 * sectors));
+        rec.record(USEFUL.at(&[("stride", &stride)]), share);
+    }
+    let n = 4 * SIDE;
+    for (kernel, way) in [("transpose", 0), ("transpose_32", 32), ("transpose_33", 33)] {
+        let mut gpu = Machine::new(1);
+        let (a, b) = (gpu.array(&numbers(n * n, 1)), gpu.unwritten(n * n));
+        let (grid, block) = ([n / SIDE; 2], [SIDE; 2]);
+        let c = match way {
+            0 => gpu.launch(kernel, grid, block, |t| lessons::transpose(t, a, b, n)),
+            32 => gpu.launch(kernel, grid, block, |t| lessons::transpose_shared::<32>(t, a, b, n)),
+            _ => gpu.launch(kernel, grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n)),
+        }
+        .map_err(failed)?;
+        let at = |key: Key| key.at(&[("kernel", &kernel), ("n", &n)]);
+        rec.record(at(STORE_SECTORS), Samples::one(c.store_sectors as f64));
+        rec.record(at(BANK_CONFLICTS), Samples::one(c.conflicts() as f64));
+    }
+    for (kernel, divergent) in [("sum_divergent", true), ("sum", false)] {
+        let mut gpu = Machine::new(1);
+        let (x, sums) = (gpu.array(&numbers(256, 1)), gpu.unwritten(1));
+        let c = if divergent {
+            gpu.launch(kernel, [1, 1], [256, 1], |t| lessons::sum_divergent(t, x, sums))
+        } else {
+            gpu.launch(kernel, [1, 1], [256, 1], |t| lessons::sum(t, x, sums))
+        }
+        .map_err(failed)?;
+        let at = |key: Key| key.at(&[("kernel", &kernel), ("threads", &256)]);
+        rec.record(at(DIVERGENCES), Samples::one(c.divergences as f64));
+        rec.record(at(INSTRUCTIONS), Samples::one(c.instructions as f64));
+    }
+    Ok(())
+}
+
+/// Registers of a thread for which occupancy is recorded.
+pub const REGISTERS: [usize; 9] = [16, 32, 40, 64, 80, 96, 128, 168, 255];
+
+fn fullness(rec: &mut Recorder) {
+    for limits in Limits::ALL {
+        let capability = format!("{}.{}", limits.capability.0, limits.capability.1);
+        for registers in REGISTERS {
+            let share = occupancy(Block { threads: 256, registers, shared: 0 }, limits).share;
+            let what = OCCUPANCY.at(&[
+                ("capability", &capability),
+                ("registers", &registers),
+                ("threads", &256),
+            ]);
+            rec.record(what, Samples::one(share));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::testing;
+
+    #[test]
+    fn every_declared_value_is_recorded() {
+        for experiment in all() {
+            let run = testing::run(&experiment);
+            for key in experiment.values {
+                assert!(run.values.iter().any(|value| value.key == *key), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_rung_of_the_ladder_does_better_than_the_one_before() {
+        let n = 64;
+        let [naive, coalesced, shared] =
+            ["naive", "coalesced", "shared"].map(|rung| of_rung(rung, n).unwrap());
+        assert!(naive.sectors_per_load() > 4.0 * coalesced.sectors_per_load());
+        assert!(shared.intensity() > 4.0 * coalesced.intensity());
+        assert!(of_rung("none", n).is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! What this machine computes with: how many units, how wide, how fast.
+
+#![allow(clippy::unnecessary_wraps)] // Experiments have one signature, whether they can fail or not.
+
+use crate::{
+    devices,
+    gpu::{self, About, Kind},
+};
+use lab::{Budget, Experiment, Key, Plan, Recorder, Result, Samples, Unit, machine};
+use std::time::Duration;
+
+/// The devices that the page names, whether this machine has them or not.
+pub const DEVICES: [&str; 3] = ["opencl-cpu", "opencl-gpu", "cuda"];
+
+/// Cores of a CPU, multiprocessors of a device.
+pub const UNITS: Key = Key::counted("cpu_gpu.devices.units", Unit::Count, &["device"]);
+/// The CPU's as measured, a device's as its driver tells.
+pub const CLOCK: Key = Key::measured("cpu_gpu.devices.clock", Unit::Hertz, &["device"]);
+/// Multiply-adds in f32 in a cycle.
+pub const LANES: Key = Key::measured("cpu_gpu.devices.lanes", Unit::Number, &["device"]);
+/// A device's lanes over those of one core, and over those of all.
+pub const LANES_RATIO: Key =
+    Key::measured("cpu_gpu.devices.lanes.ratio", Unit::Ratio, &["device", "over"]);
+/// Bytes of memory.
+pub const MEMORY: Key = Key::counted("cpu_gpu.devices.memory", Unit::Bytes, &["device"]);
+
+/// This file's experiments.
+pub fn all() -> Vec<Experiment> {
+    vec![Experiment {
+        key: "cpu_gpu.devices",
+        shows: "cores, lanes, clocks and memory of the CPU and of every device",
+        values: &[UNITS.name, CLOCK.name, LANES.name, LANES_RATIO.name, MEMORY.name],
+        quick: true,
+        run,
+    }]
+}
+
+/// Why this machine has no device of this name: a clause.
+pub fn why_missing(devices: &gpu::Devices, id: &str) -> String {
+    let api = if id == "cuda" { gpu::Api::Cuda } else { gpu::Api::OpenCl };
+    let missing = devices.missing.iter().find(|missing| missing.api == api);
+    missing.map_or_else(
+        || match id {
+            "opencl-gpu" => "OpenCL shows no GPU on this machine".to_owned(),
+            "opencl-cpu" => "OpenCL shows no CPU on this machine".to_owned(),
+            _ => format!("this machine has no device {id}"),
+        },
+        |missing| missing.why.clone(),
+    )
+}
+
+fn run(r: &mut Recorder) -> Result<()> {
+    let of_cpu = cpu(r);
+    let found = gpu::devices();
+    for id in DEVICES.iter().filter(|id| !found.found.iter().any(|about| about.id == **id)) {
+        let why = why_missing(&found, id);
+        for key in [UNITS, CLOCK, LANES, LANES_RATIO, MEMORY] {
+            r.skip_at(key.at(&[("device", id)]), &why);
+        }
+    }
+    for about in &found.found {
+        device(r, about, of_cpu);
+    }
+    Ok(())
+}
+
+/// Records the CPU. Returns the lanes of one core and of all, where its clock can be measured.
+fn cpu(r: &mut Recorder) -> Option<[f64; 2]> {
+    let (cores, memory) = (machine::cores(), machine::caches_and_memory().1);
+    r.record(UNITS.at(&[("device", &"cpu")]), Samples::one(cores as f64));
+    r.record(MEMORY.at(&[("device", &"cpu")]), Samples::one(memory as f64));
+    let time = Duration::from_millis(if r.budget == Budget::Quick { 50 } else { 500 });
+    let plan = Plan { warm_up: time, time, min_samples: 5, max_samples: 300 };
+    let clock = CLOCK.at(&[("device", &"cpu")]);
+    r.note_at(&clock);
+    let Some(samples) = devices::clock(plan) else {
+        let why = "the course has no chain of additions for this kind of CPU";
+        r.skip_at(clock, why);
+        for device in ["core", "cpu"] {
+            r.skip_at(LANES.at(&[("device", &device)]), why);
+        }
+        return None;
+    };
+    // The best sample is the one that nothing disturbed; the peak is taken in the same way.
+    let fastest = samples.quantile(1.0);
+    r.record(clock, samples);
+    let lanes = [1, cores].map(|threads| devices::lanes_of_cpu(threads, fastest));
+    for (device, lanes) in ["core", "cpu"].into_iter().zip(lanes) {
+        r.record(LANES.at(&[("device", &device)]), Samples::one(lanes));
+    }
+    Some(lanes)
+}
+
+/// Records a device, and its lanes beside the CPU's.
+fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
+    let at = |key: Key| key.at(&[("device", &about.id)]);
+    r.record(at(UNITS), Samples::one(f64::from(about.compute_units)));
+    r.record(at(MEMORY), Samples::one(about.memory as f64));
+    match about.clock_hz {
+        Some(clock) => {
+            r.record(at(CLOCK), Samples::one(clock));
+        }
+        None => r.skip_at(at(CLOCK), "its driver does not tell the clock"),
+    }
+    let Some(lanes) = devices::lanes_of(about) else {
+        let why = if about.kind == Kind::Cpu {
+            "it is the CPU itself, with the CPU's lanes"
+        } else {
+            "its driver does not tell how wide a compute unit is"
+        };
+        r.skip_at(at(LANES), why);
+        return r.skip_at(at(LANES_RATIO), why);
+    };
+    r.record(at(LANES), Samples::one(lanes));
+    for (which, over) in ["core", "cpu"].into_iter().enumerate() {
+        let ratio = at(LANES_RATIO).with("over", over);
+        match of_cpu {
+            Some(of_cpu) => {
+                r.record(ratio, Samples::one(lanes / of_cpu[which]));
+            }
+            None => r.skip_at(ratio, "the CPU's lanes are not known"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::testing;
+
+    #[test]
+    fn every_device_has_its_numbers_or_a_reason() {
+        let _turn = testing::turn();
+        let left = lab::testing::run(&all()[0]);
+        let about = |key: Key, device: &str| {
+            left.values.iter().any(|v| v.key == key.name && v.param("device") == Some(device))
+                || left
+                    .skipped
+                    .iter()
+                    .any(|s| s.key == key.name && !s.why.is_empty() && s.params["device"] == device)
+        };
+        for key in [UNITS, CLOCK, LANES, MEMORY] {
+            for device in DEVICES.into_iter().chain(["cpu"]) {
+                assert!(about(key, device), "{} of {device}", key.name);
+            }
+        }
+        assert!(about(LANES, "core"));
+        assert!(left.values.iter().all(|v| v.median.is_finite() && v.median > 0.0), "{left:?}");
+    }
+
+    #[test]
+    fn what_is_missing_has_the_reason_of_its_interface() {
+        let found = gpu::Devices {
+            missing: vec![gpu::Missing { api: gpu::Api::Cuda, why: "no driver".to_owned() }],
+            ..gpu::Devices::default()
+        };
+        assert_eq!(why_missing(&found, "cuda"), "no driver");
+        assert!(why_missing(&found, "opencl-gpu").contains("no GPU"));
+        assert!(why_missing(&found, "opencl-cpu").contains("no CPU"));
+    }
+}

@@ -1,0 +1,43 @@
+//! The pictures and tables of this chapter, made from records.
+
+pub mod counters;
+pub mod counts;
+pub mod devices;
+pub mod ladder;
+pub mod lu;
+pub mod truck;
+mod words;
+pub mod wrong;
+
+use lab::{Figure, Table};
+
+/// Every picture, in the order of the page.
+pub fn all() -> Vec<Figure> {
+    [
+        devices::figures(),
+        truck::figures(),
+        counts::figures(),
+        ladder::figures(),
+        counters::figures(),
+        lu::figures(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Every table, in the order of the page.
+pub fn tables() -> Vec<Table> {
+    [
+        devices::tables(),
+        truck::tables(),
+        counts::tables(),
+        ladder::tables(),
+        wrong::tables(),
+        counters::tables(),
+        lu::tables(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,398 @@
+//! The ladder on each device, as bars, on a roofline and in tables.
+
+use crate::{
+    ladder::LADDER,
+    measured::experiments::{
+        counts::{INTENSITY, SIZE as COUNTED},
+        ladder::{BANDWIDTH, COMPILE, OF_CUBLAS, RATE, SPEEDUP, TILES, rung_names},
+    },
+};
+use lab::{
+    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Limits},
+    key::Quantity,
+    plot::{Axis, LimitLine, LinePlot, Scale, Series},
+    record::Value,
+    table::{Entry, Grid},
+};
+
+const GIGA: f64 = 1e9;
+
+/// The figures of this file.
+pub fn figures() -> Vec<Figure> {
+    vec![
+        Figure { key: "cpu_gpu.ladder.opencl-cpu", draw: |r| draw_ladder(r, "opencl-cpu") },
+        Figure { key: "cpu_gpu.ladder.opencl-gpu", draw: |r| draw_ladder(r, "opencl-gpu") },
+        Figure { key: "cpu_gpu.ladder.cuda", draw: |r| draw_ladder(r, "cuda") },
+        Figure { key: "cpu_gpu.ladder.of_cublas", draw: draw_share },
+        Figure {
+            key: "cpu_gpu.ladder.roofline.opencl-cpu",
+            draw: |r| draw_roofline(r, "opencl-cpu"),
+        },
+        Figure {
+            key: "cpu_gpu.ladder.roofline.opencl-gpu",
+            draw: |r| draw_roofline(r, "opencl-gpu"),
+        },
+        Figure { key: "cpu_gpu.ladder.roofline.cuda", draw: |r| draw_roofline(r, "cuda") },
+    ]
+}
+
+/// The tables of this file.
+pub fn tables() -> Vec<Table> {
+    vec![
+        Table { key: "cpu_gpu.ladder.opencl-cpu", make: |r| table_ladder(r, "opencl-cpu") },
+        Table { key: "cpu_gpu.ladder.opencl-gpu", make: |r| table_ladder(r, "opencl-gpu") },
+        Table { key: "cpu_gpu.ladder.cuda", make: |r| table_ladder(r, "cuda") },
+        Table { key: "cpu_gpu.ladder.tiles", make: table_tiles },
+        Table { key: "cpu_gpu.ladder.published", make: table_published },
+    ]
+}
+
+/// The rung's name in pictures.
+fn title(rung: &str) -> &str {
+    match rung {
+        "async_copy" => "asynchronous copies",
+        "wmma" => "WMMA, bf16",
+        "wgmma" => "wgmma, bf16",
+        "cublas" => "cuBLAS",
+        "cublas_bf16" => "cuBLAS, bf16",
+        "sgemm" => "chapter 1 on the CPU",
+        _ => LADDER.iter().find(|known| known.name == rung).map_or(rung, |known| known.title),
+    }
+}
+
+/// The device, as a person would say it.
+fn device_words(records: &Records, device: &str) -> String {
+    let cpu = &records.machine.cpu;
+    match device {
+        "opencl-cpu" => format!("the CPU through OpenCL ({cpu}, {} cores)", records.machine.cores),
+        "opencl-gpu" => "the GPU through OpenCL".to_owned(),
+        _ => "the GPU through CUDA".to_owned(),
+    }
+}
+
+/// The sizes that were measured on a device, or the error that says why there is none.
+fn sizes(records: &Records, device: &str) -> Result<Vec<usize>> {
+    let found = records.over("n", RATE.at(&[("device", &device)]))?;
+    let mut sizes: Vec<usize> = found.iter().map(|(n, _)| *n as usize).collect();
+    sizes.dedup();
+    Ok(sizes)
+}
+
+/// The size that pictures show: 4096 where it was measured, else the largest.
+fn shown(sizes: &[usize]) -> usize {
+    if sizes.contains(&4096) { 4096 } else { sizes.last().copied().unwrap_or(0) }
+}
+
+/// A rung's quantity on a device.
+fn at(key: Key, device: &str, rung: &str, n: usize) -> Quantity {
+    key.at(&[("device", &device), ("rung", &rung), ("n", &n)])
+}
+
+/// Rungs that are worth a bar: on a device without CUDA, its rungs would be three times the same reason.
+fn rungs_on(device: &str) -> Vec<&'static str> {
+    if device == "cuda" {
+        rung_names().collect()
+    } else {
+        LADDER.iter().map(|rung| rung.name).collect()
+    }
+}
+
+/// The portable rung with the highest value.
+fn best(records: &Records, of: impl Fn(&str) -> Quantity) -> Option<(&'static str, &Value)> {
+    let found =
+        LADDER.iter().filter_map(|rung| Some((rung.name, records.get(of(rung.name)).ok()?)));
+    // Of equals the first.
+    found.reduce(|best, other| if other.1.median > best.1.median { other } else { best })
+}
+
+fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
+    let n = shown(&sizes(records, device)?);
+    let rate = |rung: &str| at(RATE, device, rung, n);
+    let naive = records.get(rate("naive"))?;
+    let Some((rung, fastest)) = best(records, rate) else {
+        return Err(Error::message("the ladder has no rung"));
+    };
+    let caption = format!(
+        "One product of {n}×{n} matrices on {}: {} for the naive kernel, {} for the fastest portable one ({}), {} as fast.",
+        device_words(records, device),
+        naive.text(),
+        fastest.text(),
+        title(rung),
+        Unit::Ratio.format(fastest.median / naive.median),
+    );
+    let rungs = rungs_on(device);
+    let values = rungs.iter().filter_map(|rung| records.get(rate(rung)).ok());
+    let mut limits: Vec<(String, f64)> = Vec::new();
+    for limit in values.filter_map(|value| value.limit.as_ref()) {
+        if !limits.iter().any(|(name, _)| *name == limit.name) {
+            limits.push((limit.name.clone(), limit.value));
+        }
+    }
+    let bars = rungs.iter().map(|rung| (title(rung).to_owned(), rate(rung)));
+    let sgemm = (title("sgemm").to_owned(), at(RATE, "cpu", "sgemm", n));
+    Bars {
+        axis: Axis::new("rate (GFLOP/s)", Scale::Log),
+        scale: |rate| rate / GIGA,
+        bars: bars.chain([sgemm]).collect(),
+        limits: Limits::These(limits), // the device's, and not those of the CPU's bar
+    }
+    .draw(records, caption)
+}
+
+fn draw_share(records: &Records) -> Result<Drawing> {
+    let n = shown(&sizes(records, "cuda")?);
+    // A rung that was left out has no share either: its reason is that of its rate.
+    let share = |rung: &str| {
+        let rate = at(RATE, "cuda", rung, n);
+        if records.get(&rate).is_ok() { at(OF_CUBLAS, "cuda", rung, n) } else { rate }
+    };
+    let Some((_, best)) = best(records, |rung| at(OF_CUBLAS, "cuda", rung, n)) else {
+        records.get(at(OF_CUBLAS, "cuda", "naive", n))?;
+        return Err(Error::message("no rung has a share of cuBLAS"));
+    };
+    let caption = format!(
+        "Each rung's share of what cuBLAS reaches with the same inputs, in the same rounds, at n = {n}: the best portable \
+         one has {}.",
+        best.text()
+    );
+    let rungs = rung_names().filter(|rung| !rung.starts_with("cublas"));
+    Bars {
+        axis: Axis::new("share of cuBLAS (%)", Scale::Linear),
+        scale: |share| 100.0 * share,
+        bars: rungs.map(|rung| (title(rung).to_owned(), share(rung))).collect(),
+        limits: Limits::These(vec![("cuBLAS".to_owned(), 1.0)]),
+    }
+    .draw(records, caption)
+}
+
+/// The rungs as points over their operations for each byte. Those that ask memory for the same bytes stand above each
+/// other and have one name.
+fn points(records: &Records, device: &str, n: usize) -> Result<Vec<Series>> {
+    let mut groups: Vec<(&str, Series)> = Vec::new();
+    for rung in &LADDER {
+        let x = records.get(INTENSITY.at(&[("rung", &rung.name), ("n", &COUNTED)]))?;
+        let rate = match records.get(at(RATE, device, rung.name, n)) {
+            Err(Error::Skipped { .. }) => continue,
+            found => found?,
+        };
+        let new = Series::of(rung.title, &[(x.median, rate)], |rate| rate / GIGA);
+        match groups.last_mut() {
+            Some((first, line)) if (line.points[0].0 / x.median - 1.0).abs() < 0.01 => {
+                line.name = format!("{first} to {}", rung.title);
+                line.points.extend(new.points);
+                line.band.extend(new.band);
+            }
+            _ => groups.push((rung.title, Series { joined: false, ..new })),
+        }
+    }
+    Ok(groups.into_iter().map(|(_, line)| line).collect())
+}
+
+fn draw_roofline(records: &Records, device: &str) -> Result<Drawing> {
+    let n = shown(&sizes(records, device)?);
+    let bandwidth = records.get(BANDWIDTH.at(&[("device", &device)]))?;
+    let (low, high) = (1.0 / 8.0, 256.0);
+    let series = points(records, device, n)?;
+    let mut rungs =
+        LADDER.iter().filter_map(|rung| records.get(at(RATE, device, rung.name, n)).ok());
+    let peak = rungs.find_map(|rate| rate.limit.as_ref());
+    let meet = peak.map_or(high, |peak| (peak.value / bandwidth.median).min(high));
+    let mut limits = vec![LimitLine {
+        name: format!("from memory: {}", bandwidth.text()),
+        points: vec![(low, low * bandwidth.median / GIGA), (meet, meet * bandwidth.median / GIGA)],
+    }];
+    limits.extend(peak.map(|peak| LimitLine {
+        name: format!("peak: {}", Unit::FlopsPerSecond.format(peak.value)),
+        points: vec![(low, peak.value / GIGA), (high, peak.value / GIGA)],
+    }));
+    let caption = format!(
+        "Rates at n = {n} on {} over the operations for each byte that a rung asks memory for, as the simulator counts \
+         them at n = {COUNTED}. A point above the slope gets some of its bytes from a cache.",
+        device_words(records, device),
+    );
+    let plot = LinePlot {
+        x: Axis::new("operations per byte", Scale::Log).range(low, high),
+        y: Axis::new("rate (GFLOP/s)", Scale::Log),
+        series,
+        limits,
+    };
+    Ok(plot.drawing(caption))
+}
+
+fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
+    let sizes = sizes(records, device)?;
+    let n = shown(&sizes);
+    let naive = records.text(at(RATE, device, "naive", n))?;
+    let caption = format!(
+        "Every rung on {}; shares and ratios at n = {n}, where the naive kernel reaches {naive}. The median of rounds in which \
+         all took their turn. The last column is the compiler's time, unless the driver had kept its result.",
+        device_words(records, device),
+    );
+    let mut grid = Grid::new(rungs_on(device)).column("rung", |rung| title(rung).to_owned());
+    for n in sizes {
+        grid = grid.column(format!("n = {n}"), move |rung| at(RATE, device, rung, n));
+    }
+    grid = grid.column("of the peak", |rung| Entry::OfLimit(at(RATE, device, rung, n)));
+    if device == "cuda" {
+        grid = grid.column("of cuBLAS", |rung| at(OF_CUBLAS, device, rung, n));
+    }
+    grid.column("against naive", |rung| at(SPEEDUP, device, rung, n))
+        .column("until the first product", |rung| {
+            COMPILE.at(&[("device", &device), ("rung", rung)])
+        })
+        .table(records, caption)
+}
+
+fn table_tiles(records: &Records) -> Result<TableData> {
+    let of = |value: &Value, name: &str| value.param(name).unwrap_or_default().to_owned();
+    let found = records.every(TILES.at(&[]))?;
+    let Some(fastest) = found.iter().max_by(|a, b| a.median.total_cmp(&b.median)) else {
+        return Err(Error::message("no tiles were tried"));
+    };
+    let caption = format!(
+        "The tiles that were tried, the fastest of each size first; the best of all, {}, reaches {}.",
+        of(fastest, "tiles"),
+        fastest.text()
+    );
+    let mut grid = Grid::new(found);
+    for name in ["tiles", "rung", "device", "n"] {
+        grid = grid.column(name, move |value| of(value, name));
+    }
+    grid.column("rate", |value| value.text()).table(records, caption)
+}
+
+/// Boehm's table: GFLOP/s at 4096³ on an RTX A6000, and the share of cuBLAS, 23249.6 GFLOP/s (the README of
+/// `siboehm/SGEMM_CUDA`). In the order of his kernels: his table is sorted by rate, but double buffering is kernel 11,
+/// built on kernel 10, the warp tiles.
+const PUBLISHED: [(&str, f64); 9] = [
+    ("naive", 309.0),
+    ("coalesced", 1986.5),
+    ("shared tiles", 2980.3),
+    ("1D register tiles", 8474.7),
+    ("2D register tiles", 15971.7),
+    ("four at a time", 18237.3),
+    ("tuned tiles", 19721.0),
+    ("warp tiles", 21779.3),
+    ("warp tiles with double buffering", 17278.3),
+];
+const PUBLISHED_CUBLAS: f64 = 23_249.6;
+
+fn table_published(records: &Records) -> Result<TableData> {
+    let caption = "Not measured here: what Simon Boehm published for his own kernels at n = 4096 on an NVIDIA RTX A6000 \
+         (the README of SGEMM_CUDA, 2022 and 2023). Double buffering came last, and was a fifth slower than what it \
+         was built on.";
+    Grid::new(PUBLISHED.into_iter().chain([("cuBLAS", PUBLISHED_CUBLAS)]))
+        .column("rung", |(name, _)| *name)
+        .column("rate", |(_, rate)| Unit::FlopsPerSecond.format(rate * GIGA))
+        .column("of cuBLAS", |(_, rate)| Unit::Share.format(rate / PUBLISHED_CUBLAS))
+        .table(records, caption)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{measured::experiments::devices::DEVICES, tensor_cores::CudaRung};
+    use lab::{
+        record::Limit,
+        testing::{MadeUp, are_drawn, unmeasured},
+    };
+
+    /// Made-up values: a ladder that rises at each rung, on a CPU and on a GPU without Hopper's unit.
+    fn whole() -> Records {
+        let mut all = MadeUp::default();
+        for (device, start, sizes) in
+            [("opencl-cpu", 3e8, &[256, 512][..]), ("cuda", 5e11, &[1024, 4096, 8192])]
+        {
+            for n in sizes {
+                add_rungs(&mut all, device, start, *n);
+            }
+            for rung in rungs_on(device) {
+                all.add(COMPILE.at(&[("device", &device), ("rung", &rung)]), 0.2);
+            }
+            all.add(BANDWIDTH.at(&[("device", &device)]), start * 10.0);
+        }
+        all.skip(RATE.at(&[("device", &"opencl-gpu")]), "this machine has no GPU with OpenCL");
+        all.add(at(TILES, "cuda", "warp_tiles", 4096).with("tiles", "128x128x8"), 4e13);
+        for (at, rung) in LADDER.iter().enumerate() {
+            let what = INTENSITY.at(&[("rung", &rung.name), ("n", &COUNTED)]);
+            all.add(what, 0.25 + 2.0 * at as f64);
+        }
+        all.records(&crate::chapter())
+    }
+
+    fn add_rungs(all: &mut MadeUp, device: &str, start: f64, n: usize) {
+        let limit = Limit { name: "a made-up peak".to_owned(), value: 6e13 };
+        for (step, rung) in rungs_on(device).into_iter().enumerate() {
+            if rung == "wgmma" {
+                all.skip(at(RATE, device, rung, n), "this GPU is no Hopper");
+                continue;
+            }
+            let rate = start * 1.5_f64.powi(step as i32);
+            all.add(at(RATE, device, rung, n).against(limit.clone()), rate);
+            if rung != "naive" {
+                all.add(at(SPEEDUP, device, rung, n), rate / start);
+            }
+            if device == "cuda" && !rung.starts_with("cublas") {
+                all.add(at(OF_CUBLAS, device, rung, n), 0.05 * step as f64);
+            }
+        }
+        all.add(at(RATE, "cpu", "sgemm", n).against(limit), 1e11);
+    }
+
+    #[test]
+    fn figures_and_tables_show_records_or_say_what_is_missing() {
+        let records = whole();
+        let (missing, figures): (Vec<_>, Vec<_>) =
+            figures().into_iter().partition(|figure| figure.key.ends_with("opencl-gpu"));
+        let (apart, tables): (Vec<_>, Vec<_>) = tables()
+            .into_iter()
+            .partition(|table| ["opencl-gpu", "published"].iter().any(|k| table.key.ends_with(k)));
+        are_drawn(&figures, &tables, &records);
+        for figure in missing {
+            let error = (figure.draw)(&records).unwrap_err().to_string();
+            assert!(error.contains("this machine has no GPU with OpenCL"), "{error}");
+        }
+        assert!(matches!((apart[0].make)(&records), Err(Error::Skipped { .. })));
+        assert!(matches!((apart[0].make)(&unmeasured()), Err(Error::NotMeasured { .. })));
+    }
+
+    #[test]
+    fn pictures_show_4096_where_it_was_measured() -> Result<()> {
+        let records = whole();
+        assert!(draw_ladder(&records, "cuda")?.caption.contains("4096×4096"));
+        assert!(draw_ladder(&records, "opencl-cpu")?.caption.contains("512×512"));
+        let share = draw_share(&records)?;
+        assert!(share.alt.contains("wgmma, bf16: this GPU is no Hopper"), "{}", share.alt);
+        // The eighth portable rung has the share 0.05 · 7.
+        assert!(share.caption.contains("35.0%"), "{}", share.caption);
+        Ok(())
+    }
+
+    #[test]
+    fn every_rung_has_a_title() {
+        for rung in rung_names().chain(["sgemm"]) {
+            let own = LADDER.iter().any(|known| known.name == rung);
+            assert!(own || title(rung) != rung, "{rung}");
+        }
+        assert_eq!(rungs_on("cuda").len(), LADDER.len() + CudaRung::ALL.len() + 2);
+        assert_eq!(DEVICES.map(|device| rungs_on(device).len()), [8, 8, 13]);
+    }
+
+    /// The shares in the published table are those of its last row.
+    #[test]
+    fn published_shares_are_of_the_published_cublas() -> Result<()> {
+        let table = table_published(&unmeasured())?;
+        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
+        let shares: Vec<&str> = table.rows.iter().map(|row| row[2].as_str()).collect();
+        assert_eq!(shares[0], "1.33%");
+        assert_eq!(shares[7], "93.68%");
+        assert_eq!(shares[8], "74.3%");
+        assert_eq!(shares[9], "100%");
+        // As the caption says.
+        let [.., (warp_tiles, before), (buffered, after)] = PUBLISHED;
+        assert!(warp_tiles == "warp tiles" && buffered.starts_with("warp tiles"));
+        assert!((after / before - 0.8).abs() < 0.01);
+        Ok(())
+    }
+}

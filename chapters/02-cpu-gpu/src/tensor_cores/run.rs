@@ -1,0 +1,340 @@
+//! The rungs on a GPU: compiled, launched, checked and tuned.
+
+use super::{
+    padded::{Padded, TensorMap},
+    rungs::{CudaPlan, CudaRung, CudaTiles},
+};
+use crate::{
+    Error, Result,
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, cuda::Cuda, read_all, write_all},
+    verify::{self, Problem, Verdict},
+};
+use lab::random::numbers;
+use matmul::Shape;
+use std::{ffi::c_void, ptr};
+
+/// In the flag of `wgmma` before a launch.
+const NOT_RUN: u32 = 77;
+
+/// A rung as machine code of one GPU, for products of one shape.
+pub struct CudaKernel {
+    rung: CudaRung,
+    kernel: Kernel,
+    plan: Option<CudaPlan>,
+    shape: Shape,
+    ran: Buffer,
+}
+
+/// A and B on a GPU, in the form that a rung wants.
+pub struct CudaInputs {
+    a: u64,
+    b: u64,
+    /// Of A and B in bf16: strides and descriptors.
+    bf16: Option<[(u32, TensorMap); 2]>,
+    /// What the addresses lead to, where it is not somebody else's.
+    _buffers: Vec<Buffer>,
+}
+
+impl CudaInputs {
+    /// Copies row-major matrices of f32 to the GPU, rounded to bf16 where the rung takes that.
+    ///
+    /// # Errors
+    /// If a length is not the shape's, or the GPU has no room.
+    pub fn new(gpu: &Cuda, rung: CudaRung, a: &[f32], b: &[f32], shape: Shape) -> Result<Self> {
+        let Shape { m, k, n } = shape;
+        for (name, len, rows, columns) in [("A", a.len(), m, k), ("B", b.len(), k, n)] {
+            if Some(len) != rows.checked_mul(columns) {
+                return Err(Error::message(format!(
+                    "{name} should have {rows}×{columns} elements and has {len}"
+                )));
+            }
+        }
+        let (buffers, bf16) = if rung.bf16() {
+            let (a, b) = (Padded::new(a, m, k), Padded::new(b, k, n));
+            let buffer = |matrix: &Padded| {
+                let buffer = gpu.alloc(2 * matrix.bits.len())?;
+                write_all(gpu, &buffer, &matrix.bits)?;
+                Ok::<_, Error>(buffer)
+            };
+            let maps =
+                [(a.stride as u32, TensorMap::of_a(&a)), (b.stride as u32, TensorMap::of_b(&b))];
+            (vec![buffer(&a)?, buffer(&b)?], Some(maps))
+        } else {
+            let buffer = |matrix: &[f32]| {
+                let buffer = gpu.alloc((4 * matrix.len()).max(16))?;
+                write_all(gpu, &buffer, matrix)?;
+                Ok::<_, Error>(buffer)
+            };
+            (vec![buffer(a)?, buffer(b)?], None)
+        };
+        let (a, b) = (gpu.address(&buffers[0])?, gpu.address(&buffers[1])?);
+        Ok(Self { a, b, bf16, _buffers: buffers })
+    }
+}
+
+impl CudaRung {
+    /// Compiles it for products of `shape`.
+    ///
+    /// # Errors
+    /// If the GPU can't run it, the compiler refuses, or a length has no room in 31 bits.
+    pub fn compile(self, gpu: &Cuda, shape: Shape) -> Result<CudaKernel> {
+        self.runs_on(gpu.capability())?;
+        let Shape { m, k, n } = shape;
+        // The kernels compare distances to an edge as signed numbers, up to a tile beyond it.
+        if [m, k, n].iter().any(|&length| length > (i32::MAX - 1024) as usize) {
+            return Err(Error::message(format!(
+                "a product of {m}×{k} and {k}×{n} is longer than the kernels can count; cut it into blocks"
+            )));
+        }
+        let plan = self.plan(shape, gpu.about().compute_units);
+        let options = plan.as_ref().map_or(&[][..], |plan| &plan.options);
+        let kernel = gpu.compile_for(self.source(), options, self.name(), self.suffix())?;
+        if let Some(plan) = plan.as_ref().filter(|plan| plan.shared_bytes > 0) {
+            gpu.allow_shared(&kernel, plan.shared_bytes)?;
+        }
+        let ran = gpu.alloc(4)?;
+        write_all(gpu, &ran, &[NOT_RUN])?;
+        Ok(CudaKernel { rung: self, kernel, plan, shape, ran })
+    }
+}
+
+/// Where an argument of a kernel leads to.
+fn address(gpu: &Cuda, arg: Arg) -> Result<u64> {
+    match arg {
+        Arg::Buffer(buffer) => gpu.address(buffer),
+        Arg::Part { buffer, offset } => Ok(gpu.address(buffer)? + offset as u64),
+        Arg::U32(_) | Arg::F32(_) => Err(Error::message("a matrix is a buffer, not a number")),
+    }
+}
+
+/// Where an argument of a kernel lies, as the driver wants it.
+fn at<T>(value: &mut T) -> *mut c_void {
+    ptr::from_mut(value).cast()
+}
+
+impl CudaKernel {
+    /// Starts C = A·B on the GPU and returns at once. C is m×n, row-major, f32; a buffer or a part of one.
+    ///
+    /// # Errors
+    /// If the inputs are not in this rung's form, or the GPU refuses.
+    pub fn launch(&self, gpu: &Cuda, inputs: &CudaInputs, c: Arg) -> Result<()> {
+        let Some(plan) = &self.plan else { return Ok(()) };
+        let mut c = address(gpu, c)?;
+        let (mut a, mut b, mut ran) = (inputs.a, inputs.b, gpu.address(&self.ran)?);
+        let [mut m, mut n, mut k] = [self.shape.m, self.shape.n, self.shape.k].map(|x| x as u32);
+        let launch = Launch {
+            shared: plan.shared_bytes,
+            ..Launch::new(plan.grid.map(|blocks| blocks as usize), [plan.threads as usize, 1])
+        };
+        let other =
+            || Error::message(format!("the inputs are not made for `{}`", self.rung.name()));
+        match (self.rung, inputs.bf16) {
+            (CudaRung::AsyncCopy(_), None) => {
+                let mut args =
+                    [at(&mut a), at(&mut b), at(&mut c), at(&mut m), at(&mut n), at(&mut k)];
+                // SAFETY: two pointers to inputs, one to the output, three numbers, as in `async_copy.cu`.
+                unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
+            }
+            (CudaRung::Wmma, Some([(mut lda, _), (mut ldb, _)])) => {
+                let mut args = [
+                    at(&mut a),
+                    at(&mut b),
+                    at(&mut c),
+                    at(&mut m),
+                    at(&mut n),
+                    at(&mut k),
+                    at(&mut lda),
+                    at(&mut ldb),
+                ];
+                // SAFETY: as above, and two strides, as in `wmma.cu`.
+                unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
+            }
+            (CudaRung::Wgmma, Some([(_, of_a), (_, of_b)])) => {
+                let (mut map_a, mut map_b) = (of_a.encode(a)?, of_b.encode(b)?);
+                let mut args = [
+                    at(&mut map_a),
+                    at(&mut map_b),
+                    at(&mut c),
+                    at(&mut m),
+                    at(&mut n),
+                    at(&mut k),
+                    at(&mut ran),
+                ];
+                // SAFETY: two descriptors by value, a pointer, three numbers and a pointer, as in `wgmma.cu`.
+                unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
+            }
+            _ => Err(other()),
+        }
+    }
+
+    /// Waits, and makes sure that the kernel was one for this GPU: `wgmma.cu` compiled for another does nothing.
+    ///
+    /// # Errors
+    /// If it did nothing, or failed on the way.
+    pub fn finish(&self, gpu: &Cuda) -> Result<()> {
+        gpu.finish()?;
+        if self.rung == CudaRung::Wgmma && self.plan.is_some() {
+            let ran: Vec<u32> = read_all(gpu, &self.ran, 1)?;
+            if ran[0] != 1 {
+                return Err(Error::message(
+                    "the kernel `wgmma` was not compiled for sm_90a, which has its instructions",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// C = A·B on an NVIDIA GPU, from row-major matrices in the CPU's memory and back. The rungs of bf16 round A and B first.
+///
+/// # Errors
+/// If a length is not the shape's, or the GPU or its compiler refuses.
+pub fn product(gpu: &Cuda, rung: CudaRung, a: &[f32], b: &[f32], shape: Shape) -> Result<Vec<f32>> {
+    let inputs = CudaInputs::new(gpu, rung, a, b, shape)?;
+    let compiled = rung.compile(gpu, shape)?;
+    let elements = shape.m * shape.n;
+    let c = gpu.alloc((4 * elements).max(16))?;
+    compiled.launch(gpu, &inputs, Arg::Buffer(&c))?;
+    compiled.finish(gpu)?;
+    read_all(gpu, &c, elements)
+}
+
+/// Runs the rung on a problem whose solution is known, with C full of a marker and strips of another around it. Rungs of
+/// bf16 want a [`Problem::random_bf16`].
+///
+/// # Errors
+/// If the GPU or its compiler refuses; a wrong result is in the [`Verdict`].
+pub fn check(gpu: &Cuda, rung: CudaRung, problem: &Problem) -> Result<Verdict> {
+    let compiled = rung.compile(gpu, problem.shape)?;
+    let own = CudaInputs::new(gpu, rung, &problem.a, &problem.b, problem.shape)?;
+    verify::verify(gpu, problem, |[a, b, c]| {
+        // f32 is read from between the strips, bf16 from a copy.
+        let fenced =
+            CudaInputs { a: address(gpu, a)?, b: address(gpu, b)?, bf16: None, _buffers: vec![] };
+        compiled.launch(gpu, if rung.bf16() { &own } else { &fenced }, c)?;
+        compiled.finish(gpu)
+    })
+}
+
+/// Times `async_copy` with each of [`CudaTiles::ALL`] on a product of `shape` and returns them with their seconds, the fastest
+/// first. Those that the GPU refuses, for their registers or shared memory, are left out.
+///
+/// # Errors
+/// If none runs.
+pub fn tune(gpu: &Cuda, shape: Shape) -> Result<Vec<(CudaTiles, f64)>> {
+    let a = numbers(shape.m * shape.k, 1);
+    let b = numbers(shape.k * shape.n, 2);
+    let inputs = CudaInputs::new(gpu, CudaRung::ALL[0], &a, &b, shape)?;
+    let c = gpu.alloc((4 * shape.m * shape.n).max(16))?;
+    let time = |tiles| {
+        let compiled = CudaRung::AsyncCopy(tiles).compile(gpu, shape)?;
+        let mut launch = || compiled.launch(gpu, &inputs, Arg::Buffer(&c));
+        launch()?;
+        gpu.finish()?;
+        let mut fastest = f64::INFINITY;
+        for _ in 0..3 {
+            fastest = fastest.min(gpu.seconds(&mut launch)?);
+        }
+        Ok::<_, Error>((tiles, fastest))
+    };
+    let (mut timed, mut refused) = (Vec::new(), None);
+    for tiles in CudaTiles::ALL {
+        match time(tiles) {
+            Ok(seconds) => timed.push(seconds),
+            Err(error) => refused = Some(error),
+        }
+    }
+    timed.sort_by(|x, y| x.1.total_cmp(&y.1));
+    match refused {
+        Some(error) if timed.is_empty() => Err(error),
+        _ => Ok(timed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs `test` on an NVIDIA GPU, or says that there is none, which `THROUGHPUT_REQUIRE_CUDA=1` forbids.
+    fn on_a_gpu(test: impl FnOnce(&Cuda)) {
+        let _turn = crate::gpu::testing::turn();
+        match crate::gpu::open("cuda") {
+            Ok(gpu) => test(gpu.as_cuda().expect("`cuda` is driven by CUDA")),
+            Err(why) => {
+                let required = std::env::var("THROUGHPUT_REQUIRE_CUDA").is_ok_and(|v| v == "1");
+                assert!(!required, "a test needs an NVIDIA GPU: {why}");
+                eprintln!("skipped: no CUDA device ({why})");
+            }
+        }
+    }
+
+    const SHAPES: [(usize, usize, usize); 12] = [
+        (1, 1, 1),
+        (5, 0, 7),
+        (128, 64, 256),
+        (132, 36, 260),
+        (131, 77, 259),
+        (257, 100, 8),
+        (129, 400, 9),
+        (1000, 1000, 1000),
+        (1023, 1025, 1027),
+        (2, 8192, 3),
+        (3000, 5, 2500),
+        (2048, 2048, 2048),
+    ];
+
+    #[test]
+    fn every_rung_is_right_on_a_gpu() {
+        on_a_gpu(|gpu| {
+            for rung in CudaRung::ALL {
+                if let Err(why) = rung.runs_on(gpu.capability()) {
+                    eprintln!("skipped: {why}");
+                    continue;
+                }
+                for (m, k, n) in SHAPES {
+                    let shape = Shape::new(m, k, n);
+                    let problem = if rung.bf16() {
+                        Problem::random_bf16(shape, 7)
+                    } else {
+                        Problem::random(shape, 7)
+                    };
+                    if let Err(fault) = check(gpu, rung, &problem).unwrap() {
+                        panic!("{} {shape:?}: {fault}", rung.name());
+                    }
+                    let c = product(gpu, rung, &problem.a, &problem.b, shape).unwrap();
+                    if let Err(fault) = problem.check(&c) {
+                        panic!("{} {shape:?} by `product`: {fault}", rung.name());
+                    }
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn every_choice_of_tiles_is_right_on_a_gpu() {
+        on_a_gpu(|gpu| {
+            let shape = Shape::new(517, 260, 1028);
+            let problem = Problem::random(shape, 3);
+            for tiles in CudaTiles::ALL {
+                let verdict = check(gpu, CudaRung::AsyncCopy(tiles), &problem).unwrap();
+                assert!(verdict.is_ok(), "{}: {}", tiles.name(), verdict.unwrap_err());
+            }
+            let timed = tune(gpu, shape).unwrap();
+            assert_eq!(timed.len(), CudaTiles::ALL.len());
+            assert!(timed.is_sorted_by(|x, y| x.1 <= y.1) && timed[0].1 > 0.0);
+        });
+    }
+
+    #[test]
+    fn an_empty_c_and_wrong_lengths_are_no_panic_on_a_gpu() {
+        on_a_gpu(|gpu| {
+            for rung in CudaRung::ALL {
+                if rung.runs_on(gpu.capability()).is_ok() {
+                    assert!(product(gpu, rung, &[], &[], Shape::new(0, 0, 5)).unwrap().is_empty());
+                    let error = product(gpu, rung, &[1.0], &[], Shape::new(1, 2, 0)).unwrap_err();
+                    assert!(error.to_string().contains("A should have 1×2"), "{error}");
+                }
+            }
+        });
+    }
+}

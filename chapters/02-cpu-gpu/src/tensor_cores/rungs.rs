@@ -1,0 +1,256 @@
+//! The rungs, the tiles that they may cut a product into, and the launch that covers it.
+
+use crate::{Error, Result};
+use matmul::Shape;
+
+/// A rung that only CUDA has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CudaRung {
+    /// f32 with `cp.async`: the best that CUDA's ordinary units do here.
+    AsyncCopy(CudaTiles),
+    /// bf16 on tensor cores, by `nvcuda::wmma`.
+    Wmma,
+    /// bf16 on Hopper's tensor cores, by `wgmma` and the copy engine.
+    Wgmma,
+}
+
+/// How `async_copy` cuts the product into pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CudaTiles {
+    /// Rows and columns of C that a block computes.
+    pub block: [u32; 2],
+    /// Rows and columns of C that a thread computes.
+    pub thread: [u32; 2],
+    /// Slots in the ring of tiles.
+    pub stages: u32,
+    /// Blocks that share a multiprocessor.
+    pub blocks_per_sm: u32,
+    /// Steps of four along k that are written out as straight code.
+    pub unroll: u32,
+}
+
+impl CudaTiles {
+    const fn new(block: [u32; 2], thread: [u32; 2], stages: u32, blocks_per_sm: u32) -> Self {
+        Self { block, thread, stages, blocks_per_sm, unroll: 4 }
+    }
+
+    /// Those that are tried; the first is the one for large products. Many sums for each thread make the fewest loads,
+    /// small tiles occupy all multiprocessors where C is small.
+    pub const ALL: [Self; 7] = [
+        Self::new([128, 256], [8, 16], 4, 1),
+        Self { unroll: 2, ..Self::new([128, 256], [8, 16], 4, 1) },
+        Self::new([256, 128], [8, 16], 4, 1),
+        Self::new([128, 128], [8, 16], 4, 2),
+        Self::new([128, 128], [8, 16], 3, 2),
+        Self::new([64, 128], [8, 8], 3, 3),
+        Self::new([64, 64], [8, 4], 4, 4),
+    ];
+    /// How far along k a tile reaches (`BK` in the kernel).
+    const DEPTH: u32 = 16;
+
+    /// Threads of a block: a warp is 4 threads high and 8 wide.
+    pub fn threads(self) -> u32 {
+        32 * (self.block[0] / (4 * self.thread[0])) * (self.block[1] / (8 * self.thread[1]))
+    }
+
+    /// Dynamic shared memory of a block, in bytes. A row of A's tile is four numbers longer than its contents.
+    pub fn shared_bytes(self) -> u32 {
+        4 * self.stages * (self.block[0] * (Self::DEPTH + 4) + Self::DEPTH * self.block[1])
+    }
+
+    /// `128x256-8x16-s4-u4`, for records.
+    pub fn name(self) -> String {
+        let Self { block: [m, n], thread: [x, y], stages, unroll, .. } = self;
+        format!("{m}x{n}-{x}x{y}-s{stages}-u{unroll}")
+    }
+}
+
+/// One launch of a rung's kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CudaPlan {
+    /// What the kernel's macros are set to.
+    pub options: Vec<(&'static str, String)>,
+    /// Blocks along x and y.
+    pub grid: [u32; 2],
+    /// Threads of a block.
+    pub threads: u32,
+    /// Blocks of a cluster: 1 where there are none.
+    pub cluster: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// The dynamic shared memory of `wgmma`: four slots of 48 KiB, their barriers, and room to begin at a multiple of 1024.
+const WGMMA_SHARED: u32 = 1024 + 4 * (128 * 64 + 64 * 256) * 2 + 16 * 4;
+
+impl CudaRung {
+    /// Each of them, `async_copy` with its first [`CudaTiles`].
+    pub const ALL: [Self; 3] = [Self::AsyncCopy(CudaTiles::ALL[0]), Self::Wmma, Self::Wgmma];
+
+    /// The kernel's name, that of its file and of the rung in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AsyncCopy(_) => "async_copy",
+            Self::Wmma => "wmma",
+            Self::Wgmma => "wgmma",
+        }
+    }
+
+    /// The kernel's text.
+    pub fn source(self) -> &'static str {
+        match self {
+            Self::AsyncCopy(_) => include_str!("../../kernels/async_copy.cu"),
+            Self::Wmma => include_str!("../../kernels/wmma.cu"),
+            Self::Wgmma => include_str!("../../kernels/wgmma.cu"),
+        }
+    }
+
+    /// Whether it rounds its inputs to bf16.
+    pub fn bf16(self) -> bool {
+        !matches!(self, Self::AsyncCopy(_))
+    }
+
+    /// Whether a GPU of this compute capability can run it.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn runs_on(self, capability: (u32, u32)) -> Result<()> {
+        let (major, minor) = capability;
+        match self {
+            Self::AsyncCopy(_) | Self::Wmma if major < 8 => Err(Error::message(format!(
+                "{} needs a GPU of compute capability 8.0 or newer, and this one has {major}.{minor}",
+                self.name()
+            ))),
+            Self::Wgmma if capability != (9, 0) => Err(Error::message(format!(
+                "wgmma is Hopper's own instruction (compute capability 9.0), and this GPU has {major}.{minor}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is put behind the architecture to compile it for: `a` where it uses what this generation alone has
+    /// (`sm_90a`).
+    pub fn suffix(self) -> &'static str {
+        if self == Self::Wgmma { "a" } else { "" }
+    }
+
+    /// How to launch it for a product of `shape` on a GPU with so many multiprocessors. `None` where C is empty:
+    /// there is nothing to launch.
+    pub fn plan(self, shape: Shape, multiprocessors: u32) -> Option<CudaPlan> {
+        let Shape { m, k, n } = shape;
+        if m == 0 || n == 0 {
+            return None;
+        }
+        let tiles = |rows: u32, columns: u32| {
+            [m.div_ceil(rows as usize) as u32, n.div_ceil(columns as usize) as u32]
+        };
+        Some(match self {
+            Self::AsyncCopy(t) => {
+                let [high, wide] = tiles(t.block[0], t.block[1]);
+                let aligned = n.is_multiple_of(4) && k.is_multiple_of(4);
+                CudaPlan {
+                    options: vec![
+                        ("BM", t.block[0].to_string()),
+                        ("BN", t.block[1].to_string()),
+                        ("TM", t.thread[0].to_string()),
+                        ("TN", t.thread[1].to_string()),
+                        ("STAGES", t.stages.to_string()),
+                        ("UNROLL", t.unroll.to_string()),
+                        ("BLOCKS_PER_SM", t.blocks_per_sm.to_string()),
+                        ("VECTOR", u32::from(aligned).to_string()),
+                    ],
+                    grid: [high * wide, 1],
+                    threads: t.threads(),
+                    cluster: 1,
+                    shared_bytes: t.shared_bytes(),
+                }
+            }
+            Self::Wmma => {
+                let [high, wide] = tiles(128, 128);
+                CudaPlan {
+                    options: Vec::new(),
+                    grid: [high * wide, 1],
+                    threads: 256,
+                    cluster: 1,
+                    shared_bytes: 0,
+                }
+            }
+            Self::Wgmma => {
+                let [high, wide] = tiles(256, 256);
+                let clusters = (high * wide).min((multiprocessors / 2).max(1));
+                CudaPlan {
+                    options: Vec::new(),
+                    grid: [2 * clusters, 1],
+                    threads: 384,
+                    cluster: 2,
+                    shared_bytes: WGMMA_SHARED,
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_of_tiles_fits_the_kernel_and_the_gpu() {
+        for tiles in CudaTiles::ALL {
+            let name = tiles.name();
+            let threads = tiles.threads();
+            assert!((64..=1024).contains(&threads), "{name}");
+            // What the kernel asserts: every thread copies as much, in whole rows.
+            assert_eq!(tiles.block[0] * 4 % threads, 0, "{name}");
+            assert_eq!(tiles.block[1] * 4 % threads, 0, "{name}");
+            // 227 KiB are what a multiprocessor of 9.0 has for its blocks, which need 1 KiB each for themselves.
+            assert!(tiles.blocks_per_sm * (tiles.shared_bytes() + 1024) <= 228 * 1024, "{name}");
+            // Sums alone must leave room in the registers that so many blocks leave for a thread.
+            let registers = (65536 / (threads * tiles.blocks_per_sm)).min(255);
+            assert!(tiles.thread[0] * tiles.thread[1] * 3 / 2 <= registers, "{name}: {registers}");
+        }
+        let names: std::collections::HashSet<_> =
+            CudaTiles::ALL.map(CudaTiles::name).into_iter().collect();
+        assert_eq!(names.len(), CudaTiles::ALL.len());
+    }
+
+    #[test]
+    fn a_plan_covers_c_and_is_empty_where_c_is() {
+        let shape = Shape::new(257, 5, 1025);
+        let plan = |rung: CudaRung| rung.plan(shape, 132).unwrap();
+        let [async_copy, wmma, wgmma] = CudaRung::ALL.map(plan);
+        assert_eq!((async_copy.grid, async_copy.threads), ([3 * 5, 1], 256));
+        assert_eq!((wmma.grid, wmma.threads), ([3 * 9, 1], 256));
+        assert_eq!((wgmma.grid, wgmma.threads, wgmma.cluster), ([2 * 10, 1], 384, 2));
+        // As many clusters as the GPU holds, however large the product; at least one on the smallest GPU.
+        let large = Shape::square(8192);
+        assert_eq!(CudaRung::Wgmma.plan(large, 132).unwrap().grid, [132, 1]);
+        assert_eq!(CudaRung::Wgmma.plan(large, 1).unwrap().grid, [2, 1]);
+        assert!(wgmma.shared_bytes <= 227 * 1024);
+        for rung in CudaRung::ALL {
+            assert_eq!(rung.plan(Shape::new(0, 3, 3), 132), None);
+            assert_eq!(rung.plan(Shape::new(3, 3, 0), 132), None);
+            assert!(rung.plan(Shape::new(3, 0, 3), 132).is_some());
+        }
+    }
+
+    #[test]
+    fn four_numbers_are_copied_at_a_time_only_where_rows_are_aligned() {
+        let vector = |k, n| {
+            let plan = CudaRung::ALL[0].plan(Shape::new(5, k, n), 1).unwrap();
+            plan.options.iter().find(|(name, _)| *name == "VECTOR").unwrap().1.clone()
+        };
+        assert_eq!([vector(8, 12), vector(6, 12), vector(8, 13)], ["1", "0", "0"]);
+    }
+
+    #[test]
+    fn an_older_or_newer_gpu_is_told_why_not() {
+        for rung in CudaRung::ALL {
+            assert!(rung.runs_on((9, 0)).is_ok(), "{}", rung.name());
+            assert!(rung.runs_on((7, 5)).unwrap_err().to_string().contains("7.5"));
+        }
+        assert!(CudaRung::Wmma.runs_on((10, 0)).is_ok());
+        assert!(CudaRung::Wgmma.runs_on((10, 0)).unwrap_err().to_string().contains("Hopper"));
+        assert_eq!(CudaRung::ALL.map(CudaRung::suffix), ["", "", "a"]);
+    }
+}

@@ -1,0 +1,16 @@
+//! What this chapter measures or calculates, and the pictures and tables made from that.
+
+mod experiments;
+mod figures;
+
+use lab::{Chapter, Part};
+
+/// This chapter, for the course's command and its book.
+pub fn chapter() -> Chapter {
+    let part = Part {
+        experiments: experiments::experiments(),
+        figures: figures::figures(),
+        tables: figures::tables(),
+    };
+    Chapter::of(8, "hardware", "Choosing hardware", [part])
+}

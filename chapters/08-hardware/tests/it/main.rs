@@ -1,0 +1,5 @@
+//! The chapter's integration tests, in one binary: the page's scripts are held to the crates.
+
+mod card_calculator;
+mod memory_planner;
+mod roofline_explorer;
