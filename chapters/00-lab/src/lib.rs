@@ -23,6 +23,7 @@ pub mod error;
 pub mod experiments;
 pub mod fooling;
 pub mod heap;
+pub mod limits;
 pub mod machine;
 pub mod measure;
 pub mod peak;

@@ -452,7 +452,8 @@ impl Provenance {
         let since_1970 =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Self {
-            command: command_line(env::args()),
+            // A folder's name need not be text.
+            command: command_line(env::args_os().map(|word| word.to_string_lossy().into_owned())),
             date: rfc3339(since_1970),
             commit: COMMIT.get_or_init(|| commit(Path::new(env!("CARGO_MANIFEST_DIR")))).clone(),
             rustc: env!("LAB_RUSTC").to_owned(),
