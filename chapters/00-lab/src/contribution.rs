@@ -1,7 +1,7 @@
 //! A machine's records as one file that a reader can send in, and the way back into the book.
 //!
 //! The file is plain text, so that people can read what they send. It holds the machine's parts by name, and of each
-//! run its date, commit, compiler and values with at most [`SENT`] samples; paths are taken out. [`unpack`] trusts
+//! run its date, commit, compiler and values with at most `SENT` samples; paths are taken out. [`unpack`] trusts
 //! none of it: a file from a stranger can be wrong in any way.
 
 mod forms;
@@ -21,10 +21,10 @@ use std::{
 
 /// How many samples of a value are sent at most: the spread stays, and a file of all experiments is small enough to
 /// attach to a message.
-pub const SENT: usize = 25;
+const SENT: usize = 25;
 
 /// The longest file that is taken in, in bytes: several times what all experiments leave.
-pub const LONGEST: u64 = 16 << 20;
+const LONGEST: u64 = 16 << 20;
 
 /// The form of the file; a later form gets another number.
 const FORM: u32 = 1;
@@ -56,7 +56,7 @@ pub struct Contribution {
     pub chapters: BTreeMap<String, ChapterRecord>,
 }
 
-/// What `records` hold, ready to be sent: no paths, no more than [`SENT`] samples of a value, and commands made anew.
+/// What `records` hold, ready to be sent: no paths, no more than `SENT` samples of a value, and commands made anew.
 ///
 /// # Errors
 /// [`Error::Message`] if the machine has no records.
@@ -455,7 +455,7 @@ impl Contribution {
 }
 
 /// The machine as a folder's name: its first GPU, or its CPU and the cores.
-pub fn suggested_name(machine: &Machine) -> String {
+fn suggested_name(machine: &Machine) -> String {
     let (part, tail) = match machine.gpus.first() {
         Some(gpu) => (gpu, String::new()),
         None => (&machine.cpu, format!("-{}core", machine.cores)),
@@ -484,12 +484,7 @@ fn without_paths_in(json: &mut serde_json::Value) {
 
 /// `text` with `…` in place of each path that may be a person's own. Those of the system's drivers are alike on all
 /// machines and stay; so do addresses on the web.
-///
-/// ```
-/// use lab::contribution::without_paths;
-/// assert_eq!(without_paths("-C linker=/home/me/ld (GNU/Linux)"), "-C linker=… (GNU/Linux)");
-/// ```
-pub fn without_paths(text: &str) -> String {
+fn without_paths(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for piece in text.split_inclusive(|c: char| c.is_whitespace() || "'\"`(),;<>=".contains(c)) {
         let end = piece

@@ -324,8 +324,23 @@ fn oldest_driver(toolkit: Option<&str>) -> u32 {
 }
 
 fn gpu_rows(system: System, found: &Found, cards: &[Card], module: Option<&str>) -> Vec<Row> {
-    let names = found
-        .gpus
+    let toolkit = row(
+        TOOLKIT,
+        "CUDA toolkit (nvcc)",
+        found.toolkit.clone(),
+        "building with --features cuda: dfdx on the GPU",
+        system.how(
+            "sudo apt install nvidia-cuda-toolkit, or newer from developer.nvidia.com/cuda-downloads",
+            "the repository of developer.nvidia.com/cuda-downloads, then sudo dnf install cuda-toolkit",
+            NOT_ON_MAC,
+            "winget install Nvidia.CUDA",
+        ),
+    );
+    vec![card_row(system, &found.gpus, cards), driver_row(system, found, module), toolkit]
+}
+
+fn card_row(system: System, gpus: &[NvidiaGpu], cards: &[Card]) -> Row {
+    let names = gpus
         .iter()
         .map(|gpu| {
             let memory = Unit::Bytes.format(gpu.memory as f64);
@@ -351,6 +366,10 @@ fn gpu_rows(system: System, found: &Found, cards: &[Card], module: Option<&str>)
     } else {
         format!("{other}Chapter 8 helps to choose one; a rented one will do")
     };
+    row(CARD, "NVIDIA GPU", card, "the GPU parts of chapters 2 and 4 to 7", how_card)
+}
+
+fn driver_row(system: System, found: &Found, module: Option<&str>) -> Row {
     let installed = found.gpus.first().map(|gpu| gpu.driver.as_str()).or(module);
     let oldest = oldest_driver(found.toolkit.as_deref());
     let get = system.how(
@@ -375,31 +394,11 @@ fn gpu_rows(system: System, found: &Found, cards: &[Card], module: Option<&str>)
         (Some(_), _) => (true, get),
         (None, _) => (false, get),
     };
-    vec![
-        row(CARD, "NVIDIA GPU", card, "the GPU parts of chapters 2 and 4 to 7", how_card),
-        Row {
-            found: driver_found,
-            ..row(
-                DRIVER,
-                "NVIDIA driver",
-                installed.map(str::to_owned),
-                "everything that runs on the GPU",
-                how_driver,
-            )
-        },
-        row(
-            TOOLKIT,
-            "CUDA toolkit (nvcc)",
-            found.toolkit.clone(),
-            "building with --features cuda: dfdx on the GPU",
-            system.how(
-                "sudo apt install nvidia-cuda-toolkit, or newer from developer.nvidia.com/cuda-downloads",
-                "the repository of developer.nvidia.com/cuda-downloads, then sudo dnf install cuda-toolkit",
-                NOT_ON_MAC,
-                "winget install Nvidia.CUDA",
-            ),
-        ),
-    ]
+    let installed = installed.map(str::to_owned);
+    Row {
+        found: driver_found,
+        ..row(DRIVER, "NVIDIA driver", installed, "everything that runs on the GPU", how_driver)
+    }
 }
 
 /// The oldest version of CUDA whose driver chapter 2 works with, as 1000·major + 10·minor.

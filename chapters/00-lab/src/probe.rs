@@ -35,7 +35,7 @@ impl<'scope, T: Send + 'scope> Beside<'scope, T> {
 }
 
 /// How long a program may take to say its version.
-pub const PATIENCE: Duration = Duration::from_millis(1500);
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// What `program` prints on its standard output, if it is there, succeeds, and answers in time.
 pub fn ask(program: &str, arguments: &[&str]) -> Option<String> {

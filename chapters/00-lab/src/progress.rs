@@ -80,18 +80,6 @@ impl Progress {
         Self { kind, brief }
     }
 
-    /// Plain lines into `out`, at most one in `every`: for a log, or a test. `len` is the number of steps, if
-    /// it is known.
-    pub fn lines(
-        title: impl Into<String>,
-        len: Option<u64>,
-        every: Duration,
-        out: Box<dyn Write + Send>,
-    ) -> Self {
-        let lines = Lines::new(title.into(), len, Counts::Steps, every, out);
-        Self { kind: Kind::Lines(Mutex::new(lines)), brief: false }
-    }
-
     /// Says what is being done now.
     pub fn note(&self, text: &str) {
         match &self.kind {
@@ -394,11 +382,22 @@ mod tests {
         Value { limit, ..Value::new("a.b", &[("n", &4)], Unit::FlopsPerSecond, samples) }
     }
 
+    /// Plain lines into `out`, at most one in `every`.
+    fn lines(
+        title: &str,
+        len: Option<u64>,
+        every: Duration,
+        out: Box<dyn Write + Send>,
+    ) -> Progress {
+        let lines = Lines::new(title.to_owned(), len, Counts::Steps, every, out);
+        Progress { kind: Kind::Lines(Mutex::new(lines)), brief: false }
+    }
+
     #[test]
     fn lines_are_plain_and_few() {
         let sheet = Sheet::default();
         let hour = Duration::from_hours(1);
-        let progress = Progress::lines("reading", Some(1000), hour, Box::new(sheet.clone()));
+        let progress = lines("reading", Some(1000), hour, Box::new(sheet.clone()));
         for _ in 0..1000 {
             progress.inc(1);
             progress.note("a file");
@@ -419,7 +418,7 @@ mod tests {
     #[test]
     fn a_line_tells_how_far_the_job_is() {
         let sheet = Sheet::default();
-        let progress = Progress::lines("job", Some(8), Duration::ZERO, Box::new(sheet.clone()));
+        let progress = lines("job", Some(8), Duration::ZERO, Box::new(sheet.clone()));
         progress.inc(2);
         progress.note("the third");
         let text = sheet.text();
@@ -448,7 +447,7 @@ mod tests {
     #[test]
     fn a_brief_one_leaves_out_the_values() {
         let sheet = Sheet::default();
-        let lines = Progress::lines("job", Some(4), Duration::ZERO, Box::new(sheet.clone()));
+        let lines = lines("job", Some(4), Duration::ZERO, Box::new(sheet.clone()));
         let progress = Progress { brief: true, ..lines };
         progress.value(&value());
         progress.println("a finding");
@@ -485,9 +484,7 @@ mod tests {
                 Err(io::ErrorKind::BrokenPipe.into())
             }
         }
-        for progress in
-            [Progress::hidden(), Progress::lines("a", None, Duration::ZERO, Box::new(Closed))]
-        {
+        for progress in [Progress::hidden(), lines("a", None, Duration::ZERO, Box::new(Closed))] {
             progress.note("b");
             progress.inc(1);
             progress.println("c");

@@ -214,6 +214,7 @@ fn a_long_file_is_not_read() {
 fn paths_go_and_other_texts_stay() {
     for (text, left) in [
         ("/home/me", "…"),
+        ("-C linker=/home/me/ld (GNU/Linux)", "-C linker=… (GNU/Linux)"),
         ("a /x/y, b", "a …, b"),
         ("`~/lib`: no", "`…`: no"),
         ("C:\\Users\\me\\x", "…"),
