@@ -2,6 +2,7 @@
 
 use crate::{
     chapters, course,
+    out::say,
     train::{RUNS, youngest_first},
 };
 use anyhow::{Context, Result, bail};
@@ -70,7 +71,7 @@ impl Book {
     pub fn run(self) -> Result<()> {
         match self {
             Self::Build(from) => {
-                println!("the book is in {}", from.binder()?.build()?.display());
+                say(&format!("the book is in {}", from.binder()?.build()?.display()));
                 Ok(())
             }
             Self::Check(check) => {
@@ -88,13 +89,13 @@ impl Book {
                 if !wrong.is_empty() {
                     bail!("the book has {} broken links:\n  {}", wrong.len(), wrong.join("\n  "));
                 }
-                println!(
+                say(&format!(
                     "every link in {} leads somewhere, and nothing is fetched from outside",
                     book.display()
-                );
+                ));
                 Ok(())
             }
-            Self::Serve(serve) => serve.from.binder()?.serve(serve.port),
+            Self::Serve(serve) => serve.from.binder()?.serve(serve.port, &say),
         }
     }
 }
@@ -112,8 +113,10 @@ impl From {
         }
         binder.files.push(digit_model(Path::new(RUNS))?);
         if let Some(out) = self.out {
-            // A folder that is not a book of ours is not ours to replace.
-            if out.exists() && !out.join("toc.html").is_file() && out.read_dir()?.next().is_some() {
+            // A folder that is not a book of ours is not ours to replace, and neither is a file.
+            let empty = || out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+            let there = out.symlink_metadata().is_ok();
+            if there && !out.join("toc.html").is_file() && !empty() {
                 bail!("{} is not a book; choose a new or empty folder", out.display());
             }
             binder.out = std::path::absolute(out)?;

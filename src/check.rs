@@ -1,6 +1,9 @@
 //! `check`: the exercises, what is solved, what comes next.
 
-use crate::course;
+use crate::{
+    course,
+    out::{put, say},
+};
 use anyhow::{Context, Result, bail};
 use bookbinder::exercises::{self, Checker, Exercise, Outcome};
 use clap::Args;
@@ -52,7 +55,7 @@ impl Check {
         let root = course::root()?;
         let all = exercises::all(&root)?;
         if all.is_empty() {
-            println!("There are no exercises yet.");
+            say("There are no exercises yet.");
             return Ok(());
         }
         let selected = exercises::select(&all, self.which.as_deref())?;
@@ -84,26 +87,25 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    /// Whether the exercise is solved, with something to look at while cargo compiles.
-    fn solved(&self, exercise: &Exercise) -> Result<bool> {
-        waiting(&exercise.id(), |note| self.checker.state(exercise, note))
+    /// Each exercise at hand, and whether it was solved when it was last tested; nothing is tested for this.
+    fn states(&self) -> Result<Vec<(&'a Exercise, Option<bool>)>> {
+        let known = |exercise: &&'a Exercise| Ok((*exercise, self.checker.known(exercise)?));
+        self.selected.iter().map(known).collect()
     }
 
-    /// Each exercise at hand, and whether it is solved.
-    fn states(&self) -> Result<Vec<(&'a Exercise, bool)>> {
-        let solved = waiting("exercises", |note| self.checker.states(&self.selected, note))?;
-        Ok(self.selected.iter().copied().zip(solved).collect())
-    }
-
-    /// The one exercise that was named, or the first that is not solved.
+    /// The one exercise that was named, or the first that is not known to be solved.
     fn next(&self) -> Result<&'a Exercise> {
         if let [one] = self.selected[..] {
             return Ok(one);
         }
-        if let Some((exercise, _)) = self.states()?.into_iter().find(|(_, solved)| !solved) {
-            return Ok(exercise);
+        let open = self.states()?.into_iter().find(|(_, solved)| *solved != Some(true));
+        match open {
+            Some((exercise, _)) => Ok(exercise),
+            None => bail!(
+                "all of these exercises are solved; name one, such as {}",
+                self.selected[0].id()
+            ),
         }
-        bail!("all of these exercises are solved; name one, such as {}", self.selected[0].id())
     }
 
     fn check(&self) -> Result<()> {
@@ -118,23 +120,39 @@ impl<'a> Desk<'a> {
         }
         let states = self.states()?;
         Self::progress(&states);
-        if let Some((exercise, _)) = states.into_iter().find(|(_, solved)| !solved) {
-            println!();
-            self.describe(exercise);
+        // One after the other, until one is not solved: the rest need not be built.
+        for (exercise, _) in states.iter().filter(|(_, solved)| *solved != Some(true)) {
             let outcome = self.outcome(exercise)?;
+            if outcome.is_solved() {
+                say(&format!("Solved: {} ({}).", exercise.title, exercise.id()));
+                continue;
+            }
+            say("");
+            self.describe(exercise);
             Self::report(exercise, &outcome);
             self.advise(exercise);
-        } else {
-            println!("That is all of them.");
+            return Ok(());
         }
+        say("That is all of them.");
         Ok(())
     }
 
     /// How far the reader is.
-    fn progress(states: &[(&Exercise, bool)]) {
-        let done = states.iter().filter(|(_, solved)| *solved).count();
+    fn progress(states: &[(&Exercise, Option<bool>)]) {
+        let count = |state| states.iter().filter(|(_, solved)| *solved == state).count();
+        let (done, unknown) = (count(Some(true)), count(None));
+        let solved: Vec<(&Exercise, bool)> =
+            states.iter().map(|(exercise, solved)| (*exercise, *solved == Some(true))).collect();
+        let untested = match unknown {
+            0 => String::new(),
+            _ => format!(", {unknown} not tested since they or their chapter changed"),
+        };
         let bars = std::io::stdout().is_terminal();
-        print!("{done} of {} solved\n{}", states.len(), exercises::progress(states, bars));
+        put(&format!(
+            "{done} of {} solved{untested}\n{}",
+            states.len(),
+            exercises::progress(&solved, bars)
+        ));
     }
 
     fn outcome(&self, exercise: &Exercise) -> Result<Outcome> {
@@ -145,20 +163,29 @@ impl<'a> Desk<'a> {
         let states = self.states()?;
         let wide = states.iter().map(|(exercise, _)| exercise.id().len()).max().unwrap_or(0);
         for (exercise, solved) in &states {
-            let state = if *solved { "solved " } else { "not yet" };
+            let state = match solved {
+                Some(true) => "solved ",
+                Some(false) => "not yet",
+                None => "?      ",
+            };
             let Exercise { title, effort, .. } = exercise;
-            println!("{state}  {:wide$}  {title} ({effort})", exercise.id());
+            say(&format!("{state}  {:wide$}  {title} ({effort})", exercise.id()));
         }
-        println!();
+        say("");
         Self::progress(&states);
+        if states.iter().any(|(_, solved)| solved.is_none()) {
+            say(
+                "`check CHAPTER/EXERCISE` tests one, `check` the next one that is not known to be solved.",
+            );
+        }
         Ok(())
     }
 
     /// What there is to do, and where.
     fn describe(&self, exercise: &Exercise) {
-        println!("{}: {} ({})", exercise.id(), exercise.title, exercise.effort);
-        println!("\n{}\n", exercise.task);
-        println!("Your file is {}.", self.shown(exercise));
+        say(&format!("{}: {} ({})", exercise.id(), exercise.title, exercise.effort));
+        say(&format!("\n{}\n", exercise.task));
+        say(&format!("Your file is {}.", self.shown(exercise)));
     }
 
     fn shown(&self, exercise: &Exercise) -> String {
@@ -170,22 +197,22 @@ impl<'a> Desk<'a> {
     fn report(exercise: &Exercise, outcome: &Outcome) {
         match outcome {
             Outcome::Solved(printed) => {
-                println!("Solved: {} ({}).", exercise.title, exercise.id());
+                say(&format!("Solved: {} ({}).", exercise.title, exercise.id()));
                 if !printed.is_empty() {
-                    println!("{}", indented(printed));
+                    say(&indented(printed));
                 }
             }
             Outcome::Broken(errors) => {
-                println!("Not yet: it does not compile.\n\n{}", errors.trim_end());
+                say(&format!("Not yet: it does not compile.\n\n{}", errors.trim_end()));
             }
             Outcome::Failing(failed) => {
-                println!("Not yet:");
+                say("Not yet:");
                 for (test, message) in failed {
-                    println!("- {test}\n{}", indented(message));
+                    say(&format!("- {test}\n{}", indented(message)));
                 }
             }
             Outcome::Endless => {
-                println!("Not yet: the test does not end. Is there an endless loop?");
+                say("Not yet: the test does not end. Is there an endless loop?");
             }
         }
     }
@@ -193,17 +220,18 @@ impl<'a> Desk<'a> {
     /// What to do after an attempt that has not solved it.
     fn advise(&self, exercise: &Exercise) {
         let id = exercise.id();
-        println!(
+        say(&format!(
             "\nEdit {}, then run `cargo run --release -- check {id}` again, or add --watch. \
              For a hint, add --hint.",
             self.shown(exercise)
-        );
+        ));
     }
 
     /// Follows the reader from one exercise to the next.
     fn watch(&self) -> Result<()> {
         for &exercise in &self.selected {
-            if self.selected.len() > 1 && self.solved(exercise)? {
+            let solved = |note: &dyn Fn(&str)| self.checker.state(exercise, note);
+            if self.selected.len() > 1 && waiting(&exercise.id(), solved)? {
                 continue;
             }
             let mut seen = None;
@@ -216,17 +244,17 @@ impl<'a> Desk<'a> {
                 }
                 clear();
                 self.describe(exercise);
-                println!();
+                say("");
                 let outcome = self.outcome(exercise)?;
                 Self::report(exercise, &outcome);
                 if outcome.is_solved() {
                     break;
                 }
-                println!("\nWatching the file; Ctrl-C ends it.");
+                say("\nWatching the file; Ctrl-C ends it.");
                 seen = Some(text);
             }
         }
-        println!("\nAll of these exercises are solved.");
+        say("\nAll of these exercises are solved.");
         Ok(())
     }
 
@@ -235,9 +263,9 @@ impl<'a> Desk<'a> {
         let began = Instant::now();
         waiting("exercises", |note| {
             self.checker.verify(&self.selected, note, &mut |exercise, verified| match verified {
-                Ok(()) => println!("{}: fails unsolved, passes solved", exercise.id()),
+                Ok(()) => say(&format!("{}: fails unsolved, passes solved", exercise.id())),
                 Err(error) => {
-                    println!("{}: {error:#}", exercise.id());
+                    say(&format!("{}: {error:#}", exercise.id()));
                     wrong.push(exercise.id());
                 }
             });
@@ -246,7 +274,7 @@ impl<'a> Desk<'a> {
             bail!("these exercises are not in order, see above: {}", wrong.join(", "));
         }
         let seconds = began.elapsed().as_secs_f64();
-        println!("{} exercises are in order ({seconds:.1} s).", self.selected.len());
+        say(&format!("{} exercises are in order ({seconds:.1} s).", self.selected.len()));
         Ok(())
     }
 }
@@ -256,25 +284,31 @@ fn hint(exercise: &Exercise, number: usize) -> Result<()> {
     let Some(hint) = number.checked_sub(1).and_then(|at| exercise.hints.get(at)) else {
         bail!("{} has {count} hints; there is no number {number}", exercise.id());
     };
-    println!("{}, hint {number} of {count}:\n\n{hint}", exercise.title);
+    say(&format!("{}, hint {number} of {count}:\n\n{hint}", exercise.title));
     let next = number + 1;
     if number < count {
-        println!("\nThe next one: `cargo run --release -- check {} --hint {next}`", exercise.id());
+        say(&format!(
+            "\nThe next one: `cargo run --release -- check {} --hint {next}`",
+            exercise.id()
+        ));
     } else {
-        println!("\nThe solution: `cargo run --release -- check {} --solution`", exercise.id());
+        say(&format!(
+            "\nThe solution: `cargo run --release -- check {} --solution`",
+            exercise.id()
+        ));
     }
     Ok(())
 }
 
 fn solution(root: &Path, exercise: &Exercise) -> Result<()> {
-    println!("{}\n\n{}", exercise.title, exercise.solution);
+    say(&format!("{}\n\n{}", exercise.title, exercise.solution));
     let file = exercise.folder.join("solution.rs");
     for (line, part) in exercise.solved_parts()? {
-        println!(
+        say(&format!(
             "\nFrom line {line} of {}:\n\n{}",
             file.strip_prefix(root).unwrap_or(&file).display(),
             part.trim_end()
-        );
+        ));
     }
     Ok(())
 }
@@ -303,8 +337,8 @@ fn indented(text: &str) -> String {
 /// An empty screen, on a terminal.
 fn clear() {
     if std::io::stdout().is_terminal() {
-        print!("\u{1b}[2J\u{1b}[H");
+        put("\u{1b}[2J\u{1b}[H");
     } else {
-        println!();
+        say("");
     }
 }

@@ -1,5 +1,6 @@
 //! `doctor`: what this machine has, and what is missing.
 
+use crate::out::{put, say};
 use anyhow::{Result, bail};
 use clap::Args;
 use std::path::Path;
@@ -17,9 +18,9 @@ impl Doctor {
     pub fn run(self, data: Option<&Path>) -> Result<()> {
         let rows = lab::doctor::examine(data);
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&rows)?);
+            say(&serde_json::to_string_pretty(&rows)?);
         } else {
-            print!("{}", lab::doctor::table(&rows));
+            put(&lab::doctor::table(&rows));
         }
         let missing: Vec<&str> = rows
             .iter()

@@ -3,14 +3,20 @@
 //! `cargo run --release` measures this machine, trains a network on handwritten digits, builds the book
 //! with the reader's own numbers and serves it. Each of these steps is a subcommand of its own.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)] // they end the program when nobody reads: see `out`
+
 mod book;
+mod card;
 mod chapters;
 mod check;
 mod course;
 mod doctor;
+mod findings;
 mod measure;
 mod notebooks;
 mod open;
+mod out;
+mod pace;
 mod plan;
 mod predict;
 mod train;
@@ -70,6 +76,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Some(limited) = lab::limits::mind() {
+        out::warn(&format!("note: {limited}"));
+    }
     // Each training step asks for the memory that the one before gave back (chapter 5).
     lab::heap::set(lab::heap::Freed::Kept);
     let done = match cli.command.unwrap_or_else(|| Command::Open(open::Open::default())) {
@@ -83,11 +92,11 @@ fn main() -> ExitCode {
         Command::Notebooks(notebooks) => notebooks.run(),
         Command::Check(check) => check.run(),
     };
-    match done {
+    match done.and_then(|()| out::finish()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // One line: what failed, then why, outermost first.
-            eprintln!("error: {error:#}");
+            out::warn(&format!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -1,6 +1,6 @@
 //! `measure`: run experiments and keep their records.
 
-use crate::{chapters, course};
+use crate::{chapters, course, out::say};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use lab::{
@@ -9,8 +9,9 @@ use lab::{
 };
 use std::{
     collections::BTreeSet,
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 /// The machine's name in the records, and in the switch of the book.
@@ -45,6 +46,9 @@ pub struct Measure {
     /// Measure PyTorch and Keras, too, where an experiment races them, with this Python [default: python3]
     #[arg(long, value_name = "PYTHON", num_args = 0..=1, require_equals = true, default_missing_value = "python3")]
     peers: Option<String>,
+    /// Print each value that is measured
+    #[arg(long)]
+    verbose: bool,
     /// List the experiments and what each shows
     #[arg(long)]
     list: bool,
@@ -70,25 +74,20 @@ impl Measure {
     pub fn run(self, data: Option<&Path>) -> Result<()> {
         let chapters = chapters::all();
         if self.list {
-            for chapter in &chapters {
-                for experiment in &chapter.experiments {
-                    println!("{:24} {}", experiment.key, experiment.shows);
-                }
+            for experiment in chapters.iter().flat_map(|chapter| &chapter.experiments) {
+                say(&format!("{:24} {}", experiment.key, experiment.shows));
             }
             return Ok(());
         }
-        let records = match self.records {
-            Some(folder) => folder,
+        let records = match &self.records {
+            Some(folder) => folder.clone(),
             None => course::records()?,
         };
         if let Some(file) = &self.receive {
             return receive(file, self.machine.as_deref(), &chapters, &records);
         }
         let name = self.machine.as_deref().unwrap_or(YOURS);
-        if !contribution::is_name(name) {
-            bail!("`{name}` is not a machine's name; use letters, digits, - and _, at most 40");
-        }
-        let folder = records.join(name);
+        let folder = machine_folder(&records, name)?;
         if self.send {
             return send(&folder);
         }
@@ -101,13 +100,33 @@ impl Measure {
         if let Some(python) = &self.peers {
             backprop::peers::ask(python);
         }
-        measure(&chosen, budget, device, data, &folder)?;
-        println!("records are in {}", folder.display());
+        let how = How { budget, device, data, folder: &folder, verbose: self.verbose };
+        measure(&chosen, &how, &mut |progress, done| {
+            // A bar says as much, and a person who wants the values has them.
+            if progress.width().is_none() && !self.verbose {
+                say(&done.to_string());
+            }
+        })?;
+        say(&format!("records are in {}", folder.display()));
         if budget == lab::Budget::Full && name == YOURS {
-            println!("to send them in: `cargo run --release -- measure --send`");
+            say("to send them in: `cargo run --release -- measure --send`");
         }
         Ok(())
     }
+}
+
+/// The folder of the machine of this name.
+fn machine_folder(records: &Path, name: &str) -> Result<PathBuf> {
+    if !contribution::is_name(name) {
+        bail!(
+            "`{name}` can't be a machine's name; use letters, digits, - and _, at most 40, and no name that the book or \
+             a system has taken"
+        );
+    }
+    if let Some(other) = contribution::same_name(records, name).filter(|other| other != name) {
+        bail!("there is a machine `{other}` already, which not every system tells from `{name}`");
+    }
+    Ok(records.join(name))
 }
 
 /// Writes the records in `folder` into one file in the current folder.
@@ -121,18 +140,18 @@ fn send(folder: &Path) -> Result<()> {
     let made = contribution::pack(&Records::load(folder)?)?;
     let (text, file) = (made.text()?, PathBuf::from(format!("throughput-{}.json", made.name)));
     fs::write(&file, &text).with_context(|| format!("can't write {}", file.display()))?;
-    println!(
+    say(&format!(
         "{} ({}) holds the machine ({}) and {} values with date, commit and compiler, and no paths. It is plain \
          text: read it, then attach it to an issue.",
         file.display(),
         lab::Unit::Bytes.format(text.len() as f64),
         made.machine.in_words(),
         made.count()
-    );
+    ));
     for name in made.traces(&own_names())? {
-        println!(
+        say(&format!(
             "note: the word `{name}`, a name of yours or of this computer, is in it; look whether it should be"
-        );
+        ));
     }
     Ok(())
 }
@@ -168,33 +187,95 @@ fn receive(file: &Path, machine: Option<&str>, chapters: &[Chapter], records: &P
         None => made,
     };
     let folder = made.write(records)?;
-    println!(
+    say(&format!(
         "{} values of {} are in {}. Look at them in the book (`cargo run --release -- book serve`), then commit the \
          folder.",
         made.count(),
         made.machine.in_words(),
         folder.display()
-    );
+    ));
     Ok(())
 }
 
-/// Runs `chosen` one after the other and saves the record of each as soon as it is there.
+/// How to measure, and where the records go.
+pub struct How<'a> {
+    /// How much time to take.
+    pub budget: lab::Budget,
+    /// Where to compute.
+    pub device: Device,
+    /// Where the reader keeps the data set, if they said so.
+    pub data: Option<&'a Path>,
+    /// The machine's folder.
+    pub folder: &'a Path,
+    /// Whether to print each value.
+    pub verbose: bool,
+}
+
+/// An experiment that was measured.
+pub struct Done<'c> {
+    /// Its number among those that were chosen, from 1, and how many these are.
+    at: (usize, usize),
+    /// Its chapter.
+    pub chapter: &'c Chapter,
+    /// Whether it is the chapter's last.
+    pub last: bool,
+    key: &'static str,
+    values: usize,
+    skipped: usize,
+    seconds: f64,
+}
+
+/// `[3/25] matmul.ladder: 17 values in 12.3 s`.
+impl fmt::Display for Done<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Self { at: (at, all), key, values, .. } = self;
+        write!(f, "[{at}/{all}] {key}: {values} values")?;
+        if self.skipped > 0 {
+            write!(f, ", {} can't be measured here,", self.skipped)?;
+        }
+        write!(f, " in {:.1} s", self.seconds)
+    }
+}
+
+/// Runs `chosen` one after the other, saves the record of each as soon as it is there, and tells of it.
 pub fn measure(
     chosen: &[(&Chapter, &Experiment)],
-    budget: lab::Budget,
-    device: Device,
-    data: Option<&Path>,
-    folder: &Path,
+    how: &How,
+    told: &mut dyn FnMut(&Progress, &Done),
 ) -> Result<()> {
-    let machine = Machine::detect();
-    for (at, (chapter, experiment)) in chosen.iter().enumerate() {
-        let progress =
-            Progress::titled(&format!("[{}/{}] {}", at + 1, chosen.len(), experiment.key));
-        let run = chapter::run(experiment, budget, device, data, &progress)
+    record::can_save(how.folder, chosen.iter().map(|(chapter, _)| chapter.name))?;
+    let (machine, all) = (Machine::detect(), chosen.len());
+    let whole = if how.verbose || chosen.is_empty() {
+        Progress::hidden()
+    } else {
+        Progress::brief("measuring", all as u64)
+    };
+    for (at, &(chapter, experiment)) in chosen.iter().enumerate() {
+        let title = || format!("[{}/{all}] {}", at + 1, experiment.key);
+        // One for all experiments, or one for each, which shows its values.
+        let own = how.verbose.then(|| Progress::spinner(title()));
+        let progress = own.as_ref().unwrap_or(&whole);
+        progress.note(experiment.key);
+        let began = Instant::now();
+        let run = chapter::run(experiment, how.budget, how.device, how.data, progress)
             .with_context(|| format!("the experiment {} failed", experiment.key))?;
-        progress.finish();
-        record::save(folder, &machine, chapter.name, run)?;
+        let done = Done {
+            at: (at + 1, all),
+            chapter,
+            last: chosen.get(at + 1).is_none_or(|(next, _)| next.name != chapter.name),
+            key: experiment.key,
+            values: run.values.len(),
+            skipped: run.skipped.len(),
+            seconds: began.elapsed().as_secs_f64(),
+        };
+        record::save(how.folder, &machine, chapter.name, run)?;
+        if let Some(own) = &own {
+            own.finish();
+        }
+        whole.inc(1);
+        told(progress, &done);
     }
+    whole.finish();
     Ok(())
 }
 

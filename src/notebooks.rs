@@ -1,6 +1,6 @@
 //! `notebooks`: Jupyter with the Rust kernel, and the pages as notebooks.
 
-use crate::{chapters, course};
+use crate::{chapters, course, out::say};
 use anyhow::{Context, Result, bail};
 use bookbinder::{
     Binder,
@@ -90,10 +90,10 @@ impl Notebooks {
                 let jupyter = Jupyter::new(&root);
                 jupyter.set_up(!setup.headless)?;
                 let next = if setup.headless { "run" } else { "open" };
-                println!(
+                say(&format!(
                     "Jupyter is ready in {}; go on with `cargo run --release -- notebooks {next}`",
                     jupyter.folder().display()
-                );
+                ));
                 Ok(())
             }
             Self::Open(open) => {
@@ -115,11 +115,11 @@ impl Sync {
         for (name, change) in changes {
             let file = format!("notebooks/{name}.ipynb");
             match change {
-                Change::Same => println!("{file}: as its page"),
+                Change::Same => say(&format!("{file}: as its page")),
                 Change::Changed(why) if self.check => stale.push(format!("{file} ({why})")),
-                Change::Changed(why) => println!("{file}: written ({why})"),
+                Change::Changed(why) => say(&format!("{file}: written ({why})")),
                 Change::Leftover if self.check => stale.push(format!("{file} (no page makes it)")),
-                Change::Leftover => println!("{file}: removed, no page makes it"),
+                Change::Leftover => say(&format!("{file}: removed, no page makes it")),
             }
         }
         if !stale.is_empty() {
@@ -152,12 +152,12 @@ impl Execute {
                 let line = run.notebook.cells[*index].source.lines().next().unwrap_or_default();
                 format!("; the slowest, `{line}`, in {seconds:.1} s")
             });
-            println!(
+            say(&format!(
                 "{name}: kernel in {:.1} s, {} cells in {cells:.1} s{slowest}; in {}",
                 run.kernel,
                 run.cells.len(),
                 out.strip_prefix(root).unwrap_or(&out).display()
-            );
+            ));
         }
         Ok(())
     }

@@ -2,15 +2,23 @@
 
 use crate::{
     book::{PORT, digit_model},
-    chapters, course,
-    measure::{self, YOURS},
+    card::card,
+    chapters, course, findings,
+    measure::{self, How, YOURS},
+    out::say,
+    pace::{BOOK, Pace, TRAINING},
     train::{RUNS, Train},
 };
 use anyhow::Result;
-use bookbinder::Binder;
+use bookbinder::{Binder, serve::Server};
 use clap::Args;
-use lab::{Budget, Chapter, Device, Experiment, Records, doctor, machine::Machine};
-use std::path::Path;
+use lab::{Budget, Chapter, Device, Experiment, Records, doctor, machine::Machine, record};
+use std::{
+    collections::BTreeSet,
+    io::{IsTerminal as _, stdout},
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 /// The options of `open`.
 #[derive(Args)]
@@ -18,7 +26,8 @@ use std::path::Path;
 Examples:
   cargo run --release                      measure, train, build the book, serve it
   cargo run --release -- open --no-serve   the same, without serving
-  cargo run --release -- open --again      measure again what is measured already")]
+  cargo run --release -- open --again      measure again what is measured already
+  cargo run --release -- open --verbose    print each value that is measured")]
 pub struct Open {
     /// Stop before serving the book
     #[arg(long)]
@@ -29,52 +38,204 @@ pub struct Open {
     /// Measure again what is measured already
     #[arg(long)]
     again: bool,
+    /// Print each value that is measured, and each epoch of the training
+    #[arg(long)]
+    verbose: bool,
 }
 
 impl Default for Open {
     fn default() -> Self {
-        Self { no_serve: false, port: PORT, again: false }
+        Self { no_serve: false, port: PORT, again: false, verbose: false }
     }
 }
 
 impl Open {
     /// Runs the course.
     pub fn run(self, data: Option<&Path>) -> Result<()> {
-        let root = course::root()?;
-        let records = course::records()?;
-        let folder = records.join(YOURS);
-        let chapters = chapters::all();
-        let machine = Machine::detect();
-        let device = Device::choose(None, training::gpus())?;
+        let mut at = Desk::new(&self, data)?;
+        let began = Instant::now();
+        say(&at.step(began, "1/4 This machine"));
+        say(&format!("    {}", summary(&at.machine, &doctor::examine(data))));
+        let server = at.first_book()?;
 
-        println!("1/4 This machine");
-        println!("{}", summary(&machine, &doctor::examine(data)));
+        at.measure(began)?;
+        let run = at.train(began)?;
 
-        let (training, others): (Vec<_>, Vec<_>) = measure::choose(&chapters, &[], Budget::Quick)?
-            .into_iter()
-            .partition(|(_, experiment)| experiment.key == training::experiments::MLP);
-        let measured = if self.again { None } else { Records::load(&folder).ok() };
-        let wanted = unmeasured(others, measured.as_ref(), &machine);
-        println!("\n2/4 Measuring it ({})", count(wanted.len()));
-        measure::measure(&wanted, Budget::Quick, device, data, &folder)?;
-
-        println!("\n3/4 Training a network to read handwritten digits, on {device}");
-        let outcome = Train::default().train(data.map(Path::to_owned))?;
-        for (chapter, experiment) in training {
-            let run = training::experiments::run_of(experiment, &outcome)?;
-            lab::record::save(&folder, &machine, chapter.name, run)?;
+        say(&at.step(began, "4/4 The book, with your numbers"));
+        let (index, binder) = at.book()?;
+        let (server, address) = match server {
+            _ if self.no_serve => (None, index.display().to_string()),
+            Some(server) => {
+                server.changed();
+                let address = address(&server);
+                (Some(server), address)
+            }
+            None => {
+                let server = Server::start(&binder.out, self.port)?;
+                let address = address(&server);
+                (Some(server), address)
+            }
+        };
+        say(&format!("\n{}", card(&at.folder, at.reference()?.as_ref(), &run, &address)?));
+        match server {
+            Some(server) => binder.watch(&server, &say),
+            None => Ok(()),
         }
+    }
+}
 
-        println!("\n4/4 The book, with your numbers");
-        let mut binder = Binder::open(&root, chapters, &records)?;
+fn address(server: &Server) -> String {
+    format!("http://{}/ (Ctrl-C ends it)", server.address())
+}
+
+/// What the steps share.
+struct Desk<'a> {
+    open: &'a Open,
+    data: Option<&'a Path>,
+    /// Where the records of all machines are, and those of this one.
+    records: PathBuf,
+    folder: PathBuf,
+    chapters: Vec<Chapter>,
+    machine: Machine,
+    device: Device,
+    pace: Pace,
+}
+
+impl<'a> Desk<'a> {
+    fn new(open: &'a Open, data: Option<&'a Path>) -> Result<Self> {
+        let records = course::records()?;
+        let (folder, chapters) = (records.join(YOURS), chapters::all());
+        let (machine, device) = (Machine::detect(), Device::choose(None, training::gpus())?);
+        let pace = Pace::of(Vec::new());
+        let mut desk = Self { open, data, records, folder, chapters, machine, device, pace };
+        let parts: BTreeSet<&str> = desk.wanted()?.iter().map(|(c, _)| c.name).collect();
+        let first = desk.serves_early().then_some(BOOK);
+        desk.pace = Pace::of(parts.into_iter().chain(first).chain([TRAINING, BOOK]).collect());
+        Ok(desk)
+    }
+
+    /// What is to be measured before the training, which is an experiment of its own.
+    fn wanted(&self) -> Result<Vec<(&Chapter, &Experiment)>> {
+        let others = measure::choose(&self.chapters, &[], Budget::Quick)?
+            .into_iter()
+            .filter(|(_, experiment)| experiment.key != training::experiments::MLP)
+            .collect();
+        let measured = Records::load(&self.folder).ok().filter(|_| !self.open.again);
+        Ok(unmeasured(others, measured.as_ref(), &self.machine))
+    }
+
+    /// `2/4 Measuring it (5 s so far, about 90 s to go)`.
+    fn step(&self, began: Instant, what: &str) -> String {
+        format!("{what} ({:.0} s so far, {})", began.elapsed().as_secs_f64(), self.pace.to_go())
+    }
+
+    /// Whether a person sits there who can read while the machine is measured.
+    fn serves_early(&self) -> bool {
+        !self.open.no_serve && stdout().is_terminal()
+    }
+
+    /// The book with the numbers that are here already. It is built before anything is measured, and not beside that:
+    /// two programs at once measure each other.
+    fn first_book(&mut self) -> Result<Option<Server>> {
+        if !self.serves_early() {
+            return Ok(None);
+        }
+        let (_, binder) = self.book()?;
+        let server = Server::start(&binder.out, self.open.port)?;
+        say(&format!(
+            "    The book is at http://{}/ already, with the numbers so far; yours come into it at the end.",
+            server.address()
+        ));
+        Ok(Some(server))
+    }
+
+    fn measure(&mut self, began: Instant) -> Result<()> {
+        let Self { open, data, device, .. } = *self;
+        let wanted = self.wanted()?;
+        let title = format!("2/4 Measuring it: {}", count(wanted.len()));
+        say(&self.step(began, &title));
+        // What was measured before needs no waiting.
+        for chapter in &self.chapters {
+            if !wanted.iter().any(|(wanted, _)| wanted.name == chapter.name) && !trains(chapter) {
+                self.say_finding(chapter.name);
+            }
+        }
+        let how = How {
+            budget: Budget::Quick,
+            device,
+            data,
+            folder: &self.folder,
+            verbose: open.verbose,
+        };
+        let mut done = Vec::new();
+        measure::measure(&wanted, &how, &mut |progress, measured| {
+            if !measured.last {
+                return;
+            }
+            done.push(measured.chapter.name);
+            if trains(measured.chapter) {
+                return; // its finding comes with the training
+            }
+            if let Some(finding) = self.finding(measured.chapter.name) {
+                // A line on standard output would break the bar.
+                if progress.width().is_some() { progress.println(&finding) } else { say(&finding) }
+            }
+        })?;
+        for chapter in done {
+            self.pace.done(chapter);
+        }
+        Ok(())
+    }
+
+    /// `    matmul            your CPU: 357 times …`, if the chapter's records have a finding.
+    fn finding(&self, chapter: &str) -> Option<String> {
+        let records = Records::load(&self.folder).ok()?;
+        Some(format!("    {chapter:16} {}", findings::of(chapter, &records)?))
+    }
+
+    fn say_finding(&self, chapter: &str) {
+        if let Some(finding) = self.finding(chapter) {
+            say(&finding);
+        }
+    }
+
+    /// Trains the digit classifier, keeps that as a record, and returns the run's folder.
+    fn train(&mut self, began: Instant) -> Result<PathBuf> {
+        let what = format!("3/4 Training a network to read handwritten digits, on {}", self.device);
+        say(&self.step(began, &what));
+        let outcome = Train::usual(!self.open.verbose).train(self.data.map(Path::to_owned))?;
+        let experiments =
+            self.chapters.iter().flat_map(|c| c.experiments.iter().map(move |e| (c, e)));
+        for (chapter, experiment) in
+            experiments.filter(|(_, e)| e.key == training::experiments::MLP)
+        {
+            let run = training::experiments::run_of(experiment, &outcome)?;
+            record::save(&self.folder, &self.machine, chapter.name, run)?;
+            self.say_finding(chapter.name);
+        }
+        self.pace.done(TRAINING);
+        Ok(outcome.run.unwrap_or_default())
+    }
+
+    /// The book from the records as they are now: its first page, and what builds it again.
+    fn book(&mut self) -> Result<(PathBuf, Binder)> {
+        let mut binder = Binder::open(&course::root()?, chapters::all(), &self.records)?;
         binder.files.push(digit_model(Path::new(RUNS))?);
         let index = binder.build()?;
-        println!("the book is in {}", index.display());
-        if self.no_serve {
-            return Ok(());
-        }
-        binder.serve(self.port)
+        self.pace.done(BOOK);
+        Ok((index, binder))
     }
+
+    /// The first of the reference machines that has records.
+    fn reference(&self) -> Result<Option<Records>> {
+        let all = bookbinder::binder::records(&course::root()?, &self.records)?;
+        Ok(all.into_iter().find(|records| records.name != YOURS && !records.contributed))
+    }
+}
+
+/// Whether the training of `open` is an experiment of this chapter.
+fn trains(chapter: &Chapter) -> bool {
+    chapter.experiments.iter().any(|experiment| experiment.key == training::experiments::MLP)
 }
 
 /// A line on the machine, and one on what it lacks.
@@ -86,7 +247,7 @@ fn summary(machine: &Machine, rows: &[doctor::Row]) -> String {
         rows.iter().filter(|row| !row.found).map(|row| row.name.as_str()).collect();
     if !missing.is_empty() {
         text += &format!(
-            "\nnot here: {} (the course runs without; `cargo run --release -- doctor` tells what each is for)",
+            "\n    not here: {} (the course runs without; `cargo run --release -- doctor` tells what each is for)",
             missing.join(", ")
         );
     }
@@ -108,9 +269,9 @@ fn unmeasured<'c>(
 
 fn count(experiments: usize) -> String {
     match experiments {
-        0 => "measured already; --again measures anew".to_owned(),
+        0 => "all of it before; --again measures anew".to_owned(),
         1 => "1 experiment".to_owned(),
-        n => format!("{n} experiments, about a minute"),
+        n => format!("{n} experiments"),
     }
 }
 
@@ -128,7 +289,7 @@ mod tests {
         let progress = lab::progress::Progress::hidden();
         let nothing = Experiment { run: |_| Ok(()), ..*experiment };
         let run = lab::chapter::run(&nothing, Budget::Quick, Device::Cpu, None, &progress).unwrap();
-        lab::record::save(folder.path(), &machine, chapter.name, run).unwrap();
+        record::save(folder.path(), &machine, chapter.name, run).unwrap();
         let records = Records::load(folder.path()).unwrap();
 
         let left = unmeasured(all(), Some(&records), &machine);

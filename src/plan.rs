@@ -127,7 +127,7 @@ impl Optimizer {
 impl Plan {
     /// Prints the plan.
     pub fn run(&self) -> Result<()> {
-        println!("{}", self.report()?);
+        crate::out::say(&self.report()?);
         Ok(())
     }
 

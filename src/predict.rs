@@ -1,6 +1,9 @@
 //! `predict`: a digit from a picture.
 
-use crate::train::{RUNS, youngest_first};
+use crate::{
+    out::put,
+    train::{RUNS, youngest_first},
+};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
@@ -41,7 +44,7 @@ pub struct Predict {
 impl Predict {
     /// Prints what the model reads.
     pub fn run(&self) -> Result<()> {
-        print!("{}", self.report(Path::new(RUNS), stdout().is_terminal())?);
+        put(&self.report(Path::new(RUNS), stdout().is_terminal())?);
         Ok(())
     }
 
@@ -58,7 +61,7 @@ impl Predict {
                 "digit": digit,
                 "probabilities": probabilities,
                 "model": classifier.kind().name(),
-                "model_file": file,
+                "model_file": file.to_string_lossy(), // a path need not be text
             });
             let text = serde_json::to_string_pretty(&value);
             return Ok(text.context("the answer can't be written")? + "\n");

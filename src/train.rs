@@ -1,5 +1,6 @@
 //! `train`: the main training job.
 
+use crate::out::{say, warn};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
 use lab::{Device, data};
@@ -9,6 +10,7 @@ use multi_gpu::{
 };
 use std::{
     env, fs,
+    io::{IsTerminal as _, stderr},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -100,6 +102,9 @@ pub struct Train {
     /// Make the replicas processes, not threads
     #[arg(long)]
     processes: bool,
+    /// Whether only a bar shows the training, and only where there is a terminal: for a caller who tells the rest.
+    #[arg(skip)]
+    quiet: bool,
 }
 
 /// Where runs are, unless a person says otherwise.
@@ -118,6 +123,11 @@ impl Watcher for Quiet<'_> {
 }
 
 impl Train {
+    /// The usual training.
+    pub fn usual(quiet: bool) -> Self {
+        Self { quiet, ..Self::default() }
+    }
+
     /// Trains, and prints the test accuracy in its last line.
     pub fn run(self, data: Option<PathBuf>) -> Result<()> {
         self.train(data).map(|_| ())
@@ -138,6 +148,7 @@ impl Train {
 
     /// [`Train::train`], alone or as one of many.
     fn train_by(self, way: Option<&Way>, data: Option<PathBuf>) -> Result<Outcome> {
+        let quiet = self.quiet;
         let config = self.config(data, Path::new(RUNS))?;
         // Before Ctrl-C is watched: a download must end at once.
         let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
@@ -152,8 +163,10 @@ impl Train {
         if let Some(way) = way.filter(|way| way.rank() != Rank(0)) {
             return Ok(launch::train(way, &config, &data, &mut Quiet(&stop))?.0);
         }
-        let mut terminal = Terminal::new(&stop);
-        let mut board = Board::new(&mut terminal, config.run.as_deref());
+        let (mut terminal, mut silent) = (Terminal::new(&stop), Quiet(&stop));
+        let shown: &mut dyn Watcher =
+            if quiet && !stderr().is_terminal() { &mut silent } else { &mut terminal };
+        let mut board = Board::new(shown, config.run.as_deref());
         let (outcome, spent) = match way {
             Some(way) => {
                 let (outcome, spent) = launch::train(way, &config, &data, &mut board)?;
@@ -162,7 +175,7 @@ impl Train {
             None => (mixed_precision::amp::train_on(&config, &data, &mut board)?, None),
         };
         if let Some(problem) = board.problem() {
-            eprintln!("warning: TensorBoard will miss points: {problem}");
+            warn(&format!("warning: TensorBoard will miss points: {problem}"));
         }
         let folder = outcome.run.as_deref().unwrap_or(Path::new("."));
         if let Some((epoch, step)) = outcome.stopped {
@@ -171,11 +184,16 @@ impl Train {
                 folder.display()
             );
         }
-        println!("run: {}", folder.display());
-        if let Some((ranks, spent)) = spent {
-            println!("{ranks}: {spent}");
+        // What comes after a training, such as the book, ends at the first Ctrl-C.
+        STOP.store(true, Ordering::Relaxed);
+        if quiet {
+            return Ok(outcome);
         }
-        println!("{}", outcome.summary());
+        say(&format!("run: {}", folder.display()));
+        if let Some((ranks, spent)) = spent {
+            say(&format!("{ranks}: {spent}"));
+        }
+        say(&outcome.summary());
         Ok(outcome)
     }
 
@@ -213,8 +231,25 @@ impl Train {
             limit: self.limit.or(base.limit),
         };
         settings.check()?;
+        can_be_folder(&run)?;
         let start = if self.resume { Start::Resume } else { Start::New };
         Ok(Config { settings, device, run: Some(run), start, data, ..Config::default() })
+    }
+}
+
+/// That a run's folder is one or can become one.
+fn can_be_folder(run: &Path) -> Result<()> {
+    match (fs::metadata(run), fs::symlink_metadata(run)) {
+        (Ok(facts), _) if !facts.is_dir() => {
+            bail!("{} is no folder; choose another one with --run", run.display())
+        }
+        (Err(_), Ok(_)) => {
+            bail!(
+                "{} is a link that leads nowhere; choose another folder with --run",
+                run.display()
+            )
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,14 +1,17 @@
 //! A machine's records as one file that a reader can send in, and the way back into the book.
 //!
 //! The file is plain text, so that people can read what they send. It holds the machine's parts by name, and of each
-//! run its date, commit, compiler and values with at most [`SENT`] samples; paths are taken out. [`unpack`] trusts
+//! run its date, commit, compiler and values with at most `SENT` samples; paths are taken out. [`unpack`] trusts
 //! none of it: a file from a stranger can be wrong in any way.
+
+mod forms;
 
 use crate::{
     Chapter, Error, Records, Result, Unit,
     machine::Machine,
     record::{self, ChapterRecord, Run, Value},
 };
+use forms::Forms;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,16 +21,23 @@ use std::{
 
 /// How many samples of a value are sent at most: the spread stays, and a file of all experiments is small enough to
 /// attach to a message.
-pub const SENT: usize = 25;
+const SENT: usize = 25;
 
 /// The longest file that is taken in, in bytes: several times what all experiments leave.
-pub const LONGEST: u64 = 16 << 20;
+const LONGEST: u64 = 16 << 20;
 
 /// The form of the file; a later form gets another number.
 const FORM: u32 = 1;
 
 /// The longest text in a file, in characters.
 const LONGEST_TEXT: usize = 400;
+
+/// The longest text of a machine. Its CPU and its GPUs stand in what a page says of each of its values: what is a little
+/// here is much in the book.
+const LONGEST_NAME: usize = 100;
+
+/// The most GPUs and the most features of a machine, and the most parameters of a value.
+const MOST_PARTS: usize = 64;
 
 /// The most values that a machine may have: several times what the course measures.
 const MOST_VALUES: usize = 50_000;
@@ -46,7 +56,7 @@ pub struct Contribution {
     pub chapters: BTreeMap<String, ChapterRecord>,
 }
 
-/// What `records` hold, ready to be sent: no paths, no more than [`SENT`] samples of a value, and commands made anew.
+/// What `records` hold, ready to be sent: no paths, no more than `SENT` samples of a value, and commands made anew.
 ///
 /// # Errors
 /// [`Error::Message`] if the machine has no records.
@@ -147,23 +157,36 @@ impl Contribution {
     /// Writes the records into a new folder, `records/contributed/NAME`, and returns it.
     ///
     /// # Errors
-    /// [`Error::Message`] if a machine of this name is there already, [`Error::Io`] if the folder can't be written.
+    /// [`Error::Message`] if a machine of this name is there already, [`Error::Io`] if the folder can't be written;
+    /// nothing is left of it then.
     pub fn write(&self, records: &Path) -> Result<PathBuf> {
         check_name(&self.name)?;
-        let folder = records.join(record::CONTRIBUTED).join(&self.name);
-        if folder.exists() || records.join(&self.name).exists() {
+        let sent = records.join(record::CONTRIBUTED);
+        if let Some(old) = same_name(records, &self.name).or_else(|| same_name(&sent, &self.name)) {
             return Err(Error::Message(format!(
-                "there is a machine `{}` already; give this one another name with `--machine NAME`, or delete the \
-                 old folder first",
-                self.name
+                "there is a machine `{old}` already; give this one another name with `--machine NAME`, or delete the \
+                 old folder first"
             )));
         }
-        fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
-        record::write_json(&folder.join("machine.json"), &self.machine)?;
-        for (chapter, runs) in &self.chapters {
-            record::write_json(&folder.join(format!("{chapter}.json")), runs)?;
+        // Hidden: a try that was ended is no machine.
+        let (part, folder) = (sent.join(format!(".{}", self.name)), sent.join(&self.name));
+        let _ = fs::remove_dir_all(&part);
+        let written = self
+            .write_into(&part)
+            .and_then(|()| fs::rename(&part, &folder).map_err(|e| Error::io(&folder, e)));
+        if written.is_err() {
+            let _ = fs::remove_dir_all(&part);
+            let _ = fs::remove_dir(&sent); // if this would have been the first
         }
-        Ok(folder)
+        written.map(|()| folder)
+    }
+
+    fn write_into(&self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        record::write_json(&folder.join("machine.json"), &self.machine)?;
+        self.chapters.iter().try_for_each(|(chapter, runs)| {
+            record::write_json(&folder.join(format!("{chapter}.json")), runs)
+        })
     }
 
     /// Those of `names` (the reader's, the computer's) that stand as words in the file, which a person should look at
@@ -187,16 +210,10 @@ impl Contribution {
                 self.count()
             )));
         }
+        check_machine(&self.machine)?;
         let json = serde_json::to_value(self).map_err(|e| Error::Message(e.to_string()))?;
         check_texts(&json)?;
-        // A key may have a time with one parameter and a ratio with another.
-        let mut units: BTreeMap<&str, Vec<Unit>> = BTreeMap::new();
-        for value in references.iter().flat_map(Records::values) {
-            let known = units.entry(&value.key).or_default();
-            if !known.contains(&value.unit) {
-                known.push(value.unit);
-            }
-        }
+        let forms = Forms::of(references);
         let mut seen = BTreeSet::new();
         for (name, record) in &self.chapters {
             let chapter = chapters
@@ -210,8 +227,12 @@ impl Contribution {
                 }
                 for value in &run.values {
                     let what = record::name(&value.key, &value.params);
-                    let known = units.get(value.key.as_str()).map_or(&[][..], Vec::as_slice);
-                    check_value(value, &what, known)?;
+                    let wrong = forms.fault(value).or_else(|| fault(value));
+                    if let Some(why) = wrong {
+                        return Err(Error::Message(format!(
+                            "`{what}` {why}; ask for the file as the command wrote it"
+                        )));
+                    }
                     if !seen.insert(format!("{what} ")) {
                         return Err(twice(&what));
                     }
@@ -273,20 +294,31 @@ fn check_run(run: &Run, chapter: &Chapter) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of a value agree with each other, and its unit is one that the key has elsewhere, if it is known there.
-fn check_value(value: &Value, what: &str, units: &[Unit]) -> Result<()> {
-    let wrong = |why: String| {
-        Err(Error::Message(format!("`{what}` {why}; ask for the file as the command wrote it")))
+/// A machine's parts are as many and as long as those of real ones.
+fn check_machine(machine: &Machine) -> Result<()> {
+    let parts = [("GPUs", machine.gpus.len()), ("features", machine.features.len())];
+    let parts = parts.into_iter().find(|(_, count)| *count > MOST_PARTS);
+    let texts =
+        [&machine.cpu, &machine.os].into_iter().chain(&machine.gpus).chain(&machine.features);
+    let texts = texts.chain(&machine.driver).chain(&machine.cuda);
+    let long = texts.map(|text| text.chars().count()).find(|length| *length > LONGEST_NAME);
+    let why = match (parts, long, machine.cores) {
+        (Some((what, count)), ..) => format!("has {count} {what}, and {MOST_PARTS} is the most"),
+        (_, Some(length), _) => {
+            format!("has a name of {length} characters, and {LONGEST_NAME} is the most")
+        }
+        (.., 0 | 100_001..) => format!("has {} cores", machine.cores),
+        _ => return Ok(()),
     };
-    if !units.is_empty() && !units.contains(&value.unit) {
-        let wants: Vec<&str> = units.iter().map(|unit| unit.symbol()).collect();
-        let (has, wants) = (value.unit.symbol(), wants.join(" or "));
-        return wrong(format!("has the unit {has}, and the reference machines have {wants}"));
-    }
+    Err(Error::Message(format!("the machine {why}; ask for the file as `measure --send` wrote it")))
+}
+
+/// What is wrong with a value, if its numbers do not agree with each other.
+fn fault(value: &Value) -> Option<String> {
     let samples = &value.samples;
     if samples.0.is_empty() || samples.0.len() > record::KEPT || value.count() < samples.0.len() {
         let (here, taken) = (samples.0.len(), value.count());
-        return wrong(format!("has {here} samples of {taken}, which can't be"));
+        return Some(format!("has {here} samples of {taken}, which can't be"));
     }
     let (low, high) = samples.spread();
     let numbers = [(value.low, low), (value.median, samples.median()), (value.high, high)];
@@ -300,24 +332,37 @@ fn check_value(value: &Value, what: &str, units: &[Unit]) -> Result<()> {
         numbers.iter().all(|(said, is)| near(*said, *is) || said.is_nan() && is.is_nan())
     };
     if !agree {
-        return wrong("has a median or a spread that its samples do not give".to_owned());
+        return Some("has a median or a spread that its samples do not give".to_owned());
     }
-    if let Some(limit) = &value.limit
-        && !(limit.value.is_finite() && limit.value > 0.0)
-    {
-        return wrong(format!("is held against {}, which is no limit", limit.value));
-    }
-    Ok(())
+    let limit = value.limit.as_ref().map(|limit| limit.value);
+    let limit = limit.filter(|limit| !limit.is_finite() || *limit <= 0.0)?;
+    Some(format!("is held against {limit}, which is no limit"))
+}
+
+/// Whether a character changes how others are shown, or is not shown itself: a text could then look like another.
+fn is_unseen(c: char) -> bool {
+    let formats = [
+        '\u{ad}'..='\u{ad}',
+        '\u{61c}'..='\u{61c}',
+        '\u{180e}'..='\u{180e}',
+        '\u{200b}'..='\u{200f}',
+        '\u{2028}'..='\u{202e}',
+        '\u{2060}'..='\u{206f}',
+        '\u{feff}'..='\u{feff}',
+        '\u{fff9}'..='\u{fffb}',
+        '\u{e0000}'..='\u{e007f}',
+    ];
+    c.is_control() || formats.iter().any(|range| range.contains(&c))
 }
 
 /// No text is endless, has control characters, or names a path.
 fn check_texts(json: &serde_json::Value) -> Result<()> {
     use serde_json::Value as Json;
     let one = |text: &str| {
-        let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
+        let shown: String = text.chars().filter(|c| !is_unseen(*c)).take(40).collect();
         let why = if text.chars().count() > LONGEST_TEXT {
             "is too long"
-        } else if text.chars().any(char::is_control) {
+        } else if text.chars().any(is_unseen) {
             "has control characters"
         } else if without_paths(text) != text {
             "names a path, which is the sender's own business"
@@ -363,21 +408,35 @@ fn command(run: &Run) -> String {
     text
 }
 
-/// Whether `name` can be a machine's: a folder's name that leads nowhere else, and one that can be read.
+/// Whether `name` can be a machine's: a folder's name on every system that leads nowhere else, and one that can be read.
 pub fn is_name(name: &str) -> bool {
-    (1..=40).contains(&name.len())
+    let plain = (1..=40).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let name = name.to_lowercase();
+    // The book's list of machines, the folder of those that were sent in.
+    let ours = ["index", record::CONTRIBUTED].contains(&name.as_str());
+    // Devices of Windows, which has no folders of these names.
+    let numbered = name.strip_prefix("com").or_else(|| name.strip_prefix("lpt"));
+    let device = ["con", "prn", "aux", "nul"].contains(&name.as_str())
+        || numbered.is_some_and(|number| number.len() == 1 && number != "-" && number != "_");
+    plain && !ours && !device
 }
 
-/// Names that mean something else beside the machines' folders: the reader's own, the list, the folder itself.
-const TAKEN: [&str; 3] = ["yours", "index", record::CONTRIBUTED];
+/// The machine in this folder whose name is `name` to a system that does not tell capitals from small letters.
+pub fn same_name(folder: &Path, name: &str) -> Option<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .find(|old| old.to_lowercase() == name.to_lowercase())
+}
 
 fn check_name(name: &str) -> Result<()> {
-    if is_name(name) && !TAKEN.contains(&name.to_lowercase().as_str()) {
+    // The reader's own is no name for another's machine.
+    if is_name(name) && name.to_lowercase() != "yours" {
         return Ok(());
     }
-    let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+    let shown: String = name.chars().filter(|c| !is_unseen(*c)).take(40).collect();
     Err(Error::Message(format!(
         "`{shown}` can't be the name of a contributed machine; choose letters, digits, - and _, at most 40, with \
          `--machine NAME`"
@@ -396,7 +455,7 @@ impl Contribution {
 }
 
 /// The machine as a folder's name: its first GPU, or its CPU and the cores.
-pub fn suggested_name(machine: &Machine) -> String {
+fn suggested_name(machine: &Machine) -> String {
     let (part, tail) = match machine.gpus.first() {
         Some(gpu) => (gpu, String::new()),
         None => (&machine.cpu, format!("-{}core", machine.cores)),
@@ -425,12 +484,7 @@ fn without_paths_in(json: &mut serde_json::Value) {
 
 /// `text` with `…` in place of each path that may be a person's own. Those of the system's drivers are alike on all
 /// machines and stay; so do addresses on the web.
-///
-/// ```
-/// use lab::contribution::without_paths;
-/// assert_eq!(without_paths("-C linker=/home/me/ld (GNU/Linux)"), "-C linker=… (GNU/Linux)");
-/// ```
-pub fn without_paths(text: &str) -> String {
+fn without_paths(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for piece in text.split_inclusive(|c: char| c.is_whitespace() || "'\"`(),;<>=".contains(c)) {
         let end = piece

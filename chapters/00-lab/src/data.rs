@@ -234,7 +234,8 @@ pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
             Err(_) => {} // nothing there yet
         }
         if !mirrors.is_empty() {
-            let fetched = download::fetch(cache, mirrors, *published, watch);
+            let patience = download::Patience::default();
+            let fetched = download::fetch(cache, mirrors, *published, patience, watch);
             match fetched.and_then(|()| files::read(cache, published)) {
                 Ok(set) => return Ok(DataSet { note: note(&notes), ..set }),
                 Err(error) => notes.push(error.to_string()),

@@ -11,7 +11,7 @@ use crate::{
     Unit,
     data::{self, Options, Places, files},
     machine::{self, Machine, NvidiaGpu},
-    probe::ask,
+    probe::{Beside, ask},
 };
 use libraries::Library;
 use serde::Serialize;
@@ -55,39 +55,39 @@ const MORE: &str = "besides";
 /// a program that does not answer counts as missing.
 pub fn examine(data: Option<&Path>) -> Vec<Row> {
     let system = System::detect();
-    // Those that ask a program or read files go first and wait beside each other.
+    // Those that ask a program or read files go first and wait beside each other. One that panicked has a bug and no
+    // rows; the others still have theirs.
     thread::scope(|scope| {
-        let found = scope
-            .spawn(|| Found { toolkit: machine::cuda_toolkit(), gpus: machine::nvidia_gpus() });
-        let set = scope.spawn(|| data_set(data));
-        let programs = scope.spawn(|| programs(system));
-        let disk = scope.spawn(|| disk(data));
-        let opencl = scope.spawn(|| opencl(system));
-        let libraries = scope.spawn(|| {
+        let found = Beside::start(scope, || Found {
+            toolkit: machine::cuda_toolkit(),
+            gpus: machine::nvidia_gpus(),
+        });
+        let set = Beside::start(scope, || data_set(data));
+        let programs = Beside::start(scope, || programs(system));
+        let disk = Beside::start(scope, || disk(data));
+        let opencl = Beside::start(scope, || opencl(system));
+        let libraries = Beside::start(scope, || {
             let driver = libraries::driver_version();
             (Library::ALL.map(|library| (library, library.find(driver))), driver)
         });
         let mut rows = of_machine();
-        rows.extend(done(disk));
-        rows.extend(done(set));
-        if let Ok(found) = found.join() {
+        for check in [disk, set] {
+            rows.extend(check.join().unwrap_or_default());
+        }
+        if let Some(found) = found.join() {
             rows.extend(gpu_rows(system, &found, &Card::all(), kernel_module().as_deref()));
-            if let Ok((libraries, driver)) = libraries.join() {
+            if let Some((libraries, driver)) = libraries.join() {
                 rows.extend(library_rows(system, &libraries, driver));
             }
             rows.extend(last_steps(system, &found));
         }
-        rows.extend(done(opencl));
-        rows.extend(done(programs));
+        for check in [opencl, programs] {
+            rows.extend(check.join().unwrap_or_default());
+        }
         // In the order of the steps; within one, as they were put here.
         rows.sort_by(|a, b| a.step.cmp(&b.step));
         rows
     })
-}
-
-/// The rows of a check. A check that panicked has a bug and no rows; the others still have theirs.
-fn done(check: thread::ScopedJoinHandle<Vec<Row>>) -> Vec<Row> {
-    check.join().unwrap_or_default()
 }
 
 /// The systems whose packages differ.
@@ -324,8 +324,23 @@ fn oldest_driver(toolkit: Option<&str>) -> u32 {
 }
 
 fn gpu_rows(system: System, found: &Found, cards: &[Card], module: Option<&str>) -> Vec<Row> {
-    let names = found
-        .gpus
+    let toolkit = row(
+        TOOLKIT,
+        "CUDA toolkit (nvcc)",
+        found.toolkit.clone(),
+        "building with --features cuda: dfdx on the GPU",
+        system.how(
+            "sudo apt install nvidia-cuda-toolkit, or newer from developer.nvidia.com/cuda-downloads",
+            "the repository of developer.nvidia.com/cuda-downloads, then sudo dnf install cuda-toolkit",
+            NOT_ON_MAC,
+            "winget install Nvidia.CUDA",
+        ),
+    );
+    vec![card_row(system, &found.gpus, cards), driver_row(system, found, module), toolkit]
+}
+
+fn card_row(system: System, gpus: &[NvidiaGpu], cards: &[Card]) -> Row {
+    let names = gpus
         .iter()
         .map(|gpu| {
             let memory = Unit::Bytes.format(gpu.memory as f64);
@@ -351,6 +366,10 @@ fn gpu_rows(system: System, found: &Found, cards: &[Card], module: Option<&str>)
     } else {
         format!("{other}Chapter 8 helps to choose one; a rented one will do")
     };
+    row(CARD, "NVIDIA GPU", card, "the GPU parts of chapters 2 and 4 to 7", how_card)
+}
+
+fn driver_row(system: System, found: &Found, module: Option<&str>) -> Row {
     let installed = found.gpus.first().map(|gpu| gpu.driver.as_str()).or(module);
     let oldest = oldest_driver(found.toolkit.as_deref());
     let get = system.how(
@@ -375,31 +394,11 @@ fn gpu_rows(system: System, found: &Found, cards: &[Card], module: Option<&str>)
         (Some(_), _) => (true, get),
         (None, _) => (false, get),
     };
-    vec![
-        row(CARD, "NVIDIA GPU", card, "the GPU parts of chapters 2 and 4 to 7", how_card),
-        Row {
-            found: driver_found,
-            ..row(
-                DRIVER,
-                "NVIDIA driver",
-                installed.map(str::to_owned),
-                "everything that runs on the GPU",
-                how_driver,
-            )
-        },
-        row(
-            TOOLKIT,
-            "CUDA toolkit (nvcc)",
-            found.toolkit.clone(),
-            "building with --features cuda: dfdx on the GPU",
-            system.how(
-                "sudo apt install nvidia-cuda-toolkit, or newer from developer.nvidia.com/cuda-downloads",
-                "the repository of developer.nvidia.com/cuda-downloads, then sudo dnf install cuda-toolkit",
-                NOT_ON_MAC,
-                "winget install Nvidia.CUDA",
-            ),
-        ),
-    ]
+    let installed = installed.map(str::to_owned);
+    Row {
+        found: driver_found,
+        ..row(DRIVER, "NVIDIA driver", installed, "everything that runs on the GPU", how_driver)
+    }
 }
 
 /// The oldest version of CUDA whose driver chapter 2 works with, as 1000·major + 10·minor.
@@ -534,10 +533,10 @@ fn programs(system: System) -> Vec<Row> {
         |program: &str| ask(program, &["--version"]).map(first_line).filter(|v| !v.is_empty());
     let on_path = |program: &str| on_path(program, env::var_os("PATH").as_deref());
     thread::scope(|scope| {
-        let rustc = scope.spawn(|| version("rustc"));
-        let cc = scope.spawn(|| ["cc", "clang", "gcc"].into_iter().find_map(version));
-        let mpi = scope.spawn(|| version("mpirun").or_else(|| version("mpiexec")));
-        let of = |check: thread::ScopedJoinHandle<Option<String>>| check.join().unwrap_or_default();
+        let rustc = Beside::start(scope, || version("rustc"));
+        let cc = Beside::start(scope, || ["cc", "clang", "gcc"].into_iter().find_map(version));
+        let mpi = Beside::start(scope, || version("mpirun").or_else(|| version("mpiexec")));
+        let of = |check: Beside<Option<String>>| check.join().unwrap_or_default();
         let cc = of(cc).or_else(|| on_path("cl").map(|path| path.display().to_string()));
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../notebooks/.jupyter");
         let (jupyter, kernel) = notebooks(&own, env::var_os("PATH").as_deref());

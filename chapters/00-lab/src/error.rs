@@ -8,13 +8,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What can go wrong in the lab, each as one sentence with the way out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file or folder could not be read or written.
-    #[error("{}: {source}", .path.display())]
+    /// A file or folder could not be read or written. The cause is a part of the sentence and not a source of its own:
+    /// who prints the chain of sources would print it twice.
+    #[error("{}: {cause}", .path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A page, figure or table asks for a value that no run has produced on this machine.
     #[error(
@@ -44,8 +45,8 @@ pub enum Error {
 
 impl Error {
     /// An [`Error::Io`] for `path`.
-    pub fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
+    pub fn io(path: &Path, cause: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), cause }
     }
 
     /// An [`Error::Message`].
@@ -69,6 +70,7 @@ mod tests {
         assert_eq!(skipped.to_string(), "`a.b` was not measured: no AMX");
         let io = Error::io(Path::new("a/file"), std::io::Error::other("no room"));
         assert_eq!(io.to_string(), "a/file: no room");
+        assert!(std::error::Error::source(&io).is_none(), "it would be printed twice");
         assert_eq!(Error::message("do this").to_string(), "do this");
     }
 }

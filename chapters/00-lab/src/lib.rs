@@ -29,6 +29,7 @@ pub mod error;
 pub mod fooling;
 pub mod heap;
 pub mod key;
+pub mod limits;
 pub mod machine;
 pub mod measure;
 pub mod measured;

@@ -93,7 +93,7 @@ pub fn caches_and_memory() -> (Caches, u64) {
 
 /// A GPU as `nvidia-smi` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NvidiaGpu {
+pub(crate) struct NvidiaGpu {
     /// Its name: `NVIDIA H200`.
     pub name: String,
     /// The version of its driver: `580.65.06`.
@@ -105,7 +105,7 @@ pub struct NvidiaGpu {
 }
 
 /// The NVIDIA GPUs that the driver shows; none where there is no driver.
-pub fn nvidia_gpus() -> Vec<NvidiaGpu> {
+pub(crate) fn nvidia_gpus() -> Vec<NvidiaGpu> {
     let query = "--query-gpu=name,driver_version,memory.total,compute_cap";
     ask("nvidia-smi", &[query, "--format=csv,noheader,nounits"])
         .map_or_else(Vec::new, |text| text.lines().filter_map(nvidia_gpu).collect())
@@ -126,7 +126,7 @@ fn nvidia_gpu(line: &str) -> Option<NvidiaGpu> {
 
 /// The version of the CUDA toolkit that builds here: that of `nvcc`, or of the folder that `CUDA_PATH` and
 /// its like name.
-pub fn cuda_toolkit() -> Option<String> {
+pub(crate) fn cuda_toolkit() -> Option<String> {
     let nvcc = ask("nvcc", &["--version"]).and_then(|text| nvcc_version(&text));
     nvcc.or_else(|| {
         let named = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(env::var_os);
@@ -147,7 +147,7 @@ fn nvcc_version(text: &str) -> Option<String> {
 }
 
 /// The instruction sets of this CPU that the course has a path for, or that explain a result.
-pub fn features() -> Vec<&'static str> {
+fn features() -> Vec<&'static str> {
     #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(unused_mut))]
     let mut found = Vec::new();
     #[cfg(target_arch = "x86_64")]
@@ -452,7 +452,8 @@ impl Provenance {
         let since_1970 =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Self {
-            command: command_line(env::args()),
+            // A folder's name need not be text.
+            command: command_line(env::args_os().map(|word| word.to_string_lossy().into_owned())),
             date: rfc3339(since_1970),
             commit: COMMIT.get_or_init(|| commit(Path::new(env!("CARGO_MANIFEST_DIR")))).clone(),
             rustc: env!("LAB_RUSTC").to_owned(),

@@ -8,8 +8,34 @@ use std::{
     time::Duration,
 };
 
+/// Work that runs beside this thread, or was done in it where the system gives no other.
+pub(crate) enum Beside<'scope, T> {
+    Thread(thread::ScopedJoinHandle<'scope, T>),
+    Done(T),
+}
+
+impl<'scope, T: Send + 'scope> Beside<'scope, T> {
+    pub fn start<'env>(
+        scope: &'scope thread::Scope<'scope, 'env>,
+        work: impl Fn() -> T + Copy + Send + 'scope,
+    ) -> Self {
+        match thread::Builder::new().spawn_scoped(scope, work) {
+            Ok(thread) => Self::Thread(thread),
+            Err(_) => Self::Done(work()),
+        }
+    }
+
+    /// What came of it; `None` if it panicked.
+    pub fn join(self) -> Option<T> {
+        match self {
+            Self::Thread(thread) => thread.join().ok(),
+            Self::Done(done) => Some(done),
+        }
+    }
+}
+
 /// How long a program may take to say its version.
-pub const PATIENCE: Duration = Duration::from_millis(1500);
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// What `program` prints on its standard output, if it is there, succeeds, and answers in time.
 pub fn ask(program: &str, arguments: &[&str]) -> Option<String> {
@@ -27,13 +53,15 @@ pub fn ask_within(patience: Duration, program: &str, arguments: &[&str]) -> Opti
         .ok()?;
     let mut pipe = child.stdout.take()?;
     let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
+    let reader = thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         // A program that prints without end must not fill the memory.
         let read = pipe.by_ref().take(1 << 20).read_to_end(&mut bytes);
         // The receiver may have given up: then nobody wants the answer.
         let _ = send.send(read.map(|_| bytes));
     });
+    // Where the system gives no thread nobody reads, and nothing is received.
+    drop(reader);
     let answer = receive.recv_timeout(patience);
     if answer.is_err() {
         let _ = child.kill();

@@ -15,7 +15,11 @@ use std::{
 
 /// The progress of a job of known or unknown length. It can be shared between threads.
 #[derive(Debug, Default)]
-pub struct Progress(Kind);
+pub struct Progress {
+    kind: Kind,
+    /// Whether values that were measured are not shown.
+    brief: bool,
+}
 
 #[derive(Debug, Default)]
 enum Kind {
@@ -38,59 +42,102 @@ enum Counts {
 impl Progress {
     /// Shows nothing: for tests.
     pub fn hidden() -> Self {
-        Self(Kind::Hidden)
+        Self::default()
     }
 
     /// A job of `len` steps.
     pub fn new(title: impl Into<String>, len: u64) -> Self {
-        Self::start(title.into(), Some(len), Counts::Steps)
+        Self::start(title.into(), Some(len), Counts::Steps, false)
+    }
+
+    /// [`Progress::new`] without the values that are measured, and with few lines where there is no bar.
+    pub fn brief(title: impl Into<String>, len: u64) -> Self {
+        Self::start(title.into(), Some(len), Counts::Steps, true)
     }
 
     /// A job of `len` bytes, or of unknown size: a download.
     pub fn bytes(title: impl Into<String>, len: Option<u64>) -> Self {
-        Self::start(title.into(), len, Counts::Bytes)
+        Self::start(title.into(), len, Counts::Bytes, false)
     }
 
     /// A job of unknown length.
     pub fn spinner(title: impl Into<String>) -> Self {
-        Self::start(title.into(), None, Counts::Steps)
+        Self::start(title.into(), None, Counts::Steps, false)
     }
 
-    /// [`Progress::spinner`], as the course's command names an experiment that it runs.
-    pub fn titled(title: &str) -> Self {
-        Self::spinner(title)
+    fn start(title: String, len: Option<u64>, counts: Counts, brief: bool) -> Self {
+        let terminal =
+            io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let of = |every, out| {
+            Kind::Lines(Mutex::new(Lines::new(title.clone(), len, counts, every, out)))
+        };
+        let kind = match (crate::show::in_notebook(), terminal, brief) {
+            (true, ..) => of(Duration::from_secs(1), Box::new(io::stdout())),
+            (_, true, _) => Kind::bar(title, len, counts, ProgressDrawTarget::stderr()),
+            (.., true) => of(Duration::from_mins(1), Box::new(io::stderr())),
+            _ => of(Duration::from_secs(5), Box::new(io::stderr())),
+        };
+        Self { kind, brief }
     }
 
-    fn start(title: String, len: Option<u64>, counts: Counts) -> Self {
-        if crate::show::in_notebook() {
-            let every = Duration::from_secs(1);
-            return Self(Kind::Lines(Mutex::new(Lines::new(
-                title,
-                len,
-                counts,
-                every,
-                Box::new(io::stdout()),
-            ))));
+    /// Says what is being done now.
+    pub fn note(&self, text: &str) {
+        match &self.kind {
+            Kind::Hidden => {}
+            Kind::Bar(bar, _) => bar.set_message(text.to_owned()),
+            Kind::Lines(lines) => locked(lines).note(text),
         }
-        if io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb") {
-            return Self::bar(title, len, counts, ProgressDrawTarget::stderr());
+    }
+
+    /// Shows a value that was measured.
+    pub fn value(&self, value: &Value) {
+        if !self.brief {
+            self.println(&value_line(value));
         }
-        let every = Duration::from_secs(5);
-        let lines = Lines::new(title, len, counts, every, Box::new(io::stderr()));
-        Self(Kind::Lines(Mutex::new(lines)))
     }
 
-    /// Plain lines into `out`, at most one in `every`: for a log, or a test. `len` is the number of steps, if
-    /// it is known.
-    pub fn lines(
-        title: impl Into<String>,
-        len: Option<u64>,
-        every: Duration,
-        out: Box<dyn Write + Send>,
-    ) -> Self {
-        Self(Kind::Lines(Mutex::new(Lines::new(title.into(), len, Counts::Steps, every, out))))
+    /// Counts `steps` more.
+    pub fn inc(&self, steps: u64) {
+        match &self.kind {
+            Kind::Hidden => {}
+            Kind::Bar(bar, _) => bar.inc(steps),
+            Kind::Lines(lines) => locked(lines).advance(steps),
+        }
     }
 
+    /// A line that stays.
+    pub fn println(&self, text: &str) {
+        match &self.kind {
+            Kind::Hidden => {}
+            Kind::Bar(bar, _) => bar.println(text),
+            Kind::Lines(lines) => locked(lines).line(text),
+        }
+    }
+
+    /// The terminal's width in characters, where there is a bar.
+    pub fn width(&self) -> Option<usize> {
+        let width = || usize::from(console::Term::stderr().size().1);
+        matches!(self.kind, Kind::Bar(..)).then(width)
+    }
+
+    /// Shows lines under the bar, in place of those that are there; nothing where there is no bar.
+    pub fn below(&self, text: &str) {
+        if let Kind::Bar(_, below) = &self.kind {
+            text.clone_into(&mut locked(below)); // the bar draws itself a few times a second
+        }
+    }
+
+    /// The job is done: the bar goes away, plain lines get a last one with the time it took.
+    pub fn finish(&self) {
+        match &self.kind {
+            Kind::Hidden => {}
+            Kind::Bar(bar, _) => bar.finish_and_clear(),
+            Kind::Lines(lines) => locked(lines).finish(),
+        }
+    }
+}
+
+impl Kind {
     fn bar(title: String, len: Option<u64>, counts: Counts, target: ProgressDrawTarget) -> Self {
         // A colour only where the person has not refused it; console reads NO_COLOR too, but not for every
         // kind of target.
@@ -135,61 +182,7 @@ impl Progress {
             bar.set_style(style.with_key("below", below));
         }
         bar.enable_steady_tick(Duration::from_millis(120));
-        Self(Kind::Bar(bar, below))
-    }
-
-    /// Says what is being done now.
-    pub fn note(&self, text: &str) {
-        match &self.0 {
-            Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.set_message(text.to_owned()),
-            Kind::Lines(lines) => locked(lines).note(text),
-        }
-    }
-
-    /// Shows a value that was measured.
-    pub fn value(&self, value: &Value) {
-        self.println(&value_line(value));
-    }
-
-    /// Counts `steps` more.
-    pub fn inc(&self, steps: u64) {
-        match &self.0 {
-            Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.inc(steps),
-            Kind::Lines(lines) => locked(lines).advance(steps),
-        }
-    }
-
-    /// A line that stays.
-    pub fn println(&self, text: &str) {
-        match &self.0 {
-            Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.println(text),
-            Kind::Lines(lines) => locked(lines).line(text),
-        }
-    }
-
-    /// The terminal's width in characters, where there is a bar.
-    pub fn width(&self) -> Option<usize> {
-        let width = || usize::from(console::Term::stderr().size().1);
-        matches!(self.0, Kind::Bar(..)).then(width)
-    }
-
-    /// Shows lines under the bar, in place of those that are there; nothing where there is no bar.
-    pub fn below(&self, text: &str) {
-        if let Kind::Bar(_, below) = &self.0 {
-            text.clone_into(&mut locked(below)); // the bar draws itself a few times a second
-        }
-    }
-
-    /// The job is done: the bar goes away, plain lines get a last one with the time it took.
-    pub fn finish(&self) {
-        match &self.0 {
-            Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.finish_and_clear(),
-            Kind::Lines(lines) => locked(lines).finish(),
-        }
+        Self::Bar(bar, below)
     }
 }
 
@@ -389,11 +382,22 @@ mod tests {
         Value { limit, ..Value::new("a.b", &[("n", &4)], Unit::FlopsPerSecond, samples) }
     }
 
+    /// Plain lines into `out`, at most one in `every`.
+    fn lines(
+        title: &str,
+        len: Option<u64>,
+        every: Duration,
+        out: Box<dyn Write + Send>,
+    ) -> Progress {
+        let lines = Lines::new(title.to_owned(), len, Counts::Steps, every, out);
+        Progress { kind: Kind::Lines(Mutex::new(lines)), brief: false }
+    }
+
     #[test]
     fn lines_are_plain_and_few() {
         let sheet = Sheet::default();
         let hour = Duration::from_hours(1);
-        let progress = Progress::lines("reading", Some(1000), hour, Box::new(sheet.clone()));
+        let progress = lines("reading", Some(1000), hour, Box::new(sheet.clone()));
         for _ in 0..1000 {
             progress.inc(1);
             progress.note("a file");
@@ -414,7 +418,7 @@ mod tests {
     #[test]
     fn a_line_tells_how_far_the_job_is() {
         let sheet = Sheet::default();
-        let progress = Progress::lines("job", Some(8), Duration::ZERO, Box::new(sheet.clone()));
+        let progress = lines("job", Some(8), Duration::ZERO, Box::new(sheet.clone()));
         progress.inc(2);
         progress.note("the third");
         let text = sheet.text();
@@ -426,7 +430,8 @@ mod tests {
     fn a_terminal_gets_a_bar_and_values_above_it() {
         let sheet = Sheet::default();
         let target = ProgressDrawTarget::term_like(Box::new(sheet.clone()));
-        let progress = Progress::bar("job".to_owned(), Some(4), Counts::Steps, target);
+        let kind = Kind::bar("job".to_owned(), Some(4), Counts::Steps, target);
+        let progress = Progress { kind, brief: false };
         progress.note("second step");
         progress.inc(2);
         progress.below("the first line\nthe second");
@@ -440,6 +445,16 @@ mod tests {
     }
 
     #[test]
+    fn a_brief_one_leaves_out_the_values() {
+        let sheet = Sheet::default();
+        let lines = lines("job", Some(4), Duration::ZERO, Box::new(sheet.clone()));
+        let progress = Progress { brief: true, ..lines };
+        progress.value(&value());
+        progress.println("a finding");
+        assert_eq!(sheet.text(), "job\na finding\n");
+    }
+
+    #[test]
     fn every_style_of_bar_is_one_that_indicatif_knows() {
         for (len, counts, wanted) in [
             (Some(4096), Counts::Bytes, "2.00 KiB/4.00 KiB"),
@@ -448,7 +463,8 @@ mod tests {
         ] {
             let sheet = Sheet::default();
             let target = ProgressDrawTarget::term_like(Box::new(sheet.clone()));
-            let progress = Progress::bar("job".to_owned(), len, counts, target);
+            let kind = Kind::bar("job".to_owned(), len, counts, target);
+            let progress = Progress { kind, brief: false };
             progress.inc(2048);
             progress.note("now");
             progress.finish();
@@ -468,9 +484,7 @@ mod tests {
                 Err(io::ErrorKind::BrokenPipe.into())
             }
         }
-        for progress in
-            [Progress::hidden(), Progress::lines("a", None, Duration::ZERO, Box::new(Closed))]
-        {
+        for progress in [Progress::hidden(), lines("a", None, Duration::ZERO, Box::new(Closed))] {
             progress.note("b");
             progress.inc(1);
             progress.println("c");

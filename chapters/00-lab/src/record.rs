@@ -6,9 +6,11 @@
 use crate::{Error, Result, Samples, Unit, machine::Machine};
 use serde::{Deserialize, Serialize};
 use std::{
+    cmp::Ordering,
     collections::BTreeMap,
     fmt::{Display, Write as _},
     fs,
+    io::Write as _,
     path::Path,
 };
 
@@ -292,14 +294,33 @@ pub fn is_below(key: &str, experiment: &str) -> bool {
 pub fn save(folder: &Path, machine: &Machine, chapter: &str, run: Run) -> Result<()> {
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     write_json(&folder.join("machine.json"), machine)?;
-    let path = folder.join(format!("{chapter}.json"));
-    let mut record: ChapterRecord =
-        if path.exists() { read_json(&path)? } else { ChapterRecord::default() };
+    let mut record = chapter_record(folder, chapter)?;
     match record.runs.iter_mut().find(|old| old.experiment == run.experiment) {
         Some(old) => *old = run,
         None => record.runs.push(run),
     }
-    write_json(&path, &record)
+    write_json(&folder.join(format!("{chapter}.json")), &record)
+}
+
+/// That [`save`] will work for these chapters, before minutes of measuring depend on it: the folder can be written, and
+/// the records that are in it can be read.
+///
+/// # Errors
+/// As [`save`].
+pub fn can_save<'c>(folder: &Path, chapters: impl IntoIterator<Item = &'c str>) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let probe = folder.join("machine.json.part");
+    let written = fs::write(&probe, "{}").map_err(|e| Error::io(&probe, e));
+    let _ = fs::remove_file(&probe);
+    let _ = fs::remove_dir(folder); // which only an empty folder lets happen
+    written?;
+    chapters.into_iter().try_for_each(|chapter| chapter_record(folder, chapter).map(drop))
+}
+
+/// The chapter's record in `folder`; an empty one if there is none yet.
+fn chapter_record(folder: &Path, chapter: &str) -> Result<ChapterRecord> {
+    let path = folder.join(format!("{chapter}.json"));
+    if path.exists() { read_json(&path) } else { Ok(ChapterRecord::default()) }
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
@@ -312,18 +333,23 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     })
 }
 
-/// Writes beside the file and renames: a reader never sees half a record.
+/// Writes beside the file and renames: a reader never sees half a record, not even after the machine has lost its power.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let text = to_text(value)?;
     let part = path.with_extension("json.part");
-    fs::write(&part, text).map_err(|e| Error::io(&part, e))?;
+    let write = || {
+        let mut file = fs::File::create(&part)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|e| Error::io(&part, e))?;
     fs::rename(&part, path).map_err(|e| Error::io(path, e))
 }
 
-/// Pretty JSON, a row of numbers on one line.
+/// JSON for people: each value of a run on one line, and each that it skipped.
 pub(crate) fn to_text(value: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Error::Message(e.to_string()))?;
-    Ok(with_rows(&text))
+    Ok(one_value_a_line(&text))
 }
 
 /// JSON has no NaN: a number that is none (a loss that diverged) is written as null, and read back as NaN.
@@ -331,35 +357,41 @@ fn or_nan<'de, D: serde::Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
-/// Pretty JSON with each array of numbers on one line: a sample a line would make endless files.
-fn with_rows(text: &str) -> String {
-    let mut rows = String::with_capacity(text.len());
-    let mut inside = false;
-    for line in text.lines() {
-        let number = line.trim().trim_end_matches(',');
-        if inside && (number == "null" || number.parse::<f64>().is_ok()) {
-            let comma = line.ends_with(',');
-            rows.push_str(number);
-            rows.push_str(if comma { ", " } else { "" });
-            continue;
-        }
-        if inside {
-            // The end of the array, or something else than numbers: then it stays as it was.
-            if number == "]" {
-                rows.push_str(line.trim());
-            } else {
-                rows.push('\n');
-                rows.push_str(line);
+/// Pretty JSON with each element of the arrays `values` and `skipped` on one line: a run that is measured again changes
+/// as many lines as it has values.
+fn one_value_a_line(pretty: &str) -> String {
+    let mut out = String::with_capacity(pretty.len());
+    // How far the array is indented whose elements are put together.
+    let mut array = None;
+    for line in pretty.lines() {
+        let words = line.trim_start();
+        let depth = line.len() - words.len();
+        let of_element = array.map(|array| depth.cmp(&(array + 2)));
+        match of_element {
+            // Inside an element.
+            Some(Ordering::Greater) => {
+                if !out.ends_with(['{', '[']) && !words.starts_with(['}', ']']) {
+                    out.push(' ');
+                }
+                out.push_str(words);
+                continue;
             }
-        } else {
-            rows.push_str(line);
+            Some(Ordering::Equal) if words.starts_with(['}', ']']) => out.push_str(words),
+            Some(Ordering::Equal) => {
+                out.push_str(line);
+                if words.ends_with(['{', '[']) {
+                    continue; // an element begins
+                }
+            }
+            Some(Ordering::Less) | None => {
+                let begins = ["\"values\": [", "\"skipped\": ["].contains(&words);
+                array = begins.then_some(depth);
+                out.push_str(line);
+            }
         }
-        inside = line.ends_with('[');
-        if !inside {
-            rows.push('\n');
-        }
+        out.push('\n');
     }
-    rows
+    out
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use flate2::{Compression, write::GzEncoder};
 use lab::data::{
     self, Places, Source,
-    download::{self, fetch},
+    download::{self, Patience, fetch},
     drawn,
     files::{self, Published},
     idx,
@@ -16,6 +16,7 @@ use std::{
     path::Path,
     sync::{Arc, Mutex},
     thread,
+    time::{Duration, Instant},
 };
 
 /// What a mirror does with one request.
@@ -43,6 +44,8 @@ enum Act {
     Status(u16),
     /// Gives a gzip header and then never stops.
     Endless,
+    /// Gives a byte now and then, as if it would go on for ever.
+    Drips,
     /// Hangs up at once.
     HangUp,
 }
@@ -125,6 +128,14 @@ fn answer(mut stream: TcpStream, act: Act, log: &Mutex<Vec<String>>) -> std::io:
             while stream.write_all(&[0; 4096]).is_ok() {}
             return Ok(());
         }
+        Act::Drips => {
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {total}\r\n\r\n")?;
+            for byte in body {
+                stream.write_all(&[byte])?;
+                thread::sleep(Duration::from_millis(50));
+            }
+            return Ok(());
+        }
         _ if from > 0 && from >= total => {
             return write!(stream, "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
         }
@@ -164,7 +175,7 @@ fn published() -> Published {
 /// One download into `folder` from these mirrors.
 fn get(folder: &Path, mirrors: &[&Mirror]) -> Result<(), String> {
     let urls: Vec<&str> = mirrors.iter().map(|mirror| mirror.url.as_str()).collect();
-    let result = fetch(folder, &urls, &[published()], &mut |_, _, _| ());
+    let result = fetch(folder, &urls, &[published()], Patience::default(), &mut |_, _, _| ());
     let text = result.as_ref().err().map(ToString::to_string);
     assert!(text.as_ref().is_none_or(|text| !text.contains('\n')), "{text:?}");
     result.map_err(|error| error.to_string())
@@ -191,7 +202,7 @@ fn a_good_mirror_gives_the_file_and_tells_the_progress() {
     let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
     let mut seen = Vec::new();
     let urls = [mirror.url.as_str()];
-    fetch(folder.path(), &urls, &[published()], &mut |name, done, total| {
+    fetch(folder.path(), &urls, &[published()], Patience::default(), &mut |name, done, total| {
         seen.push((name.to_owned(), done, total));
     })
     .unwrap();
@@ -268,6 +279,39 @@ fn a_mirror_that_hangs_up_is_left() {
 }
 
 #[test]
+fn a_mirror_that_would_take_for_ever_is_left() {
+    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Drips, Act::Serve]));
+    let second = Mirror::new(&[Act::Serve]);
+    let urls = [mirror.url.as_str(), second.url.as_str()];
+    let patience = Patience { whole: Duration::from_millis(400), ..Patience::default() };
+    let began = Instant::now();
+    let error = fetch(folder.path(), &urls, &[published()], patience, &mut |_, _, _| ());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("is too slow") && error.contains("goes on"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    // What came is kept: nobody begins anew, and the next try goes on.
+    assert!(second.requests().is_empty());
+    assert!(folder.path().join("train-images-idx3-ubyte.gz.part").exists());
+    get(folder.path(), &[&mirror]).unwrap();
+    assert_whole(folder.path());
+    assert!(mirror.requests()[1].contains(" from "), "{:?}", mirror.requests());
+}
+
+#[test]
+fn a_program_that_was_stopped_is_not_waited_for_without_end() {
+    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
+    let held = fs::File::create(folder.path().join("download.lock")).unwrap();
+    held.lock().unwrap();
+    let patience = Patience { other: Duration::from_millis(200), ..Patience::default() };
+    let urls = [mirror.url.as_str()];
+    let error = fetch(folder.path(), &urls, &[published()], patience, &mut |_, _, _| ());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("another program") && error.contains("try again"), "{error}");
+    drop(held);
+    get(folder.path(), &[&mirror]).unwrap();
+}
+
+#[test]
 fn a_short_file_that_looks_whole_is_refused() {
     next_mirror_helps(Act::CloseEarly(1000), "cut short");
 }
@@ -278,7 +322,9 @@ fn nobody_at_home_is_said() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let folder = tempfile::tempdir().unwrap();
     let url = format!("http://127.0.0.1:{port}/");
-    let error = fetch(folder.path(), &[&url], &[published()], &mut |_, _, _| ()).unwrap_err();
+    let error =
+        fetch(folder.path(), &[&url], &[published()], Patience::default(), &mut |_, _, _| ())
+            .unwrap_err();
     assert!(error.to_string().contains("refused the connection"), "{error}");
 }
 

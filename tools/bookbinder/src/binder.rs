@@ -142,14 +142,19 @@ impl Binder {
     }
 
     /// Builds the book, serves it on this machine alone, and builds it again when a page, a quoted file or
-    /// a record changes. Runs until the program is ended.
+    /// a record changes. Runs until the program is ended, and tells what it does.
     ///
     /// # Errors
     /// If the book can't be built the first time, or no port is free.
-    pub fn serve(&self, port: u16) -> Result<()> {
+    pub fn serve(&self, port: u16, tell: &dyn Fn(&str)) -> Result<()> {
         self.build()?;
         let server = Server::start(&self.out, port)?;
-        println!("the book is at http://{}/ (Ctrl-C ends it)", server.address());
+        tell(&format!("the book is at http://{}/ (Ctrl-C ends it)", server.address()));
+        self.watch(&server, tell)
+    }
+
+    /// [`Binder::serve`] from where the book is built and served already.
+    pub fn watch(&self, server: &Server, tell: &dyn Fn(&str)) -> ! {
         let mut seen = self.newest();
         loop {
             thread::sleep(Duration::from_millis(500));
@@ -162,10 +167,10 @@ impl Binder {
                 records(&self.root, &self.folder).and_then(|records| self.build_from(&records));
             match built {
                 Ok(_) => {
-                    println!("built again");
+                    tell("built again");
                     server.changed();
                 }
-                Err(error) => eprintln!("error: {error:#}"),
+                Err(error) => tell(&format!("error: {error:#}")),
             }
         }
     }
@@ -304,7 +309,10 @@ fn replace(out: &Path, new: &Path) -> Result<()> {
 
 /// The machines under `folder`: those that `book.toml` names (`[preprocessor.throughput] machines`) first
 /// and in that order, the others by name, then those that readers sent in, the reader's own last.
-fn records(root: &Path, folder: &Path) -> Result<Vec<Records>> {
+///
+/// # Errors
+/// If a record or the book's settings cannot be read.
+pub fn records(root: &Path, folder: &Path) -> Result<Vec<Records>> {
     let file = root.join("book/book.toml");
     let config = Config::from_disk(&file)
         .with_context(|| format!("can't read the book's settings in {}", file.display()))?;

@@ -575,28 +575,13 @@ impl Checker {
         Ok(solved)
     }
 
-    /// [`Checker::state`] of many. Those that changed are compiled at once, if they compile.
+    /// Whether the exercise was solved when its test last ran; `None` if it or its chapter has changed since, or it never
+    /// ran. Runs nothing.
     ///
     /// # Errors
-    /// As [`Checker::run`].
-    pub fn states(&self, exercises: &[&Exercise], note: &dyn Fn(&str)) -> Result<Vec<bool>> {
-        let mut changed = Vec::new();
-        for &exercise in exercises {
-            let key = self.key(exercise)?;
-            if self.remembered(exercise, &key).is_none() {
-                changed.push((exercise, key));
-            }
-        }
-        if changed.len() > 1 {
-            let together: Vec<&Exercise> = changed.iter().map(|(exercise, _)| *exercise).collect();
-            if let Ok(Ok(programs)) = self.build(&together, false, note) {
-                for ((exercise, key), program) in changed.iter().zip(programs) {
-                    note(&exercise.id());
-                    self.remember(exercise, key, self.test(exercise, &program)?.is_solved());
-                }
-            }
-        }
-        exercises.iter().map(|exercise| self.state(exercise, note)).collect()
+    /// If a file of the exercise can't be read.
+    pub fn known(&self, exercise: &Exercise) -> Result<Option<bool>> {
+        Ok(self.remembered(exercise, &self.key(exercise)?))
     }
 
     /// [`Checker::run`] on the reader's file, remembered for [`Checker::state`].

@@ -189,12 +189,7 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
     let (first, checker) = (named(&all, "first"), Checker::new(root.path()));
     let check = || checker.check(first, &|_| {}).unwrap();
 
-    // Several are compiled at once, and remembered.
-    let two = [first, named(&all, "second")];
-    assert_eq!(checker.states(&two, &|_| {}).unwrap(), [false, false]);
-    let again = checker.states(&two, &|_| panic!("they are remembered")).unwrap();
-    assert_eq!(again, [false, false]);
-
+    assert_eq!(checker.known(first).unwrap(), None, "nobody has tested it");
     let Outcome::Failing(failed) = check() else { panic!("the stub fails") };
     assert_eq!(failed[0].0, "three and four");
     assert!(
@@ -203,8 +198,11 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
     );
     assert!(!failed[0].1.contains("RUST_BACKTRACE"), "{failed:?}");
     assert!(!checker.state(first, &|_| panic!("it is remembered")).unwrap());
+    assert_eq!(checker.known(first).unwrap(), Some(false));
+    assert_eq!(checker.known(named(&all, "second")).unwrap(), None);
 
     fs::write(file(root.path(), "first"), code("a + c")).unwrap();
+    assert_eq!(checker.known(first).unwrap(), None, "it has changed");
     let Outcome::Broken(errors) = check() else { panic!("it does not compile") };
     assert!(
         errors.contains("cannot find value `c`") && errors.contains("exercise.rs:3"),
@@ -217,6 +215,7 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
 
     fs::write(file(root.path(), "first"), code("b + a")).unwrap();
     assert_eq!(check(), Outcome::Solved("it says 7".to_owned()));
+    assert_eq!(checker.known(first).unwrap(), Some(true));
     assert!(checker.state(first, &|_| panic!("it is remembered")).unwrap());
 }
 

@@ -100,9 +100,31 @@ fn a_received_machine_is_a_contributed_one_and_never_takes_a_place() {
     assert_eq!(loaded.values().count(), 2);
     let again = made.write(folder.path()).unwrap_err().to_string();
     assert!(again.contains("already") && again.contains("--machine"), "{again}");
-    let other = made.named("h200").unwrap();
     fs::create_dir(folder.path().join("h200")).unwrap();
-    assert!(other.write(folder.path()).is_err(), "a reference machine has this name");
+    for name in ["h200", "H200", "AMD-Ryzen-9-7950x-16core"] {
+        let other = made.clone().named(name).unwrap();
+        assert!(
+            other.write(folder.path()).is_err(),
+            "{name}: some systems have one folder for both"
+        );
+    }
+}
+
+#[test]
+fn a_machine_that_can_not_be_written_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = unpack(&text(), &demo(), &[]).unwrap();
+    // A chapter whose file can't be made; the machine's own is written before it.
+    let runs = made.chapters.remove("demo").unwrap();
+    made.chapters.insert("no/such/folder".to_owned(), runs.clone());
+    assert!(matches!(made.write(folder.path()), Err(Error::Io { .. })));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    // Neither that nor what a program left that was ended stands in the way of the next try.
+    made.chapters = BTreeMap::from([("demo".to_owned(), runs)]);
+    let part = folder.path().join("contributed/.amd-ryzen-9-7950x-16core");
+    fs::create_dir_all(part.join("old.json")).unwrap();
+    let to = made.write(folder.path()).unwrap();
+    assert!(!part.exists() && !to.join("old.json").exists());
 }
 
 #[test]
@@ -133,7 +155,19 @@ fn each_thing_that_is_wrong_is_one_sentence() {
         (with("measure demo.rate --", "rm -rf demo.rate --"), "has the command"),
         (with("\"value\": 300.0", "\"value\": -1.0"), "no limit"),
         (with("rustc 1.95.0", "rustc\\u0007"), "control characters"),
+        (with("rustc 1.95.0", "rustc\\u202e"), "control characters"),
+        (with("rustc 1.95.0", "rust\\u200bc"), "control characters"),
         (with("rustc 1.95.0", &"x".repeat(LONGEST_TEXT + 1)), "too long"),
+        (with("Debian", &"x".repeat(LONGEST_NAME)), "has a name of"),
+        (with("\"gpus\": []", &format!("\"gpus\": {:?}", ["a"; MOST_PARTS + 1])), "65 GPUs"),
+        (with("\"features\": []", &format!("\"features\": {:?}", ["a"; 99])), "99 features"),
+        (with("\"cores\": 16", "\"cores\": 0"), "has 0 cores"),
+        (with("\"n\": \"64\"", "\"n\": \"nan\""), "n=nan, which is no whole number"),
+        (with("\"n\": \"64\"", "\"n\": \"-1\""), "n=-1, which is no whole number"),
+        (with("\"n\": \"64\"", "\"n\": \"1.5\""), "n=1.5, which is no whole number"),
+        (with("\"n\": \"64\"", "\"n\": \"\""), "n=, which is no whole number"),
+        (with("\"n\": \"64\"", "\"n\": \"99999999999999999999\""), "no whole number"),
+        (with("\"n\": \"64\"", "\"m\": \"64\""), "other parameters"),
         (with("GNU/Linux", "/home/jane/linux"), "names a path"),
         (" ".repeat(LONGEST as usize + 1), "is longer than 16.0 MiB"),
     ] {
@@ -180,6 +214,7 @@ fn a_long_file_is_not_read() {
 fn paths_go_and_other_texts_stay() {
     for (text, left) in [
         ("/home/me", "…"),
+        ("-C linker=/home/me/ld (GNU/Linux)", "-C linker=… (GNU/Linux)"),
         ("a /x/y, b", "a …, b"),
         ("`~/lib`: no", "`…`: no"),
         ("C:\\Users\\me\\x", "…"),
@@ -222,5 +257,11 @@ fn every_machine_gets_a_name() {
     }
     for bad in ["", "..", "a/b", "C:\\x", "a b", "-a", &"x".repeat(41)] {
         assert!(!is_name(bad), "{bad}");
+    }
+    for taken in ["index", "Index", "contributed", "con", "NUL", "aux", "com1", "LPT9"] {
+        assert!(!is_name(taken), "{taken}");
+    }
+    for fine in ["com", "com-1", "computer", "console", "com10", "yours"] {
+        assert!(is_name(fine), "{fine}");
     }
 }

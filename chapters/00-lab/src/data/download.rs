@@ -9,20 +9,19 @@ use crate::{Error, Result, progress::Progress};
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Where MNIST is kept by others; tried in this order.
-// ANCHOR: mirrors
 pub const MIRRORS: [&str; 3] = [
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://raw.githubusercontent.com/fgnt/mnist/master/",
 ];
-// ANCHOR_END: mirrors
 
 /// Told about a download: the file's name, bytes so far, and bytes in all where the mirror says so.
 pub type Watch<'a> = &'a mut dyn FnMut(&str, u64, Option<u64>);
@@ -59,7 +58,22 @@ impl Bars {
 /// How often one mirror may break off and be asked for the rest.
 const ATTEMPTS: usize = 4;
 /// A mirror that sends nothing for so long is given up.
-const PATIENCE: Duration = Duration::from_secs(10);
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// How long a download may take. What has come is kept, and the next one goes on with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For all files together: enough for 20 kB/s. A mirror may send a byte now and then for ever.
+    pub whole: Duration,
+    /// For another program that downloads the same, or was stopped while it did.
+    pub other: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { whole: Duration::from_mins(10), other: Duration::from_mins(2) }
+    }
+}
 
 /// Why a file did not come.
 enum Failure {
@@ -77,23 +91,56 @@ enum Failure {
 ///
 /// # Errors
 /// One sentence: what this machine refused (no permission, full disk), or what each mirror did.
-pub fn fetch(folder: &Path, mirrors: &[&str], published: &[Published], watch: Watch) -> Result<()> {
+pub fn fetch(
+    folder: &Path,
+    mirrors: &[&str],
+    published: &[Published],
+    patience: Patience,
+    watch: Watch,
+) -> Result<()> {
     fs::create_dir_all(folder).map_err(|error| refused(folder, error))?;
-    let lock = folder.join("download.lock");
-    let lock = File::create(&lock).map_err(|error| refused(&lock, error))?;
-    // Some network file systems have no locks; a download there is as safe as its renames.
-    let _ = lock.lock();
+    let _lock = lock(&folder.join("download.lock"), patience.other)?;
+    let until = Instant::now() + patience.whole;
     for file in published {
         if !files::has(folder, file) {
-            one(folder, mirrors, file, watch)?;
+            one(folder, mirrors, file, until, watch)?;
         }
     }
     Ok(())
 }
 
+/// The file, locked by this program alone.
+fn lock(path: &Path, patience: Duration) -> Result<File> {
+    let lock = File::create(path).map_err(|error| refused(path, error))?;
+    let until = Instant::now() + patience;
+    let mut waiting = None;
+    // Some network file systems have no locks; a download there is as safe as its renames.
+    while let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        if Instant::now() >= until {
+            return Err(Error::Message(format!(
+                "another program has been downloading the same files, or was stopped while it did ({} is locked); \
+                 end it and try again",
+                path.display()
+            )));
+        }
+        waiting.get_or_insert_with(|| Progress::spinner("waiting for another program's download"));
+        thread::sleep(Duration::from_millis(50));
+    }
+    if let Some(waiting) = waiting {
+        waiting.finish();
+    }
+    Ok(lock)
+}
+
 /// Brings one file from the first mirror that has it.
-fn one(folder: &Path, mirrors: &[&str], file: &Published, watch: Watch) -> Result<()> {
-    let part = Part::new(folder, file);
+fn one(
+    folder: &Path,
+    mirrors: &[&str],
+    file: &Published,
+    until: Instant,
+    watch: Watch,
+) -> Result<()> {
+    let part = Part::new(folder, file, until);
     let mut reasons = Vec::new();
     // A part can only be continued from the mirror that it came from: packed files differ.
     let mut order: Vec<&str> = mirrors.to_vec();
@@ -111,6 +158,9 @@ fn one(folder: &Path, mirrors: &[&str], file: &Published, watch: Watch) -> Resul
             }
         };
         reasons.push(format!("{} {reason}", host(mirror)));
+        if part.is_late() {
+            break; // another mirror would have to begin anew
+        }
     }
     Err(Error::Message(format!("{} could not be downloaded: {}", file.name, reasons.join("; "))))
 }
@@ -125,10 +175,12 @@ struct Part<'a> {
     /// The unpacked bytes before they are verified.
     unpacked: PathBuf,
     target: PathBuf,
+    /// When the download has taken too long.
+    until: Instant,
 }
 
 impl<'a> Part<'a> {
-    fn new(folder: &Path, file: &'a Published) -> Self {
+    fn new(folder: &Path, file: &'a Published, until: Instant) -> Self {
         let path = |end: &str| folder.join(format!("{}{end}", file.name));
         Self {
             file,
@@ -136,7 +188,12 @@ impl<'a> Part<'a> {
             origin: path(".gz.part.from"),
             unpacked: path(".new"),
             target: path(""),
+            until,
         }
+    }
+
+    fn is_late(&self) -> bool {
+        Instant::now() >= self.until
     }
 
     fn size(&self) -> u64 {
@@ -158,8 +215,6 @@ impl<'a> Part<'a> {
         let _ = fs::remove_file(&self.packed);
         let _ = fs::remove_file(&self.origin);
     }
-
-    // ANCHOR: continue_from
     /// Asks `mirror` for what is missing, then unpacks and verifies the whole.
     fn continue_from(&self, mirror: &str, watch: Watch) -> Result<(), Failure> {
         if self.is_from(mirror) && self.finish().is_ok() {
@@ -180,17 +235,16 @@ impl<'a> Part<'a> {
         self.receive(mirror, &mut answer, start, watch)?;
         self.finish()
     }
-    // ANCHOR_END: continue_from
 
     fn ask(&self, mirror: &str, here: u64) -> Result<Answer, Failure> {
         let mut config = ureq::Agent::config_builder()
             .user_agent("throughput-course")
             .http_status_as_error(false)
             .https_only(mirror.starts_with("https://"))
-            .timeout_resolve(Some(PATIENCE / 2))
-            .timeout_connect(Some(PATIENCE / 2))
-            .timeout_recv_response(Some(PATIENCE))
-            .timeout_per_read(Some(PATIENCE));
+            .timeout_resolve(Some(SILENCE / 2))
+            .timeout_connect(Some(SILENCE / 2))
+            .timeout_recv_response(Some(SILENCE))
+            .timeout_per_read(Some(SILENCE));
         if mirror.starts_with("http://127.0.0.1") {
             config = config.proxy(None); // no proxy reaches this machine's own loopback
         }
@@ -234,6 +288,11 @@ impl<'a> Part<'a> {
         let (mut done, mut buffer) = (start, vec![0; 1 << 16]);
         loop {
             watch(self.file.name, done, total);
+            if self.is_late() {
+                return Err(Failure::There(format!(
+                    "is too slow: {done} bytes came in time; the next try goes on behind them"
+                )));
+            }
             let count = match body.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => count,
@@ -260,7 +319,6 @@ impl<'a> Part<'a> {
     }
 
     /// Unpacks, verifies, and gives the file its name.
-    // ANCHOR: finish
     fn finish(&self) -> Result<(), Failure> {
         let here = |error| Failure::Here(refused(&self.unpacked, error));
         let (size, sha256) = match self.unpack() {
@@ -287,7 +345,6 @@ impl<'a> Part<'a> {
         self.forget();
         Ok(())
     }
-    // ANCHOR_END: finish
 
     /// Unpacks into `NAME.new`: its size and SHA-256. Stops a byte after the size it should have.
     fn unpack(&self) -> Result<(u64, String), Unpack> {

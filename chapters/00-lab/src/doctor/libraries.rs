@@ -191,12 +191,8 @@ fn ask_opencl() -> Option<String> {
     /// `clGetDeviceIDs(platform, type, num_entries, devices, num_devices)`.
     type Devices =
         unsafe extern "C" fn(*mut c_void, Bitfield, c_uint, *mut *mut c_void, *mut c_uint) -> c_int;
-    /// `clGetDeviceInfo(device, name, size, value, size_ret)`.
-    type Info = unsafe extern "C" fn(*mut c_void, c_uint, usize, *mut c_void, *mut usize) -> c_int;
-    /// `CL_DEVICE_TYPE_ALL`, `CL_DEVICE_TYPE` and `CL_DEVICE_NAME`.
+    /// `CL_DEVICE_TYPE_ALL`.
     const ALL: Bitfield = 0xffff_ffff;
-    const TYPE: c_uint = 0x1000;
-    const NAME: c_uint = 0x102b;
 
     let library = ManuallyDrop::new(open(&NAMES, &[]).next()?);
     // SAFETY: the types are those of OpenCL 1.0's header.
@@ -218,28 +214,32 @@ fn ask_opencl() -> Option<String> {
         let mut handles = [ptr::null_mut(); 16];
         let mut count: c_uint = 0;
         // SAFETY: as above; the platform is one that OpenCL gave.
-        if unsafe { devices(platform, ALL, 16, handles.as_mut_ptr(), &raw mut count) } != 0 {
-            continue;
-        }
-        for &device in &handles[..handles.len().min(count as usize)] {
-            let mut name = [0_u8; 256];
-            // The last byte stays zero: a name that is longer ends there.
-            let room = name.len() - 1;
-            // SAFETY: the device is one that OpenCL gave; it writes at most `room` bytes.
-            if unsafe { info(device, NAME, room, name.as_mut_ptr().cast(), ptr::null_mut()) } == 0
-                && let Ok(name) = CStr::from_bytes_until_nul(&name)
-            {
-                let mut kind: Bitfield = 0;
-                // SAFETY: the device is one that OpenCL gave; it writes one bit field.
-                unsafe {
-                    let room = size_of::<Bitfield>();
-                    info(device, TYPE, room, (&raw mut kind).cast(), ptr::null_mut());
-                }
-                names.push(format!("{}: {}", kind_name(kind), name.to_string_lossy().trim()));
-            }
+        if unsafe { devices(platform, ALL, 16, handles.as_mut_ptr(), &raw mut count) } == 0 {
+            let handles = &handles[..handles.len().min(count as usize)];
+            names.extend(handles.iter().filter_map(|&device| opencl_name(*info, device)));
         }
     }
     (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// `clGetDeviceInfo(device, name, size, value, size_ret)`.
+type Info = unsafe extern "C" fn(*mut c_void, c_uint, usize, *mut c_void, *mut usize) -> c_int;
+
+/// `GPU: NVIDIA H200` of a device that `OpenCL` gave.
+fn opencl_name(info: Info, device: *mut c_void) -> Option<String> {
+    /// `CL_DEVICE_TYPE` and `CL_DEVICE_NAME`.
+    const TYPE: c_uint = 0x1000;
+    const NAME: c_uint = 0x102b;
+    let mut name = [0_u8; 256];
+    // The last byte stays zero: a name that is longer ends there.
+    let room = name.len() - 1;
+    // SAFETY: the device is one that OpenCL gave; it writes at most `room` bytes.
+    let status = unsafe { info(device, NAME, room, name.as_mut_ptr().cast(), ptr::null_mut()) };
+    let name = (status == 0).then(|| CStr::from_bytes_until_nul(&name).ok())??;
+    let mut kind: Bitfield = 0;
+    // SAFETY: as above; it writes one bit field.
+    unsafe { info(device, TYPE, size_of::<Bitfield>(), (&raw mut kind).cast(), ptr::null_mut()) };
+    Some(format!("{}: {}", kind_name(kind), name.to_string_lossy().trim()))
 }
 
 /// `cl_bitfield`, 64 bits everywhere.

@@ -150,21 +150,47 @@ fn a_number_that_is_none_does_not_spoil_the_record() {
 }
 
 #[test]
-fn samples_stand_in_one_row() {
+fn a_value_is_a_line() {
     let (folder, _) = saved();
-    let text = fs::read_to_string(folder.path().join("lab.json")).unwrap();
-    assert!(text.contains("\"samples\": [4000000000.0, 4000000000.0, 4000000000.0]"), "{text}");
+    let text = fs::read_to_string(folder.path().join("matmul.json")).unwrap();
+    let line = |key: &str| text.lines().find(|line| line.contains(key)).unwrap().trim();
+    assert_eq!(
+        line("matmul.sizes\", \"params"),
+        "{\"key\": \"matmul.sizes\", \"params\": {\"n\": \"4\", \"rung\": \"a\"}, \"unit\": \"FLOP/s\", \
+         \"median\": 3000000000.0, \"low\": 3000000000.0, \"high\": 3000000000.0, \
+         \"samples\": [3000000000.0, 3000000000.0, 3000000000.0]}"
+    );
+    assert!(line("has no AMX").starts_with("{\"key\": \"matmul.ladder\", \"params\": {"), "{text}");
+    assert_eq!(line("\"date\""), "\"date\": \"2026-01-31T00:00:00Z\",");
     assert!(text.ends_with("}\n"));
+}
+
+#[test]
+fn what_can_not_be_saved_is_known_before() {
+    let (folder, before) = saved();
+    can_save(folder.path(), ["matmul", "new"]).unwrap();
+    assert_eq!(Records::load(folder.path()).unwrap().chapters, before.chapters);
+    let new = folder.path().join("new");
+    can_save(&new, ["matmul"]).unwrap();
+    assert!(!new.exists(), "nothing is left of the try");
+    let file = folder.path().join("machine.json").join("below");
+    assert!(matches!(can_save(&file, ["matmul"]), Err(Error::Io { .. })));
+    fs::write(folder.path().join("matmul.json"), "not JSON").unwrap();
+    assert!(can_save(folder.path(), ["lab"]).is_ok());
+    let error = can_save(folder.path(), ["lab", "matmul"]).unwrap_err().to_string();
+    assert!(error.contains("matmul.json is not a record"), "{error}");
 }
 
 proptest! {
     #[test]
-    fn rows_change_the_form_and_not_the_content(
+    fn lines_change_the_form_and_not_the_content(
         numbers in prop::collection::vec(prop::collection::vec(any::<i32>(), 0..4), 0..4),
         words in prop::collection::vec("\\PC{0,6}", 0..4),
     ) {
-        let json = serde_json::json!({ "a": numbers, "b": words, "c": [1, "2", [null, 3]], "d": [] });
-        let text = with_rows(&serde_json::to_string_pretty(&json).unwrap());
+        let value = serde_json::json!({ "a": numbers, "b": words, "values": [1, "2", [null, 3]], "d": [] });
+        let all = [value.clone(), value.clone(), 4.into(), words.clone().into(), serde_json::json!({})];
+        let json = serde_json::json!({ "values": all, "runs": [{ "skipped": words, "values": [] }, value] });
+        let text = one_value_a_line(&serde_json::to_string_pretty(&json).unwrap());
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(read, json);
     }

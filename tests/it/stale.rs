@@ -320,6 +320,7 @@ fn unknown_to_cargo(command: &str) -> Option<String> {
             ["--test", test] => {
                 manifest.contains(&format!("name = \"{test}\""))
                     || root().join(format!("tests/{test}.rs")).is_file()
+                    || root().join(format!("tests/{test}/main.rs")).is_file()
             }
             _ => true,
         };

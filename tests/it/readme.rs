@@ -83,7 +83,7 @@ fn its_picture_is_the_record() {
     }
     assert!(
         fs::read_to_string(&file).is_ok_and(|old| old == picture()),
-        "book/course.svg is not what the records draw; run `UPDATE_PICTURES=1 cargo test --test readme`"
+        "book/course.svg is not what the records draw; run `UPDATE_PICTURES=1 cargo test --test it`"
     );
 }
 

@@ -56,8 +56,11 @@ fn names() -> (BTreeSet<String>, BTreeSet<String>) {
         packages.insert(name.to_owned());
     }
     let tests = fs::read_dir(root().join("tests")).unwrap().flatten();
-    let tests =
-        tests.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()));
+    let tests = tests.filter_map(|entry| {
+        let name = entry.file_name().to_str()?.to_owned();
+        let folder = entry.path().join("main.rs").is_file();
+        name.strip_suffix(".rs").map(str::to_owned).or_else(|| folder.then_some(name))
+    });
     (packages, tests.collect())
 }
 

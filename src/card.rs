@@ -1,0 +1,65 @@
+//! What a person takes away from `open`: their machine beside the reference machine, and where everything lies.
+
+use anyhow::Result;
+use lab::{Records, record::ParamList};
+use std::path::Path;
+
+/// The five numbers: what each is, its key, and which value of it.
+const NUMBERS: [(&str, &str, ParamList); 5] = [
+    ("all cores' peak", "lab.peaks", &[("threads", &"all")]),
+    ("memory bandwidth", "lab.peaks.bandwidth", &[("threads", &"all"), ("kind", &"triad")]),
+    ("matrix product", "matmul.ladder", &[("rung", &"threads")]),
+    ("training", "training.mlp.rate", &[]),
+    ("digits read right", "training.mlp", &[]),
+];
+
+/// Ten lines: the machine in `folder` beside the reference machine, the run, the records, the address of the book.
+pub fn card(folder: &Path, reference: Option<&Records>, run: &Path, book: &str) -> Result<String> {
+    let yours = Records::load(folder)?;
+    let name = reference.map_or("no other", |records| records.name.as_str());
+    let mut rows = vec![[String::new(), "yours".to_owned(), name.to_owned()]];
+    rows.extend(NUMBERS.map(|(what, key, list)| {
+        let number = |records: &Records| {
+            records.all(key, list).last().map_or_else(|| "–".to_owned(), |value| value.text())
+        };
+        [what.to_owned(), number(&yours), reference.map_or_else(|| "–".to_owned(), number)]
+    }));
+    let wide =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (first, second, third) = (wide(0), wide(1), wide(2));
+    let mut lines = vec![format!("Your machine: {}", yours.machine.in_words())];
+    lines.extend(
+        rows.iter().map(|[what, yours, other]| {
+            format!("  {what:first$}  {yours:>second$}  {other:>third$}")
+        }),
+    );
+    lines.push(format!("run:     {}", run.display()));
+    lines.push(format!("records: {}", folder.display()));
+    lines.push(format!("book:    {book}"));
+    Ok(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::course;
+
+    #[test]
+    fn the_card_has_ten_lines_and_its_numbers_are_the_records() {
+        let folder = course::records().unwrap().join("epyc-2core");
+        let records = Records::load(&folder).unwrap();
+        let text = card(&folder, Some(&records), Path::new("runs/a"), "http://x/").unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 10, "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+        let peak = records.find("lab.peaks", &[("threads", &"all")]).unwrap().text();
+        assert_eq!(lines[2].matches(&peak).count(), 2, "{text}");
+        assert!(
+            !text.contains('–') && lines[7].ends_with("runs/a") && lines[9].ends_with("http://x/")
+        );
+        // Without a reference machine the card is the same but for its column.
+        let alone = card(&folder, None, Path::new("runs/a"), "http://x/").unwrap();
+        assert_eq!(alone.lines().count(), 10);
+        assert!(alone.contains('–'), "{alone}");
+    }
+}

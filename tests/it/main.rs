@@ -1,0 +1,8 @@
+//! The course as a whole, as its readers have it: one program, so that it is linked once.
+
+mod check;
+mod contribute;
+mod forge;
+mod hostile;
+mod readme;
+mod stale;
