@@ -112,11 +112,7 @@ impl From {
         }
         binder.files.push(digit_model(Path::new(RUNS))?);
         if let Some(out) = self.out {
-            // A folder that is not a book of ours is not ours to replace.
-            if out.exists() && !out.join("toc.html").is_file() && out.read_dir()?.next().is_some() {
-                bail!("{} is not a book; choose a new or empty folder", out.display());
-            }
-            binder.out = std::path::absolute(out)?;
+            binder.put_into(&out)?;
         }
         Ok(binder)
     }

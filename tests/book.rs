@@ -72,3 +72,18 @@ fn a_folder_that_is_no_book_is_left_alone() {
     assert!(String::from_utf8_lossy(&ran.stderr).contains("is not a book"));
     assert!(out.join("thesis.txt").is_file());
 }
+
+#[test]
+fn the_order_of_the_machines_names_those_that_have_records() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records");
+    let order = std::fs::read_to_string(records.join("machines.txt")).unwrap();
+    let machines: Vec<&str> = order.lines().collect();
+    assert!(!machines.is_empty());
+    for machine in &machines {
+        let folder = records.join(machine);
+        assert!(folder.join("machine.json").is_file(), "{machine} is no machine");
+        assert!(folder.read_dir().unwrap().count() > 1, "{machine} has no records");
+    }
+    let distinct: std::collections::BTreeSet<&&str> = machines.iter().collect();
+    assert_eq!(distinct.len(), machines.len(), "each stands there once");
+}

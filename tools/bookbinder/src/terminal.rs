@@ -1,0 +1,33 @@
+//! What is printed for people. A reader who went away (`book serve | head -1`) ends no work.
+
+use std::{
+    fmt::Display,
+    io::{self, Write as _},
+};
+
+/// A line on the output; one that nobody can read is lost.
+pub fn say(line: impl Display) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// A line on the error stream.
+pub fn note(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Text without a terminal's colours (ECMA-48 control sequences).
+pub fn plain(text: &str) -> String {
+    let (mut out, mut chars) = (String::with_capacity(text.len()), text.chars());
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            out.push(c);
+        } else if chars.next() == Some('[') {
+            for c in chars.by_ref() {
+                if ('@'..='~').contains(&c) {
+                    break;
+                }
+            }
+        }
+    }
+    out
+}
