@@ -502,6 +502,7 @@ fn quoted(page: &str, folder: &Path) -> BTreeSet<(String, String)> {
 
 #[test]
 fn every_anchor_is_quoted() {
+    const CODE: [&str; 8] = [".rs", ".cu", ".cl", ".wgsl", ".cpp", ".h", ".py", ".toml"];
     let mut known = BTreeSet::new();
     for (file, text) in files("book/src", &[".md"]) {
         known.extend(quoted(&text, Path::new(&file).parent().unwrap_or(Path::new(""))));
@@ -512,7 +513,6 @@ fn every_anchor_is_quoted() {
         let chapter = parts.next().map_or_else(PathBuf::new, |chapter| chapter.as_os_str().into());
         known.extend(quoted(&text, &Path::new("book/src").join(chapter)));
     }
-    const CODE: [&str; 8] = [".rs", ".cu", ".cl", ".wgsl", ".cpp", ".h", ".py", ".toml"];
     let mut wrong = Vec::new();
     for (file, text) in ["chapters", "tools", "src", "tests"].iter().flat_map(|f| files(f, &CODE)) {
         for anchor in anchors(&text) {

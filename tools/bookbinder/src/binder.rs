@@ -1,6 +1,6 @@
 //! From the repository to the book.
 //!
-//! [`machines`] finds the records, [`work`] is where a book is made until it is whole, [`watch`] makes it again when
+//! `machines` finds the records, `work` is where a book is made until it is whole, `watch` makes it again when
 //! something changes.
 
 mod machines;

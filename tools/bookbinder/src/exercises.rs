@@ -14,8 +14,8 @@
 //! is noted about a reader's progress: an exercise is solved if its test passes. So that this need not
 //! be tried again each time, `target/exercises.json` remembers the outcome for files that have not changed.
 //!
-//! [`exercise`]: one of them; [`find`]: all of them; [`build`] compiles their tests, [`outcome`] reads what a test
-//! reports, [`memory`] remembers it, and [`checker`] puts these together.
+//! `exercise`: one of them; `find`: all of them; `build` compiles their tests, `outcome` reads what a test
+//! reports, `memory` remembers it, and `checker` puts these together.
 
 mod build;
 mod checker;

@@ -21,8 +21,8 @@
 //!
 //! A backslash before `{{#` leaves the text as it is. In code, `{{#include}}` alone is expanded.
 //!
-//! The passes in their order: [`directives`], [`boxes`], [`elements`], [`outputs`], [`marks`], [`bar`]; once all pages are
-//! through them, [`finish`].
+//! The passes in their order: `directives`, `boxes`, `elements`, `outputs`, `marks`, `bar`; once all pages are
+//! through them, `finish`.
 
 mod bar;
 mod boxes;

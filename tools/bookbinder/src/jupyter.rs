@@ -12,8 +12,8 @@
 //!   slots/0, 1, …                  where a running kernel compiles; kept, so that crates compile once
 //! ```
 //!
-//! [`folder`]: what is where. [`python`] and [`kernel`] put it there, [`setup`] in their order. [`run`] executes a
-//! notebook, [`outputs`] tidies what it printed, [`open`] shows it in a browser.
+//! `folder`: what is where. `python` and `kernel` put it there, `setup` in their order. `run` executes a
+//! notebook, `outputs` tidies what it printed, `open` shows it in a browser.
 
 mod folder;
 mod kernel;

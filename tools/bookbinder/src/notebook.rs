@@ -5,8 +5,8 @@
 //! cell that shows an error on purpose, and `rust,cell,asked` one that runs only when a person asks for it: the
 //! check of an exercise. What a cell printed is kept for as long as its source stays.
 //!
-//! [`cell`] and [`format`] are what a notebook is. [`pages`] makes them from pages: [`cut`] cuts a page into cells,
-//! [`links`] mends its links and pictures, [`drawing`] its drawings, [`load`] loads the crates. [`sync`] writes them.
+//! `cell` and `format` are what a notebook is. `pages` makes them from pages: `cut` cuts a page into cells,
+//! `links` mends its links and pictures, `drawing` its drawings, `load` loads the crates. `sync` writes them.
 
 mod cell;
 mod cut;

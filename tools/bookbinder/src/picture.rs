@@ -5,6 +5,9 @@ use anyhow::{Result, anyhow};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 /// A drawn SVG as a part of a page: named for those who can't see it, its ids unlike any other's.
+///
+/// # Errors
+/// If it is no SVG.
 pub fn in_page(svg: &str, alt: &str, prefix: &str) -> Result<String> {
     let start = svg.find("<svg").ok_or_else(|| anyhow!("the figure is not an SVG"))?;
     let prefix = html::value_anchor(prefix);

@@ -67,13 +67,11 @@ impl Drop for WorkFolder {
 
 /// Whether nobody works in a folder any more: its lock is free, or there is none and it is not new.
 fn is_stale(folder: &Path) -> bool {
-    match File::open(folder.join(LOCK)) {
-        Ok(lock) => lock.try_lock().is_ok(),
-        Err(_) => {
-            let changed = fs::metadata(folder).and_then(|facts| facts.modified()).ok();
-            changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > NEW)
-        }
+    if let Ok(lock) = File::open(folder.join(LOCK)) {
+        return lock.try_lock().is_ok();
     }
+    let changed = fs::metadata(folder).and_then(|facts| facts.modified()).ok();
+    changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > NEW)
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Page<'_> {
     fn cut(&mut self, event: Event, range: Range<usize>) -> Result<()> {
         match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
-                self.fence(&info, range)?
+                self.fence(&info, range)?;
             }
             Event::Text(part) if self.in_cell => {
                 if let Some(Cut::Cell { code, .. }) = self.cuts.last_mut() {

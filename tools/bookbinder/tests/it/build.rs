@@ -449,6 +449,7 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
 
 #[test]
 fn a_figure_that_panics_is_a_sentence_and_not_the_end_of_the_build() {
+    #[allow(clippy::unnecessary_wraps, reason = "the form of a figure")]
     fn first(records: &Records) -> lab::Result<Drawing> {
         let sizes: Vec<f64> = records
             .all("demo.rate", &[])
