@@ -5,6 +5,7 @@
 //! number of them, so that no client can stop it for the others. A file is sent as it is read: however large it is, a
 //! connection takes some kilobytes.
 
+use crate::html::decoded;
 use anyhow::{Context, Result};
 use std::{
     fs::File,
@@ -375,23 +376,6 @@ fn local(folder: &Path, path: &str) -> Option<PathBuf> {
     }
     let file = file.canonicalize().ok()?;
     (file.starts_with(folder) && (file.is_file() || file.is_dir())).then_some(file)
-}
-
-/// `%41` becomes `A`; `None` if that is not UTF-8 or the escape is not one.
-fn decoded(text: &str) -> Option<String> {
-    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while at < bytes.len() {
-        if bytes[at] == b'%' {
-            let hex = bytes.get(at + 1..at + 3)?;
-            let hex = std::str::from_utf8(hex).ok().filter(|hex| !hex.starts_with('+'))?;
-            out.push(u8::from_str_radix(hex, 16).ok()?);
-            at += 3;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8(out).ok()
 }
 
 /// The type of a file, by its name.

@@ -67,7 +67,7 @@ impl<'a> Quotes<'a> {
                     bail!("{what} can't be made from the records of {}: {panic}", records.name)
                 }
                 Err(panic) => {
-                    terminal::note(format!(
+                    terminal::note_once(format!(
                         "warning: {what} can't be made from the records of {}, and the page says so: {panic}",
                         records.name
                     ));
