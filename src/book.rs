@@ -113,13 +113,7 @@ impl From {
         }
         binder.files.push(digit_model(Path::new(RUNS))?);
         if let Some(out) = self.out {
-            // A folder that is not a book of ours is not ours to replace, and neither is a file.
-            let empty = || out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
-            let there = out.symlink_metadata().is_ok();
-            if there && !out.join("toc.html").is_file() && !empty() {
-                bail!("{} is not a book; choose a new or empty folder", out.display());
-            }
-            binder.out = std::path::absolute(out)?;
+            binder.put_into(&out)?;
         }
         Ok(binder)
     }

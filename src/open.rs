@@ -228,7 +228,7 @@ impl<'a> Desk<'a> {
 
     /// The first of the reference machines that has records.
     fn reference(&self) -> Result<Option<Records>> {
-        let all = bookbinder::binder::records(&course::root()?, &self.records)?;
+        let all = bookbinder::binder::records(&self.records)?;
         Ok(all.into_iter().find(|records| records.name != YOURS && !records.contributed))
     }
 }

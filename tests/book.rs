@@ -1,7 +1,15 @@
 //! The command `book`. That the book itself is whole and up to date is in `stale.rs`.
 
 use bookbinder::sources;
-use std::{collections::BTreeMap, path::Path, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
 
 #[test]
 fn the_book_builds_and_its_links_lead_somewhere() {
@@ -25,7 +33,7 @@ fn the_bibliography_has_each_source_once_with_its_address_and_in_order() {
     const NOWHERE: [&str; 1] = ["dli"];
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src").join(sources::BIBLIOGRAPHY);
     let all = sources::bibliography(&file).unwrap();
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
     let keys: Vec<&str> = text
         .lines()
         .filter_map(|line| Some(line.strip_prefix("[^")?.split_once("]:")?.0))
@@ -46,7 +54,7 @@ fn the_bibliography_has_each_source_once_with_its_address_and_in_order() {
 #[test]
 fn the_glossary_is_in_order() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src").join(sources::GLOSSARY);
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let terms: Vec<String> = lines
         .windows(2)
@@ -60,8 +68,8 @@ fn the_glossary_is_in_order() {
 #[test]
 fn a_folder_that_is_no_book_is_left_alone() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-a-book");
-    std::fs::create_dir_all(&out).unwrap();
-    std::fs::write(out.join("thesis.txt"), "years of work").unwrap();
+    fs::create_dir_all(&out).unwrap();
+    fs::write(out.join("thesis.txt"), "years of work").unwrap();
     let ran = Command::new(env!("CARGO_BIN_EXE_throughput"))
         .args(["book", "build", "--out"])
         .arg(&out)
@@ -71,4 +79,58 @@ fn a_folder_that_is_no_book_is_left_alone() {
     assert!(!ran.status.success());
     assert!(String::from_utf8_lossy(&ran.stderr).contains("is not a book"));
     assert!(out.join("thesis.txt").is_file());
+}
+
+#[test]
+fn the_order_of_the_machines_names_those_that_have_records() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records");
+    let order = fs::read_to_string(records.join("machines.txt")).unwrap();
+    let machines: Vec<&str> = order.lines().collect();
+    assert!(!machines.is_empty());
+    for machine in &machines {
+        let folder = records.join(machine);
+        assert!(folder.join("machine.json").is_file(), "{machine} is no machine");
+        assert!(folder.read_dir().unwrap().count() > 1, "{machine} has no records");
+    }
+    let distinct: BTreeSet<&&str> = machines.iter().collect();
+    assert_eq!(distinct.len(), machines.len(), "each stands there once");
+}
+
+/// `book serve | head -1`
+#[test]
+fn a_server_whose_output_nobody_reads_goes_on() {
+    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR")).join("served");
+    let _ = fs::remove_dir_all(&tmp);
+    let records = tmp.join("records");
+    fs::create_dir_all(&records).unwrap();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_throughput"))
+        .args(["book", "serve", "--port", "0", "--records"])
+        .arg(&records)
+        .arg("--out")
+        .arg(tmp.join("book"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+    let version = || {
+        let mut stream = TcpStream::connect(address).ok()?;
+        write!(stream, "GET /__version HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.rsplit("\r\n").next().map(str::to_owned)
+    };
+    assert_eq!(version().as_deref(), Some("0"));
+    fs::write(records.join("note.txt"), "something changed").unwrap();
+    let began = Instant::now();
+    while version().as_deref() != Some("1") && began.elapsed() < Duration::from_mins(3) {
+        assert!(server.try_wait().unwrap().is_none(), "the server has ended");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    // It said so into nothing.
+    assert_eq!(version().as_deref(), Some("1"), "it serves the new book");
+    server.kill().unwrap();
+    server.wait().unwrap();
 }

@@ -73,17 +73,18 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
+  const { Widget } = globalThis.throughputWidgets;
+
   const START = '0.1';
   const EXAMPLES = ['0.1', '1', '3.14159', '65504', '70000', '500', '0.00000003', '1e-40', '-0', 'NaN'];
 
   const STYLE = `
-    .desk { display: grid; gap: 1.4rem; margin-block: 1.6rem 2.4rem; }
+    .desk { gap: 1.4rem; }
+    .ask button { padding-inline: 0.9rem; }
+    :focus-visible { position: relative; z-index: 1; }
     .ask { display: flex; flex-wrap: wrap; gap: 0.8rem 1.2rem; align-items: end; }
-    label { display: grid; gap: 0.3rem; }
-    input { font: inherit; font-family: var(--mono-font, monospace); width: 22rem; max-width: 100%; box-sizing: border-box; min-height: 3.2rem; padding: 0.3rem 0.8rem; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
-    .ask button { font: inherit; min-height: 3.2rem; padding: 0.3rem 0.9rem; color: var(--fg); background: var(--surface); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; cursor: pointer; }
+    input { font-family: var(--mono-font, monospace); width: 22rem; max-width: 100%; }
     .examples { display: flex; flex-wrap: wrap; gap: 0.5rem; }
-    .hint { margin: 0; color: var(--muted); font-size: 0.9em; }
     .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1.8rem; }
     .sign { --part: var(--series-2); } .exponent { --part: var(--series-1); } .mantissa { --part: var(--series-3); }
     .key span { color: var(--part); font-weight: 600; }
@@ -94,16 +95,12 @@
     .bits { display: flex; flex-wrap: wrap; gap: 0.6rem 0.8rem; }
     .part { display: flex; flex-wrap: wrap; border-block-end: 3px solid var(--part); }
     .part.exponent { border-block-end-style: double; } .part.mantissa { border-block-end-style: dotted; }
-    .part button { font: inherit; font-family: var(--mono-font, monospace); width: 2.4rem; height: 2.8rem; min-width: 24px; min-height: 24px; padding: 0; border: 0; border-radius: 3px; color: var(--part); background: transparent; cursor: pointer; }
+    .part button { font-family: var(--mono-font, monospace); width: 2.4rem; height: 2.8rem; min-width: 24px; min-height: 24px; padding: 0; border: 0; border-radius: 3px; color: var(--part); background: transparent; cursor: pointer; }
     .part button.one { font-weight: 700; background: var(--surface); }
-    button:focus-visible, input:focus-visible { position: relative; z-index: 1; outline: 3px solid var(--accent); outline-offset: 2px; }
     dl { grid-column: 2; display: flex; flex-wrap: wrap; gap: 0.1rem 2rem; margin: 0.3rem 0 0; font-variant-numeric: tabular-nums; font-size: 0.94em; line-height: 1.45; }
     dl div { display: flex; gap: 0.5rem; }
     dt { color: var(--muted); } dd { margin: 0; overflow-wrap: anywhere; } dd.value { font-weight: 600; }
-    .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-    slot { display: none; }
     @media (max-width: 480px) { .row { grid-template-columns: minmax(0, 1fr); } dl { grid-column: 1; } }
-    @media print { .desk { display: none; } slot { display: contents; } }
   `;
 
   /** A number for people: nine digits, which are enough to tell any two numbers of f32 apart. */
@@ -125,9 +122,8 @@
     return `${text(Number(share.toPrecision(3)))}%`;
   }
 
-  class BitExplorer extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
+  class BitExplorer extends Widget {
+    made() {
       const rows = FORMATS.map(({ name, exponent, mantissa }, row) => {
         const parts = [['sign', 1], ['exponent', exponent], ['mantissa', mantissa]].map(([part, count]) => {
           const bits = Array.from({ length: count }, () => '<button type="button" tabindex="-1">0</button>');
@@ -138,7 +134,7 @@
         return `<div class="row" data-row="${row}"><span class="name" id="name-${row}">${name}</span>
           <div class="bits" role="group" aria-labelledby="name-${row}" aria-describedby="how">${parts.join('')}</div><dl>${facts.join('')}</dl></div>`;
       });
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask"><label>A number<input type="text" inputmode="text" autocomplete="off" autocapitalize="off" spellcheck="false" aria-describedby="how problem"></label>
             <div class="examples" role="group" aria-label="Examples">${EXAMPLES.map((one) => `<button type="button">${one}</button>`).join('')}</div></div>
@@ -147,10 +143,10 @@
           <div class="key hint"><span class="sign">sign</span><span class="exponent">exponent</span><span class="mantissa">mantissa</span></div>
           <div>${rows.join('')}</div>
           <p class="aloud" role="status" aria-live="polite"></p>
-        </div>`;
+        </div>`);
       this.input = this.part('input');
       this.input.value = START;
-      this.rows = [...this.shadowRoot.querySelectorAll('.row')];
+      this.rows = this.parts('.row');
       this.input.addEventListener('input', () => this.typed());
       this.part('.examples').addEventListener('click', ({ target }) => {
         if (!target.matches('button')) return;
@@ -166,12 +162,8 @@
         });
         row.addEventListener('keydown', (event) => this.move(event, buttons));
       });
-      // mdBook turns the page with the arrow keys, and opens the search with others.
-      this.addEventListener('keydown', (event) => event.stopPropagation());
       this.typed();
     }
-
-    part(selector) { return this.shadowRoot.querySelector(selector); }
 
     /** The number that the reader typed. */
     typed() {
@@ -201,9 +193,8 @@
 
     move(event, buttons) {
       const at = buttons.indexOf(this.shadowRoot.activeElement);
-      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: buttons.length - 1 }[event.key];
-      if (at < 0 || to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
+      const to = Widget.pressed(event, { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: buttons.length - 1 });
+      if (at < 0 || to === undefined) return;
       buttons[Math.min(Math.max(to, 0), buttons.length - 1)].focus();
     }
 

@@ -69,6 +69,8 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
+  const { Widget } = globalThis.throughputWidgets;
+
   const FIELDS = [
     ['parameters', 'Weights (millions)', 1e6],
     ['operations', 'Operations for one example, forward and backward (10⁹)', 1e9],
@@ -79,13 +81,10 @@
   const READERS = { small: 'Small jobs: chapter 4’s CNN', laptop: 'Laptop: VGG16 on your own pictures', workstation: 'Workstation: VGG16 on ImageNet', cluster: 'Cluster: a language model, in tokens' };
 
   const STYLE = `
-    .desk { display: grid; gap: 1.4rem; margin-block: 1.6rem 2.4rem; }
+    .desk { gap: 1.4rem; }
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
-    label { display: grid; gap: 0.3rem; font-size: 0.94em; }
-    input, select { font: inherit; width: 100%; box-sizing: border-box; min-height: 3.2rem; padding: 0.3rem 0.8rem; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
-    input[aria-invalid="true"] { outline: 2px dashed var(--series-2); }
-    input:focus-visible, select:focus-visible, .wide:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-    .hint { margin: 0; color: var(--muted); font-size: 0.9em; }
+    label { font-size: 0.94em; }
+    input, select { width: 100%; }
     .wide { overflow-x: auto; container-type: inline-size; }
     table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.9em; }
     caption { text-align: start; padding-block-end: 0.6rem; inline-size: 100cqi; position: sticky; inset-inline-start: 0; }
@@ -93,8 +92,6 @@
     th:first-child { text-align: start; font-weight: 600; }
     thead th { color: var(--muted); font-weight: 400; }
     tr.out { color: var(--muted); }
-    slot { display: none; }
-    @media print { .desk { display: none; } slot { display: contents; } }
   `;
 
   /** A number for people, of three digits. */
@@ -109,11 +106,10 @@
     return low === high ? low : `${low} to ${high}`;
   };
 
-  class CardCalculator extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
+  class CardCalculator extends Widget {
+    made() {
       const field = ([name, label]) => `<label>${label}<input name="${name}" inputmode="decimal" autocomplete="off" aria-describedby="problem"></label>`;
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
             <label>Job<select name="job">${DATA.jobs.map(({ reader }, at) => `<option value="${at}">${READERS[reader] ?? reader}</option>`).join('')}<option value="own">Your own numbers</option></select></label>
@@ -126,8 +122,8 @@
             <caption></caption>
             <thead><tr>${['Card', 'Hours', 'kWh', 'Rent, USD', 'Price, USD', 'Break-even, hours'].map((name) => `<th scope="col">${name}</th>`).join('')}</tr></thead>
             <tbody></tbody></table></div>
-        </div>`;
-      this.inputs = [...this.shadowRoot.querySelectorAll('input')];
+        </div>`);
+      this.inputs = this.parts('input');
       this.choice = this.part('select');
       this.choice.addEventListener('change', () => { if (this.choice.value !== 'own') this.choose(Number(this.choice.value)); });
       for (const input of this.inputs) {
@@ -136,15 +132,11 @@
           this.show();
         });
       }
-      // mdBook turns the page with the arrow keys, and opens the search with others.
-      this.addEventListener('keydown', (event) => event.stopPropagation());
       this.input('electricity').value = DATA.electricity;
       const start = Math.max(DATA.jobs.findIndex(({ reader }) => reader === this.getAttribute('reader')), 0);
       this.choice.value = String(start);
       this.choose(start);
     }
-
-    part(selector) { return this.shadowRoot.querySelector(selector); }
 
     input(name) { return this.inputs.find((one) => one.name === name); }
 

@@ -192,18 +192,14 @@
   const GRID = 80;
   const LEVELS = 9;
 
+  const { Player } = globalThis.throughputWidgets;
+
   const STYLE = `
-    .desk { display: grid; gap: 1.2rem; margin-block: 1.6rem 2.4rem; font-size: 0.94em; font-variant-numeric: tabular-nums; }
+    .desk { font-size: 0.94em; font-variant-numeric: tabular-nums; }
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 0.8rem 1.6rem; align-items: end; }
-    label { display: grid; gap: 0.3rem; } label b { font-weight: 600; }
-    select, button { font: inherit; min-height: 3.2rem; box-sizing: border-box; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
-    select { width: 100%; padding: 0.3rem 0.8rem; }
-    input { width: 100%; height: 3.2rem; margin: 0; accent-color: var(--accent); }
-    .controls { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; justify-content: center; }
-    .controls button { background: var(--surface); padding: 0.3rem 1.2rem; cursor: pointer; }
-    button[aria-disabled=true] { opacity: 0.55; cursor: default; }
+    label b { font-weight: 600; }
+    select { width: 100%; } .controls button { padding-inline: 1.2rem; }
     button[aria-pressed=true] { border-color: var(--series-4); box-shadow: inset 0 0 0 2px var(--series-4); }
-    :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
     .views { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(29rem, 100%), 1fr)); gap: 1.2rem; }
     .map { position: relative; max-width: 48rem; width: 100%; margin-inline: auto; }
     svg { display: block; width: 100%; max-width: 48rem; margin-inline: auto; overflow: hidden; }
@@ -215,10 +211,8 @@
     .here { fill: var(--series-2); stroke: var(--bg); stroke-width: 2; }
     .start { position: absolute; width: 3.2rem; height: 3.2rem; min-height: 0; margin: -1.6rem; padding: 0; border-radius: 50%; border: 3px solid var(--series-3); background: transparent; cursor: grab; touch-action: none; }
     .start::after { content: ''; position: absolute; inset: 0.95rem; border-radius: 50%; background: var(--series-3); }
-    output { color: var(--muted); min-width: 10.5rem; }
+    output { min-width: 10.5rem; }
     p { margin: 0; } .says { font-weight: 600; min-height: 4.8rem; } .now { color: var(--muted); }
-    slot, [hidden] { display: none !important; }
-    @media print { .desk { display: none; } slot { display: contents !important; } }
   `;
 
   const power10 = (n) => `10${String(n).replace('-', '⁻').replace(/\d/g, (digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[digit])}`;
@@ -258,11 +252,10 @@
     }).join('');
   }
 
-  class DescentPlayground extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
+  class DescentPlayground extends Player {
+    made() {
       const options = (all) => all.map(({ id, name }) => `<option value="${id}">${name}</option>`).join('');
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
             <label>Loss<select class="landscape">${options(LANDSCAPES)}</select></label>
@@ -276,40 +269,25 @@
               <button type="button" class="start" aria-describedby="how"></button></div>
             <svg viewBox="0 0 ${SIDE} ${SIDE}" role="img" class="chart"><g class="axes"></g><polyline class="kept"></polyline><polyline class="way"></polyline></svg>
           </div>
-          <div class="controls" role="group" aria-label="Steps of the descent">
-            <button type="button" class="first">Start</button><button type="button" class="next">Next</button><button type="button" class="play">Play</button>
-            <button type="button" class="last">End</button><button type="button" class="keep" aria-pressed="false">Keep to compare</button><output aria-hidden="true"></output></div>
+          ${Player.controls('Steps of the descent', ['first', 'next', 'play', 'last'], '<button type="button" class="keep" aria-pressed="false">Keep to compare</button><output aria-hidden="true"></output>')}
           <p class="says" role="status" aria-live="polite"></p>
           <p class="now"></p>
           <p class="now"><span class="formula"></span> <span id="how">Drag the green ring to begin elsewhere, or touch the map; with the keyboard the arrow keys move it.</span></p>
-        </div>`;
-      const on = (selector, event, work) => this.part(selector).addEventListener(event, work);
-      this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-      this.part('.play').hidden = this.still; // it moves by itself, which the reader asked not to have
-      on('.landscape', 'change', () => { this.start = null; this.usual(); this.change(true); });
-      on('.rule', 'change', () => { this.usual(); this.change(); });
-      on('.batch', 'change', () => this.change());
-      on('.rate', 'input', () => this.change());
-      on('.k', 'input', () => this.change(true));
-      on('.first', 'click', () => this.go(0));
-      on('.next', 'click', () => this.go(this.step + 1));
-      on('.last', 'click', () => this.go(STEPS));
-      on('.play', 'click', () => (this.timer ? this.pause() : this.play()));
-      on('.keep', 'click', () => this.keep());
-      on('.controls', 'keydown', (event) => this.key(event));
-      on('.start', 'keydown', (event) => this.nudge(event));
-      on('.plane', 'click', (event) => this.place(event));
-      on('.start', 'pointerdown', ({ target, pointerId }) => target.setPointerCapture(pointerId));
-      on('.start', 'pointermove', (event) => { if (event.target.hasPointerCapture(event.pointerId)) this.place(event); });
-      // mdBook turns the page with the arrow keys, and opens the search with others.
-      this.addEventListener('keydown', (event) => event.stopPropagation());
+        </div>`);
+      this.on('.landscape', 'change', () => { this.start = null; this.usual(); this.change(true); });
+      this.on('.rule', 'change', () => { this.usual(); this.change(); });
+      this.on('.batch', 'change', () => this.change());
+      this.on('.rate', 'input', () => this.change());
+      this.on('.k', 'input', () => this.change(true));
+      this.on('.keep', 'click', () => this.keep());
+      this.on('.start', 'keydown', (event) => this.nudge(event));
+      this.on('.plane', 'click', (event) => this.place(event));
+      this.on('.start', 'pointerdown', ({ target, pointerId }) => target.setPointerCapture(pointerId));
+      this.on('.start', 'pointermove', (event) => { if (event.target.hasPointerCapture(event.pointerId)) this.place(event); });
+      this.plays(80);
       this.usual();
       this.change(true);
     }
-
-    disconnectedCallback() { this.pause(); }
-
-    part(selector) { return this.shadowRoot.querySelector(selector); }
 
     chosen(name, all) { return all.find(({ id }) => id === this.part(name).value); }
 
@@ -414,7 +392,7 @@
     keep() {
       this.kept = this.kept ? null : this.path;
       this.mark();
-      this.show(this.step);
+      this.move(this.step);
     }
 
     /** Says on the button what is kept. */
@@ -433,10 +411,8 @@
 
     /** The arrow keys move the start. */
     nudge(event) {
-      const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-      if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      this.begin(this.start.map((one, i) => one + by[i] / 10));
+      const by = Player.pressed(event, { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] });
+      if (by) this.begin(this.start.map((one, i) => one + by[i] / 10));
     }
 
     begin(point) {
@@ -447,40 +423,11 @@
       this.change();
     }
 
-    /** The arrow keys take a step. */
-    key(event) {
-      const to = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: STEPS }[event.key];
-      if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      this.go(to);
-    }
-
-    play() {
-      this.show(this.step >= this.path.length - 1 ? 0 : this.step);
-      this.timer = setInterval(() => {
-        this.show(this.step + 1);
-        if (this.step === this.path.length - 1) this.pause();
-      }, 80);
-      this.part('.play').textContent = 'Pause';
-    }
-
-    pause() {
-      clearInterval(this.timer);
-      this.timer = undefined;
-      if (this.shadowRoot) this.part('.play').textContent = 'Play';
-    }
-
-    /** Goes where the reader wants to be. */
-    go(to) {
-      this.pause();
-      this.show(to);
-    }
+    get end() { return this.path.length - 1; }
 
     /** Draws the way as far as a step. */
-    show(to) {
-      const { path, set: { landscape, k } } = this;
-      const end = path.length - 1;
-      this.step = Math.min(Math.max(to, 0), end);
+    show() {
+      const { path, end, set: { landscape, k } } = this;
       const gone = path.slice(0, this.step + 1);
       const onMap = (all) => all.map(({ w }) => this.at(w).map((z) => z.toFixed(1)).join()).join(' ');
       const onChart = (all) => all.map(({ loss }, at) => `${this.across(at).toFixed(1)},${this.height(loss).toFixed(1)}`).join(' ');
@@ -497,9 +444,6 @@
       const stable = lambda > 0 && landscape.id !== 'bowl' ? `The largest curvature here is λ = ${text(lambda)}: plain descent needs η below 2/λ = ${text(2 / lambda)}.` : '';
       this.part('.now').textContent = `Step ${this.step}: x = ${text(w[0])}, y = ${text(w[1])}, loss ${text(loss)}. ${stable}`;
       this.part('output').textContent = `Step ${this.step} of ${end}`;
-      // A button that is used up keeps the focus: only its look says so.
-      this.part('.first').setAttribute('aria-disabled', this.step === 0);
-      for (const name of ['.next', '.last']) this.part(name).setAttribute('aria-disabled', this.step === end);
     }
   }
 

@@ -165,6 +165,8 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
+  const { Widget } = globalThis.throughputWidgets;
+
   const MODEL = new URL('../04-training/digit-model.js', document.currentScript.src).href;
   const NO_MODEL = 'No trained model yet: run <code>cargo run --release -- train</code>, then build the book again.';
 
@@ -182,15 +184,14 @@
   }
 
   const STYLE = `
-    .desk { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), max-content)); gap: 1.6rem 2.4rem; align-items: start; justify-content: center; margin-block: 1.6rem; }
+    .desk { grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), max-content)); gap: 1.6rem 2.4rem; align-items: start; justify-content: center; margin-block: 1.6rem; }
     canvas { display: block; box-sizing: border-box; max-width: 100%; background: var(--surface); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
     .paper { width: 280px; aspect-ratio: 1; touch-action: none; cursor: crosshair; }
     .seen { width: 140px; image-rendering: pixelated; }
     p { margin: 0 0 0.6rem; }
     .hint, .small { color: var(--muted); font-size: 0.9em; max-width: 280px; }
     .status { grid-column: 1 / -1; min-height: 1.6em; text-align: center; }
-    button { font: inherit; min-height: 3.2rem; padding: 0.3rem 1.4rem; margin-block: 0.8rem; color: var(--fg); background: var(--surface); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; cursor: pointer; }
-    button:focus-visible, .paper:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+    button { margin-block: 0.8rem; }
     ul { list-style: none; margin: 0; padding: 0; font-variant-numeric: tabular-nums; line-height: 1.35; }
     li { display: grid; grid-template-columns: 1.6rem 12rem 4.5rem; gap: 0.6rem; align-items: center; }
     li span:last-child { text-align: end; }
@@ -198,15 +199,12 @@
     .bar { height: 0.9em; background: var(--surface); }
     .bar i { display: block; height: 100%; width: 0; background: var(--series-1); }
     .reading { min-width: 0; }
-    slot { display: none; }
-    @media print { .desk { display: none; } slot { display: contents; } }
   `;
 
-  class DigitCanvas extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
+  class DigitCanvas extends Widget {
+    made() {
       const bars = Array.from({ length: 10 }, (_, digit) => `<li><span>${digit}</span><span class="bar"><i></i></span><span></span></li>`);
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div><p id="how" class="hint">Write a digit. With the keyboard: arrow keys move the pen, the space bar lowers and lifts it.</p>
             <canvas class="paper" width="${PAPER}" height="${PAPER}" tabindex="0" role="application" aria-label="Paper to write a digit on" aria-describedby="how"></canvas>
@@ -215,7 +213,7 @@
             <canvas class="seen" width="${SIDE}" height="${SIDE}" role="img" aria-label="The digit in 28 by 28 pixels"></canvas></div>
           <div class="reading"><p class="small">How likely each digit is</p><ul>${bars.join('')}</ul></div>
           <p class="status" role="status" aria-live="polite">Nothing is written yet.</p>
-        </div>`;
+        </div>`);
       this.paper = this.part('.paper');
       this.pen = { x: PAPER / 2, y: PAPER / 4, down: false, shown: false };
       this.clear();
@@ -235,8 +233,6 @@
       this.themes?.disconnect();
       clearTimeout(this.pause);
     }
-
-    part(selector) { return this.shadowRoot.querySelector(selector); }
 
     clear() {
       clearTimeout(this.pause);
@@ -274,10 +270,7 @@
     key(event) {
       const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
       const { pen } = this;
-      if (event.key !== ' ' && !moves[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault(); // the page must not scroll
-      // mdBook turns the page with the arrow keys.
-      event.stopPropagation();
+      if (!Widget.pressed(event, { ...moves, ' ': true })) return; // the page must not scroll
       const from = [pen.x, pen.y];
       pen.shown = true;
       if (event.key === ' ') {
@@ -331,7 +324,7 @@
       const found = layers ? probabilities(layers, picture) : new Array(10).fill(0);
       const best = found.indexOf(Math.max(...found));
       const percent = (share) => `${Math.round(100 * share)}%`;
-      this.shadowRoot.querySelectorAll('li').forEach((row, digit) => {
+      this.parts('li').forEach((row, digit) => {
         row.classList.toggle('best', Boolean(layers) && digit === best);
         row.querySelector('i').style.width = `${100 * found[digit]}%`;
         row.lastChild.textContent = layers ? percent(found[digit]) : '';

@@ -457,20 +457,20 @@
 
   // ---- What the reader sees ------------------------------------------------------------------------
 
+  const { Widget } = globalThis.throughputWidgets;
+
   const STYLE = `
     :host { display: block; margin-block: 3.2rem; }
-    [hidden] { display: none !important; }
     .panel { border: 1px solid var(--line); border-radius: var(--radius, 8px); padding: 1.2rem 2rem 1.6rem; background: var(--surface); color: var(--fg); }
     p { margin-block: 0.8rem; line-height: 1.5; }
     .title { font-weight: 600; font-size: 1.15em; }
-    .controls { display: flex; flex-wrap: wrap; gap: 0.8rem 1.2rem; align-items: center; }
+    .controls { gap: 0.8rem 1.2rem; justify-content: start; }
+    slot { display: contents; }
     label { display: inline-flex; gap: 0.8rem; align-items: center; }
-    button, select, textarea { font: inherit; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
     button, select { min-height: 3.6rem; padding: 0.4rem 1.4rem; }
-    button { cursor: pointer; font-weight: 600; }
+    button { background: var(--bg); font-weight: 600; }
     button.first { background: var(--accent); border-color: var(--accent); color: var(--bg); }
     button:disabled, select:disabled { opacity: 0.55; cursor: default; }
-    :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
     progress { width: 100%; accent-color: var(--accent); }
     .status { min-height: 1.5em; }
     .trouble { color: var(--blockquote-caution-color, #b3202c); font-weight: 600; overflow-wrap: anywhere; }
@@ -491,7 +491,7 @@
     .plot .line { fill: none; stroke-width: 2; }
     details { margin-block: 0.8rem; padding: 0.4rem 1.2rem; border: 1px solid var(--line); border-radius: var(--radius, 8px); background: var(--bg); }
     summary { cursor: pointer; min-height: 2.8rem; padding-block: 0.4rem; font-weight: 600; }
-    textarea { display: block; box-sizing: border-box; width: 100%; height: 32rem; padding: 0.8rem; font-family: var(--mono-font, monospace); font-size: 1.35rem; line-height: 1.45; white-space: pre; overflow: auto; background: var(--code-bg); }
+    textarea { font: inherit; color: var(--fg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; display: block; box-sizing: border-box; width: 100%; height: 32rem; padding: 0.8rem; font-family: var(--mono-font, monospace); font-size: 1.35rem; line-height: 1.45; white-space: pre; overflow: auto; background: var(--code-bg); }
     .kernel-name { display: block; margin-block: 1.2rem 0.4rem; font-weight: 600; }
     .reset { margin-block: 1.2rem 0.8rem; }
     @media (max-width: 620px) {
@@ -534,17 +534,17 @@
   const times = (x) => `${digits(x)}×`;
   const around = ({ spread, samples }) => (samples < 3 ? `${samples === 1 ? 'once' : 'twice'}` : spread < 0.005 ? '±<1%' : `±${Math.round(100 * spread)}%`);
 
-  class GpuProduct extends HTMLElement {
+  class GpuProduct extends Widget {
     connectedCallback() {
-      if (!this.shadowRoot) this.build();
+      super.connectedCallback();
       if (!navigator.gpu) {
         this.miss(globalThis.isSecureContext === false
           ? 'This page came over plain http from another machine, and there a browser offers no WebGPU. Over https, from 127.0.0.1 or from a file it does.'
           : 'This browser offers no WebGPU, so this box can’t run here.');
         return;
       }
-      this.$('.panel').hidden = false;
-      this.$('.still').hidden = true;
+      this.part('.panel').hidden = false;
+      this.part('.still').hidden = true;
     }
 
     disconnectedCallback() {
@@ -553,11 +553,9 @@
       this.gpu = undefined;
     }
 
-    $(selector) { return this.shadowRoot.querySelector(selector); }
-
-    build() {
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style>${BODY}`;
-      const select = this.$('.size');
+    made() {
+      this.fill(STYLE, BODY);
+      const select = this.part('.size');
       for (const n of SIZES) select.add(new Option(n, n));
       select.value = '1024';
       this.originals = [...this.querySelectorAll('script[type="text/wgsl"]')]
@@ -567,67 +565,66 @@
         const lines = document.createElement('div');
         lines.innerHTML = `<label class="kernel-name" for="${id}">${escape(name)}.wgsl</label><textarea id="${id}" spellcheck="false" autocapitalize="off" autocomplete="off"></textarea>`;
         lines.querySelector('textarea').value = text;
-        this.$('.sources').append(lines);
+        this.part('.sources').append(lines);
       }
-      this.$('.reset').addEventListener('click', () => {
-        for (const [name, text] of this.originals) this.$(`#source-${name}`).value = text;
-        this.say('The kernels are as the book has them.');
+      this.part('.reset').addEventListener('click', () => {
+        for (const [name, text] of this.originals) this.part(`#source-${name}`).value = text;
+        this.tell('The kernels are as the book has them.');
       });
-      const press = (button, work) => this.$(button).addEventListener('click', () => {
-        if (this.working) { this.stopping = true; this.say('Stopping after what the GPU has begun…'); return; }
+      const press = (button, work) => this.part(button).addEventListener('click', () => {
+        if (this.working) { this.stopping = true; this.tell('Stopping after what the GPU has begun…'); return; }
         this.start(button, work);
       });
       press('.run', () => this.run());
       press('.sweep', () => this.sweep());
-      new ResizeObserver(() => this.plot()).observe(this.$('.curves'));
+      new ResizeObserver(() => this.plot()).observe(this.part('.curves'));
     }
 
     /** Shows what stands in the element, and why. */
     miss(why) {
-      this.$('.panel').hidden = true;
-      this.$('.still').hidden = false;
-      this.$('.why').hidden = false;
-      this.$('.why').textContent = why;
+      this.part('.panel').hidden = true;
+      this.part('.still').hidden = false;
+      this.part('.why').hidden = false;
+      this.part('.why').textContent = why;
     }
 
-    say(text, trouble = false) {
-      const status = this.$('.status');
-      status.textContent = text;
-      status.classList.toggle('trouble', trouble);
+    tell(text, trouble = false) {
+      this.say('.status', text);
+      this.part('.status').classList.toggle('trouble', trouble);
     }
 
-    /** What runs now; unlike `say` it is not read aloud. */
-    note(text) { this.$('.step').textContent = text; }
+    /** What runs now; unlike what `tell` says it is not read aloud. */
+    note(text) { this.part('.step').textContent = text; }
 
-    progress(share) { this.$('progress').value = share; }
+    progress(share) { this.part('progress').value = share; }
 
     stop = () => { if (this.stopping) throw new Stopped(); };
 
     async start(button, work) {
       this.working = true;
       this.stopping = false;
-      const pressed = this.$(button), name = pressed.textContent;
-      const others = ['.run', '.sweep', '.size', '.reset'].filter((other) => other !== button).map((other) => this.$(other));
+      const pressed = this.part(button), name = pressed.textContent;
+      const others = ['.run', '.sweep', '.size', '.reset'].filter((other) => other !== button).map((other) => this.part(other));
       pressed.textContent = 'Stop';
       others.forEach((other) => { other.disabled = true; });
-      this.$('.way').hidden = false;
+      this.part('.way').hidden = false;
       this.progress(0);
       this.note('');
-      this.say('Running…');
+      this.tell('Running…');
       try {
         if (await this.open()) await work();
       } catch (error) {
         if (this.gpu?.dead) this.gpu = undefined;
-        if (error instanceof Stopped) this.say('Stopped.');
-        else if (error instanceof Trouble) this.say(error.message, true);
-        else if (error instanceof RangeError) this.say('This page may not have so much memory. Choose a smaller n.', true);
-        else this.say(`The run ended with an error: ${error.message}`, true);
+        if (error instanceof Stopped) this.tell('Stopped.');
+        else if (error instanceof Trouble) this.tell(error.message, true);
+        else if (error instanceof RangeError) this.tell('This page may not have so much memory. Choose a smaller n.', true);
+        else this.tell(`The run ended with an error: ${error.message}`, true);
       } finally {
         this.problem?.free();
         this.problem = undefined;
         pressed.textContent = name;
         others.forEach((other) => { other.disabled = false; });
-        this.$('.way').hidden = true;
+        this.part('.way').hidden = true;
         this.working = false;
       }
     }
@@ -645,12 +642,12 @@
         return false;
       }
       const largest = this.timed ? this.gpu.largest : Math.min(this.gpu.largest, SOFTWARE_LIMIT);
-      const select = this.$('.size');
+      const select = this.part('.size');
       for (const option of select.options) option.disabled = Number(option.value) > largest;
       if (select.selectedOptions[0].disabled) {
         select.value = String(Math.max(...SIZES.filter((n) => n <= largest)));
       }
-      this.$('.sweep').hidden = !this.timed;
+      this.part('.sweep').hidden = !this.timed;
       return true;
     }
 
@@ -666,7 +663,7 @@
       for (const name of names) {
         this.stop();
         try {
-          kernels.push(await this.gpu.compile(name, this.$(`#source-${name}`).value));
+          kernels.push(await this.gpu.compile(name, this.part(`#source-${name}`).value));
         } catch (error) {
           if (!(error instanceof Trouble) || this.gpu.dead) throw error;
           failed.push({ name, why: error.message });
@@ -712,8 +709,8 @@
     /** Checks every kernel, and times it where times say anything. */
     async run() {
       const { gpu } = this;
-      const asked = Number(this.$('.size').value);
-      this.$('.result').replaceChildren();
+      const asked = Number(this.part('.size').value);
+      this.part('.result').replaceChildren();
       this.note('Compiling the kernels…');
       const failed = [];
       const kernels = await this.compile(failed);
@@ -741,7 +738,7 @@
       }
       if (this.timed && gpu.idle === undefined) await gpu.measureIdle(this.stop);
       const n = await this.fitting(kernels.filter(({ name }) => !rows.get(name).wrong), asked);
-      this.$('.size').value = String(n);
+      this.part('.size').value = String(n);
       const problem = await this.product(n, n, n);
       for (const kernel of kernels) {
         const row = rows.get(kernel.name);
@@ -795,7 +792,7 @@
       const clocks = cpu ? `Times are medians of up to ${SAMPLES} samples, fewer if one takes long; ± spans the middle half of them. ${gpu.clock
         ? 'The kernels are timed by the GPU’s own clock, which browsers round.'
         : `The kernels are timed by the page’s clock around many products, less the ${time(gpu.idle ?? 0)} of an empty submission.`} Here the page’s clock moves in steps of ${Math.round(1e6 * tick)} µs: a sample therefore repeats a short product for about ${1e3 * this.sample} ms. Copies to the GPU and back are not in these times; “Compare all sizes” adds them. The CPU runs two plain loops on one core: chapter 1 shows how much more it can do.` : '';
-      this.$('.result').innerHTML = `${adapter}${bars.length ? `<div class="bars" aria-hidden="true">${bars.join('')}</div>` : ''}
+      this.part('.result').innerHTML = `${adapter}${bars.length ? `<div class="bars" aria-hidden="true">${bars.join('')}</div>` : ''}
         <div class="wide" role="region" aria-label="Results" tabindex="0"><table><caption>C = A·B with m = n = k = ${n}, in f32</caption><thead><tr>${heads.map((head) => (head ? `<th scope="col">${head}</th>` : '<td></td>')).join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>
         <p class="small">${how} ${clocks}</p>`;
       const names = (list) => list.map((row) => label(row.name)).join(', ');
@@ -806,14 +803,14 @@
       const speed = fastest
         ? ` At n = ${n} ${label(fastest.name)} reaches ${rate(operations, fastest.time.median)}, ${times(cpu.time.median / fastest.time.median)} JavaScript on one core${first && first !== fastest ? `, and ${times(first.time.median / fastest.time.median)} naive` : ''}.`
         : gpu.software && !cpu ? ' This is a software adapter: correctness only.' : '';
-      this.say(verdict + speed + limit, wrong.length > 0);
+      this.tell(verdict + speed + limit, wrong.length > 0);
       this.last = { n, rows, cpu, software: gpu.software };
     }
 
     /** Every size up to the chosen one: the GPU with and without copies, and the CPU. */
     async sweep() {
       const { gpu } = this;
-      const largest = Number(this.$('.size').value);
+      const largest = Number(this.part('.size').value);
       const kernels = await this.compile();
       const kernel = kernels.at(-1);
       if (!kernel) throw new Trouble('No kernel compiles; put the kernels back and compare again.');
@@ -837,7 +834,7 @@
         if (n < largest && 8 * points.at(-1).copied.median > SLOW) break;
       }
       const end = points.at(-1).n;
-      this.say(`${this.crossover()}${end < largest ? ` It stops at n = ${end}: the next size would take this GPU more than a second.` : ''}`);
+      this.tell(`${this.crossover()}${end < largest ? ` It stops at n = ${end}: the next size would take this GPU more than a second.` : ''}`);
     }
 
     /** From which size on the GPU wins, if it does. */
@@ -857,7 +854,7 @@
     }
 
     plot() {
-      const place = this.$('.curves');
+      const place = this.part('.curves');
       if (!this.points || !place.clientWidth) return;
       const { kernel, points } = this.points;
       if (place.dataset.drawn === `${place.clientWidth} ${points.length} ${points[0].alone.median}`) return;

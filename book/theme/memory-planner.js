@@ -169,25 +169,20 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
+  const { Widget } = globalThis.throughputWidgets;
+
   const STYLE = `
-    .desk { display: grid; gap: 1.2rem; margin-block: 1.6rem 2.4rem; }
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 46%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
-    label { display: grid; gap: 0.3rem; font-size: 0.94em; }
+    label { font-size: 0.94em; } button { padding-inline: 1.2rem; }
     label.check { display: flex; align-items: center; gap: 0.8rem; min-height: 3.2rem; }
-    input, select, button { font: inherit; min-height: 3.2rem; padding: 0.3rem 0.8rem; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
-    label > :is(input, select):not([type=checkbox]) { width: 100%; box-sizing: border-box; }
-    input[type=checkbox] { flex: none; min-height: 0; width: 2.6rem; height: 2.6rem; margin: 0; accent-color: var(--accent); }
-    button { background: var(--surface); padding-inline: 1.2rem; cursor: pointer; }
-    input[aria-invalid=true] { outline: 2px dashed var(--series-2); }
-    :is(input, select, button):focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+    label > :is(input, select):not([type=checkbox]) { width: 100%; }
+    input[type=checkbox] { flex: none; width: 2.6rem; height: 2.6rem; margin: 0; accent-color: var(--accent); }
     .view svg { display: block; width: 100%; max-width: 90rem; }
-    .says { margin: 0; font-weight: 600; } .hint { margin: 0; color: var(--muted); font-size: 0.9em; }
+    .says { margin: 0; font-weight: 600; }
     .fixes { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; }
     dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(12rem, 100%), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
     dt { color: var(--muted); font-size: 0.9em; } dt::before { content: ''; display: inline-block; width: 1em; height: 0.7em; margin-inline-end: 0.5em; background: var(--part); }
     dd { margin: 0; }
-    slot, [hidden] { display: none; }
-    @media print { .desk { display: none; } slot { display: contents; } }
   `;
 
   const OWN = { layers: 'Blocks', width: 'Width', sequence: 'Tokens of an example', vocabulary: 'Words' };
@@ -196,11 +191,10 @@
   const field = (name, label, hidden = '') => `<label ${hidden && 'class="own" hidden'}>${label}<input name="${name}" inputmode="decimal" autocomplete="off" aria-describedby="problem"></label>`;
   const select = (name, label, list) => `<label>${label}<select name="${name}">${list}</select></label>`;
 
-  class MemoryPlanner extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
+  class MemoryPlanner extends Widget {
+    made() {
       const models = DATA.models.map(({ name, shape }, at) => [at, `${name}${shape ? `, ${count(shape.sequence)} tokens` : ''}`]);
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
             ${select('model', 'Model', options([...models, ['own', 'your own transformer']]))}
@@ -221,9 +215,8 @@
           <p class="says" role="status"></p>
           <div class="fixes" role="group" aria-label="One change that makes it fit"></div>
           <p class="hint">Of one device, the fullest. A library and the driver need some more: leave room.</p>
-        </div>`;
+        </div>`);
       this.set({ ...START, gib: CARD / 2 ** 30, model: DATA.models.findIndex(({ name }) => name === 'vgg16'), ...DATA.models.at(-1).shape });
-      this.shadowRoot.addEventListener('keydown', (event) => event.stopPropagation()); // mdBook turns the page
       this.part('.ask').addEventListener('input', (event) => this.changed(event.target));
       this.part('.fixes').addEventListener('click', (event) => {
         if (!event.target.change) return;
@@ -235,7 +228,6 @@
       this.draw();
     }
 
-    part(selector) { return this.shadowRoot.querySelector(selector); }
     input(name) { return this.part(`[name=${name}]`); }
 
     /** Puts values into the fields. */
@@ -266,7 +258,7 @@
         return asked;
       };
       const own = this.input('model').value === 'own';
-      this.shadowRoot.querySelectorAll('.own').forEach((label) => { label.hidden = !own; });
+      this.parts('.own').forEach((label) => { label.hidden = !own; });
       const shape = own ? Object.fromEntries(Object.keys(OWN).map((name) => [name, number(name)])) : DATA.models[this.input('model').value].shape;
       const work = shape ? transformer(shape) : DATA.models[this.input('model').value].work;
       const devices = Number(this.input('devices').value);
@@ -294,7 +286,7 @@
         if (able.length) says += 'Each of these changes alone makes it fit:';
         else says += best ? `No single change makes it fit; the one that saves most is “${words(best.change)}”, which leaves ${text(total(best.parts))}.` : 'No single change makes it fit.';
       }
-      if (this.part('.says').textContent !== says) this.part('.says').textContent = says;
+      this.say('.says', says);
       this.part('.fixes').replaceChildren(...(sum > card ? able : []).map(({ change }) => Object.assign(document.createElement('button'), { type: 'button', textContent: words(change), change })));
     }
   }

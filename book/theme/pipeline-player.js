@@ -105,36 +105,27 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
+  const { Player } = globalThis.throughputWidgets;
+
   const STYLE = `
-    .desk { display: grid; gap: 1.2rem; margin-block: 1.6rem 2.4rem; }
-    .ask, .controls { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
-    .controls { gap: 0.8rem; align-items: center; }
-    label { display: grid; gap: 0.3rem; }
-    select, button { font: inherit; min-height: 3.2rem; padding: 0.3rem 1.2rem; color: var(--fg); background: var(--surface); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; cursor: pointer; }
-    select { background: var(--bg); }
-    button[aria-disabled=true] { opacity: 0.55; cursor: default; }
+    .ask { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
+    .controls { justify-content: start; }
     .view { overflow-x: auto; }
     .view svg { display: block; width: 100%; max-width: 90rem; }
-    :is(button, select, .view):focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-    .hint { margin: 0; color: var(--muted); font-size: 0.9em; }
     .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1.8rem; }
     .key span::before { content: ''; display: inline-block; width: 1.6em; height: 0.9em; margin-inline-end: 0.5em; border: 2px solid var(--part); border-radius: 3px; vertical-align: -0.05em; }
     .forward { --part: var(--series-1); } .backward { --part: var(--series-2); }
     .key .forward::before { border-color: transparent; background: color-mix(in srgb, var(--part) 22%, transparent); }
     dl { display: flex; flex-wrap: wrap; gap: 0.2rem 2.4rem; margin: 0; font-variant-numeric: tabular-nums; }
     dl div { display: flex; gap: 0.5rem; } dt { color: var(--muted); } dd { margin: 0; font-weight: 600; }
-    .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-    slot, [hidden] { display: none; }
-    @media print { .desk { display: none; } slot { display: contents; } }
   `;
 
   const numbers = (from, to, chosen) => Array.from({ length: to - from + 1 }, (_, i) => `<option${from + i === chosen ? ' selected' : ''}>${from + i}</option>`).join('');
   const percent = (share) => `${(100 * share).toFixed(1)}%`;
 
-  class PipelinePlayer extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+  class PipelinePlayer extends Player {
+    made() {
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
             <label>Schedule<select class="schedule"><option value="gpipe">GPipe: all forward, then all backward</option><option value="1f1b">1F1B: one forward, one backward</option></select></label>
@@ -143,35 +134,15 @@
           </div>
           <div class="key hint"><span class="forward">forward</span><span class="backward">backward, twice as long</span></div>
           <div class="view" tabindex="0" role="group" aria-label="The pipeline; the arrow keys go through time" aria-describedby="how"></div>
-          <div class="controls" role="group" aria-label="Time">
-            <button type="button" class="first">Start</button><button type="button" class="back">Back</button>
-            <button type="button" class="play">Play</button><button type="button" class="next">Next</button>
-            <button type="button" class="last">End</button></div>
+          ${Player.controls('Time', ['first', 'back', 'play', 'next', 'last'], '')}
           <dl><div><dt>time</dt><dd class="time"></dd></div><div><dt>kept now, by stage</dt><dd class="kept"></dd></div><div><dt>kept at most</dt><dd class="peak"></dd></div><div><dt>waiting in all</dt><dd class="idle"></dd></div></dl>
           <p id="how" class="hint">Each step is one unit of time. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
           <p class="aloud" role="status" aria-live="polite"></p>
-        </div>`;
-      const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-      this.part('.play').hidden = still; // it moves by itself, which the reader asked not to have
-      for (const select of this.shadowRoot.querySelectorAll('select')) select.addEventListener('change', () => this.chosen());
-      const steps = { first: () => 0, back: () => this.time - 1, next: () => this.time + 1, last: () => this.end };
-      for (const [name, to] of Object.entries(steps)) this.part(`.${name}`).addEventListener('click', () => { this.pause(); this.go(to()); });
-      this.part('.play').addEventListener('click', () => (this.timer ? this.pause() : this.play()));
-      this.part('.view').addEventListener('keydown', (event) => {
-        const to = { ArrowLeft: steps.back, ArrowRight: steps.next, Home: steps.first, End: steps.last }[event.key];
-        if (!to || event.ctrlKey || event.metaKey || event.altKey) return;
-        event.preventDefault();
-        this.pause();
-        this.go(to());
-      });
-      // mdBook turns the page with the arrow keys, and opens the search with others.
-      this.addEventListener('keydown', (event) => event.stopPropagation());
+        </div>`);
+      for (const select of this.parts('select')) select.addEventListener('change', () => this.chosen());
+      this.plays(700, '.view');
       this.chosen();
     }
-
-    disconnectedCallback() { this.pause(); }
-
-    part(selector) { return this.shadowRoot.querySelector(selector); }
 
     /** The reader chose another pipeline: it shows whole. */
     chosen() {
@@ -183,41 +154,23 @@
       this.end = Math.max(...this.slots.map((slot) => slot.end));
       this.part('.peak').textContent = peaks(this.slots, this.stages).join(' · ');
       this.part('.idle').textContent = `${percent(bubble(this.stages, this.micros))} of each stage's time`;
-      this.go(this.end);
-    }
-
-    play() {
-      if (this.time === this.end) this.go(0, false);
-      this.timer = setInterval(() => {
-        this.go(this.time + 1, false);
-        if (this.time === this.end) this.pause();
-      }, 700);
-      this.part('.play').textContent = 'Pause';
-    }
-
-    pause() {
-      clearInterval(this.timer);
-      this.timer = undefined;
-      if (this.shadowRoot) this.part('.play').textContent = 'Play';
+      this.move(this.end);
     }
 
     /** Shows what has begun before a time. */
-    go(time, aloud = true) {
-      this.time = Math.min(Math.max(time, 0), this.end);
-      this.part('.view').innerHTML = picture(this.schedule, this.stages, this.micros, this.time === this.end ? Infinity : this.time);
+    show(quiet) {
+      const { step: time } = this;
+      this.part('.view').innerHTML = picture(this.schedule, this.stages, this.micros, time === this.end ? Infinity : time);
       const svg = this.part('svg');
       svg.style.minWidth = `${74 + this.end * 17}px`;
       svg.setAttribute('role', 'img');
       svg.setAttribute('aria-label', svg.querySelector('desc').textContent);
-      this.part('.time').textContent = `${this.time} of ${this.end}`;
-      this.part('.kept').textContent = kept(this.slots, this.stages, this.time).join(' · ');
-      for (const [name, used] of [['first', 0], ['back', 0], ['next', this.end], ['last', this.end]]) {
-        this.part(`.${name}`).setAttribute('aria-disabled', this.time === used);
-      }
-      if (!aloud) return;
-      const now = this.slots.filter((slot) => slot.start < this.time && slot.end >= this.time);
+      this.part('.time').textContent = `${time} of ${this.end}`;
+      this.part('.kept').textContent = kept(this.slots, this.stages, time).join(' · ');
+      if (quiet) return;
+      const now = this.slots.filter((slot) => slot.start < time && slot.end >= time);
       const words = now.map(({ stage, work: { direction, micro } }) => `stage ${stage + 1} ${direction} ${micro + 1}`);
-      this.part('.aloud').textContent = `Time ${this.time} of ${this.end}: ${words.join(', ') || 'nothing yet'}.`;
+      this.say('.aloud', `Time ${time} of ${this.end}: ${words.join(', ') || 'nothing yet'}.`);
     }
   }
 

@@ -42,6 +42,8 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
+  const { Player } = globalThis.throughputWidgets;
+
   const SIZE = 4;
   const STEPS = 2 * SIZE - 2;
   const CELL = 52;
@@ -52,7 +54,7 @@
   const ARROWS = ['M 230 54 H 258', 'M 372 102 V 134', 'M 260 184 H 232', 'M 118 136 V 104'];
 
   const STYLE = `
-    .desk { margin-block: 1.6rem 2.4rem; }
+    .desk { display: block; }
     svg { display: block; width: 100%; max-width: 56rem; height: auto; margin-inline: auto; font-family: inherit; }
     text { fill: var(--fg); font-size: 15px; text-anchor: middle; font-variant-numeric: tabular-nums; }
     .name { text-anchor: start; font-weight: 600; }
@@ -65,14 +67,9 @@
     .head { fill: var(--muted); }
     .message rect { fill: var(--bg); stroke: var(--series-1); stroke-width: 2; }
     .message.moving { transition: transform 0.9s ease-in-out; }
-    .controls { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; justify-content: center; margin-block: 1rem 0.6rem; }
-    button { font: inherit; min-height: 3.2rem; padding: 0.3rem 1.4rem; color: var(--fg); background: var(--surface); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; cursor: pointer; }
-    button[aria-disabled=true] { opacity: 0.55; cursor: default; }
-    button:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-    output { color: var(--muted); font-variant-numeric: tabular-nums; min-width: 9rem; }
+    .controls { margin-block: 1rem 0.6rem; }
+    output { min-width: 9rem; }
     p { margin: 0; text-align: center; min-height: 4.8rem; }
-    slot { display: none; } [hidden] { display: none; }
-    @media print { .desk { display: none; } slot { display: contents; } }
   `;
 
   /** What a part holds, in short. */
@@ -98,11 +95,11 @@
     return `${half}: ${says.join(', ')}, each to the next rank.${then[step] ?? ''}`;
   }
 
-  class RingAllReduce extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
+  class RingAllReduce extends Player {
+    end = STEPS;
+
+    made() {
       this.frames = frames(SIZE);
-      this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
       const boxes = PLACES.map(([x, y], rank) => {
         const cells = Array.from({ length: SIZE }, (_, part) => `<g class="cell" transform="translate(${x + 7 + part * CELL} ${y + 34})">
           <rect width="${CELL - 4}" height="48" rx="4"></rect><text x="${CELL / 2 - 2}" y="30"></text></g>`);
@@ -111,78 +108,46 @@
       });
       const messages = PLACES.map(() => `<g class="message" visibility="hidden"><rect width="${CELL - 4}" height="48" rx="4"></rect><text x="${CELL / 2 - 2}" y="30"></text></g>`);
       const arrows = ARROWS.map((way) => `<path class="arrow" d="${way}" marker-end="url(#head)"></path>`);
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <svg viewBox="0 0 490 238" role="img" aria-label="Four ranks in a ring, each with four parts of its numbers">
             <defs><marker id="head" markerWidth="9" markerHeight="8" refX="7" refY="4" orient="auto" markerUnits="userSpaceOnUse"><path class="head" d="M 0 0 L 9 4 L 0 8 Z"></path></marker></defs>
             ${arrows.join('')}${boxes.join('')}${messages.join('')}</svg>
-          <div class="controls" role="group" aria-label="Steps of the ring">
-            <button type="button" class="back">Back</button><button type="button" class="play">Play</button>
-            <button type="button" class="next">Next</button><output aria-hidden="true"></output></div>
-          <p role="status" aria-live="polite"></p></div>`;
-      this.cells = [...this.shadowRoot.querySelectorAll('.cell')];
-      this.messages = [...this.shadowRoot.querySelectorAll('.message')];
-      this.part('.play').hidden = this.still; // it moves by itself, which the reader asked not to have
-      this.part('.back').addEventListener('click', () => { this.pause(); this.go(this.step - 1); });
-      this.part('.next').addEventListener('click', () => { this.pause(); this.go(this.step + 1); });
-      this.part('.play').addEventListener('click', () => (this.timer ? this.pause() : this.play()));
-      this.part('.controls').addEventListener('keydown', (event) => this.key(event));
-      this.step = 0;
-      this.go(0);
+          ${Player.controls('Steps of the ring', ['back', 'play', 'next'])}
+          <p role="status" aria-live="polite"></p></div>`);
+      this.cells = this.parts('.cell');
+      this.messages = this.parts('.message');
+      this.plays(2400);
+      this.move(0);
     }
 
     disconnectedCallback() {
-      this.pause();
+      super.disconnectedCallback();
       clearTimeout(this.arrival);
-    }
-
-    part(selector) { return this.shadowRoot.querySelector(selector); }
-
-    /** The arrow keys take a step; mdBook would turn the page. */
-    key(event) {
-      const to = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: STEPS }[event.key];
-      if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      event.stopPropagation();
-      this.pause();
-      this.go(to);
-    }
-
-    play() {
-      if (this.step === STEPS) this.go(0);
-      else this.go(this.step + 1);
-      this.timer = setInterval(() => {
-        this.go(this.step + 1);
-        if (this.step === STEPS) this.pause();
-      }, 2400);
-      this.part('.play').textContent = 'Pause';
-    }
-
-    pause() {
-      clearInterval(this.timer);
-      this.timer = undefined;
-      if (this.shadowRoot) this.part('.play').textContent = 'Play';
     }
 
     /** Shows what the ranks hold after a step; a step forward moves the messages first. */
-    go(to) {
-      const old = this.step;
-      this.step = Math.min(Math.max(to, 0), STEPS);
+    show(_, before) {
+      const { step } = this;
       clearTimeout(this.arrival);
-      this.messages.forEach((message) => { message.classList.remove('moving'); message.setAttribute('visibility', 'hidden'); });
-      if (this.step === old + 1 && !this.still) {
-        this.show(old);
-        this.send(this.step);
-        this.arrival = setTimeout(() => this.go(this.step), 1000);
+      this.rest();
+      if (step === before + 1 && !this.still) {
+        this.hold(before);
+        this.send(step);
+        this.arrival = setTimeout(() => { this.rest(); this.hold(step); }, 1000);
       } else {
-        this.show(this.step);
+        this.hold(step);
       }
-      const said = words(this.step);
-      if (this.part('p').textContent !== said) this.part('p').textContent = said;
-      this.part('output').textContent = `Step ${this.step} of ${STEPS}`;
-      // A button that is used up keeps the focus: only its look says so.
-      this.part('.back').setAttribute('aria-disabled', this.step === 0);
-      this.part('.next').setAttribute('aria-disabled', this.step === STEPS);
+      this.say('p', words(step));
+      this.part('output').textContent = `Step ${step} of ${STEPS}`;
+    }
+
+    /** Takes the messages off their way. */
+    rest() {
+      for (const message of this.messages) {
+        message.classList.remove('moving');
+        message.setAttribute('visibility', 'hidden');
+      }
     }
 
     /** Where a part of a rank is drawn. */
@@ -201,7 +166,8 @@
       });
     }
 
-    show(step) {
+    /** Draws what the ranks hold after a step. */
+    hold(step) {
       this.cells.forEach((cell, at) => {
         const [rank, part] = [Math.floor(at / SIZE), at % SIZE];
         const held = this.frames[step][rank][part];

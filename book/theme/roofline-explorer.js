@@ -130,33 +130,25 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
+  const { Widget } = globalThis.throughputWidgets;
+
   const STYLE = `
-    .desk { display: grid; gap: 1.2rem; margin-block: 1.6rem 2.4rem; }
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
-    label { display: grid; gap: 0.3rem; font-size: 0.94em; }
-    input, select { font: inherit; width: 100%; box-sizing: border-box; min-height: 3.2rem; color: var(--fg); background: var(--bg); }
-    select, input:not([type=range]) { padding: 0.3rem 0.8rem; border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
-    input[type=range] { accent-color: var(--accent); margin: 0; cursor: pointer; }
-    input[aria-invalid=true] { outline: 2px dashed var(--series-2); }
-    :is(input, select, .view):focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+    label { font-size: 0.94em; } input, select { width: 100%; }
     .view { cursor: ew-resize; touch-action: pan-y; user-select: none; -webkit-user-select: none; border-radius: 4px; max-width: 76rem; }
     .view svg { display: block; width: 100%; }
     dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(15rem, 100%), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
     dt { color: var(--muted); font-size: 0.9em; } dd { margin: 0; font-weight: 600; }
-    .hint, .says { margin: 0; } .hint { color: var(--muted); font-size: 0.9em; } .says { min-height: 4.8rem; }
-    .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-    slot, [hidden] { display: none; }
-    @media print { .desk { display: none; } slot { display: contents; } }
+    .says { margin: 0; min-height: 4.8rem; }
   `;
 
   /** Sizes that a slider goes through: sixteen for each doubling. */
   const sizes = (top) => [...new Set(Array.from({ length: 16 * Math.log2(top) + 1 }, (_, i) => Math.round(2 ** (i / 16))))];
   const options = (list) => list.map(([value, name]) => `<option value="${value}">${name}</option>`).join('');
 
-  class RooflineExplorer extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+  class RooflineExplorer extends Widget {
+    made() {
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
             <label>Machine<select class="machine"></select></label>
@@ -171,13 +163,11 @@
           <div class="ask"><label>Operations to do (10⁹)<input class="work" inputmode="decimal" autocomplete="off"></label><p class="time" role="status"></p></div>
           <p id="how" class="hint">Drag the point, or choose a kernel. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
           <p class="aloud" role="status"></p>
-        </div>`;
+        </div>`);
       this.x = 1;
       for (const name of ['machine', 'format', 'kernel']) this.part(`.${name}`).addEventListener('change', () => this.chosen(name));
       this.part('.size').addEventListener('input', () => this.draw());
       this.part('.work').addEventListener('input', () => { this.own = true; this.draw(); });
-      // mdBook turns the page by arrow keys.
-      this.shadowRoot.addEventListener('keydown', (event) => event.stopPropagation());
       const view = this.part('.view');
       view.addEventListener('keydown', (event) => this.key(event));
       view.addEventListener('pointerdown', (event) => { view.setPointerCapture(event.pointerId); this.drag(event); });
@@ -190,8 +180,6 @@
       // The switch of the page's machines shows other numbers in the tables.
       new MutationObserver(() => { this.list(); this.chosen('machine'); }).observe(this, { subtree: true, attributeFilter: ['hidden'] });
     }
-
-    part(selector) { return this.shadowRoot.querySelector(selector); }
 
     /** What the tables in the element hold, of the machine that the page shows. */
     read() {
@@ -261,10 +249,8 @@
 
     /** The arrow keys move the point by a tenth of a factor of ten; with Page Up and Page Down, by all of it. */
     key(event) {
-      const to = { ArrowLeft: this.x / 10 ** 0.1, ArrowDown: this.x / 10 ** 0.1, ArrowRight: this.x * 10 ** 0.1, ArrowUp: this.x * 10 ** 0.1, PageDown: this.x / 10, PageUp: this.x * 10, Home: LOW, End: HIGH }[event.key];
-      if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      this.go(to);
+      const to = Widget.pressed(event, { ArrowLeft: this.x / 10 ** 0.1, ArrowDown: this.x / 10 ** 0.1, ArrowRight: this.x * 10 ** 0.1, ArrowUp: this.x * 10 ** 0.1, PageDown: this.x / 10, PageUp: this.x * 10, Home: LOW, End: HIGH });
+      if (to !== undefined) this.go(to);
     }
 
     go(x) {

@@ -37,11 +37,13 @@
     scrollers();
   };
 
+  const machineLabels = new Map();
   for (const place of document.querySelectorAll('.machine-switch')) {
     const machines = place.dataset.machines.split(';').map((pair) => {
       const at = pair.indexOf('=');
       return { name: pair.slice(0, at), label: pair.slice(at + 1) };
     });
+    for (const { name, label } of machines) machineLabels.set(name, label);
     const names = machines.map((machine) => machine.name);
     const first = names.includes(saved()) ? saved() : place.dataset.default;
     if (machines.length > 1) {
@@ -71,12 +73,26 @@
     document.getElementById('mdbook-sidebar-toggle-anchor')?.click();
   });
 
-  // The elements that run something: each has a file of its own, which only the pages that use it ask for.
-  for (const name of ['bit-explorer', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpu-product', 'memory-planner', 'pipeline-player', 'ring-all-reduce', 'roofline-explorer', 'step-player', 'warp-viewer']) {
-    if (!document.querySelector(name)) continue;
+  // The elements that run something: each has a file of its own, which only the pages that use it ask for, behind the
+  // file of what they have in common.
+  const widgets = ['bit-explorer', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpu-product', 'memory-planner', 'pipeline-player', 'ring-all-reduce', 'roofline-explorer', 'step-player', 'warp-viewer'];
+  const used = widgets.filter((name) => document.querySelector(name));
+  for (const name of used.length ? ['widget', ...used] : []) {
     const script = document.createElement('script');
     script.src = new URL(`${name}.js`, here);
+    script.async = false; // in this order
     document.head.append(script);
+  }
+
+  // What the machine of a number is, is on the page once: the number's own words get it when somebody asks for them.
+  for (const event of ['pointerover', 'focusin']) {
+    document.addEventListener(event, ({ target }) => {
+      const number = target.closest?.('a.measured[data-machine]:not([data-told])');
+      if (!number) return;
+      const label = machineLabels.get(number.dataset.machine);
+      if (label) number.title = number.title.replace(/[^;]*$/, ` ${label}`);
+      number.dataset.told = '';
+    });
   }
 
   // On paper nothing is folded.

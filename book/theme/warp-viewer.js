@@ -106,17 +106,16 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
+  const { Player } = globalThis.throughputWidgets;
+
   const STYLE = `
-    .desk { display: grid; gap: 1.2rem; margin-block: 1.6rem 2.4rem; font-size: 0.94em; font-variant-numeric: tabular-nums; }
+    .desk { font-size: 0.94em; font-variant-numeric: tabular-nums; }
     .ask, .guess { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
-    .ask > label { display: grid; gap: 0.3rem; flex: 1 1 18rem; }
+    .ask > label { flex: 1 1 18rem; }
     label.tick { display: flex; flex: 0 0 auto; align-items: center; gap: 0.7rem; min-height: 3.2rem; }
-    .ask input { width: 100%; height: 3.2rem; margin: 0; accent-color: var(--accent); } .ask .tick input { width: 2.4rem; height: 2.4rem; }
-    select, .guess input, button { font: inherit; min-height: 3.2rem; box-sizing: border-box; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
-    select, .guess input { width: 100%; padding: 0.3rem 0.8rem; } .guess input { width: 8rem; margin-inline-start: 0.8rem; }
-    button { padding: 0.3rem 1.4rem; background: var(--surface); cursor: pointer; }
-    button[aria-disabled=true] { opacity: 0.55; cursor: default; }
-    :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; position: relative; z-index: 1; }
+    .ask .tick input { width: 2.4rem; height: 2.4rem; margin: 0; accent-color: var(--accent); }
+    select { width: 100%; } .guess input { width: 8rem; margin-inline-start: 0.8rem; }
+    :focus-visible { position: relative; z-index: 1; }
     .threads { display: grid; grid-template-columns: repeat(16, 1fr); gap: 2px; }
     .threads button { padding: 0.2rem 0; min-width: 24px; line-height: 1.25; border-color: var(--line); }
     .threads b { display: block; } .threads span { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); } .threads small { color: var(--muted); font-size: 1.1rem; }
@@ -136,12 +135,9 @@
     .sector.now { outline: 2px solid var(--series-3); outline-offset: 1px; }
     .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1.8rem; color: var(--muted); font-size: 0.94em; }
     .key i { display: inline-block; width: 1.5rem; height: 1.5rem; margin-inline-end: 0.6rem; vertical-align: -0.2rem; box-sizing: border-box; border: 1px solid var(--line); }
-    .controls { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; justify-content: center; }
-    output { color: var(--muted); min-width: 11rem; }
+    output { min-width: 11rem; }
     p { margin: 0; } .total { font-weight: 600; } .step { min-height: 4.8rem; }
-    slot, [hidden] { display: none !important; }
     @media (max-width: 620px) { .threads { grid-template-columns: repeat(8, 1fr); } .row { grid-template-columns: 3.2rem repeat(4, 1fr); gap: 0 3px; } .row i { color: transparent !important; border-inline-width: 0 1px !important; } .sector { gap: 0; } }
-    @media print { .desk { display: none; } slot { display: contents !important; } }
   `;
 
   const plural = (count, one) => `${count} ${count === 1 ? one : { sector: 'sectors', line: 'lines', pass: 'passes' }[one]}`;
@@ -159,9 +155,8 @@
     return `${lanes.length === 1 ? 'thread' : 'threads'} ${said}`;
   }
 
-  class WarpViewer extends HTMLElement {
-    connectedCallback() {
-      if (this.shadowRoot) return;
+  class WarpViewer extends Player {
+    made() {
       this.shared = this.getAttribute('memory') === 'shared';
       this.patterns = PATTERNS[this.shared ? 'shared' : 'global'];
       const { shared } = this;
@@ -169,7 +164,7 @@
       const key = shared
         ? [['wanted', 'wanted'], ['crowded', 'wanted from a bank that has to give several'], ['wanted now', 'given in this pass']]
         : [['wanted', 'wanted'], ['vain', 'fetched in vain'], ['wanted now', 'wanted of this sector']];
-      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}</style><slot></slot>
+      this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
             <label>Each thread takes<select class="type">${options(TYPES)}</select></label>
@@ -182,36 +177,23 @@
           <form class="guess" hidden><label>How many ${shared ? 'passes' : 'sectors'}?<input type="number" min="1" max="64" required></label><button>Look</button></form>
           <div class="answer">
             <p class="total" role="status" aria-live="polite"></p>
-            <div class="controls" role="group" aria-label="One ${shared ? 'pass' : 'sector'} after the other">
-              <button type="button" class="back">Back</button><button type="button" class="play">Play</button>
-              <button type="button" class="next">Next</button><output aria-hidden="true"></output></div>
+            ${Player.controls(`One ${shared ? 'pass' : 'sector'} after the other`, ['back', 'play', 'next'])}
             <p class="step" role="status" aria-live="polite"></p>
             <div class="key">${key.map(([name, says]) => `<span><i class="${name}"></i>${says}</span>`).join('')}</div>
             <div class="grid" role="img"></div></div>
-        </div>`;
-      this.part('.play').hidden = matchMedia('(prefers-reduced-motion: reduce)').matches; // it moves by itself, which the reader asked not to have
+        </div>`);
       this.lanes = [...this.part('.threads').children];
       this.lanes.forEach((button, lane) => button.addEventListener('click', () => this.pick(this.picked === lane ? null : lane)));
-      const on = (selector, event, work) => this.part(selector).addEventListener(event, work);
-      on('.threads', 'keydown', (event) => this.walk(event));
-      on('.pattern', 'change', () => this.turn());
-      on('.ask', 'input', () => this.change());
-      on('.guess', 'submit', (event) => { event.preventDefault(); this.look(); });
-      on('.back', 'click', () => this.go(this.step - 1));
-      on('.next', 'click', () => this.go(this.step + 1));
-      on('.play', 'click', () => (this.timer ? this.pause() : this.play()));
-      on('.controls', 'keydown', (event) => this.key(event));
-      // mdBook turns the page with the arrow keys, and opens the search with others.
-      this.addEventListener('keydown', (event) => event.stopPropagation());
+      this.on('.threads', 'keydown', (event) => this.walk(event));
+      this.on('.pattern', 'change', () => this.turn());
+      this.on('.ask', 'input', () => this.change());
+      this.on('.guess', 'submit', (event) => { event.preventDefault(); this.look(); });
+      this.plays(900);
       this.turn();
     }
 
-    disconnectedCallback() { this.pause(); }
-
-    part(selector) { return this.shadowRoot.querySelector(selector); }
-
     /** Does `work` for each word that is drawn. */
-    cells(work) { this.shadowRoot.querySelectorAll('[data-word]').forEach((cell) => work(cell, Number(cell.dataset.word))); }
+    cells(work) { this.parts('[data-word]').forEach((cell) => work(cell, Number(cell.dataset.word))); }
 
     get pattern() { return this.patterns.find(({ id }) => id === this.part('.pattern').value); }
 
@@ -311,47 +293,17 @@
     walk(event) {
       const at = this.lanes.indexOf(this.shadowRoot.activeElement);
       const columns = getComputedStyle(this.part('.threads')).gridTemplateColumns.split(' ').length;
-      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - columns, ArrowDown: at + columns, Home: 0, End: LANES - 1 }[event.key];
-      if (at < 0 || to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      if (to < 0 || to >= LANES) return;
+      const to = Player.pressed(event, { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - columns, ArrowDown: at + columns, Home: 0, End: LANES - 1 });
+      if (at < 0 || to === undefined || to < 0 || to >= LANES) return;
       this.lanes[to].focus();
       this.pick(to);
     }
 
-    /** The arrow keys take a step. */
-    key(event) {
-      const to = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: this.load.steps.length }[event.key];
-      if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      this.go(to);
-    }
-
-    play() {
-      this.show(this.step === this.load.steps.length ? 1 : this.step + 1);
-      this.timer = setInterval(() => {
-        if (this.step === this.load.steps.length) this.pause();
-        else this.show(this.step + 1);
-      }, 900);
-      this.part('.play').textContent = 'Pause';
-    }
-
-    pause() {
-      clearInterval(this.timer);
-      this.timer = undefined;
-      if (this.shadowRoot) this.part('.play').textContent = 'Play';
-    }
-
-    /** Goes where the reader wants to be. */
-    go(to) {
-      this.pause();
-      this.show(to);
-    }
+    get end() { return this.load.steps.length; }
 
     /** Shows one sector or pass; 0 is all of them. */
-    show(to) {
+    show() {
       const { steps } = this.load;
-      this.step = Math.min(Math.max(to, 0), steps.length);
       const now = steps[this.step - 1];
       const later = new Set(steps.slice(this.step).flatMap(({ words }) => words));
       this.cells((cell, word) => {
@@ -364,9 +316,6 @@
       this.lanes.forEach((button, lane) => button.classList.toggle('now', Boolean(now?.lanes.includes(lane))));
       this.part('.step').textContent = this.words(now);
       this.part('output').textContent = `${this.shared ? 'Pass' : 'Sector'} ${this.step} of ${steps.length}`;
-      // A button that is used up keeps the focus: only its look says so.
-      this.part('.back').setAttribute('aria-disabled', this.step === 0);
-      this.part('.next').setAttribute('aria-disabled', this.step === steps.length);
     }
 
     /** What a step does, in words. */

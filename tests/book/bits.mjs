@@ -1,11 +1,10 @@
 // <bit-explorer> in a real browser: a number typed, a bit turned over by a click and with the keyboard, what is
 // said of it. Called by browser.mjs for every page that has the element.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { LOOKS, shoot, sound } from './widget.mjs';
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
 export async function bitExplorer({ open, page, axe, rules, shots, fail }) {
-  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+  for (const [colorScheme, viewport] of LOOKS) {
     const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const where = `${at} bits`;
     const element = tab.locator('bit-explorer').first();
@@ -47,21 +46,8 @@ export async function bitExplorer({ open, page, axe, rules, shots, fail }) {
     if (tab.url() !== address || await tab.evaluate(() => scrollY) !== top) fail(where, 'scrolls or turns the page');
     if (await row('bf16').locator('.bits button[tabindex="0"]').count() !== 1) fail(where, 'is more than one stop of the Tab key');
 
-    const small = await part('button').evaluateAll((all) => all.filter((one) => {
-      const box = one.getBoundingClientRect();
-      return box.width < 24 || box.height < 24;
-    }).length);
-    if (small > 0) fail(where, `has ${small} buttons of less than 24 pixels`);
-    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('*')]
-      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-    if (over.length) fail(where, `is too wide: ${over[0]}`);
-    await tab.evaluate(axe);
-    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('bit-explorer', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-bits-${colorScheme}-${viewport.width}.png`) });
-    }
+    await sound({ tab, where, element, tag: 'bit-explorer', axe, rules, fail });
+    await shoot({ element, shots, page, name: `bits-${colorScheme}-${viewport.width}` });
     await close();
   }
 

@@ -1,11 +1,10 @@
 // <card-calculator> in a real browser: a reader's job, numbers of one's own, what is no number, with the keyboard.
 // Called by browser.mjs for every page that has the element.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
 export async function cardCalculator({ open, page, axe, rules, shots, fail }) {
-  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+  for (const [colorScheme, viewport] of LOOKS) {
     const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const where = `${at} cards`;
     const element = tab.locator('card-calculator').first();
@@ -48,21 +47,10 @@ export async function cardCalculator({ open, page, axe, rules, shots, fail }) {
     await part('input[name=cards]').fill('2');
     if (!(await names()).every((name) => name.startsWith('2 × '))) fail(where, 'does not say how many cards');
 
-    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('.desk, .desk > *, label, input, select')]
-      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-    if (over.length) fail(where, `is too wide: ${over[0]}`);
-    await tab.evaluate(axe);
-    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('card-calculator', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-cards-${colorScheme}-${viewport.width}.png`) });
-    }
+    await sound({ tab, where, element, tag: 'card-calculator', axe, rules, fail });
+    await shoot({ element, shots, page, name: `cards-${colorScheme}-${viewport.width}` });
     await close();
   }
 
-  // Without JavaScript the table that stands in it shows.
-  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
-  if (!await tab.locator('card-calculator').first().locator('table').first().isVisible()) fail(where, 'shows no cards without JavaScript');
-  await close();
+  await withoutScript({ open, page, tag: 'card-calculator', shows: ['table'], fail });
 }

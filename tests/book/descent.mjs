@@ -1,12 +1,11 @@
 // <descent-playground> in a real browser: rates below and above the limit, every rule, the start moved with the
 // pointer and with the keyboard, steps by hand, playing by itself. Called by browser.mjs for every page that has
 // the element.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
 export async function descentPlayground({ open, page, axe, rules, shots, fail }) {
-  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+  for (const [colorScheme, viewport] of LOOKS) {
     const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const where = `${at} descent`;
     const element = tab.locator('descent-playground').first();
@@ -91,21 +90,8 @@ export async function descentPlayground({ open, page, axe, rules, shots, fail })
     await tab.keyboard.press('End');
     if ((await points('.chart .way')).length !== 201) fail(where, 'does not go to the end');
 
-    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('*')]
-      .filter((e) => !e.closest('svg') && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-    if (over.length) fail(where, `is too wide: ${over[0]}`);
-    const small = await part('button:visible, input:visible, select:visible').evaluateAll((all) => all.filter((one) => {
-      const target = one.getBoundingClientRect();
-      return target.width < 24 || target.height < 24;
-    }).length);
-    if (small > 0) fail(where, `has ${small} targets of less than 24 pixels`);
-    await tab.evaluate(axe);
-    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('descent-playground', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-descent-${colorScheme}-${viewport.width}.png`) });
-    }
+    await sound({ tab, where, element, tag: 'descent-playground', beside: 'svg', axe, rules, fail });
+    await shoot({ element, shots, page, name: `descent-${colorScheme}-${viewport.width}` });
     await close();
   }
 
@@ -120,8 +106,5 @@ export async function descentPlayground({ open, page, axe, rules, shots, fail })
   if (await play.innerText() !== 'Play') fail(playing.where, 'the descent does not pause');
   await playing.close();
 
-  // Without JavaScript the picture that stands in it shows.
-  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
-  if (!await tab.locator('descent-playground svg').first().isVisible()) fail(where, 'shows no descent without JavaScript');
-  await close();
+  await withoutScript({ open, page, tag: 'descent-playground', fail });
 }

@@ -1,7 +1,6 @@
 // <digit-canvas> in a real browser: a digit written with the pointer and with the keyboard, what is said of it,
 // and what is said where there is no model. Called by browser.mjs for every page that has the element.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { LOOKS, shoot, sound } from './widget.mjs';
 
 /** A model for which every digit is a 7: no weights, and a bias of 4 for the 7, so 4 = ln(0.86 / 0.14 · 9). */
 function sevens() {
@@ -56,7 +55,7 @@ export async function digitCanvas({ open, page, axe, rules, shots, fail }) {
     await tab.mouse.up();
   }
 
-  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+  for (const [colorScheme, viewport] of LOOKS) {
     const one = await visit({ colorScheme, viewport, reducedMotion: 'reduce' }, sevens());
     const { tab, where, element, part, says, inked, close } = one;
     await says('Nothing is written yet.');
@@ -67,16 +66,8 @@ export async function digitCanvas({ open, page, axe, rules, shots, fail }) {
     const [paper, seen] = [await inked('.paper'), await inked('.seen')];
     expect(where, `has ${paper} pixels of ink on its paper, and ${seen} in what the model sees`, paper > 3000 && seen > 40 && seen < 250);
     expect(where, 'shows the wrong bars', (await part('li.best').innerText()).replace(/\s+/g, ' ').trim() === '7 86%' && await part('li').count() === 10);
-    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('*')]
-      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-    expect(where, `is too wide: ${over[0]}`, over.length === 0);
-    await tab.evaluate(axe);
-    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('digit-canvas', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-digits-${colorScheme}-${viewport.width}.png`) });
-    }
+    await sound({ tab, where, element, tag: 'digit-canvas', axe, rules, fail });
+    await shoot({ element, shots, page, name: `digits-${colorScheme}-${viewport.width}` });
     // Ink takes the other theme's colour at once.
     const colour = () => one.pixels('.paper', 'return data.slice(4 * (70 * 280 + 140)).slice(0, 4).join()');
     const before = await colour();

@@ -1,12 +1,11 @@
 // <memory-planner> in a real browser: plans that fit and that do not, the changes that are offered, what is no number, with
 // the keyboard. Called by browser.mjs for every page that has the element. That it counts as the crates do is a test of
 // chapter 8's: chapters/08-hardware/tests/it/memory_planner.rs.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
 export async function memoryPlanner({ open, page, axe, rules, shots, fail }) {
-  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+  for (const [colorScheme, viewport] of LOOKS) {
     const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const where = `${at} memory`;
     const element = tab.locator('memory-planner').first();
@@ -103,26 +102,10 @@ export async function memoryPlanner({ open, page, axe, rules, shots, fail }) {
     await choose('pieces', '1');
     await choose('precision', 'f32');
 
-    const small = await part('button, select, input').evaluateAll((all) => all.filter((one) => {
-      const box = one.getBoundingClientRect();
-      return box.width && (box.width < 24 || box.height < 24);
-    }).length);
-    if (small > 0) fail(where, `has ${small} controls of less than 24 pixels`);
-    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('.desk, .desk *')]
-      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-    if (over.length) fail(where, `is too wide: ${over[0]}`);
-    await tab.evaluate(axe);
-    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('memory-planner', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-memory-${colorScheme}-${viewport.width}.png`) });
-    }
+    await sound({ tab, where, element, tag: 'memory-planner', axe, rules, fail });
+    await shoot({ element, shots, page, name: `memory-${colorScheme}-${viewport.width}` });
     await close();
   }
 
-  // Without JavaScript the picture that stands in it shows.
-  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
-  if (!await tab.locator('memory-planner svg').first().isVisible()) fail(where, 'shows no memory without JavaScript');
-  await close();
+  await withoutScript({ open, page, tag: 'memory-planner', fail });
 }

@@ -1,8 +1,7 @@
 // <pipeline-player> in a real browser: schedules chosen, time gone through by clicks and with the keyboard, what is said
 // of it. Called by browser.mjs for every page that has the element. That its schedules are the crate's is a test of the
 // crate: chapters/07-multi-gpu/tests/pipeline_player.rs.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { shoot, sound, withoutScript } from './widget.mjs';
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
 export async function pipelinePlayer({ open, page, axe, rules, shots, fail }) {
@@ -60,32 +59,16 @@ export async function pipelinePlayer({ open, page, axe, rules, shots, fail }) {
     if (await part('.play').isVisible() !== (reducedMotion !== 'reduce')) fail(where, `offers to play with ${reducedMotion}`);
     if (reducedMotion !== 'reduce') {
       await part('.play').click();
-      await tab.waitForFunction(() => document.querySelector('pipeline-player').time > 1);
+      await tab.waitForFunction(() => document.querySelector('pipeline-player').step > 1);
       await part('.play').click();
       if (await element.evaluate((one) => one.timer !== undefined)) fail(where, 'does not stop');
     }
     await part('.last').click();
 
-    const small = await part('button:visible, select').evaluateAll((all) => all.filter((one) => {
-      const box = one.getBoundingClientRect();
-      return box.width < 24 || box.height < 24;
-    }).length);
-    if (small > 0) fail(where, `has ${small} controls of less than 24 pixels`);
-    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('.desk > *')]
-      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-    if (over.length) fail(where, `is too wide: ${over[0]}`);
-    await tab.evaluate(axe);
-    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('pipeline-player', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-pipeline-${colorScheme}-${viewport.width}.png`) });
-    }
+    await sound({ tab, where, element, tag: 'pipeline-player', axe, rules, fail });
+    await shoot({ element, shots, page, name: `pipeline-${colorScheme}-${viewport.width}` });
     await close();
   }
 
-  // Without JavaScript the picture that stands in it shows.
-  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
-  if (!await tab.locator('pipeline-player svg').first().isVisible()) fail(where, 'shows no pipeline without JavaScript');
-  await close();
+  await withoutScript({ open, page, tag: 'pipeline-player', fail });
 }

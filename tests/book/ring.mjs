@@ -1,11 +1,10 @@
 // <ring-all-reduce> in a real browser: steps by hand and with the keyboard, what the ranks hold at the end, playing
 // by itself. Called by browser.mjs for every page that has the element.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
 export async function ringAllReduce({ open, page, axe, rules, shots, fail }) {
-  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+  for (const [colorScheme, viewport] of LOOKS) {
     const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const where = `${at} ring`;
     const element = tab.locator('ring-all-reduce').first();
@@ -39,21 +38,8 @@ export async function ringAllReduce({ open, page, axe, rules, shots, fail }) {
     if (tab.url() !== address || await tab.evaluate(() => scrollY) !== top) fail(where, 'scrolls or turns the page');
 
     await part('.next').click();
-    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('*')]
-      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-    if (over.length) fail(where, `is too wide: ${over[0]}`);
-    const small = await part('button:visible').evaluateAll((all) => all.filter((one) => {
-      const box = one.getBoundingClientRect();
-      return box.width < 24 || box.height < 24;
-    }).length);
-    if (small > 0) fail(where, `has ${small} buttons of less than 24 pixels`);
-    await tab.evaluate(axe);
-    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('ring-all-reduce', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-ring-${colorScheme}-${viewport.width}.png`) });
-    }
+    await sound({ tab, where, element, tag: 'ring-all-reduce', axe, rules, fail });
+    await shoot({ element, shots, page, name: `ring-${colorScheme}-${viewport.width}` });
     await close();
   }
 
@@ -69,8 +55,5 @@ export async function ringAllReduce({ open, page, axe, rules, shots, fail }) {
   await element.locator('.cell text').filter({ hasText: '3+0' }).first().waitFor({ timeout: 5000 }).catch(() => fail(playing.where, 'a message of the ring does not arrive'));
   await playing.close();
 
-  // Without JavaScript the picture that stands in it shows.
-  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
-  if (!await tab.locator('ring-all-reduce svg').first().isVisible()) fail(where, 'shows no ring without JavaScript');
-  await close();
+  await withoutScript({ open, page, tag: 'ring-all-reduce', fail });
 }

@@ -1,8 +1,7 @@
 // <roofline-explorer> in a real browser: machines, kernels and sizes chosen, the point dragged with the mouse, with a
 // finger and with the keyboard. Called by browser.mjs for every page that has the element. That it counts as the crates
 // do is a test of chapter 8's: chapters/08-hardware/tests/it/roofline_explorer.rs.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { shoot, sound, withoutScript } from './widget.mjs';
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
 export async function rooflineExplorer({ open, page, axe, rules, shots, fail }) {
@@ -115,28 +114,15 @@ export async function rooflineExplorer({ open, page, axe, rules, shots, fail }) 
     if (!(await here() > 1000)) fail(where, 'follows a mouse that is not pressed');
     await part('.kernel').selectOption('attention');
 
-    const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('.desk, .desk *')]
-      .filter((e) => !e.closest('svg') && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-    if (over.length) fail(where, `is too wide: ${over[0]}`);
     const cut = await element.evaluate((all) => {
       const frame = all.shadowRoot.querySelector('svg').getBoundingClientRect();
       return [...all.shadowRoot.querySelectorAll('svg text')].filter((e) => { const b = e.getBoundingClientRect(); return b.left < frame.left - 1 || b.right > frame.right + 1; }).map((e) => e.textContent);
     });
     if (cut.length) fail(where, `cuts off “${cut[0]}”`);
-    await tab.evaluate(axe);
-    const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('roofline-explorer', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-    for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-    if (shots) {
-      mkdirSync(shots, { recursive: true });
-      await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-roofline-${colorScheme}-${viewport.width}.png`) });
-    }
+    await sound({ tab, where, element, tag: 'roofline-explorer', beside: 'svg', axe, rules, fail });
+    await shoot({ element, shots, page, name: `roofline-${colorScheme}-${viewport.width}` });
     await close();
   }
 
-  // Without JavaScript the tables and the picture that stand in it show.
-  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
-  for (const what of ['table', 'svg']) {
-    if (!await tab.locator('roofline-explorer').first().locator(what).first().isVisible()) fail(where, `shows no ${what} of the roofline without JavaScript`);
-  }
-  await close();
+  await withoutScript({ open, page, tag: 'roofline-explorer', shows: ['table', 'svg'], fail });
 }

@@ -1,14 +1,12 @@
 // <warp-viewer> in a real browser: patterns chosen and turned, steps by hand and with the keyboard, a prediction
 // first, playing by itself. Called by browser.mjs for every page that has the element.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
 
 /** Looks at both memories of `page`; `fail(where, what)` is told what is wrong. */
 export async function warpViewer({ open, page, axe, rules, shots, fail }) {
-  for (const [colorScheme, viewport] of [['light', { width: 1280, height: 900 }], ['dark', { width: 360, height: 740 }]]) {
+  for (const [colorScheme, viewport] of LOOKS) {
     const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     await tab.waitForFunction(() => globalThis.customElements.get('warp-viewer'));
-    await tab.evaluate(axe);
     for (const memory of ['global', 'shared']) {
       const where = `${at} ${memory} warp`;
       const shared = memory === 'shared';
@@ -72,24 +70,12 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
       await part('.guess button').click();
       await says('You said 1: right.', 'a right prediction');
 
-      const small = await part('button:visible, input:visible, select:visible').evaluateAll((all) => all.filter((one) => {
-        const box = one.getBoundingClientRect();
-        return box.width < 24 || box.height < 24;
-      }).length);
-      if (small > 0) fail(where, `has ${small} targets of less than 24 pixels`);
       await part('.pattern').selectOption('stride');
       await part('[type=range]').fill('3');
       await part('[type=checkbox]').uncheck();
       await part('.next').click();
-      const over = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('*')]
-        .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 100)));
-      if (over.length) fail(where, `is too wide: ${over[0]}`);
-      const { violations } = await tab.evaluate(([runOnly, tag]) => globalThis.axe.run(tag, { runOnly, resultTypes: ['violations'], preload: false }), [rules, `warp-viewer[memory=${memory}]`]);
-      for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
-      if (shots) {
-        mkdirSync(shots, { recursive: true });
-        await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-warp-${memory}-${colorScheme}-${viewport.width}.png`) });
-      }
+      await sound({ tab, where, element, tag: `warp-viewer[memory=${memory}]`, axe, rules, fail });
+      await shoot({ element, shots, page, name: `warp-${memory}-${colorScheme}-${viewport.width}` });
     }
     await close();
   }
@@ -105,10 +91,5 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
   if (await play.innerText() !== 'Play') fail(playing.where, 'the warp does not pause');
   await playing.close();
 
-  // Without JavaScript the picture that stands in it shows.
-  const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
-  for (const picture of await tab.locator('warp-viewer svg').all()) {
-    if (!await picture.isVisible()) fail(where, 'shows no warp without JavaScript');
-  }
-  await close();
+  await withoutScript({ open, page, tag: 'warp-viewer', fail });
 }

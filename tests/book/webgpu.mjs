@@ -2,8 +2,7 @@
 // what it says of a wrong one, and what is left without WebGPU. Called by browser.mjs for every page that
 // has the element.
 import { chromium } from 'playwright-core';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { LOOKS, accessible, shoot } from './widget.mjs';
 
 // Rows of A, columns of B, and what lies between: odd, thin, empty, and several tiles of each kernel.
 const SHAPES = [[1, 1, 1], [3, 2, 5], [16, 16, 16], [17, 31, 33], [65, 129, 67], [1, 200, 3], [200, 1, 3], [64, 64, 0], [130, 70, 257]];
@@ -59,7 +58,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
   });
 
   // A run by keyboard, in both themes, on a desktop and on a phone: what has run fits when the width changes, too.
-  const SIZES = [{ width: 1280, height: 900 }, { width: 360, height: 740 }];
+  const SIZES = LOOKS.map(([, size]) => size);
   for (const [colorScheme, viewport, other] of [['light', ...SIZES], ['dark', ...SIZES.toReversed()]]) {
     job(`runs ${colorScheme} ${viewport.width}`, async () => {
       const { tab, where, element, part, status, done, close } = await open(`runs ${colorScheme} ${viewport.width}`, { colorScheme, viewport, reducedMotion: 'reduce' });
@@ -99,14 +98,10 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
           return document.documentElement.scrollWidth > limit ? ['the page'] : over.map((e) => e.outerHTML.slice(0, 100));
         });
         expect(where, `scrolls sideways at ${width}: ${wide[0]}`, wide.length === 0);
-        if (!shots) return;
-        mkdirSync(shots, { recursive: true });
-        await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-webgpu-${colorScheme}-${width}.png`) });
+        await shoot({ element, shots, page, name: `webgpu-${colorScheme}-${width}` });
       };
       await fits(viewport);
-      await tab.evaluate(axe);
-      const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('gpu-product', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-      for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target} (${nodes[0].any[0]?.message ?? ''})`);
+      await accessible({ tab, where, tag: 'gpu-product', axe, rules, fail });
       // An open table of contents leaves a phone no room.
       if (other.width < viewport.width) await tab.locator('#mdbook-sidebar-toggle').click();
       await tab.setViewportSize(other);
@@ -264,9 +259,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
       expect(where, 'shows what can’t run', !(await part('.panel').isVisible()));
       const text = await tab.locator('gpu-product > p').first();
       expect(where, 'does not show the text that stands in it', await text.isVisible() && /WebGPU/.test(await tab.locator('gpu-product').innerText()));
-      await tab.evaluate(axe);
-      const { violations } = await tab.evaluate((runOnly) => globalThis.axe.run('gpu-product', { runOnly, resultTypes: ['violations'], preload: false }), rules);
-      for (const { id, nodes } of violations) fail(where, `axe ${id}: ${nodes[0].target}`);
+      await accessible({ tab, where, tag: 'gpu-product', axe, rules, fail });
     } else {
       expect(where, `says: ${await status()}`, /gives no access to the GPU: not today/.test(await status()));
     }
@@ -288,7 +281,7 @@ export async function stepPlayer({ open, page, fail }) {
     await tab.waitForFunction(() => globalThis.customElements.get('step-player'));
     const player = tab.locator('step-player').first();
     const state = () => player.evaluate((one) => ({
-      step: one.step, steps: one.steps, moved: one.querySelector('[data-shift]').style.transform,
+      step: one.step, end: one.end, moved: one.querySelector('[data-shift]').style.transform,
       shown: [...one.querySelectorAll('[data-show]')].filter((part) => part.getAttribute('visibility') !== 'hidden').map((part) => part.dataset.show),
       current: one.querySelectorAll('li[aria-current]').length, animated: one.querySelector('[data-shift]').style.transition !== '',
       said: one.shadowRoot.querySelector('.aloud').textContent,
@@ -298,14 +291,22 @@ export async function stepPlayer({ open, page, fail }) {
     if (first.animated !== (reducedMotion !== 'reduce')) fail(where, `moves by itself: ${first.animated}, with ${reducedMotion}`);
     if (await player.locator('.play').isVisible() !== (reducedMotion !== 'reduce')) fail(where, `offers to play with ${reducedMotion}`);
     await player.locator('.next').focus();
-    for (let at = 1; at < first.steps + 2; at++) await tab.keyboard.press('Enter');
+    for (let at = 1; at < first.end + 3; at++) await tab.keyboard.press('Enter');
     const last = await state();
-    if (last.step !== last.steps - 1 || last.moved === first.moved || !last.said.includes('Round') || last.current !== 1) fail(where, `ends as ${JSON.stringify(last)}`);
+    if (last.step !== last.end || last.moved === first.moved || !last.said.includes('Round') || last.current !== 1) fail(where, `ends as ${JSON.stringify(last)}`);
     await player.locator('.back').click();
-    if ((await state()).step !== last.steps - 2) fail(where, 'does not go back');
+    if ((await state()).step !== last.end - 1) fail(where, 'does not go back');
+    // The arrow keys are the diagram's: the page neither scrolls nor turns.
+    const [address, top] = [tab.url(), await tab.evaluate(() => scrollY)];
+    await tab.keyboard.press('Home');
+    await tab.keyboard.press('ArrowLeft');
+    await tab.keyboard.press('ArrowRight');
+    if ((await state()).step !== 1) fail(where, `the arrow keys lead to step ${(await state()).step}`);
+    await tab.keyboard.press('s');
+    if (tab.url() !== address || await tab.evaluate(() => scrollY) !== top || await tab.locator('#mdbook-searchbar').isVisible()) fail(where, 'scrolls or turns the page, or searches it');
     if (reducedMotion !== 'reduce') {
       await player.locator('.play').click();
-      await tab.waitForFunction(() => { const one = document.querySelector('step-player'); return one.step === one.steps - 1 && !one.timer; });
+      await tab.waitForFunction(() => { const one = document.querySelector('step-player'); return one.step === one.end && !one.timer; });
     }
     await close();
   }

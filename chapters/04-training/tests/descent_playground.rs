@@ -3,25 +3,13 @@
 
 use dfdx::prelude::*;
 use serde::Deserialize;
-use std::{io::ErrorKind, path::Path, process::Command};
 use training::optimizer::{Rule, adam, adamw, momentum, rmsprop, sgd};
 
 /// What an expression on the page's script (`page`) comes to; `None` where there is no Node.js.
 fn run_script<T: for<'t> Deserialize<'t>>(expression: &str) -> Option<T> {
-    let script =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/theme/descent-playground.js");
-    let program = format!(
-        "const page = require(process.argv[1]); console.log(JSON.stringify({expression}));"
-    );
-    let out = match Command::new("node").arg("-e").arg(program).arg(script).output() {
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: no Node.js here to run the page's script");
-            return None;
-        }
-        ran => ran.unwrap(),
-    };
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    Some(serde_json::from_slice(&out.stdout).unwrap())
+    let function = format!("() => {expression}");
+    let found = lab::testing::node("descent-playground.js", &function, &serde_json::Value::Null)?;
+    Some(serde_json::from_value(found).unwrap())
 }
 
 /// One descent of the page.

@@ -69,6 +69,23 @@ pub fn inline(html: &str) -> String {
     out
 }
 
+/// The path that an address names (RFC 3986, section 2.1): `%41` becomes `A`; `None` if that is not UTF-8 or the escape is not one.
+pub fn decoded(text: &str) -> Option<String> {
+    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
+    while at < bytes.len() {
+        if bytes[at] == b'%' {
+            let hex = bytes.get(at + 1..at + 3)?;
+            let hex = std::str::from_utf8(hex).ok().filter(|hex| !hex.starts_with('+'))?;
+            out.push(u8::from_str_radix(hex, 16).ok()?);
+            at += 3;
+        } else {
+            out.push(bytes[at]);
+            at += 1;
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
 /// An anchor's name: letters, digits, `-` and `_`, in lower case, as mdBook makes them for headings.
 pub fn slug(text: &str) -> String {
     text.trim()

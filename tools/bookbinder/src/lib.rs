@@ -4,39 +4,43 @@
 //! (`{{#measure KEY}}`, `{{#figure KEY}}`, `{{#table KEY}}`), exercises and sources. [`Binder`] expands
 //! these, once for HTML and once for notebooks. The modules in the order of the work:
 //!
-//! 1. [`binder`]: from the repository to the book.
-//! 2. [`expand`]: what a page's directives become; [`mod@include`], [`quote`], [`diagram`], [`kernel`],
-//!    [`exercise_box`], [`cells`], [`maths`], [`sources`], [`route`], [`map`] and [`index`] make one kind
-//!    each, [`html`] escapes.
-//! 3. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
-//! 4. [`docs`]: the crates' documentation beside the pages; [`aside`]: contributed
+//! 1. [`page`], [`html`], [`markdown`], [`picture`], [`manifest`], [`mention`]: what all of them share. [`terminal`] and
+//!    [`process`]: what is printed, and programs that are run.
+//! 2. [`binder`]: from the repository to the book.
+//! 3. [`expand`]: a page's passes. What it quotes: [`mod@include`], [`quote`], [`directive`], [`recorded`], [`maths`],
+//!    [`sources`].
+//! 4. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
+//! 5. [`docs`]: the crates' documentation beside the pages; [`aside`]: contributed
 //!    machines' numbers, which a page loads when they are asked for. [`serve`]: the book on this machine alone.
-//! 5. [`links`]: the finished book is whole; [`typed`]: numbers in prose have a source.
-//! 6. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
+//! 6. [`links`]: the finished book is whole; [`typed`]: numbers in prose have a source.
+//! 7. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
 
 pub mod aside;
 pub mod binder;
-pub mod cells;
-pub mod diagram;
+pub mod directive;
 pub mod docs;
-pub mod exercise_box;
 pub mod exercises;
 pub mod expand;
 pub mod html;
 pub mod include;
-pub mod index;
 pub mod jupyter;
-pub mod kernel;
 pub mod links;
-pub mod map;
+pub mod manifest;
+pub mod markdown;
 pub mod maths;
+pub mod mention;
 pub mod notebook;
+pub mod page;
+pub mod picture;
+pub mod process;
 pub mod quote;
-pub mod route;
+pub mod recorded;
 pub mod serve;
 pub mod sources;
+pub mod terminal;
 pub mod theme;
 pub mod typed;
 pub mod warnings;
 
-pub use binder::{Binder, Page};
+pub use binder::Binder;
+pub use page::Page;

@@ -1,9 +1,14 @@
 //! A check of the finished book: every link leads somewhere, every fragment too, and nothing is fetched
 //! from outside.
 
-use crate::docs;
+use crate::{docs, html::decoded};
 use anyhow::{Context, Result};
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+    states::RawKind,
+};
 use std::{
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Component, Path, PathBuf},
@@ -13,12 +18,11 @@ use std::{
 const NEVER_FETCHED: [(&str, &str); 1] =
     [("https://play.rust-lang.org", "mdBook's run button, which `runnable = false` leaves out")];
 
-/// A tag of a page with its attributes.
-#[derive(Debug, PartialEq, Eq)]
-struct Tag {
-    name: String,
-    attributes: Vec<(String, String)>,
-}
+/// The elements whose addresses the browser fetches by itself.
+const FETCHING: [&str; 13] = [
+    "link", "script", "img", "iframe", "source", "video", "audio", "image", "use", "embed",
+    "object", "track", "input",
+];
 
 /// What a page offers and what it asks for.
 #[derive(Default)]
@@ -104,7 +108,9 @@ fn broken(
         Some((path, fragment)) => (path, Some(fragment)),
         None => (link, None),
     };
-    let path = decoded(path.split('?').next().unwrap_or(""));
+    let Some(path) = decoded(path.split('?').next().unwrap_or("")) else {
+        return Some("is not an address".to_owned());
+    };
     let target = if path.is_empty() && !page.from_root {
         name.to_owned()
     } else {
@@ -122,7 +128,7 @@ fn broken(
         return Some("leads nowhere".to_owned());
     }
     let fragment = fragment.filter(|fragment| !fragment.is_empty() && *fragment != "top")?;
-    let id = decoded(fragment);
+    let id = decoded(fragment)?;
     match pages.get(&target) {
         Some(page) if page.ids.contains(&id) => None,
         Some(_) => Some(format!("names a place that {} does not have", target.display())),
@@ -159,25 +165,6 @@ fn resolved(base: &Path, path: &str) -> Option<PathBuf> {
     Some(out)
 }
 
-/// `%41` becomes `A` (RFC 3986, section 2.1).
-fn decoded(text: &str) -> String {
-    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while at < bytes.len() {
-        let hex = bytes.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) if bytes[at] == b'%' => {
-                out.push(byte);
-                at += 3;
-            }
-            _ => {
-                out.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 fn in_style(name: &Path, css: &str, folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     for (at, _) in css.match_indices("url(") {
@@ -187,7 +174,8 @@ fn in_style(name: &Path, css: &str, folder: &Path) -> Vec<String> {
         }
         let inside = !link.contains(':') && !link.starts_with("//");
         let base = name.parent().unwrap_or(Path::new(""));
-        let file = resolved(base, &decoded(link.split(['?', '#']).next().unwrap_or("")));
+        let path = decoded(link.split(['?', '#']).next().unwrap_or(""));
+        let file = path.and_then(|path| resolved(base, &path));
         if !inside {
             wrong.push(format!("{}: `{link}` is fetched from outside", name.display()));
         } else if !file.is_some_and(|file| folder.join(file).is_file()) {
@@ -232,129 +220,78 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
+/// What a page offers and asks for. The tokens of HTML are those that mdBook reads.
 fn page(html: &str) -> Page {
-    let mut page = Page::default();
-    for tag in tags(html, &mut page.styles) {
-        let fetching = matches!(
-            tag.name.as_str(),
-            "link"
-                | "script"
-                | "img"
-                | "iframe"
-                | "source"
-                | "video"
-                | "audio"
-                | "image"
-                | "use"
-                | "embed"
-                | "object"
-                | "track"
-                | "input"
-        );
-        for (attribute, value) in &tag.attributes {
-            match attribute.as_str() {
-                "id" if !page.ids.insert(value.clone()) => page.twice.push(value.clone()),
-                "href" if tag.name == "base" => page.from_root = value == "/",
-                "href" | "src" | "xlink:href" | "poster" => {
-                    page.links.push((value.clone(), fetching));
+    let tokens = Tokenizer::new(Reader::default(), TokenizerOpts::default());
+    let input = BufferQueue::default();
+    input.push_back(html.into());
+    let _ = tokens.feed(&input);
+    tokens.end();
+    tokens.sink.page.into_inner()
+}
+
+/// Reads a page token by token.
+#[derive(Default)]
+struct Reader {
+    page: RefCell<Page>,
+    in_style: Cell<bool>,
+}
+
+impl TokenSink for Reader {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        let mut page = self.page.borrow_mut();
+        match token {
+            Token::TagToken(tag) => {
+                let start = tag.kind == TagKind::StartTag;
+                self.in_style.set(start && &*tag.name == "style");
+                if start {
+                    page.tag(&tag);
                 }
-                "data" if tag.name == "object" => page.links.push((value.clone(), true)),
+                // What these hold is text until their end.
+                match &*tag.name {
+                    "script" if start => return TokenSinkResult::RawData(RawKind::ScriptData),
+                    "style" if start => {
+                        page.styles.push(String::new());
+                        return TokenSinkResult::RawData(RawKind::Rawtext);
+                    }
+                    _ => {}
+                }
+            }
+            Token::CharacterTokens(text) if self.in_style.get() => {
+                if let Some(style) = page.styles.last_mut() {
+                    style.push_str(&text);
+                }
+            }
+            _ => {}
+        }
+        TokenSinkResult::Continue
+    }
+}
+
+impl Page {
+    /// Takes a tag's ids, links and styles.
+    fn tag(&mut self, tag: &Tag) {
+        let fetching = FETCHING.contains(&&*tag.name);
+        for attribute in &tag.attrs {
+            let value = attribute.value.to_string();
+            match &*attribute.name.local {
+                "id" if !self.ids.insert(value.clone()) => self.twice.push(value),
+                "href" if &*tag.name == "base" => self.from_root = value == "/",
+                "href" | "src" | "xlink:href" | "poster" => self.links.push((value, fetching)),
+                "data" if &*tag.name == "object" => self.links.push((value, true)),
                 "srcset" => {
                     for part in value.split(',') {
                         let link = part.split_whitespace().next().unwrap_or("");
-                        page.links.push((link.to_owned(), true));
+                        self.links.push((link.to_owned(), true));
                     }
                 }
-                "style" if value.contains("url(") => page.styles.push(value.clone()),
+                "style" if value.contains("url(") => self.styles.push(value),
                 _ => {}
             }
         }
     }
-    page
-}
-
-/// The start tags of a page. Comments and the contents of scripts are left out; those of styles go to
-/// `styles`.
-fn tags(html: &str, styles: &mut Vec<String>) -> Vec<Tag> {
-    let (mut all, mut at) = (Vec::new(), 0);
-    while let Some(found) = html[at..].find('<') {
-        at += found + 1;
-        let rest = &html[at..];
-        if let Some(comment) = rest.strip_prefix("!--") {
-            at += 3 + comment.find("-->").map_or(comment.len(), |end| end + 3);
-            continue;
-        }
-        if !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            continue;
-        }
-        let (tag, length) = tag(rest);
-        at += length;
-        if matches!(tag.name.as_str(), "script" | "style") {
-            let end = html[at..].find(&format!("</{}", tag.name)).unwrap_or(html.len() - at);
-            if tag.name == "style" {
-                styles.push(html[at..at + end].to_owned());
-            }
-            at += end;
-        }
-        all.push(tag);
-    }
-    all
-}
-
-/// The tag at the start of `text` (after `<`), and how long it is.
-fn tag(text: &str) -> (Tag, usize) {
-    let name_end =
-        text.find(|c: char| c.is_whitespace() || c == '>' || c == '/').unwrap_or(text.len());
-    let mut tag = Tag { name: text[..name_end].to_ascii_lowercase(), attributes: Vec::new() };
-    let mut at = name_end;
-    loop {
-        let rest = &text[at..];
-        let skipped =
-            rest.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/').len();
-        at += skipped;
-        let rest = &text[at..];
-        if rest.is_empty() {
-            return (tag, at);
-        }
-        if rest.starts_with('>') {
-            return (tag, at + 1);
-        }
-        let end = rest
-            .char_indices()
-            .skip(1)
-            .find(|&(_, c)| c.is_whitespace() || matches!(c, '=' | '>' | '/'))
-            .map_or(rest.len(), |(end, _)| end);
-        let attribute = rest[..end].to_ascii_lowercase();
-        at += end;
-        let after = text[at..].trim_start();
-        let Some(value) = after.strip_prefix('=') else {
-            tag.attributes.push((attribute, String::new()));
-            continue;
-        };
-        let value = value.trim_start();
-        at = text.len() - value.len();
-        let (start, length) = match value.chars().next() {
-            Some(quote @ ('"' | '\'')) => {
-                (1, value[1..].find(quote).map_or(value.len().saturating_sub(1), |end| end))
-            }
-            _ => (0, value.find(|c: char| c.is_whitespace() || c == '>').unwrap_or(value.len())),
-        };
-        tag.attributes.push((attribute, entities(&value[start..start + length])));
-        at += (2 * start + length).min(value.len());
-    }
-}
-
-/// The entities that a link can hold.
-fn entities(text: &str) -> String {
-    if !text.contains('&') {
-        return text.to_owned();
-    }
-    text.replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&#39;", "'")
-        .replace("&#x27;", "'")
-        .replace("&amp;", "&")
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! The book over HTTP/1.1, for this machine alone.
 //!
 //! It listens on the loopback address, answers GET and HEAD with the files of one folder, and nothing
-//! else. Every connection has a bounded request, a time-out and its own thread, and there is a bounded
-//! number of them, so that no client can stop it for the others.
+//! else. Every connection has a bounded request, time-outs and its own thread, and there is a bounded
+//! number of them, so that no client can stop it for the others. A file is sent as it is read: however large it is, a
+//! connection takes some kilobytes.
 
+use crate::html::decoded;
 use anyhow::{Context, Result};
 use std::{
-    fs::{self, File},
-    io::{self, Read, Write},
+    fs::File,
+    io::{self, Read, Seek, SeekFrom, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     sync::{
@@ -22,12 +24,16 @@ use std::{
 const REQUEST: usize = 16 * 1024;
 /// How long a client may take to send its request.
 const SEND: Duration = Duration::from_secs(5);
-/// How long a client may leave a part of the answer unread.
-const READ: Duration = Duration::from_secs(10);
+/// How long a client may take to send its request when all that it gets is that the server is busy.
+const SEND_BUSY: Duration = Duration::from_millis(500);
+/// How long a client may leave a part of the answer unread. It is on this machine: a browser takes microseconds.
+const READ: Duration = Duration::from_secs(2);
 /// How long an answer may take altogether.
-const ANSWER: Duration = Duration::from_mins(1);
+const ANSWER: Duration = Duration::from_secs(30);
 /// The most connections at the same time.
 const CONNECTIONS: usize = 64;
+/// The most connections besides that are told that the server is busy.
+const REFUSALS: usize = 64;
 
 /// Asks for the version twice a second and loads the page again when it changes.
 const RELOAD: &str = "<script>(() => { let was; const look = async () => { try { const now = await (await \
@@ -55,7 +61,8 @@ impl Server {
         let listener = bind(port)?;
         let address = listener.local_addr()?;
         let version = Arc::new(AtomicU64::new(0));
-        let (seen, open) = (Arc::clone(&version), Arc::new(AtomicUsize::new(0)));
+        let seen = Arc::clone(&version);
+        let (open, refused) = (Arc::default(), Arc::default());
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
@@ -63,16 +70,15 @@ impl Server {
                     thread::sleep(Duration::from_millis(50));
                     continue;
                 };
-                let place = Place::take(&open);
-                let (folder, seen) = (folder.clone(), Arc::clone(&seen));
-                let Some(place) = place else {
-                    refuse(&stream);
-                    continue;
+                let (busy, place) = match Place::take(&open, CONNECTIONS) {
+                    Some(place) => (false, place),
+                    None => (true, Place::wait(&refused, REFUSALS)),
                 };
+                let (folder, seen) = (folder.clone(), Arc::clone(&seen));
                 let started = thread::Builder::new().spawn(move || {
                     let _place = place;
                     // A client that goes away is no fault of ours.
-                    let _ = handle(&stream, &folder, &seen);
+                    let _ = handle(&stream, &folder, &seen, busy);
                 });
                 drop(started);
             }
@@ -95,10 +101,20 @@ impl Server {
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
-    fn take(open: &Arc<AtomicUsize>) -> Option<Self> {
+    fn take(open: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
         let taken = open.fetch_add(1, Ordering::SeqCst);
         let place = Self(Arc::clone(open));
-        (taken < CONNECTIONS).then_some(place)
+        (taken < most).then_some(place)
+    }
+
+    /// Waits for a place that is soon free.
+    fn wait(open: &Arc<AtomicUsize>, most: usize) -> Self {
+        loop {
+            match Self::take(open, most) {
+                Some(place) => return place,
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+        }
     }
 }
 
@@ -120,26 +136,34 @@ fn bind(port: u16) -> Result<TcpListener> {
     anyhow::bail!("no port from {port} on is free{error}; choose another with --port")
 }
 
-/// Too many connections: say so and hang up.
-fn refuse(mut stream: &TcpStream) {
-    let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
-    let _ = stream.write_all(
-        b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n",
-    );
-}
-
-fn handle(mut stream: &TcpStream, folder: &Path, version: &AtomicU64) -> io::Result<()> {
+/// Answers one request. A `busy` server reads it, too: an answer to what nobody has read is lost to a reset.
+fn handle(
+    mut stream: &TcpStream,
+    folder: &Path,
+    version: &AtomicU64,
+    busy: bool,
+) -> io::Result<()> {
     stream.set_write_timeout(Some(READ))?;
-    let answer = match read_request(stream)? {
+    let answer = match read_request(stream, if busy { SEND_BUSY } else { SEND })? {
         None => return Ok(()),
-        Some(Err(status)) => Answer::status(status, false),
+        Some(Err(Refused { status, head })) => Answer::status(status, head),
+        Some(Ok(request)) if busy => Answer {
+            more: "Retry-After: 1\r\n".to_owned(),
+            ..Answer::status("503 Service Unavailable", request.head)
+        },
         Some(Ok(request)) => answer(&request, folder, version),
     };
     stream.write_all(answer.head().as_bytes())?;
     if !answer.head_only {
+        let until = Instant::now() + ANSWER;
         match answer.body {
-            Body::Bytes(bytes) => send(stream, &mut bytes.as_slice())?,
-            Body::File(file, length) => send(stream, &mut file.take(length))?,
+            Body::Text(text) => send(stream, &mut text.as_bytes(), until)?,
+            Body::File(file, length) => send(stream, &mut file.take(length), until)?,
+            Body::Page { file, before, behind } => {
+                send(stream, &mut (&file).take(before), until)?;
+                send(stream, &mut RELOAD.as_bytes(), until)?;
+                send(stream, &mut (&file).take(behind), until)?;
+            }
         }
     }
     stream.flush()?;
@@ -152,9 +176,8 @@ fn handle(mut stream: &TcpStream, folder: &Path, version: &AtomicU64) -> io::Res
     Ok(())
 }
 
-/// Writes the body in parts, as long as the client takes it in a minute.
-fn send(mut stream: &TcpStream, body: &mut dyn Read) -> io::Result<()> {
-    let until = Instant::now() + ANSWER;
+/// Writes the body in parts, as long as the client takes it in time.
+fn send(mut stream: &TcpStream, body: &mut dyn Read, until: Instant) -> io::Result<()> {
     let mut part = [0; 16 * 1024];
     loop {
         let n = body.read(&mut part)?;
@@ -174,21 +197,30 @@ struct Request {
     target: String,
 }
 
-/// Reads up to the end of the headers. `None` if the client hung up or was too slow, `Err` with a status
-/// if the request is not one.
-fn read_request(mut stream: &TcpStream) -> io::Result<Option<Result<Request, &'static str>>> {
-    let until = Instant::now() + SEND;
+/// What is no request that can be answered: with which status, and whether it asks for headers alone.
+struct Refused {
+    status: &'static str,
+    head: bool,
+}
+
+/// Reads up to the end of the headers, for so long. `None` if the client hung up.
+fn read_request(
+    mut stream: &TcpStream,
+    limit: Duration,
+) -> io::Result<Option<Result<Request, Refused>>> {
+    let until = Instant::now() + limit;
+    let refused = |request: &[u8], status| Refused { status, head: request.starts_with(b"HEAD ") };
     let (mut request, mut part) = (Vec::new(), [0; 2048]);
     let end = loop {
         if let Some(end) = request.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             break end;
         }
         if request.len() > REQUEST {
-            return Ok(Some(Err("431 Request Header Fields Too Large")));
+            return Ok(Some(Err(refused(&request, "431 Request Header Fields Too Large"))));
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(Some(Err("408 Request Timeout")));
+            return Ok(Some(Err(refused(&request, "408 Request Timeout"))));
         }
         stream.set_read_timeout(Some(left))?;
         match stream.read(&mut part) {
@@ -199,7 +231,7 @@ fn read_request(mut stream: &TcpStream) -> io::Result<Option<Result<Request, &'s
             Err(e) => return Err(e),
         }
     };
-    Ok(Some(parse(&request[..end])))
+    Ok(Some(parse(&request[..end]).map_err(|status| refused(&request, status))))
 }
 
 /// The request line and the host (RFC 9112, sections 3 and 3.2).
@@ -236,8 +268,15 @@ fn parse(request: &[u8]) -> Result<Request, &'static str> {
 }
 
 enum Body {
-    Bytes(Vec<u8>),
+    Text(String),
+    /// A file, and how long it is.
     File(File, u64),
+    /// A page, and how much of it is before and behind where [`RELOAD`] goes.
+    Page {
+        file: File,
+        before: u64,
+        behind: u64,
+    },
 }
 
 struct Answer {
@@ -251,15 +290,16 @@ struct Answer {
 
 impl Answer {
     fn status(status: &'static str, head_only: bool) -> Self {
-        let body = Body::Bytes(format!("{status}\n").into_bytes());
+        let body = Body::Text(format!("{status}\n"));
         let more = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" }.to_owned();
         Self { status, more, kind: "text/plain; charset=utf-8", body, head_only }
     }
 
     fn head(&self) -> String {
         let length = match &self.body {
-            Body::Bytes(bytes) => bytes.len() as u64,
+            Body::Text(text) => text.len() as u64,
             Body::File(_, length) => *length,
+            Body::Page { before, behind, .. } => before + RELOAD.len() as u64 + behind,
         };
         format!(
             "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {length}\r\n{}Cache-Control: \
@@ -277,7 +317,7 @@ fn answer(request: &Request, folder: &Path, version: &AtomicU64) -> Answer {
             status: "200 OK",
             more: String::new(),
             kind: "text/plain; charset=utf-8",
-            body: Body::Bytes(number.into_bytes()),
+            body: Body::Text(number),
             head_only: request.head,
         };
     }
@@ -291,22 +331,29 @@ fn answer(request: &Request, folder: &Path, version: &AtomicU64) -> Answer {
         None => ("404 Not Found", folder.join("404.html")),
     };
     let kind = mime(&file);
-    let body = if kind.starts_with("text/html") {
-        fs::read(&file).map(|mut page| {
-            let end = page.windows(7).rposition(|bytes| bytes == b"</body>").unwrap_or(page.len());
-            page.splice(end..end, RELOAD.bytes());
-            Body::Bytes(page)
-        })
-    } else {
-        File::open(&file).and_then(|file| {
-            let length = file.metadata()?.len();
-            Ok(Body::File(file, length))
-        })
-    };
+    let body = File::open(&file).and_then(|file| {
+        let length = file.metadata()?.len();
+        if !kind.starts_with("text/html") {
+            return Ok(Body::File(file, length));
+        }
+        let before = body_end(&file, length)?;
+        Ok(Body::Page { file, before, behind: length - before })
+    });
     match body {
         Ok(body) => Answer { status, more: String::new(), kind, body, head_only: request.head },
         Err(_) => Answer::status("404 Not Found", request.head),
     }
+}
+
+/// Where `</body>` is in a page; its end, if it is not among the last lines. The file is at its beginning again.
+fn body_end(mut file: &File, length: u64) -> io::Result<u64> {
+    let from = length.saturating_sub(4096);
+    let mut end = Vec::new();
+    file.seek(SeekFrom::Start(from))?;
+    file.read_to_end(&mut end)?;
+    file.rewind()?;
+    let found = end.windows(7).rposition(|bytes| bytes == b"</body>");
+    Ok(found.map_or(length, |at| from + at as u64).min(length))
 }
 
 /// The file or folder that `path` names inside `folder`; `None` if there is none, or it is outside: by `..`, by a
@@ -329,23 +376,6 @@ fn local(folder: &Path, path: &str) -> Option<PathBuf> {
     }
     let file = file.canonicalize().ok()?;
     (file.starts_with(folder) && (file.is_file() || file.is_dir())).then_some(file)
-}
-
-/// `%41` becomes `A`; `None` if that is not UTF-8 or the escape is not one.
-fn decoded(text: &str) -> Option<String> {
-    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while at < bytes.len() {
-        if bytes[at] == b'%' {
-            let hex = bytes.get(at + 1..at + 3)?;
-            let hex = std::str::from_utf8(hex).ok().filter(|hex| !hex.starts_with('+'))?;
-            out.push(u8::from_str_radix(hex, 16).ok()?);
-            at += 3;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8(out).ok()
 }
 
 /// The type of a file, by its name.

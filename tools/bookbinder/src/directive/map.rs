@@ -2,10 +2,10 @@
 //! hours that reading and exercises take in all, `{{#map hours}}` and `{{#map practice}}`.
 //!
 //! Nothing here is typed: which crate uses which is in their manifests, how long a page takes to read is
-//! counted (see [`crate::expand::reading_minutes`]), and what else a chapter takes is the note on its
+//! counted (see [`crate::markdown::reading_minutes`]), and what else a chapter takes is the note on its
 //! first screen.
 
-use crate::{exercises, html, quote, route};
+use crate::{exercises, html, manifest, page, picture};
 use anyhow::{Context, Result};
 use lab::Chapter;
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
@@ -23,17 +23,12 @@ const ROW: f64 = 112.0;
 /// If a manifest can't be read.
 pub fn needs(root: &Path, chapters: &[Chapter]) -> Result<Vec<BTreeSet<usize>>> {
     let of = |chapter: &Chapter| -> Result<BTreeSet<usize>> {
-        let file = root.join("chapters").join(quote::folder(chapter)).join("Cargo.toml");
+        let file = root.join("chapters").join(page::folder(chapter)).join("Cargo.toml");
         let text =
             fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
-        let used = text
-            .lines()
-            .skip_while(|line| line.trim() != "[dependencies]")
-            .skip(1)
-            .take_while(|line| !line.starts_with('['))
-            .filter_map(|line| line.split(['.', '=', ' ']).next())
-            .filter_map(|name| chapters.iter().position(|chapter| chapter.name == name));
-        Ok(used.collect())
+        let used = manifest::dependencies(&text);
+        let place = |name: &String| chapters.iter().position(|chapter| chapter.name == *name);
+        Ok(used.iter().filter_map(place).collect())
     };
     chapters.iter().map(of).collect()
 }
@@ -115,12 +110,12 @@ pub fn svg(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
     for (at, chapter) in chapters.iter().enumerate() {
         let (x, y) = corner(at);
         let words = format!("{}. {}", chapter.number, chapter.title);
-        let lines = route::lines(&words, 22);
+        let lines = picture::lines(&words, 22);
         let _ = write!(
             out,
             "<a href=\"{up}{}/index.html\"><title>{}</title><rect x=\"{x}\" y=\"{y}\" \
              width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"8\"/>",
-            quote::folder(chapter),
+            page::folder(chapter),
             html::text(&sentence(at, &needs, chapters)),
         );
         for (line, words) in lines.iter().enumerate() {
@@ -185,7 +180,7 @@ pub const HOURS_MARK: &str = "<!-- hours -->";
 pub fn times(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
     let mut out = String::new();
     for chapter in chapters {
-        let page = Path::new(&quote::folder(chapter)).join("README.md");
+        let page = Path::new(&page::folder(chapter)).join("README.md");
         let file = root.join("book/src").join(&page);
         let text =
             fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;

@@ -1,6 +1,6 @@
 //! The fixture's book: built whole, in both flavours, and refused for each kind of mistake.
 //!
-//! `FIXTURE_BOOK=DIR cargo test -p bookbinder --test build whole` leaves the book in DIR, for the browser.
+//! `FIXTURE_BOOK=DIR cargo test -p bookbinder --test it whole` leaves the book in DIR, for the browser.
 
 use bookbinder::{Binder, links, serve::Server};
 use lab::{
@@ -36,6 +36,7 @@ impl Fixture {
         let fixture = Self { folder };
         fixture.record("small", "EPYC", false);
         fixture.record("large", "Xeon", true);
+        fs::write(fixture.records().join("machines.txt"), "small\nlarge\n").unwrap();
         fixture
     }
 
@@ -254,10 +255,6 @@ fn the_lists_hold_what_the_chapters_have() {
     write("book/src/09-demo/README.md", &page.replace("# A demonstration\n", note));
     write("chapters/09-demo/Cargo.toml", "[package]\nname = \"demo\"\n\n[dependencies]\n");
     write("chapters/09-demo/exercises/add/exercise.rs", "");
-    let readme = read("chapters/09-demo/exercises/add/README.md");
-    let (title, task) = readme.split_once('\n').unwrap();
-    let task = format!("{title}\n\n10 minutes · level 1 of 3\n{task}");
-    write("chapters/09-demo/exercises/add/README.md", &task);
     fixture.binder().build().unwrap();
     assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
     let page = fixture.page("lists.html");
@@ -301,15 +298,16 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
     }
     assert!(!page.contains("AMX") && !page.contains("<desc>") && !page.contains("a remark"));
     // The element gets the text that the page quotes, to the letter.
-    let kernel = fs::read_to_string(fixture.path("chapters/09-demo/kernels/naive.wgsl")).unwrap();
+    let kernel = fs::read_to_string(fixture.path("chapters/09-demo/kernels/shared.wgsl")).unwrap();
     let quoted = kernel.split("// ANCHOR: kernel\n").nth(1).unwrap();
     let quoted = quoted.split("// ANCHOR_END").next().unwrap().trim_end();
-    let script = page.split("data-kernel=\"naive\">").nth(1).unwrap().split("</script>").next();
+    let script = page.split("data-kernel=\"shared\">").nth(1).unwrap().split("</script>").next();
     assert!(script.unwrap().contains(quoted), "{script:?}");
     let listing = page.split("language-rust\">").nth(1).unwrap().split("</code>").next().unwrap();
     let listing = listing.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     assert_eq!(listing.trim_end(), quoted);
     for script in [
+        "widget.js",
         "bit-explorer.js",
         "card-calculator.js",
         "descent-playground.js",
@@ -447,6 +445,91 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     fixture.record("amber", "Another", false);
     let twice = Binder::open(fixture.folder.path(), vec![demo()], &fixture.records()).err();
     assert!(twice.is_some_and(|error| error.to_string().contains("two machines have the name")));
+}
+
+#[test]
+fn a_figure_that_panics_is_a_sentence_and_not_the_end_of_the_build() {
+    #[allow(clippy::unnecessary_wraps, reason = "the form of a figure")]
+    fn first(records: &Records) -> lab::Result<Drawing> {
+        let sizes: Vec<f64> = records
+            .all("demo.rate", &[])
+            .iter()
+            .map(|value| value.median / 1e9)
+            .filter(|rate| *rate > 0.0)
+            .collect();
+        let svg = format!("<svg viewBox=\"0 0 {} 9\"></svg>", sizes[0]);
+        Ok(Drawing { svg, caption: "The rates.".to_owned(), alt: "A bar.".to_owned() })
+    }
+    let fixture = Fixture::new();
+    let build = || {
+        let mut binder = fixture.binder();
+        binder.chapters[0].figures = vec![Figure { key: "demo.rates", draw: first }];
+        binder.build()
+    };
+    // What a reader sent in shows that it can't be drawn.
+    let place = format!("{CONTRIBUTED}/amber");
+    fixture.record(&place, "Ryzen", false);
+    let spoil = |place: &str| {
+        let file = fixture.records().join(place).join("demo.json");
+        let text =
+            fs::read_to_string(&file).unwrap().replace("demo.rate\",\n", "demo.rate.gone\",\n");
+        fs::write(&file, text).unwrap();
+    };
+    spoil(&place);
+    build().unwrap();
+    let script = fixture.page("records/amber/pages/09-demo-index.js");
+    assert!(script.contains("On amber: it can't be made from these records"), "{script}");
+    // A reference machine's stops the build, with the figure, the machine and the place.
+    spoil("large");
+    let error = format!("{:#}", build().unwrap_err());
+    for part in ["the figure `demo.rates`", "of large", "index out of bounds", "build.rs:"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let left = fs::read_dir(fixture.path("target")).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["book"], "only the old book is there");
+}
+
+#[test]
+fn a_long_list_of_gpus_does_not_fill_the_book() {
+    let fixture = Fixture::new();
+    let place = format!("{CONTRIBUTED}/amber");
+    fixture.record(&place, "Ryzen", true);
+    fixture.binder().build().unwrap();
+    let size = || -> u64 {
+        let files = [
+            "09-demo/index.html",
+            "print.html",
+            "records/amber.html",
+            "records/amber/pages/print.js",
+        ];
+        files.iter().map(|file| fixture.page(file).len() as u64).sum()
+    };
+    let before = size();
+    let file = fixture.records().join(&place).join("machine.json");
+    let mut machine: Machine = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    machine.gpus = vec!["G".repeat(400); 20_000];
+    machine.features = machine.gpus.clone();
+    fs::write(&file, serde_json::to_string(&machine).unwrap()).unwrap();
+    fixture.binder().build().unwrap();
+    let (after, sent) = (size(), 2 * 20_000 * 400);
+    assert!(after < before + 40_000, "{sent} bytes became {} in the book", after - before);
+    assert!(fixture.page("records/amber.html").contains(", and 19984 more"));
+}
+
+#[test]
+fn a_book_goes_into_a_folder_that_is_new_empty_or_a_book() {
+    let fixture = Fixture::new();
+    let file = fixture.path("thesis.txt");
+    fs::write(&file, "years of work").unwrap();
+    let mut binder = fixture.binder();
+    let error = binder.put_into(&file).unwrap_err().to_string();
+    assert!(error.contains("thesis.txt is a file") && error.contains("--out"), "{error}");
+    let error = binder.put_into(&fixture.path("book")).unwrap_err().to_string();
+    assert!(error.contains("is not a book"), "{error}");
+    binder.put_into(&fixture.path("new")).unwrap();
+    binder.build().unwrap();
+    binder.put_into(&fixture.path("new")).unwrap();
 }
 
 #[test]

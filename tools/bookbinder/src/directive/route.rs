@@ -1,7 +1,7 @@
 //! The map of the course: the chapters along a road, with the sports car (latency) and the freight truck
 //! (throughput) on it.
 
-use crate::{expand::Entry, html};
+use crate::{html, page::Entry, picture::lines};
 use std::fmt::Write as _;
 
 /// Stops in a row of the map.
@@ -92,21 +92,6 @@ pub fn list(entries: &[Entry]) -> String {
         let _ = writeln!(out, "- Chapter {number}: {title}");
         out
     })
-}
-
-/// `text` in lines of at most `most` characters, broken at spaces.
-pub(crate) fn lines(text: &str, most: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= most => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// The sports car, its wheels on the road at (x, y).

@@ -2,8 +2,9 @@
 
 use bookbinder::{
     Page,
-    jupyter::{cause, failure, tidied},
+    jupyter::{failure, tidied},
     notebook::{self, Change, Kind, Notebook, Runs},
+    process::cause,
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path};

@@ -6,11 +6,7 @@
 //! none. A drawing that has `data-narrow` on its `<svg>` is one for a phone's width; others scroll there. In
 //! a notebook the same drawing is a picture.
 
-use crate::{
-    expand::Flavour,
-    html,
-    quote::{Quotes, in_page},
-};
+use crate::{html, page::Flavour, picture::in_page, quote::Quotes};
 use anyhow::{Context, Result, anyhow, bail};
 use std::{fs, path::Path};
 

@@ -1,6 +1,6 @@
 //! What a notebook recorded, for the page that the notebook was made from.
 
-use crate::html;
+use crate::{html, notebook::joined, terminal::plain};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::{collections::HashMap, fmt::Write as _, fs, path::Path};
@@ -59,15 +59,6 @@ impl Recorded {
     }
 }
 
-/// A notebook keeps text as a string or as a list of lines.
-fn joined(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
-        _ => String::new(),
-    }
-}
-
 fn rich(value: &Value) -> Option<String> {
     let text = joined(value);
     (!text.trim().is_empty()).then(|| html::one_line(&text))
@@ -79,7 +70,7 @@ fn push_text(out: &mut String, text: &str) {
         return;
     }
     let escaped: Vec<String> =
-        text.trim_end().lines().map(|line| html::text(&crate::jupyter::plain(line))).collect();
+        text.trim_end().lines().map(|line| html::text(&plain(line))).collect();
     let _ = write!(out, "<pre class=\"output\">{}</pre>", escaped.join("&#10;"));
 }
 

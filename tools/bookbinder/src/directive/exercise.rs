@@ -1,9 +1,8 @@
 //! An exercise on a page: the task, hints that fold out, how to check, and a folded solution.
 //!
-//! `chapters/NN-name/exercises/NAME/` holds `README.md` (`# Title`, the task, `## Hint 1` …,
-//! `## Solution`), `exercise.rs`, `solution.rs` and `test.rs`.
+//! What its folder holds is in [`crate::exercises`].
 
-use crate::{expand::Flavour, quote};
+use crate::{exercises::readme, html, page, page::Flavour};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::Chapter;
 use std::{
@@ -21,7 +20,7 @@ pub fn folder(root: &Path, chapters: &[Chapter], which: &str) -> Result<PathBuf>
         .split_once('/')
         .ok_or_else(|| anyhow!("an exercise is named CHAPTER/NAME, not `{which}`"))?;
     let chapter = lab::chapter::named(chapters, chapter)?;
-    let exercises = root.join("chapters").join(quote::folder(chapter)).join("exercises");
+    let exercises = root.join("chapters").join(page::folder(chapter)).join("exercises");
     let folder = exercises.join(name);
     if !folder.join("README.md").is_file() {
         let mut names: Vec<String> = fs::read_dir(&exercises)
@@ -46,25 +45,29 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
         fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))
     };
     let readme = read("README.md")?;
-    let exercise = parse(&readme).with_context(|| format!("{}/README.md", folder.display()))?;
+    let exercise =
+        readme::parse(&readme).with_context(|| format!("{}/README.md", folder.display()))?;
     let solution = code(&read("solution.rs")?);
     let check = format!("cargo run --release -- check {which}");
-    let anchor = crate::html::value_anchor(which);
+    let anchor = html::value_anchor(which);
     let mut out = String::new();
     match flavour {
         Flavour::Html => {
             let _ = write!(
                 out,
-                "<div class=\"exercise\">\n\n### Exercise: {} {{#exercise-{anchor}}}\n\n{}\n\n\
+                "<div class=\"exercise\">\n\n### Exercise: {} {{#exercise-{anchor}}}\n\n{}\n\n{}\n\n\
                  Your file is `chapters/{}/exercise.rs`. To see whether it passes:\n\n\
                  ```console\n{check}\n```\n\n",
                 exercise.title,
+                exercise.effort,
                 exercise.task,
                 below_chapters(folder),
             );
-            for (title, text) in &exercise.hints {
-                let _ =
-                    write!(out, "<details><summary>{title}</summary>\n\n{text}\n\n</details>\n\n");
+            for (number, text) in (1..).zip(&exercise.hints) {
+                let _ = write!(
+                    out,
+                    "<details><summary>Hint {number}</summary>\n\n{text}\n\n</details>\n\n"
+                );
             }
             let _ = write!(
                 out,
@@ -76,15 +79,18 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
         Flavour::Notebook => {
             let _ = write!(
                 out,
-                "### Exercise: {}\n\n{}\n\nYour file is `chapters/{}/exercise.rs`. Save it, then run the cell \
+                "### Exercise: {}\n\n{}\n\n{}\n\nYour file is `chapters/{}/exercise.rs`. Save it, then run the cell \
                  below the hints, which does what `{check}` does in a terminal.\n",
                 exercise.title,
+                exercise.effort,
                 exercise.task,
                 below_chapters(folder),
             );
-            for (title, text) in &exercise.hints {
-                let _ =
-                    write!(out, "\n<details><summary>{title}</summary>\n\n{text}\n\n</details>\n");
+            for (number, text) in (1..).zip(&exercise.hints) {
+                let _ = write!(
+                    out,
+                    "\n<details><summary>Hint {number}</summary>\n\n{text}\n\n</details>\n"
+                );
             }
             // Whoever runs all cells of a notebook does not wait for tests of what is yet to be written.
             let _ = write!(
@@ -105,38 +111,6 @@ fn below_chapters(folder: &Path) -> String {
     parts[at..].join("/")
 }
 
-/// An exercise's README in its parts.
-struct Exercise {
-    title: String,
-    task: String,
-    hints: Vec<(String, String)>,
-    solution: String,
-}
-
-fn parse(readme: &str) -> Result<Exercise> {
-    let rest = readme.trim_start().strip_prefix("# ").context("it starts with `# Title`")?;
-    let (title, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-    let mut parts = rest.split("\n## ");
-    let task = parts.next().unwrap_or("").trim().to_owned();
-    let (mut hints, mut solution) = (Vec::new(), None);
-    for part in parts {
-        let (head, text) = part.split_once('\n').unwrap_or((part, ""));
-        let (head, text) = (head.trim(), text.trim().to_owned());
-        if head == "Solution" {
-            solution = Some(text);
-        } else if head.starts_with("Hint") {
-            hints.push((head.to_owned(), text));
-        } else {
-            bail!("`## {head}` is neither a hint nor the solution");
-        }
-    }
-    if task.is_empty() || hints.is_empty() {
-        bail!("it has a task and at least one `## Hint`");
-    }
-    let solution = solution.context("it has `## Solution`")?;
-    Ok(Exercise { title: title.trim().to_owned(), task, hints, solution })
-}
-
 /// The solution without the file's own heading and the marks of the part to work on.
 fn code(text: &str) -> String {
     let lines: Vec<&str> = text
@@ -151,8 +125,7 @@ fn code(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const README: &str =
-        "# Add\n\nAdd two numbers.\n\n## Hint 1\n\nUse `+`.\n\n## Solution\n\nThat is all.\n";
+    const README: &str = "# Add\n\n5 minutes · level 1 of 3\n\nAdd two numbers.\n\n## Hint 1\n\nUse `+`.\n\n## Solution\n\nThat is all.\n";
 
     #[test]
     fn a_box_has_task_hints_command_and_solution() {
@@ -165,7 +138,7 @@ mod tests {
         let page = markdown(&folder, "demo/add", Flavour::Html).unwrap();
         for part in [
             "### Exercise: Add {#exercise-demo-add}",
-            "Add two numbers.",
+            "5 minutes · level 1 of 3\n\nAdd two numbers.",
             "<summary>Hint 1</summary>\n\nUse `+`.",
             "cargo run --release -- check demo/add",
             "`chapters/01-demo/exercises/add/exercise.rs`",
@@ -185,20 +158,6 @@ mod tests {
         }
         fs::remove_file(folder.join("solution.rs")).unwrap();
         assert!(markdown(&folder, "demo/add", Flavour::Html).is_err());
-    }
-
-    #[test]
-    fn a_readme_without_its_parts_is_refused() {
-        for wrong in [
-            "Add",
-            "# Add\n\n## Hint 1\n\na\n\n## Solution\n",
-            "# Add\n\nTask.\n\n## Solution\n",
-            "# Add\n\nTask.\n\n## Hint 1\n\na\n",
-            "# Add\n\nTask.\n\n## Hint 1\n\na\n\n## Else\n\n## Solution\n",
-        ] {
-            assert!(parse(wrong).is_err(), "{wrong}");
-        }
-        assert!(parse(README).is_ok());
     }
 
     #[test]

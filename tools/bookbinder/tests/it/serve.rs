@@ -26,6 +26,9 @@ impl Site {
         fs::write(root.join("sub/a b.css"), "p {}").unwrap();
         fs::write(root.join(".hidden"), "secret").unwrap();
         fs::write(root.join("big.woff2"), vec![7; 1 << 20]).unwrap();
+        // More than the system keeps for a client that does not read.
+        fs::write(root.join("huge.html"), [b"<p>".repeat(8 << 20), b"</body>".to_vec()].concat())
+            .unwrap();
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(folder.path().join("secret.txt"), root.join("link.txt"))
@@ -185,6 +188,76 @@ fn slow_and_silent_clients_do_not_keep_others_waiting() {
         assert!(Instant::now() < until, "the places are given back");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn a_busy_server_says_so_to_everybody() {
+    let site = Site::new();
+    let silent: Vec<TcpStream> = (0..64).map(|_| site.connect()).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..120).map(|_| scope.spawn(|| site.get("/"))).collect();
+        for answer in asked {
+            let answer = answer.join().unwrap();
+            assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+            assert!(
+                answer.contains("Retry-After: 1") && answer.ends_with("503 Service Unavailable\n")
+            );
+        }
+    });
+    drop(silent);
+}
+
+#[test]
+fn an_answer_to_head_has_no_body() {
+    let site = Site::new();
+    for (request, status) in [
+        ("HEAD / HTTP/1.1\r\n\r\n".to_owned(), "200"),
+        ("HEAD /gone.html HTTP/1.1\r\n\r\n".to_owned(), "404"),
+        ("HEAD /sub HTTP/1.1\r\n\r\n".to_owned(), "301"),
+        ("HEAD / HTTP/9.9\r\n\r\n".to_owned(), "400"),
+        ("HEAD / HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_owned(), "421"),
+        (format!("HEAD /{} HTTP/1.1\r\n\r\n", "a".repeat(100_000)), "431"),
+    ] {
+        let answer = String::from_utf8(site.send(request.as_bytes())).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+        assert!(
+            answer.ends_with("\r\n\r\n") && answer.matches("\r\n\r\n").count() == 1,
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn clients_that_do_not_read_keep_nobody_waiting_and_take_no_memory() {
+    let site = Site::new();
+    let slow: Vec<TcpStream> = (0..64)
+        .map(|_| {
+            let mut stream = site.connect();
+            stream.write_all(b"GET /huge.html HTTP/1.1\r\n\r\n").unwrap();
+            stream
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(500));
+    // 64 times 24 MB were 1.5 GB.
+    #[cfg(target_os = "linux")]
+    {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        assert!(kilobytes < 700_000, "{line}");
+    }
+    let began = Instant::now();
+    while !site.is_alive() {
+        assert!(
+            began.elapsed() < Duration::from_secs(6),
+            "somebody waits for those who do not read"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(slow);
+    let whole = site.send(b"GET /huge.html HTTP/1.1\r\n\r\n");
+    assert!(whole.len() > 24 << 20 && whole.ends_with(b"</script></body>"));
 }
 
 #[test]

@@ -1,0 +1,130 @@
+// What the elements that run something have in common: `Widget`, and `Player` for those that go through steps.
+//
+// throughput.js asks for this file before theirs, on pages that have such an element. What stands in an element is for
+// readers without JavaScript, and for paper.
+(() => {
+  'use strict';
+
+  // The rules weigh nothing, so that an element's own replace them wherever they differ.
+  const STYLE = `
+    :where(.desk) { display: grid; gap: 1.2rem; margin-block: 1.6rem 2.4rem; }
+    :where(label) { display: grid; gap: 0.3rem; }
+    :where(button, select, input:not([type=range], [type=checkbox])) { font: inherit; box-sizing: border-box; min-height: 3.2rem; padding: 0.3rem 0.8rem; color: var(--fg); background: var(--bg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; }
+    :where(button) { padding-inline: 1.4rem; background: var(--surface); cursor: pointer; }
+    :where(select, input[type=range]) { cursor: pointer; }
+    :where(input[type=range]) { width: 100%; height: 3.2rem; margin: 0; accent-color: var(--accent); }
+    button[aria-disabled=true] { opacity: 0.55; cursor: default; }
+    input[aria-invalid=true] { outline: 2px dashed var(--series-2); }
+    :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+    :where(.controls) { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; justify-content: center; }
+    :where(output) { color: var(--muted); font-variant-numeric: tabular-nums; }
+    :where(.hint) { margin: 0; color: var(--muted); font-size: 0.9em; }
+    .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+    :where(slot) { display: none; }
+    [hidden] { display: none !important; }
+    @media print { .desk { display: none; } slot { display: contents; } }
+  `;
+
+  class Widget extends HTMLElement {
+    /** An element that is put into the page is made once. A widget makes itself in `made`. */
+    connectedCallback() {
+      if (!this.shadowRoot) this.made();
+    }
+
+    /** What the reader sees: the widget's own rules, and its HTML. */
+    fill(style, html) {
+      this.attachShadow({ mode: 'open' }).innerHTML = `<style>${STYLE}${style}</style>${html}`;
+      // mdBook turns the page with the arrow keys, and opens the search with others: in a widget they are the widget's.
+      this.addEventListener('keydown', (event) => event.stopPropagation());
+    }
+
+    part(selector) { return this.shadowRoot.querySelector(selector); }
+    parts(selector) { return [...this.shadowRoot.querySelectorAll(selector)]; }
+    on(selector, event, work) { this.part(selector).addEventListener(event, work); }
+
+    /** Says something in a part. The same words are not said again to those who listen. */
+    say(selector, text) {
+      const place = this.part(selector);
+      if (place.textContent !== text) place.textContent = text;
+    }
+
+    /** Whether the reader asked for less motion. */
+    get still() { return matchMedia('(prefers-reduced-motion: reduce)').matches; }
+
+    /** What `keys` has for a key that was pressed alone, and which then does nothing else. */
+    static pressed(event, keys) {
+      const found = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
+      if (found !== undefined) event.preventDefault();
+      return found;
+    }
+  }
+
+  const BUTTONS = { first: 'Start', back: 'Back', play: 'Play', next: 'Next', last: 'End' };
+
+  /**
+   * A widget with steps from 0 to `end`. It has `.controls`, and shows a step in `show(quiet, before)`: `quiet` while it
+   * plays, and `before` is the step that was shown until now.
+   */
+  class Player extends Widget {
+    step = 0;
+
+    /** The buttons: `names` of them in their order, and what else stands there. */
+    static controls(label, names, more = '<output aria-hidden="true"></output>') {
+      const buttons = names.map((name) => `<button type="button" class="${name}">${BUTTONS[name]}</button>`);
+      return `<div class="controls" role="group" aria-label="${label}">${buttons.join('')}${more}</div>`;
+    }
+
+    /** Lets the buttons and the arrow keys go through the steps; `every` is the time of a step that plays, in ms. */
+    plays(every, ...keys) {
+      this.every = every;
+      this.ways = { first: () => 0, back: () => this.step - 1, next: () => this.step + 1, last: () => this.end };
+      for (const [name, to] of Object.entries(this.ways)) this.part(`.${name}`)?.addEventListener('click', () => this.go(to()));
+      this.on('.play', 'click', () => (this.timer ? this.pause() : this.play()));
+      this.part('.play').hidden = this.still; // it moves by itself, which the reader asked not to have
+      for (const selector of ['.controls', ...keys]) this.on(selector, 'keydown', (event) => this.key(event));
+    }
+
+    disconnectedCallback() { this.pause(); }
+
+    key(event) {
+      const { first: Home, back: ArrowLeft, next: ArrowRight, last: End } = this.ways;
+      const to = Widget.pressed(event, { Home, ArrowLeft, ArrowRight, End });
+      if (to) this.go(to());
+    }
+
+    play() {
+      const onward = () => {
+        this.move(this.step === this.end ? 0 : this.step + 1, true);
+        if (this.step === this.end) this.pause();
+      };
+      this.timer = setInterval(onward, this.every);
+      this.part('.play').textContent = 'Pause';
+      onward();
+    }
+
+    pause() {
+      clearInterval(this.timer);
+      this.timer = undefined;
+      if (this.shadowRoot) this.part('.play').textContent = BUTTONS.play;
+    }
+
+    /** Goes where the reader wants to be. */
+    go(to) {
+      this.pause();
+      this.move(to);
+    }
+
+    /** Shows a step, or the last one before the end that it is beyond. */
+    move(to, quiet = false) {
+      const before = this.step;
+      this.step = Math.min(Math.max(to, 0), this.end);
+      this.show(quiet, before);
+      // A button that is used up keeps the focus: only its look says so.
+      for (const [name, used] of [['first', 0], ['back', 0], ['next', this.end], ['last', this.end]]) {
+        this.part(`.${name}`)?.setAttribute('aria-disabled', this.step === used);
+      }
+    }
+  }
+
+  globalThis.throughputWidgets = { Widget, Player };
+})();

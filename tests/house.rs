@@ -1,0 +1,662 @@
+//! The house is in order: no modules that need each other within a crate, no anchor that nobody quotes, no public item
+//! that nobody uses. Each check reads the sources as text and names all that it finds.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file in and below `folder` with one of these endings, by its path from the root. Built things and this course's
+/// own test course (`fixture`) are left out.
+fn files(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
+    let (mut found, mut open) = (Vec::new(), vec![root().join(folder)]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') || ["target", "fixture", "node_modules"].contains(&&*name) {
+                continue;
+            }
+            if path.is_dir() {
+                open.push(path);
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                let path = path.strip_prefix(root()).unwrap_or(&path).to_string_lossy();
+                found.push((path.replace('\\', "/"), text));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn assert_none(mut wrong: Vec<String>) {
+    wrong.sort();
+    assert!(wrong.is_empty(), "{} findings:\n{}\n", wrong.len(), wrong.join("\n"));
+}
+
+// ---- Rust as text ------------------------------------------------------------------------------------
+
+/// `text` with spaces for its comments, and for what its strings hold where `strings` says so. Nothing moves.
+fn blanked(text: &str, strings: bool) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut blank = |from: usize, to: usize| {
+        for byte in &mut out[from..to] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    };
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &text[at..];
+        let named = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
+        let end = if rest.starts_with("//") {
+            let end = at + rest.find('\n').unwrap_or(rest.len());
+            blank(at, end);
+            end
+        } else if rest.starts_with("/*") {
+            let end = at + rest.find("*/").map_or(rest.len(), |end| end + 2);
+            blank(at, end);
+            end
+        } else if let Some(hashes) = raw_string(rest).filter(|_| !named) {
+            let close = format!("\"{}", "#".repeat(hashes));
+            let start = at + rest.find('"').unwrap_or(0) + 1;
+            let end = text[start..].find(&close).map_or(text.len(), |end| start + end);
+            if strings {
+                blank(start, end);
+            }
+            (end + close.len()).min(text.len())
+        } else if rest.starts_with('"') {
+            let end = string_end(rest).map_or(text.len(), |end| at + end);
+            if strings {
+                blank(at + 1, end.saturating_sub(1));
+            }
+            end
+        } else if let Some(length) = character(rest).filter(|_| !named) {
+            blank(at + 1, at + length - 1);
+            at + length
+        } else {
+            at + rest.chars().next().map_or(1, char::len_utf8)
+        };
+        at = end;
+    }
+    String::from_utf8(out).expect("only whole parts are blanked")
+}
+
+/// How many `#` a raw string at the start of `text` has.
+fn raw_string(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix("br").or_else(|| text.strip_prefix('r'))?;
+    let hashes = rest.len() - rest.trim_start_matches('#').len();
+    rest[hashes..].starts_with('"').then_some(hashes)
+}
+
+/// Where the string at the start of `text` ends.
+fn string_end(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The length of the character literal at the start of `text`; a lifetime is none.
+fn character(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('\'')?;
+    let mut chars = inside.char_indices();
+    let (_, first) = chars.next()?;
+    let end = match first {
+        '\\' => inside[2..].find('\'')? + 2,
+        _ => chars.next().filter(|(_, next)| *next == '\'')?.0,
+    };
+    (end < 12).then_some(end + 2)
+}
+
+/// Where the items stand that are compiled for tests alone, in text without comments and strings.
+fn tests_in(masked: &str) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for start in ["#[cfg(test)]", "#[cfg(all(test,", "#[cfg(all(test ,"] {
+        for (at, _) in masked.match_indices(start) {
+            let (mut depth, mut end) = (0_usize, masked.len());
+            for (offset, c) in masked[at..].char_indices().skip(start.len()) {
+                match c {
+                    '{' | '(' | '[' => depth += 1,
+                    '}' | ')' | ']' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                // An item ends with its body, or without one; attributes and arguments may stand before.
+                if depth == 0
+                    && matches!(c, '}' | ';' | ',')
+                    && !masked[at..at + offset].ends_with("test")
+                {
+                    end = at + offset + 1;
+                    break;
+                }
+            }
+            found.push((at, end));
+        }
+    }
+    found
+}
+
+/// A source file without comments and without what only tests see; without what its strings hold if `strings`.
+fn code(text: &str, strings: bool) -> String {
+    let tests = tests_in(&blanked(text, true));
+    let text = blanked(text, strings);
+    let mut bytes = text.into_bytes();
+    for (from, to) in tests {
+        for byte in &mut bytes[from..to] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    String::from_utf8(bytes).expect("only whole items are blanked")
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The words of a text, each with where it starts.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        match (start, is_word(c)) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                found.push((from, &text[from..at]));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+// ---- (a) Modules ---------------------------------------------------------------------------------------
+
+/// A module's path from its crate: `["simt", "memory"]`; the crate itself is empty.
+type Module = Vec<String>;
+
+/// One module: what it names, and what it only passes on.
+struct Source {
+    /// Paths that it names, from the crate.
+    named: Vec<Module>,
+    /// Names that it passes on (`pub use`), and where they are from.
+    passed_on: Vec<(String, Module)>,
+}
+
+/// The module that a file below `src` is.
+fn module(file: &str) -> Module {
+    let path = file.trim_end_matches(".rs");
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    if ["lib", "main"].contains(&path) {
+        Vec::new()
+    } else {
+        path.split('/').map(str::to_owned).collect()
+    }
+}
+
+/// Reads a path or a tree of paths (`a::{b, c as d}`) at the start of `text`: each leaf with the name that it gets.
+fn tree(text: &str, before: &Module, leaves: &mut Vec<(Module, String)>) -> usize {
+    let mut path = before.clone();
+    let mut at = 0;
+    loop {
+        at += text[at..].len() - text[at..].trim_start().len();
+        if text[at..].starts_with('{') {
+            at += 1;
+            loop {
+                at += text[at..].len() - text[at..].trim_start_matches([' ', '\n', ',']).len();
+                if text[at..].starts_with('}') || at >= text.len() {
+                    return at + 1;
+                }
+                let read = tree(&text[at..], &path, leaves);
+                if read == 0 {
+                    return at;
+                }
+                at += read;
+            }
+        }
+        let word: String = text[at..].chars().take_while(|c| is_word(*c) || *c == '*').collect();
+        if word.is_empty() {
+            return at;
+        }
+        at += word.len();
+        // `use a::{self}` is `a`.
+        if word != "self" || path.is_empty() {
+            path.push(word);
+        }
+        let rest = text[at..].trim_start();
+        if let Some(next) =
+            rest.strip_prefix("::").filter(|next| !next.trim_start().starts_with('<'))
+        {
+            at = text.len() - next.len();
+            continue;
+        }
+        let mut name = path.last().cloned().unwrap_or_default();
+        if let Some(other) = rest.strip_prefix("as ") {
+            name = other.trim_start().chars().take_while(|c| is_word(*c)).collect();
+            at = text.len() - other.trim_start().len() + name.len();
+        }
+        leaves.push((path, name));
+        return at;
+    }
+}
+
+/// A path as it is written in `module`, from the crate; `None` if it leads elsewhere.
+fn absolute(path: &[String], module: &Module, aliases: &HashMap<String, Module>) -> Option<Module> {
+    let first = path.first()?.as_str();
+    let mut base = match first {
+        "crate" => Vec::new(),
+        "self" => module.clone(),
+        "super" => module[..module.len().checked_sub(1)?].to_vec(),
+        name => {
+            let known = aliases.get(name)?;
+            return Some(known.iter().chain(&path[1..]).cloned().collect());
+        }
+    };
+    for part in &path[1..] {
+        if part == "super" {
+            base.pop();
+        } else if part != "self" {
+            base.push(part.clone());
+        }
+    }
+    Some(base)
+}
+
+fn source(text: &str, module: &Module, all: &BTreeSet<Module>) -> Source {
+    let mut aliases: HashMap<String, Module> = HashMap::new();
+    for child in
+        all.iter().filter(|other| other.len() == module.len() + 1 && other.starts_with(module))
+    {
+        aliases.insert(child[module.len()].clone(), child.clone());
+    }
+    let (mut named, mut passed_on) = (Vec::new(), Vec::new());
+    let mut uses: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in words(text).into_iter().filter(|(_, word)| *word == "use") {
+        let line = text[..at].rfind(['\n', ';', '}', '{']).map_or(0, |start| start + 1);
+        let public = text[line..at].trim().starts_with("pub");
+        let mut leaves = Vec::new();
+        let read = tree(&text[at + 3..], &Vec::new(), &mut leaves);
+        uses.push((at, at + 3 + read));
+        for (path, name) in leaves {
+            let Some(path) = absolute(&path, module, &aliases) else { continue };
+            if public {
+                passed_on.push((name.clone(), path.clone()));
+            }
+            // A module that is imported is needed where its name is used.
+            if all.contains(&path) {
+                aliases.insert(name, path);
+            } else if !public {
+                named.push(path);
+            }
+        }
+    }
+    for (at, word) in words(text) {
+        let inside = uses.iter().any(|(from, to)| (*from..*to).contains(&at));
+        let continued = text[..at].trim_end().ends_with("::") || text[..at].ends_with('.');
+        let leads = text[at + word.len()..].trim_start().starts_with("::");
+        if inside || continued || !leads {
+            continue;
+        }
+        let mut leaves = Vec::new();
+        tree(&text[at..], &Vec::new(), &mut leaves);
+        named.extend(leaves.into_iter().filter_map(|(path, _)| absolute(&path, module, &aliases)));
+    }
+    Source { named, passed_on }
+}
+
+/// The module that holds what `path` names: the longest one that it begins with, or where that one has it from.
+fn owner(path: &Module, all: &BTreeMap<Module, Source>, depth: usize) -> Module {
+    let mut length = path.len();
+    while !all.contains_key(&path[..length]) {
+        length -= 1;
+    }
+    let holder = path[..length].to_vec();
+    let passed_on = path.get(length).and_then(|item| {
+        all[&holder].passed_on.iter().find(|(name, _)| name == item).map(|(_, from)| from)
+    });
+    match passed_on {
+        Some(from) if depth < 8 => {
+            let path: Module = from.iter().chain(&path[length + 1..]).cloned().collect();
+            owner(&path, all, depth + 1)
+        }
+        _ => holder,
+    }
+}
+
+/// For each module of a crate, the modules that it needs.
+fn needs(files: &[(String, String)]) -> BTreeMap<Module, BTreeSet<Module>> {
+    let all: BTreeSet<Module> = files.iter().map(|(file, _)| module(file)).collect();
+    let sources: BTreeMap<Module, Source> = files
+        .iter()
+        .map(|(file, text)| (module(file), source(&code(text, true), &module(file), &all)))
+        .collect();
+    sources
+        .iter()
+        .map(|(module, source)| {
+            let needed = source.named.iter().map(|path| owner(path, &sources, 0));
+            (module.clone(), needed.filter(|other| other != module).collect())
+        })
+        .collect()
+}
+
+/// All modules that one needs, directly or through others.
+fn reached(from: &Module, needs: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = open.pop() {
+        for next in &needs[module] {
+            if found.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    found
+}
+
+/// The groups of modules that need each other, each as a line with the steps between them.
+fn circles(files: &[(String, String)]) -> Vec<String> {
+    let needs = needs(files);
+    let reach: BTreeMap<&Module, BTreeSet<Module>> =
+        needs.keys().map(|module| (module, reached(module, &needs))).collect();
+    let name = |module: &Module| {
+        if module.is_empty() { "crate".to_owned() } else { module.join("::") }
+    };
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    for module in needs.keys().filter(|module| reach[module].contains(*module)) {
+        if seen.contains(module) {
+            continue;
+        }
+        let group: BTreeSet<&Module> = needs
+            .keys()
+            .filter(|other| reach[module].contains(*other) && reach[other].contains(module))
+            .collect();
+        seen.extend(group.iter().copied());
+        let steps: Vec<String> = group
+            .iter()
+            .flat_map(|from| needs[*from].iter().map(move |to| (*from, to)))
+            .filter(|(_, to)| group.contains(to))
+            .map(|(from, to)| format!("{} needs {}", name(from), name(to)))
+            .collect();
+        found.push(format!("{} modules need each other: {}", group.len(), steps.join(", ")));
+    }
+    found
+}
+
+/// The folders `src` of the crates whose order is held.
+fn crates() -> Vec<String> {
+    let chapters = fs::read_dir(root().join("chapters")).unwrap().flatten();
+    let chapters = chapters.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut all: Vec<String> = chapters.map(|name| format!("chapters/{name}/src")).collect();
+    all.push("tools/bookbinder/src".to_owned());
+    all.retain(|folder| root().join(folder).is_dir());
+    all.sort();
+    all
+}
+
+#[test]
+fn no_modules_of_a_crate_need_each_other() {
+    let mut wrong = Vec::new();
+    for krate in crates() {
+        let below = |(file, text): (String, String)| (file[krate.len() + 1..].to_owned(), text);
+        let files: Vec<_> = files(&krate, &[".rs"]).into_iter().map(below).collect();
+        wrong.extend(circles(&files).into_iter().map(|circle| format!("{krate}: {circle}")));
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn circles_are_found_and_what_is_none_is_not() {
+    let found = |files: &[(&str, &str)]| {
+        let files: Vec<_> = files.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        circles(&files)
+    };
+    let lib = ("lib.rs", "pub mod a;\npub mod b;\nmod c;\npub use a::A;\n");
+    for (a, b, c) in [
+        ("use crate::b::B;", "use crate::a::A;", ""),
+        (
+            "use crate::{b, c};\nfn f() { b::g() }",
+            "use super::c::{self, C as D};\nfn g() {}",
+            "fn f() { crate::a::x() }",
+        ),
+        // Through what the crate passes on.
+        ("fn f() { crate::b::g() }", "use crate::A;", ""),
+        ("use crate::b;\nfn f(x: b::B<'static>) { '{'; }", "use crate::a::*;", ""),
+    ] {
+        let circle = found(&[lib, ("a.rs", a), ("b.rs", b), ("c.rs", c)]);
+        assert_eq!(circle.len(), 1, "{a} | {b} | {c}: {circle:?}");
+    }
+    for (a, b) in [
+        ("use crate::b::B;", "// use crate::a::A;\nconst S: &str = \"crate::a::A\";"),
+        ("use crate::b::B;", "#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}"),
+        ("use crate::b::B;", "#[cfg(test)]\nuse crate::a::A;\nfn f() {}"),
+        // A name alone is no use of the module.
+        ("use crate::b::B;", "use crate::a;\nfn f(a: u8) { a.b() }"),
+    ] {
+        let circle = found(&[lib, ("a.rs", a), ("b.rs", b), ("c.rs", "")]);
+        assert_eq!(circle, Vec::<String>::new(), "{a} | {b}");
+    }
+    // A parent may pass on what its child has; who takes what from it is another matter.
+    let child = ("a/x.rs", "use super::Y;");
+    assert!(
+        found(&[
+            lib,
+            ("b.rs", ""),
+            ("c.rs", ""),
+            ("a.rs", "mod x;\npub use x::X;\npub struct Y;"),
+            child
+        ])
+        .is_empty()
+    );
+    let parent = ("a.rs", "mod x;\nuse x::X;\npub struct Y;");
+    assert_eq!(found(&[lib, ("b.rs", ""), ("c.rs", ""), parent, child]).len(), 1);
+}
+
+// ---- (b) Anchors ---------------------------------------------------------------------------------------
+
+/// The anchors that a file marks, in whatever comment its language has.
+fn anchors(text: &str) -> Vec<&str> {
+    let marked = text.lines().filter_map(|line| {
+        let (before, name) = line.split_once("ANCHOR: ")?;
+        let comment = ["//", "#", "--", ";", "<!--"].contains(&before.trim());
+        let name = name.trim().trim_end_matches("-->").trim();
+        (comment && !name.is_empty() && name.chars().all(|c| is_word(c) || c == '-'))
+            .then_some(name)
+    });
+    marked.collect()
+}
+
+/// What a page's `{{#include}}`s name: a file from the root, and an anchor. `folder` is the page's.
+fn quoted(page: &str, folder: &Path) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for part in page.split("{{#include ").skip(1) {
+        let named = part.split("}}").next().unwrap_or_default().trim();
+        let Some((path, anchor)) = named.split_once(':') else { continue };
+        let mut file = PathBuf::new();
+        for part in folder.join(path).components() {
+            match part {
+                Component::ParentDir => {
+                    file.pop();
+                }
+                part => file.push(part),
+            }
+        }
+        found.insert((file.to_string_lossy().replace('\\', "/"), anchor.to_owned()));
+    }
+    found
+}
+
+#[test]
+fn every_anchor_is_quoted() {
+    const CODE: [&str; 8] = [".rs", ".cu", ".cl", ".wgsl", ".cpp", ".h", ".py", ".toml"];
+    let mut known = BTreeSet::new();
+    for (file, text) in files("book/src", &[".md"]) {
+        known.extend(quoted(&text, Path::new(&file).parent().unwrap_or(Path::new(""))));
+    }
+    // What an exercise quotes is relative to the page that has it.
+    for (file, text) in files("chapters", &[".md"]) {
+        let mut parts = Path::new(&file).components().skip(1);
+        let chapter = parts.next().map_or_else(PathBuf::new, |chapter| chapter.as_os_str().into());
+        known.extend(quoted(&text, &Path::new("book/src").join(chapter)));
+    }
+    let mut wrong = Vec::new();
+    for (file, text) in ["chapters", "tools", "src", "tests"].iter().flat_map(|f| files(f, &CODE)) {
+        for anchor in anchors(&text) {
+            if !known.contains(&(file.clone(), anchor.to_owned())) {
+                wrong.push(format!("{file}: nobody quotes `ANCHOR: {anchor}`"));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn anchors_and_quotes_are_seen() {
+    let text = "fn f() {\n    // ANCHOR: inner\n    // ANCHOR_END: inner\n}\n# ANCHOR: other\nlet s = \"// ANCHOR: no\";";
+    assert_eq!(anchors(text), ["inner", "other"]);
+    let page =
+        "```rust\n{{#include ../../../chapters/01-a/src/b.rs:inner}}\n```\n{{#include c.txt}}";
+    let expected = BTreeSet::from([("chapters/01-a/src/b.rs".to_owned(), "inner".to_owned())]);
+    assert_eq!(quoted(page, Path::new("book/src/01-a")), expected);
+}
+
+// ---- (c) Public items ------------------------------------------------------------------------------------
+
+/// Public items that nobody uses, and why they stand. The list only shrinks.
+const UNUSED: [(&str, &str); 0] = [];
+
+/// What stands before the name of an item that is defined.
+const DEFINES: [&str; 9] =
+    ["fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod"];
+
+/// The public items of a source file: functions, types, constants.
+fn public(code: &str) -> Vec<&str> {
+    let words = words(code);
+    let mut found = Vec::new();
+    for (at, &(start, word)) in words.iter().enumerate() {
+        // `pub(crate)` is the compiler's to judge.
+        if word != "pub" || !code[start + 3..].starts_with(' ') {
+            continue;
+        }
+        let mut rest = words[at + 1..].iter().map(|(_, word)| *word).peekable();
+        while rest.peek().is_some_and(|word| ["const", "async", "unsafe", "extern"].contains(word))
+        {
+            let const_item = rest.next() == Some("const");
+            if const_item
+                && rest.peek().is_none_or(|next| !["fn", "unsafe", "async"].contains(next))
+            {
+                found.extend(rest.peek());
+                break;
+            }
+        }
+        if rest.next().is_some_and(|word| DEFINES.contains(&word) && word != "mod") {
+            found.extend(rest.peek());
+        }
+    }
+    found
+}
+
+/// How often each word of a source file is used: not where it is defined or passed on, or its methods are.
+fn used(code: &str) -> HashMap<&str, usize> {
+    let mut passed_on: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in code.match_indices("pub use ").chain(code.match_indices("impl")) {
+        let end = code[at..].find([';', '{']).map_or(code.len(), |end| at + end);
+        passed_on.push((at, end));
+    }
+    let mut counts = HashMap::new();
+    let mut before = "";
+    for (at, word) in words(code) {
+        let defined = DEFINES.contains(&before) && code[..at].ends_with(' ');
+        if !defined && !passed_on.iter().any(|(from, to)| (*from..*to).contains(&at)) {
+            *counts.entry(word).or_default() += 1;
+        }
+        before = word;
+    }
+    counts
+}
+
+/// The chapter of a file, if it is one of a chapter's.
+fn chapter(file: &str) -> Option<&str> {
+    file.strip_prefix("chapters/")?.split('/').next()
+}
+
+#[test]
+fn every_public_item_of_a_chapter_is_used() {
+    // For each word, who uses it: a chapter by its folder, or anybody else.
+    let mut users: HashMap<String, BTreeSet<String>> = HashMap::new();
+    let mut items = Vec::new();
+    for (file, text) in
+        ["chapters", "src", "tests", "tools"].iter().flat_map(|f| files(f, &[".rs"]))
+    {
+        let own = chapter(&file).unwrap_or("-").to_owned();
+        let code = code(&text, false);
+        if file.contains("/src/") && own != "-" {
+            items.extend(
+                public(&code).into_iter().map(|item| (own.clone(), file.clone(), item.to_owned())),
+            );
+        }
+        // What only its own tests use is not used; what another crate's tests use is.
+        let user = if file.starts_with(&format!("chapters/{own}/tests/")) {
+            format!("tests of {own}")
+        } else {
+            own
+        };
+        for word in used(&code).into_keys() {
+            users.entry(word.to_owned()).or_default().insert(user.clone());
+        }
+    }
+    // Pages and notebooks show what they use.
+    for (_, text) in [("book/src", ".md"), ("notebooks", ".ipynb"), ("chapters", ".md")]
+        .iter()
+        .flat_map(|(f, e)| files(f, &[e]))
+    {
+        for (_, word) in words(&text) {
+            users.entry(word.to_owned()).or_default().insert("-".to_owned());
+        }
+    }
+    let mut wrong = Vec::new();
+    let mut needed = BTreeSet::new();
+    for (own, file, item) in &items {
+        let tests = format!("tests of {own}");
+        let elsewhere =
+            users.get(item).is_some_and(|users| users.iter().any(|user| *user != tests));
+        if elsewhere {
+            continue;
+        }
+        match UNUSED.iter().find(|(known, _)| known == item) {
+            Some((known, _)) => {
+                needed.insert(*known);
+            }
+            None => wrong.push(format!("{file}: nobody but its own tests uses `{item}`")),
+        }
+    }
+    let idle = UNUSED.iter().filter(|(item, _)| !needed.contains(item));
+    wrong.extend(idle.map(|(item, _)| format!("take `{item}` out of UNUSED in tests/house.rs")));
+    assert_none(wrong);
+}
+
+#[test]
+fn items_and_uses_are_seen() {
+    let text = "pub fn a() {}\npub const fn b() {}\npub const C: u8 = 1;\npub struct D<T>(T);\npub(crate) fn e() {}\n\
+                impl D<u8> { pub fn f(self) {} }\npub use x::g;\npub mod h;\nfn i() { a(); format!(\"{C}\"); }\n\
+                #[cfg(test)]\nmod tests { fn j() { b() } }\n";
+    let code = code(text, false);
+    assert_eq!(public(&code), ["a", "b", "C", "D", "f"]);
+    let used = used(&code);
+    let uses = |word: &str| used.get(word).copied().unwrap_or(0);
+    assert_eq!(["a", "b", "C", "D", "f", "g"].map(uses), [1, 0, 1, 0, 0, 0]);
+}

@@ -1,0 +1,142 @@
+//! Where a book is made until it is whole: a folder beside it, which is gone whatever happens.
+
+use anyhow::{Context, Result};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// The file in such a folder that is locked for as long as its process lives.
+const LOCK: &str = "lock";
+
+/// How long a new folder may be without its lock.
+const NEW: Duration = Duration::from_mins(1);
+
+/// The folder `NAME.work-PID` beside `NAME`; removed when dropped, after a failure and a panic, too.
+pub(super) struct WorkFolder {
+    folder: PathBuf,
+    lock: Option<File>,
+}
+
+impl WorkFolder {
+    /// Makes the folder for the book at `out`, and removes those that processes left behind when they were killed.
+    pub fn beside(out: &Path) -> Result<Self> {
+        let parent = out.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).with_context(|| format!("can't make {}", parent.display()))?;
+        let name = format!("{}.work-", out.file_name().unwrap_or_default().to_string_lossy());
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&name) && is_stale(&entry.path()) {
+                // One that can't be removed is in nobody's way.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        let folder = parent.join(format!("{name}{}", std::process::id()));
+        let locked = || -> std::io::Result<File> {
+            fs::create_dir_all(&folder)?;
+            let lock = File::create(folder.join(LOCK))?;
+            // Where a file system knows no locks, the folder is stale after a minute at worst.
+            let _ = lock.try_lock();
+            Ok(lock)
+        };
+        let lock = locked().with_context(|| format!("can't make {}", folder.display()))?;
+        Ok(Self { folder, lock: Some(lock) })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Puts a folder of its own in the place of an old one.
+    pub fn replace(&self, out: &Path, new: &Path) -> Result<()> {
+        if out.exists() {
+            let old = self.folder.join("old");
+            fs::rename(out, &old).with_context(|| format!("can't replace {}", out.display()))?;
+        }
+        fs::rename(new, out).with_context(|| format!("can't put the book into {}", out.display()))
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        self.lock = None;
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether nobody works in a folder any more: its lock is free, or there is none and it is not new.
+fn is_stale(folder: &Path) -> bool {
+    if let Ok(lock) = File::open(folder.join(LOCK)) {
+        return lock.try_lock().is_ok();
+    }
+    let changed = fs::metadata(folder).and_then(|facts| facts.modified()).ok();
+    changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > NEW)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_failure_and_a_panic_leave_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("book");
+        let panicked = std::panic::catch_unwind(|| {
+            let work = WorkFolder::beside(&out).unwrap();
+            fs::write(work.folder().join("page.html"), "half").unwrap();
+            assert_eq!(names(root.path()).len(), 1);
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(panicked.is_err());
+        assert_eq!(names(root.path()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_a_running_ones_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("book");
+        for name in ["book.work-1", "book.work-2", "book.work-3", "other.work-4"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+            fs::write(root.path().join(name).join("page.html"), "half").unwrap();
+        }
+        File::create(root.path().join("book.work-1/lock")).unwrap();
+        let running = File::create(root.path().join("book.work-2/lock")).unwrap();
+        running.lock().unwrap();
+        let work = WorkFolder::beside(&out).unwrap();
+        let own = work.folder().file_name().unwrap().to_string_lossy().into_owned();
+        // The third is new: its process may be about to lock it.
+        let mut expected = vec![
+            "book.work-2".to_owned(),
+            "book.work-3".to_owned(),
+            own,
+            "other.work-4".to_owned(),
+        ];
+        expected.sort();
+        assert_eq!(names(root.path()), expected);
+    }
+
+    #[test]
+    fn a_new_book_takes_the_place_of_the_old_one() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("book");
+        for text in ["old", "new"] {
+            let work = WorkFolder::beside(&out).unwrap();
+            let book = work.folder().join("book");
+            fs::create_dir(&book).unwrap();
+            fs::write(book.join("index.html"), text).unwrap();
+            work.replace(&out, &book).unwrap();
+            drop(work);
+            assert_eq!(fs::read_to_string(out.join("index.html")).unwrap(), text);
+        }
+        assert_eq!(names(root.path()), ["book"]);
+    }
+}

@@ -1,0 +1,116 @@
+//! Lists of what the whole book holds, made when it is built: `{{#index WHAT}}`.
+//!
+//! | WHAT | an item for each | made from |
+//! | --- | --- | --- |
+//! | `experiments` | experiment | the chapters' crates, the records, and the pages that quote them |
+//! | `kernels` | kernel | the head of its file in `chapters/NN-name/kernels`, and the page that quotes it |
+//! | `exercises` | exercise | its README, and the page that has it |
+//! | `open` | figure or table of a page that no machine has measured | the records |
+
+mod experiments;
+mod kernels;
+mod words;
+
+use crate::{exercises, html, mention::Mention, page, quote::Quotes};
+use anyhow::{Result, bail};
+use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+use words::with_code;
+
+/// The list `what`, for a page that is `up` below the book's root.
+///
+/// # Errors
+/// If there is no such list, or a file that it is made from can't be read.
+pub fn list(
+    what: &str,
+    root: &Path,
+    quotes: Quotes,
+    mentions: &[Mention],
+    up: &str,
+) -> Result<String> {
+    if what == "open" {
+        return open(quotes, mentions, up);
+    }
+    let mut groups = Vec::new();
+    for chapter in quotes.chapters {
+        let items = match what {
+            "experiments" => chapter
+                .experiments
+                .iter()
+                .map(|experiment| experiments::item(experiment, chapter, quotes, mentions, up))
+                .collect(),
+            "kernels" => kernels::items(root, chapter, mentions, up)?,
+            "exercises" => Vec::new(),
+            _ => bail!(
+                "there is no index of `{what}`; there are `experiments`, `kernels`, `exercises` and `open`"
+            ),
+        };
+        groups.push((chapter, items));
+    }
+    if what == "exercises" {
+        for exercise in exercises::all(root)? {
+            let item = item_of_exercise(&exercise, mentions, up);
+            if let Some((_, items)) =
+                groups.iter_mut().find(|(chapter, _)| page::folder(chapter) == exercise.chapter)
+            {
+                items.push(item);
+            }
+        }
+    }
+    groups.retain(|(_, items)| !items.is_empty());
+    let count: usize = groups.iter().map(|(_, items)| items.len()).sum();
+    // Some of a kernel's files are put before others.
+    let things = if what == "kernels" { "files" } else { what };
+    let mut out = format!("There are {count} {things} in {} chapters.\n", groups.len());
+    for (chapter, items) in groups {
+        let _ = write!(out, "\n### {}. {}\n\n", chapter.number, html::text(chapter.title));
+        for item in items {
+            let _ = writeln!(out, "- {item}");
+        }
+    }
+    Ok(out)
+}
+
+/// The figures and tables of the pages that no machine has measured, with the reason.
+fn open(quotes: Quotes, mentions: &[Mention], up: &str) -> Result<String> {
+    let mut out = String::new();
+    let mut seen = BTreeSet::new();
+    for mention in mentions {
+        let table = mention.name == "table";
+        if !(table || mention.name == "figure") || !seen.insert((table, mention.first())) {
+            continue;
+        }
+        if let Some(why) = quotes.missing(mention.first(), table)? {
+            let _ = writeln!(
+                out,
+                "- The {} `{}` in {}: {}.",
+                mention.name,
+                mention.first(),
+                mention.link(up),
+                // Behind the semicolon stands what to install.
+                with_code(why.split("; ").next().unwrap_or(&why))
+            );
+        }
+    }
+    if out.is_empty() {
+        out.push_str("None: all that the pages show has been measured.\n");
+    }
+    Ok(out)
+}
+
+fn item_of_exercise(exercise: &exercises::Exercise, mentions: &[Mention], up: &str) -> String {
+    let place = mentions.iter().find(|mention| {
+        mention.name == "exercise"
+            && mention.page.starts_with(&exercise.chapter)
+            && mention.argument.rsplit('/').next() == Some(exercise.name.as_str())
+    });
+    let title = match place {
+        Some(place) => format!(
+            "[{}]({up}{}#exercise-{})",
+            with_code(&exercise.title),
+            place.page.display(),
+            html::value_anchor(&place.argument)
+        ),
+        None => with_code(&exercise.title),
+    };
+    format!("{title}: {}. Check: `check {}`.", exercise.effort, exercise.id())
+}

@@ -1,0 +1,120 @@
+//! The list of experiments: what each shows, where, and which machines have measured it.
+
+use super::words::with_code;
+use crate::{
+    html,
+    mention::Mention,
+    page,
+    quote::{
+        Quotes,
+        machine::{records_page, run_anchor},
+    },
+};
+use lab::{Chapter, Experiment, record::is_below};
+use std::fmt::Write as _;
+
+/// An experiment's item.
+pub(super) fn item(
+    experiment: &Experiment,
+    chapter: &Chapter,
+    quotes: Quotes,
+    mentions: &[Mention],
+    up: &str,
+) -> String {
+    let mut out = format!(
+        "<span id=\"experiment-{}\"></span>**`{}`**: {}.",
+        html::value_anchor(experiment.key),
+        experiment.key,
+        with_code(experiment.shows)
+    );
+    if let Some(place) = shown(experiment, chapter, quotes.chapters, mentions) {
+        let _ = write!(out, " Shown in {}", place.last(up));
+    }
+    let full = if experiment.quick { "" } else { " --budget full" };
+    let _ = write!(out, " Run: `measure {}{full}`.", experiment.key);
+    let measured: Vec<String> = quotes
+        .records
+        .iter()
+        .filter_map(|records| {
+            let run = records.runs().find(|run| run.experiment == experiment.key)?;
+            let page = records_page(&records.name);
+            let link = format!("[{}]({up}{page}{})", records.name, run_anchor(run));
+            let nothing =
+                if run.values.is_empty() { " (nothing that it could measure)" } else { "" };
+            Some(link + nothing)
+        })
+        .collect();
+    if measured.is_empty() {
+        out.push_str(" Not measured yet.");
+    } else {
+        let _ = write!(out, " Record: {}.", measured.join(", "));
+    }
+    out
+}
+
+/// The first place that shows what an experiment measured: a figure or a table before a number, and its own
+/// chapter before any other.
+fn shown<'m>(
+    experiment: &Experiment,
+    chapter: &Chapter,
+    chapters: &[Chapter],
+    mentions: &'m [Mention],
+) -> Option<&'m Mention> {
+    let owner = |key: &str| {
+        let all = chapters.iter().flat_map(|chapter| &chapter.experiments);
+        all.filter(|experiment| is_below(key, experiment.key)).max_by_key(|e| e.key.len())
+    };
+    let rank = |mention: &Mention| {
+        let key = mention.first();
+        let number = match mention.name.as_str() {
+            "figure" | "table" if owner(key).is_some_and(|found| found.key == experiment.key) => {
+                false
+            }
+            "measure" if experiment.values.contains(&key) => true,
+            _ => return None,
+        };
+        Some((!mention.page.starts_with(page::folder(chapter)), number))
+    };
+    let ranked = mentions.iter().filter_map(|mention| Some((rank(mention)?, mention)));
+    // Of the equally good ones, `min_by_key` takes the first.
+    ranked.min_by_key(|(rank, _)| *rank).map(|(_, mention)| mention)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mention::mentions;
+    use std::path::Path;
+
+    #[test]
+    fn a_figure_of_the_own_chapter_comes_before_a_number_and_before_other_chapters() {
+        let experiment =
+            |key, values| Experiment { key, shows: "it", values, quick: true, run: |_| Ok(()) };
+        let chapter = |number, name, experiments| Chapter {
+            number,
+            name,
+            title: "",
+            experiments,
+            figures: Vec::new(),
+            tables: Vec::new(),
+        };
+        let chapters = [
+            chapter(1, "a", vec![experiment("a.x", &["a.x"]), experiment("a.x.y", &["a.x.y"])]),
+            chapter(2, "b", Vec::new()),
+        ];
+        let all = [
+            mentions(Path::new("02-b/README.md"), "## Else\n\n{{#table a.x}}\n"),
+            mentions(
+                Path::new("01-a/README.md"),
+                "## Number\n\n{{#measure a.x}}\n\n## Other\n\n{{#figure a.x.y.z}}\n\n## Figure\n\n\
+                 {{#figure a.x.part}}\n",
+            ),
+        ]
+        .concat();
+        let place = |at: usize| {
+            let experiment = &chapters[0].experiments[at];
+            shown(experiment, &chapters[0], &chapters, &all).unwrap().heading.clone()
+        };
+        assert_eq!((place(0).as_str(), place(1).as_str()), ("Figure", "Other"));
+    }
+}

@@ -1,0 +1,122 @@
+//! The list of kernels: what the comment at the top of each file says, and where it is quoted.
+
+use super::words::{sentence, with_code};
+use crate::{mention::Mention, page};
+use anyhow::{Context, Result};
+use lab::Chapter;
+use std::{fmt::Write as _, fs, path::Path};
+
+/// The items of a chapter's kernels.
+pub(super) fn items(
+    root: &Path,
+    chapter: &Chapter,
+    mentions: &[Mention],
+    up: &str,
+) -> Result<Vec<String>> {
+    let folder = format!("chapters/{}/kernels", page::folder(chapter));
+    let mut files = Vec::new();
+    below(&root.join(&folder), "", &mut files)?;
+    files.sort_by_key(|(name, _)| (name.contains('/'), name.clone()));
+    let items = files.into_iter().map(|(name, text)| {
+        let head = head(&text);
+        let mut out = format!("**`{name}`**: {}", with_code(&head.what));
+        for (field, text) in &head.fields {
+            let text = match field.as_str() {
+                "Shows" => sentence(text),
+                "Launch" | "Mistake" | "Hides" => text,
+                _ => continue,
+            };
+            let _ = write!(out, " *{field}:* {}", with_code(text));
+        }
+        let place = mentions.iter().find(|mention| match mention.name.as_str() {
+            "include" => {
+                let file = mention.argument.split(':').next().unwrap_or("");
+                file.ends_with(&format!("{folder}/{name}"))
+            }
+            "kernel" => mention.argument == format!("{}/{name}", chapter.name),
+            _ => false,
+        });
+        if let Some(place) = place {
+            let _ = write!(out, " Quoted in {}", place.last(up));
+        }
+        out
+    });
+    Ok(items.collect())
+}
+
+/// Every file in and below `folder`, by its name from there, with its text.
+fn below(folder: &Path, prefix: &str, files: &mut Vec<(String, String)>) -> Result<()> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        let name = format!("{prefix}{}", path.file_name().unwrap_or_default().to_string_lossy());
+        if path.is_dir() {
+            below(&path, &format!("{name}/"), files)?;
+        } else {
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("can't read {}", path.display()))?;
+            files.push((name, text));
+        }
+    }
+    Ok(())
+}
+
+/// What the comment at the top of a kernel's file says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Head {
+    /// The first paragraph.
+    what: String,
+    /// `Shows`, `Launch`, `Reads` and so on, in order.
+    fields: Vec<(String, String)>,
+}
+
+fn head(text: &str) -> Head {
+    let mut head = Head::default();
+    let mut first = true;
+    for line in text.lines().map_while(|line| line.strip_prefix("//")) {
+        if line.trim().is_empty() {
+            first = false;
+        } else if first {
+            join(&mut head.what, line.trim());
+        } else if let Some((field, text)) = field(line) {
+            head.fields.push((field.to_owned(), text.to_owned()));
+        } else if let Some((_, text)) = head.fields.last_mut() {
+            let line = line.trim();
+            join(text, line.strip_prefix("- ").unwrap_or(line));
+        }
+    }
+    head
+}
+
+/// ` Shows     that …`: one space, a word, and at least two more.
+fn field(line: &str) -> Option<(&str, &str)> {
+    let (field, text) = line.strip_prefix(' ')?.split_once("  ")?;
+    let word = field.starts_with(char::is_uppercase) && field.chars().all(char::is_alphabetic);
+    word.then(|| (field, text.trim()))
+}
+
+fn join(text: &mut String, more: &str) {
+    if !text.is_empty() {
+        text.push(' ');
+    }
+    text.push_str(more);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_has_its_first_paragraph_and_its_fields() {
+        let text = "// One thread for each number,\n// and `more`.\n//\n// Shows     that it works:\n\
+                    //           twice.\n// Launch    blocks of N×N.\n\n// not here\nfloat x;\n";
+        let head = head(text);
+        assert_eq!(head.what, "One thread for each number, and `more`.");
+        let fields: Vec<_> = head.fields.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(fields, [("Shows", "that it works: twice."), ("Launch", "blocks of N×N.")]);
+    }
+}

@@ -1,0 +1,147 @@
+//! Runs the exercises of the course.
+
+use super::{
+    build::{Version, build},
+    exercise::Exercise,
+    memory::{key, remember, remembered},
+    outcome::{self, Outcome},
+};
+use crate::process;
+use anyhow::{Context, Result, bail};
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+/// The longest that a test may run: an endless loop is a common mistake.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Runs the exercises of the course.
+pub struct Checker {
+    root: PathBuf,
+    /// Whether the compiler may colour its errors.
+    pub colour: bool,
+}
+
+impl Checker {
+    /// A checker for the course in `root`.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), colour: false }
+    }
+
+    /// Runs one exercise's test. `note` hears what cargo does.
+    fn run(&self, exercise: &Exercise, version: Version, note: &dyn Fn(&str)) -> Result<Outcome> {
+        match build(&self.root, &[exercise], version, self.colour, note)? {
+            Ok(programs) => match &programs[..] {
+                [program] => self.test(exercise, program),
+                _ => bail!("cargo built no test of {}", exercise.id()),
+            },
+            Err(errors) => Ok(Outcome::Broken(errors)),
+        }
+    }
+
+    /// Runs a compiled test.
+    fn test(&self, exercise: &Exercise, program: &Path) -> Result<Outcome> {
+        let folder = self.root.join("chapters").join(&exercise.chapter);
+        let mut command = Command::new(program);
+        command
+            .arg("--show-output")
+            .current_dir(&folder)
+            .env("CARGO_MANIFEST_DIR", &folder)
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::null());
+        let (mut child, lines) = process::start(&mut command)?;
+        let ended = process::wait(&mut child, LIMIT).context("can't wait for the test")?;
+        let Some(status) = ended else { return Ok(Outcome::Endless) };
+        let report: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        Ok(outcome::of(&report, status.success()))
+    }
+
+    /// Whether the reader's file is solved. Its test runs, unless nothing changed since it last ran.
+    ///
+    /// # Errors
+    /// As [`Checker::check`].
+    pub fn state(&self, exercise: &Exercise, note: &dyn Fn(&str)) -> Result<bool> {
+        match remembered(&self.root, exercise, &key(&self.root, exercise)?) {
+            Some(solved) => Ok(solved),
+            None => Ok(self.check(exercise, note)?.is_solved()),
+        }
+    }
+
+    /// Whether the exercise was solved when its test last ran; `None` if it or its chapter has changed since, or it never
+    /// ran. Runs nothing.
+    ///
+    /// # Errors
+    /// If a file of the exercise can't be read.
+    pub fn known(&self, exercise: &Exercise) -> Result<Option<bool>> {
+        Ok(remembered(&self.root, exercise, &key(&self.root, exercise)?))
+    }
+
+    /// Runs the test on the reader's file, remembered for [`Checker::state`].
+    ///
+    /// # Errors
+    /// If cargo can't be run, or fails for another reason than the exercise.
+    pub fn check(&self, exercise: &Exercise, note: &dyn Fn(&str)) -> Result<Outcome> {
+        let key = key(&self.root, exercise)?;
+        let outcome = self.run(exercise, Version::Exercise, note)?;
+        remember(&self.root, exercise, &key, outcome.is_solved());
+        Ok(outcome)
+    }
+
+    /// Proves for exercises that the stub compiles and fails, that the solution passes, that the two differ only between
+    /// the marks, and that a page has it. Tells what came of each, in their order. Changes no file of the reader's.
+    ///
+    /// All stubs are compiled at once, and all solutions, as long as they compile; where one does not, or the manifest
+    /// lacks one, each is compiled alone to find it.
+    pub fn verify(
+        &self,
+        exercises: &[&Exercise],
+        note: &dyn Fn(&str),
+        tell: &mut dyn FnMut(&Exercise, Result<()>),
+    ) {
+        let built = |version| match build(&self.root, exercises, version, self.colour, note) {
+            Ok(Ok(programs)) => programs.into_iter().map(Some).collect(),
+            Ok(Err(_)) | Err(_) => vec![None; exercises.len()],
+        };
+        let programs = built(Version::Exercise).into_iter().zip(built(Version::Solution));
+        for (exercise, (stub, solution)) in exercises.iter().zip(programs) {
+            note(&exercise.id());
+            let run = |program: Option<PathBuf>, version| match program {
+                Some(program) => self.test(exercise, &program),
+                None => self.run(exercise, version, note),
+            };
+            let verified = in_order(
+                exercise,
+                || run(stub, Version::Exercise),
+                || run(solution, Version::Solution),
+            );
+            tell(exercise, verified);
+        }
+    }
+}
+
+/// What does not hold of an exercise, whose stub and solution are run by these functions.
+fn in_order(
+    exercise: &Exercise,
+    run_stub: impl FnOnce() -> Result<Outcome>,
+    run_solution: impl FnOnce() -> Result<Outcome>,
+) -> Result<()> {
+    exercise.in_order()?;
+    match run_stub()? {
+        Outcome::Failing(_) => {}
+        Outcome::Solved(_) => bail!("the stub passes its test"),
+        Outcome::Broken(errors) => bail!("the stub does not compile:\n{errors}"),
+        Outcome::Endless => bail!("the stub's test does not end in {} s", LIMIT.as_secs()),
+    }
+    match run_solution()? {
+        Outcome::Solved(_) => Ok(()),
+        Outcome::Failing(failed) => {
+            let failed: Vec<String> =
+                failed.iter().map(|(test, message)| format!("{test}: {message}")).collect();
+            bail!("the solution fails its test: {}", failed.join("; "))
+        }
+        Outcome::Broken(errors) => bail!("the solution does not compile:\n{errors}"),
+        Outcome::Endless => bail!("the solution's test does not end in {} s", LIMIT.as_secs()),
+    }
+}

@@ -1,0 +1,78 @@
+//! Reading time, machine switch and notebook under a page's title.
+
+use super::{outputs, shared::OnPage};
+use crate::{
+    aside, docs, html,
+    markdown::title_end,
+    page::as_index,
+    quote::{
+        Quotes,
+        machine::{self, YOURS},
+    },
+};
+use std::path::PathBuf;
+
+/// `text` with the bar, if there is something to say in it. Fewer than two minutes are none to speak of.
+pub(super) fn under_title(page: OnPage, text: &str, minutes: u64) -> String {
+    let (Some(end), parts) = (title_end(text), parts(page, text, minutes)) else {
+        return text.to_owned();
+    };
+    if parts.is_empty() {
+        return text.to_owned();
+    }
+    format!(
+        "{}\n\n<div class=\"page-bar\">{}</div>\n\n{}",
+        &text[..end],
+        parts.join(" "),
+        &text[end..]
+    )
+}
+
+fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
+    let (shared, up) = (page.shared, page.up());
+    let mut parts = Vec::new();
+    if minutes >= 2 {
+        parts.push(format!("<span class=\"reading-time\">{minutes} minutes to read</span>"));
+    }
+    if text.contains("data-machine=") {
+        parts.extend(switch(page, shared.quotes));
+    }
+    if let Some(file) = outputs::notebook(page).filter(|_| text.contains(",cell"))
+        && let Some(name) = file.file_name()
+    {
+        parts.push(format!(
+            "<a class=\"notebook-link\" href=\"{up}notebooks/{}\">Open this chapter as a notebook</a>",
+            name.display()
+        ));
+    }
+    if let Some(link) = docs::link(shared.docs, shared.quotes.chapters, page.path) {
+        parts.push(format!(
+            "<a class=\"doc-link\" href=\"{up}{link}\">The crate's documentation</a>"
+        ));
+    }
+    parts
+}
+
+/// The machines that the page has numbers of.
+fn switch(page: OnPage, quotes: Quotes) -> Option<String> {
+    let first = quotes.default_machine()?;
+    let options: Vec<String> = quotes
+        .records
+        .iter()
+        .map(|records| {
+            let label = machine::label(records).replace(';', ",");
+            let yours = records.name == YOURS;
+            let label = if yours { label.replacen("yours", "your machine", 1) } else { label };
+            format!("{}={label}", records.name)
+        })
+        .collect();
+    let file = PathBuf::from(as_index(&page.path.display().to_string()));
+    Some(format!(
+        "<span class=\"machine-switch\" data-page=\"{}\" data-anchor=\"{}\" data-default=\"{}\" data-machines=\"{}\">Numbers from {}</span>",
+        html::attribute(&aside::page_name(&file)),
+        html::attribute(&quotes.records[0].name),
+        html::attribute(&first.name),
+        html::attribute(&options.join(";")),
+        html::text(&first.name)
+    ))
+}

@@ -1,0 +1,192 @@
+//! Everything of the form `{{#name …}}`.
+
+use super::{finish::BIBLIOGRAPHY, shared::OnPage};
+use crate::{
+    directive::{diagram, exercise, index, kernel, map, route, term},
+    html, include,
+    markdown::{Code, code_ranges},
+    page::Flavour,
+};
+use anyhow::{Context as _, Result, bail};
+use std::{cell::RefCell, collections::BTreeSet, ops::Range};
+
+/// What stands on a line of its own, and which of the maps do.
+const BLOCKS: [&str; 7] = ["figure", "table", "diagram", "kernel", "exercise", "route", "index"];
+const MAPS: [&str; 2] = ["needs", "times"];
+
+/// A page without directives, and what these name.
+pub(super) struct Expanded {
+    /// The page.
+    pub text: String,
+    /// The terms that it marks.
+    pub terms: BTreeSet<String>,
+    /// The measures that it quotes, in order: some may be missing for a reason.
+    pub measures: Vec<String>,
+}
+
+/// Expands the directives of a page.
+pub(super) fn expand(page: OnPage, source: &str) -> Result<Expanded> {
+    let walk = Walk { page, terms: RefCell::default(), measures: RefCell::default() };
+    let text = walk.all(source)?;
+    Ok(Expanded { text, terms: walk.terms.into_inner(), measures: walk.measures.into_inner() })
+}
+
+/// The way through a page's directives.
+struct Walk<'s, 'a> {
+    page: OnPage<'s, 'a>,
+    terms: RefCell<BTreeSet<String>>,
+    measures: RefCell<Vec<String>>,
+}
+
+/// A directive where it stands.
+struct Found<'t> {
+    name: &'t str,
+    argument: &'t str,
+    /// The text that it stands in.
+    source: &'t str,
+    range: Range<usize>,
+}
+
+impl<'t> Found<'t> {
+    /// The directive at `start`, if it ends on its line.
+    fn at(source: &'t str, start: usize) -> Option<Self> {
+        let length = source[start..].find("}}")?;
+        let range = start..start + length + 2;
+        let body = source[start + 3..range.end - 2].trim();
+        let (name, argument) = body.split_once(char::is_whitespace).unwrap_or((body, ""));
+        let one_line = !source[range.clone()].contains('\n');
+        one_line.then(|| Self { name, argument: argument.trim(), source, range })
+    }
+
+    /// What its line begins with.
+    fn before(&self) -> &'t str {
+        self.source[..self.range.start].rsplit('\n').next().unwrap_or("")
+    }
+
+    /// That nothing else stands on its line.
+    fn alone(&self) -> Result<()> {
+        let after = self.source[self.range.end..].split('\n').next().unwrap_or("");
+        if self.before().trim_matches(['>', ' ']).is_empty() && after.trim().is_empty() {
+            return Ok(());
+        }
+        bail!("`{{{{#{}}}}}` stands on a line of its own", self.name)
+    }
+
+    /// HTML in its place. It ends at a blank line; in a quote such a line would end the quote.
+    fn block(&self, made: &str) -> String {
+        let before = self.before();
+        let end = if before.contains('>') { "" } else { "\n" };
+        made.replace('\n', &format!("\n{before}")) + end
+    }
+
+    /// Quoted text in its place: each line but the first gets the indentation of the directive's line.
+    fn indented(&self, text: &str) -> String {
+        let indent: String = self.before().chars().take_while(|c| *c == ' ' || *c == '>').collect();
+        if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) }
+    }
+}
+
+impl Walk<'_, '_> {
+    /// `source` without directives.
+    fn all(&self, source: &str) -> Result<String> {
+        let code = code_ranges(source);
+        let (mut out, mut at) = (String::with_capacity(source.len()), 0);
+        let mut wrong = Vec::new();
+        while let Some(start) = source[at..].find("{{#").map(|found| at + found) {
+            if source[..start].ends_with('\\') {
+                out.push_str(&source[at..start - 1]);
+                out.push_str("{{#");
+                at = start + 3;
+                continue;
+            }
+            let place = || self.page.place(source, start);
+            let found = Found::at(source, start)
+                .with_context(|| format!("{}: `{{{{#` without `}}}}` on the same line", place()))?;
+            out.push_str(&source[at..start]);
+            at = found.range.end;
+            let made = match code.iter().find(|code| code.range.contains(&start)) {
+                Some(code) if found.name == "include" => self.quoted_code(&found, code),
+                Some(_) => Ok(source[found.range.clone()].to_owned()),
+                // What follows are the sources themselves.
+                None if found.name == "bibliography" => {
+                    at = source.len();
+                    Ok(BIBLIOGRAPHY.to_owned())
+                }
+                None => self.one(&found),
+            };
+            match made {
+                Ok(made) => out.push_str(&made),
+                Err(error) => wrong.push(format!("{}: {error:#}", place())),
+            }
+        }
+        if !wrong.is_empty() {
+            bail!(wrong.join("\n"));
+        }
+        out.push_str(&source[at..]);
+        Ok(out)
+    }
+
+    /// Lines of a file inside code.
+    fn quoted_code(&self, found: &Found, code: &Code) -> Result<String> {
+        let text = include::include(&self.page.folder(), found.argument)?;
+        if code.fenced {
+            // What a program printed is as wide as it is.
+            let columns = if code.printed { usize::MAX } else { include::COLUMNS };
+            include::fits(&text, columns).with_context(|| format!("`{}`", found.argument))?;
+        }
+        Ok(found.indented(&text))
+    }
+
+    /// What one directive becomes.
+    fn one(&self, found: &Found) -> Result<String> {
+        let (shared, up) = (self.page.shared, self.page.up());
+        let (root, quotes, flavour) = (shared.root, shared.quotes, shared.flavour);
+        let argument = found.argument;
+        if BLOCKS.contains(&found.name) || (found.name == "map" && MAPS.contains(&argument)) {
+            found.alone()?;
+        }
+        Ok(match found.name {
+            "include" => found.indented(&include::include(&self.page.folder(), argument)?),
+            "measure" => {
+                self.measures.borrow_mut().push(argument.to_owned());
+                quotes.measure(argument, &up, flavour)?
+            }
+            "term" => {
+                let first = self.terms.borrow_mut().insert(term::parts(argument).0.to_owned());
+                term::link(&shared.glossary, argument, &up, flavour, first)?
+            }
+            "figure" => found.block(&quotes.figure(argument, &up, flavour)?),
+            "table" => found.block(&quotes.table(argument, &up, flavour)?),
+            "diagram" => {
+                let folder = self.page.folder();
+                found.block(&diagram::markdown(quotes, &folder, argument, flavour)?)
+            }
+            "kernel" => match flavour {
+                Flavour::Html => kernel::script(root, quotes.chapters, argument)? + "\n",
+                Flavour::Notebook => String::new(),
+            },
+            "exercise" => {
+                let folder = exercise::folder(root, quotes.chapters, argument)?;
+                let made = exercise::markdown(&folder, argument, flavour)?;
+                // The exercise's own text may quote numbers and terms.
+                self.all(&made)? + "\n"
+            }
+            "route" => match flavour {
+                Flavour::Html => html::one_line(&route::svg(&shared.entries, &up)) + "\n",
+                Flavour::Notebook => route::list(&shared.entries),
+            },
+            "map" => match argument {
+                "needs" => html::one_line(&map::svg(root, quotes.chapters, &up)?) + "\n",
+                // A chapter's note may quote numbers and terms.
+                "times" => self.all(&map::times(root, quotes.chapters, &up)?)?,
+                "hours" => map::HOURS_MARK.to_owned(),
+                "practice" => map::practice(root)?.to_string(),
+                _ => bail!(
+                    "there is no map of `{argument}`; there are `needs`, `times`, `hours` and `practice`"
+                ),
+            },
+            "index" => index::list(argument, root, quotes, &shared.mentions, &up)?,
+            name => bail!("there is no directive `{{{{#{name}}}}}`"),
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! The Rust kernel, and the settings by which Jupyter knows it.
+
+use super::folder::{Jupyter, KERNEL, SET_UP};
+use crate::{
+    process::{cargo, cause, watch},
+    terminal::note,
+};
+use anyhow::{Context, Result, anyhow, bail};
+use lab::progress::Progress;
+use serde_json::json;
+use std::{
+    collections::HashSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+/// How many crates the kernel is made of, for the bar.
+const KERNEL_CRATES: u64 = 273;
+
+/// What runs a notebook, cell by cell.
+const EXECUTE: &str = include_str!("execute.py");
+
+/// What starts the kernel.
+const LAUNCH: &str = include_str!("launch.py");
+
+/// Cargo's settings for what notebooks load: the code that the chapters measure, as fast as in the
+/// course's own command. A cell itself is compiled as evcxr says.
+const CARGO_CONFIG: &str = "\
+[profile.dev.package.\"*\"]
+opt-level = 3
+debug-assertions = false
+overflow-checks = false
+";
+
+/// `JupyterLab` asks nobody outside this machine for news or updates.
+const LAB_SETTINGS: &str = r#"{
+  "@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}
+}
+"#;
+
+impl Jupyter {
+    /// Compiles the kernel, which takes minutes.
+    pub(super) fn install_kernel(&self) -> Result<PathBuf> {
+        let build = self.folder.join("build");
+        let before = compiled(&build);
+        let began = Instant::now();
+        let wait = Progress::new("Rust kernel", KERNEL_CRATES);
+        wait.inc(before);
+        let mut install = cargo();
+        install
+            .args(["install", "evcxr_jupyter", "--locked", "--version", KERNEL, "--root"])
+            .arg(&self.folder)
+            .arg("--target-dir")
+            .arg(&build)
+            .env_remove("RUSTFLAGS");
+        let mut done = before;
+        let (status, lines) = watch(&mut install, |line| {
+            if let Some(krate) = line.trim().strip_prefix("Compiling ") {
+                if done < KERNEL_CRATES {
+                    wait.inc(1);
+                    done += 1;
+                }
+                wait.note(krate);
+            } else if line.contains("Download") {
+                wait.note("downloading");
+            }
+        })?;
+        if !status.success() {
+            bail!(
+                "the Rust kernel could not be installed: {}; what is compiled is kept, `{SET_UP}` goes on from there",
+                cause(&lines)
+            );
+        }
+        wait.finish();
+        let seconds = began.elapsed().as_secs();
+        note(format!(
+            "Rust kernel: evcxr_jupyter {KERNEL} installed in {} min {} s",
+            seconds / 60,
+            seconds % 60
+        ));
+        fs::remove_dir_all(&build).with_context(|| format!("can't remove {}", build.display()))?;
+        self.kernel().ok_or_else(|| {
+            anyhow!("cargo installed the Rust kernel, but it is not in {}", self.folder.display())
+        })
+    }
+
+    /// Writes the settings: they are cheap and hold absolute paths, so each set-up writes them again.
+    pub(super) fn configure(&self, kernel: &Path) -> Result<()> {
+        // The kernel installs its icons and the note of its version; it reads where from `JUPYTER_PATH`.
+        let mut install = Command::new(kernel);
+        install.arg("--install").env("JUPYTER_PATH", self.kernels());
+        let (status, lines) = watch(&mut install, |_| {})?;
+        if !status.success() {
+            bail!("the Rust kernel does not start: {}", cause(&lines));
+        }
+        let spec = json!({
+            "argv": [
+                self.python(),
+                self.folder.join("launch.py"),
+                kernel,
+                self.root.join("Cargo.lock"),
+                "{connection_file}",
+            ],
+            "display_name": "Rust",
+            "language": "rust",
+            "interrupt_mode": "message",
+            // The same when another program than this one starts the kernel.
+            "env": {
+                "EVCXR_CONFIG_DIR": self.folder.join("evcxr"),
+                "JUPYTER_PATH": self.kernels(),
+            },
+        });
+        let spec = serde_json::to_string_pretty(&spec)?;
+        for (below, text) in [
+            ("launch.py", LAUNCH),
+            ("execute.py", EXECUTE),
+            (".cargo/config.toml", CARGO_CONFIG),
+            ("share/jupyter/kernels/rust/kernel.json", &spec),
+            ("venv/share/jupyter/lab/settings/overrides.json", LAB_SETTINGS),
+        ] {
+            let file = self.folder.join(below);
+            let wrote = file
+                .parent()
+                .map_or(Ok(()), fs::create_dir_all)
+                .and_then(|()| fs::write(&file, text));
+            wrote.with_context(|| format!("can't write {}", file.display()))?;
+        }
+        for below in ["config", "runtime", "evcxr"] {
+            let folder = self.folder.join(below);
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("can't make {}", folder.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// How many crates an interrupted build has behind it.
+fn compiled(build: &Path) -> u64 {
+    let entries = fs::read_dir(build.join("release/.fingerprint")).into_iter().flatten().flatten();
+    let names: HashSet<String> = entries
+        .filter_map(|entry| {
+            // Cargo makes a folder for each crate at once, and notes there when it is compiled.
+            let notes = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+            let mut notes = notes.map(|note| note.file_name().to_string_lossy().into_owned());
+            notes.any(|note| note.starts_with("dep-lib-")).then_some(())?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            name.rsplit_once('-').map(|(name, _)| name.to_owned())
+        })
+        .collect();
+    (names.len() as u64).min(KERNEL_CRATES)
+}

@@ -1,0 +1,53 @@
+//! `JupyterLab` in the browser.
+
+use super::folder::Jupyter;
+use crate::process::{cause, watch};
+use anyhow::{Context, Result, bail};
+use std::{ffi::OsString, fs, process::Command};
+
+/// `jupyter trust`, without looking for the program.
+const TRUST: &str =
+    "from nbformat.sign import TrustNotebookApp; TrustNotebookApp.launch_instance()";
+
+impl Jupyter {
+    /// Opens `JupyterLab` in the browser. Where the system allows, this program ends there and `JupyterLab`
+    /// takes its place.
+    ///
+    /// # Errors
+    /// If it is not set up, or `JupyterLab` fails.
+    pub fn open(&self, name: Option<&str>, more: &[String]) -> Result<()> {
+        self.ready()?;
+        let folder = self.root.join("notebooks");
+        let notebook =
+            name.map_or_else(|| folder.clone(), |name| folder.join(format!("{name}.ipynb")));
+        // JupyterLab hides pictures in outputs that it has not seen being made, unless the notebook is
+        // trusted. These come with the course, and the reader is about to run the course's code anyway.
+        let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let notebooks =
+            files.filter(|file| file.extension().is_some_and(|extension| extension == "ipynb"));
+        let mut trust = self.command();
+        trust.args(["-c", TRUST]).args(notebooks);
+        let (status, lines) = watch(&mut trust, |_| {})?;
+        if !status.success() {
+            bail!("the notebooks could not be marked as trusted: {}", cause(&lines));
+        }
+        let mut root = OsString::from("--ServerApp.root_dir=");
+        root.push(&self.root);
+        let mut lab = self.command();
+        lab.args(["-m", "jupyterlab"]).arg(root).arg(notebook).args(more);
+        become_program(&mut lab).context("can't start JupyterLab")
+    }
+}
+
+/// Goes on as another program, so that Ctrl-C and its questions are that program's alone. Returns only
+/// where a system has no such thing, once the program has ended, or if it can't be started.
+#[cfg(unix)]
+fn become_program(command: &mut Command) -> Result<()> {
+    Err(std::os::unix::process::CommandExt::exec(command).into())
+}
+
+#[cfg(not(unix))]
+fn become_program(command: &mut Command) -> Result<()> {
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { bail!("it ended with an error, see above") }
+}

@@ -1,0 +1,151 @@
+//! What a cell printed: whether it failed, and what of it is kept.
+
+use crate::{
+    notebook::{joined, lines},
+    terminal::plain,
+};
+use serde_json::{Map, Value, json};
+use std::{env, path::Path};
+
+/// What went wrong in a cell: the compiler's message, or a panic's. The kernel reports a panic as text
+/// on the error stream and calls the cell a success.
+pub fn failure(outputs: &[Value]) -> Option<String> {
+    let mut messages = Vec::new();
+    for output in outputs {
+        match output["output_type"].as_str() {
+            Some("error") => {
+                let lines: Vec<String> = output["traceback"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str)
+                    .map(plain)
+                    .collect();
+                let value = output["evalue"].as_str().unwrap_or("an error without a message");
+                messages.push(if lines.is_empty() { plain(value) } else { lines.join("\n") });
+            }
+            Some("stream") if output["name"] == "stderr" => {
+                messages.push(plain(&joined(&output["text"])));
+            }
+            _ => {}
+        }
+    }
+    let failed = outputs.iter().any(|output| output["output_type"] == "error")
+        || messages
+            .concat()
+            .lines()
+            .any(|line| line.starts_with("thread '") && line.contains(" panicked at "));
+    failed.then(|| {
+        // A line that is printed arrives as a message with its line break, an error's without.
+        let lines: Vec<&str> =
+            messages.iter().map(|message| message.trim_end_matches('\n')).collect();
+        without_backtrace(&lines.join("\n")).trim().to_owned()
+    })
+}
+
+/// The kinds of a result that are kept.
+const KINDS: [&str; 4] = ["image/svg+xml", "image/png", "text/html", "text/plain"];
+
+/// Outputs as they are kept: neighbouring prints joined, no colours of a terminal, no numbers that count
+/// executions, no paths of this machine, no backtrace.
+pub fn tidied(outputs: Vec<Value>, root: &Path) -> Vec<Value> {
+    let places = Places::of(root);
+    let mut kept: Vec<Value> = Vec::new();
+    for output in outputs {
+        match output["output_type"].as_str() {
+            Some("stream") => print(&mut kept, &output["name"], &places.hidden(&output["text"])),
+            Some("execute_result" | "display_data") => {
+                kept.extend(result(&output["data"], &places));
+            }
+            Some("error") => {
+                let lines = output["traceback"].as_array().cloned().unwrap_or_default();
+                let lines: Vec<String> = lines.iter().map(|line| places.hidden(line)).collect();
+                kept.push(json!({
+                    "ename": places.hidden(&output["ename"]), "evalue": places.hidden(&output["evalue"]),
+                    "output_type": "error", "traceback": lines,
+                }));
+            }
+            _ => {}
+        }
+    }
+    for output in kept.iter_mut().filter(|output| output["output_type"] == "stream") {
+        let text = without_backtrace(output["text"].as_str().unwrap_or_default());
+        output["text"] = json!(lines(&text));
+    }
+    kept.retain(|output| output["output_type"] != "stream" || output["text"] != json!([]));
+    kept
+}
+
+/// Adds what was printed to what was printed before it.
+fn print(kept: &mut Vec<Value>, name: &Value, text: &str) {
+    match kept.last_mut() {
+        Some(last) if last["output_type"] == "stream" && last["name"] == *name => {
+            let joined = last["text"].as_str().unwrap_or_default().to_owned() + text;
+            last["text"] = Value::String(joined);
+        }
+        _ => kept.push(json!({"name": name, "output_type": "stream", "text": text})),
+    }
+}
+
+/// A result, kept as something shown: all that it has more is a count of executions.
+fn result(data: &Value, places: &Places) -> Option<Value> {
+    let mut shown = Map::new();
+    for kind in KINDS {
+        if !data[kind].is_null() {
+            shown.insert(kind.to_owned(), json!(lines(&places.hidden(&data[kind]))));
+        }
+    }
+    // `()`, the value of a loop, says nothing.
+    let nothing = shown.len() == 1 && shown.get("text/plain") == Some(&json!(["()"]));
+    let output = json!({"data": shown, "metadata": {}, "output_type": "display_data"});
+    (!nothing).then_some(output)
+}
+
+/// The folders of this machine that a notebook must not name.
+struct Places {
+    root: String,
+    home: Option<String>,
+}
+
+impl Places {
+    fn of(root: &Path) -> Self {
+        let home = env::home_dir().map(|home| home.to_string_lossy().into_owned());
+        let root = root.to_string_lossy().into_owned();
+        Self { root, home: home.filter(|home| home.len() > 1) }
+    }
+
+    /// Text without them and without colours.
+    fn hidden(&self, text: &Value) -> String {
+        let text = plain(&joined(text));
+        let text = text.replace(&format!("{}/", self.root), "").replace(&self.root, ".");
+        match &self.home {
+            Some(home) => text.replace(home, "~"),
+            None => text,
+        }
+    }
+}
+
+/// A panic's message without the stack that led to it, the thread's number and empty lines around it.
+fn without_backtrace(text: &str) -> String {
+    if !text.contains(" panicked at ") {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut in_stack = false;
+    for line in text.lines() {
+        in_stack = (in_stack && line.starts_with(' ')) || line == "stack backtrace:";
+        if in_stack || line.starts_with("note: ") || (line.is_empty() && out.is_empty()) {
+            continue;
+        }
+        // `thread '<unnamed>' (19537) panicked at …`: the number is another one each time.
+        let line = match (line.find("' ("), line.find(") panicked at ")) {
+            (Some(from), Some(to)) if line.starts_with("thread '") && from < to => {
+                format!("{}{}", &line[..=from], &line[to + 1..])
+            }
+            _ => line.to_owned(),
+        };
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}

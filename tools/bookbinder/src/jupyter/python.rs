@@ -1,0 +1,137 @@
+//! The Python environment and its packages.
+
+use super::folder::{Jupyter, SET_UP};
+use crate::{
+    process::{answers, cause, watch},
+    terminal::note,
+};
+use anyhow::{Context, Result, anyhow, bail};
+use lab::progress::Progress;
+use std::{
+    fs,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+/// What runs notebooks.
+const RUNNER: &[&str] = &["nbclient>=0.10.2,<0.12"];
+
+/// What shows them in a browser.
+const LAB: &[&str] = &["jupyterlab>=4.2,<5"];
+
+/// How long Python or uv may take to say which version it is.
+const ANSWER: Duration = Duration::from_secs(20);
+
+impl Jupyter {
+    /// The Python environment and its packages.
+    pub(super) fn make_python(&self, lab: bool) -> Result<()> {
+        let mut packages: Vec<&str> = RUNNER.to_vec();
+        let noted = self.folder.join("packages.txt");
+        let old = fs::read_to_string(&noted).unwrap_or_default();
+        if lab || LAB.iter().all(|package| old.contains(package)) {
+            packages.extend(LAB);
+        }
+        let list = packages.join("\n") + "\n";
+        if old == list && self.python().is_file() {
+            note("Python packages: there");
+            return Ok(());
+        }
+        let uv = answers("uv", &["--version"], "uv ", ANSWER);
+        if !self.python().is_file() {
+            self.make_environment(uv)?;
+        }
+        let began = Instant::now();
+        let wait = Progress::spinner("Python packages");
+        let mut install = if uv {
+            let mut install = Command::new("uv");
+            install.args(["pip", "install", "--python"]).arg(self.python());
+            install
+        } else {
+            let mut install = self.command();
+            install.args([
+                "-m",
+                "pip",
+                "install",
+                "--progress-bar=off",
+                "--disable-pip-version-check",
+            ]);
+            install
+        };
+        let mut count = 0;
+        let (status, lines) = watch(install.args(&packages), |line| {
+            if let Some(package) = line.trim().strip_prefix("Collecting ") {
+                count += 1;
+                wait.note(&format!("{count}: {package}"));
+            } else if line.starts_with("Installing") {
+                wait.note("installing");
+            }
+        })?;
+        if !status.success() {
+            bail!("the Python packages could not be installed: {}", cause(&lines));
+        }
+        wait.finish();
+        fs::write(&noted, list).with_context(|| format!("can't write {}", noted.display()))?;
+        note(format!("Python packages: installed in {} s", began.elapsed().as_secs()));
+        Ok(())
+    }
+
+    /// An empty environment.
+    fn make_environment(&self, uv: bool) -> Result<()> {
+        let venv = self.folder.join("venv");
+        if uv {
+            let (status, lines) =
+                watch(Command::new("uv").args(["venv", "--clear"]).arg(&venv), |_| {})?;
+            if !status.success() {
+                bail!("uv could not make a Python environment: {}", cause(&lines));
+            }
+            return self.made_by("uv");
+        }
+        let python = python().ok_or_else(|| {
+            anyhow!(
+                "there is no Python 3.9 or newer here, which Jupyter needs; install it (Debian and Ubuntu: \
+                 `sudo apt install python3 python3-venv`, macOS: `brew install python`) and run `{SET_UP}` again"
+            )
+        })?;
+        let mut make = Command::new(python);
+        make.args(["-m", "venv", "--clear"]).arg(&venv).env_remove("PYTHONHOME");
+        let (status, lines) = watch(&mut make, |_| {})?;
+        if !status.success() {
+            // A half-made environment would be taken for a whole one.
+            let _ = fs::remove_dir_all(&venv);
+            bail!("Python could not make an environment: {}", cause(&lines));
+        }
+        self.made_by(python)
+    }
+
+    /// That the environment is there, whatever the program said that made it.
+    fn made_by(&self, program: &str) -> Result<()> {
+        if self.python().is_file() {
+            return Ok(());
+        }
+        bail!(
+            "`{program}` says that it made a Python environment in {}, but there is none; see which program `{program}` is",
+            self.folder.display()
+        )
+    }
+}
+
+/// A Python that is new enough, by name. A program of that name that hangs or says something else is none.
+fn python() -> Option<&'static str> {
+    let test = "import sys; print('Python', sys.version); sys.exit(sys.version_info < (3, 9))";
+    ["python3", "python", "py"]
+        .into_iter()
+        .find(|python| answers(python, &["-c", test], "Python 3", ANSWER))
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_that_is_not_there_is_a_sentence() {
+        let root = tempfile::tempdir().unwrap();
+        let error = Jupyter::new(root.path()).made_by("python3").unwrap_err().to_string();
+        assert!(error.contains("`python3` says") && error.contains(".jupyter"), "{error}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Markdown as mdBook reads it: where code is, which headings there are, how long it takes to read.
+
+use crate::html;
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use std::{collections::BTreeMap, ops::Range};
+
+/// The Markdown features that mdBook reads, and maths.
+pub fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_HEADING_ATTRIBUTES
+        | Options::ENABLE_DEFINITION_LIST
+        | Options::ENABLE_GFM
+        | Options::ENABLE_MATH
+}
+
+/// A stretch of code in Markdown.
+pub struct Code {
+    /// Where it is.
+    pub range: Range<usize>,
+    /// A block between fences.
+    pub fenced: bool,
+    /// A fence of what a program printed: `text`.
+    pub printed: bool,
+    /// A fence marked as a notebook's cell.
+    pub cell: bool,
+    /// The code itself, for a fence.
+    pub text: String,
+}
+
+/// Code blocks and code spans.
+pub fn code_ranges(text: &str) -> Vec<Code> {
+    let mut all: Vec<Code> = Vec::new();
+    let mut open = false;
+    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+        let code = Code { range, fenced: false, printed: false, cell: false, text: String::new() };
+        match event {
+            Event::Code(_) => all.push(code),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                open = true;
+                let (printed, cell) = (&*info == "text", is_cell(&info));
+                all.push(Code { fenced: true, printed, cell, ..code });
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) => {
+                open = true;
+                all.push(code);
+            }
+            Event::Text(part) if open => {
+                if let Some(code) = all.last_mut() {
+                    code.text.push_str(&part);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => open = false,
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The words behind a fence's three backticks.
+pub fn words(info: &str) -> impl Iterator<Item = &str> {
+    info.split([',', ' ']).filter(|word| !word.is_empty())
+}
+
+/// Whether a fence's info string marks a notebook's cell: `rust,cell`.
+pub fn is_cell(info: &str) -> bool {
+    let mut words = words(info);
+    words.next() == Some("rust") && words.any(|word| word == "cell")
+}
+
+/// A heading of a page.
+pub struct Heading {
+    /// Where it begins.
+    pub at: usize,
+    /// Its text without marks.
+    pub text: String,
+    /// The anchor that mdBook gives it.
+    pub anchor: String,
+    /// Whether it is the page's title.
+    pub title: bool,
+}
+
+/// The headings of a page, in order.
+pub fn headings(source: &str) -> Vec<Heading> {
+    let mut all: Vec<Heading> = Vec::new();
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    let mut open: Option<(usize, Option<String>, String)> = None;
+    for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Heading { id, .. }) => {
+                open = Some((range.start, id.map(|id| id.to_string()), String::new()));
+            }
+            Event::Text(part) | Event::Code(part) | Event::InlineMath(part) => {
+                if let Some((.., text)) = &mut open {
+                    text.push_str(&part);
+                }
+            }
+            Event::End(TagEnd::Heading(level)) => {
+                let Some((at, id, text)) = open.take() else { continue };
+                let slug = id.unwrap_or_else(|| html::slug(&text));
+                let times = used.entry(slug.clone()).or_default();
+                let anchor = if *times == 0 { slug } else { format!("{slug}-{times}") };
+                *times += 1;
+                all.push(Heading { at, text, anchor, title: level == HeadingLevel::H1 });
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Where the title ends.
+pub fn title_end(text: &str) -> Option<usize> {
+    Parser::new_ext(text, options()).into_offset_iter().find_map(|(event, range)| match event {
+        Event::End(TagEnd::Heading(HeadingLevel::H1)) => Some(range.end),
+        _ => None,
+    })
+}
+
+/// Minutes to read a page: 200 words of prose a minute, and two seconds for a line of code.
+pub fn reading_minutes(text: &str) -> u64 {
+    let (mut words, mut lines, mut code) = (0, 0, false);
+    for event in Parser::new_ext(text, options()) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => code = true,
+            Event::End(TagEnd::CodeBlock) => code = false,
+            Event::Text(part) if code => lines += part.lines().count() as u64,
+            Event::Text(part) => words += part.split_whitespace().count() as u64,
+            Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_) => words += 1,
+            _ => {}
+        }
+    }
+    ((words * 60).div_ceil(200) + 2 * lines).div_ceil(60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_takes_time_for_words_and_for_code() {
+        assert_eq!(reading_minutes("# Title\n"), 1);
+        assert_eq!(reading_minutes(&"word ".repeat(1000)), 5);
+        let code = format!("```rust\n{}```\n", "let a = 1;\n".repeat(60));
+        assert_eq!(reading_minutes(&code), 2);
+    }
+
+    #[test]
+    fn cells_are_rust_and_marked() {
+        assert!(is_cell("rust,cell") && is_cell("rust,cell,should_panic"));
+        assert!(!is_cell("rust") && !is_cell("text,cell") && !is_cell("rust,cells"));
+    }
+}

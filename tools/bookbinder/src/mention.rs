@@ -1,0 +1,89 @@
+//! The directives of a page, and the headings that they stand below.
+
+use crate::{html, markdown::headings};
+use std::path::{Path, PathBuf};
+
+/// A directive of a page, and the heading that it stands below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// The directive's name: `figure`.
+    pub name: String,
+    /// What stands behind the name.
+    pub argument: String,
+    /// The page, relative to `book/src`.
+    pub page: PathBuf,
+    /// The heading's text.
+    pub heading: String,
+    /// The heading's anchor; none for the page's title.
+    pub anchor: Option<String>,
+}
+
+impl Mention {
+    /// A link to the heading, from a page that is `up` below the book's root.
+    pub fn link(&self, up: &str) -> String {
+        let anchor = self.anchor.as_ref().map_or(String::new(), |anchor| format!("#{anchor}"));
+        format!("[{}]({up}{}{anchor})", html::text(&self.heading), self.page.display())
+    }
+
+    /// [`Mention::link`] at the end of a sentence: a heading that asks needs no other stop.
+    pub fn last(&self, up: &str) -> String {
+        let stop = if self.heading.ends_with(['?', '!']) { "" } else { "." };
+        self.link(up) + stop
+    }
+
+    /// The key of a quoted record; of an include, the file.
+    pub fn first(&self) -> &str {
+        self.argument.split_whitespace().next().unwrap_or("")
+    }
+}
+
+/// Every directive of a page, in order.
+pub fn mentions(page: &Path, source: &str) -> Vec<Mention> {
+    let headings = headings(source);
+    let mut found = Vec::new();
+    for (at, _) in source.match_indices("{{#") {
+        let Some((body, _)) = source[at + 3..].split_once("}}") else { continue };
+        if source[..at].ends_with('\\') || body.contains('\n') {
+            continue;
+        }
+        let (name, argument) = body.trim().split_once(char::is_whitespace).unwrap_or((body, ""));
+        let above = headings.iter().rev().find(|heading| heading.at < at);
+        found.push(Mention {
+            name: name.to_owned(),
+            argument: argument.trim().to_owned(),
+            page: page.to_owned(),
+            heading: above.map(|heading| heading.text.clone()).unwrap_or_default(),
+            anchor: above.filter(|heading| !heading.title).map(|heading| heading.anchor.clone()),
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mention_knows_the_heading_above_it() {
+        let source = "# Title\n\n{{#figure a.b}}\n\n## One `of` two\n\n\\{{#figure no}}\n\n```rust\n\
+                      {{#include x/y.rs:part}}\n```\n\n## One of two\n\nA {{#measure a.c n=1}}.\n\n\
+                      ## Named {#here}\n\n{{#route}}\n";
+        let found = mentions(Path::new("01-a/README.md"), source);
+        let short: Vec<_> = found
+            .iter()
+            .map(|m| (m.name.as_str(), m.first(), m.anchor.as_deref().unwrap_or("-")))
+            .collect();
+        assert_eq!(
+            short,
+            [
+                ("figure", "a.b", "-"),
+                ("include", "x/y.rs:part", "one-of-two"),
+                ("measure", "a.c", "one-of-two-1"),
+                ("route", "", "here"),
+            ]
+        );
+        assert_eq!(found[1].last("../"), "[One of two](../01-a/README.md#one-of-two).");
+        let asked = Mention { heading: "Who?".to_owned(), ..found[0].clone() };
+        assert_eq!(asked.last(""), "[Who?](01-a/README.md)");
+    }
+}

@@ -1,0 +1,121 @@
+//! Where a page's links lead from a notebook, and its pictures.
+
+use crate::{
+    markdown::{code_ranges, headings},
+    page::Page,
+    picture,
+};
+use anyhow::{Context, Result, bail};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+/// What a page's links lead to.
+pub(super) struct Site<'a> {
+    root: &'a Path,
+    /// The folders whose pages make a notebook.
+    with_cells: HashSet<String>,
+    /// For each page its anchors, and the ones that Jupyter gives to the same headings.
+    anchors: HashMap<PathBuf, HashMap<String, String>>,
+}
+
+impl<'a> Site<'a> {
+    /// What the links of these pages lead to.
+    pub fn new(root: &'a Path, pages: &[Page]) -> Self {
+        let has_cells = |page: &&Page| code_ranges(&page.markdown).iter().any(|code| code.cell);
+        let with_cells =
+            pages.iter().filter(has_cells).filter_map(|page| folder(&page.path)).collect();
+        let anchors = |page: &Page| {
+            let all = headings(&page.markdown).into_iter();
+            all.map(|heading| (heading.anchor, heading.text.replace(' ', "-"))).collect()
+        };
+        let anchors = pages.iter().map(|page| (tidy(&page.path), anchors(page))).collect();
+        Self { root, with_cells, anchors }
+    }
+
+    /// The notebook that a page is a part of, by name.
+    pub fn notebook_of(&self, page: &Path) -> Option<String> {
+        folder(page).filter(|name| self.with_cells.contains(name))
+    }
+
+    /// Where a link leads from a notebook, if not to where it led from the page.
+    pub fn link(&self, page: &Page, link: &str) -> Option<String> {
+        let (file, fragment) =
+            link.split_once('#').map_or((link, None), |(file, f)| (file, Some(f)));
+        if file.contains("://") || file.starts_with("mailto:") || file.starts_with("data:") {
+            return None;
+        }
+        let own = tidy(&page.path);
+        let below_book = Path::new(file).strip_prefix("../book/src").ok();
+        let target = match below_book {
+            Some(path) => tidy(path),
+            None if file.is_empty() => own.clone(),
+            None if Path::new(file).starts_with("..") && !is_page(file) => return None,
+            None => tidy(&own.parent().unwrap_or(Path::new("")).join(file)),
+        };
+        let jupyter = fragment.map(|fragment| {
+            let known = self.anchors.get(&target).and_then(|anchors| anchors.get(fragment));
+            format!("#{}", known.map_or(fragment, String::as_str))
+        });
+        let jupyter = jupyter.unwrap_or_default();
+        let new = match folder(&target) {
+            _ if file.is_empty() => jupyter,
+            Some(name) if self.with_cells.contains(&name) && is_page(&target) => {
+                format!("{name}.ipynb{jupyter}")
+            }
+            _ => format!("../book/src/{}{jupyter}", target.to_string_lossy().replace('\\', "/")),
+        };
+        (new != link).then_some(new)
+    }
+
+    /// A picture of the page's own as a part of the notebook, so that the notebook can travel alone.
+    pub fn picture(&self, page: &Page, address: &str) -> Result<Option<String>> {
+        if address.is_empty() || address.contains(':') {
+            return Ok(None);
+        }
+        let pages = self.root.join("book/src");
+        let beside = pages.join(page.path.parent().unwrap_or(Path::new(""))).join(address);
+        let file = match Path::new(address).strip_prefix("../book/src") {
+            Ok(below) => pages.join(below),
+            Err(_) => beside,
+        };
+        let kind = match file.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => "image/svg+xml",
+            Some("png") => "image/png",
+            Some("jpg" | "jpeg") => "image/jpeg",
+            Some("webp") => "image/webp",
+            _ => bail!("the picture `{address}` is neither SVG nor PNG, JPEG or WebP"),
+        };
+        let bytes = fs::read(&file)
+            .with_context(|| format!("can't read the picture {}", file.display()))?;
+        Ok(Some(picture::address(kind, &bytes)))
+    }
+}
+
+/// The folder of a page: `01-matmul` for `01-matmul/README.md`. The book's own pages have none.
+fn folder(page: &Path) -> Option<String> {
+    let parent = page.parent()?.to_str()?;
+    (!parent.is_empty()).then(|| parent.replace(['/', '\\'], "-"))
+}
+
+/// `path` without `.` and `..` in it.
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidied = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if tidied.file_name().is_some() => {
+                tidied.pop();
+            }
+            Component::CurDir => {}
+            part => tidied.push(part),
+        }
+    }
+    tidied
+}
+
+/// Whether a link leads to a page of the book.
+fn is_page(path: impl AsRef<Path>) -> bool {
+    path.as_ref().extension().is_some_and(|extension| extension == "md")
+}

@@ -1,0 +1,54 @@
+//! What a page is: the names that all of the binder shares.
+
+use lab::Chapter;
+use std::path::{Path, PathBuf};
+
+/// What a page is expanded for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// A page of the book: HTML where Markdown can't say it.
+    Html,
+    /// A notebook: Markdown, and the default reference machine's numbers.
+    Notebook,
+}
+
+/// A chapter of the table of contents: title, and the page unless it is yet to be written.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// As `SUMMARY.md` has it.
+    pub title: String,
+    /// Relative to `book/src`.
+    pub path: Option<PathBuf>,
+}
+
+/// A page as a notebook needs it.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The file, relative to `book/src`: `01-matmul/README.md`.
+    pub path: PathBuf,
+    /// The title, as the table of contents has it.
+    pub title: String,
+    /// The Markdown after all includes and directives, in the notebook's flavour. Fences marked
+    /// `rust,cell` are left as they are.
+    pub markdown: String,
+}
+
+/// Whether a page belongs to a chapter: chapters have a folder.
+pub fn of_chapter(page: &Path) -> bool {
+    page.components().count() > 1
+}
+
+/// The way from a page to the book's root: `../` for each folder.
+pub fn up(page: &Path) -> String {
+    "../".repeat(page.components().count().saturating_sub(1))
+}
+
+/// mdBook makes `index.html` of `README.md`.
+pub fn as_index(link: &str) -> String {
+    link.replace("README.md", "index.md")
+}
+
+/// The folder of a chapter under `chapters` and under `book/src`: `01-matmul`.
+pub fn folder(chapter: &Chapter) -> String {
+    format!("{:02}-{}", chapter.number, chapter.name.replace('_', "-"))
+}

@@ -1,0 +1,60 @@
+//! Drawings on a page and in a notebook.
+
+use crate::html;
+use anyhow::{Result, anyhow};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+/// A drawn SVG as a part of a page: named for those who can't see it, its ids unlike any other's.
+///
+/// # Errors
+/// If it is no SVG.
+pub fn in_page(svg: &str, alt: &str, prefix: &str) -> Result<String> {
+    let start = svg.find("<svg").ok_or_else(|| anyhow!("the figure is not an SVG"))?;
+    let prefix = html::value_anchor(prefix);
+    let svg = svg[start + 4..]
+        .replace(" id=\"", &format!(" id=\"{prefix}-"))
+        .replace("url(#", &format!("url(#{prefix}-"))
+        .replace("href=\"#", &format!("href=\"#{prefix}-"));
+    Ok(format!("<svg role=\"img\" aria-label=\"{}\"{svg}", html::attribute(alt)))
+}
+
+/// A drawn SVG that stands alone in a notebook, where the page's colours are not known.
+pub fn standalone(svg: &str) -> String {
+    let namespace =
+        if svg.contains("xmlns=") { "" } else { " xmlns=\"http://www.w3.org/2000/svg\"" };
+    svg.replacen("<svg", &format!("<svg{namespace} style=\"background:#fff;color:#111\""), 1)
+}
+
+/// A picture as an address that holds it, for what travels alone.
+pub fn address(kind: &str, bytes: &[u8]) -> String {
+    format!("data:{kind};base64,{}", STANDARD.encode(bytes))
+}
+
+/// `text` in lines of at most `most` characters, broken at spaces.
+pub fn lines(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_in_a_picture_are_its_own() {
+        let svg = "<svg viewBox=\"0 0 1 1\"><clipPath id=\"c\"/><g clip-path=\"url(#c)\"/></svg>";
+        let made = in_page(svg, "a \"b\"", "k.x-m").unwrap();
+        assert!(made.contains("id=\"k-x-m-c\"") && made.contains("url(#k-x-m-c)"), "{made}");
+        assert!(made.contains("aria-label=\"a &quot;b&quot;\""), "{made}");
+        assert!(in_page("no picture", "", "").is_err());
+    }
+}

@@ -1,0 +1,202 @@
+//! Programs that are run: cargo, Python, Jupyter.
+
+use crate::terminal::plain;
+use anyhow::{Context, Result, anyhow};
+use std::{
+    env,
+    io::{BufRead as _, BufReader, ErrorKind, Read},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Cargo: the one that runs this program, or the one on the path.
+pub fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Where a line was printed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source {
+    /// The output.
+    Stdout,
+    /// The error stream.
+    Stderr,
+}
+
+/// Starts a program and hears the lines that it prints, as they come.
+///
+/// # Errors
+/// If it can't be started, in a sentence.
+pub fn start(command: &mut Command) -> Result<(Child, Receiver<(Source, String)>)> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(
+        |error| match error.kind() {
+            ErrorKind::NotFound => {
+                anyhow!("the program `{program}` is not here; install it or put its folder on PATH")
+            }
+            _ => anyhow!(error).context(format!("can't start `{program}`")),
+        },
+    )?;
+    let (send, lines) = mpsc::channel();
+    read_lines(child.stdout.take(), Source::Stdout, send.clone());
+    read_lines(child.stderr.take(), Source::Stderr, send);
+    Ok((child, lines))
+}
+
+/// Sends each line of a stream on.
+fn read_lines(
+    stream: Option<impl Read + Send + 'static>,
+    source: Source,
+    send: mpsc::Sender<(Source, String)>,
+) {
+    thread::spawn(move || {
+        let Some(stream) = stream else { return };
+        let mut reader = BufReader::new(stream);
+        let mut bytes = Vec::new();
+        while reader.read_until(b'\n', &mut bytes).is_ok_and(|count| count > 0) {
+            let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned();
+            bytes.clear();
+            if send.send((source, line)).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Runs a program to its end and hands each line that it prints to `see`. Returns all lines.
+///
+/// # Errors
+/// If it can't be started.
+pub fn watch(
+    command: &mut Command,
+    mut see: impl FnMut(&str),
+) -> Result<(ExitStatus, Vec<String>)> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let (mut child, received) = start(command.stdin(Stdio::null()))?;
+    let mut lines = Vec::new();
+    for (_, line) in received {
+        see(&line);
+        lines.push(line);
+    }
+    let status = child.wait().with_context(|| format!("can't wait for `{program}`"))?;
+    Ok((status, lines))
+}
+
+/// Waits until a program ends, but no longer than `limit`: then it is ended.
+///
+/// # Errors
+/// If the system can't tell, or can't end it.
+pub fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if began.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether a program starts, ends well within `limit`, and what it prints begins with `answer`.
+pub fn answers(program: &str, arguments: &[&str], answer: &str, limit: Duration) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return false };
+    let (send, heard) = mpsc::channel();
+    let output = child.stdout.take();
+    // No more than that is read, and nobody waits for the pipe's end: what the program leaves behind may hold it.
+    thread::spawn(move || {
+        let mut said = String::new();
+        let read = output.map(|output| output.take(1024).read_to_string(&mut said));
+        let _ = send.send(if matches!(read, Some(Ok(_))) { said } else { String::new() });
+    });
+    let ended = wait(&mut child, limit).ok().flatten().is_some_and(|status| status.success());
+    ended && heard.recv_timeout(Duration::from_secs(1)).is_ok_and(|said| said.starts_with(answer))
+}
+
+/// Why a program failed, in a sentence, from what it printed.
+pub fn cause(lines: &[String]) -> String {
+    const KNOWN: [(&[&str], &str); 5] = [
+        (&["No space left on device", "os error 28"], "the disk is full; make room and try again"),
+        (
+            &["ensurepip is not", "No module named venv", "No module named ensurepip"],
+            "Python's module `venv` is missing; install it (Debian and Ubuntu: `sudo apt install python3-venv`)",
+        ),
+        (
+            &["linker `cc` not found", "failed to find tool \"cc\""],
+            "there is no C compiler; install one (Debian and Ubuntu: `sudo apt install build-essential`)",
+        ),
+        (
+            &["requires rustc", "is not supported by the following package"],
+            "this Rust is too old; run `rustup update`",
+        ),
+        (
+            &[
+                "Could not resolve host",
+                "Temporary failure in name resolution",
+                "NewConnectionError",
+                "Network is unreachable",
+                "failed to download",
+                "spurious network error",
+                "Failed to connect",
+                "Connection refused",
+                "dns error",
+                "failed to fetch",
+                "No matching distribution found",
+            ],
+            "what it needs could not be downloaded; check the network and try again",
+        ),
+    ];
+    let has = |mark: &str| lines.iter().any(|line| line.contains(mark));
+    if let Some((_, sentence)) = KNOWN.iter().find(|(marks, _)| marks.iter().any(|mark| has(mark)))
+    {
+        return (*sentence).to_owned();
+    }
+    // The first error is the reason of those that follow; without one, the last line has to do.
+    let lines =
+        || lines.iter().map(|line| plain(line).trim().to_owned()).filter(|line| !line.is_empty());
+    let marks = ["error", "denied"];
+    lines()
+        .find(|line| line.to_lowercase().starts_with("error"))
+        .or_else(|| {
+            lines().find(|line| marks.iter().any(|mark| line.to_lowercase().contains(mark)))
+        })
+        .or_else(|| lines().next_back())
+        .unwrap_or_else(|| "it ended without a message".to_owned())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    fn says(script: &str, answer: &str) -> bool {
+        answers("sh", &["-c", script], answer, Duration::from_millis(300))
+    }
+
+    #[test]
+    fn an_answer_is_the_right_one() {
+        assert!(says("echo Python 3.11", "Python "));
+        for wrong in
+            ["echo hello", "exit 0", "echo Python 3; exit 1", "printf '\\377Python '", "yes"]
+        {
+            assert!(!says(wrong, "Python "), "{wrong}");
+        }
+        assert!(!answers("no-such-program", &[], "", Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended() {
+        let began = Instant::now();
+        assert!(!says("echo Python 3; exec sleep 60", "Python "));
+        // One that leaves another behind, which keeps the pipe open.
+        assert!(!says("echo Python 3; sleep 9 &", "Python "));
+        assert!(began.elapsed() < Duration::from_secs(8));
+    }
+}

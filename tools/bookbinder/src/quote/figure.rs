@@ -1,0 +1,208 @@
+//! Figures and tables: `{{#figure KEY}}`, `{{#table KEY}}`.
+
+use super::{
+    machine::{is_reference, source},
+    quotes::{Found, Quotes},
+};
+use crate::{
+    html,
+    page::Flavour,
+    picture::{address, in_page, standalone},
+};
+use anyhow::{Result, anyhow};
+use lab::{Drawing, Figure, Records, Table, TableData};
+use std::fmt::Write as _;
+
+impl<'a> Quotes<'a> {
+    /// A figure, by its key.
+    ///
+    /// # Errors
+    /// If no chapter has such a figure, or drawing it fails for another reason than missing records.
+    pub fn figure(self, key: &str, up: &str, flavour: Flavour) -> Result<String> {
+        let figure = self
+            .chapters
+            .iter()
+            .flat_map(|chapter| &chapter.figures)
+            .find(|figure| figure.key == key)
+            .ok_or_else(|| anyhow!("no chapter has the figure `{key}`"))?;
+        let found = self.drawn(figure)?;
+        if flavour == Flavour::Notebook {
+            return Ok(match first_reference(&found) {
+                Ok((_, drawing)) => format!(
+                    "<img alt=\"{}\" width=\"600\" src=\"{}\">\n\n*{}*",
+                    html::attribute(&drawing.alt),
+                    address("image/svg+xml", standalone(&drawing.svg).as_bytes()),
+                    drawing.caption
+                ),
+                Err(why) => format!("*(figure: {why})*"),
+            });
+        }
+        let mut out = format!("<div class=\"figure\" id=\"figure-{}\">", html::value_anchor(key));
+        if found.is_empty() {
+            out.push_str("<figure><p class=\"unmeasured\">Not measured yet.</p></figure>");
+        }
+        for (records, found) in &found {
+            let machine = self.machine_attributes(records);
+            match found {
+                Found::Yes(Drawing { svg, caption, alt }) => {
+                    let _ = write!(
+                        out,
+                        "<figure {machine}><div class=\"plot\">{}</div><figcaption>{} {}</figcaption>\
+                         </figure>",
+                        in_page(svg, alt, &format!("{key}-{}", records.name))?,
+                        html::text(caption),
+                        source(key, records, up),
+                    );
+                }
+                Found::No(why) => {
+                    let _ = write!(
+                        out,
+                        "<figure {machine}><p class=\"unmeasured\">On {}: {}.</p></figure>",
+                        html::text(&records.name),
+                        html::text(why)
+                    );
+                }
+            }
+        }
+        out.push_str("</div>");
+        Ok(html::one_line(&out))
+    }
+
+    /// A table, by its key.
+    ///
+    /// # Errors
+    /// As [`Quotes::figure`].
+    pub fn table(self, key: &str, up: &str, flavour: Flavour) -> Result<String> {
+        let table = self
+            .chapters
+            .iter()
+            .flat_map(|chapter| &chapter.tables)
+            .find(|table| table.key == key)
+            .ok_or_else(|| anyhow!("no chapter has the table `{key}`"))?;
+        let found = self.made(table)?;
+        if flavour == Flavour::Notebook {
+            return Ok(match first_reference(&found) {
+                Ok((_, table)) => markdown_table(table),
+                Err(why) => format!("*(table: {why})*"),
+            });
+        }
+        let mut out =
+            format!("<div class=\"measured-table\" id=\"table-{}\">", html::value_anchor(key));
+        if found.is_empty() {
+            out.push_str("<p class=\"unmeasured\">Not measured yet.</p>");
+        }
+        for (records, found) in &found {
+            let machine = self.machine_attributes(records);
+            match found {
+                Found::Yes(table) => {
+                    let _ = write!(
+                        out,
+                        "<div class=\"table-wrapper\" {machine}>{}</div>",
+                        html_table(table, &source(key, records, up))
+                    );
+                }
+                Found::No(why) => {
+                    let _ = write!(
+                        out,
+                        "<p class=\"unmeasured\" {machine}>On {}: {}.</p>",
+                        html::text(&records.name),
+                        html::text(why)
+                    );
+                }
+            }
+        }
+        out.push_str("</div>");
+        Ok(html::one_line(&out))
+    }
+
+    /// Why no machine has a figure or a table, if none has; nothing if one has it or there is none to have it.
+    ///
+    /// # Errors
+    /// As [`Quotes::figure`].
+    pub fn missing(self, key: &str, table: bool) -> Result<Option<String>> {
+        let all = self.chapters.iter();
+        let found: Option<Result<_>> = if table {
+            let all = all.flat_map(|chapter| &chapter.tables).find(|table| table.key == key);
+            all.map(|table| Ok(whys(self.made(table)?)))
+        } else {
+            let all = all.flat_map(|chapter| &chapter.figures).find(|figure| figure.key == key);
+            all.map(|figure| Ok(whys(self.drawn(figure)?)))
+        };
+        let Some(whys) = found.transpose()? else { return Ok(None) };
+        // One that has it has no reason.
+        let whys: Option<Vec<String>> = whys.into_iter().collect();
+        Ok(whys
+            .map(|whys| whys.into_iter().next().unwrap_or_else(|| "not measured yet".to_owned())))
+    }
+
+    /// The figure with this key, as each machine's records draw it.
+    fn drawn(self, figure: &Figure) -> Result<Vec<(&'a Records, Found<Drawing>)>> {
+        self.each(&format!("the figure `{}`", figure.key), |records| (figure.draw)(records))
+    }
+
+    /// The table with this key, made from each machine's records.
+    fn made(self, table: &Table) -> Result<Vec<(&'a Records, Found<TableData>)>> {
+        self.each(&format!("the table `{}`", table.key), |records| (table.make)(records))
+    }
+}
+
+/// For each machine why it lacks something; nothing for one that has it.
+fn whys<T>(found: Vec<(&Records, Found<T>)>) -> Vec<Option<String>> {
+    let why = |found| match found {
+        Found::Yes(_) => None,
+        Found::No(why) => Some(why),
+    };
+    found.into_iter().map(|(_, found)| why(found)).collect()
+}
+
+/// What the first reference machine has, or the next one that has it, or why none does.
+fn first_reference<'f, T>(found: &'f [(&Records, Found<T>)]) -> Result<(&'f str, &'f T), String> {
+    let reference = || found.iter().filter(|(records, _)| is_reference(records));
+    reference()
+        .find_map(|(records, found)| match found {
+            Found::Yes(thing) => Some((records.name.as_str(), thing)),
+            Found::No(_) => None,
+        })
+        .ok_or_else(|| {
+            reference()
+                .find_map(|(_, found)| match found {
+                    Found::No(why) => Some(why.clone()),
+                    Found::Yes(_) => None,
+                })
+                .unwrap_or_else(|| "not measured yet".to_owned())
+        })
+}
+
+fn html_table(table: &TableData, source: &str) -> String {
+    let mut out =
+        format!("<table><caption>{} {source}</caption><thead><tr>", html::text(&table.caption));
+    for head in &table.head {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", html::text(head));
+    }
+    out.push_str("</tr></thead><tbody>");
+    for row in &table.rows {
+        out.push_str("<tr>");
+        for (at, cell) in row.iter().enumerate() {
+            let cell = html::text(cell);
+            let _ = match at {
+                0 => write!(out, "<th scope=\"row\">{cell}</th>"),
+                _ => write!(out, "<td>{cell}</td>"),
+            };
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table>");
+    out
+}
+
+fn markdown_table(table: &TableData) -> String {
+    let row = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        format!("| {} |", cells.join(" | "))
+    };
+    let mut lines = vec![row(&table.head), "| --- ".repeat(table.head.len()) + "|"];
+    lines.extend(table.rows.iter().map(|cells| row(cells)));
+    lines.push(String::new());
+    lines.push(format!("*{}*", table.caption));
+    lines.join("\n")
+}

@@ -1,0 +1,92 @@
+//! What each machine has for a quote.
+
+use super::{
+    machine::{YOURS, is_reference},
+    panics::caught,
+};
+use crate::{html, terminal};
+use anyhow::{Result, anyhow, bail};
+use lab::{Chapter, Error, Records};
+
+/// What pages quote from: the chapters say which keys there are, the machines what was measured.
+#[derive(Clone, Copy)]
+pub struct Quotes<'a> {
+    /// The chapters.
+    pub chapters: &'a [Chapter],
+    /// The reference machines in order, then those that readers sent in, then the reader's own.
+    pub records: &'a [Records],
+}
+
+/// What stands before the reason why a value was skipped.
+pub(super) const SKIPPED: &str = "not measured: ";
+
+/// What one machine has for a quote: the thing itself, or why not.
+pub(super) enum Found<T> {
+    Yes(T),
+    No(String),
+}
+
+impl<'a> Quotes<'a> {
+    /// The machine that a page shows first: the reader's if it was measured, else the first reference.
+    pub fn default_machine(self) -> Option<&'a Records> {
+        self.records.iter().find(|records| records.name == YOURS).or_else(|| self.records.first())
+    }
+
+    /// Whether an experiment declares a value with this key.
+    pub(super) fn declared(self, key: &str) -> bool {
+        let experiments = self.chapters.iter().flat_map(|chapter| &chapter.experiments);
+        experiments.into_iter().any(|experiment| experiment.values.contains(&key))
+    }
+
+    /// What each machine has of `what`. A key that is wrong stops the build, unless another machine has the value:
+    /// machines differ in the sizes and devices that they measure. The reader's own never stops it, nor one that was
+    /// sent in: it may be older than the page, and hold what no measurement leaves.
+    pub(super) fn each<T>(
+        self,
+        what: &str,
+        find: impl Fn(&'a Records) -> lab::Result<T>,
+    ) -> Result<Vec<(&'a Records, Found<T>)>> {
+        let (mut all, mut wrong, mut any) = (Vec::new(), None, false);
+        for records in self.records {
+            let found = match caught(|| find(records)) {
+                Ok(Ok(value)) => {
+                    any = true;
+                    Found::Yes(value)
+                }
+                Ok(Err(Error::Skipped { why, .. })) => Found::No(format!("{SKIPPED}{why}")),
+                Ok(Err(Error::NotMeasured { .. })) => Found::No("not measured yet".to_owned()),
+                Ok(Err(_)) if !is_reference(records) => Found::No("not measured yet".to_owned()),
+                Ok(Err(Error::Key(why))) => {
+                    wrong.get_or_insert(why);
+                    Found::No("not measured here".to_owned())
+                }
+                Ok(Err(other)) => {
+                    return Err(anyhow!(other).context(format!("on {}", records.name)));
+                }
+                Err(panic) if is_reference(records) => {
+                    bail!("{what} can't be made from the records of {}: {panic}", records.name)
+                }
+                Err(panic) => {
+                    terminal::note_once(format!(
+                        "warning: {what} can't be made from the records of {}, and the page says so: {panic}",
+                        records.name
+                    ));
+                    Found::No("it can't be made from these records".to_owned())
+                }
+            };
+            all.push((records, found));
+        }
+        match wrong {
+            Some(why) if !any || why.contains(" names ") => bail!(why),
+            _ => Ok(all),
+        }
+    }
+
+    /// The attributes that the machine switch works with. What is not the default machine's is hidden, so
+    /// that a page without its script shows one machine.
+    pub(super) fn machine_attributes(self, records: &Records) -> String {
+        let default = self.default_machine().is_some_and(|first| first.name == records.name);
+        let hidden = if default { "" } else { " hidden" };
+        format!("data-machine=\"{}\"{hidden}", html::attribute(&records.name))
+    }
+}

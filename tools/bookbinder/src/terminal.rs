@@ -1,0 +1,46 @@
+//! What is printed for people. A reader who went away (`book serve | head -1`) ends no work.
+
+use std::{
+    collections::BTreeSet,
+    fmt::Display,
+    io::{self, Write as _},
+    sync::Mutex,
+};
+
+/// A line on the output; one that nobody can read is lost.
+pub fn say(line: impl Display) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// A line on the error stream.
+pub fn note(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// A line on the error stream that is said once, however often the same is found.
+pub fn note_once(line: String) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if let Ok(mut said) = SAID.lock()
+        && !said.contains(&line)
+    {
+        note(&line);
+        said.insert(line);
+    }
+}
+
+/// Text without a terminal's colours (ECMA-48 control sequences).
+pub fn plain(text: &str) -> String {
+    let (mut out, mut chars) = (String::with_capacity(text.len()), text.chars());
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            out.push(c);
+        } else if chars.next() == Some('[') {
+            for c in chars.by_ref() {
+                if ('@'..='~').contains(&c) {
+                    break;
+                }
+            }
+        }
+    }
+    out
+}
