@@ -59,10 +59,10 @@ fn a_rank_of_these_tests() {
     let start = if variable("FAILURES_RESUME").is_some() { Start::Resume } else { Start::New };
     let checkpoint_every = Duration::from_millis(200);
     let base = Config { settings, start, checkpoint_every, ..Config::default() };
-    let config = Config { run: Some(run.into()), ..base };
+    let config = Config { run: Some(run.clone().into()), ..base };
     let processes = number("FAILURES_PROCESSES").map(|size| size as usize);
     let way = Way::choose(variable, processes, processes.is_some()).unwrap().unwrap();
-    meets_its_fate(way.rank().0);
+    meets_its_fate(way.rank().0, &run);
     match launch::train(&way, &config, &data, &mut Aloud) {
         Ok(_) => std::process::exit(0),
         Err(error) => {
@@ -72,12 +72,15 @@ fn a_rank_of_these_tests() {
     }
 }
 
-/// What a rank suffers before it goes to the others: `2 KILL`, or `1 LATE`, which is two seconds.
-fn meets_its_fate(rank: usize) {
+/// What a rank suffers before it goes to the others: `2 KILL`, or `1 LATE`, which is two seconds, and says so in a file.
+fn meets_its_fate(rank: usize, run: &str) {
     let Some(fate) = variable("FAILURES_FATE") else { return };
     match fate.split_once(' ').unwrap() {
         (whose, _) if whose != rank.to_string() => {}
-        (_, "LATE") => thread::sleep(Duration::from_secs(2)),
+        (_, "LATE") => {
+            fs::write(format!("{run}.late"), "").unwrap();
+            thread::sleep(Duration::from_secs(2));
+        }
         (_, name) => {
             let command = format!("kill -{name} {}", std::process::id());
             Command::new("sh").args(["-c", &command]).status().unwrap();
@@ -135,9 +138,13 @@ fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 
 /// What all ranks but one say when they end, within the limit.
 fn last_words(ranks: &mut Ranks, but: Option<usize>) -> Vec<String> {
+    last_words_within(LIMIT, ranks, but)
+}
+
+fn last_words_within(limit: Duration, ranks: &mut Ranks, but: Option<usize>) -> Vec<String> {
     let others = ranks.0.iter_mut().enumerate().filter(|(rank, _)| Some(*rank) != but);
     let words = others.map(|(rank, child)| {
-        let status = ended(child, LIMIT).unwrap_or_else(|| panic!("rank {rank} hangs"));
+        let status = ended(child, limit).unwrap_or_else(|| panic!("rank {rank} hangs"));
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert!(!status.success(), "rank {rank} is content: {said}");
@@ -239,7 +246,8 @@ fn a_child_that_is_lost_before_all_have_come_is_named_by_all() {
     ] {
         let (_folder, run) = folder();
         let mut ranks = parent(&run, fate);
-        let said = last_words(&mut ranks, None).remove(0);
+        // Six seconds of silence, and what a busy machine takes to start them; it was more than 30 s once.
+        let said = last_words_within(2 * LIMIT, &mut ranks, None).remove(0);
         let errors = said.lines().filter(|line| line.starts_with("error: "));
         assert!(errors.clone().count() > 0, "{said}");
         assert!(errors.clone().all(|line| line.contains(named)), "{fate}: {said}");
@@ -250,7 +258,11 @@ fn a_child_that_is_lost_before_all_have_come_is_named_by_all() {
 fn children_whose_parent_is_killed_before_they_come_end_at_once() {
     let (_folder, run) = folder();
     let mut ranks = parent(&run, "1 LATE");
-    thread::sleep(Duration::from_secs(1));
+    let (until, late) = (Instant::now() + Duration::from_secs(20), run.with_extension("late"));
+    while !late.exists() {
+        assert!(Instant::now() < until, "the children do not start");
+        thread::sleep(Duration::from_millis(20));
+    }
     ranks.0[0].kill().unwrap();
     // What they write to ends when the last of them does.
     let begun = Instant::now();
