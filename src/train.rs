@@ -6,7 +6,7 @@ use clap::{Args, value_parser};
 use lab::{Device, data};
 use multi_gpu::{
     Rank,
-    replicas::launch::{self, Way},
+    replicas::{launch, place::Way},
 };
 use std::{
     env, fs,

@@ -1,6 +1,6 @@
 // <pipeline-player> in a real browser: schedules chosen, time gone through by clicks and with the keyboard, what is said
 // of it. Called by browser.mjs for every page that has the element. That its schedules are the crate's is a test of the
-// crate: chapters/07-multi-gpu/tests/pipeline_player.rs.
+// crate: chapters/07-multi-gpu/tests/it/pipeline_player.rs.
 import { shoot, sound, withoutScript } from './widget.mjs';
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */

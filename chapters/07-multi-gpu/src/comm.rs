@@ -5,7 +5,7 @@
 //! 1. [`cost`]: what a message and an all-reduce cost, by latency and bandwidth.
 //! 2. [`naive`], [`ring`], [`tree`]: collectives, written on send and receive alone.
 //! 3. [`counting`]: how much they say; [`algorithm`]: which one when.
-//! 4. [`launch`]: whether `mpirun` has started this process; `mpi`: the engine for processes and hosts (feature `mpi`).
+//! 4. `mpi`: the engine for processes and hosts (feature `mpi`).
 //! 5. [`nccl`]: the engine for GPUs.
 //! 6. [`bench`](mod@bench): what a message and an all-reduce take, on any engine.
 
@@ -13,9 +13,6 @@ pub mod algorithm;
 pub mod bench;
 pub mod cost;
 pub mod counting;
-mod experiments;
-mod figures;
-pub mod launch;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod naive;
@@ -23,16 +20,5 @@ pub mod nccl;
 pub mod ring;
 pub mod tree;
 
-use lab::Part;
-
 pub use algorithm::Algorithm;
 pub use cost::AlphaBeta;
-
-/// What this part measures and shows.
-pub fn part() -> Part {
-    Part {
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
-}

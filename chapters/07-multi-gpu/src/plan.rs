@@ -8,7 +8,6 @@
 #![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
 
 pub mod cards;
-pub mod figures;
 pub mod model;
 pub mod network;
 pub mod predicted;
@@ -18,16 +17,3 @@ pub mod search;
 pub mod simulate;
 pub mod split;
 pub mod why;
-
-pub use crate::comm::cost::AlphaBeta;
-
-use lab::Part;
-
-/// What this part measures and shows.
-pub fn part() -> Part {
-    Part {
-        experiments: vec![predicted::experiment(), published::experiment(), why::experiment()],
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
-}

@@ -10,10 +10,9 @@
 //! 6. [`zero`]: replicas that do not keep everything everywhere.
 //! 7. [`group`]: some ranks of others; [`hybrid`]: data × pipeline × tensor.
 //! 8. [`wire`]: a slow network; [`overlap`]: gradients on their way during the backward pass.
-//! 9. [`dfdx`]: chapter 4's models, split.
+//! 9. [`flat`]: all gradients of a model in one row; [`dfdx`]: chapter 4's models, split.
 //! 10. [`equality`]: every way against one device.
 //! 11. [`claims`]: what people say of it.
-//! 12. [`experiments`] and [`figures`]: records, and what is made from them.
 
 #![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
 
@@ -21,8 +20,7 @@ pub mod claims;
 pub mod data_parallel;
 pub mod dfdx;
 pub mod equality;
-pub mod experiments;
-pub mod figures;
+pub mod flat;
 pub mod group;
 pub mod hybrid;
 pub mod job;
@@ -34,14 +32,3 @@ pub mod stage;
 pub mod tensor;
 pub mod wire;
 pub mod zero;
-
-use lab::Part;
-
-/// What this part measures and shows.
-pub fn part() -> Part {
-    Part {
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
-}

@@ -1,14 +1,20 @@
 //! The first engine: ranks are threads of one process, and messages go through channels.
 
-use crate::{Communicator, Error, Rank, Result};
+use crate::{
+    communicator::Communicator,
+    error::{Error, Result},
+    point_to_point::PointToPoint,
+    rank::Rank,
+};
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,
     time::Duration,
 };
 
-/// How long a rank waits for another before it says so.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a rank waits for another before it says so. A thread that ends is noticed at once; one that lives may be slow,
+/// for instance where many ranks share few cores.
+pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A rank that is a thread. Messages between two ranks arrive in the order in which they were sent.
 #[derive(Debug)]
@@ -37,6 +43,16 @@ impl Threads {
         ways.map(|(r, (to, from))| Self { rank: Rank(r), to, from, patience: PATIENCE }).collect()
     }
 
+    /// Who am I?
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many are we?
+    pub fn size(&self) -> usize {
+        self.to.len()
+    }
+
     /// From now on this rank waits for another at most so long before it fails with [`Error::Silent`].
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
@@ -46,33 +62,35 @@ impl Threads {
 /// Runs `work` on `size` threads, each with its communicator, and returns what each came to, in the order of ranks.
 ///
 /// # Errors
-/// The error of the rank that failed first of all: others fail because of it.
+/// The error that the others follow from: what a rank did wrong, then a silence, then that a rank has ended.
 pub fn run<T: Send>(size: usize, work: impl Fn(Threads) -> Result<T> + Sync) -> Result<Vec<T>> {
     let results: Vec<thread::Result<Result<T>>> = thread::scope(|scope| {
         let ranks = Threads::ranks(size).into_iter();
         let threads: Vec<_> = ranks.map(|rank| scope.spawn(|| work(rank))).collect();
         threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
     });
-    let mut done = Vec::new();
-    // What a rank did wrong, and what others saw of it: the first says more.
-    let (mut cause, mut effect) = (None, None);
+    let (mut done, mut errors) = (Vec::new(), Vec::new());
     for (rank, result) in results.into_iter().enumerate() {
         match result {
             Ok(Ok(value)) => done.push(value),
-            Ok(Err(error @ (Error::Lost { .. } | Error::Silent { .. } | Error::Stuck { .. }))) => {
-                effect = effect.or(Some(error));
+            Ok(Err(error)) => {
+                let follows = match error {
+                    Error::Lost { .. } => 2,
+                    Error::Silent { .. } | Error::Stuck { .. } => 1,
+                    _ => 0,
+                };
+                errors.push((follows, error));
             }
-            Ok(Err(error)) => cause = cause.or(Some(error)),
             Err(_) => {
-                let panicked = Error::Lost { rank: Rank(rank), why: "it panicked".into() };
-                cause = cause.or(Some(panicked));
+                errors.push((0, Error::Lost { rank: Rank(rank), why: "it panicked".into() }));
             }
         }
     }
-    cause.or(effect).map_or(Ok(done), Err)
+    let first = errors.into_iter().min_by_key(|(follows, _)| *follows);
+    first.map_or(Ok(done), |(_, error)| Err(error))
 }
 
-impl Communicator for Threads {
+impl PointToPoint for Threads {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -112,6 +130,8 @@ impl Communicator for Threads {
         self.receive(from, receive)
     }
 }
+
+impl Communicator for Threads {}
 
 #[cfg(test)]
 mod tests {
@@ -174,6 +194,28 @@ mod tests {
         let words = failed.unwrap_err().to_string();
         assert!(words.starts_with("rank 1 has not answered for 0 s"), "{words}");
         assert!(start.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn the_first_cause_is_told_and_not_what_a_rank_before_it_saw() {
+        // Rank 2 gives rank 0 up, and rank 1 sees rank 2 go.
+        let failed = run(3, |mut rank| {
+            rank.set_patience(Duration::from_millis(if rank.rank() == Rank(2) {
+                20
+            } else {
+                5000
+            }));
+            match rank.rank() {
+                Rank(0) => {
+                    thread::sleep(Duration::from_millis(100));
+                    Ok(())
+                }
+                Rank(1) => rank.receive(Rank(2), &mut [0.0]),
+                _ => rank.receive(Rank(0), &mut [0.0]),
+            }
+        });
+        let words = failed.unwrap_err().to_string();
+        assert!(words.starts_with("rank 0 has not answered"), "{words}");
     }
 
     #[test]

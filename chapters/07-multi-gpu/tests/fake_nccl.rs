@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use multi_gpu::{
-    Communicator, Rank,
+    Communicator, PointToPoint, Rank,
     comm::{
         Algorithm,
         nccl::{Nccl, unique_id},

@@ -2,7 +2,7 @@
 //! no `mpirun`, it says so and is skipped, unless `THROUGHPUT_REQUIRE_MPI=1` forbids that.
 
 use multi_gpu::{
-    Communicator, Error, Rank,
+    Communicator, Error, PointToPoint, Rank,
     comm::{Algorithm, mpi::Mpi, ring, tree},
     communicator::part_of,
 };

@@ -6,7 +6,7 @@ mod exercise;
 
 use exercise::all_gather;
 use multi_gpu::{
-    Communicator, Rank, Result,
+    Communicator, PointToPoint, Rank, Result,
     communicator::part_of,
     threads::{self, Threads},
 };
@@ -18,7 +18,7 @@ struct Watched {
     sent: usize,
 }
 
-impl Communicator for Watched {
+impl PointToPoint for Watched {
     fn rank(&self) -> Rank {
         self.inner.rank()
     }
@@ -37,6 +37,8 @@ impl Communicator for Watched {
         self.inner.exchange(to, send, from, receive)
     }
 }
+
+impl Communicator for Watched {}
 
 /// Gathers on `size` threads and looks at what was said.
 #[track_caller]

@@ -2,7 +2,7 @@
 //! `mpirun -n 2 mpi_bench LARGEST_BYTES MILLISECONDS SAMPLES` prints JSON on rank 0.
 
 use multi_gpu::{
-    Communicator, Error, Rank, Result,
+    Error, PointToPoint, Rank, Result,
     comm::{
         Algorithm,
         bench::{Effort, Way, bench, sizes},

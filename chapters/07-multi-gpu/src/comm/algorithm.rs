@@ -1,7 +1,7 @@
 //! The ways to an all-reduce, by name: what they cost, and which one a message should take.
 
-use super::{AlphaBeta, naive, ring, tree};
-use crate::{Communicator, Result};
+use super::{cost::AlphaBeta, naive, ring, tree};
+use crate::{error::Result, point_to_point::PointToPoint};
 
 /// A way to sum over all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl Algorithm {
     /// Everybody gets the sum over all ranks.
     ///
     /// # Errors
-    /// Those of [`Communicator`].
-    pub fn all_reduce<C: Communicator + ?Sized>(
+    /// Those of [`PointToPoint`].
+    pub fn all_reduce<C: PointToPoint + ?Sized>(
         self,
         comm: &mut C,
         data: &mut [f32],
@@ -73,9 +73,9 @@ impl Algorithm {
 mod tests {
     use super::*;
     use crate::{
-        Rank,
         comm::counting::{Counting, Traffic},
-        communicator::part_of,
+        communicator::Communicator,
+        rank::{Rank, part_of},
         threads,
     };
     use proptest::prelude::*;

@@ -1,7 +1,11 @@
 //! What a message and an all-reduce take, on any engine.
 
-use super::Algorithm;
-use crate::{Communicator, Rank, Result, communicator::part_of};
+use super::algorithm::Algorithm;
+use crate::{
+    communicator::Communicator,
+    error::Result,
+    rank::{Rank, part_of},
+};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! How much is said: a communicator that counts the messages of another one.
 
 use super::cost::rounds;
-use crate::{Communicator, Rank, Result};
+use crate::{communicator::Communicator, error::Result, point_to_point::PointToPoint, rank::Rank};
 
 /// Messages that a rank has sent and received, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Counting<C> {
     traffic: Traffic,
 }
 
-impl<C: Communicator> Counting<C> {
+impl<C: PointToPoint> Counting<C> {
     /// Counts the messages of `inner` from now on.
     pub fn new(inner: C) -> Self {
         Self { inner, traffic: Traffic::default() }
@@ -76,7 +76,7 @@ impl<C: Communicator> Counting<C> {
     }
 }
 
-impl<C: Communicator> Communicator for Counting<C> {
+impl<C: PointToPoint> PointToPoint for Counting<C> {
     fn rank(&self) -> Rank {
         self.inner.rank()
     }
@@ -104,3 +104,5 @@ impl<C: Communicator> Communicator for Counting<C> {
         Ok(())
     }
 }
+
+impl<C: PointToPoint> Communicator for Counting<C> {}

@@ -7,7 +7,12 @@
 //! Source: MPI: A Message-Passing Interface Standard, version 3.1, sections 3.7 (nonblocking communication), 5.12
 //! (nonblocking collectives) and 8.3 (errors).
 
-use crate::{Communicator, Error, Rank, Result, communicator::part_of, threads::PATIENCE};
+use crate::{
+    communicator::Communicator,
+    error::{Error, Result},
+    point_to_point::{PATIENCE, PointToPoint},
+    rank::{Rank, part_of},
+};
 use mpi::{
     Threading,
     environment::{Universe, initialize_with_threading},
@@ -238,7 +243,7 @@ impl Drop for Mpi {
     }
 }
 
-impl Communicator for Mpi {
+impl PointToPoint for Mpi {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -267,7 +272,9 @@ impl Communicator for Mpi {
             }
         }
     }
+}
 
+impl Communicator for Mpi {
     fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
         let (at, len) = (data.as_mut_ptr().cast(), count(data.len())?);
         // SAFETY: `wait` follows, or no call of MPI; so the numbers live as long as they are used.

@@ -1,6 +1,10 @@
 //! Everything to rank 0 and back: the collectives that anybody would write first.
 
-use crate::{Communicator, Rank, Result, communicator::part_of};
+use crate::{
+    error::Result,
+    point_to_point::PointToPoint,
+    rank::{Rank, part_of},
+};
 
 /// All ranks but one.
 fn others(size: usize, but: Rank) -> impl Iterator<Item = Rank> {
@@ -15,11 +19,11 @@ pub(super) fn add(sum: &mut [f32], new: &[f32]) {
 /// The root gets the sum over all ranks; the others keep what they have.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 // ANCHOR: naive
 pub fn reduce<C>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     if comm.rank() != root {
         return comm.send(root, data);
@@ -36,10 +40,10 @@ where
 /// Everybody gets the root's numbers.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn broadcast<C>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     if comm.rank() != root {
         return comm.receive(root, data);
@@ -50,10 +54,10 @@ where
 /// Everybody gets the sum over all ranks, by way of rank 0.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn all_reduce<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     reduce(comm, Rank(0), data)?;
     broadcast(comm, Rank(0), data)
@@ -62,10 +66,10 @@ where
 /// Rank r gets part r of the sum over all ranks, by way of rank 0.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn reduce_scatter<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     reduce(comm, Rank(0), data)?;
     let (len, size, me) = (data.len(), comm.size(), comm.rank());
@@ -78,10 +82,10 @@ where
 /// Everybody gets part r of rank r's numbers, by way of rank 0.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn all_gather<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     let (len, size, me) = (data.len(), comm.size(), comm.rank());
     if me == Rank(0) {

@@ -7,7 +7,12 @@
 //! NCCL" (thread safety, aborting a communicator). It has not run on a GPU yet: its tests take stand-ins for both
 //! libraries.
 
-use crate::{Communicator, Error, Rank, Result, threads::PATIENCE};
+use crate::{
+    communicator::Communicator,
+    error::{Error, Result},
+    point_to_point::{PATIENCE, PointToPoint},
+    rank::Rank,
+};
 use cpu_gpu::gpu::{self, Buffer, Gpu, cuda::Cuda};
 use cudarc::driver::sys::{self, CUresult};
 use libloading::Library;
@@ -288,25 +293,6 @@ impl Nccl {
         })
     }
 
-    /// Sums a buffer of dfdx's, such as a gradient, over all ranks in place.
-    ///
-    /// # Errors
-    /// As [`Nccl::all_reduce_at`].
-    #[cfg(feature = "cuda")]
-    pub fn all_reduce_slice(
-        &mut self,
-        slice: &mut cudarc_of_dfdx::driver::CudaSlice<f32>,
-    ) -> Result<()> {
-        use cudarc_of_dfdx::driver::{DevicePtr, DeviceSlice};
-        // dfdx computes in a stream of its own.
-        slice.device().synchronize().map_err(|e| {
-            Error::Config(format!("the GPU failed before the sum ({e}); start the program again"))
-        })?;
-        let (address, count) = (*slice.device_ptr(), slice.len());
-        // SAFETY: dfdx's buffer, borrowed for this alone; both use the GPU's primary context.
-        unsafe { self.all_reduce_at(address, count) }
-    }
-
     /// Room for so many numbers, at least one.
     fn room(&self, buffer: &Buffer, count: usize) -> Result<Option<Buffer>> {
         let bytes = 4 * count.max(1);
@@ -355,7 +341,7 @@ impl Drop for Nccl {
     }
 }
 
-impl Communicator for Nccl {
+impl PointToPoint for Nccl {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -402,7 +388,9 @@ impl Communicator for Nccl {
         })?;
         self.unload(&self.into, receive)
     }
+}
 
+impl Communicator for Nccl {
     fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
         let (at, count) = (self.load(data)?, data.len());
         self.run("broadcast", None, |nccl, comm, stream| {

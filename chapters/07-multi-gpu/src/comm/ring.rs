@@ -4,7 +4,11 @@
 //! Distributed Computing 69 (2009).
 
 use super::naive::add;
-use crate::{Communicator, Rank, Result, communicator::part_of};
+use crate::{
+    error::Result,
+    point_to_point::PointToPoint,
+    rank::{Rank, part_of},
+};
 use std::ops::Range;
 
 // ANCHOR: step
@@ -20,7 +24,7 @@ pub fn step_parts(me: Rank, step: usize, size: usize) -> (Rank, Rank) {
 // ANCHOR_END: step
 
 /// The ranks after and before this one.
-fn neighbours<C: Communicator + ?Sized>(comm: &C) -> (Rank, Rank) {
+fn neighbours<C: PointToPoint + ?Sized>(comm: &C) -> (Rank, Rank) {
     let (me, size) = (comm.rank().0, comm.size());
     (Rank((me + 1) % size), Rank((me + size - 1) % size))
 }
@@ -40,11 +44,11 @@ fn two(data: &mut [f32], read: Range<usize>, write: Range<usize>) -> (&[f32], &m
 /// order of the ring, by one rank after the other, so all ranks come to see the very same sum.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 // ANCHOR: reduce_scatter
 pub fn reduce_scatter<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     let (len, size, me) = (data.len(), comm.size(), comm.rank());
     let (next, before) = neighbours(comm);
@@ -63,11 +67,11 @@ where
 /// Everybody gets part r of rank r's numbers.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 // ANCHOR: all_gather
 pub fn all_gather<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     let (len, size, me) = (data.len(), comm.size(), comm.rank());
     let (next, before) = neighbours(comm);
@@ -84,10 +88,10 @@ where
 /// Everybody gets the sum over all ranks: the two halves of the ring.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn all_reduce<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     reduce_scatter(comm, data)?;
     all_gather(comm, data)

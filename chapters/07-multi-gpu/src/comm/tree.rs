@@ -4,7 +4,7 @@
 //! Journal of High Performance Computing Applications 19 (2005), sections 4.2 and 4.5.
 
 use super::naive::add;
-use crate::{Communicator, Rank, Result};
+use crate::{error::Result, point_to_point::PointToPoint, rank::Rank};
 
 /// Distances between partners: 1, 2, 4, … below `size`.
 fn distances(size: usize) -> impl DoubleEndedIterator<Item = usize> {
@@ -12,7 +12,7 @@ fn distances(size: usize) -> impl DoubleEndedIterator<Item = usize> {
 }
 
 /// The rank at `place` of the tree whose root has place 0, and the place of this rank.
-fn places<C: Communicator + ?Sized>(
+fn places<C: PointToPoint + ?Sized>(
     comm: &C,
     root: Rank,
 ) -> (usize, impl Fn(usize) -> Rank + use<C>) {
@@ -24,11 +24,11 @@ fn places<C: Communicator + ?Sized>(
 /// The root gets the sum over all ranks; the others keep what they have so far.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 // ANCHOR: reduce
 pub fn reduce<C>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     let size = comm.size();
     let (me, at) = places(comm, root);
@@ -49,10 +49,10 @@ where
 /// Everybody gets the root's numbers: the way of [`reduce`], backwards.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn broadcast<C>(comm: &mut C, root: Rank, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     let size = comm.size();
     let (me, at) = places(comm, root);
@@ -69,10 +69,10 @@ where
 /// Everybody gets the sum over all ranks: up the tree and down again.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn all_reduce<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     reduce(comm, Rank(0), data)?;
     broadcast(comm, Rank(0), data)
@@ -81,10 +81,10 @@ where
 /// Nobody goes on before everybody is here: an all-reduce of nothing.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn barrier<C>(comm: &mut C) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     all_reduce(comm, &mut [])
 }
@@ -94,10 +94,10 @@ where
 /// ones hand their numbers to one of the first and get the sum from it.
 ///
 /// # Errors
-/// Those of [`Communicator`].
+/// Those of [`PointToPoint`].
 pub fn halving<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
 where
-    C: Communicator + ?Sized,
+    C: PointToPoint + ?Sized,
 {
     let (me, core) = (comm.rank().0, 1_usize << comm.size().ilog2());
     if me >= core {

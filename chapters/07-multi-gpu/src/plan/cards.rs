@@ -1,7 +1,11 @@
-//! A few cards, and the links between them. Chapter 8 keeps the long, dated table and fills the same struct.
+//! A few cards, and the links between them: what the planner has to know of a card. Chapter 8 keeps the long, dated table
+//! of what can be bought and rented.
 
-use super::{AlphaBeta, network::Network};
-use crate::{Error, Result};
+use super::network::Network;
+use crate::{
+    comm::cost::AlphaBeta,
+    error::{Error, Result},
+};
 use serde::Serialize;
 
 /// What a planner has to know of a card and of its links.

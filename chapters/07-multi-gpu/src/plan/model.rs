@@ -1,6 +1,6 @@
 //! Models as a planner sees them: blocks in a row, with what each needs for one example.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use backprop::{
     count::{self, Counts},
     fits::Moves,
@@ -202,6 +202,9 @@ pub struct Transformer {
     pub vocabulary: u32,
 }
 
+/// The most blocks of a transformer that are planned for.
+pub const MOST_LAYERS: u32 = 1000;
+
 impl Transformer {
     /// `gpt-125m`, `gpt-1.3b`, `gpt-7b`, `gpt-13b`, `gpt-175b` (Brown et al. 2020, "Language Models are Few-Shot
     /// Learners", table 2.1, sequences of 2,048 tokens), `gpt-1t` (Narayanan et al. 2021, table 1), or a description
@@ -260,12 +263,17 @@ impl Transformer {
     /// shared, without the s² terms, since attention keeps no scores since `FlashAttention` (Dao et al. 2022).
     ///
     /// # Errors
-    /// [`Error::Config`] if a size is 0, or the heads do not divide the width.
+    /// [`Error::Config`] if a size is 0, the heads do not divide the width, or there are more than [`MOST_LAYERS`].
     pub fn workload(&self, name: &str, moves: Moves) -> Result<Workload> {
         let Self { layers, width, heads, sequence, vocabulary } = *self;
         if [layers, width, heads, sequence, vocabulary].contains(&0) || width % heads != 0 {
             return Err(Error::Config(format!(
                 "a transformer of {layers} layers, width {width}, {heads} heads, sequences of {sequence} and {vocabulary} words can't be: each is at least 1, and the heads divide the width"
+            )));
+        }
+        if layers > MOST_LAYERS {
+            return Err(Error::Config(format!(
+                "a transformer of {layers} layers can't be planned for; give at most {MOST_LAYERS}"
             )));
         }
         let [h, s, v] = [width, sequence, vocabulary].map(f64::from);

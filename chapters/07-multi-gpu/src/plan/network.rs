@@ -1,7 +1,6 @@
 //! Islands of cards with fast links inside and slower ones between them, and what a collective operation takes there.
 
-use super::AlphaBeta;
-use crate::comm::cost;
+use crate::comm::cost::{self, AlphaBeta};
 use serde::Serialize;
 
 /// Cards in islands: eight behind one `NVLink` switch, for example, and a network from island to island.

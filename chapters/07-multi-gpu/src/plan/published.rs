@@ -1,7 +1,6 @@
 //! The simulator and the planner against clusters that others have measured.
 
 use super::{
-    AlphaBeta,
     cards::{Card, NCCL},
     model::{self, Transformer},
     network::{Network, Route},
@@ -9,9 +8,11 @@ use super::{
     simulate::{Buckets, Job, Layer},
     split::{Estimate, Split},
 };
-use crate::Result;
+use crate::{
+    comm::cost::AlphaBeta,
+    error::{Error, Result},
+};
 use backprop::{count::Model, fits::Moves};
-use lab::{Experiment, Recorder, Samples, Unit};
 
 /// A cluster and a model that somebody has trained on more and more of it.
 #[derive(Clone, Debug)]
@@ -212,80 +213,8 @@ pub fn megatron(row: &[u32; 8]) -> Result<(Estimate, f64)> {
     let fastest = |x: &&Estimate, y: &&Estimate| x.terms.total().total_cmp(&y.terms.total());
     let best = found.iter().filter(fits).min_by(fastest);
     let best = best.or_else(|| found.iter().min_by(fastest)).copied();
-    let best = best.ok_or_else(|| crate::Error::Config("the batch has no parts".to_owned()))?;
+    let best = best.ok_or_else(|| Error::Config("the batch has no parts".to_owned()))?;
     Ok((best, operations / cards as f64 / best.terms.total()))
-}
-
-/// The experiment `multi_gpu.scaling`.
-pub fn experiment() -> Experiment {
-    Experiment {
-        key: "multi_gpu.scaling",
-        shows: "the simulator and the planner against published clusters of up to 3,072 GPUs, with one number calibrated on one point",
-        values: &[
-            "multi_gpu.scaling",
-            "multi_gpu.scaling.published",
-            "multi_gpu.scaling.error",
-            "multi_gpu.scaling.jitter",
-            "multi_gpu.scaling.typical",
-            "multi_gpu.scaling.worst",
-            "multi_gpu.scaling.planner",
-            "multi_gpu.scaling.planner.published",
-            "multi_gpu.scaling.planner.error",
-            "multi_gpu.scaling.planner.typical",
-        ],
-        quick: true,
-        run: |recorder| Ok(scaling(recorder)?),
-    }
-}
-
-fn scaling(recorder: &mut Recorder) -> Result<()> {
-    let mut put = |key: &str, list: lab::record::ParamList, unit, value| {
-        recorder.value(key, list, unit, Samples(vec![value]));
-    };
-    let runs = runs()?;
-    let jitter = calibrated(&runs);
-    put("multi_gpu.scaling.jitter", &[], Unit::Share, jitter);
-    let mut errors = Vec::new();
-    for (at, run) in runs.iter().enumerate() {
-        let mut cards: Vec<usize> = (0..10).map(|log| 1 << log).collect();
-        cards.retain(|p| *p >= run.base);
-        for p in cards {
-            let list: lab::record::ParamList =
-                &[("by", &run.by), ("model", &run.model), ("cards", &p)];
-            let predicted = run.predicted(p, jitter);
-            put("multi_gpu.scaling", list, Unit::Share, predicted);
-            let Some((_, published)) = run.points.iter().find(|(cards, _)| *cards == p) else {
-                continue;
-            };
-            put("multi_gpu.scaling.published", list, Unit::Share, *published);
-            let error = predicted - published;
-            put("multi_gpu.scaling.error", list, Unit::Share, error);
-            let calibrated = at == 0 && run.points.last().is_some_and(|last| last.0 == p);
-            if !calibrated {
-                errors.push(error.abs());
-            }
-        }
-    }
-    let all = Samples(errors);
-    put("multi_gpu.scaling.typical", &[], Unit::Share, all.median());
-    put("multi_gpu.scaling.worst", &[], Unit::Share, all.quantile(1.0));
-    let mut errors = Vec::new();
-    for row in &MEGATRON {
-        let (estimate, rate) = megatron(row)?;
-        let published = f64::from(row[7]) * 1e12;
-        let list: lab::record::ParamList = &[
-            ("cards", &row[5]),
-            ("layers", &row[0]),
-            ("width", &row[1]),
-            ("split", &estimate.split),
-        ];
-        put("multi_gpu.scaling.planner", list, Unit::FlopsPerSecond, rate);
-        put("multi_gpu.scaling.planner.published", list, Unit::FlopsPerSecond, published);
-        put("multi_gpu.scaling.planner.error", list, Unit::Share, rate / published - 1.0);
-        errors.push((rate / published - 1.0).abs());
-    }
-    put("multi_gpu.scaling.planner.typical", &[], Unit::Share, Samples(errors).median());
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{
     search::{self, Plan, Question},
     split::Estimate,
 };
-use crate::Result;
+use crate::error::Result;
 use backprop::fits::Moves;
 use lab::Unit;
 use std::fmt::Write as _;

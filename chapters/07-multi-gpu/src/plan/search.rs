@@ -5,7 +5,7 @@ use super::{
     model::Workload,
     split::{self, Estimate, Split},
 };
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use serde::Serialize;
 
 /// What to plan for.
@@ -42,15 +42,21 @@ pub const MOST_CARDS: usize = 16_384;
 /// More cards than this are used all, or as a divisor of them.
 const FEW: usize = 64;
 
+/// The most examples of a step that are planned for.
+pub const MOST_EXAMPLES: usize = 1 << 32;
+
+/// What divides `n`, the least first, by looking up to its root alone.
 fn divisors(n: usize) -> Vec<usize> {
-    (1..=n).filter(|d| n.is_multiple_of(*d)).collect()
+    let low: Vec<usize> = (1..=n.isqrt()).filter(|d| n.is_multiple_of(*d)).collect();
+    let high = low.iter().rev().map(|d| n / d).filter(|d| *d > n.isqrt());
+    low.iter().copied().chain(high).collect()
 }
 
 /// Every split of the question's model over its cards, or over fewer of them, and what it comes to. The batch is cut
 /// into equal parts, tensor parallel cards are in one island, and every stage has a block.
 ///
 /// # Errors
-/// [`Error::Config`] without cards or examples, or with more than [`MOST_CARDS`].
+/// [`Error::Config`] without cards or examples, or with more than [`MOST_CARDS`] and [`MOST_EXAMPLES`].
 // ANCHOR: all
 pub fn all(question: &Question) -> Result<Vec<Estimate>> {
     check(question)?;
@@ -71,9 +77,10 @@ pub fn all(question: &Question) -> Result<Vec<Estimate>> {
 // ANCHOR_END: all
 
 fn check(question: &Question) -> Result<()> {
-    if question.cards == 0 || question.batch == 0 || question.cards > MOST_CARDS {
+    if !(1..=MOST_CARDS).contains(&question.cards) || !(1..=MOST_EXAMPLES).contains(&question.batch)
+    {
         return Err(Error::Config(format!(
-            "{} cards and {} examples can't be planned for; give 1 to {MOST_CARDS} cards and at least one example",
+            "{} cards and {} examples can't be planned for; give 1 to {MOST_CARDS} cards and 1 to {MOST_EXAMPLES} examples",
             question.cards, question.batch
         )));
     }
@@ -245,6 +252,24 @@ mod tests {
                 ];
                 assert_eq!(found, all.map(|bytes| bytes as f64), "{name} {batch}");
             }
+        }
+    }
+
+    #[test]
+    fn a_large_batch_takes_no_longer_and_a_silly_one_is_refused() {
+        for n in [1_usize, 2, 12, 97, 360, 1024, 1025] {
+            let slowly: Vec<usize> = (1..=n).filter(|d| n.is_multiple_of(*d)).collect();
+            assert_eq!(divisors(n), slowly);
+        }
+        let begun = std::time::Instant::now();
+        for batch in [1 << 28, MOST_EXAMPLES, MOST_EXAMPLES - 5] {
+            // None fits, or one does: it is found out at once.
+            let _ = best(&question("gpt-7b", "h100", 1, batch));
+        }
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+        for batch in [MOST_EXAMPLES + 1, usize::MAX] {
+            let words = best(&question("gpt-7b", "h100", 1, batch)).unwrap_err().to_string();
+            assert!(words.contains("1 to 4294967296 examples"), "{words}");
         }
     }
 

@@ -174,7 +174,7 @@ pub fn expected_max(p: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::AlphaBeta;
+    use crate::comm::cost::AlphaBeta;
     use proptest::prelude::*;
 
     fn job(layers: &[(f64, f64, f64)], buckets: Buckets) -> Job {

@@ -6,19 +6,14 @@ use super::{
     published,
     simulate::{Buckets, Job, Step},
 };
-use crate::Result;
+use crate::error::Result;
 use backprop::fits::Moves;
-use lab::{Experiment, Recorder, Samples, Unit};
 use std::sync::OnceLock;
-
-/// The models, and the examples of a step, over all cards.
-pub const BATCHES: [(&str, usize); 5] =
-    [("mlp", 128), ("mlp", 60_000), ("vgg16", 8192), ("resnet50", 8192), ("gpt-7b", 4096)];
 
 /// PyTorch's buckets.
 const BUCKETS: Buckets = Buckets::Full(25.0 * 1024.0 * 1024.0);
 
-/// One of [`BATCHES`]' models, in mixed precision.
+/// A model by its name, `resnet50` among them, in mixed precision.
 ///
 /// # Errors
 /// [`crate::Error::Config`] for another name.
@@ -50,35 +45,6 @@ fn jitter() -> Result<f64> {
     }
     let runs = published::runs()?;
     Ok(*FOUND.get_or_init(|| published::calibrated(&runs)))
-}
-
-/// The experiment `multi_gpu.why`.
-pub fn experiment() -> Experiment {
-    Experiment {
-        key: "multi_gpu.why",
-        shows: "how much faster a step of the same batch gets over 1 to 4,096 simulated GPUs, for a small model and for large ones",
-        values: &["multi_gpu.why", "multi_gpu.why.step", "multi_gpu.why.exposed"],
-        quick: true,
-        run: |recorder| Ok(why(recorder)?),
-    }
-}
-
-fn why(recorder: &mut Recorder) -> Result<()> {
-    for (name, batch) in BATCHES {
-        let alone = step(name, batch, 1)?.total;
-        for p in (0..13).map(|log| 1_usize << log).filter(|p| *p <= batch) {
-            let found = step(name, batch, p)?;
-            let list: lab::record::ParamList =
-                &[("model", &name), ("batch", &batch), ("cards", &p)];
-            let mut put = |key: &str, unit, value| {
-                recorder.value(key, list, unit, Samples(vec![value]));
-            };
-            put("multi_gpu.why", Unit::Ratio, alone / found.total);
-            put("multi_gpu.why.step", Unit::Seconds, found.total);
-            put("multi_gpu.why.exposed", Unit::Share, found.exposed / found.total);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

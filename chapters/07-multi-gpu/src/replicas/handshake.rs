@@ -1,17 +1,21 @@
-//! Before the first step, everybody shows a card: what program it is, what it learns from, and with what settings. Ranks
+//! Before the first step, everybody shows its setup: what program it is, what it learns from, and with what settings. Ranks
 //! that differ would not fail. They would train something that nobody asked for.
 
-use crate::{Communicator, Error, Rank, Result};
+use crate::{
+    communicator::Communicator,
+    error::{Error, Result},
+    rank::Rank,
+};
 use lab::data::DataSet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
 use training::{Config, Start, fit};
 
-// ANCHOR: card
+// ANCHOR: setup
 /// What ranks that train together must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Card {
+pub struct Setup {
     /// The version of this program.
     pub version: String,
     /// SHA-256 of the file that runs.
@@ -23,7 +27,7 @@ pub struct Card {
     /// The settings, each by its option's name.
     pub settings: BTreeMap<String, String>,
 }
-// ANCHOR_END: card
+// ANCHOR_END: setup
 
 /// SHA-256 of the program that runs, once for each process.
 fn program() -> &'static str {
@@ -39,8 +43,8 @@ fn program() -> &'static str {
     })
 }
 
-impl Card {
-    /// The card of a rank that is to train by `config` on `data`.
+impl Setup {
+    /// The setup of a rank that is to train by `config` on `data`.
     pub fn of(config: &Config, data: &DataSet) -> Self {
         let value = serde_json::to_value(&config.settings).unwrap_or_default();
         let mut settings: BTreeMap<String, String> = value
@@ -60,7 +64,7 @@ impl Card {
         }
     }
 
-    /// The first difference to another card, in words: `--lr 0.01, and rank 0 has 0.001`.
+    /// The first difference to another setup, in words: `--lr 0.01, and rank 0 has 0.001`.
     fn difference(&self, first: &Self) -> Option<String> {
         let short = |hash: &str| hash.chars().take(8).collect::<String>();
         // Settings first: a wrong --limit is a better reason than the data that follows from it.
@@ -91,17 +95,17 @@ impl Card {
 }
 
 // ANCHOR: shake
-/// Refuses ranks that differ from rank 0. All ranks see all cards, so all
+/// Refuses ranks that differ from rank 0. All ranks see all setups, so all
 /// say the same sentence.
 #[allow(clippy::missing_errors_doc, reason = "they are what it is for")]
-pub fn shake(comm: &mut dyn Communicator, card: &Card) -> Result<()> {
-    let mine = serde_json::to_vec(card).map_err(|e| unreadable(&e))?;
+pub fn shake(comm: &mut dyn Communicator, setup: &Setup) -> Result<()> {
+    let mine = serde_json::to_vec(setup).map_err(|e| unreadable(&e))?;
     let all = comm.all_gather_bytes(&mine)?;
-    let cards = all.iter().map(|card| serde_json::from_slice(card));
-    let cards: Result<Vec<Card>, _> = cards.collect();
-    let cards = cards.map_err(|e| unreadable(&e))?;
-    for (rank, card) in cards.iter().enumerate() {
-        if let Some(difference) = card.difference(&cards[0]) {
+    let setups = all.iter().map(|setup| serde_json::from_slice(setup));
+    let setups: Result<Vec<Setup>, _> = setups.collect();
+    let setups = setups.map_err(|e| unreadable(&e))?;
+    for (rank, setup) in setups.iter().enumerate() {
+        if let Some(difference) = setup.difference(&setups[0]) {
             let rank = Rank(rank);
             return Err(Error::Config(format!("rank {rank} has {difference}")));
         }
@@ -112,7 +116,7 @@ pub fn shake(comm: &mut dyn Communicator, card: &Card) -> Result<()> {
 
 fn unreadable(error: &serde_json::Error) -> Error {
     Error::Config(format!(
-        "a rank's card can't be read ({error}); it must be another version of this program: copy one build to all \
+        "a rank's setup can't be read ({error}); it must be another version of this program: copy one build to all \
          machines"
     ))
 }
@@ -124,12 +128,12 @@ mod tests {
     use lab::data;
     use training::Settings;
 
-    /// What three ranks say when one of them has another card.
-    fn said(odd: usize, change: impl Fn(&mut Card) + Sync) -> Option<String> {
+    /// What three ranks say when one of them has another setup.
+    fn said(odd: usize, change: impl Fn(&mut Setup) + Sync) -> Option<String> {
         let data = data::drawn(20, 10, 1);
-        let card = Card::of(&Config::default(), &data);
+        let setup = Setup::of(&Config::default(), &data);
         let result = threads::run(3, |mut comm| {
-            let mut mine = card.clone();
+            let mut mine = setup.clone();
             if comm.rank() == Rank(odd) {
                 change(&mut mine);
             }
@@ -149,19 +153,19 @@ mod tests {
     fn a_rank_that_differs_is_named_with_its_difference() {
         let data = data::drawn(20, 10, 1);
         let settings = Settings { lr: 0.01, ..Settings::default() };
-        let other = Card::of(&Config { settings, ..Config::default() }, &data);
-        let lr = said(2, |card| *card = other.clone()).unwrap();
+        let other = Setup::of(&Config { settings, ..Config::default() }, &data);
+        let lr = said(2, |setup| *setup = other.clone()).unwrap();
         assert_eq!(
             lr,
             "rank 2 has --lr 0.01, and rank 0 has 0.001; start all ranks with the same options"
         );
-        let files = Card::of(&Config::default(), &data::drawn(20, 10, 2));
-        let data = said(1, |card| *card = files.clone()).unwrap();
+        let files = Setup::of(&Config::default(), &data::drawn(20, 10, 2));
+        let data = said(1, |setup| *setup = files.clone()).unwrap();
         assert!(data.starts_with("rank 1 has another training data ("), "{data}");
-        let code = said(1, |card| card.program = "f00dfacecafe".into()).unwrap();
+        let code = said(1, |setup| setup.program = "f00dfacecafe".into()).unwrap();
         assert!(code.starts_with("rank 1 has another program file (f00dface"), "{code}");
         // Rank 0 is what the others are held against: if it is the odd one, the first other one is named.
-        let version = said(0, |card| card.version = "9.9.9".into()).unwrap();
+        let version = said(0, |setup| setup.version = "9.9.9".into()).unwrap();
         assert!(version.starts_with("rank 1 has another version"), "{version}");
     }
 }

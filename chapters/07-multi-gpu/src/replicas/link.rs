@@ -1,12 +1,10 @@
 //! A replica's link to the others: one message for each step.
 
 use crate::{
-    Communicator, Error, Rank, Result,
-    communicator::part_of,
-    replicas::{
-        watch::{Slow, Watch},
-        words,
-    },
+    communicator::Communicator,
+    error::{Error, Result},
+    rank::{Rank, part_of},
+    replicas::watch::{Slow, Watch},
 };
 use std::{cell::RefCell, fmt, ops::Range, rc::Rc, time::Instant};
 use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
@@ -66,8 +64,8 @@ pub struct Link {
 
 struct Inner {
     comm: Box<dyn Communicator>,
-    /// Whether this rank wants to stop, and whether one of them did in the last step.
-    wish: bool,
+    /// Whether this rank was asked to stop, and whether one of them was in the last step.
+    asked: bool,
     stop: bool,
     /// What all counted in the last step.
     counted: Tally,
@@ -98,7 +96,7 @@ impl Link {
         let (rank, size) = (comm.rank(), comm.size());
         let inner = Inner {
             comm,
-            wish: false,
+            asked: false,
             stop: false,
             counted: Tally::default(),
             watch: Watch::new(size),
@@ -146,7 +144,7 @@ impl Link {
         let weigh = |v: &mut f32| *v = if broken { 0.0 } else { share * *v };
         row.iter_mut().for_each(weigh);
         let numbers = row.len();
-        row.extend(self.report(mine, broken, inner.wish));
+        row.extend(self.report(mine, broken, inner.asked));
         inner.comm.all_reduce(row)?;
         let report = row.split_off(numbers);
         let verdict = inner.read(self.size, &report)?;
@@ -164,10 +162,10 @@ impl Link {
     }
 
     /// A report as numbers. Counts are exact in f32 up to 2²⁴.
-    fn report(&self, mine: Report, broken: bool, wish: bool) -> Vec<f32> {
+    fn report(&self, mine: Report, broken: bool, asked: bool) -> Vec<f32> {
         let Tally { loss, right, .. } = mine.tally;
         let mut report = vec![0.0; REPORT + 2 * self.size];
-        let counts = [mine.pictures as f32, loss as f32, right as f32, f32::from(u8::from(wish))];
+        let counts = [mine.pictures as f32, loss as f32, right as f32, f32::from(u8::from(asked))];
         report[..REPORT].copy_from_slice(&counts);
         // Each rank has two places of its own: a sum with zeros is a list.
         report[REPORT + self.rank.0] = mine.seconds as f32;
@@ -233,10 +231,10 @@ impl Team for Link {
         Ok(Tally { loss, right: report[2] as u64, seen: report[0] as u64 })
     }
 
-    /// A rank's wish travels with its next step; all stop after that one.
-    fn stops(&self, wish: bool) -> bool {
+    /// That a rank was asked to stop travels with its next step; all stop after that one.
+    fn stops(&self, asked: bool) -> bool {
         let mut inner = self.inner.borrow_mut();
-        inner.wish = wish;
+        inner.asked = asked;
         inner.stop
     }
 
@@ -249,7 +247,7 @@ impl Team for Link {
             Some(checkpoint) => checkpoint.to_bytes()?,
             None => Vec::new(),
         };
-        let told = self.talk(|comm| words::broadcast(comm, Rank(0), &mut bytes));
+        let told = self.talk(|comm| comm.broadcast_bytes(Rank(0), &mut bytes));
         told.map_err(carried)?;
         let checkpoint = Checkpoint::from_bytes(&bytes).map_err(|why| {
             carried(Error::Config(format!("the checkpoint of rank 0 did not arrive whole: {why}")))
@@ -327,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wish_stops_all_of_them_after_the_same_step() {
+    fn one_that_is_asked_stops_all_of_them_after_the_same_step() {
         let stopped = threads::run(3, |comm| {
             let link = Link::new(Box::new(comm));
             let mut steps = 0;

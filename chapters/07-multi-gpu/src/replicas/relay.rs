@@ -42,7 +42,7 @@ impl Relay {
     }
 
     /// Where somebody says that the run is to stop.
-    pub fn wish(&self) -> Arc<AtomicBool> {
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 

@@ -1,9 +1,11 @@
 //! One trainer for many devices: a rank's run, and runs of threads.
 
 use crate::{
-    Communicator, Error, Result,
+    communicator::Communicator,
+    error::{Error, Result},
+    rank::Rank,
     replicas::{
-        handshake::{Card, shake},
+        handshake::{Setup, shake},
         link::{Link, Spent, original},
         relay::{Relay, follow},
         step::Replica,
@@ -51,15 +53,25 @@ pub fn train_rank(
 ) -> Result<Reached> {
     let link = Link::new(comm);
     // Before the first check that one rank could fail alone: the others would wait for it.
-    link.talk(|comm| shake(comm, &Card::of(config, data)))?;
+    link.talk(|comm| shake(comm, &Setup::of(config, data)))?;
     check(config)?;
+    train_equal(&link, config, data, watcher)
+}
+
+/// [`train_rank`], where the ranks are known to have the same settings and data.
+fn train_equal(
+    link: &Rc<Link>,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Reached> {
     let seed = config.settings.seed;
     match config.device {
-        Device::Cpu => train_on(&Cpu::seed_from_u64(seed), &link, config, data, watcher),
+        Device::Cpu => train_on(&Cpu::seed_from_u64(seed), link, config, data, watcher),
         #[cfg(feature = "cuda")]
         Device::Cuda(index) => {
             let dev = training::engine::cuda(index, seed)?;
-            train_on(&dev, &link, config, data, watcher)
+            train_on(&dev, link, config, data, watcher)
         }
         #[cfg(not(feature = "cuda"))]
         Device::Cuda(index) => Err(Error::Config(format!(
@@ -118,7 +130,7 @@ fn words(panic: &(dyn Any + Send)) -> &str {
 /// # Errors
 /// [`Error::Config`] if the system has no more threads, or with the words of a panic; whatever `work` fails with.
 pub fn in_own_pool<T: Send>(
-    rank: crate::Rank,
+    rank: Rank,
     threads: usize,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> Result<T> {
@@ -149,7 +161,7 @@ pub fn device_of(device: Device, local: usize) -> Device {
     }
 }
 
-/// Trains with `size` replicas, each a thread of this process.
+/// Trains with `size` replicas, each a thread of this process. They need no handshake: what they share can't differ.
 ///
 /// # Errors
 /// That of the rank which failed first.
@@ -165,7 +177,7 @@ pub fn train_threads(
     check(config)?;
     let (send, events) = mpsc::channel();
     let relay = Relay::new(send);
-    let stop = relay.wish();
+    let stop = relay.stop_flag();
     let mut reached = thread::scope(|scope| {
         let ranks = scope.spawn(move || {
             threads::run(size, |comm| {
@@ -176,7 +188,7 @@ pub fn train_threads(
                     let config = Config { device, ..config.clone() };
                     let watcher: &mut dyn Watcher =
                         if rank.0 == 0 { &mut relay } else { &mut Silent };
-                    train_rank(Box::new(comm), &config, data, watcher)
+                    train_equal(&Link::new(Box::new(comm)), &config, data, watcher)
                 })
             })
         });

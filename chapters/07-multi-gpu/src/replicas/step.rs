@@ -1,8 +1,8 @@
 //! A replica's step: chapter 4's, with one line more.
 
-use crate::replicas::{
-    flat,
-    link::{Link, Report, Verdict, average},
+use crate::{
+    replicas::link::{Link, Report, Verdict, average},
+    split::flat::{pack, unpack},
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
 use std::{rc::Rc, time::Instant};
@@ -92,10 +92,10 @@ impl<M: Network<D>, D: Engine> Stepper<D> for Replica<M, D> {
         skip::<M, D>(&dev, self.link.size() - 1 - self.link.rank().0);
         let seconds = begun.elapsed().as_secs_f64();
         // The line that chapter 4 does not have: what did the others find?
-        flat::pack(&self.full.model, &grads, &mut self.row)?;
+        pack(&self.full.model, &grads, &mut self.row)?;
         let report = Report { pictures, tally: tally(&scores, &right), seconds };
         if average(&self.link, &mut self.row, report)? == Verdict::Step {
-            flat::unpack(&mut self.full.model, &mut grads, &self.row)?;
+            unpack(&mut self.full.model, &mut grads, &self.row)?;
             self.full.optimizer.update(lr, &mut self.full.model, &mut grads)?;
         }
         self.row.clear();

@@ -1,137 +1,87 @@
 //! Ranks that are processes, on one machine or on several, with TCP between them: what MPI does underneath, in the
-//! standard library alone.
+//! standard library and serde alone.
 //!
-//! Rank 0 waits at an address. The others come there, learn where everybody is, and connect to each other: one line for
-//! each pair. A thread for each line takes what comes off it at once, so that two ranks can send to each other at the
-//! same time, however much. Beside it runs the [`heartbeat`](crate::replicas::heartbeat).
+//! One connection joins each pair. A thread for each takes what comes off it at once, so that two ranks can send to each
+//! other at the same time, however much; it also hears the signs of life between the numbers (see
+//! [`detector`](crate::replicas::detector)).
 
 use crate::{
-    Communicator, Error, Rank, Result,
-    replicas::heartbeat::{Heart, Limits, accept, connect, is_late},
+    communicator::Communicator,
+    error::{Error, Result},
+    point_to_point::PointToPoint,
+    rank::Rank,
+    replicas::{
+        detector::{Detector, LOOK, Limits, is_late, lock},
+        frame::Frame,
+        rendezvous::{self, Look, failed},
+    },
 };
 use std::{
-    io::{self, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    io::{self, Write},
+    net::TcpListener,
     sync::{
         Arc,
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+        mpsc::{Receiver, RecvTimeoutError},
     },
     thread,
     time::{Duration, Instant},
 };
 
-/// How often a rank that waits looks whether somebody was lost.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// How long a rank whose line broke waits to hear why.
+/// How long a rank whose connection broke waits to hear why.
 const WHY: Duration = Duration::from_secs(2);
+
+/// A rank that lives takes some of what it is sent in this time.
+const STALLED: Duration = Duration::from_secs(1);
 
 /// A rank that is a process.
 #[derive(Debug)]
 pub struct Tcp {
-    rank: Rank,
-    lines: Vec<Option<Line>>,
-    heart: Arc<Heart>,
+    detector: Arc<Detector>,
+    /// From each rank.
+    messages: Vec<Receiver<Vec<f32>>>,
     limits: Limits,
-    bytes: Vec<u8>,
-}
-
-/// The line to one other rank.
-#[derive(Debug)]
-struct Line {
-    out: TcpStream,
-    messages: Receiver<Vec<f32>>,
-}
-
-fn failed(error: impl std::fmt::Display) -> Error {
-    Error::Config(format!(
-        "a connection between ranks can't be made ({error}); see that no firewall is between them, then start all again"
-    ))
 }
 
 impl Tcp {
-    /// Rank 0 of `size`, at an address that the others know.
+    /// Rank 0 of `size`, at an address that the others know. `look` says whether to go on waiting for them.
     ///
     /// # Errors
-    /// [`Error::Lost`] if one does not come in time; [`Error::Config`] if they do not fit together.
-    pub fn lead(hub: &TcpListener, size: usize, limits: Limits) -> Result<Self> {
-        let ip = hub.local_addr().map_err(failed)?.ip();
-        let own = TcpListener::bind((ip, 0)).map_err(failed)?;
-        // Nobody connects to rank 0 here before rank 0 knows them all; its own line to each is the hub's port.
-        let card = own.local_addr().map_err(failed)?.port().to_string();
-        let (heart, roster) = Heart::lead(hub, size, &card, limits)?;
-        Self::mesh(Rank(0), &roster, &own, None, heart, limits)
+    /// As [`rendezvous::lead`].
+    pub fn lead(hub: &TcpListener, size: usize, limits: Limits, look: Look) -> Result<Self> {
+        let (detector, messages) = Detector::new(Rank(0), size, limits);
+        rendezvous::lead(hub, &detector, limits, look)?;
+        Ok(Self { detector: Arc::new(detector), messages, limits })
     }
 
     /// Another rank: it goes to rank 0's address.
     ///
     /// # Errors
-    /// As [`Tcp::lead`].
-    pub fn follow(hub: &str, rank: Rank, size: usize, limits: Limits) -> Result<Self> {
-        let line = connect(hub, limits.arrival)?;
-        // Where rank 0 is reached from here, the others reach this rank.
-        let ip = line.local_addr().map_err(failed)?.ip();
-        let hub_ip = line.peer_addr().map_err(failed)?.ip();
-        let own = TcpListener::bind((ip, 0)).map_err(failed)?;
-        let card = own.local_addr().map_err(failed)?.to_string();
-        let (heart, roster) = Heart::follow(line, rank, size, &card, limits)?;
-        Self::mesh(rank, &roster, &own, Some(hub_ip), heart, limits)
+    /// As [`rendezvous::follow`].
+    pub fn follow(hub: &str, rank: Rank, size: usize, limits: Limits, look: Look) -> Result<Self> {
+        let (detector, messages) = Detector::new(rank, size, limits);
+        rendezvous::follow(hub, &detector, limits, look)?;
+        Ok(Self { detector: Arc::new(detector), messages, limits })
     }
 
-    /// One line to each other rank: to those before it connects, those after it come.
-    fn mesh(
-        rank: Rank,
-        roster: &[String],
-        own: &TcpListener,
-        hub: Option<std::net::IpAddr>,
-        heart: Heart,
-        limits: Limits,
-    ) -> Result<Self> {
-        let mut lines: Vec<Option<Line>> = roster.iter().map(|_| None).collect();
-        for (other, card) in roster.iter().enumerate().take(rank.0) {
-            // Rank 0 gives a port alone: its address is the one that it was found at.
-            let address = match hub.filter(|_| other == 0) {
-                Some(ip) => SocketAddr::new(ip, card.parse().map_err(failed)?).to_string(),
-                None => card.clone(),
-            };
-            let mut stream = connect(&address, limits.arrival)?;
-            stream.write_all(&(rank.0 as u64).to_le_bytes()).map_err(failed)?;
-            lines[other] = Some(Line::new(stream)?);
-        }
-        let until = Instant::now() + limits.arrival;
-        while let Some(missing) = (rank.0 + 1..roster.len()).find(|other| lines[*other].is_none()) {
-            let come = accept(own, until);
-            let lost = |_| Error::Lost { rank: Rank(missing), why: "it has not connected".into() };
-            let mut stream = come.map_err(lost)?;
-            let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
-            let mut number = [0; 8];
-            if stream.read_exact(&mut number).is_err() {
-                continue; // a stranger
-            }
-            let other = u64::from_le_bytes(number) as usize;
-            if let Some(place @ None) = lines.get_mut(other).filter(|_| other > rank.0) {
-                *place = Some(Line::new(stream)?);
-            }
-        }
-        Ok(Self { rank, lines, heart: Arc::new(heart), limits, bytes: Vec::new() })
+    /// Who am I?
+    pub fn rank(&self) -> Rank {
+        self.detector.rank()
     }
 
-    /// The watch over the other processes.
-    pub fn heart(&self) -> Arc<Heart> {
-        Arc::clone(&self.heart)
+    /// The watch over the other processes. They hear that this one is done when it is told so, or that it is gone.
+    pub fn detector(&self) -> Arc<Detector> {
+        Arc::clone(&self.detector)
     }
 
-    /// A line to `rank` broke: by whose fault?
+    /// The connection to `rank` broke: by whose fault?
     fn broken(&self, rank: Rank) -> Error {
-        let verdict = self.heart.verdict_within(WHY);
-        verdict.map_or(Error::Lost { rank, why: "its connection has closed".into() }, Error::from)
+        let failure = self.detector.failure_within(WHY);
+        failure.map_or(Error::Lost { rank, why: "its connection has closed".into() }, Error::from)
     }
 
     /// Looks whether a wait for `rank` has to end.
     fn look(&self, rank: Rank, since: Instant) -> Result<()> {
-        if let Some(verdict) = self.heart.verdict() {
-            return Err(verdict.into());
-        }
+        self.detector.check()?;
         if since.elapsed() > self.limits.numbers {
             return Err(Error::Silent { rank, seconds: since.elapsed().as_secs_f64() });
         }
@@ -146,87 +96,50 @@ fn other_length(from: Rank, sent: usize, waited_for: usize) -> Error {
     ))
 }
 
-/// Takes messages off a line until it breaks.
-fn take(mut from: &TcpStream, to: &Sender<Vec<f32>>) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    loop {
-        let mut head = [0; 8];
-        from.read_exact(&mut head)?;
-        bytes.resize(4 * u64::from_le_bytes(head) as usize, 0);
-        from.read_exact(&mut bytes)?;
-        let numbers = bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four));
-        if to.send(numbers.collect()).is_err() {
-            return Ok(()); // nobody waits for it any more
-        }
-    }
-}
-
-impl Line {
-    fn new(out: TcpStream) -> Result<Self> {
-        out.set_nodelay(true).map_err(failed)?;
-        out.set_read_timeout(None).map_err(failed)?;
-        out.set_write_timeout(Some(LOOK)).map_err(failed)?;
-        let from = out.try_clone().map_err(failed)?;
-        let (send, messages) = channel();
-        // It ends when the connection does: at the latest with this process.
-        thread::spawn(move || take(&from, &send));
-        Ok(Self { out, messages })
-    }
-}
-
-impl Drop for Line {
-    fn drop(&mut self) {
-        let _ = self.out.shutdown(std::net::Shutdown::Both);
-    }
-}
-
-impl Communicator for Tcp {
+impl PointToPoint for Tcp {
     fn rank(&self) -> Rank {
-        self.rank
+        self.detector.rank()
     }
 
     fn size(&self) -> usize {
-        self.lines.len()
+        self.detector.size()
     }
 
     // ANCHOR: send
-    /// The number of numbers, then the numbers.
+    /// A header with the number of numbers, then the numbers.
     fn send(&mut self, to: Rank, data: &[f32]) -> Result<()> {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        bytes.clear();
-        bytes.extend((data.len() as u64).to_le_bytes());
-        bytes.extend(data.iter().flat_map(|number| number.to_le_bytes()));
-        let (mut rest, since) = (&bytes[..], Instant::now());
-        let Some(line) = &self.lines[to.0] else {
+        let Some(line) = self.detector.line(to) else {
             return Err(Error::Config("a rank can't send to itself".into()));
         };
-        let mut out = &line.out;
+        let mut bytes = Frame::Numbers(data.len() as u64).header();
+        bytes.extend(data.iter().flat_map(|number| number.to_le_bytes()));
+        let (mut line, mut rest) = (lock(line), &bytes[..]);
+        let mut since = Instant::now();
         while !rest.is_empty() {
-            match out.write(rest) {
+            match line.write(rest) {
                 Ok(0) => return Err(self.broken(to)),
-                Ok(written) => rest = &rest[written..],
+                Ok(written) => (rest, since) = (&rest[written..], Instant::now()),
+                Err(error) if is_late(&error) && since.elapsed() < STALLED => {}
                 Err(error) if is_late(&error) => self.look(to, since)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.broken(to)),
             }
         }
-        self.bytes = bytes;
         Ok(())
     }
     // ANCHOR_END: send
 
-    // ANCHOR: receive
     /// Waits in short pieces, and looks in between whether all are there.
     fn receive(&mut self, from: Rank, data: &mut [f32]) -> Result<()> {
-        let since = Instant::now();
-        let Some(line) = &self.lines[from.0] else {
+        if self.detector.line(from).is_none() {
             return Err(Error::Config("a rank can't receive from itself".into()));
-        };
+        }
+        let since = Instant::now();
         let got = loop {
-            match line.messages.recv_timeout(LOOK) {
+            match self.messages[from.0].recv_timeout(LOOK) {
                 Ok(got) => break got,
                 Err(RecvTimeoutError::Timeout) => self.look(from, since)?,
-                Err(_) => return Err(self.broken(from)), // the line broke
+                Err(_) => return Err(self.broken(from)),
             }
         };
         if got.len() != data.len() {
@@ -235,13 +148,14 @@ impl Communicator for Tcp {
         data.copy_from_slice(&got);
         Ok(())
     }
-    // ANCHOR_END: receive
 
     fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
         self.send(to, send)?; // the other side always takes it off
         self.receive(from, receive)
     }
 }
+
+impl Communicator for Tcp {}
 
 /// Runs `work` on `size` ranks that are threads of this process and talk by TCP: for tests and measurements.
 ///
@@ -255,15 +169,14 @@ pub fn run<T: Send>(size: usize, work: impl Fn(Tcp) -> Result<T> + Sync) -> Resu
         let ranks = (0..size).map(|rank| {
             let address = address.clone();
             scope.spawn(move || {
-                let limits = Limits::default();
+                let (limits, look) = (Limits::default(), &mut || Ok(()));
                 let tcp = match rank {
-                    0 => Tcp::lead(hub, size, limits),
-                    _ => Tcp::follow(&address, Rank(rank), size, limits),
-                };
-                let tcp = tcp?;
-                let heart = tcp.heart();
+                    0 => Tcp::lead(hub, size, limits, look),
+                    _ => Tcp::follow(&address, Rank(rank), size, limits, look),
+                }?;
+                let detector = tcp.detector();
                 let result = work(tcp)?;
-                heart.done();
+                detector.done();
                 Ok(result)
             })
         });
@@ -277,6 +190,8 @@ pub fn run<T: Send>(size: usize, work: impl Fn(Tcp) -> Result<T> + Sync) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replicas::frame::{End, Failure, Hello, PROTOCOL};
+    use std::net::TcpStream;
 
     #[test]
     fn says_what_threads_say() {
@@ -328,5 +243,172 @@ mod tests {
         let said = said.into_inner().unwrap();
         assert_eq!(said.len(), 3);
         assert!(said.iter().all(|words| words.starts_with("rank 2 is gone: ")), "{said:?}");
+    }
+
+    const QUICK: Limits = Limits {
+        beat: Duration::from_millis(50),
+        silence: Duration::from_millis(800),
+        arrival: Duration::from_secs(5),
+        numbers: Duration::from_secs(5),
+    };
+
+    fn hub() -> (TcpListener, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        (listener, address)
+    }
+
+    fn hello(rank: usize, size: usize) -> Frame {
+        let address = Some("127.0.0.1:9".parse().unwrap());
+        Frame::Hello(Hello { protocol: PROTOCOL.into(), rank: Rank(rank), size, address })
+    }
+
+    /// So many ranks; those that are not in `come` do not come.
+    fn ranks(size: usize, come: &[usize], limits: Limits) -> Vec<Result<Tcp>> {
+        let (listener, address) = hub();
+        thread::scope(|scope| {
+            let (listener, address) = (&listener, address.as_str());
+            let all: Vec<_> = come
+                .iter()
+                .map(|rank| {
+                    scope.spawn(move || match rank {
+                        0 => Tcp::lead(listener, size, limits, &mut || Ok(())),
+                        _ => Tcp::follow(address, Rank(*rank), size, limits, &mut || Ok(())),
+                    })
+                })
+                .collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    fn all(size: usize) -> Vec<Arc<Detector>> {
+        let come: Vec<usize> = (0..size).collect();
+        ranks(size, &come, QUICK).into_iter().map(|tcp| tcp.unwrap().detector()).collect()
+    }
+
+    #[test]
+    fn a_rank_that_fails_is_named_to_all_with_its_words() {
+        for failing in [0, 2] {
+            let detectors = all(3);
+            detectors[failing].failed(&Error::Config("its disk is full".into()));
+            for detector in &detectors {
+                let failure = detector.failure_within(Duration::from_secs(3)).unwrap();
+                let end = End::Lost("its disk is full".into());
+                assert_eq!(failure, Failure { rank: Rank(failing), end });
+            }
+        }
+    }
+
+    #[test]
+    fn a_rank_that_goes_without_a_word_is_lost_and_one_that_is_done_is_not() {
+        let mut detectors = all(4);
+        detectors[3].done();
+        detectors.remove(3);
+        thread::sleep(Duration::from_millis(200));
+        assert!(detectors.iter().all(|detector| detector.failure().is_none()));
+        detectors.remove(1);
+        for detector in &detectors {
+            let failure = detector.failure_within(Duration::from_secs(3)).unwrap();
+            assert_eq!(failure.rank, Rank(1));
+            assert!(matches!(failure.end, End::Lost(_)));
+        }
+    }
+
+    #[test]
+    fn silence_is_not_an_end_and_is_named_as_such() {
+        let (listener, address) = hub();
+        // A rank that comes and gives no sign of life, as one that is stopped.
+        let mut line = TcpStream::connect(address).unwrap();
+        line.write_all(&hello(1, 2).header()).unwrap();
+        let tcp = Tcp::lead(&listener, 2, QUICK, &mut || Ok(())).unwrap();
+        let failure = tcp.detector().failure_within(Duration::from_secs(4)).unwrap();
+        assert_eq!(failure, Failure { rank: Rank(1), end: End::Silent(0.8) });
+        let words = Error::from(failure).to_string();
+        assert!(words.starts_with("rank 1 has not answered for 1 s"), "{words}");
+    }
+
+    #[test]
+    fn who_is_lost_before_all_have_come_is_named_by_all() {
+        // Rank 1 comes and stops; rank 3 has not come.
+        let slow = Limits { arrival: Duration::from_secs(20), ..QUICK };
+        let (listener, address) = hub();
+        let begun = Instant::now();
+        let mut line = TcpStream::connect(&address).unwrap();
+        line.write_all(&hello(1, 4).header()).unwrap();
+        let other = thread::spawn(move || {
+            Tcp::follow(&address, Rank(2), 4, slow, &mut || Ok(())).unwrap_err().to_string()
+        });
+        let error = Tcp::lead(&listener, 4, slow, &mut || Ok(())).unwrap_err().to_string();
+        assert!(error.starts_with("rank 1 has not answered"), "{error}");
+        assert_eq!(other.join().unwrap(), error);
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn those_who_do_not_come_or_come_twice_are_named() {
+        let short = Limits { arrival: Duration::from_millis(300), ..QUICK };
+        let said = ranks(3, &[0], short);
+        let error = said[0].as_ref().unwrap_err().to_string();
+        assert!(error.starts_with("rank 1 is gone: it has not come within"), "{error}");
+        for tcp in ranks(3, &[0, 1, 1], QUICK) {
+            let error = tcp.unwrap_err().to_string();
+            assert!(error.starts_with("two processes say that they are rank 1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_rank_that_waits_for_others_can_be_told_to_stop() {
+        let begun = Instant::now();
+        let mut told =
+            || if begun.elapsed() > LOOK { Err(Error::Config("enough".into())) } else { Ok(()) };
+        let (listener, address) = hub();
+        let slow = Limits { arrival: Duration::from_mins(5), ..QUICK };
+        let error = Tcp::lead(&listener, 2, slow, &mut told).unwrap_err().to_string();
+        assert_eq!(error, "enough");
+        // A rank that waits for rank 0, whether somebody is there or not.
+        let error = Tcp::follow(&address, Rank(1), 2, slow, &mut told).unwrap_err().to_string();
+        assert_eq!(error, "enough");
+        drop(listener);
+        let error = Tcp::follow(&address, Rank(1), 2, slow, &mut told).unwrap_err().to_string();
+        assert_eq!(error, "enough");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn strangers_do_not_keep_ranks_from_coming() {
+        let (listener, address) = hub();
+        // Thirty say nothing; one is slow, a byte at a time, behind the header of a long frame; one speaks HTTP.
+        let silent: Vec<_> = (0..30).map(|_| TcpStream::connect(&address).unwrap()).collect();
+        let mut slow = TcpStream::connect(&address).unwrap();
+        slow.write_all(&(1_u32 << 15).to_le_bytes()).unwrap();
+        thread::spawn(move || {
+            while slow.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let mut web = TcpStream::connect(&address).unwrap();
+        web.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let begun = Instant::now();
+        let other = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(500));
+            Tcp::follow(&address, Rank(1), 2, QUICK, &mut || Ok(())).map(|tcp| tcp.rank())
+        });
+        Tcp::lead(&listener, 2, QUICK, &mut || Ok(())).unwrap();
+        assert_eq!(other.join().unwrap().unwrap(), Rank(1));
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        drop(silent);
+    }
+
+    #[test]
+    fn a_message_of_any_length_ends_in_a_sentence() {
+        for count in [1 << 33, 1 << 40, 1 << 62, u64::MAX] {
+            let (listener, address) = hub();
+            let mut line = TcpStream::connect(address).unwrap();
+            let said = [hello(1, 2).header(), Frame::Numbers(count).header()].concat();
+            line.write_all(&said).unwrap();
+            let mut tcp = Tcp::lead(&listener, 2, QUICK, &mut || Ok(())).unwrap();
+            let error = tcp.receive(Rank(1), &mut [0.0]).unwrap_err().to_string();
+            assert!(error.starts_with("rank 1 is gone: it says what no rank says"), "{error}");
+        }
     }
 }

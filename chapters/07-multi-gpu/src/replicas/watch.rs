@@ -1,7 +1,7 @@
 //! Who is slow? Every rank tells how long its own part of each step took; a rank that takes much longer than the others
 //! holds all of them up, and is named.
 
-use crate::Rank;
+use crate::rank::Rank;
 use std::fmt;
 
 /// Steps that are looked at together: one slow step says nothing.

@@ -2,9 +2,10 @@
 
 use super::job::{Batch, Trained, not_empty};
 use crate::{
-    Communicator, Error, Rank, Result,
-    communicator::part_of,
-    replicas::flat::{pack, unpack},
+    communicator::Communicator,
+    error::{Error, Result},
+    rank::{Rank, part_of},
+    split::flat::{pack, unpack},
 };
 use dfdx::{
     losses::cross_entropy_with_logits_loss,

@@ -5,11 +5,15 @@ use super::{
     data_parallel, hybrid,
     hybrid::Grid,
     job::{Batch, Job, Rule, Trained, one_device},
-    layers, overlap, pipeline,
+    layers, overlap,
     schedule::Schedule,
     zero::{self, Level},
 };
-use crate::{Communicator, Error, Result, threads};
+use crate::{
+    communicator::Communicator,
+    error::{Error, Result},
+    threads,
+};
 use backprop::{adam::Adam, train::Examples};
 
 /// A way to train on several ranks.
@@ -69,7 +73,6 @@ impl Way {
     ///
     /// # Errors
     /// Those of the way.
-    // ANCHOR: train
     pub fn train<C: Communicator + 'static>(
         self,
         job: &Job,
@@ -81,7 +84,7 @@ impl Way {
             Self::Data => data_parallel::train(job, batches, c),
             Self::Layers => layers::train(job, batches, c),
             Self::Pipeline(schedule, micros) => {
-                pipeline::train(job, batches, (schedule, micros), c)
+                hybrid::pipeline(job, batches, (schedule, micros), c)
             }
             Self::Tensor => {
                 let grid = Grid { data: 1, stages: 1, tensor: c.size() };
@@ -95,7 +98,6 @@ impl Way {
             Self::Overlap(bucket) => overlap::train(job, batches, bucket, comm),
         }
     }
-    // ANCHOR_END: train
 }
 
 /// Something to try a split on: a network of four layers under Adam, and twenty batches of 97 drawn digits. 97 is a number

@@ -1,21 +1,22 @@
 //! Some of the ranks, as a communicator of their own.
 
 use crate::{
-    Communicator, Error, Rank, Result,
     comm::{ring, tree},
+    communicator::Communicator,
+    error::{Error, Result},
+    point_to_point::PointToPoint,
+    rank::Rank,
 };
 
 /// Some ranks of another communicator, numbered anew from 0. It is made where it is needed and costs nothing but a
 /// list: in a grid of ranks each one belongs to several groups, and speaks in one at a time.
 #[derive(Debug)]
-// ANCHOR: group
 pub struct Group<'a, C: ?Sized> {
     all: &'a mut C,
     /// The ranks in `all`, in the order of the group.
     ranks: Vec<Rank>,
     me: Rank,
 }
-// ANCHOR_END: group
 
 impl<'a, C: Communicator + ?Sized> Group<'a, C> {
     /// The group of `ranks`, in their order.
@@ -45,7 +46,7 @@ impl<'a, C: Communicator + ?Sized> Group<'a, C> {
     }
 }
 
-impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
+impl<C: Communicator + ?Sized> PointToPoint for Group<'_, C> {
     fn rank(&self) -> Rank {
         self.me
     }
@@ -65,7 +66,9 @@ impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
     fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
         self.all.exchange(self.ranks[to.0], send, self.ranks[from.0], receive)
     }
+}
 
+impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
     fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
         if self.is_everybody() {
             self.all.broadcast(root, data)
@@ -98,7 +101,7 @@ impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{communicator::part_of, threads};
+    use crate::{rank::part_of, threads};
 
     #[test]
     fn two_groups_speak_at_the_same_time_without_hearing_each_other() {

@@ -1,6 +1,6 @@
 //! What is trained, the same for one device and for every way to split it, and the one device.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use backprop::{
     adam::{self, Adam, Adaptive, Moments},
     mlp::Mlp,

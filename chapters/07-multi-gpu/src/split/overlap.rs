@@ -8,7 +8,11 @@ use super::{
     job::{Batch, Job, Trained, Update, not_empty, weighed_loss},
     wire::Cost,
 };
-use crate::{Communicator, Error, Rank, Result, communicator::part_of};
+use crate::{
+    communicator::Communicator,
+    error::{Error, Result},
+    rank::{Rank, part_of},
+};
 use backprop::{activation::relu_backward, dense::Dense, mlp::Mlp};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -142,7 +146,6 @@ fn backward(
     let pass = model.forward(&mine.x, None)?;
     let (loss, mut dy) = weighed_loss(&pass.scores, &mine.labels, model.classes(), whole)?;
     let begin = begin();
-    // ANCHOR: backward
     for (at, layer) in model.layers.iter().enumerate().rev() {
         let x = &pass.inputs[at];
         let gradient = layer.backward_weights(x, &dy)?;
@@ -152,7 +155,6 @@ fn backward(
             relu_backward(x, &mut dy);
         }
     }
-    // ANCHOR_END: backward
     Ok((loss, begin))
 }
 

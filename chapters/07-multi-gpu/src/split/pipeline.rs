@@ -3,12 +3,15 @@
 
 use super::{
     group::Group,
-    hybrid::{self, Grid},
-    job::{Batch, Job, Trained, weighed_loss},
-    schedule::{Direction, Schedule, Slot, Work},
+    job::{Batch, weighed_loss},
+    schedule::{Direction, Slot, Work},
     stage::{Kept, Stage},
 };
-use crate::{Communicator, Error, Rank, Result, communicator::part_of};
+use crate::{
+    communicator::Communicator,
+    error::{Error, Result},
+    rank::{Rank, part_of},
+};
 use std::{
     collections::BTreeMap,
     thread,
@@ -125,7 +128,6 @@ impl Run<'_> {
 
     /// Sends what is ready and receives what the work needs: at the same time, if both are with one neighbour, so that
     /// two ranks that send to each other never wait for each other.
-    // ANCHOR: meet
     fn meet(
         &self,
         direction: Direction,
@@ -150,7 +152,6 @@ impl Run<'_> {
         }
         Ok(Some(got))
     }
-    // ANCHOR_END: meet
 
     /// A micro-batch forward. The first stage begins with the pictures; the last one knows the loss.
     fn forward(
@@ -210,18 +211,4 @@ impl Ran {
         let gradient = vec![0.0; parameters];
         Self { gradient, loss: 0.0, slots: Vec::new(), peak: 0, keeps: 0 }
     }
-}
-
-/// Trains this rank's stage with this schedule. All ranks return the whole network.
-///
-/// # Errors
-/// As [`hybrid::train`].
-pub fn train(
-    job: &Job,
-    batches: &[Batch],
-    (schedule, micros): (Schedule, usize),
-    comm: &mut dyn Communicator,
-) -> Result<Trained> {
-    let grid = Grid { data: 1, stages: comm.size(), tensor: 1 };
-    hybrid::train(job, batches, grid, (schedule, micros), comm)
 }

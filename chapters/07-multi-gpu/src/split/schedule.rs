@@ -4,7 +4,7 @@
 //! and others 2019, "`PipeDream`", and 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using
 //! Megatron-LM", section 2.2): as soon as a stage can go backward it does, so it keeps less.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// In which order a stage does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,6 @@ pub fn order(
 // ANCHOR_END: order
 
 /// The most micro-batches that a stage keeps activations of at any time.
-// ANCHOR: peak_kept
 pub fn peak_kept(order: &[Work]) -> usize {
     let (mut kept, mut peak) = (0, 0);
     for work in order {
@@ -86,7 +85,6 @@ pub fn peak_kept(order: &[Work]) -> usize {
     }
     peak
 }
-// ANCHOR_END: peak_kept
 
 /// A piece of work with its time.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -194,11 +192,9 @@ pub fn idle(slots: &[Slot], stages: usize) -> Vec<f64> {
 }
 
 /// The share of its time that each of p equal stages is idle with m micro-batches: (p − 1)/(m + p − 1).
-// ANCHOR: bubble
 pub fn bubble(stages: usize, micros: usize) -> f64 {
     (stages - 1) as f64 / (micros + stages - 1) as f64
 }
-// ANCHOR_END: bubble
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,11 @@ use super::{
     job::Update,
     tensor::{Block, Pair},
 };
-use crate::{Communicator, Error, Rank, Result, communicator::part_of};
+use crate::{
+    communicator::Communicator,
+    error::{Error, Result},
+    rank::{Rank, part_of},
+};
 use backprop::{
     activation::{relu, relu_backward},
     mlp::Mlp,

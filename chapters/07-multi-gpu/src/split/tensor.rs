@@ -5,7 +5,11 @@
 //! and can apply the activation to them. The second is cut by rows: each rank's hidden units give a part of every
 //! output's sum, and one all-reduce adds the parts up. On the way back it is the same, the other way round.
 
-use crate::{Communicator, Rank, Result, communicator::part_of};
+use crate::{
+    communicator::Communicator,
+    error::Result,
+    rank::{Rank, part_of},
+};
 use backprop::{
     activation::{relu, relu_backward},
     dense::{Dense, Derivatives},
@@ -23,7 +27,6 @@ pub enum Block {
 
 /// This rank's part of two layers.
 #[derive(Clone, Debug, PartialEq)]
-// ANCHOR: pair
 pub struct Pair {
     /// The inputs of the first layer.
     inputs: usize,
@@ -33,7 +36,6 @@ pub struct Pair {
     /// none if there are more ranks than hidden units.
     parts: Option<(Dense<f32>, Dense<f32>)>,
 }
-// ANCHOR_END: pair
 
 /// The columns `part` of a layer: some of its outputs.
 fn columns(layer: &Dense<f32>, part: &std::ops::Range<usize>) -> Dense<f32> {
@@ -230,6 +232,7 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::point_to_point::PointToPoint;
     use crate::{comm::counting::Counting, threads};
 
     fn pair() -> (Dense<f32>, Dense<f32>) {

@@ -1,6 +1,6 @@
 //! A slow network between ranks that share a memory: every message waits for α + β·bytes.
 
-use crate::{Communicator, Rank, Result};
+use crate::{communicator::Communicator, error::Result, point_to_point::PointToPoint, rank::Rank};
 use std::{thread, time::Duration};
 
 /// What a message costs.
@@ -22,13 +22,11 @@ impl Cost {
     }
 
     /// Seconds of a ring's all-reduce of `numbers` f32 numbers over `ranks`: 2·(p − 1) messages of a p-th each.
-    // ANCHOR: all_reduce
     pub fn all_reduce(self, numbers: usize, ranks: usize) -> f64 {
         let messages = 2.0 * (ranks as f64 - 1.0);
         let bytes = 4.0 * numbers as f64 / ranks as f64;
         messages * (self.latency + self.per_byte * bytes)
     }
-    // ANCHOR_END: all_reduce
 }
 
 /// A communicator whose messages take time. The sender sleeps, as it would wait for a network card; collective
@@ -39,7 +37,7 @@ pub struct Wire<C> {
     cost: Cost,
 }
 
-impl<C: Communicator> Wire<C> {
+impl<C: PointToPoint> Wire<C> {
     /// `inner`, at this cost.
     pub fn new(inner: C, cost: Cost) -> Self {
         Self { inner, cost }
@@ -55,7 +53,7 @@ impl<C: Communicator> Wire<C> {
     // ANCHOR_END: wire
 }
 
-impl<C: Communicator> Communicator for Wire<C> {
+impl<C: PointToPoint> PointToPoint for Wire<C> {
     fn rank(&self) -> Rank {
         self.inner.rank()
     }
@@ -78,6 +76,8 @@ impl<C: Communicator> Communicator for Wire<C> {
         self.inner.exchange(to, send, from, receive)
     }
 }
+
+impl<C: PointToPoint> Communicator for Wire<C> {}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,11 @@
 //! parameters.
 
 use super::job::{Batch, Job, Trained, Update, not_empty, weighed_loss};
-use crate::{Communicator, Rank, Result, communicator::part_of};
+use crate::{
+    communicator::Communicator,
+    error::Result,
+    rank::{Rank, part_of},
+};
 use backprop::{
     activation::{relu, relu_backward},
     dense::Dense,
@@ -55,7 +59,6 @@ impl Memory {
 
 /// The paper's formulas (figure 1), for Ψ parameters in f32 under Adam: 4Ψ bytes of parameters, 4Ψ of gradients, and 8Ψ of
 /// Adam's two means, each cut by p from its level on.
-// ANCHOR: predicted
 pub fn predicted(level: Level, parameters: usize, ranks: usize) -> f64 {
     let psi = parameters as f64;
     let cut = |from| if level >= from { ranks as f64 } else { 1.0 };
@@ -63,7 +66,6 @@ pub fn predicted(level: Level, parameters: usize, ranks: usize) -> f64 {
         + 4.0 * psi / cut(Level::Gradients)
         + 8.0 * psi / cut(Level::Optimizer)
 }
-// ANCHOR_END: predicted
 
 /// A layer's numbers on one rank: all of them, or the rank's part.
 #[derive(Clone, Debug)]
@@ -112,7 +114,6 @@ impl Sharded {
     }
 
     /// What this rank holds: counted, not computed.
-    // ANCHOR: memory
     pub fn memory(&self) -> Memory {
         let mut memory = Memory::default();
         for layer in &self.layers {
@@ -122,7 +123,6 @@ impl Sharded {
         }
         memory
     }
-    // ANCHOR_END: memory
 
     /// A layer with all its parameters. In stage 3 they come from the other ranks, and are forgotten after use.
     // ANCHOR: gathered
@@ -170,7 +170,6 @@ impl Sharded {
     // ANCHOR_END: reduced
 
     /// Each rank moves the parameters that its optimizer knows, and tells the others, where they keep them.
-    // ANCHOR: update
     fn update(&mut self, comm: &mut dyn Communicator) -> Result<()> {
         let (level, rank, ranks) = (self.level, self.rank, self.ranks);
         for layer in &mut self.layers {
@@ -190,7 +189,6 @@ impl Sharded {
         }
         Ok(())
     }
-    // ANCHOR_END: update
 
     /// One step on a batch, of which this rank learns from its part. Returns the mean loss of the whole batch.
     ///
@@ -277,6 +275,7 @@ pub fn train(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::point_to_point::PointToPoint;
     use crate::{
         comm::counting::Counting,
         split::job::{Rule, tests::batches},

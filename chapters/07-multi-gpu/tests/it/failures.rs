@@ -1,10 +1,11 @@
 //! What happens to a run when one of its processes is killed, stopped, slowed down or started wrongly: real processes, real
 //! signals. Each process is this test program again, started as a rank by its environment.
 
-#![cfg(unix)]
-
 use lab::data;
-use multi_gpu::replicas::launch::{self, HUB, RANK, RANKS, Way};
+use multi_gpu::replicas::{
+    launch,
+    place::{HUB, RANK, RANKS, Way},
+};
 use std::{
     fs,
     io::Read,
@@ -27,6 +28,9 @@ fn settings(epochs: usize) -> Settings {
         Settings { model: Model::Linear, epochs, batch: 32, lr: 0.05, ..Settings::default() };
     Settings { optimizer: Rule::Sgd, ..base }
 }
+
+/// The name of what a rank does.
+const RANK_TEST: &str = "failures::a_rank_of_these_tests";
 
 /// Says on stdout what it is warned of.
 struct Aloud;
@@ -55,13 +59,32 @@ fn a_rank_of_these_tests() {
     let start = if variable("FAILURES_RESUME").is_some() { Start::Resume } else { Start::New };
     let checkpoint_every = Duration::from_millis(200);
     let base = Config { settings, start, checkpoint_every, ..Config::default() };
-    let config = Config { run: Some(run.into()), ..base };
-    let way = Way::choose(variable, None, false).unwrap().unwrap();
+    let config = Config { run: Some(run.clone().into()), ..base };
+    let processes = number("FAILURES_PROCESSES").map(|size| size as usize);
+    let way = Way::choose(variable, processes, processes.is_some()).unwrap().unwrap();
+    meets_its_fate(way.rank().0, &run);
     match launch::train(&way, &config, &data, &mut Aloud) {
         Ok(_) => std::process::exit(0),
         Err(error) => {
             eprintln!("error: {error}");
             std::process::exit(1);
+        }
+    }
+}
+
+/// What a rank suffers before it goes to the others: `2 KILL`, or `1 LATE`, which is two seconds, and says so in a file.
+fn meets_its_fate(rank: usize, run: &str) {
+    let Some(fate) = variable("FAILURES_FATE") else { return };
+    match fate.split_once(' ').unwrap() {
+        (whose, _) if whose != rank.to_string() => {}
+        (_, "LATE") => {
+            fs::write(format!("{run}.late"), "").unwrap();
+            thread::sleep(Duration::from_secs(2));
+        }
+        (_, name) => {
+            let command = format!("kill -{name} {}", std::process::id());
+            Command::new("sh").args(["-c", &command]).status().unwrap();
+            thread::sleep(Duration::from_millis(100)); // until it has arrived
         }
     }
 }
@@ -85,7 +108,7 @@ fn start(size: usize, run: &Path, epochs: usize, resume: bool, odd: Odd) -> Rank
     let hub = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let child = |rank: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["a_rank_of_these_tests", "--exact", "--nocapture"]);
+        command.args([RANK_TEST, "--exact", "--nocapture"]);
         command.env(RANK, rank.to_string()).env(RANKS, size.to_string()).env(HUB, &hub);
         command.env("FAILURES_RUN", run).env("FAILURES_EPOCHS", epochs.to_string());
         if resume {
@@ -115,9 +138,13 @@ fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 
 /// What all ranks but one say when they end, within the limit.
 fn last_words(ranks: &mut Ranks, but: Option<usize>) -> Vec<String> {
+    last_words_within(LIMIT, ranks, but)
+}
+
+fn last_words_within(limit: Duration, ranks: &mut Ranks, but: Option<usize>) -> Vec<String> {
     let others = ranks.0.iter_mut().enumerate().filter(|(rank, _)| Some(*rank) != but);
     let words = others.map(|(rank, child)| {
-        let status = ended(child, LIMIT).unwrap_or_else(|| panic!("rank {rank} hangs"));
+        let status = ended(child, limit).unwrap_or_else(|| panic!("rank {rank} hangs"));
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert!(!status.success(), "rank {rank} is content: {said}");
@@ -199,6 +226,50 @@ fn a_rank_killed_before_the_first_step_is_named_too() {
         let status = ended(&mut ranks.0[rank], left).unwrap_or_else(|| panic!("rank {rank} hangs"));
         assert!(!status.success());
     }
+}
+
+/// Rank 0 of four processes, the others its children, one of whom has a fate.
+fn parent(run: &Path, fate: &str) -> Ranks {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([RANK_TEST, "--exact", "--nocapture"]);
+    command.env("FAILURES_RUN", run).env("FAILURES_EPOCHS", "1000000");
+    command.env("FAILURES_PROCESSES", "4").env("FAILURES_FATE", fate);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    Ranks(vec![command.spawn().unwrap()])
+}
+
+#[test]
+fn a_child_that_is_lost_before_all_have_come_is_named_by_all() {
+    for (fate, named) in [
+        ("2 KILL", "error: rank 2 is gone: its process has ended"),
+        ("2 STOP", "error: rank 2 has not answered for 6 s"),
+    ] {
+        let (_folder, run) = folder();
+        let mut ranks = parent(&run, fate);
+        // Six seconds of silence, and what a busy machine takes to start them; it was more than 30 s once.
+        let said = last_words_within(2 * LIMIT, &mut ranks, None).remove(0);
+        let errors = said.lines().filter(|line| line.starts_with("error: "));
+        assert!(errors.clone().count() > 0, "{said}");
+        assert!(errors.clone().all(|line| line.contains(named)), "{fate}: {said}");
+    }
+}
+
+#[test]
+fn children_whose_parent_is_killed_before_they_come_end_at_once() {
+    let (_folder, run) = folder();
+    let mut ranks = parent(&run, "1 LATE");
+    let (until, late) = (Instant::now() + Duration::from_secs(20), run.with_extension("late"));
+    while !late.exists() {
+        assert!(Instant::now() < until, "the children do not start");
+        thread::sleep(Duration::from_millis(20));
+    }
+    ranks.0[0].kill().unwrap();
+    // What they write to ends when the last of them does.
+    let begun = Instant::now();
+    let mut said = String::new();
+    ranks.0[0].stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
+    assert_eq!(said.matches("error: rank 0 is gone: ").count(), 3, "{said}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is measured: how equal every way is, what people claim, how long ranks wait, what they hold, and what overlap
 //! gains.
 
-use super::{
+use crate::split::{
     claims::{Plan, Share, Sum, learn, read_differently},
     dfdx::{self, Task},
     equality::{Way, difference, split},
@@ -13,7 +13,14 @@ use super::{
     wire::{Cost, Wire},
     zero::{Level, Sharded, predicted},
 };
-use crate::{Communicator, Error, Rank, Result, comm::counting::Counting, threads};
+use crate::{
+    comm::counting::Counting,
+    communicator::Communicator,
+    error::{Error, Result},
+    point_to_point::PointToPoint,
+    rank::Rank,
+    threads,
+};
 use ::dfdx::prelude::Cpu;
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,

@@ -1,6 +1,6 @@
 //! Pictures and tables of what was measured.
 
-use crate::replicas::experiments::{FAILURES, JOBS, Job, RANKS_TRIED, REPLICAS, SIGNALS};
+use crate::measured::experiments::replicas::{FAILURES, JOBS, Job, RANKS_TRIED, REPLICAS, SIGNALS};
 use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale},

@@ -1,11 +1,14 @@
 //! What messages and all-reduces take on this machine, by threads and by processes.
 
-use super::{
-    Algorithm, AlphaBeta,
-    bench::{Effort, Timing, Way, bench, sizes},
-    cost::{errors, fit},
+use crate::{
+    comm::{
+        algorithm::Algorithm,
+        bench::{Effort, Timing, Way, bench, sizes},
+        cost::{AlphaBeta, errors, fit},
+    },
+    error::{Error, Result},
+    threads,
 };
-use crate::{Error, Result, threads};
 use lab::{
     Budget, Experiment, Recorder, Samples, Unit,
     peak::{Traffic, bandwidth},

@@ -1,6 +1,6 @@
 //! All-reduces as pictures and tables.
 
-use super::{Algorithm, AlphaBeta};
+use crate::comm::{algorithm::Algorithm, cost::AlphaBeta};
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},

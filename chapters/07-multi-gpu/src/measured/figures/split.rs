@@ -1,6 +1,6 @@
 //! The part's pictures and tables, made from one machine's records.
 
-use super::experiments::{
+use crate::measured::experiments::split::{
     BUCKETS, HABITS, MICROS, MISTAKEN_RANKS, MISTAKEN_RATES, MISTAKES, RANKS, WIRES, formula, ways,
 };
 use crate::split::zero::Level;

@@ -1,10 +1,12 @@
 //! What is measured of replicas: how fast they are together, and how fast a failure is seen.
 
 use crate::{
-    Communicator, Error, Rank, Result,
+    communicator::Communicator,
+    error::{Error, Result},
+    rank::Rank,
     replicas::{
-        launch::Place,
         link::{Link, Spent},
+        place::Place,
         run::{in_own_pool, threads_each, train_network},
         tcp,
     },

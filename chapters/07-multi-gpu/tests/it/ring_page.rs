@@ -1,7 +1,7 @@
 //! The page's ring goes round as the crate's does. The page's script runs on Node.js.
 
 use lab::testing;
-use multi_gpu::{Communicator, Rank, comm::ring, threads};
+use multi_gpu::{Rank, comm::ring, threads};
 use serde_json::Value;
 
 /// What an expression on the page's script (`page`) comes to; `None` where there is no Node.js.

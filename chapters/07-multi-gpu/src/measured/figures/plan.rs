@@ -1,6 +1,6 @@
 //! The pictures and tables of this part.
 
-use super::{predicted, published::MEGATRON, why};
+use crate::{measured::experiments::plan as measured, plan::published::MEGATRON};
 use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
@@ -41,9 +41,9 @@ fn percent(error: f64) -> String {
 }
 
 fn predicted_bars(records: &Records) -> Result<Drawing> {
-    let (model, _, batch) = predicted::CASES[1];
+    let (model, _, batch) = measured::CASES[1];
     let mut bars = Vec::new();
-    for p in predicted::RANKS {
+    for p in measured::RANKS {
         let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
         let ranks = if p == 1 { "1 rank".to_owned() } else { format!("{p} ranks") };
         for (what, key) in
@@ -65,8 +65,8 @@ fn predicted_bars(records: &Records) -> Result<Drawing> {
 
 fn predicted_table(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
-    for (model, _, batch) in predicted::CASES {
-        for p in predicted::RANKS {
+    for (model, _, batch) in measured::CASES {
+        for p in measured::RANKS {
             let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
             rows.push(vec![
                 model.to_owned(),
@@ -87,7 +87,7 @@ fn predicted_table(records: &Records) -> Result<TableData> {
             "Predicted and measured seconds of a data parallel step over threads of {}, each kept to a core; the largest error is {:.1}%. The last two columns: the same step when the system may move the threads, and how far off the prediction is then. The number of ranks that is predicted to be the fastest is the fastest one in {right} of {} cases.",
             records.machine.in_words(),
             100.0 * worst,
-            predicted::CASES.len()
+            measured::CASES.len()
         ),
         head: ["network", "batch", "ranks", "predicted", "measured", "error", "moved", "error"]
             .map(str::to_owned)
@@ -233,7 +233,7 @@ fn planner_table(records: &Records) -> Result<TableData> {
 fn why_curves(records: &Records) -> Result<Drawing> {
     let mut series = Vec::new();
     let mut words = Vec::new();
-    for (model, batch) in why::BATCHES {
+    for (model, batch) in measured::BATCHES {
         let list: ParamList = &[("model", &model), ("batch", &batch)];
         let points = curve(records, "multi_gpu.why", list);
         let Some(last) = points.last() else {
@@ -280,7 +280,7 @@ mod tests {
     fn what_is_simulated_is_drawn_and_tabled() {
         let folder = tempfile::tempdir().unwrap();
         let machine = lab::machine::Machine::detect();
-        for experiment in [crate::plan::published::experiment(), why::experiment()] {
+        for experiment in measured::experiments().into_iter().skip(1) {
             let run =
                 chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &Progress::hidden());
             record::save(folder.path(), &machine, "multi_gpu", run.unwrap()).unwrap();

@@ -1,0 +1,26 @@
+//! What this chapter measures and shows.
+
+mod experiments;
+mod figures;
+
+use lab::{Chapter, Part};
+
+/// This chapter, for the course's command and its book.
+pub fn chapter() -> Chapter {
+    let part = |experiments, figures, tables| Part { experiments, figures, tables };
+    let parts = [
+        part(experiments::comm::experiments(), figures::comm::figures(), figures::comm::tables()),
+        part(
+            experiments::split::experiments(),
+            figures::split::figures(),
+            figures::split::tables(),
+        ),
+        part(
+            experiments::replicas::experiments(),
+            figures::replicas::figures(),
+            figures::replicas::tables(),
+        ),
+        part(experiments::plan::experiments(), figures::plan::figures(), figures::plan::tables()),
+    ];
+    Chapter::of(7, "multi_gpu", "Many GPUs", parts)
+}

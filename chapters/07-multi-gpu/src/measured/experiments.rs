@@ -1,0 +1,6 @@
+//! What is measured, part by part.
+
+pub mod comm;
+pub mod plan;
+pub mod replicas;
+pub mod split;

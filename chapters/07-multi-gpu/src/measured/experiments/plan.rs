@@ -1,0 +1,358 @@
+//! What is measured, simulated and calculated for the planner: steps of threads here, published clusters, and why some models
+//! gain nothing from more cards.
+
+use crate::{
+    comm::cost::{self, AlphaBeta},
+    communicator::Communicator,
+    cores::keep_to_core,
+    error::Result,
+    plan::{
+        predicted::Parts,
+        published::{MEGATRON, calibrated, megatron, runs},
+        why::step,
+    },
+    threads,
+};
+use backprop::{mlp::Mlp, random::SplitMix64, softmax::loss_and_gradient};
+use lab::{Budget, Experiment, Recorder, Samples, Unit, record::ParamList};
+use std::{hint::black_box, time::Instant};
+
+/// This part's experiments.
+pub fn experiments() -> Vec<Experiment> {
+    vec![predicted_experiment(), scaling_experiment(), why_experiment()]
+}
+
+/// The models, and the examples of a step, over all cards.
+pub const BATCHES: [(&str, usize); 5] =
+    [("mlp", 128), ("mlp", 60_000), ("vgg16", 8192), ("resnet50", 8192), ("gpt-7b", 4096)];
+
+/// The networks and the pictures of a step, over all ranks.
+pub const CASES: [(&str, &[usize], usize); 3] = [
+    ("784-128-10", &[784, 128, 10], 128),
+    ("784-512-10", &[784, 512, 10], 128),
+    ("784-512-10", &[784, 512, 10], 512),
+];
+
+/// Numbers of ranks that are measured.
+pub const RANKS: [usize; 3] = [1, 2, 4];
+
+/// A rank's copy of the network and its share of the pictures. It descends in place: to copy parameters out and in, as
+/// [`crate::split::data_parallel`] does for any optimizer, would be timed with the step.
+struct Replica {
+    model: Mlp<f32>,
+    pixels: Vec<f32>,
+    labels: Vec<u8>,
+}
+
+impl Replica {
+    fn new(sizes: &[usize], batch: usize) -> Result<Self> {
+        let mut random = SplitMix64::new(7);
+        let pixels = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
+        let labels = (0..batch).map(|i| (i % 10) as u8).collect();
+        Ok(Self { model: Mlp::new(sizes, 1)?, pixels, labels })
+    }
+
+    /// Forward and backward. Returns the gradient as one vector.
+    fn gradient(&self) -> Result<Vec<f32>> {
+        let pass = self.model.forward(&self.pixels, None)?;
+        let (_, dscores) = loss_and_gradient(&pass.scores, &self.labels, self.model.classes())?;
+        Ok(self.model.backward(&pass, &dscores, false)?.flat())
+    }
+
+    /// Plain gradient descent with the mean over `p` ranks.
+    fn update(&mut self, gradient: &[f32], p: usize) {
+        let rate = 1e-3 / p as f32;
+        let mut gradient = gradient.iter();
+        for tensor in self.model.tensors_mut() {
+            tensor.iter_mut().zip(&mut gradient).for_each(|(w, g)| *w -= rate * g);
+        }
+    }
+}
+
+/// How the ranks of a step are set up.
+#[derive(Clone, Copy, Debug)]
+struct Placement {
+    ranks: usize,
+    /// Whether they train together; else each trains for itself with its share of the pictures.
+    together: bool,
+    /// Whether each keeps to a core.
+    bound: bool,
+}
+
+/// Seconds of a step of `batch` pictures, the mean of `steps` steps of the slowest rank.
+fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Placement) -> Result<f64> {
+    let times = threads::run(setup.ranks, |mut rank| {
+        if setup.bound {
+            keep_to_core(rank.rank());
+        }
+        let mut replica = Replica::new(sizes, batch / setup.ranks)?;
+        let mut began = Instant::now();
+        for step in 0..=steps {
+            if step == 1 {
+                rank.barrier()?; // the first step warmed up
+                began = Instant::now();
+            }
+            let mut gradient = replica.gradient()?;
+            if setup.together {
+                rank.all_reduce(&mut gradient)?;
+            }
+            replica.update(&gradient, setup.ranks);
+        }
+        black_box(&replica.model);
+        Ok(began.elapsed().as_secs_f64() / steps as f64)
+    })?;
+    Ok(times.into_iter().fold(0.0, f64::max))
+}
+
+/// α and β of a ring's messages between so many ranks: the time of an all-reduce over its 2(p − 1) messages, against
+/// the bytes of one. Ranks that share a core are another link than ranks that do not.
+fn link(ranks: usize, rounds: usize, bound: bool) -> Result<AlphaBeta> {
+    let messages = 2.0 * (ranks - 1) as f64;
+    let sizes = (0..20).step_by(2).map(|log| 2_usize << log);
+    let mut points = Vec::new();
+    for numbers in sizes {
+        let times = threads::run(ranks, |mut rank| {
+            if bound {
+                keep_to_core(rank.rank());
+            }
+            let mut data = vec![1.0_f32; numbers];
+            let mut samples = Vec::new();
+            for _ in 0..rounds {
+                data.fill(1.0);
+                rank.barrier()?;
+                let began = Instant::now();
+                rank.all_reduce(&mut data)?;
+                samples.push(began.elapsed().as_secs_f64());
+            }
+            Ok(Samples(samples).median())
+        })?;
+        let bytes = 4.0 * numbers as f64;
+        let seconds = times.into_iter().fold(0.0, f64::max);
+        points.push((bytes / ranks as f64, seconds / messages));
+    }
+    Ok(cost::fit(&points).unwrap_or(AlphaBeta { alpha: 0.0, beta: 0.0 }))
+}
+
+fn predicted_experiment() -> Experiment {
+    Experiment {
+        key: "multi_gpu.predicted",
+        shows: "the time of a data parallel step over 1, 2 and 4 threads: predicted from computing time, α and β, and measured",
+        values: &[
+            "multi_gpu.predicted",
+            "multi_gpu.predicted.measured",
+            "multi_gpu.predicted.error",
+            "multi_gpu.predicted.free",
+            "multi_gpu.predicted.free.error",
+            "multi_gpu.predicted.alpha",
+            "multi_gpu.predicted.alpha.free",
+            "multi_gpu.predicted.bandwidth",
+            "multi_gpu.predicted.shared",
+            "multi_gpu.predicted.worst",
+            "multi_gpu.predicted.right",
+        ],
+        quick: true,
+        run: |recorder| Ok(predicted(recorder)?),
+    }
+}
+
+fn predicted(recorder: &mut Recorder) -> Result<()> {
+    let (rounds, repeats, pictures) = match recorder.budget {
+        Budget::Quick => (5, 20, 800),
+        Budget::Full => (25, 200, 1500),
+    };
+    let one = |value: f64| Samples(vec![value]);
+    let mut links = Vec::new();
+    for p in RANKS {
+        if p == 1 {
+            links.push(AlphaBeta { alpha: 0.0, beta: 0.0 }); // it sends nothing
+            continue;
+        }
+        let list: ParamList = &[("ranks", &p)];
+        recorder.note("multi_gpu.predicted.alpha", list);
+        let (free, bound) = (link(p, repeats, false)?, link(p, repeats, true)?);
+        recorder.value("multi_gpu.predicted.alpha", list, Unit::Seconds, one(bound.alpha));
+        recorder.value("multi_gpu.predicted.alpha.free", list, Unit::Seconds, one(free.alpha));
+        let bandwidth = one(1.0 / bound.beta);
+        recorder.value("multi_gpu.predicted.bandwidth", list, Unit::BytesPerSecond, bandwidth);
+        links.push(bound);
+    }
+    let (mut worst, mut right) = (0.0_f64, 0);
+    for (model, sizes, batch) in CASES {
+        recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
+        let steps = (pictures / batch).max(4);
+        // In turns: one rank alone with its share of the pictures, all side by side without a word, the step, and the
+        // step of ranks that the system may move.
+        let mut alone = vec![Vec::new(); RANKS.len()];
+        let (mut beside, mut real, mut free) = (alone.clone(), alone.clone(), alone.clone());
+        for _ in 0..rounds {
+            for (at, ranks) in RANKS.into_iter().enumerate() {
+                let seconds = |batch: usize, ranks: usize, together: bool, bound: bool| {
+                    measured(sizes, batch, steps, Placement { ranks, together, bound })
+                };
+                alone[at].push(seconds(batch / ranks, 1, false, true)?);
+                beside[at].push(seconds(batch, ranks, false, true)?);
+                real[at].push(seconds(batch, ranks, true, true)?);
+                free[at].push(seconds(batch, ranks, true, false)?);
+            }
+        }
+        let weights: usize = sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum();
+        let (mut planned, mut fastest) = ((f64::INFINITY, 0), (f64::INFINITY, 0));
+        for (at, p) in RANKS.into_iter().enumerate() {
+            let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
+            let slower = beside[at].iter().zip(&alone[at]).map(|(side, alone)| side / alone);
+            let slower = Samples(slower.collect());
+            recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, slower);
+            let compute = Samples(beside[at].clone()).median();
+            let bytes = 4.0 * weights as f64;
+            let parts = Parts { compute, link: links[at], bytes };
+            let predicted = parts.predict(p);
+            recorder.value("multi_gpu.predicted", list, Unit::Seconds, one(predicted));
+            let real = Samples(real[at].clone());
+            let error = predicted / real.median() - 1.0;
+            planned = if predicted < planned.0 { (predicted, p) } else { planned };
+            fastest = if real.median() < fastest.0 { (real.median(), p) } else { fastest };
+            recorder.value("multi_gpu.predicted.measured", list, Unit::Seconds, real);
+            recorder.value("multi_gpu.predicted.error", list, Unit::Share, one(error));
+            let free = Samples(free[at].clone());
+            let error_free = predicted / free.median() - 1.0;
+            recorder.value("multi_gpu.predicted.free", list, Unit::Seconds, free);
+            recorder.value("multi_gpu.predicted.free.error", list, Unit::Share, one(error_free));
+            worst = worst.max(error.abs());
+        }
+        right += usize::from(planned.1 == fastest.1);
+    }
+    recorder.value("multi_gpu.predicted.right", &[], Unit::Count, one(right as f64));
+    recorder.value("multi_gpu.predicted.worst", &[], Unit::Share, one(worst));
+    Ok(())
+}
+
+fn scaling_experiment() -> Experiment {
+    Experiment {
+        key: "multi_gpu.scaling",
+        shows: "the simulator and the planner against published clusters of up to 3,072 GPUs, with one number calibrated on one point",
+        values: &[
+            "multi_gpu.scaling",
+            "multi_gpu.scaling.published",
+            "multi_gpu.scaling.error",
+            "multi_gpu.scaling.jitter",
+            "multi_gpu.scaling.typical",
+            "multi_gpu.scaling.worst",
+            "multi_gpu.scaling.planner",
+            "multi_gpu.scaling.planner.published",
+            "multi_gpu.scaling.planner.error",
+            "multi_gpu.scaling.planner.typical",
+        ],
+        quick: true,
+        run: |recorder| Ok(scaling(recorder)?),
+    }
+}
+
+fn scaling(recorder: &mut Recorder) -> Result<()> {
+    let mut put = |key: &str, list: ParamList, unit, value| {
+        recorder.value(key, list, unit, Samples(vec![value]));
+    };
+    let runs = runs()?;
+    let jitter = calibrated(&runs);
+    put("multi_gpu.scaling.jitter", &[], Unit::Share, jitter);
+    let mut errors = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let mut cards: Vec<usize> = (0..10).map(|log| 1 << log).collect();
+        cards.retain(|p| *p >= run.base);
+        for p in cards {
+            let list: ParamList = &[("by", &run.by), ("model", &run.model), ("cards", &p)];
+            let predicted = run.predicted(p, jitter);
+            put("multi_gpu.scaling", list, Unit::Share, predicted);
+            let Some((_, published)) = run.points.iter().find(|(cards, _)| *cards == p) else {
+                continue;
+            };
+            put("multi_gpu.scaling.published", list, Unit::Share, *published);
+            let error = predicted - published;
+            put("multi_gpu.scaling.error", list, Unit::Share, error);
+            let calibrated = at == 0 && run.points.last().is_some_and(|last| last.0 == p);
+            if !calibrated {
+                errors.push(error.abs());
+            }
+        }
+    }
+    let all = Samples(errors);
+    put("multi_gpu.scaling.typical", &[], Unit::Share, all.median());
+    put("multi_gpu.scaling.worst", &[], Unit::Share, all.quantile(1.0));
+    let mut errors = Vec::new();
+    for row in &MEGATRON {
+        let (estimate, rate) = megatron(row)?;
+        let published = f64::from(row[7]) * 1e12;
+        let list: ParamList = &[
+            ("cards", &row[5]),
+            ("layers", &row[0]),
+            ("width", &row[1]),
+            ("split", &estimate.split),
+        ];
+        put("multi_gpu.scaling.planner", list, Unit::FlopsPerSecond, rate);
+        put("multi_gpu.scaling.planner.published", list, Unit::FlopsPerSecond, published);
+        put("multi_gpu.scaling.planner.error", list, Unit::Share, rate / published - 1.0);
+        errors.push((rate / published - 1.0).abs());
+    }
+    put("multi_gpu.scaling.planner.typical", &[], Unit::Share, Samples(errors).median());
+    Ok(())
+}
+
+fn why_experiment() -> Experiment {
+    Experiment {
+        key: "multi_gpu.why",
+        shows: "how much faster a step of the same batch gets over 1 to 4,096 simulated GPUs, for a small model and for large ones",
+        values: &["multi_gpu.why", "multi_gpu.why.step", "multi_gpu.why.exposed"],
+        quick: true,
+        run: |recorder| Ok(why(recorder)?),
+    }
+}
+
+fn why(recorder: &mut Recorder) -> Result<()> {
+    for (name, batch) in BATCHES {
+        let alone = step(name, batch, 1)?.total;
+        for p in (0..13).map(|log| 1_usize << log).filter(|p| *p <= batch) {
+            let found = step(name, batch, p)?;
+            let list: ParamList = &[("model", &name), ("batch", &batch), ("cards", &p)];
+            let mut put = |key: &str, unit, value| {
+                recorder.value(key, list, unit, Samples(vec![value]));
+            };
+            put("multi_gpu.why", Unit::Ratio, alone / found.total);
+            put("multi_gpu.why.step", Unit::Seconds, found.total);
+            put("multi_gpu.why.exposed", Unit::Share, found.exposed / found.total);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_talk_stay_equal_and_take_time() {
+        let sizes = [20, 9, 10];
+        for (together, bound) in [(true, true), (true, false), (false, true)] {
+            let setup = Placement { ranks: 3, together, bound };
+            assert!(measured(&sizes, 12, 2, setup).unwrap() > 0.0, "{setup:?}");
+        }
+        let models = threads::run(3, |mut rank| {
+            let mut replica = Replica::new(&sizes, 4 + rank.rank().0)?;
+            for _ in 0..3 {
+                let mut gradient = replica.gradient()?;
+                rank.all_reduce(&mut gradient)?;
+                replica.update(&gradient, 3);
+            }
+            Ok(replica.model.parameters())
+        })
+        .unwrap();
+        assert!(models[1..].iter().all(|model| *model == models[0]));
+        assert!(models[0] != Replica::new(&sizes, 4).unwrap().model.parameters());
+    }
+
+    #[test]
+    fn a_link_has_latency_or_bandwidth() {
+        for (ranks, bound) in [(2, false), (2, true), (3, true)] {
+            let link = link(ranks, 3, bound).unwrap();
+            assert!(link.alpha >= 0.0 && link.beta >= 0.0 && link.alpha + link.beta > 0.0);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What a device can do: send numbers to another one, and receive them.
+
+use crate::{error::Result, rank::Rank};
+use std::time::Duration;
+
+/// How long the ranks of a library (MPI, NCCL) wait for each other before they say so.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// # Errors
+/// Every operation fails with [`Error::Lost`](crate::Error::Lost) if a rank it needs has ended and with
+/// [`Error::Silent`](crate::Error::Silent) if one says nothing for too long; it never waits for ever.
+#[allow(clippy::missing_errors_doc, reason = "said once, for all of them")]
+// ANCHOR: point_to_point
+/// A rank's way to the others, whatever carries the numbers.
+pub trait PointToPoint: Send {
+    /// Who am I?
+    fn rank(&self) -> Rank;
+    /// How many are we?
+    fn size(&self) -> usize;
+    /// Sends numbers to one rank, which waits for as many.
+    fn send(&mut self, to: Rank, data: &[f32]) -> Result<()>;
+    /// Waits for numbers from one rank.
+    fn receive(&mut self, from: Rank, data: &mut [f32]) -> Result<()>;
+    /// Sends and receives at the same time, as the steps of a ring do.
+    fn exchange(
+        &mut self,
+        to: Rank,
+        send: &[f32],
+        from: Rank,
+        receive: &mut [f32], // as many numbers as `from` sends
+    ) -> Result<()>;
+}
+// ANCHOR_END: point_to_point

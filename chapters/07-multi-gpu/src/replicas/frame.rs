@@ -1,0 +1,172 @@
+//! What processes say to each other: frames, each a length and a header that serde writes. Behind the header of a message
+//! come its numbers. Nothing that comes makes a rank take more memory than really comes.
+
+use crate::{error::Error, rank::Rank};
+use serde::{Deserialize, Serialize};
+use std::{
+    io::{self, Read},
+    net::SocketAddr,
+};
+
+/// What every rank says first: whoever says something else is no rank.
+pub const PROTOCOL: &str = "throughput 2";
+
+/// The longest header, in bytes.
+const MOST_HEADER: usize = 1 << 16;
+
+/// The most numbers of a message: 1 GiB.
+const MOST_NUMBERS: u64 = 1 << 28;
+
+/// The memory that a message gets before its numbers come.
+const ROOM: u64 = 1 << 20;
+
+/// How a rank ended the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum End {
+    /// It is gone, for this reason.
+    Lost(String),
+    /// It has been silent for so many seconds.
+    Silent(f64),
+    /// The ranks do not fit together, for this reason.
+    Refused(String),
+}
+
+/// The rank that ended the run, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The rank.
+    pub rank: Rank,
+    /// How it ended.
+    pub end: End,
+}
+
+impl From<Failure> for Error {
+    fn from(Failure { rank, end }: Failure) -> Self {
+        match end {
+            End::Lost(why) => Self::Lost { rank, why },
+            End::Silent(seconds) => Self::Silent { rank, seconds },
+            End::Refused(why) => Self::Config(why),
+        }
+    }
+}
+
+/// What processes say to each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Frame {
+    /// Who I am, on a new connection.
+    Hello(Hello),
+    /// All have come; this is where each listens, rank 0 excepted.
+    Roster(Vec<Option<SocketAddr>>),
+    /// I live.
+    Alive,
+    /// So many numbers follow.
+    Numbers(u64),
+    /// I am done; that I go now means nothing.
+    Done,
+    /// It is over for all.
+    Over(Failure),
+}
+
+/// Who comes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL`].
+    pub protocol: String,
+    /// Its rank.
+    pub rank: Rank,
+    /// How many there are, as it was told.
+    pub size: usize,
+    /// Where it listens for those after it.
+    pub address: Option<SocketAddr>,
+}
+
+fn nonsense(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
+
+impl Frame {
+    /// The frame without what follows it.
+    pub fn header(&self) -> Vec<u8> {
+        let json = serde_json::to_vec(self).unwrap_or_default(); // no frame fails
+        [&(json.len() as u32).to_le_bytes(), json.as_slice()].concat()
+    }
+
+    /// The next frame, and the numbers that follow it.
+    ///
+    /// # Errors
+    /// The stream's, and `InvalidData` for what no rank says.
+    pub fn read(from: &mut impl Read) -> io::Result<(Self, Vec<f32>)> {
+        let mut length = [0; 4];
+        from.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > MOST_HEADER {
+            return Err(nonsense("a header that no rank sends"));
+        }
+        let mut json = vec![0; length];
+        from.read_exact(&mut json)?;
+        let frame = serde_json::from_slice(&json).map_err(|_| nonsense("no frame"))?;
+        let numbers = match frame {
+            Self::Numbers(count) => numbers(from, count)?,
+            _ => Vec::new(),
+        };
+        Ok((frame, numbers))
+    }
+}
+
+/// So many numbers. Memory grows with what comes, not with what was announced.
+fn numbers(from: &mut impl Read, count: u64) -> io::Result<Vec<f32>> {
+    if count > MOST_NUMBERS {
+        return Err(nonsense("more numbers than ranks send"));
+    }
+    let mut bytes = Vec::with_capacity((4 * count).min(ROOM) as usize);
+    from.take(4 * count).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 != 4 * count {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_frame_comes_back() {
+        let lost = Failure { rank: Rank(7), end: End::Lost("a\nb \u{1f69a}".into()) };
+        let silent = Failure { rank: Rank(2), end: End::Silent(6.5) };
+        let address = Some("10.0.0.2:99".parse().unwrap());
+        let hello = Hello { protocol: PROTOCOL.into(), rank: Rank(1), size: 4, address };
+        for frame in [
+            Frame::Hello(hello),
+            Frame::Roster(vec![None, address]),
+            Frame::Alive,
+            Frame::Numbers(2),
+            Frame::Done,
+            Frame::Over(lost),
+            Frame::Over(silent),
+            Frame::Over(Failure { rank: Rank(0), end: End::Refused("no".into()) }),
+        ] {
+            let odd = [f32::from_bits(0x7f80_0001), -0.0]; // bits arrive as they are
+            let sent: &[f32] = if frame == Frame::Numbers(2) { &odd } else { &[] };
+            let mut bytes = frame.header();
+            bytes.extend(sent.iter().flat_map(|number| number.to_le_bytes()));
+            let (came, numbers) = Frame::read(&mut bytes.as_slice()).unwrap();
+            assert_eq!(came, frame);
+            let bits = |all: &[f32]| all.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&numbers), bits(sent));
+        }
+    }
+
+    #[test]
+    fn what_no_rank_says_is_refused_before_it_takes_memory() {
+        let kind = |bytes: &[u8]| Frame::read(&mut &bytes[..]).unwrap_err().kind();
+        assert_eq!(kind(b"GET / HTTP/1.1\r\n\r\n"), io::ErrorKind::InvalidData);
+        assert_eq!(kind(&u32::MAX.to_le_bytes()), io::ErrorKind::InvalidData);
+        assert_eq!(kind(b"\x02\0\0\0{}"), io::ErrorKind::InvalidData);
+        // 4 TiB, and as many as their bytes can't be counted.
+        for count in [1 << 40, 1 << 62, u64::MAX] {
+            assert_eq!(kind(&Frame::Numbers(count).header()), io::ErrorKind::InvalidData);
+        }
+        assert_eq!(kind(&Frame::Numbers(1 << 28).header()), io::ErrorKind::UnexpectedEof);
+    }
+}

@@ -1,0 +1,228 @@
+//! How ranks come to be: threads of this process, processes that this one starts, processes that somebody started on
+//! several machines, or MPI's.
+
+use crate::{
+    error::{Error, Result},
+    rank::Rank,
+};
+
+/// Which rank a process is, if it was started as one.
+pub const RANK: &str = "THROUGHPUT_RANK";
+/// How many ranks there are.
+pub const RANKS: &str = "THROUGHPUT_RANKS";
+/// Where rank 0 waits for the others: `192.168.0.7:7000`.
+pub const HUB: &str = "THROUGHPUT_HUB";
+/// How many of the ranks are on this machine, if not one.
+pub const LOCAL: &str = "THROUGHPUT_LOCAL";
+/// The process that started this one: without it there is nothing to train for.
+pub const PARENT: &str = "THROUGHPUT_PARENT";
+/// What Open MPI sets in each process that `mpirun` starts.
+pub const MPI: &str = "OMPI_COMM_WORLD_SIZE";
+
+/// A process's place among the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its rank.
+    pub rank: Rank,
+    /// How many there are.
+    pub size: usize,
+    /// Where rank 0 waits.
+    pub hub: String,
+    /// How many of them share this machine.
+    pub local: usize,
+    /// The process that started it, if that one is a rank, too, or waits for it.
+    pub parent: Option<u32>,
+}
+
+/// The most ranks that train together without MPI: each talks to every other one.
+pub const MOST_RANKS: usize = 256;
+
+/// Refuses more ranks than can be.
+fn not_too_many(size: usize, name: &str) -> Result<usize> {
+    if size <= MOST_RANKS {
+        return Ok(size);
+    }
+    Err(Error::Config(format!(
+        "{name} is {size}, and at most {MOST_RANKS} train together here; for more, start them by mpirun in a build with \
+         --features mpi"
+    )))
+}
+
+impl Place {
+    /// One of `size` ranks that this process starts, all on this machine.
+    pub fn here(rank: usize, size: usize, hub: &str) -> Self {
+        let parent = Some(std::process::id());
+        Self { rank: Rank(rank), size, hub: hub.to_owned(), local: size, parent }
+    }
+
+    /// The variables by which a process that is started learns its place.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let mut all = vec![
+            (RANK, self.rank.to_string()),
+            (RANKS, self.size.to_string()),
+            (HUB, self.hub.clone()),
+            (LOCAL, self.local.to_string()),
+        ];
+        all.extend(self.parent.map(|parent| (PARENT, parent.to_string())));
+        all
+    }
+
+    /// Fails if the process that started this one has ended.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] with rank 0, which it was.
+    pub fn has_parent(&self) -> Result<()> {
+        #[cfg(unix)]
+        if self.parent.is_some_and(|parent| parent != std::os::unix::process::parent_id()) {
+            let why = "the process that started this one has ended".to_owned();
+            return Err(Error::Lost { rank: Rank(0), why });
+        }
+        Ok(())
+    }
+}
+
+/// How ranks come to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Threads of this process.
+    Threads(usize),
+    /// This process is rank 0, and starts the others.
+    Processes(usize),
+    /// This process was started as one of them.
+    Place(Place),
+    /// `mpirun` started this process as one of so many.
+    Mpi(Rank, usize),
+}
+
+impl Way {
+    /// The way that the environment and the options name; none for one device. `variable` reads the environment.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the variable or the option.
+    pub fn choose(
+        variable: impl Fn(&str) -> Option<String>,
+        replicas: Option<usize>,
+        processes: bool,
+    ) -> Result<Option<Self>> {
+        let number = |name: &str| {
+            let text = variable(name).ok_or_else(|| {
+                let all = format!("{RANK}, {RANKS} and {HUB}");
+                Error::Config(format!(
+                    "{name} is missing; a rank that is started by hand needs {all}"
+                ))
+            })?;
+            let parsed = text.parse::<usize>();
+            parsed
+                .map_err(|_| Error::Config(format!("{name} must be a whole number, not `{text}`")))
+        };
+        if variable(RANK).is_some() {
+            let (rank, size) = (number(RANK)?, not_too_many(number(RANKS)?, RANKS)?);
+            if rank >= size {
+                return Err(Error::Config(format!(
+                    "{RANK} is {rank}, and with {RANKS} {size} ranks go from 0 to {}",
+                    size.saturating_sub(1)
+                )));
+            }
+            let local = if variable(LOCAL).is_some() { number(LOCAL)? } else { 1 };
+            let hub = variable(HUB).ok_or_else(|| {
+                Error::Config(format!(
+                    "{HUB} is missing: where does rank 0 wait, such as 192.168.0.7:7000?"
+                ))
+            })?;
+            let parent = variable(PARENT).and_then(|id| id.parse().ok());
+            return Ok(Some(Self::Place(Place { rank: Rank(rank), size, hub, local, parent })));
+        }
+        if variable(MPI).is_some() {
+            let rank = Rank(number("OMPI_COMM_WORLD_RANK")?);
+            return Ok(Some(Self::Mpi(rank, number(MPI)?)));
+        }
+        let replicas = replicas.map(|size| not_too_many(size, "--replicas")).transpose()?;
+        match replicas {
+            Some(0) => Err(Error::Config("--replicas must be at least 1".into())),
+            Some(1) | None if processes => {
+                Err(Error::Config("--processes needs --replicas with a number from 2".into()))
+            }
+            Some(1) | None => Ok(None),
+            Some(size) if processes => Ok(Some(Self::Processes(size))),
+            Some(size) => Ok(Some(Self::Threads(size))),
+        }
+    }
+
+    /// The rank that this process is: threads have rank 0 among them.
+    pub fn rank(&self) -> Rank {
+        match self {
+            Self::Threads(_) | Self::Processes(_) => Rank(0),
+            Self::Place(place) => place.rank,
+            Self::Mpi(rank, _) => *rank,
+        }
+    }
+
+    /// The ranks in words: `4 threads`.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Threads(size) => format!("{size} threads"),
+            Self::Processes(size) | Self::Place(Place { size, .. }) => format!("{size} processes"),
+            Self::Mpi(_, size) => format!("{size} processes of MPI"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(variables: &[(&str, &str)], replicas: Option<usize>, processes: bool) -> String {
+        let variable = |name: &str| {
+            variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
+        };
+        match Way::choose(variable, replicas, processes) {
+            Ok(way) => format!("{way:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_way_follows_from_environment_and_options() {
+        assert_eq!(choose(&[], None, false), "None");
+        assert_eq!(choose(&[], Some(1), false), "None");
+        assert_eq!(choose(&[], Some(4), false), "Some(Threads(4))");
+        assert_eq!(choose(&[], Some(4), true), "Some(Processes(4))");
+        assert!(choose(&[], Some(0), false).contains("--replicas"));
+        assert!(choose(&[], None, true).contains("--replicas"));
+        // A process that was started as a rank is that rank, whatever the options say.
+        let own = Place::here(2, 3, "10.0.0.1:7000");
+        let told = own.variables();
+        let place: Vec<_> = told.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let wanted = Way::Place(own);
+        assert_eq!(choose(&place, Some(3), true), format!("{:?}", Some(wanted)));
+        assert!(choose(&place[..1], None, false).contains(RANKS));
+        assert!(choose(&place[..2], None, false).contains(HUB));
+        assert!(choose(&[(RANK, "3"), (RANKS, "3")], None, false).contains("from 0 to 2"));
+        assert!(choose(&[(RANK, "x"), (RANKS, "3")], None, false).contains("`x`"));
+        let mpi = [(MPI, "4"), ("OMPI_COMM_WORLD_RANK", "1")];
+        assert_eq!(choose(&mpi, None, false), "Some(Mpi(Rank(1), 4))");
+    }
+
+    #[test]
+    fn more_ranks_than_can_be_are_refused_with_the_limit() {
+        let all = usize::MAX.to_string();
+        for said in [
+            choose(&[], Some(usize::MAX), false),
+            choose(&[], Some(MOST_RANKS + 1), true),
+            choose(&[(RANK, "0"), (RANKS, &all), (HUB, "127.0.0.1:7000")], None, false),
+        ] {
+            assert!(said.contains("at most 256 train together"), "{said}");
+        }
+        assert_eq!(choose(&[], Some(MOST_RANKS), false), "Some(Threads(256))");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_child_knows_whether_its_parent_lives() {
+        let of = |parent| Place { parent, ..Place::here(1, 2, "127.0.0.1:7000") };
+        assert!(of(None).has_parent().is_ok());
+        assert!(of(Some(std::os::unix::process::parent_id())).has_parent().is_ok());
+        let words = of(Some(0)).has_parent().unwrap_err().to_string();
+        assert!(words.starts_with("rank 0 is gone: the process that started"), "{words}");
+    }
+}
