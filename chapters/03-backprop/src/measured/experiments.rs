@@ -1,148 +1,140 @@
-//! What this chapter measures. The figures and tables are made in [`crate::figures`].
+//! What this chapter measures.
 
 use crate::{
     Error as ChapterError,
     adam::{self, Adam, Factors, Moments},
     check,
-    conv::unroll,
+    conv::{Sides, unroll},
     count::{Counts, Model},
     dropout::Dropout,
     fast::{Fast, Ways},
-    figures,
     fits::{self, Bytes, Moves},
     ladder::ladder,
     linear::{self, Regression},
+    measured::peers::{self, Answer, Job},
     mlp::Mlp,
     order::order,
-    peers::{self, Job, Peer},
     random::SplitMix64,
+    real::Real,
     softmax::loss_and_gradient,
     train::{Examples, Settings, fit, test},
     vgg::Network,
 };
 use lab::{
-    Budget, Chapter, Experiment, Plan, Recorder, Result, Samples, Unit,
+    Budget, Experiment, Plan, Recorder, Result, Samples, Unit,
     data::{self, DataSet, Options as DataOptions, Source},
     machine, measure,
     peak::{self, Traffic},
     record::{Limit, ParamList},
 };
-use matmul::{MatMut, MatRef, Options, Shape, Threads, parallel, roofline, sgemm};
+use matmul::{MatRef, Shape, parallel, roofline};
 use std::{
     cell::RefCell,
     hint::black_box,
     time::{Duration, Instant},
 };
 
-/// Chapter 3, for the course's command and its book.
-pub fn chapter() -> Chapter {
-    Chapter {
-        number: 3,
-        name: "backprop",
-        title: "Backpropagation is matrix multiplication",
-        experiments: vec![
-            Experiment {
-                key: "backprop.check",
-                shows: "how far the gradient is from finite differences, in f64 and in f32",
-                values: &["backprop.check", "backprop.check.step"],
-                quick: true,
-                run: gradients,
-            },
-            Experiment {
-                key: "backprop.linear",
-                shows: "how well one layer reads MNIST after 1,000 steps of gradient descent",
-                values: &["backprop.linear", "backprop.linear.seconds"],
-                quick: true,
-                run: regression,
-            },
-            Experiment {
-                key: "backprop.step",
-                shows: "what one step of 784-128-10 computes and moves, and how long its parts take on one core",
-                values: &[
-                    "backprop.step",
-                    "backprop.step.operations",
-                    "backprop.step.bytes",
-                    "backprop.step.bound",
-                ],
-                quick: true,
-                run: parts_of_a_step,
-            },
-            Experiment {
-                key: "backprop.ladder",
-                shows: "what each change gains, from the textbook to the fast network",
-                values: &[
-                    "backprop.ladder",
-                    "backprop.ladder.epoch",
-                    "backprop.ladder.flops",
-                    "backprop.ladder.speedup",
-                    "backprop.ladder.total",
-                    "backprop.ladder.threads",
-                ],
-                quick: true,
-                run: rungs,
-            },
-            Experiment {
-                key: "backprop.race32",
-                shows: "the fast network against PyTorch and Keras in batches of 32 (with `measure --peers`)",
-                values: &[
-                    "backprop.race32",
-                    "backprop.race32.accuracy",
-                    "backprop.race32.ratio",
-                    "backprop.race32.rate",
-                ],
-                quick: false,
-                run: |r| race(r, "backprop.race32", 32, SEEDS, &PEERS),
-            },
-            Experiment {
-                key: "backprop.race128",
-                shows: "the fast network against PyTorch and Keras in batches of 128 (with `measure --peers`)",
-                values: &[
-                    "backprop.race128",
-                    "backprop.race128.accuracy",
-                    "backprop.race128.ratio",
-                    "backprop.race128.rate",
-                ],
-                quick: false,
-                run: |r| race(r, "backprop.race128", 128, SEEDS, &PEERS),
-            },
-            Experiment {
-                key: "backprop.count",
-                shows: "parameters, operations and bytes of described models, counted",
-                values: &[
-                    "backprop.count",
-                    "backprop.count.operations",
-                    "backprop.count.bytes",
-                    "backprop.count.batch",
-                ],
-                quick: true,
-                run: counting,
-            },
-            Experiment {
-                key: "backprop.vgg",
-                shows: "one image through VGG16, forward and backward: predicted, then run",
-                values: &[
-                    "backprop.vgg",
-                    "backprop.vgg.predicted",
-                    "backprop.vgg.ratio",
-                    "backprop.vgg.rate",
-                    "backprop.vgg.unrolling",
-                    "backprop.vgg.products",
-                ],
-                quick: false,
-                run: one_image,
-            },
-        ],
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
+/// In the order in which `measure` runs them.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "backprop.check",
+            shows: "how far the gradient is from finite differences, in f64 and in f32",
+            values: &["backprop.check", "backprop.check.step"],
+            quick: true,
+            run: gradients,
+        },
+        Experiment {
+            key: "backprop.linear",
+            shows: "how well one layer reads MNIST after 1,000 steps of gradient descent",
+            values: &["backprop.linear", "backprop.linear.seconds"],
+            quick: true,
+            run: regression,
+        },
+        Experiment {
+            key: "backprop.step",
+            shows: "what one step of 784-128-10 computes and moves, and how long its parts take on one core",
+            values: &[
+                "backprop.step",
+                "backprop.step.operations",
+                "backprop.step.bytes",
+                "backprop.step.bound",
+            ],
+            quick: true,
+            run: parts_of_a_step,
+        },
+        Experiment {
+            key: "backprop.ladder",
+            shows: "what each change gains, from the textbook to the fast network",
+            values: &[
+                "backprop.ladder",
+                "backprop.ladder.epoch",
+                "backprop.ladder.flops",
+                "backprop.ladder.speedup",
+                "backprop.ladder.total",
+                "backprop.ladder.threads",
+            ],
+            quick: true,
+            run: rungs,
+        },
+        Experiment {
+            key: "backprop.race32",
+            shows: "the fast network against PyTorch and Keras in batches of 32 (with `measure --peers`)",
+            values: &[
+                "backprop.race32",
+                "backprop.race32.accuracy",
+                "backprop.race32.ratio",
+                "backprop.race32.rate",
+            ],
+            quick: false,
+            run: |r| race(r, "backprop.race32", 32, &load(r)?),
+        },
+        Experiment {
+            key: "backprop.race128",
+            shows: "the fast network against PyTorch and Keras in batches of 128 (with `measure --peers`)",
+            values: &[
+                "backprop.race128",
+                "backprop.race128.accuracy",
+                "backprop.race128.ratio",
+                "backprop.race128.rate",
+            ],
+            quick: false,
+            run: |r| race(r, "backprop.race128", 128, &load(r)?),
+        },
+        Experiment {
+            key: "backprop.count",
+            shows: "parameters, operations and bytes of described models, counted",
+            values: &[
+                "backprop.count",
+                "backprop.count.operations",
+                "backprop.count.bytes",
+                "backprop.count.batch",
+            ],
+            quick: true,
+            run: counting,
+        },
+        Experiment {
+            key: "backprop.vgg",
+            shows: "one image through VGG16, forward and backward: predicted, then run",
+            values: &[
+                "backprop.vgg",
+                "backprop.vgg.predicted",
+                "backprop.vgg.ratio",
+                "backprop.vgg.rate",
+                "backprop.vgg.unrolling",
+                "backprop.vgg.products",
+            ],
+            quick: false,
+            run: one_image,
+        },
+    ]
 }
 
 /// Runs with other random numbers: they show how much of an accuracy is luck.
 const SEEDS: u64 = 5;
 
 /// The contenders beside ours: name, program, what else it is told.
-type Peers = [(&'static str, &'static str, &'static [&'static str]); 3];
-const PEERS: Peers = [
+const PEERS: [(&str, &str, &[&str]); 3] = [
     ("pytorch", "pytorch.py", &[]),
     ("pytorch-fused", "pytorch.py", &["--fused"]),
     ("keras", "keras.py", &[]),
@@ -253,11 +245,6 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
         let (mut h, dh) = (vec![0.0; batch * hidden], numbers(batch * hidden, 3));
         let mut dw = vec![0.0; inputs * hidden];
         let data = numbers(4096 * inputs, 4);
-        let product = |c: &mut [f32], a: MatRef<f32>, b: MatRef<f32>| {
-            MatMut::new(c, a.rows(), b.cols())
-                .and_then(|c| sgemm(c, a, b, Options::default()))
-                .is_ok()
-        };
         let at =
             |values, rows, cols| MatRef::<f32>::new(values, rows, cols).map_err(ChapterError::from);
         let (x_view, w_view, dh_view) =
@@ -286,11 +273,11 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
         });
         let read = pictures + 4.0 * (inputs * hidden) as f64;
         part("forward", forward.operations(), read, forward.bytes(), &mut || {
-            black_box(product(&mut h, x_view, w_view));
+            black_box(f32::product(&mut h, x_view, w_view).is_ok());
         });
         let read = pictures + 4.0 * (batch * hidden) as f64;
         part("weights", forward.operations(), read, forward.bytes(), &mut || {
-            black_box(product(&mut dw, x_view.t(), dh_view));
+            black_box(f32::product(&mut dw, x_view.t(), dh_view).is_ok());
         });
         let (mut p, g) = (numbers(PARAMETERS, 6), numbers(PARAMETERS, 7));
         let Moments { mut m, mut v } = Moments::zeros(PARAMETERS);
@@ -384,82 +371,101 @@ fn over(slow: &Samples, fast: &Samples) -> Samples {
     Samples(slow.0.iter().zip(&fast.0).map(|(slow, fast)| slow / fast).collect())
 }
 
-/// Our epochs and the peers', in turns: for each seed each contender trains a network.
-fn race(r: &mut Recorder, key: &str, batch: usize, seeds: u64, peers: &Peers) -> Result<()> {
-    let data = load(r)?;
-    let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
-    let threads = parallel::available();
-    let accuracy_key = format!("{key}.accuracy");
-    let mut running = Vec::new();
-    for (who, script, more) in peers {
-        let why = match (peers::python(), &data.source) {
-            (None, _) => "the libraries were not asked for; `measure --peers` does",
-            (_, Source::Drawn) => "there is no MNIST on this machine for both to learn from",
-            (Some(python), Source::Mnist(folder) | Source::Files(folder)) => {
-                let script = peers::folder().join(script);
-                let (script, folder) = (script.to_string_lossy(), folder.to_string_lossy());
-                let threads = threads.to_string();
-                let mut arguments = vec![&*script, &*folder, "--threads", &threads];
-                arguments.extend(*more);
-                let backend = std::env::var("KERAS_BACKEND").ok();
-                running.push((*who, Peer::start(python, &arguments, backend.as_deref())?));
-                continue;
-            }
-        };
-        for (suffix, _) in RACE {
-            r.skip(&format!("{key}{suffix}"), &[("who", who)], why);
-        }
+/// What one training leaves.
+struct Training {
+    /// Of each epoch.
+    seconds: Vec<f64>,
+    /// At the end.
+    accuracy: f64,
+}
+
+/// One who takes part in the race.
+struct Contender<'a> {
+    who: &'static str,
+    version: String,
+    /// Trains a network from this seed on.
+    train: Box<dyn FnMut(u64) -> crate::Result<Training> + 'a>,
+    trainings: Vec<Training>,
+}
+
+impl Contender<'_> {
+    /// The median epoch of each training.
+    fn medians(&self) -> Samples {
+        let seconds = self.trainings.iter().map(|training| Samples(training.seconds.clone()));
+        Samples(seconds.map(|seconds| seconds.median()).collect())
     }
-    for (who, peer) in &mut running {
-        // They are still starting, and would take the first contender's time.
-        r.note(key, &[("warming up", who)]);
-        peer.run(Job { batch, epochs: 1, seed: 0 })?;
-    }
-    let (epochs, mut results) = (Settings::default().epochs, Vec::new());
-    results.push(("ours", "this chapter".to_owned(), Vec::new()));
-    for seed in 0..seeds {
-        r.note(key, &[("seed", &seed), ("who", &"ours")]);
+}
+
+/// The fast network.
+fn ours<'a>((train, tested): (&'a Examples, &'a Examples), batch: usize) -> Contender<'a> {
+    let train = move |seed| {
         let settings = Settings { batch, seed, ..Settings::default() };
         let mut learner = Fast::new(settings.clone(), Ways::default())?;
-        let history = fit(&mut learner, (&train, &tested), &settings, |_| {})?;
+        let history = fit(&mut learner, (train, tested), &settings, |_| {})?;
         let accuracy = history.last().map_or(f64::NAN, |epoch| epoch.accuracy);
-        results[0].2.push((history.iter().map(|epoch| epoch.seconds).collect(), accuracy));
-        for (at, (who, peer)) in running.iter_mut().enumerate() {
-            r.note(key, &[("seed", &seed), ("who", who)]);
-            let answer = peer.run(Job { batch, epochs, seed })?;
-            if results.len() < at + 2 {
-                results.push((*who, answer.framework, Vec::new()));
+        Ok(Training { seconds: history.iter().map(|epoch| epoch.seconds).collect(), accuracy })
+    };
+    let version = "this chapter".to_owned();
+    Contender { who: "ours", version, train: Box::new(train), trainings: Vec::new() }
+}
+
+/// The peers that can take part, warmed up; of the others is said why not.
+fn theirs(r: &mut Recorder, key: &str, batch: usize, source: &Source) -> Vec<Contender<'static>> {
+    let mut contenders = Vec::new();
+    let threads = parallel::available().to_string();
+    for (who, program, more) in PEERS {
+        r.note(key, &[("warming up", &who)]);
+        let arguments = [&["--threads", &threads], more].concat();
+        let first = Job { batch, epochs: 1, seed: 0 };
+        match peers::ready(&peers::folder().join(program), source, &arguments, first) {
+            Ok((mut peer, Answer { framework: version, .. })) => {
+                let train = move |seed| {
+                    let epochs = Settings::default().epochs;
+                    let Answer { seconds, accuracy, .. } = peer.run(Job { batch, epochs, seed })?;
+                    Ok(Training { seconds, accuracy })
+                };
+                let (train, trainings) = (Box::new(train), Vec::new());
+                contenders.push(Contender { who, version, train, trainings });
             }
-            results[at + 1].2.push((answer.seconds, answer.accuracy));
+            Err(why) => {
+                for suffix in ["", ".accuracy", ".ratio", ".rate"] {
+                    r.skip(&format!("{key}{suffix}"), &[("who", &who)], why.clone());
+                }
+            }
         }
     }
-    let middle = |runs: &[(Vec<f64>, f64)]| -> Vec<f64> {
-        runs.iter().map(|(seconds, _)| Samples(seconds.clone()).median()).collect()
-    };
-    let ours = Samples(middle(&results[0].2));
-    for (who, version, runs) in &results {
+    contenders
+}
+
+/// Our epochs and the peers', in turns: for each seed each contender trains a network.
+fn race(r: &mut Recorder, key: &str, batch: usize, data: &DataSet) -> Result<()> {
+    let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
+    let mut contenders = vec![ours((&train, &tested), batch)];
+    contenders.extend(theirs(r, key, batch, &data.source));
+    for seed in 0..SEEDS {
+        for contender in &mut contenders {
+            r.note(key, &[("seed", &seed), ("who", &contender.who)]);
+            contender.trainings.push((contender.train)(seed)?);
+        }
+    }
+    let (threads, ours) = (parallel::available(), contenders[0].medians());
+    for contender in &contenders {
+        let Contender { who, version, trainings, .. } = contender;
         let list: ParamList = &[("who", who), ("version", version), ("threads", &threads)];
-        let seconds = Samples(runs.iter().flat_map(|(seconds, _)| seconds).copied().collect());
-        let accuracy = Samples(runs.iter().map(|(_, accuracy)| *accuracy).collect());
+        let seconds = trainings.iter().flat_map(|training| &training.seconds).copied();
+        let seconds = Samples(seconds.collect());
+        let accuracy = Samples(trainings.iter().map(|training| training.accuracy).collect());
         let rate = seconds.map(|s| train.len() as f64 / s);
         r.value(&format!("{key}.rate"), list, Unit::ImagesPerSecond, rate);
         r.value(key, list, Unit::Seconds, seconds);
-        r.value(&accuracy_key, list, Unit::Share, accuracy);
+        r.value(&format!("{key}.accuracy"), list, Unit::Share, accuracy);
         if *who != "ours" {
-            let ratio = over(&Samples(middle(runs)), &ours);
+            let ratio = over(&contender.medians(), &ours);
             r.value(&format!("{key}.ratio"), list, Unit::Ratio, ratio);
         }
     }
     Ok(())
 }
-
-/// What a race leaves under its key.
-const RACE: [(&str, Unit); 4] = [
-    ("", Unit::Seconds),
-    (".accuracy", Unit::Share),
-    (".ratio", Unit::Ratio),
-    (".rate", Unit::ImagesPerSecond),
-];
 
 fn counting(r: &mut Recorder) -> Result<()> {
     for name in ["mlp", "vgg16"] {
@@ -501,7 +507,6 @@ fn bytes_moved(counts: &Counts, backward: bool) -> f64 {
 }
 
 fn one_image(r: &mut Recorder) -> Result<()> {
-    const KEY: &str = "backprop.vgg";
     let model = Model::vgg16();
     let counts = model.count()?;
     let needed = Bytes::of(&counts, 1, Moves::Sgd).total();
@@ -511,14 +516,29 @@ fn one_image(r: &mut Recorder) -> Result<()> {
             Unit::Bytes.format(needed as f64)
         );
         for pass in ["forward", "backward", "both"] {
-            r.skip(KEY, &[("pass", &pass)], why.clone());
+            r.skip("backprop.vgg", &[("pass", &pass)], why.clone());
         }
         return Ok(());
     }
+    let predicted = predicted(r, &counts)?;
+    passes(r, &model, counts.input as usize, &predicted)?;
+    convolutions(r, &counts)
+}
+
+/// What is predicted of a pass of VGG16.
+struct Predicted {
+    pass: &'static str,
+    from: &'static str,
+    seconds: f64,
+}
+
+/// The seconds of both passes: by their operations at the rate of a large product, and by the bytes that they move, too.
+fn predicted(r: &mut Recorder, counts: &Counts) -> Result<Vec<Predicted>> {
     // Chapter 1's record again, in this run: all cores, n = 1024.
     let n = 1024;
     let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
-    let options = Options { threads: Threads::All, ..Options::default() };
+    let square = |values| MatRef::new(values, n, n).map_err(ChapterError::from);
+    let (a, b) = (square(&a[..])?, square(&b[..])?);
     let rate = r.rate(
         "backprop.vgg.rate",
         &[("n", &n)],
@@ -526,9 +546,7 @@ fn one_image(r: &mut Recorder) -> Result<()> {
         Shape::square(n).operations(),
         Some(peak::fma_f32(parallel::available())),
         || {
-            let product = MatMut::new(&mut c, n, n)
-                .and_then(|c| sgemm(c, MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?, options));
-            black_box(product.is_ok());
+            black_box(f32::product_on_all(&mut c, a, b).is_ok());
         },
     );
     let Limit { value: bandwidth, .. } = peak::bandwidth(Traffic::Read, parallel::available());
@@ -537,17 +555,22 @@ fn one_image(r: &mut Recorder) -> Result<()> {
         [("forward", counts.forward, false), ("backward", counts.backward, true)]
     {
         let work = operations / rate;
-        let moved = bytes_moved(&counts, backward) / bandwidth;
+        let moved = bytes_moved(counts, backward) / bandwidth;
         for (from, seconds) in [("operations", work), ("bytes", work + moved)] {
             let list: ParamList = &[("pass", &pass), ("from", &from)];
             r.value("backprop.vgg.predicted", list, Unit::Seconds, one(seconds));
-            predicted.push((pass, from, seconds));
+            predicted.push(Predicted { pass, from, seconds });
         }
     }
+    Ok(predicted)
+}
 
-    let mut network = Network::<f32>::new(&model, 0)?;
+/// The seconds of both passes of one image, as they are.
+fn passes(r: &mut Recorder, model: &Model, pixels: usize, predicted: &[Predicted]) -> Result<()> {
+    const KEY: &str = "backprop.vgg";
+    let mut network = Network::<f32>::new(model, 0)?;
     let mut gradients = network.gradients();
-    let image = numbers(counts.input as usize, 3);
+    let image = numbers(pixels, 3);
     let (mut forward, mut backward) = (Vec::new(), Vec::new());
     for at in 0..6 {
         r.note(KEY, &[("image", &at)]);
@@ -564,36 +587,34 @@ fn one_image(r: &mut Recorder) -> Result<()> {
     let both: Vec<f64> = forward.iter().zip(&backward).map(|(f, b)| f + b).collect();
     for (pass, samples) in [("forward", forward), ("backward", backward), ("both", both)] {
         let median = r.value(KEY, &[("pass", &pass)], Unit::Seconds, Samples(samples));
-        for (of, from, seconds) in &predicted {
-            if *of == pass {
-                let list: ParamList = &[("pass", &pass), ("from", from)];
-                r.value("backprop.vgg.ratio", list, Unit::Ratio, one(median / seconds));
-            }
+        for Predicted { from, seconds, .. } in predicted.iter().filter(|p| p.pass == pass) {
+            let list: ParamList = &[("pass", &pass), ("from", from)];
+            r.value("backprop.vgg.ratio", list, Unit::Ratio, one(median / seconds));
         }
     }
-    drop((network, gradients));
+    Ok(())
+}
 
-    // The largest of the pictures that are unrolled, alone.
-    let sides = crate::conv::Sides::new([64, 224, 224], 3, 1, 1);
+/// What a convolution consists of, each alone: unrolling, for the largest picture, and all products of the forward pass.
+fn convolutions(r: &mut Recorder, counts: &Counts) -> Result<()> {
+    let sides = Sides::new([64, 224, 224], 3, 1, 1);
     let sides = sides.ok_or_else(|| lab::Error::message("VGG16 has changed"))?;
     let mut columns = vec![0.0f32; sides.window() * sides.places()];
     let mut picture = numbers(64 * 224 * 224, 4);
     r.seconds("backprop.vgg.unrolling", &[], || unroll(&mut columns, &mut picture, &sides));
 
-    // The convolutions' products of the forward pass, alone.
     let mut products = 0.0;
     for row in counts.rows.iter().filter(|row| row.unrolled > 0) {
         let &[channels, height, width] = &row.output[..] else { continue };
         let (places, unrolled) = (height * width, row.unrolled as usize);
-        let weights = numbers(channels * (unrolled / places), 5);
-        let mut y = vec![0.0; channels * places];
+        let window = unrolled / places;
+        let (weights, mut y) = (numbers(channels * window, 5), vec![0.0; channels * places]);
+        let at = |values, rows, cols| MatRef::new(values, rows, cols).map_err(ChapterError::from);
+        let w = at(&weights[..], channels, window)?;
+        let x = at(&columns[..unrolled], window, places)?;
         r.note("backprop.vgg.products", &[("places", &places)]);
         let samples = measure::time(Plan { time: Duration::ZERO, ..Plan::QUICK }, || {
-            let product = MatMut::new(&mut y, channels, places).and_then(|y| {
-                let w = MatRef::new(&weights, channels, unrolled / places)?;
-                sgemm(y, w, MatRef::new(&columns[..unrolled], unrolled / places, places)?, options)
-            });
-            black_box(product.is_ok());
+            black_box(f32::product_on_all(&mut y, w, x).is_ok());
         });
         products += samples.median();
     }
@@ -607,8 +628,8 @@ mod tests {
     use lab::{Device, progress::Progress};
 
     fn values(key: &str, budget: Budget) -> (Vec<lab::record::Value>, usize) {
-        let chapter = chapter();
-        let experiment = chapter.experiments.iter().find(|e| e.key == key).unwrap();
+        let experiments = experiments();
+        let experiment = experiments.iter().find(|e| e.key == key).unwrap();
         let progress = Progress::hidden();
         let mut rec = Recorder::new(experiment, budget, Device::Cpu, &progress);
         (experiment.run)(&mut rec).unwrap();
@@ -651,6 +672,36 @@ mod tests {
         let counts = Model::mlp(&SIZES).unwrap().count().unwrap();
         assert_eq!(counts.forward + counts.backward, OPERATIONS);
         assert_eq!(counts.parameters, PARAMETERS as u64);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_python_without_keras_races_without_keras() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let python = folder.path().join("python");
+        let program = r#"#!/bin/sh
+case "$1" in *keras.py) echo "No module named 'keras'" >&2; exit 1;; esac
+while read line; do
+    echo '{"seconds": [9, 9, 9], "accuracy": 0.5, "framework": "sh", "threads": 1}'
+done
+"#;
+        std::fs::write(&python, program).unwrap();
+        std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
+        peers::ask(python.to_str().unwrap());
+        let drawn = data::drawn(100, 20, 1);
+        let data = DataSet { source: Source::Files(folder.path().to_owned()), ..drawn };
+        let (experiments, progress) = (experiments(), Progress::hidden());
+        let experiment = experiments.iter().find(|e| e.key == "backprop.race32").unwrap();
+        let mut rec = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);
+        race(&mut rec, "backprop.race32", 32, &data).unwrap();
+        let (values, skipped) = rec.finish();
+        let ratio = |v: &&lab::record::Value| v.key == "backprop.race32.ratio";
+        let raced: Vec<&str> = values.iter().filter(ratio).map(|v| &*v.params["who"]).collect();
+        assert_eq!(raced, ["pytorch", "pytorch-fused"]);
+        assert_eq!(skipped.len(), 4);
+        let why = "keras.py has ended without an answer (No module named 'keras')";
+        assert!(skipped.iter().all(|s| s.params["who"] == "keras" && s.why == why), "{skipped:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The chapter's pictures and tables, made from one machine's records.
 
-use crate::{count::Model, experiments::STEPS, ladder::ladder};
+use crate::{count::Model, ladder::ladder, measured::experiments::STEPS};
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
