@@ -22,7 +22,7 @@ pub const CONTENDERS: [(&str, &str); 3] =
     [("dfdx", "dfdx (gemm 0.15)"), ("gemm", "gemm 0.19"), ("chapter1", "chapter 1")];
 
 /// Numbers around zero.
-pub(crate) fn numbers(len: usize, seed: u64) -> Vec<f32> {
+pub fn numbers(len: usize, seed: u64) -> Vec<f32> {
     let mut random = SplitMix64::new(seed);
     (0..len).map(|_| random.unit() as f32 - 0.5).collect()
 }

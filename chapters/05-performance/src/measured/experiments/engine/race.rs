@@ -8,7 +8,7 @@ use backprop::{
     Error, Result,
     fast::{Fast, Ways},
     flat::{Flat, Habits},
-    peers::{self, Job, Peer},
+    peers::{self, Answer, Job},
     train::{Examples, Learner, Settings, fit},
 };
 use dfdx::prelude::Cpu;
@@ -122,44 +122,39 @@ fn crates<'a>(
     runs.into_iter().map(|(who, run)| Contender { who, version: version.clone(), run }).collect()
 }
 
-/// PyTorch, with Adam's default kernel and with its fused one, warmed up: a program that still starts would take the time
-/// of the others.
+/// PyTorch, with Adam's default kernel and with its fused one; where it can't take part, it is said why.
 fn pytorch<'a>(
     r: &mut Recorder,
     (name, sizes): (&str, &[usize]),
     source: &Source,
-) -> Result<Vec<Contender<'a>>> {
+) -> Vec<Contender<'a>> {
     let mut contenders = Vec::new();
+    let threads = parallel::available().to_string();
+    let sizes = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     for (who, more) in [("pytorch-fused", &["--fused"][..]), ("pytorch", &[])] {
-        let why = match (peers::python(), source) {
-            (None, _) => "PyTorch was not asked for; `measure --peers` does",
-            (_, Source::Drawn) => "there is no MNIST on this machine for both to learn from",
-            (Some(python), Source::Mnist(folder) | Source::Files(folder)) => {
-                let script = peers::folder().join("pytorch.py");
-                let (script, folder) = (script.to_string_lossy(), folder.to_string_lossy());
-                let threads = parallel::available().to_string();
-                let sizes = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-                let mut list = vec![&*script, &*folder, "--threads", &threads, "--sizes", &sizes];
-                list.extend(more);
-                let mut peer = Peer::start(python, &list, None)?;
-                r.note(KEY, &[("model", &name), ("warming up", &who)]);
-                let version = peer.run(Job { batch: 512, epochs: 1, seed: 0 })?.framework;
+        r.note(KEY, &[("model", &name), ("warming up", &who)]);
+        let program = peers::folder().join("pytorch.py");
+        let list = [&["--threads", &threads, "--sizes", &sizes], more].concat();
+        match peers::ready(&program, source, &list, Job { batch: 512, epochs: 1, seed: 0 }) {
+            Ok((mut peer, Answer { framework: version, .. })) => {
                 let run: Run = Box::new(move |settings| {
                     let Settings { batch, epochs, seed, .. } = *settings;
                     let answer = peer.run(Job { batch, epochs, seed })?;
                     Ok((answer.seconds, answer.accuracy))
                 });
                 contenders.push(Contender { who, version, run });
-                continue;
             }
-        };
-        for batch in BATCHES {
-            for key in VALUES {
-                r.skip(key, &[("model", &name), ("batch", &batch), ("who", &who)], why);
+            Err(why) => {
+                for batch in BATCHES {
+                    for key in VALUES {
+                        let list: ParamList = &[("model", &name), ("batch", &batch), ("who", &who)];
+                        r.skip(key, list, why.clone());
+                    }
+                }
             }
         }
     }
-    Ok(contenders)
+    contenders
 }
 
 /// What the race leaves: seconds an epoch, pictures a second, right answers, and the seconds over ours.
@@ -176,7 +171,7 @@ pub fn measure(r: &mut Recorder) -> lab::Result<()> {
     let threads = parallel::available();
     for (name, sizes) in MODELS {
         let mut contenders = crates(sizes, &data, (&examples.0, &examples.1));
-        contenders.extend(pytorch(r, (name, sizes), &data.source)?);
+        contenders.extend(pytorch(r, (name, sizes), &data.source));
         for batch in BATCHES {
             let mut results: Vec<Vec<Outcome>> = vec![Vec::new(); contenders.len()];
             for seed in 0..SEEDS {

@@ -1,15 +1,15 @@
 //! What the ways to feed a trainer cost.
 
-use super::{
-    decode::{Memory, scale},
-    gpu,
-    pieces::staged_copy,
-    prefetch::Prefetch,
-    store::{Layout, Store, write},
-    stream::{Batches, Epoch, Shuffle, variety},
-};
 use crate::{
     Error, Result,
+    input::{
+        decode::{Memory, scale},
+        gpu,
+        pieces::staged_copy,
+        prefetch::Prefetch,
+        store::{Layout, Store, write},
+        stream::{Batches, Epoch, Shuffle, variety},
+    },
     memory::{meter::peak_of, step::Learner},
 };
 use backprop::order::order;

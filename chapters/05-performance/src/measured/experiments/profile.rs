@@ -1,6 +1,6 @@
 //! What this part measures: where the time of each model's step goes, and what watching it costs.
 
-use super::{
+use crate::profile::{
     report::{Profile, limits, profile},
     tape::Phase,
 };
@@ -15,8 +15,8 @@ pub const BATCH: usize = 128;
 pub const TIMELINES: [Model; 3] = [Model::Mlp, Model::Cnn, Model::Resnet];
 
 /// The experiment of this part.
-pub fn experiment() -> Experiment {
-    Experiment {
+pub fn experiments() -> Vec<Experiment> {
+    vec![Experiment {
         key: KEY,
         shows: "where the time of a training step goes, operation by operation, in each of chapter 4's models",
         values: &[
@@ -37,7 +37,7 @@ pub fn experiment() -> Experiment {
         ],
         quick: true,
         run: |rec| run(rec, BATCH),
-    }
+    }]
 }
 
 fn run(rec: &mut Recorder, batch: usize) -> Result<()> {
@@ -118,14 +118,14 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::measured) mod tests {
     use super::*;
     use lab::{Records, progress::Progress};
 
     /// Records as a run leaves them, of small steps on drawn digits.
     pub fn records() -> Records {
-        let (experiment, progress) = (experiment(), Progress::hidden());
-        let mut rec = Recorder::new(&experiment, Budget::Quick, lab::Device::Cpu, &progress);
+        let (experiments, progress) = (experiments(), Progress::hidden());
+        let mut rec = Recorder::new(&experiments[0], Budget::Quick, lab::Device::Cpu, &progress);
         let one = |value| Samples(vec![value]);
         rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, one(1e11));
         rec.value("performance.profile.bandwidth", &[], Unit::BytesPerSecond, one(1e10));

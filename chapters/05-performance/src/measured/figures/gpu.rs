@@ -1,14 +1,16 @@
 //! The tables of this part, from records.
 
-use super::{
-    experiments::{BATCHES, EXPECTED},
-    fused::{Operation, Way},
-    overlap,
+use crate::{
+    gpu::{
+        fused::{Operation, Way},
+        overlap,
+    },
+    measured::experiments::gpu::{BATCHES, EXPECTED},
 };
 use lab::{Error, Records, Result, Table, TableData, Unit};
 
-/// All of them.
-pub fn all() -> Vec<Table> {
+/// This part's tables.
+pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "performance.gpu.fused", make: fused },
         Table { key: "performance.gpu.graph", make: graph },

@@ -1,12 +1,14 @@
 //! What a step needs, what the ways out save, and what they cost.
 
-use super::{
-    meter::peak_of,
-    predict,
-    recompute::Deep,
-    step::{Learner, batch, distance, noise},
+use crate::{
+    Result,
+    memory::{
+        meter::peak_of,
+        predict,
+        recompute::Deep,
+        step::{Learner, batch, distance, noise},
+    },
 };
-use crate::Result;
 use backprop::fits::{Bytes, Moves};
 use dfdx::prelude::Cpu;
 use lab::{Budget, Experiment, Recorder, Samples, Unit, record::ParamList};

@@ -1,12 +1,16 @@
 //! This part's pictures and tables, made from one machine's records.
 
-use super::experiment::{BATCH, KEY};
+use crate::measured::experiments::{
+    freed,
+    profile::{BATCH, KEY},
+};
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    heap::Freed,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
     record::Value,
 };
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use training::Model;
 
 /// The figures that the page quotes.
@@ -29,6 +33,7 @@ pub fn tables() -> Vec<Table> {
         Table { key: "performance.profile.resnet", make: |r| table(r, Model::Resnet) },
         Table { key: "performance.profile.rnn", make: |r| table(r, Model::Rnn) },
         Table { key: "performance.profile.transformer", make: |r| table(r, Model::Transformer) },
+        Table { key: freed::KEY, make: table_freed },
     ]
 }
 
@@ -281,10 +286,41 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
     })
 }
 
+/// What a step takes with freed memory handed back, and with it kept.
+fn table_freed(records: &Records) -> Result<TableData> {
+    let mut rows = Vec::new();
+    for (name, _) in &freed::MODELS {
+        let batch: (&str, &dyn Display) = ("batch", &BATCH);
+        let model: (&str, &dyn Display) = ("model", name);
+        let of = |key, freed: Freed| records.find(key, &[model, batch, ("freed", &freed.name())]);
+        let mut row = vec![name.to_string()];
+        for freed in Freed::ALL {
+            row.push(Unit::Seconds.format(of(freed::KEY, freed)?.median));
+            row.push(match of("performance.freed.faults", freed) {
+                Ok(faults) => Unit::Number.format(faults.median),
+                Err(Error::Skipped { .. }) => "–".into(),
+                Err(error) => return Err(error),
+            });
+        }
+        let gain = records.find("performance.freed.gain", &[model, batch])?;
+        row.push(Unit::Ratio.format(gain.median));
+        rows.push(row);
+    }
+    let head = ["model", "handed back", "page faults", "kept", "page faults", "handed back / kept"];
+    Ok(TableData {
+        caption: format!(
+            "A training step of {BATCH} pictures, with freed memory handed back to the system and kept, in turns, and the \
+             page faults of a step."
+        ),
+        head: head.map(String::from).into(),
+        rows,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::experiment::tests::records;
+    use crate::measured::experiments::profile::tests::records;
 
     #[test]
     fn every_picture_and_table_is_made_from_the_records() {
@@ -295,7 +331,7 @@ mod tests {
             assert!(!drawing.svg.contains("NaN") && !drawing.caption.contains("NaN"));
             assert!(!drawing.svg.contains("\n\n") && !drawing.alt.is_empty());
         }
-        for table in tables() {
+        for table in tables().into_iter().filter(|table| table.key != freed::KEY) {
             let data = (table.make)(&records).unwrap();
             assert!(!data.rows.is_empty());
             assert!(data.rows.iter().all(|row| row.len() == data.head.len()), "{}", table.key);

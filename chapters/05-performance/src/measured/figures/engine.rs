@@ -1,9 +1,11 @@
 //! This part's pictures and tables, made from one machine's records.
 
-use crate::engine::{
-    ladder::{MODELS, ladder},
-    products::{CONTENDERS, PASSES},
-    race::{BATCHES, KEY, RACERS},
+use crate::{
+    engine::ladder::{MODELS, ladder},
+    measured::experiments::engine::{
+        products::{CONTENDERS, PASSES},
+        race::{BATCHES, KEY, RACERS},
+    },
 };
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,

@@ -1,17 +1,110 @@
-//! The number that matters: seconds until the model reads well enough.
+//! Ways to convolve, and the number that matters: seconds until the model reads well enough.
 
-use crate::engine::{fast::InPlace, layer::Team};
+use crate::{
+    compare::convolution::{self, Layer},
+    engine::{fast::InPlace, layer::Team},
+};
 use backprop::{
     peers::{self, Job, Peer},
     train::{Epoch, Examples, Settings, fit},
 };
+use dfdx::prelude::Cpu;
 use lab::{
-    Recorder, Result, Samples, Unit,
+    Experiment, Recorder, Result, Samples, Unit,
     data::{self, DataSet, Options, Source},
+    measure::time_interleaved,
+    peak,
     record::ParamList,
 };
 use matmul::parallel;
 use training::{Config, Model, Silent, train_on};
+
+/// The experiments of this part.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "performance.convolution",
+            shows: "three ways to convolve, for the layers of chapter 4",
+            values: &["performance.convolution", "performance.convolution.bytes"],
+            quick: true,
+            run: convolutions,
+        },
+        Experiment {
+            key: "performance.time_to",
+            shows: "how well four models read after so many seconds of training, from five seeds",
+            values: &["performance.time_to", "performance.time_to.seconds"],
+            quick: false,
+            run: budgets,
+        },
+        Experiment {
+            key: "performance.time_long",
+            shows: "the same, for trainings that take minutes",
+            values: &["performance.time_long", "performance.time_long.seconds"],
+            quick: false,
+            run: long,
+        },
+        Experiment {
+            key: "performance.headline",
+            shows: "seconds until one network reads 98%, here and in PyTorch",
+            values: &["performance.headline", "performance.headline.ratio"],
+            quick: false,
+            run: headline,
+        },
+        Experiment {
+            key: "performance.batch",
+            shows: "pictures a second and seconds to 97%, by the size of a batch",
+            values: &["performance.batch", "performance.batch.rate", "performance.batch.epochs"],
+            quick: false,
+            run: batches,
+        },
+    ]
+}
+
+/// The convolutions of chapter 4's networks.
+pub const LAYERS: [Layer; 4] = [
+    Layer { name: "cnn-1", side: 28, inputs: 1, outputs: 16, k: 5, pad: 2 },
+    Layer { name: "cnn-2", side: 14, inputs: 16, outputs: 32, k: 5, pad: 0 },
+    Layer { name: "resnet-1", side: 14, inputs: 24, outputs: 24, k: 3, pad: 1 },
+    Layer { name: "resnet-2", side: 7, inputs: 48, outputs: 48, k: 3, pad: 1 },
+];
+
+/// The ways: their key in the records, and their name.
+pub const WAYS: [(&str, &str); 3] =
+    [("all", "all patches"), ("few", "a few at a time"), ("direct", "direct")];
+
+/// Pictures of a batch.
+pub const BATCH: usize = 128;
+
+fn convolutions(r: &mut Recorder) -> Result<()> {
+    let limit = peak::fma_f32(parallel::available());
+    let dev = Cpu::default();
+    for layer in LAYERS {
+        let numbers = |len: usize| (0..len).map(|i| (i % 17) as f32 / 17.0).collect::<Vec<f32>>();
+        let (pictures, filters) =
+            (numbers(BATCH * layer.picture()), numbers(layer.patch() * layer.outputs));
+        r.note("performance.convolution", &[("layer", &layer.name)]);
+        // Each way once, so that what can't work is said.
+        convolution::few_at_a_time(&pictures, &filters, layer, &dev)?;
+        convolution::all_patches(&pictures, &filters, layer)?;
+        convolution::direct(&pictures, &filters, layer)?;
+        let mut all = || drop(convolution::all_patches(&pictures, &filters, layer));
+        let mut few = || drop(convolution::few_at_a_time(&pictures, &filters, layer, &dev));
+        let mut direct = || drop(convolution::direct(&pictures, &filters, layer));
+        let samples = time_interleaved(r.budget.plan(), &mut [&mut all, &mut few, &mut direct]);
+        let operations = BATCH as f64 * layer.operations();
+        for ((way, _), seconds) in WAYS.iter().zip(samples) {
+            let list: ParamList = &[("layer", &layer.name), ("way", way)];
+            let rates = seconds.map(|s| operations / s);
+            let (key, unit) = ("performance.convolution", Unit::FlopsPerSecond);
+            r.limited(key, list, unit, rates, Some(limit.clone()));
+        }
+        let patches = (4 * BATCH * layer.out() * layer.out() * layer.patch()) as f64;
+        let list: ParamList = &[("layer", &layer.name)];
+        let samples = Samples(vec![patches]);
+        r.value("performance.convolution.bytes", list, Unit::Bytes, samples);
+    }
+    Ok(())
+}
 
 /// Seeds of each.
 const SEEDS: u64 = 5;
@@ -97,7 +190,7 @@ pub fn headline(r: &mut Recorder) -> Result<()> {
     const KEY: &str = "performance.headline";
     let Some(data) = mnist(r, KEY)? else { return Ok(()) };
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
-    let mut peer = pytorch(r, KEY, &data.source)?;
+    let mut peer = pytorch(r, KEY, &data.source);
     let mut found: [Vec<f64>; 2] = Default::default();
     for seed in 0..SEEDS {
         r.note(KEY, &[("who", &"ours"), ("seed", &seed)]);
@@ -140,23 +233,21 @@ pub fn headline(r: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// PyTorch with the headline's network, warmed up, and its version; or the word why not.
-fn pytorch(r: &mut Recorder, key: &str, source: &Source) -> Result<Option<(Peer, String)>> {
-    let (Some(python), Source::Mnist(folder) | Source::Files(folder)) = (peers::python(), source)
-    else {
-        let why = "PyTorch was not asked for; `measure --peers` does";
-        r.skip(key, &[("who", &"pytorch")], why);
-        r.skip("performance.headline.ratio", &[("who", &"pytorch")], why);
-        return Ok(None);
-    };
-    let script = peers::folder().join("pytorch.py");
-    let (script, folder) = (script.to_string_lossy(), folder.to_string_lossy());
+/// PyTorch with the headline's network, and its version; or why not.
+fn pytorch(r: &mut Recorder, key: &str, source: &Source) -> Option<(Peer, String)> {
     let threads = parallel::available().to_string();
     let sizes = HEADLINE.map(|size| size.to_string()).join(",");
-    let list = [&*script, &*folder, "--fused", "--threads", &threads, "--sizes", &sizes];
-    let mut peer = Peer::start(python, &list, None)?;
-    let version = peer.run(Job { batch: 512, epochs: 1, seed: 0 })?.framework;
-    Ok(Some((peer, version)))
+    let list = ["--fused", "--threads", &threads, "--sizes", &sizes];
+    let first = Job { batch: 512, epochs: 1, seed: 0 };
+    match peers::ready(&peers::folder().join("pytorch.py"), source, &list, first) {
+        Ok((peer, answer)) => Some((peer, answer.framework)),
+        Err(why) => {
+            for key in [key, "performance.headline.ratio"] {
+                r.skip(key, &[("who", &"pytorch")], why.clone());
+            }
+            None
+        }
+    }
 }
 
 /// Batches of the study.

@@ -1,12 +1,10 @@
-//! What this part measures. The figures and tables are made in [`crate::engine::figures`].
+//! What a faster engine gains: products, parts of a step, rungs, threads, and the race against PyTorch.
 
 use crate::engine::{
     fast::InPlace,
     ladder::{MODELS, ladder},
     layer::{self, Behind, Sides, Team},
     mask::Mask,
-    products::{self, numbers},
-    race,
     update::{self, Rows},
 };
 use backprop::{
@@ -24,7 +22,11 @@ use lab::{
     record::{Limit, ParamList},
 };
 use matmul::{MatMut, MatRef, parallel, roofline, sgemm};
+use products::numbers;
 use std::{cell::RefCell, hint::black_box, time::Duration};
+
+pub mod products;
+pub mod race;
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {

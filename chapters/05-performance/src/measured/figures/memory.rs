@@ -1,5 +1,6 @@
 //! Memory as pictures and tables: predictions are lines, measurements are points.
 
+use crate::memory::recompute::best_segments;
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
@@ -29,17 +30,12 @@ pub fn tables() -> Vec<Table> {
 const MIB: f64 = 1_048_576.0;
 
 /// The number of a parameter.
-pub(crate) fn number(value: &Value, name: &str) -> Option<f64> {
+pub fn number(value: &Value, name: &str) -> Option<f64> {
     value.params.get(name)?.parse().ok()
 }
 
 /// Points (parameter, median) of all values with this key and these parameters, in rising order.
-pub(crate) fn points(
-    records: &Records,
-    key: &str,
-    list: ParamList,
-    x: &str,
-) -> Result<Vec<(f64, f64)>> {
+pub fn points(records: &Records, key: &str, list: ParamList, x: &str) -> Result<Vec<(f64, f64)>> {
     let all = records.all(key, list);
     let mut points: Vec<(f64, f64)> =
         all.into_iter().filter_map(|value| Some((number(value, x)?, value.median))).collect();
@@ -171,7 +167,7 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
              segments; the square root says √(3·{layers}) ≈ {:.1}. No point is farther than {} from its line.",
             least.1,
             least.0,
-            super::recompute::best_segments(layers as usize, 3.0),
+            best_segments(layers as usize, 3.0),
             Unit::Share.format(farthest(&found, &predicted))
         ),
         alt: format!(

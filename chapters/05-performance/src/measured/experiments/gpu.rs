@@ -1,6 +1,6 @@
 //! What the part measures: fusion, launches against a graph, and copies beside the compute.
 
-use super::{
+use crate::gpu::{
     fused::{Costs, Operation, Task, Way},
     graph::Graph,
     overlap::{self, Feed, Pinned},
@@ -24,7 +24,7 @@ const SIZES: [usize; 3] = [784, 128, 10];
 const STEPS: usize = 16;
 
 /// This part's experiments.
-pub fn all() -> Vec<Experiment> {
+pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: "performance.gpu.fused",
@@ -95,7 +95,7 @@ fn on_each(
             work(r, &*gpu)?;
         } else {
             let why = why_missing(&devices, id);
-            for value in all().iter().filter(|e| e.key == key).flat_map(|e| e.values) {
+            for value in experiments().iter().filter(|e| e.key == key).flat_map(|e| e.values) {
                 r.skip(value, &[("device", &id)], why.clone());
             }
         }
@@ -312,7 +312,7 @@ mod tests {
 
     /// What an experiment leaves, with every key that it declares left or missed.
     fn left(key: &str, run: impl FnOnce(&mut Recorder) -> Result<()>) -> Vec<lab::record::Value> {
-        let experiments = all();
+        let experiments = experiments();
         let experiment = experiments.iter().find(|e| e.key == key).expect("there is one");
         let progress = Progress::hidden();
         let mut r = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);

@@ -1,23 +1,24 @@
 //! What it costs that the heap gives freed memory back between two steps.
 
-use super::{experiment::BATCH, step::Step};
-use crate::Result;
+use super::profile::BATCH;
+use crate::{Result, profile::step::Step};
 use dfdx::prelude::Cpu;
 use lab::{
-    Budget, Error, Experiment, Recorder, Records, Samples, Table, TableData, Unit,
+    Budget, Experiment, Recorder, Samples, Unit,
     heap::{self, Freed},
     record::ParamList,
 };
-use std::{fmt::Display, time::Instant};
+use std::time::Instant;
 use training::{
     Model, cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
     transformer::Transformer,
 };
 
-const KEY: &str = "performance.freed";
+/// The experiment's key.
+pub const KEY: &str = "performance.freed";
 
 /// The models, by what a step frees.
-const MODELS: [(Model, Compare); 5] = [
+pub const MODELS: [(Model, Compare); 5] = [
     (Model::Mlp, compare::<Mlp<Cpu>>),
     (Model::Rnn, compare::<Rnn<f32, Cpu>>),
     (Model::Transformer, compare::<Transformer<f32, Cpu>>),
@@ -26,17 +27,17 @@ const MODELS: [(Model, Compare); 5] = [
 ];
 
 /// Measures a model.
-type Compare = fn(&mut Recorder, Model, &Resident<Cpu>) -> Result<()>;
+pub type Compare = fn(&mut Recorder, Model, &Resident<Cpu>) -> Result<()>;
 
 /// The experiment of this file.
-pub fn experiment() -> Experiment {
-    Experiment {
+pub fn experiments() -> Vec<Experiment> {
+    vec![Experiment {
         key: KEY,
         shows: "a step of chapter 4's models with freed memory handed back to the system, and kept, in turns",
         values: &[KEY, "performance.freed.faults", "performance.freed.gain"],
         quick: true,
         run: |rec| Ok(run(rec)?),
-    }
+    }]
 }
 
 fn run(rec: &mut Recorder) -> Result<()> {
@@ -60,41 +61,6 @@ fn run(rec: &mut Recorder) -> Result<()> {
     // As the command has it.
     heap::set(Freed::Kept);
     Ok(())
-}
-
-/// What a step takes both ways.
-pub fn table() -> Table {
-    Table { key: KEY, make }
-}
-
-fn make(records: &Records) -> lab::Result<TableData> {
-    let mut rows = Vec::new();
-    for (name, _) in &MODELS {
-        let batch: (&str, &dyn Display) = ("batch", &BATCH);
-        let model: (&str, &dyn Display) = ("model", name);
-        let of = |key, freed: Freed| records.find(key, &[model, batch, ("freed", &freed.name())]);
-        let mut row = vec![name.to_string()];
-        for freed in Freed::ALL {
-            row.push(Unit::Seconds.format(of(KEY, freed)?.median));
-            row.push(match of("performance.freed.faults", freed) {
-                Ok(faults) => Unit::Number.format(faults.median),
-                Err(Error::Skipped { .. }) => "–".into(),
-                Err(error) => return Err(error),
-            });
-        }
-        let gain = records.find("performance.freed.gain", &[model, batch])?;
-        row.push(Unit::Ratio.format(gain.median));
-        rows.push(row);
-    }
-    let head = ["model", "handed back", "page faults", "kept", "page faults", "handed back / kept"];
-    Ok(TableData {
-        caption: format!(
-            "A training step of {BATCH} pictures, with freed memory handed back to the system and kept, in turns, and the \
-             page faults of a step."
-        ),
-        head: head.map(String::from).into(),
-        rows,
-    })
 }
 
 /// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample. After a change one step is

@@ -1,6 +1,6 @@
 //! Feeding the trainer as pictures and tables.
 
-use crate::memory::figures::{number, points};
+use super::memory::{number, points};
 use lab::{
     Drawing, Error, Figure, Records, Result, Samples, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
