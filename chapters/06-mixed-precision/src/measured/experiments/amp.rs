@@ -302,7 +302,7 @@ fn accuracy(rec: &mut Recorder) -> Result<()> {
 }
 
 /// Seeds of each ablation.
-pub(super) const ABLATION_SEEDS: u64 = 3;
+pub const ABLATION_SEEDS: u64 = 3;
 
 fn ablations(rec: &mut Recorder) -> Result<()> {
     const KEY: &str = "mixed_precision.ablations";

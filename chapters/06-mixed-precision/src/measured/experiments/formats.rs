@@ -2,7 +2,7 @@
 
 #![allow(clippy::unnecessary_wraps, reason = "every experiment may fail; these do not")]
 
-use super::{
+use crate::formats::{
     Format, Overflow, Rounding, fast,
     format::exponent_of,
     sums::{Arithmetic, Kahan, kahan_stall, products, stall},
@@ -22,7 +22,7 @@ const NUMBERS: usize = 1 << 16;
 const TRIES: usize = 2000;
 
 /// In the order of the page.
-pub fn all() -> Vec<Experiment> {
+pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: "mixed_precision.formats",

@@ -1,9 +1,11 @@
 //! Pictures and tables of what was measured.
 
-use crate::amp::{
-    ablations::{SETTINGS, Setting, Variant},
-    range,
-    studies::{ABLATION_SEEDS, BATCHES, LAYERS, LOOKS, SCALE},
+use crate::{
+    amp::{
+        ablations::{SETTINGS, Setting, Variant},
+        range,
+    },
+    measured::experiments::amp::{ABLATION_SEEDS, BATCHES, LAYERS, LOOKS, SCALE},
 };
 use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,

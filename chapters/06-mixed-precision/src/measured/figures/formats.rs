@@ -1,8 +1,8 @@
 //! The part's pictures and tables, made from one machine's records.
 
-use super::{
-    Format,
-    experiments::{ADDERS, COMPARED, DOTS, MAGNITUDES, TERM, WAYS},
+use crate::{
+    formats::Format,
+    measured::experiments::formats::{ADDERS, COMPARED, DOTS, MAGNITUDES, TERM, WAYS},
 };
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
@@ -358,7 +358,7 @@ mod tests {
     fn experiments_leave_what_figures_and_tables_need() {
         let folder = tempfile::tempdir().unwrap();
         let machine = Machine::default();
-        for experiment in super::super::experiments::all() {
+        for experiment in crate::measured::experiments::formats::experiments() {
             let hidden = Progress::hidden();
             let run = chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &hidden).unwrap();
             for value in &run.values {

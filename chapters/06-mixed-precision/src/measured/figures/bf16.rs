@@ -1,9 +1,8 @@
 //! The part's pictures and tables, made from one machine's records.
 
-use super::{
-    error::Sum,
-    experiments::{BATCH, CONTENDERS, NETWORKS, TERMS, WIDE},
-    roofline::products,
+use crate::{
+    bf16::{error::Sum, roofline::products},
+    measured::experiments::bf16::{BATCH, CONTENDERS, NETWORKS, TERMS, WIDE},
 };
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,

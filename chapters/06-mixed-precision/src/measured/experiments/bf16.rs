@@ -1,6 +1,6 @@
 //! What this part measures.
 
-use super::{
+use crate::bf16::{
     error::Sum,
     network::{Way, learner},
     pass,
@@ -8,10 +8,10 @@ use super::{
     update::{self, update},
 };
 use backprop::{
-    Error, Result,
+    Result,
     adam::{Adam, Factors, Moments},
     order::order,
-    peers::{self, Job, Peer},
+    peers::{self, Job},
     random::SplitMix64,
     train::{Examples, Settings, fit},
 };
@@ -24,7 +24,11 @@ use lab::{
     record::{Limit, ParamList},
 };
 use matmul::{Unit as Multiplier, parallel, simd::Level};
-use std::{hint::black_box, path::Path, time::Instant};
+use std::{
+    hint::black_box,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
@@ -94,11 +98,11 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// The network of the race: its products are far on the arithmetic's side of the roofline.
-pub(super) const WIDE: [usize; 4] = [784, 2048, 2048, 10];
+pub const WIDE: [usize; 4] = [784, 2048, 2048, 10];
 /// Pictures in its batch.
-pub(super) const BATCH: usize = 512;
+pub const BATCH: usize = 512;
 /// The networks whose steps are predicted: name, sizes, batch.
-pub(super) const NETWORKS: [(&str, &[usize], usize); 2] =
+pub const NETWORKS: [(&str, &[usize], usize); 2] =
     [("784-128-10", &[784, 128, 10], 128), ("784-2048-2048-10", &WIDE, BATCH)];
 
 /// Why nothing runs on tiles here.
@@ -167,7 +171,7 @@ fn limits(r: &mut Recorder) {
 }
 
 /// Terms of the sums.
-pub(super) const TERMS: [usize; 7] = [1, 4, 16, 64, 256, 1024, 4096];
+pub const TERMS: [usize; 7] = [1, 4, 16, 64, 256, 1024, 4096];
 
 fn errors(r: &mut Recorder) {
     const KEY: &str = "mixed_precision.bf16.error";
@@ -222,7 +226,7 @@ fn load(r: &Recorder) -> Result<DataSet> {
 }
 
 /// A contender of the race.
-pub(super) struct Contender {
+pub struct Contender {
     /// Its name in the records.
     pub who: &'static str,
     /// Its name on the page.
@@ -237,7 +241,7 @@ enum By {
 }
 
 /// All of them. The first is what the others are held against.
-pub(super) const CONTENDERS: [Contender; 7] = [
+pub const CONTENDERS: [Contender; 7] = [
     Contender {
         who: "bf16",
         name: "bf16, on tiles",
@@ -267,112 +271,129 @@ pub(super) const CONTENDERS: [Contender; 7] = [
     },
 ];
 
-/// Why a contender can't run here.
-fn missing(by: &By, source: &Source) -> Option<String> {
-    match by {
-        By::Way(way) => match way() {
-            Way::Keeping(unit) | Way::Rounding(unit) if !unit.available() => Some(no_tiles()),
-            _ => None,
-        },
-        By::PyTorch(_) if peers::python().is_none() => {
-            Some("PyTorch was not asked for; `measure --peers` does".to_owned())
-        }
-        By::PyTorch(_) if matches!(source, Source::Drawn) => {
-            Some("there is no MNIST on this machine for both to learn from".to_owned())
-        }
-        By::PyTorch(_) => None,
-    }
-}
-
 /// Seconds of one step from which a contender stays out of the race, which would take it an hour.
 const TOO_LONG: f64 = 5.0;
 
 /// Steps that are timed in each turn.
 const STEPS: usize = 12;
 
-/// A contender that is ready: it runs an epoch of [`STEPS`] batches and says how long it took.
+/// Who is held against whom: the slow one, and the fast one.
+const RATIOS: [(&str, &str); 6] = [
+    ("f32", "bf16"),
+    ("bf16-rounding", "bf16"),
+    ("pytorch-f32", "bf16"),
+    ("pytorch-bf16", "bf16"),
+    ("pytorch-bf16-fused", "bf16"),
+    ("f32", "bf16-portable"),
+];
+
+/// Runs an epoch of [`STEPS`] batches and says how long it took.
 type Turn<'a> = Box<dyn FnMut(u64) -> Result<f64> + 'a>;
+
+/// What keeps a contender out of the race.
+#[derive(Debug)]
+struct Absent {
+    why: String,
+    /// Seconds of a step, of one that takes too long.
+    step: Option<f64>,
+}
+
+impl Absent {
+    fn because(why: String) -> Self {
+        Self { why, step: None }
+    }
+}
+
+/// This crate's network.
+fn ours(way: Way, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
+    if let Way::Keeping(unit) | Way::Rounding(unit) = way
+        && !unit.available()
+    {
+        return Ok(Err(Absent::because(no_tiles())));
+    }
+    let settings =
+        Settings { sizes: WIDE.to_vec(), batch: BATCH, dropout: 0.0, ..Settings::default() };
+    let mut learner = learner(settings, way)?;
+    Ok(Ok(Box::new(move |round| {
+        let epoch = round as usize + 1;
+        let order = order(0, epoch, train.len());
+        let start = Instant::now();
+        learner.epoch(train, &order, epoch)?;
+        Ok(start.elapsed().as_secs_f64())
+    })))
+}
+
+/// PyTorch's, told `more`.
+fn pytorch(more: &[&str], source: &Source, pictures: usize) -> Result<Turn<'static>, Absent> {
+    let threads = parallel::available().to_string();
+    let sizes = WIDE.map(|size| size.to_string()).join("-");
+    let program = program();
+    let (step, all) = (BATCH.to_string(), pictures.to_string());
+    let told = |pictures| {
+        let told = ["--threads", &threads, "--pictures", pictures, "--sizes", &sizes];
+        [&told, more].concat()
+    };
+    // One step alone: without the instructions for it, PyTorch's bf16 takes the better part of a minute.
+    let first = Job { batch: BATCH, epochs: 1, seed: 0 };
+    let (_, answer) =
+        peers::ready(&program, source, &told(&step), first).map_err(Absent::because)?;
+    let step: f64 = answer.seconds.iter().sum();
+    if step > TOO_LONG {
+        let why = format!("a step takes {step:.0} s on this CPU, too long for a race");
+        return Err(Absent { why, step: Some(step) });
+    }
+    let mut peer = peers::start(&program, source, &told(&all)).map_err(Absent::because)?;
+    Ok(Box::new(move |round| {
+        // The first epoch of a job builds the network and warms up.
+        let answer = peer.run(Job { batch: BATCH, epochs: 3, seed: round })?;
+        Ok(Samples(answer.seconds.get(1..).unwrap_or_default().to_vec()).median())
+    }))
+}
+
+/// PyTorch's side of the race.
+fn program() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py")
+}
+
+/// Says of a contender why it is not there.
+fn leave_out(r: &mut Recorder, who: &str, Absent { why, step }: &Absent) {
+    const KEY: &str = "mixed_precision.bf16";
+    let list: ParamList = &[("who", &who)];
+    for key in [KEY, "mixed_precision.bf16.flops"] {
+        r.skip(key, list, why);
+    }
+    match step {
+        Some(step) => {
+            r.value("mixed_precision.bf16.step", list, Unit::Seconds, one(*step));
+        }
+        None => r.skip("mixed_precision.bf16.step", list, why),
+    }
+    for (slow, fast) in RATIOS.iter().filter(|(slow, fast)| *slow == who || *fast == who) {
+        let list: ParamList = &[("slow", slow), ("fast", fast)];
+        r.skip("mixed_precision.bf16.ratio", list, why);
+    }
+}
 
 /// Turns of all that can run here; the rest are skipped.
 fn race(r: &mut Recorder) -> Result<()> {
     const KEY: &str = "mixed_precision.bf16";
-    const RATIOS: [(&str, &str); 6] = [
-        ("f32", "bf16"),
-        ("bf16-rounding", "bf16"),
-        ("pytorch-f32", "bf16"),
-        ("pytorch-bf16", "bf16"),
-        ("pytorch-bf16-fused", "bf16"),
-        ("f32", "bf16-portable"),
-    ];
     let data = load(r)?;
     let mut train = Examples::of(&data.train);
     train.labels.truncate(STEPS * BATCH);
     train.pixels.truncate(train.labels.len() * train.width);
-    let (pictures, cores) = (train.len(), parallel::available());
-    let settings =
-        Settings { sizes: WIDE.to_vec(), batch: BATCH, dropout: 0.0, ..Settings::default() };
-    let mut running: Vec<(&str, Turn)> = Vec::new();
+    let mut running: Vec<(&str, Turn, Vec<f64>)> = Vec::new();
     for Contender { who, by, .. } in &CONTENDERS {
-        let (mut why, mut timed) = (missing(by, &data.source), false);
-        if let (None, By::PyTorch(more)) = (&why, by) {
-            // One step alone: without the instructions for it, PyTorch's bf16 takes the better part of a minute.
-            let mut peer = start_pytorch(&data.source, BATCH, cores, more)?;
-            let answer = peer.run(Job { batch: BATCH, epochs: 1, seed: 0 })?;
-            let step: f64 = answer.seconds.iter().sum();
-            if step > TOO_LONG {
-                r.value(
-                    &format!("{KEY}.step"),
-                    &[("who", who)],
-                    Unit::Seconds,
-                    Samples(vec![step]),
-                );
-                timed = true;
-                why = Some(format!("a step takes {step:.0} s on this CPU, too long for a race"));
-            }
-        }
-        if let Some(why) = why {
-            for suffix in ["", ".step", ".flops"] {
-                if suffix != ".step" || !timed {
-                    r.skip(&format!("{KEY}{suffix}"), &[("who", who)], why.clone());
-                }
-            }
-            for (slow, fast) in RATIOS.iter().filter(|(slow, fast)| slow == who || fast == who) {
-                let list: ParamList = &[("slow", slow), ("fast", fast)];
-                r.skip(&format!("{KEY}.ratio"), list, why.clone());
-            }
-            continue;
-        }
-        match by {
-            By::Way(way) => {
-                let mut learner = learner(settings.clone(), way())?;
-                let train = &train;
-                running.push((
-                    who,
-                    Box::new(move |round| {
-                        let epoch = round as usize + 1;
-                        let order = order(0, epoch, pictures);
-                        let start = Instant::now();
-                        learner.epoch(train, &order, epoch)?;
-                        Ok(start.elapsed().as_secs_f64())
-                    }),
-                ));
-            }
-            By::PyTorch(more) => {
-                let mut peer = start_pytorch(&data.source, pictures, cores, more)?;
-                running.push((
-                    who,
-                    Box::new(move |round| {
-                        // The first epoch of a job builds the network and warms up.
-                        let answer = peer.run(Job { batch: BATCH, epochs: 3, seed: round })?;
-                        Ok(Samples(answer.seconds.get(1..).unwrap_or_default().to_vec()).median())
-                    }),
-                ));
-            }
+        let turn = match by {
+            By::Way(way) => ours(way(), &train)?,
+            By::PyTorch(more) => pytorch(more, &data.source, train.len()),
+        };
+        match turn {
+            Ok(turn) => running.push((who, turn, Vec::new())),
+            Err(absent) => leave_out(r, who, &absent),
         }
     }
-    let mut seconds = vec![Vec::new(); running.len()];
     for round in 0..8 {
-        for ((who, turn), seconds) in running.iter_mut().zip(&mut seconds) {
+        for (who, turn, seconds) in &mut running {
             r.note(KEY, &[("round", &round), ("who", who)]);
             let time = turn(round)?;
             if round > 0 {
@@ -380,53 +401,38 @@ fn race(r: &mut Recorder) -> Result<()> {
             }
         }
     }
+    let found: Vec<(&str, Samples)> =
+        running.into_iter().map(|(who, _, seconds)| (who, Samples(seconds))).collect();
+    record(r, &found, train.len());
+    Ok(())
+}
+
+/// What the race has found: rates, and who takes how many times as long as whom.
+fn record(r: &mut Recorder, found: &[(&str, Samples)], pictures: usize) {
+    const KEY: &str = "mixed_precision.bf16";
+    let cores = parallel::available();
     let steps = pictures.div_ceil(BATCH) as f64;
     let operations = Needs::of(&WIDE, BATCH, true).operations * pictures as f64 / BATCH as f64;
-    for ((who, _), seconds) in running.iter().zip(&seconds) {
-        let (list, seconds): (ParamList, _) = (&[("who", who)], Samples(seconds.clone()));
+    for (who, seconds) in found {
+        let list: ParamList = &[("who", who)];
         r.value(KEY, list, Unit::ImagesPerSecond, seconds.map(|s| pictures as f64 / s));
-        r.value(&format!("{KEY}.step"), list, Unit::Seconds, seconds.map(|s| s / steps));
+        r.value("mixed_precision.bf16.step", list, Unit::Seconds, seconds.map(|s| s / steps));
         let tiles =
             matches!(*who, "bf16" | "bf16-rounding" | "pytorch-bf16" | "pytorch-bf16-fused");
         let limit = if tiles { peak::amx_bf16(cores) } else { None };
         let limit = limit.unwrap_or_else(|| peak::fma_f32(cores));
         let rate = seconds.map(|s| operations / s);
-        r.limited(&format!("{KEY}.flops"), list, Unit::FlopsPerSecond, rate, Some(limit));
+        let key = "mixed_precision.bf16.flops";
+        r.limited(key, list, Unit::FlopsPerSecond, rate, Some(limit));
     }
+    let of = |name: &str| found.iter().find(|(who, _)| *who == name).map(|(_, seconds)| seconds);
     for (slow, fast) in RATIOS {
-        let of =
-            |name: &str| running.iter().position(|(who, _)| *who == name).map(|at| &seconds[at]);
         if let (Some(a), Some(b)) = (of(slow), of(fast)) {
-            let ratios = a.iter().zip(b).map(|(a, b)| a / b).collect();
+            let ratios = a.0.iter().zip(&b.0).map(|(a, b)| a / b).collect();
             let list: ParamList = &[("slow", &slow), ("fast", &fast)];
-            r.value(&format!("{KEY}.ratio"), list, Unit::Ratio, Samples(ratios));
+            r.value("mixed_precision.bf16.ratio", list, Unit::Ratio, Samples(ratios));
         }
     }
-    Ok(())
-}
-
-/// PyTorch's side, ready for jobs.
-fn start_pytorch(source: &Source, pictures: usize, threads: usize, more: &[&str]) -> Result<Peer> {
-    let (Some(python), Source::Mnist(folder) | Source::Files(folder)) = (peers::python(), source)
-    else {
-        return Err(Error::Config("PyTorch needs MNIST; give its folder with --data".to_owned()));
-    };
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py");
-    let (program, folder) = (program.to_string_lossy(), folder.to_string_lossy());
-    let (pictures, threads) = (pictures.to_string(), threads.to_string());
-    let sizes = WIDE.map(|size| size.to_string()).join("-");
-    let mut arguments = vec![
-        &*program,
-        &*folder,
-        "--threads",
-        &threads,
-        "--pictures",
-        &pictures,
-        "--sizes",
-        &sizes,
-    ];
-    arguments.extend(more);
-    Peer::start(python, &arguments, None)
 }
 
 /// The network whose accuracy is compared: small enough that all runs together take minutes on two cores.
@@ -509,8 +515,13 @@ mod tests {
 
     #[test]
     fn contenders_that_cannot_run_say_why() {
+        let train = Examples::of(&data::drawn(10, 1, 1).train);
         for contender in &CONTENDERS {
-            let why = missing(&contender.by, &Source::Drawn);
+            let turn = match contender.by {
+                By::Way(way) => ours(way(), &train).unwrap(),
+                By::PyTorch(more) => pytorch(more, &Source::Drawn, 10),
+            };
+            let why = turn.err().map(|absent| absent.why);
             match contender.who {
                 "f32" | "bf16-portable" => assert_eq!(why, None),
                 "bf16" | "bf16-rounding" => {
@@ -519,7 +530,6 @@ mod tests {
                 _ => assert!(why.is_some_and(|why| why.contains("--peers"))),
             }
         }
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py");
-        assert!(program.is_file());
+        assert!(program().is_file());
     }
 }
