@@ -60,11 +60,9 @@ impl Split {
     }
 
     /// All pictures as numbers from 0 to 1: a matrix of `len()` rows and `pixels()` columns.
-    // ANCHOR: scaled
     pub fn scaled(&self) -> Vec<f32> {
         self.images.iter().map(|&grey| f32::from(grey) / 255.0).collect()
     }
-    // ANCHOR_END: scaled
 
     /// The mean and the standard deviation of all pixels, scaled to 0 to 1; (0, 0) without pictures.
     pub fn mean_and_deviation(&self) -> (f32, f32) {

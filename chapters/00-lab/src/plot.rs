@@ -9,7 +9,7 @@ mod scale;
 
 pub use heat::{Cell, HeatMap};
 
-use crate::{Result, record::Value, units::plain};
+use crate::{Drawing, Error, Result, Unit, record::Value, units::plain};
 use canvas::{Area, Canvas, Hang, Ink, TEXT, WIDTH, text_width, wrapped};
 use scale::{Ruler, fits};
 
@@ -57,6 +57,11 @@ impl Axis {
     }
 }
 
+/// At most about ten of the places, evenly spaced, for the ticks of an axis.
+pub fn few(places: &[f64]) -> Vec<f64> {
+    places.iter().copied().step_by(places.len().div_ceil(10).max(1)).collect()
+}
+
 /// A line through points, with a band for the spread. Labelled directly, at its end.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -68,6 +73,42 @@ pub struct Series {
     pub band: Vec<(f64, f64)>,
     /// Whether the points are joined.
     pub joined: bool,
+}
+
+impl Series {
+    /// Medians joined by a line, with the quartiles as its band, each put through `scale`.
+    pub fn of(name: &str, points: &[(f64, &Value)], scale: impl Fn(f64) -> f64) -> Self {
+        let (mut line, mut band) = (Vec::new(), Vec::new());
+        for (x, value) in points {
+            let [middle, low, high] = scaled(value, &scale);
+            line.push((*x, middle));
+            band.push((low, high));
+        }
+        Self { name: name.to_owned(), points: line, band, joined: true }
+    }
+
+    /// Its points in words: all of a few; of many the ends, the lowest and the highest.
+    fn in_words(&self) -> String {
+        let points = &self.points;
+        let by_height = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let told = |point: &&(f64, f64)| {
+            let among = [points.iter().min_by(by_height), points.iter().max_by(by_height)];
+            among.into_iter().chain([points.first(), points.last()]).flatten().any(|p| p == *point)
+        };
+        let points = points.iter().filter(|point| points.len() <= 6 || told(point));
+        let words: Vec<String> = points.map(|&point| at_in_words(point)).collect();
+        format!("{}: {}", self.name, words.join(", "))
+    }
+}
+
+fn at_in_words((x, y): (f64, f64)) -> String {
+    format!("{} at {}", Unit::Number.format(y), plain(x))
+}
+
+/// Median, low and high, each put through `scale`.
+fn scaled(value: &Value, scale: impl Fn(f64) -> f64) -> [f64; 3] {
+    let [middle, one, two] = [value.median, value.low, value.high].map(scale);
+    [middle, one.min(two), one.max(two)]
 }
 
 /// A limit that the data is held against: a dashed line with its name.
@@ -110,6 +151,31 @@ pub struct LinePlot {
 }
 
 impl LinePlot {
+    /// The picture with this caption, and its lines in words.
+    pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
+        let scale = |axis: &Axis| match axis.scale {
+            Scale::Linear => "",
+            Scale::Log => " (logarithmic)",
+        };
+        let series = self.series.iter().map(Series::in_words);
+        let limits = self.limits.iter().filter_map(|limit| {
+            let (first, last) = (*limit.points.first()?, *limit.points.last()?);
+            let flat = first.1.total_cmp(&last.1).is_eq();
+            let first = if flat { Unit::Number.format(first.1) } else { at_in_words(first) };
+            let last = if flat { String::new() } else { format!(" to {}", at_in_words(last)) };
+            Some(format!("dashed, {}: {first}{last}", limit.name))
+        });
+        let alt = format!(
+            "{}{} over {}{}. {}.",
+            self.y.label,
+            scale(&self.y),
+            self.x.label,
+            scale(&self.x),
+            series.chain(limits).collect::<Vec<_>>().join("; ")
+        );
+        Drawing { svg: self.svg(), caption: caption.into(), alt }
+    }
+
     /// The picture, as SVG without blank lines. Points that have no place on an axis (not a number, or
     /// not positive on a logarithmic one) are left out.
     pub fn svg(&self) -> String {
@@ -457,13 +523,21 @@ impl Bar {
     /// [`Error::NotMeasured`](crate::Error::NotMeasured) and others of [`Records::find`](crate::Records::find): what the
     /// experiment did not even look for has no bar.
     pub fn of(name: &str, found: Result<&Value>, scale: f64) -> Result<Self> {
+        Self::scaled(name, found, |value| value / scale)
+    }
+
+    /// [`Bar::of`], each number put through `scale`.
+    ///
+    /// # Errors
+    /// As [`Bar::of`].
+    pub fn scaled(name: &str, found: Result<&Value>, scale: impl Fn(f64) -> f64) -> Result<Self> {
         let name = name.to_owned();
         match found {
             Ok(value) => {
-                let spread = (value.median / scale, value.low / scale, value.high / scale);
-                Ok(Self { name, value: Some(spread), text: value.text() })
+                let [middle, low, high] = scaled(value, scale);
+                Ok(Self { name, value: Some((middle, low, high)), text: value.text() })
             }
-            Err(crate::Error::Skipped { why, .. }) => Ok(Self { name, value: None, text: why }),
+            Err(Error::Skipped { why, .. }) => Ok(Self { name, value: None, text: why }),
             Err(error) => Err(error),
         }
     }
@@ -488,6 +562,25 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
+    /// The picture with this caption, and its bars in words.
+    pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
+        let scale = match self.axis.scale {
+            Scale::Linear => "",
+            Scale::Log => " on a logarithmic scale",
+        };
+        let limits = self
+            .limits
+            .iter()
+            .map(|(name, at)| format!("; dashed, {name}: {}", Unit::Number.format(*at)));
+        let alt = format!(
+            "Bars{scale}, {}. {}{}.",
+            self.axis.label,
+            Bar::in_words(&self.bars),
+            limits.collect::<String>()
+        );
+        Drawing { svg: self.svg(), caption: caption.into(), alt }
+    }
+
     /// The picture, as SVG without blank lines. On a logarithmic axis bars start at its lower end, on a
     /// linear one at zero.
     pub fn svg(&self) -> String {

@@ -4,6 +4,7 @@ use super::{
     LINE,
     canvas::{Canvas, Hang, Ink, WIDTH, text_width},
 };
+use crate::Drawing;
 
 /// Rows and columns of cells. Each cell has its number written in it, and a tint that shows it at a glance.
 #[derive(Clone, Debug)]
@@ -30,6 +31,18 @@ pub struct Cell {
 }
 
 impl HeatMap {
+    /// The picture with this caption, and its cells in words.
+    pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
+        let row = |(name, cells): &(String, Vec<Cell>)| {
+            let cells = self.columns.iter().zip(cells);
+            let cells = cells.map(|(column, cell)| format!("{} at {column}", cell.text));
+            format!("{} {name}: {}", self.y, cells.collect::<Vec<_>>().join(", "))
+        };
+        let rows: Vec<String> = self.rows.iter().map(row).collect();
+        let alt = format!("A map over {}. {}.", self.x, rows.join("; "));
+        Drawing { svg: self.svg(), caption: caption.into(), alt }
+    }
+
     /// The picture, as SVG without blank lines.
     pub fn svg(&self) -> String {
         const HIGH: f64 = 38.0;
