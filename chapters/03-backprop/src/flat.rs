@@ -167,7 +167,7 @@ impl Flat {
 }
 
 /// Leaves units out of an output that has been through `ReLU`, and scales the others.
-pub(crate) fn drop_units(y: &mut [f32], dropout: Dropout, key: u64, scale: f32) {
+fn drop_units(y: &mut [f32], dropout: Dropout, key: u64, scale: f32) {
     for (index, y) in y.iter_mut().enumerate() {
         *y *= if dropout.keeps(key, index) { scale } else { 0.0 };
     }

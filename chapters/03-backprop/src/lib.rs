@@ -48,7 +48,6 @@ pub mod measured;
 pub mod mlp;
 pub mod optimizer;
 pub mod order;
-pub mod random;
 pub mod real;
 pub mod sgd;
 pub mod softmax;
@@ -56,4 +55,5 @@ pub mod train;
 pub mod vgg;
 
 pub use error::{Error, Result};
+pub use lab::random;
 pub use measured::{chapter, peers};

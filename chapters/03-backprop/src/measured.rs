@@ -1,4 +1,4 @@
-//! What the chapter measures and draws: its [`experiments`], the [`peers`] that it races against, and the [`figures`] and
+//! What the chapter measures and draws: its [`experiments`], the [`race`] against the [`peers`], and the [`figures`] and
 //! tables made from the records.
 
 use lab::Chapter;
@@ -6,6 +6,7 @@ use lab::Chapter;
 pub mod experiments;
 pub mod figures;
 pub mod peers;
+pub mod race;
 
 /// Chapter 3, for the course's command and its book.
 pub fn chapter() -> Chapter {

@@ -1,10 +1,23 @@
 //! The chapter's pictures and tables, made from one machine's records.
 
-use crate::{count::Model, ladder::ladder, measured::experiments::STEPS};
+use crate::{
+    count::Model,
+    ladder::{Rung, ladder},
+    measured::{
+        experiments::{
+            CHECK_STEP, COUNT_BYTES, EPOCH, FLOPS, RACE32, RACE128, SPEEDUP, STEP, STEP_BOUND,
+            THREADS, TOTAL,
+        },
+        race::Keys,
+    },
+};
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
-    record::{ParamList, Value},
+    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Limits, Lines},
+    key::Quantity,
+    plot::{Axis, Scale},
+    record::Value,
+    table::{Entry, Grid},
     units::{plain, scientific},
 };
 
@@ -30,69 +43,60 @@ pub fn tables() -> Vec<Table> {
 }
 
 fn draw_check(records: &Records) -> Result<Drawing> {
-    let mut series = Vec::new();
+    let line = |numbers: &str| (numbers.to_owned(), CHECK_STEP.at(&[("numbers", &numbers)]));
+    let lines = Lines {
+        over: "h",
+        x: Axis::new("step h", Scale::Log),
+        y: Axis::new("relative error", Scale::Log),
+        lines: ["f64", "f32"].map(line).into(),
+        ..Lines::default()
+    };
+    let mut plot = lines.plot(records)?;
     let mut best = Vec::new();
-    for numbers in ["f64", "f32"] {
-        let mut points = Vec::new();
-        for h in STEPS {
-            let list: ParamList = &[("numbers", &numbers), ("h", &format!("{h:e}"))];
-            points.push((h, records.find("backprop.check.step", list)?.median));
-        }
+    for series in &mut plot.series {
         // Too short a step finds no difference at all, which has no place on a logarithmic axis beside the others.
-        points.retain(|(_, error)| error.is_finite() && *error > 0.0);
-        if let Some((h, error)) = points.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
-            best.push(format!("in {numbers} {} at h = {}", scientific(*error, 1), plain(*h)));
+        series.points.retain(|(_, error)| error.is_finite() && *error > 0.0);
+        series.band.clear();
+        if let Some((h, error)) = series.points.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
+            let name = &series.name;
+            best.push(format!("in {name} {} at h = {}", scientific(*error, 1), plain(*h)));
         }
-        let name = numbers.to_owned();
-        series.push(Series { name, points, band: Vec::new(), joined: true });
     }
-    let words = series.iter().map(|s| {
-        let points =
-            s.points.iter().map(|(h, error)| format!("{} at {}", scientific(*error, 1), plain(*h)));
-        format!("{}: {}", s.name, points.collect::<Vec<_>>().join(", "))
-    });
-    let alt = format!("Lines. {}.", words.collect::<Vec<_>>().join("; "));
-    let caption = format!(
+    Ok(plot.drawing(format!(
         "How far finite differences are from the gradient, by their step h. Long steps lose to ReLU's kink, short ones to \
          rounding. The best is {}.",
         best.join(", ")
-    );
-    let plot = LinePlot {
-        x: Axis::new("step h", Scale::Log),
-        y: Axis::new("relative error", Scale::Log),
-        series,
-        limits: Vec::new(),
-    };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    )))
+}
+
+/// A quantity of a rung in batches of one size.
+fn of(key: Key, rung: &Rung, batch: usize) -> Quantity {
+    key.at(&[("rung", &rung.key), ("batch", &batch)])
 }
 
 fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    for rung in ladder() {
-        let list: ParamList = &[("rung", &rung.key), ("batch", &batch)];
-        bars.push(Bar::of(rung.name, records.find("backprop.ladder.epoch", list), 1.0)?);
-    }
-    let total = records.find("backprop.ladder.total", &[("batch", &batch)])?;
+    let rungs = ladder();
     let mut caption = format!(
         "An epoch of 60,000 pictures in batches of {batch} on {}: the last way learns {} as fast as the first, \
          and the same.",
         records.machine.in_words(),
-        total.text()
+        records.text(TOTAL.at(&[("batch", &batch)]))?
     );
     let limits = roofline(records, batch)?;
-    if let (Some((_, bound)), Some((last, ..))) =
-        (limits.last(), bars.last().and_then(|bar| bar.value))
-    {
+    let last = rungs.last().map(|rung| records.get(of(EPOCH, rung, batch)));
+    if let (Some((_, bound)), Some(Ok(last))) = (limits.last(), last) {
         caption += &format!(
             " It takes {} times the time that its roofline allows.",
-            Unit::Number.format(last / bound)
+            Unit::Number.format(last.median / bound)
         );
     }
-    let lines = limits.iter().map(|(name, at)| format!("{name}: {}", Unit::Seconds.format(*at)));
-    let lines = lines.collect::<Vec<_>>().join("; ");
-    let alt = format!("Bars. {}. Lines. {lines}.", Bar::in_words(&bars));
-    let axis = Axis::new("seconds an epoch", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })
+    Bars {
+        axis: Axis::new("seconds an epoch", Scale::Linear),
+        bars: rungs.iter().map(|rung| (rung.name.to_owned(), of(EPOCH, rung, batch))).collect(),
+        limits: Limits::These(limits),
+        ..Bars::default()
+    }
+    .draw(records, caption)
 }
 
 /// The parts of a step, in their order: their key in the records, and their name.
@@ -108,17 +112,20 @@ const PARTS: [(&str, &str); 4] = [
 fn roofline(records: &Records, batch: usize) -> Result<Vec<(String, f64)>> {
     let mut step = 0.0;
     for (part, _) in PARTS {
-        match records.find("backprop.step.bound", &[("part", &part), ("batch", &batch)]) {
+        match records.get(STEP_BOUND.at(&[("part", &part), ("batch", &batch)])) {
             Ok(bound) => step += bound.median,
             Err(Error::NotMeasured { .. } | Error::Key(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         }
     }
     let one = step * 60_000_f64 / batch as f64;
-    let cores = records.find("backprop.ladder.threads", &[("batch", &batch)])?.median;
+    let cores = records.get(THREADS.at(&[("batch", &batch)]))?.median;
     let all = (format!("roofline, {cores} cores"), one / cores);
     Ok(vec![("roofline, one core".to_owned(), one), all])
 }
+
+/// The races: the batch, and the keys.
+const RACES: [(usize, &Keys); 2] = [(32, &RACE32), (128, &RACE128)];
 
 /// The contenders of the races: their key in the records, and their name.
 const RACERS: [(&str, &str); 4] = [
@@ -128,46 +135,41 @@ const RACERS: [(&str, &str); 4] = [
     ("keras", "Keras"),
 ];
 
+/// Each contender in each race: what it is called, and the race's keys.
+fn raced() -> impl Iterator<Item = (String, &'static str, &'static Keys)> {
+    RACES.into_iter().flat_map(|(batch, keys)| {
+        RACERS.map(|(who, name)| (format!("{name}, batch {batch}"), who, keys))
+    })
+}
+
 fn draw_race(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    for batch in [32, 128] {
-        for (who, name) in RACERS {
-            let found = records.find(&format!("backprop.race{batch}"), &[("who", &who)]);
-            bars.push(Bar::of(&format!("{name}, batch {batch}"), found, 1.0)?);
-        }
-    }
-    let ratio = |batch: usize, who: &str| {
-        let found = records.find(&format!("backprop.race{batch}.ratio"), &[("who", &who)]);
-        found.map_or_else(|_| "not measured".to_owned(), Value::text)
+    let ratio = |keys: &Keys, who: &str| {
+        let found = records.text(keys.ratio.at(&[("who", &who)]));
+        found.unwrap_or_else(|_| "not measured".to_owned())
     };
     let caption = format!(
         "An epoch of 60,000 pictures on {}. PyTorch takes {} as long as this chapter in batches of 32, and {} in \
          batches of 128; with its fused Adam {} and {}.",
         records.machine.in_words(),
-        ratio(32, "pytorch"),
-        ratio(128, "pytorch"),
-        ratio(32, "pytorch-fused"),
-        ratio(128, "pytorch-fused"),
+        ratio(&RACE32, "pytorch"),
+        ratio(&RACE128, "pytorch"),
+        ratio(&RACE32, "pytorch-fused"),
+        ratio(&RACE128, "pytorch-fused"),
     );
-    let alt = format!("Bars. {}.", Bar::in_words(&bars));
-    let axis = Axis::new("seconds an epoch", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    let bar = |(name, who, keys): (String, &str, &Keys)| (name, keys.seconds.at(&[("who", &who)]));
+    Bars {
+        axis: Axis::new("seconds an epoch", Scale::Linear),
+        bars: raced().map(bar).collect(),
+        ..Bars::default()
+    }
+    .draw(records, caption)
 }
 
 fn draw_step(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    for batch in [32, 128] {
-        for (part, name) in PARTS {
-            let found = records.find("backprop.step", &[("part", &part), ("batch", &batch)]);
-            bars.push(Bar::of(&format!("{name}, batch {batch}"), found, 1.0)?);
-        }
-    }
-    let of = |part: &str, batch: usize| {
-        records.find("backprop.step", &[("part", &part), ("batch", &batch)]).map(|v| v.median)
-    };
+    let of = |part: &str, batch: usize| STEP.at(&[("part", &part), ("batch", &batch)]);
+    let seconds = |part, batch| records.get(of(part, batch)).map(|value| value.median);
     let share = |batch| -> Result<f64> {
-        let products = of("forward", batch)? + of("weights", batch)?;
-        Ok(of("adam", batch)? / products)
+        Ok(seconds("adam", batch)? / (seconds("forward", batch)? + seconds("weights", batch)?))
     };
     let caption = format!(
         "The parts of one step on one core of {}. Adam takes {} of the time of the two products in batches of 32, \
@@ -176,112 +178,82 @@ fn draw_step(records: &Records) -> Result<Drawing> {
         Unit::Share.format(share(32)?),
         Unit::Share.format(share(128)?),
     );
-    let alt = format!("Bars. {}.", Bar::in_words(&bars));
+    let bars = [32, 128].into_iter().flat_map(|batch| {
+        PARTS.map(|(part, name)| (format!("{name}, batch {batch}"), of(part, batch)))
+    });
     let axis = Axis::new("seconds", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    Bars { axis, bars: bars.collect(), ..Bars::default() }.draw(records, caption)
 }
 
 fn draw_memory(records: &Records) -> Result<Drawing> {
-    const GIBIBYTE: f64 = 1_073_741_824.0;
-    let find = |what: &str| {
-        records
-            .find("backprop.count.bytes", &[("model", &"vgg16"), ("batch", &32), ("what", &what)])
-    };
-    let bars = ["weights", "gradients", "optimizer", "activations", "scratch"]
-        .map(|what| Bar::of(what, find(what), GIBIBYTE))
-        .into_iter()
-        .collect::<Result<Vec<_>>>()?;
-    let of = |what: &str| find(what).map(|value| value.median);
+    let quantity =
+        |what: &str| COUNT_BYTES.at(&[("model", &"vgg16"), ("batch", &32), ("what", &what)]);
+    let of = |what: &str| records.get(quantity(what)).map(|value| value.median);
     let parameters = of("weights")? + of("gradients")? + of("optimizer")?;
     let caption = format!(
         "What training VGG16 with Adam in batches of 32 keeps in memory, in f32: {} in all. Four numbers for each \
          parameter (itself, its gradient, Adam's two) take {}, the activations {}, scratch {}. The weights alone are {} \
          of it.",
-        find("total")?.text(),
+        records.text(quantity("total"))?,
         Unit::Bytes.format(parameters),
-        find("activations")?.text(),
-        find("scratch")?.text(),
+        records.text(quantity("activations"))?,
+        records.text(quantity("scratch"))?,
         Unit::Share.format(of("weights")? / of("total")?)
     );
-    let alt = format!("Bars. {}.", Bar::in_words(&bars));
-    let axis = Axis::new("memory (GiB)", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    Bars {
+        axis: Axis::new("memory (GiB)", Scale::Linear),
+        scale: |bytes| bytes / f64::from(1 << 30),
+        bars: ["weights", "gradients", "optimizer", "activations", "scratch"]
+            .map(|what| (what.to_owned(), quantity(what)))
+            .into(),
+        limits: Limits::None,
+    }
+    .draw(records, caption)
 }
 
 fn table_ladder(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    let cell = |found: Result<&Value>| match found {
-        Ok(value) => Ok(value.text()),
-        // The quick budget has one batch alone, and the first rung has none before it.
-        Err(Error::Key(_) | Error::Skipped { .. }) => Ok("–".to_owned()),
-        Err(error) => Err(error),
-    };
-    for rung in ladder() {
-        let mut row = vec![rung.name.to_owned()];
-        for batch in [32, 128] {
-            let list: ParamList = &[("rung", &rung.key), ("batch", &batch)];
-            row.push(cell(records.find("backprop.ladder.epoch", list))?);
-            row.push(cell(records.find("backprop.ladder.speedup", list))?);
-            let flops = records.find("backprop.ladder.flops", list).ok();
-            let share = flops.and_then(Value::of_limit).map(|share| Unit::Share.format(share));
-            row.push(share.unwrap_or_else(|| "–".to_owned()));
-        }
-        rows.push(row);
+    let caption = format!(
+        "Seconds an epoch, the gain over the rung before, and the products' share of the peak of all cores, \
+         on {}. In batches of 32 the whole ladder gains {}.",
+        records.machine.in_words(),
+        records.text(TOTAL.at(&[("batch", &32)]))?
+    );
+    let mut grid = Grid::new(ladder()).column("rung", |rung| rung.name);
+    for batch in [32, 128] {
+        grid = grid
+            .column(format!("batch {batch}"), move |rung| of(EPOCH, rung, batch))
+            .column("gain", move |rung| of(SPEEDUP, rung, batch))
+            .column("of peak", move |rung| Entry::OfLimit(of(FLOPS, rung, batch)));
     }
-    let total = records.find("backprop.ladder.total", &[("batch", &32)])?;
-    Ok(TableData {
-        caption: format!(
-            "Seconds an epoch, the gain over the rung before, and the products' share of the peak of all cores, \
-             on {}. In batches of 32 the whole ladder gains {}.",
-            records.machine.in_words(),
-            total.text()
-        ),
-        head: ["rung", "batch 32", "gain", "of peak", "batch 128", "gain", "of peak"]
-            .map(String::from)
-            .into(),
-        rows,
-    })
+    grid.table(records, caption)
 }
 
 fn table_race(records: &Records) -> Result<TableData> {
-    let threads =
-        records.find("backprop.race32", &[("who", &"ours")])?.params.get("threads").cloned();
-    let mut rows = Vec::new();
-    for batch in [32, 128] {
-        for (who, name) in RACERS {
-            let find = |suffix: &str| {
-                records.find(&format!("backprop.race{batch}{suffix}"), &[("who", &who)])
-            };
-            let cell = |suffix: &str| find(suffix).map_or_else(|_| "–".to_owned(), Value::text);
-            let spread = find("").map_or_else(
-                |_| "–".to_owned(),
-                |v| format!("{} to {}", v.unit.format(v.low), v.unit.format(v.high)),
-            );
-            let version = find("").ok().and_then(|v| v.params.get("version").cloned());
-            rows.push(vec![
-                format!("{name}, batch {batch}"),
-                cell(""),
-                spread,
-                cell(".accuracy"),
-                cell(".ratio"),
-                version.filter(|_| who != "ours").unwrap_or_default(),
-            ]);
-        }
-    }
-    Ok(TableData {
-        caption: format!(
-            "An epoch of 784-128-10 with dropout and Adam on {}, with {} threads. For each batch size all took turns \
-             in one run: five seeds, three epochs each. The time is the median epoch, beside it where half of them \
-             lie; the accuracy is the median of the seeds; the ratio is the median over the seeds of its median epoch \
-             over ours, so it need not be the ratio of the medians.",
-            records.machine.in_words(),
-            threads.unwrap_or_default()
-        ),
-        head: ["who", "an epoch", "half of them", "test accuracy", "times as long", "version"]
-            .map(String::from)
-            .into(),
-        rows,
-    })
+    let ours = records.get(RACE32.seconds.at(&[("who", &"ours")]))?;
+    let caption = format!(
+        "An epoch of 784-128-10 with dropout and Adam on {}, with {} threads. For each batch size all took turns \
+         in one run: five seeds, three epochs each. The time is the median epoch, beside it where half of them \
+         lie; the accuracy is the median of the seeds; the ratio is the median over the seeds of its median epoch \
+         over ours, so it need not be the ratio of the medians.",
+        records.machine.in_words(),
+        ours.param("threads").unwrap_or_default()
+    );
+    let seconds = |who: &str, keys: &Keys| records.get(keys.seconds.at(&[("who", &who)]));
+    Grid::new(raced())
+        .column("who", |(name, ..)| name.clone())
+        .column("an epoch", |(_, who, keys)| keys.seconds.at(&[("who", who)]))
+        .column("half of them", |(_, who, keys)| {
+            let spread =
+                |v: &Value| format!("{} to {}", v.unit.format(v.low), v.unit.format(v.high));
+            seconds(who, keys).map_or_else(|_| "–".to_owned(), spread)
+        })
+        .column("test accuracy", |(_, who, keys)| keys.accuracy.at(&[("who", who)]))
+        .column("times as long", |(_, who, keys)| keys.ratio.at(&[("who", who)]))
+        .column("version", |(_, who, keys)| {
+            let theirs = seconds(who, keys).ok().filter(|_| *who != "ours");
+            theirs.and_then(|value| value.param("version")).unwrap_or_default().to_owned()
+        })
+        .table(records, caption)
 }
 
 fn table_vgg16(_: &Records) -> Result<TableData> {
@@ -324,90 +296,70 @@ fn table_vgg16(_: &Records) -> Result<TableData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::Samples;
-
-    fn records(values: &[Value]) -> Records {
-        lab::testing::records(&crate::chapter(), values, &[])
-    }
+    use crate::measured::experiments::STEPS;
+    use lab::testing::{self, MadeUp, are_drawn};
 
     fn measured() -> Records {
-        let mut values = Vec::new();
-        let mut add = |key: &str, list: ParamList, unit, value: f64| {
-            values.push(Value::new(key, list, unit, Samples(vec![value])));
-        };
-        for batch in [32, 128] {
+        let mut made = MadeUp::default();
+        for (batch, keys) in RACES {
             for (at, rung) in ladder().iter().enumerate() {
-                let list: ParamList = &[("rung", &rung.key), ("batch", &batch)];
-                add("backprop.ladder.epoch", list, Unit::Seconds, 2.0 / (at + 1) as f64);
+                made.add(of(EPOCH, rung, batch), 2.0 / (at + 1) as f64);
                 if at > 0 {
-                    add("backprop.ladder.speedup", list, Unit::Ratio, 1.5);
+                    made.add(of(SPEEDUP, rung, batch), 1.5);
                 }
             }
-            add("backprop.ladder.total", &[("batch", &batch)], Unit::Ratio, 8.0);
-            add("backprop.ladder.threads", &[("batch", &batch)], Unit::Count, 2.0);
-            for part in ["gather", "forward", "weights", "adam"] {
-                let list: ParamList = &[("part", &part), ("batch", &batch)];
-                add("backprop.step", list, Unit::Seconds, 1e-4);
-                add("backprop.step.bound", list, Unit::Seconds, 5e-5);
+            made.add(TOTAL.at(&[("batch", &batch)]), 8.0);
+            made.add(THREADS.at(&[("batch", &batch)]), 2.0);
+            made.skip(FLOPS.at(&[("batch", &batch)]), "nobody counted");
+            for (part, _) in PARTS {
+                made.add(STEP.at(&[("part", &part), ("batch", &batch)]), 1e-4);
+                made.add(STEP_BOUND.at(&[("part", &part), ("batch", &batch)]), 5e-5);
             }
             for (who, _) in RACERS {
-                let list: ParamList = &[("who", &who)];
-                add(&format!("backprop.race{batch}"), list, Unit::Seconds, 1.25);
-                add(&format!("backprop.race{batch}.ratio"), list, Unit::Ratio, 4.5);
+                made.add(keys.seconds.at(&[("who", &who)]), 1.25);
+                made.add(keys.ratio.at(&[("who", &who)]), 4.5);
             }
         }
         for (at, h) in STEPS.iter().enumerate() {
             for numbers in ["f64", "f32"] {
-                let list: ParamList = &[("numbers", &numbers), ("h", &format!("{h:e}"))];
-                add("backprop.check.step", list, Unit::Number, 10_f64.powi(-(at as i32)));
+                let list: lab::record::ParamList =
+                    &[("numbers", &numbers), ("h", &format!("{h:e}"))];
+                made.add(CHECK_STEP.at(list), 10_f64.powi(-(at as i32)));
             }
         }
         for what in ["weights", "gradients", "optimizer", "activations", "scratch", "total"] {
-            let list: ParamList = &[("model", &"vgg16"), ("batch", &32), ("what", &what)];
-            add("backprop.count.bytes", list, Unit::Bytes, 1e9);
+            made.add(COUNT_BYTES.at(&[("model", &"vgg16"), ("batch", &32), ("what", &what)]), 1e9);
         }
-        records(&values)
+        made.records(&crate::chapter())
     }
 
     #[test]
     fn every_figure_and_table_is_made_from_records() {
         let records = measured();
-        for figure in figures() {
-            let drawing = (figure.draw)(&records).unwrap_or_else(|e| panic!("{}: {e}", figure.key));
-            assert!(drawing.svg.contains("<svg") && !drawing.alt.is_empty(), "{}", figure.key);
-            assert!(!drawing.caption.contains("not a number"), "{}", drawing.caption);
-        }
-        for table in tables() {
-            let data = (table.make)(&records).unwrap_or_else(|e| panic!("{}: {e}", table.key));
-            assert!(data.rows.iter().all(|row| row.len() == data.head.len()), "{}", table.key);
-            assert!(!data.rows.is_empty());
-        }
+        are_drawn(&figures(), &tables()[..1], &records);
         let ladder = table_ladder(&records).unwrap();
         assert_eq!(ladder.rows[1][..3], ["no gradient for the input", "1.00 s", "1.50×"]);
         assert!((draw_race(&records).unwrap().caption).contains("4.50×"));
         // Four parts of 50 µs, 1,875 times, on two cores: 0.1875 s, and the eighth rung takes 0.25 s.
         let ladder = draw_ladder(&records, 32).unwrap();
         assert!(
-            ladder.caption.contains("1.33 times") && ladder.alt.contains("2 cores: 188 ms"),
+            ladder.caption.contains("1.33 times") && ladder.alt.contains("2 cores: 0.188"),
             "{ladder:?}"
         );
         assert!(draw_check(&records).unwrap().caption.contains("10⁻¹⁰ at h = 10⁻¹¹"));
-    }
-
-    #[test]
-    fn what_was_not_measured_is_said() {
-        let empty = records(&[]);
-        for figure in figures() {
-            let error = (figure.draw)(&empty).unwrap_err();
-            assert!(matches!(error, Error::NotMeasured { .. }), "{}: {error}", figure.key);
-        }
-        assert!(matches!(table_race(&empty), Err(Error::NotMeasured { .. })));
-        assert!(matches!(table_ladder(&empty), Err(Error::NotMeasured { .. })));
+        let race = table_race(&records).unwrap();
+        assert_eq!(
+            race.rows[1][..3],
+            ["PyTorch, fused Adam, batch 32", "1.25 s", "1.19 s to 1.31 s"]
+        );
+        assert_eq!((race.rows.len(), race.rows[1].len()), (8, race.head.len()));
+        let missing = table_race(&testing::unmeasured());
+        assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
     }
 
     #[test]
     fn vgg16s_table_adds_up_to_its_parameters() {
-        let table = table_vgg16(&records(&[])).unwrap();
+        let table = table_vgg16(&testing::unmeasured()).unwrap();
         assert!(table.caption.contains("138,357,544"), "{}", table.caption);
         assert_eq!(table.rows.len(), 13 + 5 + 3);
     }
