@@ -100,7 +100,7 @@ fn convolutions(r: &mut Recorder) -> Result<()> {
         }
         let patches = (4 * BATCH * layer.out() * layer.out() * layer.patch()) as f64;
         let list: ParamList = &[("layer", &layer.name)];
-        let samples = Samples(vec![patches]);
+        let samples = Samples::one(patches);
         r.value("performance.convolution.bytes", list, Unit::Bytes, samples);
     }
     Ok(())

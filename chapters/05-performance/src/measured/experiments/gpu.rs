@@ -69,10 +69,6 @@ pub fn experiments() -> Vec<Experiment> {
     ]
 }
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
-
 /// Why this machine has no device of this name: a clause.
 fn why_missing(devices: &gpu::Devices, id: &str) -> String {
     let api = if id == "cuda" { Api::Cuda } else { Api::OpenCl };
@@ -156,8 +152,13 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
     let launches = if gpu.about().kind == Kind::Cpu { 100 } else { 2000 };
     let costs = Costs::measure(gpu, launches, large(gpu, r.budget))?;
     let device: ParamList = &[("device", id)];
-    r.value("performance.gpu.fused.launch", device, Unit::Seconds, one(costs.launch));
-    r.value("performance.gpu.fused.bandwidth", device, Unit::BytesPerSecond, one(costs.bandwidth));
+    r.value("performance.gpu.fused.launch", device, Unit::Seconds, Samples::one(costs.launch));
+    r.value(
+        "performance.gpu.fused.bandwidth",
+        device,
+        Unit::BytesPerSecond,
+        Samples::one(costs.bandwidth),
+    );
     for operation in Operation::ALL {
         for (size, shape) in sizes(operation, gpu, r.budget) {
             let mut medians = Vec::new();
@@ -177,14 +178,14 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
                 let bytes = operation.bytes(way, shape);
                 let predicted = costs.predict(&bytes);
                 medians.push(r.value("performance.gpu.fused", list, Unit::Seconds, seconds));
-                let mut add = |key: &str, unit, x| r.value(key, list, unit, one(x));
+                let mut add = |key: &str, unit, x| r.value(key, list, unit, Samples::one(x));
                 add("performance.gpu.fused.launches", Unit::Count, task.launched() as f64);
                 add("performance.gpu.fused.bytes", Unit::Bytes, bytes.iter().sum());
                 add("performance.gpu.fused.predicted", Unit::Seconds, predicted);
             }
             let name = operation.name();
             let list: ParamList = &[("device", id), ("operation", &name), ("size", &size)];
-            let speedup = one(medians[1] / medians[0]);
+            let speedup = Samples::one(medians[1] / medians[0]);
             r.value("performance.gpu.fused.speedup", list, Unit::Ratio, speedup);
         }
     }
@@ -212,9 +213,14 @@ fn graph_at(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
     let launch = Costs::measure(gpu, rows, 1 << 10)?.launch;
     let device: ParamList = &[("device", id)];
     let overhead = Step::LAUNCHES as f64 * launch;
-    r.value("performance.gpu.graph.launch", device, Unit::Seconds, one(launch));
-    r.value("performance.gpu.graph.launches", device, Unit::Count, one(Step::LAUNCHES as f64));
-    r.value("performance.gpu.graph.predicted", device, Unit::Seconds, one(overhead));
+    r.value("performance.gpu.graph.launch", device, Unit::Seconds, Samples::one(launch));
+    r.value(
+        "performance.gpu.graph.launches",
+        device,
+        Unit::Count,
+        Samples::one(Step::LAUNCHES as f64),
+    );
+    r.value("performance.gpu.graph.predicted", device, Unit::Seconds, Samples::one(overhead));
     let (pixels, labels) = pictures(8 * batches.iter().max().copied().unwrap_or(1));
     let model = model()?;
     for &batch in batches {
@@ -236,7 +242,7 @@ fn graph_at(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
             let issued = began.elapsed().as_secs_f64() / STEPS as f64;
             gpu.finish()?; // now it is
             // ANCHOR_END: trap
-            r.value("performance.gpu.graph.issued", &list, Unit::Seconds, one(issued));
+            r.value("performance.gpu.graph.issued", &list, Unit::Seconds, Samples::one(issued));
             Ok::<f64, cpu_gpu::Error>(r.value(
                 "performance.gpu.graph",
                 &list,
@@ -249,7 +255,7 @@ fn graph_at(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
         match Graph::of(&step) {
             Ok(graph) => {
                 let replayed = record(r, 1, &mut || graph.replay())?;
-                let speedup = one(launched / replayed);
+                let speedup = Samples::one(launched / replayed);
                 r.value("performance.gpu.graph.speedup", params, Unit::Ratio, speedup);
             }
             Err(error) => {
@@ -293,12 +299,12 @@ fn overlap(r: &mut Recorder) -> Result<()> {
             medians.push(r.value("performance.gpu.overlap", list, Unit::Seconds, seconds));
         }
         let list: ParamList = &[("device", &"cuda"), ("batch", &batch)];
-        let bytes = one((batch * SIZES[0]) as f64);
+        let bytes = Samples::one((batch * SIZES[0]) as f64);
         r.value("performance.gpu.overlap.bytes", list, Unit::Bytes, bytes);
         // The share of a step that plain copies take. Neither side waits for the GPU after a step: a wait would count
         // the launches that it holds back as a copy.
         let [resident, _, pageable, ..] = medians[..] else { continue };
-        let share = one(1.0 - resident / pageable);
+        let share = Samples::one(1.0 - resident / pageable);
         r.value("performance.gpu.overlap.copies", list, Unit::Share, share);
     }
     Ok(())

@@ -15,9 +15,8 @@ use crate::{
 use backprop::order::order;
 use dfdx::prelude::{Const, Cpu, TensorFromVec};
 use lab::{
-    Budget, Experiment, Recorder, Samples, Unit,
+    Budget, Experiment, Key, Recorder, Samples, Unit,
     data::{self, Split},
-    measure,
     record::ParamList,
 };
 use std::{
@@ -39,38 +38,60 @@ const BLOCK: usize = 256;
 /// Pictures of a batch.
 const BATCH: usize = 128;
 
+/// Images a second of a way to train.
+pub const RATE: Key =
+    Key::measured("performance.input", Unit::ImagesPerSecond, &["model", "source", "queue"]);
+/// Seconds to learn from a batch.
+pub const COMPUTE: Key =
+    Key::measured("performance.input.compute", Unit::Seconds, &["model", "threads"]);
+/// Seconds to make a batch.
+pub const SOURCE: Key = Key::measured("performance.input.source", Unit::Seconds, &["source"]);
+/// Bytes of the pictures in memory.
+pub const KEPT: Key = Key::counted("performance.input.kept", Unit::Bytes, &["form"]);
+/// Seconds to make a batch of them.
+pub const GATHER: Key = Key::measured("performance.input.gather", Unit::Seconds, &["form"]);
+
+/// Images a second from a shuffled file.
+pub const STREAM: Key =
+    Key::measured("performance.stream", Unit::ImagesPerSecond, &["shuffle", "room"]);
+/// Different digits in a row of records.
+pub const VARIETY: Key =
+    Key::measured("performance.stream.variety", Unit::Number, &["shuffle", "room"]);
+/// Memory of a stream.
+pub const STREAM_BYTES: Key =
+    Key::measured("performance.stream.bytes", Unit::Bytes, &["shuffle", "room"]);
+/// The same, before it runs.
+pub const STREAM_PREDICTED: Key =
+    Key::calculated("performance.stream.predicted", Unit::Bytes, &["shuffle", "room"]);
+
+/// Bytes a second to another place.
+pub const PIECES: Key =
+    Key::measured("performance.pieces", Unit::BytesPerSecond, &["device", "way", "piece"]);
+/// Seconds of a copy, of a kernel and of both.
+pub const OVERLAP: Key =
+    Key::measured("performance.pieces.overlap", Unit::Seconds, &["device", "what"]);
+
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "performance.input",
+            key: RATE.name,
             shows: "how fast a model learns from memory, from disk and from packed blocks, with and without prefetch",
-            values: &[
-                "performance.input",
-                "performance.input.compute",
-                "performance.input.source",
-                "performance.input.kept",
-                "performance.input.gather",
-            ],
+            values: &[RATE.name, COMPUTE.name, SOURCE.name, KEPT.name, GATHER.name],
             quick: true,
             run: |rec| Ok(input(rec)?),
         },
         Experiment {
-            key: "performance.stream",
+            key: STREAM.name,
             shows: "how well and how fast a data set is shuffled on its way from disk, and in how much memory",
-            values: &[
-                "performance.stream",
-                "performance.stream.variety",
-                "performance.stream.bytes",
-                "performance.stream.predicted",
-            ],
+            values: &[STREAM.name, VARIETY.name, STREAM_BYTES.name, STREAM_PREDICTED.name],
             quick: true,
             run: |rec| Ok(stream(rec)?),
         },
         Experiment {
-            key: "performance.pieces",
+            key: PIECES.name,
             shows: "how fast bytes get to another place in pieces of different sizes",
-            values: &["performance.pieces", "performance.pieces.overlap"],
+            values: &[PIECES.name, OVERLAP.name],
             quick: true,
             run: |rec| Ok(pieces(rec)?),
         },
@@ -253,13 +274,12 @@ fn load(rec: &Recorder) -> Result<Split> {
 }
 
 fn input(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "performance.input";
     let split = load(rec)?;
     let folder = Folder::new("input")?;
     if split.len() < BATCH || split.pixels() != PIXELS {
         return Err(Error::Config("this needs at least 128 pictures of 28×28".to_owned()));
     }
-    rec.note(KEY, &[("source", &"files")]);
+    rec.note(RATE.name, &[("source", &"files")]);
     let data = Data {
         numbers: Arc::new(Memory::numbers(&split)),
         bytes: Arc::new(Memory::bytes(&split)),
@@ -284,7 +304,7 @@ fn input(rec: &mut Recorder) -> Result<()> {
     let pool = pool.map_err(|e| Error::Config(format!("the system starts no threads ({e})")))?;
     let queues: &[usize] = if full { &[1, 2, 4, 8] } else { &[2] };
     for from in From::ALL {
-        rec.note(KEY, &[("source", &from.name())]);
+        rec.note_at(SOURCE.at(&[("source", &from.name())]));
         let mut seconds = Vec::new();
         for _ in 0..=times {
             let source = data.open(from, batches)?;
@@ -295,27 +315,24 @@ fn input(rec: &mut Recorder) -> Result<()> {
             seconds.push(start.elapsed().as_secs_f64() / batches as f64);
         }
         seconds.remove(0);
-        let list: ParamList = &[("source", &from.name())];
-        rec.value("performance.input.source", list, Unit::Seconds, Samples(seconds));
+        rec.record(SOURCE.at(&[("source", &from.name())]), Samples(seconds));
     }
     let models: [(&str, Train, Compute); 2] = [
         ("linear", train::<Linear<Cpu>>, compute::<Linear<Cpu>>),
         ("mlp", train::<Mlp<Cpu>>, compute::<Mlp<Cpu>>),
     ];
     for (model, train, compute) in models {
-        rec.note("performance.input.compute", &[("model", &model)]);
-        let alone = pool.install(|| compute(&data, batches, times))?;
-        let list: ParamList = &[("model", &model), ("threads", &threads)];
-        rec.value("performance.input.compute", list, Unit::Seconds, alone);
+        let quantity = COMPUTE.at(&[("model", &model), ("threads", &threads)]);
+        rec.note_at(&quantity);
+        rec.record(quantity, pool.install(|| compute(&data, batches, times))?);
         for from in From::ALL {
             for queue in [None].into_iter().chain(queues.iter().map(|queue| Some(*queue))) {
                 let name = queue.map_or_else(|| "none".to_owned(), |queue| queue.to_string());
-                let list: ParamList =
-                    &[("model", &model), ("source", &from.name()), ("queue", &name)];
-                rec.note(KEY, list);
+                let quantity =
+                    RATE.at(&[("model", &model), ("source", &from.name()), ("queue", &name)]);
+                rec.note_at(&quantity);
                 let seconds = pool.install(|| train(&data, (from, queue), batches, times))?;
-                let rate = seconds.map(|seconds| BATCH as f64 / seconds);
-                rec.value(KEY, list, Unit::ImagesPerSecond, rate);
+                rec.record(quantity, seconds.map(|seconds| BATCH as f64 / seconds));
             }
         }
     }
@@ -327,11 +344,10 @@ fn kept(rec: &mut Recorder, data: &Data) -> Result<()> {
     let index = order(2, 1, data.labels.len());
     for (form, memory) in [("bytes", &data.bytes), ("numbers", &data.numbers)] {
         let list: ParamList = &[("form", &form)];
-        let size = Samples(vec![memory.size() as f64]);
-        rec.value("performance.input.kept", list, Unit::Bytes, size);
+        rec.record(KEPT.at(list), Samples::one(memory.size() as f64));
         memory.gather(&index[..BATCH])?; // what fails, fails here
         let mut batches = index.chunks_exact(BATCH).cycle();
-        rec.seconds("performance.input.gather", list, || {
+        rec.time(GATHER.at(list), || {
             if let Some(index) = batches.next() {
                 std::hint::black_box(memory.gather(index).is_ok());
             }
@@ -351,7 +367,6 @@ fn labels(path: &Path, shuffle: Shuffle, epoch: usize) -> Result<Vec<u8>> {
 }
 
 fn stream(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "performance.stream";
     let split = load(rec)?;
     let folder = Folder::new("stream")?;
     // The worst case for a shuffle: all zeros first, then all ones, …
@@ -378,7 +393,7 @@ fn stream(rec: &mut Recorder) -> Result<()> {
     let times = if rec.budget == Budget::Full { 7 } else { 2 };
     for (shuffle, room, how, path) in ways {
         let list: ParamList = &[("shuffle", &shuffle), ("room", &room)];
-        rec.note(KEY, list);
+        rec.note_at(STREAM.at(list));
         let predicted = Epoch::needs(&Store::open(path)?, how) + 2 * BATCH * RECORD;
         let mut seen = vec![0; total];
         // Its peak, without what the measuring itself keeps.
@@ -401,17 +416,15 @@ fn stream(rec: &mut Recorder) -> Result<()> {
             rates.push(seen.len() as f64 / start.elapsed().as_secs_f64());
             varieties.push(variety(&seen, 32));
         }
-        rec.value(KEY, list, Unit::ImagesPerSecond, Samples(rates));
-        rec.value("performance.stream.variety", list, Unit::Number, Samples(varieties));
-        let [peak, predicted] = [peak as f64, predicted as f64].map(|bytes| Samples(vec![bytes]));
-        rec.value("performance.stream.bytes", list, Unit::Bytes, peak);
-        rec.value("performance.stream.predicted", list, Unit::Bytes, predicted);
+        rec.record(STREAM.at(list), Samples(rates));
+        rec.record(VARIETY.at(list), Samples(varieties));
+        rec.record(STREAM_BYTES.at(list), Samples::one(peak as f64));
+        rec.record(STREAM_PREDICTED.at(list), Samples::one(predicted as f64));
     }
     Ok(())
 }
 
 fn pieces(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "performance.pieces";
     let full = rec.budget == Budget::Full;
     let total: usize = if full { 256 << 20 } else { 64 << 20 };
     let sizes: Vec<usize> =
@@ -419,17 +432,14 @@ fn pieces(rec: &mut Recorder) -> Result<()> {
     let from = vec![1_u8; total];
     let mut to = vec![0_u8; total];
     for piece in &sizes {
-        let list: ParamList = &[("device", &"cpu"), ("way", &"staged"), ("piece", piece)];
+        let rate = PIECES.at(&[("device", &"cpu"), ("way", &"staged"), ("piece", piece)]);
         let mut stage = vec![0; *piece];
-        let plan = rec.budget.plan();
-        rec.note(KEY, list);
-        let seconds = measure::time(plan, || staged_copy(&from, &mut to, &mut stage));
-        rec.value(KEY, list, Unit::BytesPerSecond, seconds.map(|s| total as f64 / s));
+        rec.time_rate(rate, total as f64, || staged_copy(&from, &mut to, &mut stage));
     }
     drop(to);
     if let Some(why) = gpu::missing() {
-        rec.skip(KEY, &[("device", &"cuda")], why.clone());
-        rec.skip("performance.pieces.overlap", &[("device", &"cuda")], why);
+        rec.skip_at(PIECES.at(&[("device", &"cuda")]), why.clone());
+        rec.skip_at(OVERLAP.at(&[("device", &"cuda")]), why);
         return Ok(());
     }
     let mut link = gpu::Link::new(total)?;
@@ -445,8 +455,8 @@ fn pieces(rec: &mut Recorder) -> Result<()> {
             for _ in 0..times {
                 rates.push(rate(link.send(&source[..total], piece)?));
             }
-            let list: ParamList = &[("device", &"cuda"), ("way", &way), ("piece", &piece)];
-            rec.value(KEY, list, Unit::BytesPerSecond, Samples(rates));
+            let quantity = PIECES.at(&[("device", &"cuda"), ("way", &way), ("piece", &piece)]);
+            rec.record(quantity, Samples(rates));
         }
     }
     let pinned = link.pinned(total / 4)?;
@@ -456,8 +466,7 @@ fn pieces(rec: &mut Recorder) -> Result<()> {
         seconds.iter_mut().zip(now).for_each(|(all, now)| all.push(now));
     }
     for (what, seconds) in ["kernel", "copy", "both"].into_iter().zip(seconds) {
-        let list: ParamList = &[("device", &"cuda"), ("what", &what)];
-        rec.value("performance.pieces.overlap", list, Unit::Seconds, Samples(seconds));
+        rec.record(OVERLAP.at(&[("device", &"cuda"), ("what", &what)]), Samples(seconds));
     }
     Ok(())
 }

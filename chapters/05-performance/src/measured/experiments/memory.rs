@@ -11,46 +11,74 @@ use crate::{
 };
 use backprop::fits::{Bytes, Moves};
 use dfdx::prelude::Cpu;
-use lab::{Budget, Experiment, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
 use std::time::Instant;
 use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet};
+
+/// The highest point of a step.
+pub const MEMORY: Key = Key::measured("performance.memory", Unit::Bytes, &["model", "batch"]);
+/// The same, before it runs.
+pub const PREDICTED: Key =
+    Key::calculated("performance.memory.predicted", Unit::Bytes, &["model", "batch"]);
+/// What chapter 3 counts.
+pub const LEAST: Key = Key::counted("performance.memory.least", Unit::Bytes, &["model", "batch"]);
+/// Parts of that.
+pub const PART: Key =
+    Key::counted("performance.memory.part", Unit::Bytes, &["model", "batch", "part"]);
+/// The share that is left with half the batch.
+pub const HALVED: Key =
+    Key::measured("performance.memory.halved", Unit::Share, &["model", "batch"]);
+
+/// The highest point of a step in pieces.
+pub const PIECES: Key = Key::measured("performance.accumulate", Unit::Bytes, &["model", "piece"]);
+/// The same, before it runs.
+pub const PIECES_PREDICTED: Key =
+    Key::calculated("performance.accumulate.predicted", Unit::Bytes, &["model", "piece"]);
+/// Seconds of a step in pieces.
+pub const PIECES_SECONDS: Key =
+    Key::measured("performance.accumulate.seconds", Unit::Seconds, &["model", "piece"]);
+/// How far its gradient is from the whole batch's.
+pub const PIECES_OFF: Key =
+    Key::measured("performance.accumulate.off", Unit::Number, &["model", "piece"]);
+
+/// The highest point of a step that forgets.
+pub const SEGMENTS: Key = Key::measured("performance.recompute", Unit::Bytes, &FORGETS);
+/// The same, before it runs.
+pub const SEGMENTS_PREDICTED: Key =
+    Key::calculated("performance.recompute.predicted", Unit::Bytes, &FORGETS);
+/// Seconds of a step that forgets.
+pub const SEGMENTS_SECONDS: Key =
+    Key::measured("performance.recompute.seconds", Unit::Seconds, &FORGETS);
+/// The same over a step that keeps everything.
+pub const SEGMENTS_SLOWER: Key =
+    Key::measured("performance.recompute.slower", Unit::Ratio, &FORGETS);
+const FORGETS: [&str; 4] = ["layers", "units", "batch", "segments"];
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "performance.memory",
+            key: MEMORY.name,
             shows: "the memory that a step takes at its highest point, predicted and measured, by batch",
-            values: &[
-                "performance.memory",
-                "performance.memory.predicted",
-                "performance.memory.least",
-                "performance.memory.part",
-                "performance.memory.halved",
-            ],
+            values: &[MEMORY.name, PREDICTED.name, LEAST.name, PART.name, HALVED.name],
             quick: true,
             run: |rec| Ok(memory(rec)?),
         },
         Experiment {
-            key: "performance.accumulate",
+            key: PIECES.name,
             shows: "a batch in pieces: what memory it saves, what time it costs, and how far the gradients are from the whole",
-            values: &[
-                "performance.accumulate",
-                "performance.accumulate.predicted",
-                "performance.accumulate.seconds",
-                "performance.accumulate.off",
-            ],
+            values: &[PIECES.name, PIECES_PREDICTED.name, PIECES_SECONDS.name, PIECES_OFF.name],
             quick: true,
             run: |rec| Ok(accumulate(rec)?),
         },
         Experiment {
-            key: "performance.recompute",
+            key: SEGMENTS.name,
             shows: "forgetting activations and computing them again: memory against time, by the number of segments",
             values: &[
-                "performance.recompute",
-                "performance.recompute.predicted",
-                "performance.recompute.seconds",
-                "performance.recompute.slower",
+                SEGMENTS.name,
+                SEGMENTS_PREDICTED.name,
+                SEGMENTS_SECONDS.name,
+                SEGMENTS_SLOWER.name,
             ],
             quick: true,
             run: |rec| Ok(recompute(rec)?),
@@ -58,8 +86,8 @@ pub fn experiments() -> Vec<Experiment> {
     ]
 }
 
-fn once(value: u64) -> Samples {
-    Samples(vec![value as f64])
+fn bytes(count: u64) -> Samples {
+    Samples::one(count as f64)
 }
 
 fn pictures(count: usize) -> Result<Resident<Cpu>> {
@@ -90,7 +118,6 @@ fn peak<M: Network<Cpu>>(count: usize) -> Result<u64> {
 type Peak = fn(usize) -> Result<u64>;
 
 fn memory(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "performance.memory";
     let full = rec.budget == Budget::Full;
     let threads = rayon::current_num_threads() as u64;
     let models: [(_, Peak, &[usize]); 2] = [
@@ -108,13 +135,13 @@ fn memory(rec: &mut Recorder) -> Result<()> {
     for (model, peak, batches) in models {
         for count in batches {
             let list: ParamList = &[("model", &model.name), ("batch", count)];
-            rec.note(KEY, list);
+            rec.note_at(MEMORY.at(list));
             let found = peak(*count)?;
             let step = predict::timeline(&model, *count as u64, Moves::Adam, threads)?;
             let least = predict::least(&model, *count as u64, Moves::Adam)?;
-            rec.value(KEY, list, Unit::Bytes, once(found));
-            rec.value("performance.memory.predicted", list, Unit::Bytes, once(step.peak()));
-            rec.value("performance.memory.least", list, Unit::Bytes, once(least.total()));
+            rec.record(MEMORY.at(list), bytes(found));
+            rec.record(PREDICTED.at(list), bytes(step.peak()));
+            rec.record(LEAST.at(list), bytes(least.total()));
             let Bytes { weights, gradients, optimizer, activations, scratch } = least;
             let parts = [
                 ("weights", weights),
@@ -123,13 +150,12 @@ fn memory(rec: &mut Recorder) -> Result<()> {
                 ("activations", activations),
                 ("backward", scratch),
             ];
-            for (part, bytes) in parts {
-                let list: ParamList = &[("model", &model.name), ("batch", count), ("part", &part)];
-                rec.value("performance.memory.part", list, Unit::Bytes, once(bytes));
+            for (part, count) in parts {
+                rec.record(PART.at(list).with("part", part), bytes(count));
             }
             if *count > 1 {
                 let share = peak(count / 2)? as f64 / found as f64;
-                rec.value("performance.memory.halved", list, Unit::Share, Samples(vec![share]));
+                rec.record(HALVED.at(list), Samples::one(share));
             }
         }
     }
@@ -140,7 +166,6 @@ fn memory(rec: &mut Recorder) -> Result<()> {
 const WHOLE: usize = 2048;
 
 fn accumulate(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "performance.accumulate";
     let full = rec.budget == Budget::Full;
     let data = pictures(WHOLE)?;
     let index: Vec<usize> = (0..WHOLE).collect();
@@ -157,7 +182,7 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
         if full { &[2048, 1024, 512, 256, 128, 64, 32, 16, 8] } else { &[2048, 512, 128, 32] };
     for piece in pieces {
         let list: ParamList = &[("model", &"mlp"), ("piece", piece)];
-        rec.note(KEY, list);
+        rec.note_at(PIECES.at(list));
         let steps = || -> Result<f64> {
             let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1))?;
             let mut seconds = 0.0;
@@ -176,17 +201,17 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
             seconds.push(steps()?);
         }
         let predicted = predict::timeline(&model, *piece as u64, Moves::Adam, threads)?.peak();
-        rec.value(KEY, list, Unit::Bytes, once(peak));
-        rec.value("performance.accumulate.predicted", list, Unit::Bytes, once(predicted));
-        rec.value("performance.accumulate.seconds", list, Unit::Seconds, Samples(seconds));
+        rec.record(PIECES.at(list), bytes(peak));
+        rec.record(PIECES_PREDICTED.at(list), bytes(predicted));
+        rec.record(PIECES_SECONDS.at(list), Samples(seconds));
         let off = distance(&gradient(*piece)?, &whole);
-        rec.value("performance.accumulate.off", list, Unit::Number, Samples(vec![off]));
+        rec.record(PIECES_OFF.at(list), Samples::one(off));
     }
     // What a batch in pieces can't equal: masks that are drawn for each pass, and means over the pictures at hand.
     let dropped = off::<Mlp<Cpu>>(0.2)?;
-    rec.value("performance.accumulate.off", &[("model", &"dropout")], Unit::Number, dropped);
+    rec.record(PIECES_OFF.at(&[("model", &"dropout")]), dropped);
     let normalised = off::<Resnet<f32, Cpu>>(0.0)?;
-    rec.value("performance.accumulate.off", &[("model", &"resnet")], Unit::Number, normalised);
+    rec.record(PIECES_OFF.at(&[("model", &"resnet")]), normalised);
     Ok(())
 }
 
@@ -209,7 +234,6 @@ const LAYERS: usize = 16;
 const UNITS: usize = 256;
 
 fn recompute(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "performance.recompute";
     let full = rec.budget == Budget::Full;
     let (count, times) = if full { (2048, 7) } else { (512, 3) };
     let dev = Cpu::seed_from_u64(1);
@@ -225,7 +249,7 @@ fn recompute(rec: &mut Recorder) -> Result<()> {
     };
     let mut peaks = Vec::new();
     for segments in segments {
-        rec.note(KEY, &[("segments", &segments)]);
+        rec.note_at(SEGMENTS.at(&[("segments", &segments)]));
         step(segments)?;
         let (done, peak) = peak_of(|| step(segments));
         done?;
@@ -242,12 +266,11 @@ fn recompute(rec: &mut Recorder) -> Result<()> {
     for ((segments, seconds), peak) in segments.into_iter().zip(seconds).zip(peaks) {
         let list: ParamList =
             &[("layers", &LAYERS), ("units", &UNITS), ("batch", &count), ("segments", &segments)];
-        rec.value(KEY, list, Unit::Bytes, once(peak));
-        let predicted = once(deep.predicted(count as u64, segments));
-        rec.value("performance.recompute.predicted", list, Unit::Bytes, predicted);
-        let slower = seconds.iter().zip(&plain.0).map(|(s, plain)| s / plain).collect();
-        rec.value("performance.recompute.seconds", list, Unit::Seconds, Samples(seconds));
-        rec.value("performance.recompute.slower", list, Unit::Ratio, Samples(slower));
+        let seconds = Samples(seconds);
+        rec.record(SEGMENTS.at(list), bytes(peak));
+        rec.record(SEGMENTS_PREDICTED.at(list), bytes(deep.predicted(count as u64, segments)));
+        rec.record(SEGMENTS_SLOWER.at(list), seconds.paired(&plain, |s, plain| s / plain));
+        rec.record(SEGMENTS_SECONDS.at(list), seconds);
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub const KEY: &str = "performance.profile";
 /// Pictures in a step.
 pub const BATCH: usize = 128;
 /// Models whose steps are drawn as timelines.
-pub const TIMELINES: [Model; 3] = [Model::Mlp, Model::Cnn, Model::Resnet];
+const TIMELINES: [Model; 3] = [Model::Mlp, Model::Cnn, Model::Resnet];
 
 /// The experiment of this part.
 pub fn experiments() -> Vec<Experiment> {
@@ -48,9 +48,13 @@ fn run(rec: &mut Recorder, batch: usize) -> Result<()> {
     let data =
         lab::data::load(&lab::data::Options { folder: rec.data.clone(), ..Default::default() })?;
     let [peak, bandwidth] = limits();
-    let one = |value| Samples(vec![value]);
-    rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, one(peak.value));
-    rec.value("performance.profile.bandwidth", &[], Unit::BytesPerSecond, one(bandwidth.value));
+    rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, Samples::one(peak.value));
+    rec.value(
+        "performance.profile.bandwidth",
+        &[],
+        Unit::BytesPerSecond,
+        Samples::one(bandwidth.value),
+    );
     for model in Model::ALL {
         rec.note(KEY, &[("model", &model)]);
         let steps = match (rec.budget, model) {
@@ -72,18 +76,22 @@ fn to_nanoseconds(seconds: &Samples) -> Samples {
 
 fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
     let (model, batch) = (profile.model, profile.batch);
-    let one = |value| Samples(vec![value]);
     for row in &profile.rows {
         let (phase, op) = (row.phase.name(), &row.name);
         let list: ParamList =
             &[("model", &model), ("batch", &batch), ("phase", &phase), ("op", op)];
         let seconds = rec.value(KEY, list, Unit::Seconds, to_nanoseconds(&row.seconds));
-        rec.value("performance.profile.share", list, Unit::Share, one(profile.share(row)));
-        rec.value("performance.profile.flops", list, Unit::Number, one(row.cost.flops()));
-        rec.value("performance.profile.bytes", list, Unit::Bytes, one(row.cost.bytes));
+        rec.value("performance.profile.share", list, Unit::Share, Samples::one(profile.share(row)));
+        rec.value("performance.profile.flops", list, Unit::Number, Samples::one(row.cost.flops()));
+        rec.value("performance.profile.bytes", list, Unit::Bytes, Samples::one(row.cost.bytes));
         let bound = row.cost.seconds(peak, bandwidth);
         if bound > 0.0 {
-            rec.value("performance.profile.roofline", list, Unit::Share, one(bound / seconds));
+            rec.value(
+                "performance.profile.roofline",
+                list,
+                Unit::Share,
+                Samples::one(bound / seconds),
+            );
         }
     }
     let list: ParamList = &[("model", &model), ("batch", &batch)];
@@ -92,18 +100,17 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
         let share = share.map(|row| profile.share(row)).sum();
         let name = phase.name();
         let list: ParamList = &[("model", &model), ("batch", &batch), ("phase", &name)];
-        rec.value("performance.profile.phase", list, Unit::Share, one(share));
+        rec.value("performance.profile.phase", list, Unit::Share, Samples::one(share));
     }
     let products = profile.rows.iter().filter(|row| row.cost.products > 0.0);
     let share = products.map(|row| profile.share(row)).sum();
-    rec.value("performance.profile.products", list, Unit::Share, one(share));
+    rec.value("performance.profile.products", list, Unit::Share, Samples::one(share));
     let products: f64 = profile.rows.iter().map(|row| row.cost.products).sum();
     let all: f64 = profile.rows.iter().map(|row| row.cost.flops()).sum();
-    rec.value("performance.profile.product_flops", list, Unit::Share, one(products / all));
+    rec.value("performance.profile.product_flops", list, Unit::Share, Samples::one(products / all));
     rec.value("performance.profile.total", list, Unit::Seconds, to_nanoseconds(&profile.total));
     rec.value("performance.profile.plain", list, Unit::Seconds, to_nanoseconds(&profile.plain));
-    let pairs = profile.total.0.iter().zip(&profile.plain.0);
-    let ratios = Samples(pairs.map(|(with, without)| with / without).collect());
+    let ratios = profile.total.paired(&profile.plain, |with, without| with / without);
     rec.value("performance.profile.overhead", list, Unit::Ratio, ratios);
     if TIMELINES.contains(&model) {
         for (at, moment) in profile.moments.iter().enumerate() {
@@ -111,7 +118,7 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
             // Three digits, so that names sort as numbers do.
             let at = format!("{at:03}");
             let list: ParamList = &[("model", &model), ("at", &at), ("phase", &phase), ("op", op)];
-            let median = to_nanoseconds(&one(moment.seconds.median()));
+            let median = to_nanoseconds(&Samples::one(moment.seconds.median()));
             rec.value("performance.profile.event", list, Unit::Seconds, median);
         }
     }
@@ -126,9 +133,8 @@ pub(in crate::measured) mod tests {
     pub fn records() -> Records {
         let (experiments, progress) = (experiments(), Progress::hidden());
         let mut rec = Recorder::new(&experiments[0], Budget::Quick, lab::Device::Cpu, &progress);
-        let one = |value| Samples(vec![value]);
-        rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, one(1e11));
-        rec.value("performance.profile.bandwidth", &[], Unit::BytesPerSecond, one(1e10));
+        rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, Samples::one(1e11));
+        rec.value("performance.profile.bandwidth", &[], Unit::BytesPerSecond, Samples::one(1e10));
         let data = lab::data::drawn(32, 8, 1);
         for model in Model::ALL {
             record(&mut rec, &profile(model, &data, 8, 2).unwrap(), [1e11, 1e10]);

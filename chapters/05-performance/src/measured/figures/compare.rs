@@ -35,28 +35,18 @@ fn draw_convolutions(records: &Records) -> Result<Drawing> {
             if value.median > fastest.0 {
                 fastest = (value.median, name);
             }
-            let giga = |rate: f64| rate / 1e9;
-            bars.push(Bar {
-                name: format!("{}: {name}", layer.name),
-                value: Some((giga(value.median), giga(value.low), giga(value.high))),
-                text: value.text(),
-            });
+            bars.push(Bar::of(&format!("{}: {name}", layer.name), Ok(value), 1e9)?);
             if let (true, Some(limit)) = (limits.is_empty(), &value.limit) {
-                limits.push((limit.name.clone(), giga(limit.value)));
+                limits.push((limit.name.clone(), limit.value / 1e9));
             }
         }
         best.push(format!("{} for {}", fastest.1, layer.name));
     }
-    let words: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
     let axis = Axis::new("GFLOP/s", Scale::Linear);
-    Ok(Drawing {
-        svg: BarPlot { axis, bars, limits }.svg(),
-        caption: format!(
-            "Convolutions forward, {BATCH} pictures at once, on all cores. Fastest: {}.",
-            best.join(", ")
-        ),
-        alt: format!("Bars. {}.", words.join("; ")),
-    })
+    Ok(BarPlot { axis, bars, limits }.drawing(format!(
+        "Convolutions forward, {BATCH} pictures at once, on all cores. Fastest: {}.",
+        best.join(", ")
+    )))
 }
 
 /// A model's budgets: seconds, wrong answers in percent (median, low, high), epochs.
@@ -93,13 +83,6 @@ fn draw_budgets(records: &Records) -> Result<Drawing> {
             joined: true,
         });
     }
-    let words = series.iter().map(|s| {
-        let points = s.points.iter().map(|(x, y)| {
-            format!("{} after {}", Unit::Share.format(0.01 * y), Unit::Seconds.format(*x))
-        });
-        format!("{}: {}", s.name, points.collect::<Vec<_>>().join(", "))
-    });
-    let alt = format!("Lines. {}.", words.collect::<Vec<_>>().join("; "));
     let ends = series.iter().flat_map(|s| &s.points).map(|point| point.0);
     let (low, high) = (ends.clone().fold(f64::MAX, f64::min), ends.fold(0.0, f64::max));
     let limits = TARGETS.iter().map(|share| {
@@ -123,7 +106,7 @@ fn draw_budgets(records: &Records) -> Result<Drawing> {
         series,
         limits,
     };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(plot.drawing(caption))
 }
 
 /// Which model reaches a share first, and after how many seconds and epochs.
@@ -198,14 +181,6 @@ fn draw_batches(records: &Records) -> Result<Drawing> {
             }
         })
         .collect();
-    let words = series.iter().map(|s| {
-        let points = s
-            .points
-            .iter()
-            .map(|(batch, ratio)| format!("{} at {batch}", Unit::Number.format(*ratio)));
-        format!("{}: {}", s.name, points.collect::<Vec<_>>().join(", "))
-    });
-    let alt = format!("Lines. {}.", words.collect::<Vec<_>>().join("; "));
     let plot = LinePlot {
         x: Axis::new("pictures of a batch", Scale::Log)
             .ticks(BATCHES.map(|batch| batch as f64).to_vec()),
@@ -218,7 +193,7 @@ fn draw_batches(records: &Records) -> Result<Drawing> {
          seconds until 97% are read. The latter is best with {} pictures a batch.",
         best.1
     );
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(plot.drawing(caption))
 }
 
 fn table_batches(records: &Records) -> Result<TableData> {

@@ -3,14 +3,19 @@
 use crate::{
     engine::ladder::{MODELS, ladder},
     measured::experiments::engine::{
-        products::{CONTENDERS, PASSES},
-        race::{BATCHES, KEY, RACERS},
+        GAIN, RATE, THREADS, TOTAL,
+        products::{self, CONTENDERS, PASSES},
+        race::{BATCHES, KEYS, RACERS},
     },
 };
+use backprop::ladder::Rung;
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
-    record::{ParamList, Value},
+    Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Limits, Lines},
+    key::Quantity,
+    plot::{Axis, Scale},
+    record::Value,
+    table::{Entry, Grid},
 };
 
 /// The figures that the page quotes.
@@ -33,46 +38,41 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
+/// A quantity of a rung, for one of the networks.
+fn of(key: Key, rung: &Rung, model: &str, batch: usize) -> Quantity {
+    key.at(&[("model", &model), ("batch", &batch), ("rung", &rung.key)])
+}
+
 fn draw_ladder(records: &Records, model: usize) -> Result<Drawing> {
     let ((model, _), batch) = (MODELS[model], BATCHES[0]);
-    let of = |rung: &str| {
-        records.find("performance.ladder", &[("model", &model), ("batch", &batch), ("rung", &rung)])
-    };
-    let bars = ladder()
-        .iter()
-        .map(|rung| Bar::of(rung.name, of(rung.key), 1.0))
-        .collect::<Result<Vec<_>>>()?;
-    let last = of("threads")?;
-    let limits: Vec<(String, f64)> =
-        last.limit.iter().map(|limit| (limit.name.clone(), limit.value)).collect();
-    let total =
-        records.find("performance.ladder.total", &[("model", &model), ("batch", &batch)])?;
+    let rate = |rung: &Rung| of(RATE, rung, model, batch);
+    let rungs = ladder();
+    let last = rungs.last().map(|rung| records.get(rate(rung))).transpose()?;
+    let share = last.and_then(Value::of_limit);
     let caption = format!(
         "{model} in batches of {batch} on {}: the last rung learns {} as many pictures a second as stock dfdx, {} of \
          what the step's operations or bytes allow.",
         records.machine.in_words(),
-        total.text(),
-        last.of_limit().map_or_else(|| "an unknown part".to_owned(), |s| Unit::Share.format(s)),
+        records.text(TOTAL.at(&[("model", &model), ("batch", &batch)]))?,
+        share.map_or_else(|| "an unknown part".to_owned(), |s| Unit::Share.format(s)),
     );
-    let alt = format!("Bars of pictures a second. {}.", Bar::in_words(&bars));
-    let axis = Axis::new("pictures a second", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })
+    Bars {
+        axis: Axis::new("pictures a second", Scale::Linear),
+        bars: rungs.iter().map(|rung| (rung.name.to_owned(), rate(rung))).collect(),
+        limits: Limits::OfValues,
+        ..Bars::default()
+    }
+    .draw(records, caption)
 }
 
 fn draw_race(records: &Records, model: usize) -> Result<Drawing> {
     let (model, _) = MODELS[model];
-    let mut bars = Vec::new();
-    for batch in BATCHES {
-        for (who, name) in RACERS {
-            let list: ParamList = &[("model", &model), ("batch", &batch), ("who", &who)];
-            let found = records.find("performance.race.rate", list);
-            bars.push(Bar::of(&format!("{name}, batch {batch}"), found, 1.0)?);
-        }
-    }
+    let of = |key: Key, batch: usize, who: &str| {
+        key.at(&[("model", &model), ("batch", &batch), ("who", &who)])
+    };
     let ratio = |batch: usize, who: &str| {
-        let list: ParamList = &[("model", &model), ("batch", &batch), ("who", &who)];
-        let found = records.find("performance.race.ratio", list);
-        found.map_or_else(|_| "not measured".to_owned(), Value::text)
+        let found = records.text(of(KEYS.ratio, batch, who));
+        found.unwrap_or_else(|_| "not measured".to_owned())
     };
     let caption = format!(
         "{model} on {}. PyTorch with its fused Adam takes {} as long for an epoch as this chapter in batches of {}, and \
@@ -85,119 +85,79 @@ fn draw_race(records: &Records, model: usize) -> Result<Drawing> {
         ratio(BATCHES[0], "stock"),
         ratio(BATCHES[1], "stock"),
     );
-    let alt = format!("Bars of pictures a second. {}.", Bar::in_words(&bars));
-    let axis = Axis::new("pictures a second", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    let bars = BATCHES.into_iter().flat_map(|batch| {
+        RACERS.map(|(who, name)| (format!("{name}, batch {batch}"), of(KEYS.rate, batch, who)))
+    });
+    Bars {
+        axis: Axis::new("pictures a second", Scale::Linear),
+        bars: bars.collect(),
+        ..Bars::default()
+    }
+    .draw(records, caption)
 }
 
 fn draw_threads(records: &Records) -> Result<Drawing> {
-    const WHAT: &str = "performance.threads";
-    let names = [("one", "one thread"), ("products", "all in products"), ("all", "all everywhere")];
-    let mut series = Vec::new();
-    for (way, name) in names {
-        let values = records.all(WHAT, &[("threads", &way)]);
-        let mut points: Vec<(f64, &Value)> = values
-            .into_iter()
-            .filter_map(|value| Some((value.params.get("batch")?.parse().ok()?, value)))
-            .collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        series.push(Series {
-            name: name.into(),
-            points: points.iter().map(|(batch, value)| (*batch, value.median)).collect(),
-            band: points.iter().map(|(_, value)| (value.low, value.high)).collect(),
-            joined: true,
-        });
-    }
-    let first = |at: usize| series[at].points.first().copied();
-    let (Some(one), Some(all)) = (first(0), first(2)) else {
-        return Err(Error::NotMeasured { what: WHAT.into(), chapter: "performance".into() });
+    let of = |way: &str| THREADS.at(&[("threads", &way)]);
+    let (one, all) = (records.over("batch", of("one"))?, records.over("batch", of("all"))?);
+    let gain = |at: Option<usize>| {
+        let (one, all) = (at.and_then(|at| one.get(at)), at.and_then(|at| all.get(at)));
+        let (Some((batch, one)), Some((_, all))) = (one, all) else { return Default::default() };
+        (*batch, Unit::Ratio.format(all.median / one.median))
     };
-    let last = |at: usize| series[at].points.last().map_or(f64::NAN, |point| point.1);
-    let gain = |all: f64, one: f64| Unit::Ratio.format(all / one);
-    let largest = series[0].points.last().map_or(f64::NAN, |point| point.0);
+    let ((smallest, first), (largest, last)) = (gain(Some(0)), gain(one.len().checked_sub(1)));
     let caption = format!(
-        "784-128-10 on {}. All threads everywhere are {} as fast as one thread in batches of {}, and {} in batches of {largest}.",
+        "784-128-10 on {}. All threads everywhere are {first} as fast as one thread in batches of {smallest}, and {last} in \
+         batches of {largest}.",
         records.machine.in_words(),
-        gain(all.1, one.1),
-        one.0,
-        gain(last(2), last(0)),
     );
-    let words: Vec<String> = series
-        .iter()
-        .map(|s| {
-            let points = s
-                .points
-                .iter()
-                .map(|(batch, rate)| format!("{} at {batch}", Unit::ImagesPerSecond.format(*rate)));
-            format!("{}: {}", s.name, points.collect::<Vec<_>>().join(", "))
-        })
-        .collect();
-    let ticks: Vec<f64> = series[0].points.iter().map(|point| point.0).collect();
-    let plot = LinePlot {
-        x: Axis::new("pictures in a batch", Scale::Log).ticks(ticks),
+    let names = [("one", "one thread"), ("products", "all in products"), ("all", "all everywhere")];
+    Lines {
+        over: "batch",
+        x: Axis::new("pictures in a batch", Scale::Log),
         y: Axis::new("pictures a second", Scale::Linear),
-        series,
-        limits: Vec::new(),
-    };
-    Ok(Drawing { svg: plot.svg(), caption, alt: format!("Lines. {}.", words.join("; ")) })
+        lines: names.map(|(way, name)| (name.to_owned(), of(way))).into(),
+        ..Lines::default()
+    }
+    .draw(records, caption)
 }
 
-/// The value's text, or a dash where the quick budget or the first rung leaves none.
-fn cell(found: Result<&Value>) -> Result<String> {
-    match found {
-        Ok(value) => Ok(value.text()),
-        Err(Error::Key(_) | Error::Skipped { .. }) => Ok("–".to_owned()),
-        Err(error) => Err(error),
-    }
+/// The networks and batches of the part.
+fn cases() -> impl Iterator<Item = (&'static str, usize)> {
+    MODELS.into_iter().flat_map(|(model, _)| BATCHES.map(|batch| (model, batch)))
 }
 
 fn table_ladder(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for rung in ladder() {
-        let mut row = vec![rung.name.to_owned()];
-        for (model, _) in MODELS {
-            for batch in BATCHES {
-                let list: ParamList = &[("model", &model), ("batch", &batch), ("rung", &rung.key)];
-                row.push(cell(records.find("performance.ladder", list))?);
-                row.push(cell(records.find("performance.ladder.gain", list))?);
-            }
-        }
-        rows.push(row);
+    let (model, batch) = (MODELS[0].0, BATCHES[0]);
+    let caption = format!(
+        "Pictures a second and the gain over the rung before, on {}. The whole ladder gains {} for {model} in batches of {batch}. \
+         Gains are medians over the runs, each held against its neighbour.",
+        records.machine.in_words(),
+        records.text(TOTAL.at(&[("model", &model), ("batch", &batch)]))?,
+    );
+    let mut grid = Grid::new(ladder()).column("rung", |rung| rung.name);
+    for (model, batch) in cases() {
+        grid = grid
+            .column(format!("{model}, batch {batch}"), move |rung| of(RATE, rung, model, batch))
+            .column("gain", move |rung| of(GAIN, rung, model, batch));
     }
-    let list: ParamList = &[("model", &MODELS[0].0), ("batch", &BATCHES[0])];
-    let total = records.find("performance.ladder.total", list)?;
-    let mut head = vec!["rung".to_owned()];
-    for (model, _) in MODELS {
-        for batch in BATCHES {
-            head.extend([format!("{model}, batch {batch}"), "gain".to_owned()]);
-        }
-    }
-    Ok(TableData {
-        caption: format!(
-            "Pictures a second and the gain over the rung before, on {}. The whole ladder gains {} for {} in batches of {}. \
-             Gains are medians over the runs, each held against its neighbour.",
-            records.machine.in_words(),
-            total.text(),
-            MODELS[0].0,
-            BATCHES[0],
-        ),
-        head,
-        rows,
-    })
+    grid.table(records, caption)
 }
 
 fn table_products(records: &Records) -> Result<TableData> {
+    let of = |who: &str, pass: &str, batch: usize| {
+        let quantity = products::RATE.at(&[("who", &who), ("pass", &pass), ("batch", &batch)]);
+        records.get(quantity)
+    };
     let mut rows = Vec::new();
-    let mut best = (0.0, String::new());
+    let mut best = (0.0, "");
     for (pass, shape) in PASSES {
         for batch in BATCHES {
             let shape = shape(batch);
             let mut row = vec![format!("{pass}, {}×{}×{}", shape.m, shape.k, shape.n)];
             for (who, name) in CONTENDERS {
-                let list: ParamList = &[("who", &who), ("pass", &pass), ("batch", &batch)];
-                let value = records.find("performance.products", list)?;
+                let value = of(who, pass, batch)?;
                 if value.median > best.0 {
-                    best = (value.median, name.to_owned());
+                    best = (value.median, name);
                 }
                 let share = value.of_limit().map(|share| Unit::Share.format(share));
                 row.push(format!("{} ({})", value.text(), share.unwrap_or_default()));
@@ -221,97 +181,80 @@ fn table_products(records: &Records) -> Result<TableData> {
 }
 
 fn table_race(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for (model, _) in MODELS {
-        for batch in BATCHES {
-            for (who, name) in RACERS {
-                let list: ParamList = &[("model", &model), ("batch", &batch), ("who", &who)];
-                let of = |suffix: &str| cell(records.find(&format!("{KEY}{suffix}"), list));
-                let ratio = if who == "ours" { "1".to_owned() } else { of(".ratio")? };
-                rows.push(vec![
-                    format!("{model}, batch {batch}: {name}"),
-                    of("")?,
-                    ratio,
-                    of(".accuracy")?,
-                ]);
-            }
-        }
-    }
-    Ok(TableData {
-        caption: format!(
-            "Seconds of an epoch of 60,000 pictures, how many times as long as this chapter's, and right answers on the test \
-             pictures after three epochs: medians of five runs that took turns, on {}. A ratio is the median over the \
-             runs, each held against its neighbour.",
-            records.machine.in_words()
-        ),
-        head: ["who", "an epoch", "to ours", "right answers"].map(String::from).into(),
-        rows,
-    })
+    let rows =
+        cases().flat_map(|(model, batch)| RACERS.map(|(who, name)| (model, batch, who, name)));
+    let of = |key: Key, (model, batch, who, _): &(&str, usize, &str, &str)| {
+        key.at(&[("model", model), ("batch", batch), ("who", who)])
+    };
+    let caption = format!(
+        "Seconds of an epoch of 60,000 pictures, how many times as long as this chapter's, and right answers on the test \
+         pictures after three epochs: medians of five runs that took turns, on {}. A ratio is the median over the \
+         runs, each held against its neighbour.",
+        records.machine.in_words()
+    );
+    Grid::new(rows)
+        .column("who", |(model, batch, _, name)| format!("{model}, batch {batch}: {name}"))
+        .column("an epoch", |row| of(KEYS.seconds, row))
+        .column("to ours", |row| match row.2 {
+            "ours" => Entry::from("1"),
+            _ => Entry::from(of(KEYS.ratio, row)),
+        })
+        .column("right answers", |row| of(KEYS.accuracy, row))
+        .table(records, caption)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Samples, record::Limit};
-
-    fn records(values: &[Value]) -> Records {
-        lab::testing::records(&crate::chapter(), values, &[])
-    }
+    use lab::{record::Limit, testing::MadeUp};
 
     fn measured() -> Records {
-        let mut values = Vec::new();
-        let mut add = |key: &str, list: ParamList, unit, value: f64| {
-            let mut value = Value::new(key, list, unit, Samples(vec![value]));
-            value.limit = Some(Limit { name: "the bound".into(), value: 4e5 });
-            values.push(value);
-        };
-        for (model, _) in MODELS {
-            for batch in BATCHES {
-                for (at, rung) in ladder().iter().enumerate() {
-                    let list: ParamList =
-                        &[("model", &model), ("batch", &batch), ("rung", &rung.key)];
-                    add("performance.ladder", list, Unit::ImagesPerSecond, 4e4 * (at + 1) as f64);
-                    if at > 0 {
-                        add("performance.ladder.gain", list, Unit::Ratio, 1.25);
-                    }
+        let mut made = MadeUp::default();
+        let bound = Limit { name: "the bound".into(), value: 4e5 };
+        for (model, batch) in cases() {
+            for (at, rung) in ladder().iter().enumerate() {
+                let rate = of(RATE, rung, model, batch).against(bound.clone());
+                made.add(rate, 4e4 * (at + 1) as f64);
+                if at > 0 {
+                    made.add(of(GAIN, rung, model, batch), 1.25);
                 }
-                let list: ParamList = &[("model", &model), ("batch", &batch)];
-                add("performance.ladder.total", list, Unit::Ratio, 8.0);
-                for (who, _) in RACERS {
-                    let list: ParamList = &[("model", &model), ("batch", &batch), ("who", &who)];
-                    add(KEY, list, Unit::Seconds, 0.5);
-                    add("performance.race.rate", list, Unit::ImagesPerSecond, 1.2e5);
-                    add("performance.race.accuracy", list, Unit::Share, 0.97);
-                    add("performance.race.ratio", list, Unit::Ratio, 2.5);
+            }
+            made.add(TOTAL.at(&[("model", &model), ("batch", &batch)]), 8.0);
+            for (who, _) in RACERS {
+                let numbers = [
+                    (KEYS.seconds, 0.5),
+                    (KEYS.rate, 1.2e5),
+                    (KEYS.accuracy, 0.97),
+                    (KEYS.ratio, 2.5),
+                ];
+                for (key, number) in numbers {
+                    let list = key.at(&[("model", &model), ("batch", &batch), ("who", &who)]);
+                    made.add(list, number);
                 }
             }
         }
         for (pass, _) in PASSES {
             for batch in BATCHES {
                 for (at, (who, _)) in CONTENDERS.iter().enumerate() {
-                    let list: ParamList = &[("who", who), ("pass", &pass), ("batch", &batch)];
-                    add("performance.products", list, Unit::FlopsPerSecond, 1e5 * (at + 1) as f64);
+                    let rate = products::RATE.at(&[("who", who), ("pass", &pass)]);
+                    let rate = rate.with("batch", batch).against(bound.clone());
+                    made.add(rate, 1e5 * (at + 1) as f64);
                 }
             }
         }
         for way in ["one", "products", "all"] {
             for batch in [512, 8] {
-                let list: ParamList = &[("threads", &way), ("batch", &batch)];
                 let rate = if way == "all" { 2e3 } else { 1e3 } * f64::from(batch);
-                add("performance.threads", list, Unit::ImagesPerSecond, rate);
+                made.add(THREADS.at(&[("threads", &way), ("batch", &batch)]), rate);
             }
         }
-        records(&values)
+        made.records(&crate::chapter())
     }
 
     #[test]
     fn captions_say_what_was_measured() {
         let records = measured();
-        for figure in figures() {
-            let drawing = (figure.draw)(&records).unwrap();
-            assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
-            assert!(!drawing.caption.contains("NaN") && !drawing.alt.is_empty(), "{drawing:?}");
-        }
+        lab::testing::are_drawn(&figures(), &tables(), &records);
         let ladder = draw_ladder(&records, 0).unwrap();
         assert!(
             ladder.caption.contains("8.00×") && ladder.caption.contains("80.0%"),
@@ -327,26 +270,6 @@ mod tests {
             "{}",
             threads.caption
         );
-        for table in tables() {
-            let table = (table.make)(&records).unwrap();
-            assert!(
-                table.rows.iter().all(|row| row.len() == table.head.len()),
-                "{}",
-                table.caption
-            );
-        }
         assert!(table_products(&records).unwrap().caption.contains("The fastest is chapter 1"));
-    }
-
-    #[test]
-    fn without_records_they_say_so() {
-        let none = records(&[]);
-        for figure in figures() {
-            let error = (figure.draw)(&none).unwrap_err();
-            assert!(matches!(error, Error::NotMeasured { .. }), "{}: {error}", figure.key);
-        }
-        for table in tables() {
-            assert!((table.make)(&none).is_err(), "{}", table.key);
-        }
     }
 }

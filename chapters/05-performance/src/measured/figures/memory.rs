@@ -1,10 +1,18 @@
 //! Memory as pictures and tables: predictions are lines, measurements are points.
 
-use crate::memory::recompute::best_segments;
+use crate::{
+    measured::experiments::memory::{
+        HALVED, LEAST, MEMORY, PART, PIECES, PIECES_OFF, PIECES_PREDICTED, PIECES_SECONDS,
+        PREDICTED, SEGMENTS, SEGMENTS_PREDICTED, SEGMENTS_SECONDS, SEGMENTS_SLOWER,
+    },
+    memory::recompute::best_segments,
+};
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    table::{Entry, Grid},
     units::{difference, scientific},
 };
 
@@ -27,27 +35,10 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-const MIB: f64 = 1_048_576.0;
-
-/// The number of a parameter.
-pub fn number(value: &Value, name: &str) -> Option<f64> {
-    value.params.get(name)?.parse().ok()
-}
-
-/// Points (parameter, median) of all values with this key and these parameters, in rising order.
-pub fn points(records: &Records, key: &str, list: ParamList, x: &str) -> Result<Vec<(f64, f64)>> {
-    let all = records.all(key, list);
-    let mut points: Vec<(f64, f64)> =
-        all.into_iter().filter_map(|value| Some((number(value, x)?, value.median))).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if points.is_empty() {
-        return Err(Error::NotMeasured { what: key.into(), chapter: "performance".into() });
-    }
-    Ok(points)
-}
-
-fn mebibytes(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    points.into_iter().map(|(x, bytes)| (x, bytes / MIB)).collect()
+/// Mebibytes over a parameter.
+fn mebibytes(records: &Records, quantity: Quantity, over: &str) -> Result<Vec<(f64, f64)>> {
+    let points = records.over(over, quantity)?.into_iter();
+    Ok(points.map(|(x, bytes)| (x, bytes.median / f64::from(1 << 20))).collect())
 }
 
 fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
@@ -65,21 +56,13 @@ fn ticks(points: &[(f64, f64)]) -> Vec<f64> {
 }
 
 fn draw_memory(records: &Records) -> Result<Drawing> {
-    let (mut series, mut limits, mut off, mut alt) = (vec![], vec![], 0.0_f64, vec![]);
+    let (mut series, mut limits, mut off) = (vec![], vec![], 0.0_f64);
     let mut batches: Vec<f64> = Vec::new();
     for (model, name) in [("cnn", "CNN"), ("mlp", "MLP")] {
-        let list: ParamList = &[("model", &model)];
-        let of = |key| points(records, key, list, "batch").map(mebibytes);
-        let found = of("performance.memory")?;
-        let predicted = of("performance.memory.predicted")?;
+        let of = |key: lab::Key| mebibytes(records, key.at(&[("model", &model)]), "batch");
+        let (found, predicted) = (of(MEMORY)?, of(PREDICTED)?);
         off = off.max(farthest(&found, &predicted));
         batches.extend(ticks(&found));
-        if let (Some(first), Some(last)) = (found.first(), found.last()) {
-            alt.push(format!(
-                "{name}: from {:.1} MiB with a batch of {} to {:.0} MiB with {}",
-                first.1, first.0, last.1, last.0
-            ));
-        }
         series.push(dots(format!("{name}, measured"), found));
         limits.push(LimitLine { name: format!("{name}, predicted"), points: predicted });
     }
@@ -91,24 +74,16 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
         series,
         limits,
     };
-    Ok(Drawing {
-        svg: plot.svg(),
-        caption: format!(
-            "Counted before the run, and metered in it: no point is farther than {} from its line. On the left the \
-             weights and what belongs to them are all there is; on the right the batch is.",
-            Unit::Share.format(off)
-        ),
-        alt: format!(
-            "Memory of a training step over the batch, with predictions. {}.",
-            alt.join("; ")
-        ),
-    })
+    Ok(plot.drawing(format!(
+        "Counted before the run, and metered in it: no point is farther than {} from its line. On the left the \
+         weights and what belongs to them are all there is; on the right the batch is.",
+        Unit::Share.format(off)
+    )))
 }
 
 fn draw_accumulate(records: &Records) -> Result<Drawing> {
-    let list: ParamList = &[("model", &"mlp")];
-    let found = mebibytes(points(records, "performance.accumulate", list, "piece")?);
-    let predicted = mebibytes(points(records, "performance.accumulate.predicted", list, "piece")?);
+    let of = |key: lab::Key| mebibytes(records, key.at(&[("model", &"mlp")]), "piece");
+    let (found, predicted) = (of(PIECES)?, of(PIECES_PREDICTED)?);
     let (Some(small), Some(whole)) = (found.first().copied(), found.last().copied()) else {
         return Err(Error::message("there are no pieces"));
     };
@@ -118,32 +93,21 @@ fn draw_accumulate(records: &Records) -> Result<Drawing> {
         series: vec![dots("measured", found)],
         limits: vec![LimitLine { name: "predicted".into(), points: predicted }],
     };
-    Ok(Drawing {
-        svg: plot.svg(),
-        caption: format!(
-            "The same {} pictures in pieces: {:.1} MiB at once, {:.1} MiB in pieces of {}. Below some size the weights \
-             are what is left.",
-            whole.0, whole.1, small.1, small.0
-        ),
-        alt: format!(
-            "Memory of a step in pieces over the size of a piece: {:.1} MiB at {}, {:.1} MiB at {}.",
-            small.1, small.0, whole.1, whole.0
-        ),
-    })
+    Ok(plot.drawing(format!(
+        "The same {} pictures in pieces: {:.1} MiB at once, {:.1} MiB in pieces of {}. Below some size the weights \
+         are what is left.",
+        whole.0, whole.1, small.1, small.0
+    )))
 }
 
 fn draw_recompute(records: &Records) -> Result<Drawing> {
-    let list: ParamList = &[];
     let cut = |points: Vec<(f64, f64)>| -> (Vec<(f64, f64)>, f64) {
         let whole = points.iter().find(|p| p.0 < 0.5).map_or(f64::NAN, |p| p.1);
         (points.into_iter().filter(|p| p.0 > 0.5).collect(), whole)
     };
-    let (found, whole) =
-        cut(mebibytes(points(records, "performance.recompute", list, "segments")?));
-    let (predicted, _) =
-        cut(mebibytes(points(records, "performance.recompute.predicted", list, "segments")?));
-    let first = records.all("performance.recompute", list);
-    let layers = first.first().and_then(|v| number(v, "layers")).unwrap_or(f64::NAN);
+    let (found, whole) = cut(mebibytes(records, SEGMENTS.at(&[]), "segments")?);
+    let (predicted, _) = cut(mebibytes(records, SEGMENTS_PREDICTED.at(&[]), "segments")?);
+    let layers = records.every(SEGMENTS.at(&[]))?[0].number("layers").unwrap_or(f64::NAN);
     let Some(&least) = found.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Err(Error::message("there are no segments"));
     };
@@ -160,116 +124,70 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
             },
         ],
     };
-    Ok(Drawing {
-        svg: plot.svg(),
-        caption: format!(
-            "{layers} layers in segments that are run again: the least memory, {:.0} MiB of {whole:.0}, is at {} \
-             segments; the square root says √(3·{layers}) ≈ {:.1}. No point is farther than {} from its line.",
-            least.1,
-            least.0,
-            best_segments(layers as usize, 3.0),
-            Unit::Share.format(farthest(&found, &predicted))
-        ),
-        alt: format!(
-            "Memory over the number of segments: {}; everything kept: {whole:.0} MiB.",
-            found
-                .iter()
-                .map(|(x, y)| format!("{x} segments {y:.0} MiB"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-    })
+    Ok(plot.drawing(format!(
+        "{layers} layers in segments that are run again: the least memory, {:.0} MiB of {whole:.0}, is at {} \
+         segments; the square root says √(3·{layers}) ≈ {:.1}. No point is farther than {} from its line.",
+        least.1,
+        least.0,
+        best_segments(layers as usize, 3.0),
+        Unit::Share.format(farthest(&found, &predicted))
+    )))
 }
 
-fn heads(names: &[&str]) -> Vec<String> {
-    names.iter().map(ToString::to_string).collect()
+/// Model and batch of a value.
+fn case(value: &Value) -> [&str; 2] {
+    ["model", "batch"].map(|name| value.param(name).unwrap_or_default())
 }
 
 fn table_memory(records: &Records) -> Result<TableData> {
-    let all = records.all("performance.memory", &[]);
-    let mut rows = Vec::new();
-    let (mut lowest, mut highest) = (f64::MAX, f64::MIN);
-    for value in &all {
-        let (Some(model), Some(batch)) = (value.params.get("model"), value.params.get("batch"))
-        else {
-            continue;
-        };
-        let list: ParamList = &[("model", model), ("batch", batch)];
-        let predicted = records.find("performance.memory.predicted", list)?.median;
-        let least = records.find("performance.memory.least", list)?.median;
-        let halved = records.find("performance.memory.halved", list).ok();
-        if let Some(halved) = halved {
-            (lowest, highest) = (lowest.min(halved.median), highest.max(halved.median));
-        }
-        rows.push(vec![
-            format!("{model}, {batch}"),
-            Unit::Bytes.format(least),
-            Unit::Bytes.format(predicted),
-            value.text(),
-            format!("{}%", difference(100.0 * (value.median / predicted - 1.0), 1)),
-            halved.map_or_else(|| "–".to_owned(), Value::text),
-        ]);
-    }
-    if rows.is_empty() {
-        return Err(Error::NotMeasured {
-            what: "performance.memory".into(),
-            chapter: "performance".into(),
-        });
-    }
-    Ok(TableData {
-        caption: format!(
-            "Half the batch leaves between {} and {} of the memory, never exactly half.",
-            Unit::Share.format(lowest),
-            Unit::Share.format(highest)
-        ),
-        head: heads(&[
-            "model, batch",
-            "chapter 3's counter",
-            "predicted for dfdx",
-            "measured",
-            "off by",
-            "with half the batch",
-        ]),
-        rows,
-    })
+    let all = records.every(MEMORY.at(&[]))?;
+    let halved: Vec<f64> =
+        records.every(HALVED.at(&[]))?.into_iter().map(|value| value.median).collect();
+    let caption = format!(
+        "Half the batch leaves between {} and {} of the memory, never exactly half.",
+        Unit::Share.format(halved.iter().copied().fold(f64::MAX, f64::min)),
+        Unit::Share.format(halved.iter().copied().fold(f64::MIN, f64::max))
+    );
+    let of = |key: lab::Key, value: &Value| {
+        let [model, batch] = case(value);
+        key.at(&[("model", &model), ("batch", &batch)])
+    };
+    Grid::new(all)
+        .column("model, batch", |value| case(value).join(", "))
+        .column("chapter 3's counter", |value| of(LEAST, value))
+        .column("predicted for dfdx", |value| of(PREDICTED, value))
+        .column("measured", |value| value.text())
+        .column("off by", |value| match records.get(of(PREDICTED, value)) {
+            Ok(predicted) => {
+                format!("{}%", difference(100.0 * (value.median / predicted.median - 1.0), 1))
+            }
+            Err(_) => "–".to_owned(),
+        })
+        .column("with half the batch", |value| of(HALVED, value))
+        .table(records, caption)
 }
 
 fn table_parts(records: &Records) -> Result<TableData> {
-    let names = ["weights", "gradients", "optimizer", "activations", "backward"];
-    let all = records.all("performance.memory", &[("batch", &128)]);
     let mut rows = Vec::new();
-    for value in all {
-        let (Some(model), Some(batch)) = (value.params.get("model"), value.params.get("batch"))
-        else {
-            continue;
-        };
+    for value in records.every(MEMORY.at(&[("batch", &128)]))? {
+        let [model, batch] = case(value);
+        let list: ParamList = &[("model", &model), ("batch", &batch)];
         let mut row = vec![format!("{model}, {batch}")];
         let mut sum = 0.0;
-        for part in names {
-            let list: ParamList = &[("model", model), ("batch", batch), ("part", &part)];
-            let bytes = records.find("performance.memory.part", list)?.median;
-            sum += bytes;
-            row.push(Unit::Bytes.format(bytes));
+        for part in ["weights", "gradients", "optimizer", "activations", "backward"] {
+            let bytes = records.get(PART.at(list).with("part", part))?;
+            sum += bytes.median;
+            row.push(bytes.text());
         }
-        let list: ParamList = &[("model", model), ("batch", batch)];
-        let predicted = records.find("performance.memory.predicted", list)?.median;
-        row.push(format!(
-            "{}{}",
-            if predicted < sum { "−" } else { "+" },
-            Unit::Bytes.format((predicted - sum).abs())
-        ));
+        let beyond = records.get(PREDICTED.at(list))?.median - sum;
+        let sign = if beyond < 0.0 { "−" } else { "+" };
+        row.push(format!("{sign}{}", Unit::Bytes.format(beyond.abs())));
         rows.push(row);
-    }
-    if rows.is_empty() {
-        return Err(Error::NotMeasured {
-            what: "performance.memory.part".into(),
-            chapter: "performance".into(),
-        });
     }
     Ok(TableData {
         caption: "What a step must hold, part by part, and what dfdx holds beyond or below it."
             .to_owned(),
-        head: heads(&[
+        head: [
             "model, batch",
             "weights",
             "gradients",
@@ -277,77 +195,59 @@ fn table_parts(records: &Records) -> Result<TableData> {
             "kept for the way back",
             "on the way back",
             "dfdx",
-        ]),
+        ]
+        .map(String::from)
+        .into(),
         rows,
     })
 }
 
 fn table_accumulate(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    let mut farthest = 0.0_f64;
-    for value in records.all("performance.accumulate", &[("model", &"mlp")]) {
-        let Some(piece) = value.params.get("piece") else { continue };
-        let list: ParamList = &[("model", &"mlp"), ("piece", piece)];
-        let off = records.find("performance.accumulate.off", list)?;
-        farthest = farthest.max(off.median);
-        rows.push(vec![
-            piece.clone(),
-            records.find("performance.accumulate.predicted", list)?.text(),
-            value.text(),
-            records.find("performance.accumulate.seconds", list)?.text(),
-            scientific(off.median, 2),
-        ]);
-    }
-    if rows.is_empty() {
-        return Err(Error::NotMeasured {
-            what: "performance.accumulate".into(),
-            chapter: "performance".into(),
-        });
-    }
-    Ok(TableData {
-        caption: format!(
-            "The same gradient in pieces: never farther than {} of its length from the whole batch's.",
-            scientific(farthest, 2)
-        ),
-        head: heads(&["piece", "predicted", "measured", "time of a step", "distance"]),
-        rows,
-    })
+    let all = records.every(PIECES.at(&[("model", &"mlp")]))?;
+    let of = |key: lab::Key, value: &Value| {
+        key.at(&[("model", &"mlp"), ("piece", &value.param("piece").unwrap_or_default())])
+    };
+    let off = |value: &Value| records.get(of(PIECES_OFF, value)).map_or(f64::NAN, |off| off.median);
+    let farthest = all.iter().map(|value| off(value)).fold(0.0, f64::max);
+    Grid::new(all)
+        .column("piece", |value| value.param("piece").unwrap_or_default().to_owned())
+        .column("predicted", |value| of(PIECES_PREDICTED, value))
+        .column("measured", |value| value.text())
+        .column("time of a step", |value| of(PIECES_SECONDS, value))
+        .column("distance", |value| scientific(off(value), 2))
+        .table(
+            records,
+            format!(
+                "The same gradient in pieces: never farther than {} of its length from the whole batch's.",
+                scientific(farthest, 2)
+            ),
+        )
 }
 
 fn table_recompute(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    let mut slower = Vec::new();
-    for value in records.all("performance.recompute", &[]) {
-        let Some(segments) = value.params.get("segments") else { continue };
-        let list: ParamList = &[("segments", segments)];
-        let ratio = records.find("performance.recompute.slower", list)?;
-        let none = segments == "0";
-        if !none {
-            slower.push(ratio.median);
-        }
-        rows.push(vec![
-            if none { "none: everything kept".to_owned() } else { segments.clone() },
-            records.find("performance.recompute.predicted", list)?.text(),
-            value.text(),
-            records.find("performance.recompute.seconds", list)?.text(),
-            ratio.text(),
-        ]);
-    }
-    if rows.is_empty() {
-        return Err(Error::NotMeasured {
-            what: "performance.recompute".into(),
-            chapter: "performance".into(),
-        });
-    }
-    let (low, high) =
-        slower.iter().fold((f64::MAX, f64::MIN), |(low, high), s| (low.min(*s), high.max(*s)));
-    Ok(TableData {
-        caption: format!(
-            "Recomputing takes {} to {} times the time of keeping everything.",
-            Unit::Number.format(low),
-            Unit::Number.format(high)
-        ),
-        head: heads(&["segments", "predicted", "measured", "time of a step", "against keeping"]),
-        rows,
-    })
+    let forgets = |value: &&Value| value.param("segments") != Some("0");
+    let slower = records.every(SEGMENTS_SLOWER.at(&[]))?.into_iter().filter(forgets);
+    let (low, high) = slower
+        .map(|value| value.median)
+        .fold((f64::MAX, f64::MIN), |(low, high), s| (low.min(s), high.max(s)));
+    let of = |key: lab::Key, value: &Value| {
+        key.at(&[("segments", &value.param("segments").unwrap_or_default())])
+    };
+    Grid::new(records.every(SEGMENTS.at(&[]))?)
+        .column("segments", |value| match value.param("segments") {
+            Some(segments) if segments != "0" => Entry::from(segments),
+            _ => Entry::from("none: everything kept"),
+        })
+        .column("predicted", |value| of(SEGMENTS_PREDICTED, value))
+        .column("measured", |value| value.text())
+        .column("time of a step", |value| of(SEGMENTS_SECONDS, value))
+        .column("against keeping", |value| of(SEGMENTS_SLOWER, value))
+        .table(
+            records,
+            format!(
+                "Recomputing takes {} to {} times the time of keeping everything.",
+                Unit::Number.format(low),
+                Unit::Number.format(high)
+            ),
+        )
 }

@@ -38,7 +38,7 @@ pub fn tables() -> Vec<Table> {
 }
 
 fn param<'v>(value: &'v Value, name: &str) -> &'v str {
-    value.params.get(name).map_or("", String::as_str)
+    value.param(name).unwrap_or_default()
 }
 
 /// The operations of a model, the longest first.
@@ -199,7 +199,6 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
 /// For each model: the share of the products in its operations, and in its time.
 fn draw_products(records: &Records) -> Result<Drawing> {
     let mut bars = Vec::new();
-    let mut words = Vec::new();
     let mut lowest: Option<(f64, f64, Model)> = None;
     for model in Model::ALL {
         let share =
@@ -214,11 +213,6 @@ fn draw_products(records: &Records) -> Result<Drawing> {
                 text: format!("{percent:.0}%"),
             });
         }
-        words.push(format!(
-            "{model}: {:.0}% of the work, {:.0}% of the time",
-            100.0 * work,
-            100.0 * time
-        ));
         if lowest.is_none_or(|(_, low, _)| time < low) {
             lowest = Some((work, time, model));
         }
@@ -226,15 +220,11 @@ fn draw_products(records: &Records) -> Result<Drawing> {
     let (work, time, model) = lowest
         .ok_or_else(|| Error::NotMeasured { what: KEY.into(), chapter: "performance".into() })?;
     let axis = Axis::new("matrix products (%)", Scale::Linear).range(0.0, 100.0);
-    Ok(Drawing {
-        svg: BarPlot { axis, bars, limits: Vec::new() }.svg(),
-        caption: format!(
-            "Matrix products are nearly all of the operations, and less of the time: of a step of {model} {:.0}% of the operations, but {:.0}% of the time.",
-            100.0 * work,
-            100.0 * time
-        ),
-        alt: format!("{}.", words.join("; ")),
-    })
+    Ok(BarPlot { axis, bars, limits: Vec::new() }.drawing(format!(
+        "Matrix products are nearly all of the operations, and less of the time: of a step of {model} {:.0}% of the operations, but {:.0}% of the time.",
+        100.0 * work,
+        100.0 * time
+    )))
 }
 
 /// Each operation of two models under the machine's roofline.

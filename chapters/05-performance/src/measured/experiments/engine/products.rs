@@ -1,9 +1,8 @@
 //! Which product is the fastest at the shapes of a training step? dfdx brings gemm 0.15; gemm 0.19 has kernels for AVX-512;
 //! chapter 1 has its own.
 
-use backprop::random::SplitMix64;
 use dfdx::prelude::*;
-use lab::{Recorder, Result, Unit, peak};
+use lab::{Key, Recorder, Result, Unit, peak, random::numbers};
 use matmul::{MatMut, MatRef, Options, Shape, Threads, parallel, peers, sgemm};
 use std::hint::black_box;
 
@@ -21,11 +20,9 @@ pub const PASSES: [Pass; 3] = [
 pub const CONTENDERS: [(&str, &str); 3] =
     [("dfdx", "dfdx (gemm 0.15)"), ("gemm", "gemm 0.19"), ("chapter1", "chapter 1")];
 
-/// Numbers around zero.
-pub fn numbers(len: usize, seed: u64) -> Vec<f32> {
-    let mut random = SplitMix64::new(seed);
-    (0..len).map(|_| random.unit() as f32 - 0.5).collect()
-}
+/// Operations a second, held against the peak.
+pub const RATE: Key =
+    Key::measured("performance.products", Unit::FlopsPerSecond, &["who", "pass", "batch"]);
 
 /// Each contender at each shape, on all cores.
 ///
@@ -58,10 +55,8 @@ pub fn measure(r: &mut Recorder) -> Result<()> {
                         black_box(done.is_ok());
                     }
                 };
-                let list: lab::record::ParamList =
-                    &[("who", &who), ("pass", &pass), ("batch", &batch)];
-                let (flops, limit) = (shape.operations(), Some(peak.clone()));
-                r.rate("performance.products", list, Unit::FlopsPerSecond, flops, limit, &mut work);
+                let rate = RATE.at(&[("who", &who), ("pass", &pass), ("batch", &batch)]);
+                r.time_rate(rate.against(peak.clone()), shape.operations(), &mut work);
             }
         }
     }

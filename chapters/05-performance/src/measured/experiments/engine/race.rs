@@ -5,33 +5,44 @@ use crate::engine::{
     networks::{FastDeep, FastMlp, StockDeep},
 };
 use backprop::{
-    Error, Result,
+    Result,
     fast::{Fast, Ways},
     flat::{Flat, Habits},
-    peers::{self, Answer, Job},
-    train::{Examples, Learner, Settings, fit},
+    measured::{
+        peers::{self, Answer, Job, Peer},
+        race::{self, Keys, OURS},
+    },
+    train::{Examples, Learner, Settings},
 };
 use dfdx::prelude::Cpu;
 use lab::{
-    Recorder, Samples, Unit,
+    Race, Recorder,
     data::{self, DataSet, Options, Source},
     record::ParamList,
 };
 use matmul::{Threads, parallel};
 use training::{Config, Silent, fit::train_network, mlp::Mlp, model::Network};
 
-/// The race's key.
-pub const KEY: &str = "performance.race";
+/// What the race leaves.
+pub const KEYS: Keys = Keys::new(
+    [
+        "performance.race",
+        "performance.race.rate",
+        "performance.race.accuracy",
+        "performance.race.ratio",
+    ],
+    &["model", "batch", "who", "version", "threads"],
+);
 /// Batches of the race.
 pub const BATCHES: [usize; 2] = [128, 512];
 /// Runs of each contender, from other random numbers.
-const SEEDS: u64 = 5;
+const SEEDS: usize = 5;
 /// Epochs of a run.
 const EPOCHS: usize = 3;
 
 /// The contenders, and their names on a page.
 pub const RACERS: [(&str, &str); 7] = [
-    ("ours", "this chapter"),
+    (OURS, "this chapter"),
     ("chapter3", "chapter 3, from scratch"),
     ("train", "chapter 4 with fast layers"),
     ("chapter4", "chapter 4"),
@@ -40,51 +51,16 @@ pub const RACERS: [(&str, &str); 7] = [
     ("pytorch", "PyTorch"),
 ];
 
-/// Seconds of each epoch, and the accuracy at the end.
-type Outcome = (Vec<f64>, f64);
-/// Trains once with these settings.
-type Run<'a> = Box<dyn FnMut(&Settings) -> Result<Outcome> + 'a>;
-
-/// One who takes part.
-struct Contender<'a> {
-    who: &'static str,
-    version: String,
-    run: Run<'a>,
-}
-
-/// One of chapter 3's learners.
-fn learner<'a>(
-    (train, tested): (&'a Examples, &'a Examples),
-    make: fn(Settings) -> Result<Box<dyn Learner>>,
-) -> Run<'a> {
-    Box::new(move |settings| {
-        let mut learner = make(settings.clone())?;
-        let history = fit(&mut *learner, (train, tested), settings, |_| {})?;
-        let accuracy = history.last().map_or(f64::NAN, |epoch| epoch.accuracy);
-        Ok((history.iter().map(|epoch| epoch.seconds).collect(), accuracy))
-    })
-}
-
 /// Chapter 4's loop with a network.
-fn chapter4<M: Network<Cpu>>(data: &DataSet) -> Run<'_> {
-    Box::new(move |settings| {
-        let Settings { batch, epochs, dropout, seed, .. } = *settings;
-        let lr = settings.rule.lr;
-        let settings = training::Settings {
-            batch,
-            epochs,
-            dropout,
-            seed,
-            lr,
-            ..training::Settings::default()
-        };
-        let config = Config { settings, ..Config::default() };
-        let dev = Cpu::seed_from_u64(seed);
-        let outcome = train_network::<M, Cpu>(&dev, &config, data, &mut Silent);
-        let outcome = outcome.map_err(|e| Error::Config(e.to_string()))?;
-        let seconds = outcome.history.iter().map(|epoch| epoch.seconds).collect();
-        Ok((seconds, outcome.test_accuracy().unwrap_or(f64::NAN)))
-    })
+fn chapter4<M: Network<Cpu>>(settings: &Settings, data: &DataSet) -> lab::Result<Answer> {
+    let Settings { batch, epochs, dropout, seed, .. } = *settings;
+    let lr = settings.rule.lr;
+    let settings =
+        training::Settings { batch, epochs, dropout, seed, lr, ..training::Settings::default() };
+    let config = Config { settings, ..Config::default() };
+    let dev = Cpu::seed_from_u64(seed);
+    let outcome = train_network::<M, Cpu>(&dev, &config, data, &mut Silent)?;
+    Ok(Answer::of(outcome.history.iter().map(|epoch| (epoch.seconds, epoch.test_accuracy))))
 }
 
 /// Chapter 3's fastest network of these sizes: its fast one has exactly one hidden layer.
@@ -96,123 +72,75 @@ fn chapter3(settings: Settings) -> Result<Box<dyn Learner>> {
     Ok(Box::new(Flat::new(settings, habits)?))
 }
 
+/// Makes one of chapter 3's learners, such as a rung of the ladder.
+type Make = fn(Settings) -> Result<Box<dyn Learner>>;
+/// Trains a network in chapter 4's loop.
+type Train = fn(&Settings, &DataSet) -> lab::Result<Answer>;
+
 /// The contenders that need no Python.
-fn crates<'a>(
-    sizes: &[usize],
-    data: &'a DataSet,
-    examples: (&'a Examples, &'a Examples),
-) -> Vec<Contender<'a>> {
-    let deep = sizes.len() > 3;
-    let runs: [(&str, Run); 5] = [
-        ("ours", learner(examples, fastest)),
-        ("chapter3", learner(examples, chapter3)),
-        if deep {
-            ("train", chapter4::<FastDeep<f32, Cpu>>(data))
-        } else {
-            ("train", chapter4::<FastMlp<f32, Cpu>>(data))
-        },
-        if deep {
-            ("chapter4", chapter4::<StockDeep<f32, Cpu>>(data))
-        } else {
-            ("chapter4", chapter4::<Mlp<Cpu>>(data))
-        },
-        ("stock", learner(examples, stock)),
-    ];
-    let version = "this course".to_owned();
-    runs.into_iter().map(|(who, run)| Contender { who, version: version.clone(), run }).collect()
+fn crates<'w>(
+    settings: &'w Settings,
+    data: &'w DataSet,
+    examples: (&'w Examples, &'w Examples),
+) -> Race<'w, Answer> {
+    let mut race = Race::default();
+    let seeded = |seed| Settings { seed: seed as u64, ..settings.clone() };
+    let learners: [(_, Make); 3] = [(OURS, fastest), ("chapter3", chapter3), ("stock", stock)];
+    for (who, make) in learners {
+        race.turn(who, move |seed| race::training(make, &seeded(seed), examples));
+    }
+    let [fast, plain]: [Train; 2] = if settings.sizes.len() > 3 {
+        [chapter4::<FastDeep<f32, Cpu>>, chapter4::<StockDeep<f32, Cpu>>]
+    } else {
+        [chapter4::<FastMlp<f32, Cpu>>, chapter4::<Mlp<Cpu>>]
+    };
+    for (who, train) in [("train", fast), ("chapter4", plain)] {
+        race.turn(who, move |seed| train(&seeded(seed), data));
+    }
+    race
 }
 
-/// PyTorch, with Adam's default kernel and with its fused one; where it can't take part, it is said why.
-fn pytorch<'a>(
-    r: &mut Recorder,
+/// PyTorch, with Adam's default kernel and with its fused one, or why it does not take part.
+fn pytorch(
+    r: &Recorder,
     (name, sizes): (&str, &[usize]),
     source: &Source,
-) -> Vec<Contender<'a>> {
-    let mut contenders = Vec::new();
+) -> [(&'static str, Result<Peer, String>); 2] {
     let threads = parallel::available().to_string();
     let sizes = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-    for (who, more) in [("pytorch-fused", &["--fused"][..]), ("pytorch", &[])] {
-        r.note(KEY, &[("model", &name), ("warming up", &who)]);
-        let program = peers::folder().join("pytorch.py");
+    [("pytorch-fused", &["--fused"][..]), ("pytorch", &[])].map(|(who, more)| {
+        r.note(KEYS.seconds.name, &[("model", &name), ("warming up", &who)]);
         let list = [&["--threads", &threads, "--sizes", &sizes], more].concat();
-        match peers::ready(&program, source, &list, Job { batch: 512, epochs: 1, seed: 0 }) {
-            Ok((mut peer, Answer { framework: version, .. })) => {
-                let run: Run = Box::new(move |settings| {
-                    let Settings { batch, epochs, seed, .. } = *settings;
-                    let answer = peer.run(Job { batch, epochs, seed })?;
-                    Ok((answer.seconds, answer.accuracy))
-                });
-                contenders.push(Contender { who, version, run });
-            }
-            Err(why) => {
-                for batch in BATCHES {
-                    for key in VALUES {
-                        let list: ParamList = &[("model", &name), ("batch", &batch), ("who", &who)];
-                        r.skip(key, list, why.clone());
-                    }
-                }
-            }
-        }
-    }
-    contenders
+        let first = Job { batch: 512, epochs: 1, seed: 0 };
+        let ready = peers::ready(&peers::folder().join("pytorch.py"), source, &list, first);
+        (who, ready.map(|(peer, _)| peer))
+    })
 }
-
-/// What the race leaves: seconds an epoch, pictures a second, right answers, and the seconds over ours.
-pub const VALUES: [&str; 4] =
-    [KEY, "performance.race.rate", "performance.race.accuracy", "performance.race.ratio"];
 
 /// The whole race.
 ///
 /// # Errors
-/// A peer that ends, or a data set that is not there.
+/// A contender that fails, or a data set that is not there.
 pub fn measure(r: &mut Recorder) -> lab::Result<()> {
     let data = data::load(&Options { folder: r.data.clone(), ..Options::default() })?;
     let examples = (Examples::of(&data.train), Examples::of(&data.test));
-    let threads = parallel::available();
     for (name, sizes) in MODELS {
-        let mut contenders = crates(sizes, &data, (&examples.0, &examples.1));
-        contenders.extend(pytorch(r, (name, sizes), &data.source));
+        let mut pytorch = pytorch(r, (name, sizes), &data.source);
         for batch in BATCHES {
-            let mut results: Vec<Vec<Outcome>> = vec![Vec::new(); contenders.len()];
-            for seed in 0..SEEDS {
-                let sizes = sizes.to_vec();
-                let settings =
-                    Settings { sizes, batch, seed, epochs: EPOCHS, ..Settings::default() };
-                for (contender, results) in contenders.iter_mut().zip(&mut results) {
-                    let list: ParamList = &[
-                        ("model", &name),
-                        ("batch", &batch),
-                        ("seed", &seed),
-                        ("who", &contender.who),
-                    ];
-                    r.note(KEY, list);
-                    results.push((contender.run)(&settings)?);
-                }
-            }
-            let middle = |runs: &[Outcome]| -> Vec<f64> {
-                runs.iter().map(|(seconds, _)| Samples(seconds.clone()).median()).collect()
+            let sizes = sizes.to_vec();
+            let settings = Settings { sizes, batch, epochs: EPOCHS, ..Settings::default() };
+            let list: ParamList = &[("model", &name), ("batch", &batch)];
+            let tell = |seed, who: &str| {
+                let now = KEYS.seconds.at(list).with("who", who);
+                r.note(&format!("{now} seed={seed}"), &[]);
             };
-            let ours = results.first().map_or_else(Vec::new, |runs| middle(runs));
-            for (contender, runs) in contenders.iter().zip(&results) {
-                let Contender { who, version, .. } = contender;
-                let list: ParamList = &[
-                    ("model", &name),
-                    ("batch", &batch),
-                    ("who", who),
-                    ("version", version),
-                    ("threads", &threads),
-                ];
-                let seconds = Samples(runs.iter().flat_map(|(s, _)| s).copied().collect());
-                let rate = seconds.map(|s| data.train.len() as f64 / s);
-                let accuracy = Samples(runs.iter().map(|(_, accuracy)| *accuracy).collect());
-                r.value(VALUES[0], list, Unit::Seconds, seconds);
-                r.value(VALUES[1], list, Unit::ImagesPerSecond, rate);
-                r.value(VALUES[2], list, Unit::Share, accuracy);
-                if *who != "ours" {
-                    let ratios = middle(runs).iter().zip(&ours).map(|(s, ours)| s / ours).collect();
-                    r.value(VALUES[3], list, Unit::Ratio, Samples(ratios));
-                }
+            let mut race = crates(&settings, &data, (&examples.0, &examples.1)).telling(tell);
+            for (who, peer) in &mut pytorch {
+                race::add_peer(&mut race, who, peer, (batch, EPOCHS));
             }
+            let results = race.rounds(SEEDS)?;
+            let everyone = RACERS.map(|(who, _)| who);
+            race::record(r, &KEYS, list, everyone, (&results, data.train.len()))?;
         }
     }
     Ok(())
@@ -229,11 +157,13 @@ mod tests {
         for (_, sizes) in MODELS {
             let settings =
                 Settings { sizes: sizes.to_vec(), batch: 50, epochs: 2, ..Settings::default() };
-            for mut contender in crates(sizes, &data, (&examples.0, &examples.1)) {
-                let (seconds, accuracy) = (contender.run)(&settings).unwrap();
-                assert_eq!(seconds.len(), 2, "{}", contender.who);
-                assert!((0.0..=1.0).contains(&accuracy), "{}: {accuracy}", contender.who);
-                assert!(RACERS.iter().any(|(who, _)| *who == contender.who));
+            let results = crates(&settings, &data, (&examples.0, &examples.1)).rounds(1).unwrap();
+            assert_eq!(results.ran().count(), 5);
+            for who in results.ran() {
+                let Answer { seconds, accuracy, .. } = &results.of(who).unwrap()[0];
+                assert_eq!(seconds.len(), 2, "{who}");
+                assert!((0.0..=1.0).contains(accuracy), "{who}: {accuracy}");
+                assert!(RACERS.iter().any(|(racer, _)| *racer == who));
             }
         }
     }
