@@ -11,7 +11,8 @@ use crate::amp::{
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
 use lab::{
-    Budget, Device, Experiment, Recorder, Result, Samples, Unit, data::DataSet, record::ParamList,
+    Budget, Device, Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet,
+    record::ParamList,
 };
 use training::{
     Config, Error, Outcome, Precision, Settings, Silent,
@@ -23,13 +24,32 @@ use training::{
     studies::{accuracies, at_epoch, mnist, seeds, side_by_side},
 };
 
+/// The share of a layer's gradients in a binade.
+pub const GRADIENTS: Key = Key::measured(
+    "mixed_precision.gradients",
+    Unit::Share,
+    &["model", "layer", "step", "exponent"],
+);
+/// What becomes of them in f16.
+pub const SHARES: Key = Key::measured(
+    "mixed_precision.gradients.share",
+    Unit::Share,
+    &["model", "layer", "step", "scale", "from", "kind"],
+);
+/// The accuracy after each epoch.
+pub const CURVE: Key =
+    Key::measured("mixed_precision.amp.curve", Unit::Share, &["precision", "device", "epoch"]);
+/// The same, without a part.
+pub const ABLATION_CURVE: Key =
+    Key::measured("mixed_precision.ablations.curve", Unit::Share, &["setting", "variant", "epoch"]);
+
 /// The experiments, in the order of the page.
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "mixed_precision.gradients",
+            key: GRADIENTS.name,
             shows: "how large the gradients of each layer are, and what f16 makes of them with and without a scale",
-            values: &["mixed_precision.gradients", "mixed_precision.gradients.share"],
+            values: &[GRADIENTS.name, SHARES.name],
             quick: false,
             run: gradients,
         },
@@ -38,7 +58,7 @@ pub fn experiments() -> Vec<Experiment> {
             shows: "whether mixed precision reads MNIST as well as f32, from several seeds",
             values: &[
                 "mixed_precision.amp",
-                "mixed_precision.amp.curve",
+                CURVE.name,
                 "mixed_precision.amp.difference",
                 "mixed_precision.amp.scale",
                 "mixed_precision.amp.skipped",
@@ -51,7 +71,7 @@ pub fn experiments() -> Vec<Experiment> {
             shows: "what happens without each part of mixed precision, in three settings",
             values: &[
                 "mixed_precision.ablations",
-                "mixed_precision.ablations.curve",
+                ABLATION_CURVE.name,
                 "mixed_precision.ablations.failed",
             ],
             quick: false,
@@ -172,14 +192,14 @@ fn in_place_of<M: Network<Cpu>>(model: &M, grads: &Gradients<f32, Cpu>) -> Resul
 }
 
 fn gradients(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "mixed_precision.gradients";
-    let Some(data) = mnist(rec, KEY)? else { return Ok(()) };
+    let Some(data) = mnist(rec, GRADIENTS.name)? else { return Ok(()) };
     for (model, layers) in LAYERS {
         let of = |seed: &u64| match model {
             "deep" => looks::<Deep<f32, Cpu>>(&data, DEEP_BATCH, *seed),
             _ => looks::<Mlp<Cpu>>(&data, Settings::default().batch, *seed),
         };
-        let tell = |run: &str, _: &u64| rec.note(KEY, &[("model", &model), ("run", &run)]);
+        let tell =
+            |run: &str, _: &u64| rec.note(GRADIENTS.name, &[("model", &model), ("run", &run)]);
         let all = side_by_side(Device::Cpu, &[0, 1, 2], of, tell)?;
         for (at, step) in LOOKS.into_iter().enumerate() {
             for layer in layers {
@@ -214,8 +234,7 @@ fn record_histogram(rec: &mut Recorder, list: ParamList, full: &[&[f32]]) {
     let (low, high) = bins.fold((0, -60), |(low, high), e| (low.min(*e), high.max(*e)));
     for exponent in low.max(-60)..=high {
         let shares = histograms.iter().map(|h| h.share(exponent)).collect();
-        let list = [list, &[("exponent", &exponent)]].concat();
-        rec.value("mixed_precision.gradients", &list, Unit::Share, Samples(shares));
+        rec.record(GRADIENTS.at(list).with("exponent", exponent), Samples(shares));
     }
 }
 
@@ -246,9 +265,8 @@ fn record_shares(rec: &mut Recorder, list: ParamList, full: &[&[f32]], half: &[&
     ];
     for (from, shares) in [("predicted", predicted), ("measured", measured)] {
         for (kind, of) in kinds {
-            let list = [list, &[("from", &from), ("kind", &kind)]].concat();
-            let samples = Samples(shares.iter().map(of).collect());
-            rec.value("mixed_precision.gradients.share", &list, Unit::Share, samples);
+            let quantity = SHARES.at(list).with("from", from).with("kind", kind);
+            rec.record(quantity, Samples(shares.iter().map(of).collect()));
         }
     }
 }
@@ -284,7 +302,7 @@ fn accuracy(rec: &mut Recorder) -> Result<()> {
             let list: ParamList =
                 &[("precision", &precision), ("device", &device), ("epoch", &(at + 1))];
             let share = at_epoch(runs, at, |epoch| epoch.test_accuracy);
-            rec.value("mixed_precision.amp.curve", list, Unit::Share, share);
+            rec.record(CURVE.at(list), share);
         }
     }
     let list: ParamList = &[("device", &device)];
@@ -340,7 +358,7 @@ fn ablations(rec: &mut Recorder) -> Result<()> {
             let list: ParamList =
                 &[("setting", &setting.name), ("variant", &variant), ("epoch", &(at + 1))];
             let share = at_epoch(&runs, at, |epoch| epoch.test_accuracy);
-            rec.value("mixed_precision.ablations.curve", list, Unit::Share, share);
+            rec.record(ABLATION_CURVE.at(list), share);
         }
     }
     Ok(())
@@ -381,7 +399,7 @@ fn speed(rec: &mut Recorder) -> Result<()> {
             }
             if let [full, half] = medians[..] {
                 let list: ParamList = &[("device", &device), ("batch", &batch)];
-                let ratio = Samples(vec![half / full]);
+                let ratio = Samples::one(half / full);
                 rec.value("mixed_precision.amp.speed.ratio", list, Unit::Ratio, ratio);
             }
         }
@@ -395,7 +413,7 @@ fn memory(rec: &mut Recorder) -> Result<()> {
     let per_parameter = counted()?;
     let share = |precision: Precision, what: &str, bytes: f64, rec: &mut Recorder| {
         let list: ParamList = &[("precision", &precision), ("what", &what)];
-        rec.value(KEY, list, Unit::Number, Samples(vec![bytes]));
+        rec.value(KEY, list, Unit::Number, Samples::one(bytes));
     };
     for precision in Precision::ALL {
         let mut all = 0.0;

@@ -12,16 +12,17 @@ use backprop::{
     adam::{Adam, Factors, Moments},
     order::order,
     peers::{self, Job},
-    random::SplitMix64,
     train::{Examples, Settings, fit},
 };
 use half::bf16;
 use lab::{
-    Budget, Experiment, Recorder, Samples, Unit,
+    Budget, Experiment, Key, Recorder, Samples, Unit,
     data::{self, DataSet, Options as DataOptions, Source},
+    key::Quantity,
     machine,
     peak::{self, Traffic},
-    record::{Limit, ParamList},
+    random::numbers,
+    record::ParamList,
 };
 use matmul::{Unit as Multiplier, parallel, simd::Level};
 use std::{
@@ -30,6 +31,36 @@ use std::{
     time::Instant,
 };
 
+const OPERATIONS: Key =
+    Key::counted("mixed_precision.bf16.roofline.operations", Unit::Count, &["network", "number"]);
+/// The bytes of a part of a step.
+pub const BYTES: Key = Key::counted(
+    "mixed_precision.bf16.roofline.bytes",
+    Unit::Bytes,
+    &["network", "number", "part"],
+);
+/// Operations for each byte of a step.
+pub const INTENSITY: Key = Key::calculated(
+    "mixed_precision.bf16.roofline.intensity",
+    Unit::Number,
+    &["network", "number"],
+);
+/// Operations for each byte of a product.
+pub const PRODUCT: Key = Key::calculated(
+    "mixed_precision.bf16.roofline.product",
+    Unit::Number,
+    &["pass", "layer", "number"],
+);
+/// Operations for each byte from which on arithmetic is the limit.
+pub const RIDGE: Key =
+    Key::calculated("mixed_precision.bf16.roofline.ridge", Unit::Number, &["number"]);
+/// The least seconds of a step.
+pub const SECONDS: Key =
+    Key::calculated("mixed_precision.bf16.roofline.seconds", Unit::Seconds, &["network", "number"]);
+/// What bf16 gains at most.
+pub const GAIN: Key =
+    Key::calculated("mixed_precision.bf16.roofline.gain", Unit::Ratio, &["network"]);
+
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
     vec![
@@ -37,13 +68,13 @@ pub fn experiments() -> Vec<Experiment> {
             key: "mixed_precision.bf16.roofline",
             shows: "operations and bytes of a step in f32 and in bf16, and the time that the limits leave for it",
             values: &[
-                "mixed_precision.bf16.roofline.operations",
-                "mixed_precision.bf16.roofline.bytes",
-                "mixed_precision.bf16.roofline.intensity",
-                "mixed_precision.bf16.roofline.product",
-                "mixed_precision.bf16.roofline.ridge",
-                "mixed_precision.bf16.roofline.seconds",
-                "mixed_precision.bf16.roofline.gain",
+                OPERATIONS.name,
+                BYTES.name,
+                INTENSITY.name,
+                PRODUCT.name,
+                RIDGE.name,
+                SECONDS.name,
+                GAIN.name,
             ],
             quick: true,
             run: |r| {
@@ -110,63 +141,49 @@ fn no_tiles() -> String {
     machine::why_no_amx().unwrap_or("this CPU has no AMX").to_owned()
 }
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
-
 fn limits(r: &mut Recorder) {
-    const KEY: &str = "mixed_precision.bf16.roofline";
     let cores = parallel::available();
-    let key = |what: &str| format!("{KEY}.{what}");
     for (number, size) in [("f32", 4.0), ("bf16", 2.0)] {
         for product in products(&WIDE, BATCH) {
             let list: ParamList =
                 &[("pass", &product.pass), ("layer", &product.layer), ("number", &number)];
             let intensity = product.shape.operations() / bytes(product.shape, size);
-            r.value(&key("product"), list, Unit::Number, one(intensity));
+            r.record(PRODUCT.at(list), Samples::one(intensity));
         }
     }
     let bandwidth = peak::bandwidth(Traffic::Read, cores).value;
     let peaks = [("f32", Some(peak::fma_f32(cores))), ("bf16", peak::amx_bf16(cores))];
-    for (number, peak) in &peaks {
-        match peak {
-            Some(Limit { value, .. }) => {
-                r.value(&key("ridge"), &[("number", number)], Unit::Number, one(value / bandwidth));
-            }
-            None => r.skip(&key("ridge"), &[("number", number)], no_tiles()),
+    // What there is no unit for is left out.
+    let mut known = |quantity: Quantity, found: Option<f64>| match found {
+        Some(found) => {
+            r.record(quantity, Samples::one(found));
         }
+        None => r.skip_at(quantity, no_tiles()),
+    };
+    for (number, peak) in &peaks {
+        let ridge = peak.as_ref().map(|peak| peak.value / bandwidth);
+        known(RIDGE.at(&[("number", number)]), ridge);
     }
     for (network, sizes, batch) in NETWORKS {
         let mut seconds = Vec::new();
         for (number, peak) in &peaks {
             let needs = Needs::of(sizes, batch, *number == "bf16");
             let list: ParamList = &[("network", &network), ("number", number)];
-            r.value(&key("operations"), list, Unit::Count, one(needs.operations));
-            r.value(&key("intensity"), list, Unit::Number, one(needs.intensity()));
+            known(OPERATIONS.at(list), Some(needs.operations));
+            known(INTENSITY.at(list), Some(needs.intensity()));
             for (part, bytes) in [
                 ("products", needs.products),
                 ("adam", needs.adam),
                 ("conversion", needs.conversion),
             ] {
-                let list: ParamList = &[("network", &network), ("number", number), ("part", &part)];
-                r.value(&key("bytes"), list, Unit::Bytes, one(bytes));
+                known(BYTES.at(list).with("part", part), Some(bytes));
             }
-            match peak {
-                Some(peak) => {
-                    let bound = needs.seconds(peak.value, bandwidth);
-                    r.value(&key("seconds"), list, Unit::Seconds, one(bound));
-                    seconds.push(bound);
-                }
-                None => r.skip(&key("seconds"), list, no_tiles()),
-            }
+            let bound = peak.as_ref().map(|peak| needs.seconds(peak.value, bandwidth));
+            known(SECONDS.at(list), bound);
+            seconds.extend(bound);
         }
-        let list: ParamList = &[("network", &network)];
-        match seconds[..] {
-            [wide, narrow] => {
-                r.value(&key("gain"), list, Unit::Ratio, one(wide / narrow));
-            }
-            _ => r.skip(&key("gain"), list, no_tiles()),
-        }
+        let gain = if let [wide, narrow] = seconds[..] { Some(wide / narrow) } else { None };
+        known(GAIN.at(&[("network", &network)]), gain);
     }
 }
 
@@ -181,16 +198,10 @@ fn errors(r: &mut Recorder) {
             let list: ParamList = &[("sum", &sum.name()), ("k", &k)];
             let found = (0..seeds).map(|seed| sum.measured(k, (products / k).max(200), seed));
             r.value(KEY, list, Unit::Number, Samples(found.collect()));
-            let predicted = one(sum.predicted(k as f64));
+            let predicted = Samples::one(sum.predicted(k as f64));
             r.value(&format!("{KEY}.predicted"), list, Unit::Number, predicted);
         }
     }
-}
-
-/// Deterministic numbers around zero.
-fn numbers(len: usize, seed: u64) -> Vec<f32> {
-    let mut random = SplitMix64::new(seed);
-    (0..len).map(|_| random.unit() as f32 - 0.5).collect()
 }
 
 fn walks(r: &mut Recorder) {
@@ -201,7 +212,13 @@ fn walks(r: &mut Recorder) {
         let list: ParamList = &[("part", &part)];
         let seconds = r.seconds(KEY, list, work);
         let rate = format!("{KEY}.rate");
-        r.limited(&rate, list, Unit::BytesPerSecond, one(bytes / seconds), Some(bandwidth.clone()));
+        r.limited(
+            &rate,
+            list,
+            Unit::BytesPerSecond,
+            Samples::one(bytes / seconds),
+            Some(bandwidth.clone()),
+        );
     };
     let count = width * width;
     let (mut p, g, mut moments) = (numbers(count, 1), numbers(count, 2), Moments::zeros(count));
@@ -364,7 +381,7 @@ fn leave_out(r: &mut Recorder, who: &str, Absent { why, step }: &Absent) {
     }
     match step {
         Some(step) => {
-            r.value("mixed_precision.bf16.step", list, Unit::Seconds, one(*step));
+            r.value("mixed_precision.bf16.step", list, Unit::Seconds, Samples::one(*step));
         }
         None => r.skip("mixed_precision.bf16.step", list, why),
     }
@@ -428,9 +445,9 @@ fn record(r: &mut Recorder, found: &[(&str, Samples)], pictures: usize) {
     let of = |name: &str| found.iter().find(|(who, _)| *who == name).map(|(_, seconds)| seconds);
     for (slow, fast) in RATIOS {
         if let (Some(a), Some(b)) = (of(slow), of(fast)) {
-            let ratios = a.0.iter().zip(&b.0).map(|(a, b)| a / b).collect();
             let list: ParamList = &[("slow", &slow), ("fast", &fast)];
-            r.value("mixed_precision.bf16.ratio", list, Unit::Ratio, Samples(ratios));
+            let ratios = a.paired(b, |a, b| a / b);
+            r.value("mixed_precision.bf16.ratio", list, Unit::Ratio, ratios);
         }
     }
 }

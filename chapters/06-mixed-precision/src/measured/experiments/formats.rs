@@ -73,10 +73,6 @@ pub fn experiments() -> Vec<Experiment> {
     ]
 }
 
-fn one(value: f64) -> Samples {
-    Samples(vec![value])
-}
-
 /// The binades at which a format's count of numbers changes, and the last one.
 fn turning_points(format: Format) -> Vec<i32> {
     let (first, normal) = (exponent_of(format.min_positive()), exponent_of(format.min_normal()));
@@ -93,19 +89,19 @@ fn formats(rec: &mut Recorder) -> Result<()> {
             ("mixed_precision.formats.smallest", format.min_positive()),
             ("mixed_precision.formats.epsilon", format.epsilon()),
         ] {
-            rec.value(key, list, Unit::Number, one(value));
+            rec.value(key, list, Unit::Number, Samples::one(value));
         }
         let bits = f64::from(format.bits());
-        rec.value("mixed_precision.formats.bits", list, Unit::Count, one(bits));
+        rec.value("mixed_precision.formats.bits", list, Unit::Count, Samples::one(bits));
         for exponent in turning_points(format) {
             let list: ParamList = &[("format", &name), ("exponent", &exponent)];
             let numbers = f64::from(format.in_binade(exponent));
-            rec.value("mixed_precision.formats.binade", list, Unit::Count, one(numbers));
+            rec.value("mixed_precision.formats.binade", list, Unit::Count, Samples::one(numbers));
         }
         // Where 1 is: what the table shows.
         let list: ParamList = &[("format", &name), ("exponent", &"one")];
         let numbers = f64::from(format.in_binade(0));
-        rec.value("mixed_precision.formats.binade", list, Unit::Count, one(numbers));
+        rec.value("mixed_precision.formats.binade", list, Unit::Count, Samples::one(numbers));
     }
     Ok(())
 }
@@ -183,7 +179,7 @@ fn convert(rec: &mut Recorder) -> Result<()> {
             if how == "readable" {
                 slowest = rate;
             } else {
-                let speedup = one(rate / slowest);
+                let speedup = Samples::one(rate / slowest);
                 rec.value("mixed_precision.convert.speedup", list, Unit::Ratio, speedup);
             }
         }
@@ -225,14 +221,14 @@ fn sums(rec: &mut Recorder) -> Result<()> {
     for (name, format, adder) in ADDERS {
         let term = format.nearest(TERM);
         let list: ParamList = &[("sum", &name)];
-        rec.value("mixed_precision.sums.term", list, Unit::Number, one(term));
+        rec.value("mixed_precision.sums.term", list, Unit::Number, Samples::one(term));
         let predicted = match adder {
             Adder::Running => Some(stall(format, term)),
             Adder::Kahan => Some(kahan_stall(format, term)),
             Adder::Dice => None,
         };
         if let Some(predicted) = predicted {
-            rec.value("mixed_precision.sums.stall", list, Unit::Number, one(predicted));
+            rec.value("mixed_precision.sums.stall", list, Unit::Number, Samples::one(predicted));
         }
         // Far enough for each stall, whatever the budget. A sum in f32 is the CPU's own work.
         let counts = counts(match adder {
@@ -306,7 +302,7 @@ fn dot(rec: &mut Recorder) -> Result<()> {
     };
     for (name, format) in DOTS {
         let list: ParamList = &[("sum", &name)];
-        let half_gap = one(0.5 * format.epsilon());
+        let half_gap = Samples::one(0.5 * format.epsilon());
         rec.value("mixed_precision.dot.unit", list, Unit::Number, half_gap);
         for n in (4..=longest).step_by(2).map(|power| 1_usize << power) {
             let errors = (0..seeds).map(|seed| dot_error(name, format, n, seed));

@@ -5,19 +5,20 @@ use crate::{
         ablations::{SETTINGS, Setting, Variant},
         range,
     },
-    measured::experiments::amp::{ABLATION_SEEDS, BATCHES, LAYERS, LOOKS, SCALE},
+    measured::experiments::amp::{
+        ABLATION_CURVE, ABLATION_SEEDS, BATCHES, CURVE, GRADIENTS, LAYERS, LOOKS, SCALE, SHARES,
+    },
 };
 use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, LimitLine, LinePlot, Scale},
+    drawing::Lines,
+    key::Quantity,
+    plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    table::Grid,
     units::{difference, plain},
 };
-use training::{
-    Precision,
-    pictures::{line, places, some, words},
-    run::few,
-};
+use training::Precision;
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
@@ -63,7 +64,7 @@ fn limits(top: f64) -> Vec<LimitLine> {
 }
 
 /// The highest point of all series, and a little more.
-fn top(series: &[lab::plot::Series]) -> f64 {
+fn top(series: &[Series]) -> f64 {
     1.1 * series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(0.0, f64::max)
 }
 
@@ -72,121 +73,93 @@ fn axis_x() -> Axis {
     Axis::new("size of a gradient, as a power of two", Scale::Linear).range(-45.0, 5.0).ticks(ticks)
 }
 
+fn axis_y() -> Axis {
+    Axis::new("share of the layer's gradients (%)", Scale::Linear)
+}
+
 /// One share of one layer's gradients in the first step.
-fn share<'r>(
-    records: &'r Records,
-    (model, layer): (&str, &str),
-    scale: f32,
-    [from, kind]: [&str; 2],
-) -> Result<&'r Value> {
-    let list: ParamList = &[
+fn share((model, layer): (&str, &str), scale: f32, [from, kind]: [&str; 2]) -> Quantity {
+    SHARES.at(&[
         ("model", &model),
         ("layer", &layer),
         ("step", &LOOKS[0]),
         ("scale", &scale),
         ("from", &from),
         ("kind", &kind),
-    ];
-    records.find("mixed_precision.gradients.share", list)
+    ])
+}
+
+/// A layer's gradients of the first step, by their size.
+fn sizes(model: &str, layer: &str) -> Quantity {
+    GRADIENTS.at(&[("model", &model), ("layer", &layer), ("step", &LOOKS[0])])
 }
 
 fn draw_gradients(records: &Records) -> Result<Drawing> {
-    const KEY: &str = "mixed_precision.gradients";
     let (model, layers) = LAYERS[1];
-    let lines = layers.iter().map(|layer| {
-        let list: ParamList = &[("model", &model), ("layer", layer), ("step", &LOOKS[0])];
-        line(records, (KEY, list), "exponent", layer_name(layer), |share| 100.0 * share)
-    });
-    let series = some(lines.collect(), KEY)?;
-    let first = share(records, (model, layers[0]), 1.0, ["predicted", "vanished"])?;
-    let caption = format!(
+    let line = |layer: &&str| (layer_name(layer).to_owned(), sizes(model, layer));
+    let lines = Lines {
+        over: "exponent",
+        x: axis_x(),
+        y: axis_y(),
+        scale: |share| 100.0 * share,
+        lines: layers.iter().map(line).collect(),
+        ..Lines::default()
+    };
+    let mut plot = lines.plot(records)?;
+    plot.limits = limits(top(&plot.series));
+    Ok(plot.drawing(format!(
         "How large the gradients of a network with eight hidden layers are, in step {} of training: the share of each layer's that \
          lies between a power of two and the next. The further from the loss, the smaller. Of the first layer's, f16 \
          makes {} zero that are not, if nothing is done.",
         LOOKS[0],
-        first.text()
-    );
-    let alt = peaks(&series);
-    let limits = limits(top(&series));
-    let y = Axis::new("share of the layer's gradients (%)", Scale::Linear);
-    let plot = LinePlot { x: axis_x(), y, series, limits };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
-}
-
-/// Where each series has its peak, in words.
-fn peaks(series: &[lab::plot::Series]) -> String {
-    let peaks = series.iter().filter_map(|s| {
-        let peak = s.points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some(format!(
-            "{}: most between two to the {} and the next power, {}",
-            s.name,
-            plain(peak.0),
-            Unit::Share.format(0.01 * peak.1)
-        ))
-    });
-    format!("{}.", peaks.collect::<Vec<_>>().join("; "))
+        records.text(share((model, layers[0]), 1.0, ["predicted", "vanished"]))?
+    )))
 }
 
 fn draw_scale(records: &Records) -> Result<Drawing> {
-    const KEY: &str = "mixed_precision.gradients";
     let (model, layers) = LAYERS[1];
-    let list: ParamList = &[("model", &model), ("layer", &layers[0]), ("step", &LOOKS[0])];
-    let plain = line(records, (KEY, list), "exponent", "as they are", |share| 100.0 * share);
-    let mut scaled = plain.clone();
-    scaled.name = format!("times {SCALE}");
+    let points = records.over("exponent", sizes(model, layers[0]))?;
+    let plain = Series::of("as they are", &points, |share| 100.0 * share);
+    let mut scaled = Series { name: format!("times {SCALE}"), ..plain.clone() };
     scaled.points.iter_mut().for_each(|point| point.0 += f64::from(SCALE.log2()));
-    let series = some(vec![plain, scaled], KEY)?;
-    let of = |scale| share(records, (model, layers[0]), scale, ["measured", "vanished"]);
+    let vanished = |scale| records.text(share((model, layers[0]), scale, ["measured", "vanished"]));
     let caption = format!(
         "The first layer's gradients without and with a factor before the loss. The factor is a power of two: all bins \
          move by {} places, and nothing else changes. Measured in f16, {} of the gradients vanish without it, {} with it.",
         SCALE.log2(),
-        of(1.0)?.text(),
-        of(SCALE)?.text()
+        vanished(1.0)?,
+        vanished(SCALE)?
     );
-    let alt = peaks(&series);
+    let series = vec![plain, scaled];
     let limits = limits(top(&series));
-    let y = Axis::new("share of the layer's gradients (%)", Scale::Linear);
-    let plot = LinePlot { x: axis_x(), y, series, limits };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(LinePlot { x: axis_x(), y: axis_y(), series, limits }.drawing(caption))
 }
 
 fn table_gradients(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
     for (model, layers) in LAYERS {
         for layer in layers {
-            for scale in [1.0, SCALE] {
-                let cell = |of| share(records, (model, layer), scale, of).map(Value::text);
-                rows.push(vec![
-                    format!("{model}, {}", layer_name(layer)),
-                    format!("{scale}"),
-                    cell(["predicted", "zero"])?,
-                    cell(["predicted", "vanished"])?,
-                    cell(["measured", "vanished"])?,
-                    cell(["predicted", "subnormal"])?,
-                    cell(["measured", "subnormal"])?,
-                ]);
-            }
+            rows.extend([1.0, SCALE].map(|scale| ((model, *layer), scale)));
         }
     }
-    let head = [
-        "gradients",
-        "factor",
-        "zero in f32",
-        "vanish: predicted",
-        "measured",
-        "subnormal: predicted",
-        "measured",
-    ];
-    Ok(TableData {
-        caption: format!(
-            "What f16 makes of the gradients of step {}: predicted by rounding the f32 ones, and measured in a backward \
-             pass in f16.",
-            LOOKS[0]
-        ),
-        head: head.map(String::from).into(),
-        rows,
-    })
+    let caption = format!(
+        "What f16 makes of the gradients of step {}: predicted by rounding the f32 ones, and measured in a backward \
+         pass in f16.",
+        LOOKS[0]
+    );
+    let mut grid = Grid::new(rows)
+        .column("gradients", |((model, layer), _)| format!("{model}, {}", layer_name(layer)))
+        .column("factor", |(_, scale): &(_, f32)| scale.to_string());
+    for (head, of) in [
+        ("zero in f32", ["predicted", "zero"]),
+        ("vanish: predicted", ["predicted", "vanished"]),
+        ("measured", ["measured", "vanished"]),
+        ("subnormal: predicted", ["predicted", "subnormal"]),
+        ("measured", ["measured", "subnormal"]),
+    ] {
+        grid = grid.column(head, move |(of_layer, scale)| share(*of_layer, *scale, of));
+    }
+    grid.table(records, caption)
 }
 
 /// Wrong answers in percent.
@@ -195,11 +168,6 @@ fn wrong(share: f64) -> f64 {
 }
 
 fn draw_accuracy(records: &Records) -> Result<Drawing> {
-    const KEY: &str = "mixed_precision.amp.curve";
-    let lines = Precision::ALL.map(|precision| {
-        line(records, (KEY, &[("precision", &precision)]), "epoch", precision.name(), wrong)
-    });
-    let series = some(lines.into(), KEY)?;
     let difference = records.find("mixed_precision.amp.difference", &[])?;
     let caption = format!(
         "Wrong answers of chapter 4's network 784-128-10 on the test pictures, in f32 and in mixed precision (medians of {} seeds, \
@@ -207,19 +175,22 @@ fn draw_accuracy(records: &Records) -> Result<Drawing> {
         difference.samples.0.len(),
         difference.text()
     );
-    Ok(curves(series, caption))
+    let curve = |precision: Precision| CURVE.at(&[("precision", &precision)]);
+    let lines = Precision::ALL.map(|precision| (precision.name().to_owned(), curve(precision)));
+    curves(records, lines.into(), caption)
 }
 
 /// A picture of wrong answers over the epochs.
-fn curves(series: Vec<lab::plot::Series>, caption: String) -> Drawing {
-    let (alt, epochs) = (words(&series, Unit::Share), places(&series));
-    let plot = LinePlot {
-        x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
+fn curves(records: &Records, lines: Vec<(String, Quantity)>, caption: String) -> Result<Drawing> {
+    Lines {
+        over: "epoch",
+        x: Axis::new("epoch", Scale::Linear),
         y: Axis::new("wrong answers (%)", Scale::Log),
-        series,
-        limits: Vec::new(),
-    };
-    Drawing { svg: plot.svg(), caption, alt }
+        scale: wrong,
+        lines,
+        ..Lines::default()
+    }
+    .draw(records, caption)
 }
 
 fn table_accuracy(records: &Records) -> Result<TableData> {
@@ -243,14 +214,13 @@ fn table_accuracy(records: &Records) -> Result<TableData> {
     })
 }
 
-/// The curves of one setting.
-fn setting(records: &Records, setting: &Setting) -> Result<Vec<lab::plot::Series>> {
-    const KEY: &str = "mixed_precision.ablations.curve";
-    let lines = setting.variants.iter().map(|variant| {
-        let list: ParamList = &[("setting", &setting.name), ("variant", variant)];
-        line(records, (KEY, list), "epoch", &variant.to_string(), wrong)
-    });
-    some(lines.collect(), KEY)
+/// The curves of some variants of a setting.
+fn variants(setting: &Setting, variants: &[Variant]) -> Vec<(String, Quantity)> {
+    let curve = |variant: &Variant| {
+        let quantity = ABLATION_CURVE.at(&[("setting", &setting.name), ("variant", variant)]);
+        (variant.to_string(), quantity)
+    };
+    variants.iter().map(curve).collect()
 }
 
 /// The accuracy that a variant ends with.
@@ -280,7 +250,7 @@ fn draw_deep(records: &Records) -> Result<Drawing> {
         of(Variant::Amp)?,
         of(Variant::NoScale)?
     );
-    Ok(curves(setting(records, &SETTINGS[1])?, caption))
+    curves(records, variants(&SETTINGS[1], SETTINGS[1].variants), caption)
 }
 
 fn draw_loss(records: &Records) -> Result<Drawing> {
@@ -293,9 +263,7 @@ fn draw_loss(records: &Records) -> Result<Drawing> {
         of(Variant::F32)?
     );
     let shown = [Variant::F32, Variant::Amp, Variant::NoScale, Variant::SmallLoss];
-    let names = shown.map(|variant| variant.to_string());
-    let series = setting(records, &SETTINGS[0])?.into_iter().filter(|s| names.contains(&s.name));
-    Ok(curves(series.collect(), caption))
+    curves(records, variants(&SETTINGS[0], &shown), caption)
 }
 
 fn draw_steps(records: &Records) -> Result<Drawing> {
@@ -308,7 +276,7 @@ fn draw_steps(records: &Records) -> Result<Drawing> {
         of(Variant::Amp)?,
         of(Variant::F32)?
     );
-    Ok(curves(setting(records, &SETTINGS[2])?, caption))
+    curves(records, variants(&SETTINGS[2], SETTINGS[2].variants), caption)
 }
 
 fn table_ablations(records: &Records) -> Result<TableData> {

@@ -1,13 +1,19 @@
 //! The part's pictures and tables, made from one machine's records.
 
 use crate::{
-    bf16::{error::Sum, roofline::products},
-    measured::experiments::bf16::{BATCH, CONTENDERS, NETWORKS, TERMS, WIDE},
+    bf16::{
+        error::Sum,
+        roofline::{Product, products},
+    },
+    measured::experiments::bf16::{
+        BATCH, BYTES, CONTENDERS, GAIN, INTENSITY, NETWORKS, PRODUCT, RIDGE, SECONDS, TERMS, WIDE,
+    },
 };
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
-    record::{ParamList, Value},
+    record::ParamList,
+    table::{Entry, Grid},
     units,
 };
 
@@ -28,19 +34,9 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// A value as text, or why there is none.
-fn cell(found: Result<&Value>) -> Result<String> {
-    match found {
-        Ok(value) => Ok(value.text()),
-        Err(Error::Skipped { why, .. }) => Ok(why),
-        Err(error) => Err(error),
-    }
-}
-
 fn draw_error(records: &Records) -> Result<Drawing> {
     const KEY: &str = "mixed_precision.bf16.error";
-    let (mut series, mut limits, mut words) = (Vec::new(), Vec::new(), Vec::new());
-    let percent = |drawn: f64| Unit::Share.format(0.01 * drawn);
+    let (mut series, mut limits) = (Vec::new(), Vec::new());
     for (sum, name) in [
         (Sum::Narrow, "sums in bf16"),
         (Sum::Centred, "sums in f32, terms of both signs"),
@@ -51,15 +47,6 @@ fn draw_error(records: &Records) -> Result<Drawing> {
             let found = records.find(KEY, &[("sum", &sum.name()), ("k", &k)])?;
             points.push((k as f64, 100.0 * found.median));
             band.push((100.0 * found.low, 100.0 * found.high));
-        }
-        let ends = points.first().zip(points.last());
-        if let Some((first, last)) = ends {
-            words.push(format!(
-                "{name}: {} at one term, {} at {}",
-                percent(first.1),
-                percent(last.1),
-                last.0
-            ));
         }
         series.push(Series { name: name.to_owned(), points, band, joined: false });
         let predicted = |k: &usize| (*k as f64, 100.0 * sum.predicted(*k as f64));
@@ -83,22 +70,17 @@ fn draw_error(records: &Records) -> Result<Drawing> {
         series,
         limits,
     };
-    let alt = format!("Points on predicted lines. {}.", words.join("; "));
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    // Only one of the dashed lines has a name; the words are those of the points.
+    let words = LinePlot { limits: Vec::new(), ..plot.clone() };
+    Ok(Drawing { svg: plot.svg(), ..words.drawing(caption) })
 }
 
 fn draw_race(records: &Records) -> Result<Drawing> {
     const KEY: &str = "mixed_precision.bf16";
     let mut bars = Vec::new();
     for contender in &CONTENDERS {
-        let (name, value, text) = match records.find(KEY, &[("who", &contender.who)]) {
-            Ok(found) => {
-                (contender.name, Some((found.median, found.low, found.high)), found.text())
-            }
-            Err(Error::Skipped { why, .. }) => (contender.name, None, why),
-            Err(error) => return Err(error),
-        };
-        bars.push(Bar { name: name.to_owned(), value, text });
+        let found = records.find(KEY, &[("who", &contender.who)]);
+        bars.push(Bar::of(contender.name, found, 1.0)?);
     }
     let ratio = |slow: &str, fast: &str| {
         let list: ParamList = &[("slow", &slow), ("fast", &fast)];
@@ -116,70 +98,44 @@ fn draw_race(records: &Records) -> Result<Drawing> {
         WIDE.map(|size| size.to_string()).join("-"),
         records.machine.in_words(),
     );
-    let words: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
-    let alt = format!("Bars. {}.", words.join("; "));
     let axis = Axis::new("images a second", Scale::Linear);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    Ok(BarPlot { axis, bars, limits: vec![] }.drawing(caption))
 }
 
 fn table_roofline(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for product in products(&WIDE, BATCH) {
-        let intensity = |number: &str| {
-            let list: ParamList =
-                &[("pass", &product.pass), ("layer", &product.layer), ("number", &number)];
-            records.find("mixed_precision.bf16.roofline.product", list).map(|v| v.median)
-        };
-        let shape = product.shape;
-        rows.push(vec![
-            format!("{}, layer {}", product.pass, product.layer),
-            format!("{}×{} · {}×{}", shape.m, shape.k, shape.k, shape.n),
-            format!("{:.2}", shape.operations() / 1e9),
-            format!("{:.0}", intensity("f32")?),
-            format!("{:.0}", intensity("bf16")?),
-        ]);
-    }
-    let ridge =
-        |number: &str| records.find("mixed_precision.bf16.roofline.ridge", &[("number", &number)]);
+    let ridge = |number: &str| records.text(RIDGE.at(&[("number", &number)]));
     let tiles = match ridge("bf16") {
-        Ok(found) => format!("for the tiles from {} on", found.text()),
+        Ok(found) => format!("for the tiles from {found} on"),
         Err(Error::Skipped { why, .. }) => format!("for tiles it is not known ({why})"),
         Err(error) => return Err(error),
     };
     let caption = format!(
         "Products of a step. On {} arithmetic is the limit for the vector registers from {} operations per byte on; {tiles}.",
         records.machine.in_words(),
-        ridge("f32")?.text(),
+        ridge("f32")?,
     );
-    let head = ["product", "matrices", "10⁹ operations", "per byte, f32", "per byte, bf16"];
-    Ok(TableData { caption, head: head.map(str::to_owned).to_vec(), rows })
+    let intensity = |product: &Product, number: &str| {
+        let list: ParamList =
+            &[("pass", &product.pass), ("layer", &product.layer), ("number", &number)];
+        let found = records.get(PRODUCT.at(list));
+        found.map_or_else(|_| "–".to_owned(), |found| format!("{:.0}", found.median))
+    };
+    Grid::new(products(&WIDE, BATCH))
+        .column("product", |product| format!("{}, layer {}", product.pass, product.layer))
+        .column("matrices", |Product { shape, .. }| {
+            format!("{}×{} · {}×{}", shape.m, shape.k, shape.k, shape.n)
+        })
+        .column("10⁹ operations", |product| format!("{:.2}", product.shape.operations() / 1e9))
+        .column("per byte, f32", |product| intensity(product, "f32"))
+        .column("per byte, bf16", |product| intensity(product, "bf16"))
+        .table(records, caption)
 }
 
 fn table_needs(records: &Records) -> Result<TableData> {
-    const KEY: &str = "mixed_precision.bf16.roofline";
-    let mut rows = Vec::new();
-    for (network, _, batch) in NETWORKS {
-        for number in ["f32", "bf16"] {
-            let find = |what: &str| {
-                let list: ParamList = &[("network", &network), ("number", &number)];
-                records.find(&format!("{KEY}.{what}"), list)
-            };
-            let bytes = |part: &str| {
-                let list: ParamList =
-                    &[("network", &network), ("number", &number), ("part", &part)];
-                records.find(&format!("{KEY}.bytes"), list).map(Value::text)
-            };
-            rows.push(vec![
-                format!("{network}, batch {batch}, {number}"),
-                find("intensity")?.text(),
-                bytes("products")?,
-                bytes("adam")?,
-                bytes("conversion")?,
-                cell(find("seconds"))?,
-            ]);
-        }
-    }
-    let gain = |network: &str| cell(records.find(&format!("{KEY}.gain"), &[("network", &network)]));
+    let gain = |network: &str| match records.text(GAIN.at(&[("network", &network)])) {
+        Err(Error::Skipped { why, .. }) => Ok(why),
+        found => found,
+    };
     let (small, wide) = (gain(NETWORKS[0].0)?, gain(NETWORKS[1].0)?);
     let caption = if small == wide {
         format!("What a step needs. The gain on tiles is not predicted for this machine: {small}.")
@@ -188,8 +144,20 @@ fn table_needs(records: &Records) -> Result<TableData> {
             "What a step needs at least. bf16 gains {small} for the small network and {wide} for the wide one."
         )
     };
-    let head = ["step", "operations per byte", "products", "Adam", "rounding", "bound"];
-    Ok(TableData { caption, head: head.map(str::to_owned).to_vec(), rows })
+    let steps = NETWORKS
+        .into_iter()
+        .flat_map(|(network, _, batch)| ["f32", "bf16"].map(|number| (network, batch, number)));
+    let of = |key: Key, (network, _, number): &(&str, usize, &str)| {
+        key.at(&[("network", network), ("number", number)])
+    };
+    Grid::new(steps)
+        .column("step", |(network, batch, number)| format!("{network}, batch {batch}, {number}"))
+        .column("operations per byte", |step| of(INTENSITY, step))
+        .column("products", |step| of(BYTES, step).with("part", "products"))
+        .column("Adam", |step| of(BYTES, step).with("part", "adam"))
+        .column("rounding", |step| of(BYTES, step).with("part", "conversion"))
+        .column("bound", |step| Entry::OrWhy(of(SECONDS, step)))
+        .table(records, caption)
 }
 
 fn table_accuracy(records: &Records) -> Result<TableData> {
