@@ -10,5 +10,4 @@ set -euo pipefail
 toolkit="$(bash "$(dirname "$0")/toolkit.sh" "$1" --compile-only)"
 eval "$toolkit"
 cd "$(dirname "$0")/../.."
-THROUGHPUT_REQUIRE_NVCC=1 cargo test -q -p cpu_gpu --test it cuda_compile -- --nocapture
-THROUGHPUT_REQUIRE_NVCC=1 cargo test -q -p performance --test cuda_compile -- --nocapture
+THROUGHPUT_REQUIRE_NVCC=1 cargo test -q -p cpu_gpu -p performance --test it cuda_compile -- --nocapture

@@ -112,13 +112,7 @@ impl Factors {
 /// One pass over four rows of numbers: nothing is allocated, and each is read and written once.
 #[inline(always)]
 // ANCHOR: fused
-fn one_pass(
-    f: Factors, // of this step
-    p: &mut [f32],
-    m: &mut [f32],
-    v: &mut [f32],
-    g: &[f32],
-) {
+fn one_pass(f: Factors, [p, m, v]: [&mut [f32]; 3], g: &[f32]) {
     let Factors { beta1, beta2, lr, eps } = f;
     for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
         *m = beta1[0] * *m + beta1[1] * g;
@@ -131,15 +125,15 @@ fn one_pass(
 /// The same loop, compiled for vectors of eight.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn one_pass_avx2(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
-    one_pass(f, p, m, v, g);
+fn one_pass_avx2(f: Factors, pmv: [&mut [f32]; 3], g: &[f32]) {
+    one_pass(f, pmv, g);
 }
 
 /// The same loop, compiled for vectors of sixteen where the compiler thinks it right.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl")]
-fn one_pass_avx512(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
-    one_pass(f, p, m, v, g);
+fn one_pass_avx512(f: Factors, pmv: [&mut [f32]; 3], g: &[f32]) {
+    one_pass(f, pmv, g);
 }
 
 /// [`step`] in one pass, in the vectors of this CPU. The rounding differs in the last bits, and is the same on
@@ -152,14 +146,14 @@ pub fn fused(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32])
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
         // SAFETY: this CPU has AVX-512F and VL.
-        return unsafe { one_pass_avx512(f, p, m, v, g) };
+        return unsafe { one_pass_avx512(f, [p, m, v], g) };
     }
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: this CPU has AVX2.
-        return unsafe { one_pass_avx2(f, p, m, v, g) };
+        return unsafe { one_pass_avx2(f, [p, m, v], g) };
     }
-    one_pass(f, p, m, v, g);
+    one_pass(f, [p, m, v], g);
 }
 
 /// Operations that [`fused`] does for each parameter: six multiplications, three additions, a root and a
@@ -246,8 +240,11 @@ mod tests {
         let f = Factors::new(&Adam::default(), 3);
         let run = |vectors: bool| {
             let (mut p, mut m, mut v) = (p.clone(), m.clone(), v.clone());
-            let work = if vectors { fused } else { one_pass };
-            work(f, &mut p, &mut m, &mut v, &g);
+            if vectors {
+                fused(f, &mut p, &mut m, &mut v, &g);
+            } else {
+                one_pass(f, [&mut p, &mut m, &mut v], &g);
+            }
             [p, m, v]
         };
         assert_eq!(run(false), run(true));

@@ -143,7 +143,6 @@ impl<T: Real> Conv<T> {
     ///
     /// # Errors
     /// [`crate::Error::Count`] for a picture of another size, or too little memory.
-    // ANCHOR: forward
     pub fn forward(&self, picture: &mut [T], columns: &mut [T]) -> Result<Vec<T>> {
         let (channels, window) = (self.bias.len(), self.sides.window());
         let places = self.sides.places();
@@ -158,7 +157,6 @@ impl<T: Real> Conv<T> {
         }
         Ok(y)
     }
-    // ANCHOR_END: forward
 
     /// Unrolls the picture into the first of the columns.
     fn unrolled<'a>(&self, picture: &mut [T], columns: &'a mut [T]) -> Result<&'a mut [T]> {
@@ -175,7 +173,6 @@ impl<T: Real> Conv<T> {
     ///
     /// # Errors
     /// As [`Conv::forward`].
-    // ANCHOR: backward
     pub fn backward(
         &self,
         picture: &mut [T],
@@ -201,7 +198,6 @@ impl<T: Real> Conv<T> {
         roll(columns, &mut dx, &self.sides);
         Ok(dx)
     }
-    // ANCHOR_END: backward
 }
 
 /// The largest number of each window of `size`×`size`, and where in the picture it was. The picture is

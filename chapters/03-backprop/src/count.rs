@@ -157,7 +157,6 @@ impl Model {
 
     /// VGG16 for pictures of 224×224 (Simonyan and Zisserman 2015, "Very deep convolutional networks for
     /// large-scale image recognition", table 1, column D).
-    // ANCHOR: vgg16
     pub fn vgg16() -> Self {
         let mut layers = Vec::new();
         for (channels, times) in [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)] {
@@ -174,7 +173,6 @@ impl Model {
         layers.push(Layer::Dense { units: 1000 });
         Self { name: "vgg16".to_owned(), input: vec![3, 224, 224], layers }
     }
-    // ANCHOR_END: vgg16
 
     /// A model from the text of a description file.
     ///

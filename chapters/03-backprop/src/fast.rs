@@ -180,12 +180,15 @@ impl Barrier {
 }
 
 /// Breaks the barrier if its thread ends before its work.
-struct Guard<'a>(&'a Barrier, bool);
+struct Guard<'a> {
+    barrier: &'a Barrier,
+    done: bool,
+}
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        if !self.1 {
-            self.0.broken.store(true, Ordering::Relaxed);
+        if !self.done {
+            self.barrier.broken.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -335,9 +338,8 @@ impl Learner for Fast {
 
 impl Part {
     /// One epoch in one thread. Returns the sum of the pictures' losses.
-    // ANCHOR: epoch
     fn epoch(&mut self, job: &Job, thread: usize) -> Result<f64> {
-        let mut guard = Guard(&job.shared.barrier, false);
+        let mut guard = Guard { barrier: &job.shared.barrier, done: false };
         let mut batches = job.order.chunks(job.settings.batch).peekable();
         job.gather(0, batches.peek().copied().unwrap_or_default(), thread);
         job.shared.barrier.wait();
@@ -359,10 +361,9 @@ impl Part {
             self.learn(job, at, batch.len())?;
             at += 1;
         }
-        guard.1 = true;
+        guard.done = true;
         Ok(sum)
     }
-    // ANCHOR_END: epoch
 
     /// The thread's own units for the whole batch, and a copy of them for the others.
     fn hidden_units(&mut self, job: &Job, at: usize, batch: usize) -> Result<()> {
@@ -551,7 +552,7 @@ mod tests {
         });
         thread::scope(|scope| {
             scope.spawn(|| assert!(!barrier.wait()));
-            scope.spawn(|| drop(Guard(&barrier, false)));
+            scope.spawn(|| drop(Guard { barrier: &barrier, done: false }));
         });
     }
 

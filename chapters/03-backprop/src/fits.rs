@@ -46,7 +46,6 @@ pub struct Bytes {
 
 impl Bytes {
     /// Of a step on `batch` pictures.
-    // ANCHOR: bytes
     pub fn of(counts: &Counts, batch: u64, moves: Moves) -> Self {
         let times = |numbers: u64, copies: u64| {
             let values = numbers.saturating_mul(copies);
@@ -61,7 +60,6 @@ impl Bytes {
                 .saturating_add(times(counts.unrolled, 2)),
         }
     }
-    // ANCHOR_END: bytes
 
     /// All of them.
     pub fn total(&self) -> u64 {

@@ -101,7 +101,6 @@ impl Flat {
     }
 
     /// The scores of the batch in the first buffer: bias and `ReLU` while the sums are in registers.
-    // ANCHOR: forward
     fn forward(&mut self, batch: usize, step: u64) -> Result<()> {
         let scale = self.dropout.scale() as f32;
         for (at, place) in self.places.iter().enumerate() {
@@ -121,7 +120,6 @@ impl Flat {
         }
         Ok(())
     }
-    // ANCHOR_END: forward
 
     /// The gradient, from that of the scores, which lies where the scores were.
     fn backward(&mut self, batch: usize) -> Result<()> {
@@ -169,7 +167,7 @@ impl Flat {
 }
 
 /// Leaves units out of an output that has been through `ReLU`, and scales the others.
-pub(crate) fn drop_units(y: &mut [f32], dropout: Dropout, key: u64, scale: f32) {
+fn drop_units(y: &mut [f32], dropout: Dropout, key: u64, scale: f32) {
     for (index, y) in y.iter_mut().enumerate() {
         *y *= if dropout.keeps(key, index) { scale } else { 0.0 };
     }

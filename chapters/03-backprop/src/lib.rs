@@ -25,9 +25,8 @@
 //! 14. [`fits`]: will it fit on a card?
 //! 15. [`conv`] and [`vgg`]: convolutions as products, and VGG16 run for real.
 //!
-//! What the page measures and draws: [`experiments`], [`figures`], and the [`peers`] of the race.
-//!
-//! [`real`] has the two kinds of numbers.
+//! [`real`] has the two kinds of numbers, and [`error`](mod@error) what can go wrong. What the page measures and draws
+//! is in [`measured`].
 
 #![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
 
@@ -39,19 +38,16 @@ pub mod count;
 pub mod dense;
 pub mod dropout;
 pub mod error;
-pub mod experiments;
 pub mod fast;
-pub mod figures;
 pub mod fits;
 pub mod flat;
 pub mod init;
 pub mod ladder;
 pub mod linear;
+pub mod measured;
 pub mod mlp;
 pub mod optimizer;
 pub mod order;
-pub mod peers;
-pub mod random;
 pub mod real;
 pub mod sgd;
 pub mod softmax;
@@ -59,4 +55,5 @@ pub mod train;
 pub mod vgg;
 
 pub use error::{Error, Result};
-pub use experiments::chapter;
+pub use lab::random;
+pub use measured::{chapter, peers};

@@ -49,14 +49,12 @@ impl<T: Real> Mlp<T> {
     ///
     /// # Errors
     /// [`Error::Config`] with fewer than two sizes, or a size of 0.
-    // ANCHOR: new
     pub fn new(sizes: &[usize], seed: u64) -> Result<Self> {
         let mut random = SplitMix64::new(seed);
         check_sizes(sizes)?;
         let layers = sizes.windows(2).map(|pair| init::he(pair[0], pair[1], &mut random));
         Ok(Self { layers: layers.collect::<Result<_>>()? })
     }
-    // ANCHOR_END: new
 
     /// A network whose weights are all zero: right for a single layer, hopeless for more, for then the
     /// hidden units stay zero, and so do all derivatives but the last bias'.
@@ -113,16 +111,16 @@ impl<T: Real> Mlp<T> {
     /// [`Error::Count`] when `dscores` is not as long as the pass's scores.
     // ANCHOR: backward
     pub fn backward(
-        &self, // a network
+        &self,
         pass: &Pass<T>,
         dscores: &[T],
-        input: bool,
+        input_gradient: bool,
     ) -> Result<Gradient<T>> {
         count("derivatives of the scores", dscores.len(), pass.scores.len())?;
         let (mut layers, mut dy) = (Vec::new(), dscores.to_vec());
         for (at, layer) in self.layers.iter().enumerate().rev() {
             layers.push(layer.backward_weights(&pass.inputs[at], &dy)?);
-            if at == 0 && !input {
+            if at == 0 && !input_gradient {
                 break; // nobody needs the derivatives of the pictures
             }
             dy = layer.backward_input(&dy)?;
@@ -135,7 +133,7 @@ impl<T: Real> Mlp<T> {
             relu_backward(&pass.inputs[at], &mut dy);
         }
         layers.reverse();
-        Ok(Gradient { layers, input: input.then_some(dy) })
+        Ok(Gradient { layers, input: input_gradient.then_some(dy) })
     }
     // ANCHOR_END: backward
 

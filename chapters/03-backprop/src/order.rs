@@ -3,16 +3,12 @@
 
 use crate::random::SplitMix64;
 
-/// The numbers 0 to `pictures` − 1 in the order of epoch `epoch` (Fisher and Yates' shuffle).
+/// The numbers 0 to `pictures` − 1 in the order of epoch `epoch`.
 pub fn order(seed: u64, epoch: usize, pictures: usize) -> Vec<usize> {
     // Mixed, not added: seed 1 in epoch 2 must not repeat seed 2 in epoch 1.
     let start = SplitMix64::new(seed).next();
-    let mut random = SplitMix64::new(start ^ (epoch as u64).wrapping_mul(0xd1b5_4a32_d192_ed03));
-    let mut order: Vec<usize> = (0..pictures).collect();
-    for last in (1..pictures).rev() {
-        order.swap(last, random.below(last + 1));
-    }
-    order
+    let start = start ^ (epoch as u64).wrapping_mul(0xd1b5_4a32_d192_ed03);
+    SplitMix64::new(start).order(pictures)
 }
 
 #[cfg(test)]

@@ -3,50 +3,21 @@
 
 use crate::Result;
 use matmul::{MatMut, MatRef, Options, Threads, sgemm};
+use num_traits::{ConstOne, ConstZero, Float};
 use std::{
     fmt::Debug,
     iter::Sum,
-    ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign},
+    ops::{AddAssign, SubAssign},
 };
 
 /// f32 or f64.
 pub trait Real:
-    Copy
-    + Debug
-    + Default
-    + PartialOrd
-    + Send
-    + Sync
-    + Add<Output = Self>
-    + AddAssign
-    + Div<Output = Self>
-    + Mul<Output = Self>
-    + Neg<Output = Self>
-    + Sub<Output = Self>
-    + SubAssign
-    + Sum
-    + 'static
+    Float + ConstZero + ConstOne + AddAssign + SubAssign + Sum + Debug + Default + Send + Sync + 'static
 {
-    /// 0.
-    const ZERO: Self;
-    /// 1.
-    const ONE: Self;
     /// The nearest number to `x`.
     fn of(x: f64) -> Self;
     /// The number as an f64, exactly.
-    fn to_f64(self) -> f64;
-    /// e to the power of the number.
-    #[must_use]
-    fn exp(self) -> Self;
-    /// The natural logarithm.
-    #[must_use]
-    fn ln(self) -> Self;
-    /// The square root.
-    #[must_use]
-    fn sqrt(self) -> Self;
-    /// The number to the power of `n`.
-    #[must_use]
-    fn powi(self, n: i32) -> Self;
+    fn wide(self) -> f64;
     /// C = A·B. C is row-major, as high as A and as wide as B, and is overwritten.
     ///
     /// # Errors
@@ -63,31 +34,12 @@ pub trait Real:
 }
 
 impl Real for f32 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-
     fn of(x: f64) -> Self {
         x as Self
     }
 
-    fn to_f64(self) -> f64 {
+    fn wide(self) -> f64 {
         f64::from(self)
-    }
-
-    fn exp(self) -> Self {
-        self.exp()
-    }
-
-    fn ln(self) -> Self {
-        self.ln()
-    }
-
-    fn sqrt(self) -> Self {
-        self.sqrt()
-    }
-
-    fn powi(self, n: i32) -> Self {
-        self.powi(n)
     }
 
     /// Chapter 1's product, on one thread.
@@ -103,31 +55,12 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-
     fn of(x: f64) -> Self {
         x
     }
 
-    fn to_f64(self) -> f64 {
+    fn wide(self) -> f64 {
         self
-    }
-
-    fn exp(self) -> Self {
-        self.exp()
-    }
-
-    fn ln(self) -> Self {
-        self.ln()
-    }
-
-    fn sqrt(self) -> Self {
-        self.sqrt()
-    }
-
-    fn powi(self, n: i32) -> Self {
-        self.powi(n)
     }
 
     /// The formula: it is for checks of small networks alone.

@@ -251,7 +251,6 @@ pub struct Epoch {
 ///
 /// # Errors
 /// As [`Learner::epoch`] and [`test`](fn@test).
-// ANCHOR: fit
 pub fn fit(
     learner: &mut dyn Learner,
     (train, tested): (&Examples, &Examples),
@@ -270,7 +269,6 @@ pub fn fit(
     }
     Ok(history)
 }
-// ANCHOR_END: fit
 
 /// Pictures that are tested at once.
 const TEST_BATCH: usize = 1000;

@@ -266,7 +266,6 @@ fn in_pieces<T: Send>(values: &mut [T], group: usize, work: impl Fn(usize, &mut 
 
 /// y = x·W + b for one row; `y` holds b. One row is no product of matrices: each weight is used once, and
 /// what takes the time is reading them. So they are read as they lie, row after row.
-// ANCHOR: vector
 fn vector_times<T: Real>(layer: &Dense<T>, x: &[T], y: &mut [T]) -> Result<()> {
     count("inputs of the layer", x.len(), layer.inputs)?;
     in_pieces(y, 1, |first, y| {
@@ -278,7 +277,6 @@ fn vector_times<T: Real>(layer: &Dense<T>, x: &[T], y: &mut [T]) -> Result<()> {
     });
     Ok(())
 }
-// ANCHOR_END: vector
 
 /// dW = xᵀ·dy: row p is dy times number p of x.
 fn outer<T: Real>(dw: &mut [T], x: &[T], dy: &[T]) {

@@ -34,7 +34,6 @@ KERNEL THREADS_OF_BLOCK(32, 8) void bias_relu_backward(
     uint rows, uint cols, uint slice)
 {
     SHARED float parts[8][32];
-    // ANCHOR: backward
     uint col = BLOCK_X * 32 + THREAD_X;
     float sum = 0.0f;
     uint first = BLOCK_Y * slice;
@@ -50,7 +49,6 @@ KERNEL THREADS_OF_BLOCK(32, 8) void bias_relu_backward(
             sum += slope;
         }
     }
-    // ANCHOR_END: backward
     parts[THREAD_Y][THREAD_X] = sum;
     BARRIER();
     if (THREAD_Y == 0 && col < cols) {

@@ -28,13 +28,11 @@ KERNEL THREADS_OF_BLOCK(256, 1) void each(
     GLOBAL const float *x, GLOBAL const float *y, GLOBAL float *z,
     float number, uint count, uint cols)
 {
-    // ANCHOR: each
     uint i = BLOCK_X * 256 + THREAD_X;
     if (i >= count) return;
     float a = x[i];
     float b = y[SECOND];
     z[i] = OPERATION;
-    // ANCHOR_END: each
 }
 
 KERNEL THREADS_OF_BLOCK(32, 8) void rows(

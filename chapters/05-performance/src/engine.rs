@@ -3,46 +3,30 @@
 //!
 //! The modules in the order of the page. The changes that fit between dfdx's tensors:
 //!
-//! 1. [`products`]: which product is the fastest at the shapes of a step.
-//! 2. [`rows`]: operations on tensors: a first layer without a gradient of the data, a layer in one pass, and
+//! 1. [`rows`]: operations on tensors: a first layer without a gradient of the data, a layer in one pass, and
 //!    softmax and cross-entropy in one operation.
-//! 3. [`mask`]: dropout from few random numbers.
-//! 4. [`update`]: Adam and the zeroing of the gradients in one pass.
-//! 5. [`networks`]: chapter 4's network and a deeper one, out of these operations.
-//! 6. [`tensors`]: the training step of a network of tensors.
+//! 2. [`mask`]: dropout from few random numbers.
+//! 3. [`update`]: Adam and the zeroing of the gradients in one pass.
+//! 4. [`networks`]: chapter 4's network and a deeper one, out of these operations.
+//! 5. [`tensors`]: the training step of a network of tensors.
 //!
 //! The changes that need numbers to stay where they are:
 //!
-//! 7. [`store`]: numbers that stay in dfdx's store from step to step.
-//! 8. [`layer`]: a layer on plain slices, forward and backward, which 2 and 9 share.
-//! 9. [`fast`]: the network in that store, on dfdx's tape.
+//! 6. [`store`]: numbers that stay in dfdx's store from step to step.
+//! 7. [`layer`]: a layer on plain slices, forward and backward, which 1 and 8 share.
+//! 8. [`fast`]: the network in that store, on dfdx's tape.
 //!
-//! And what is measured and drawn: [`ladder`](mod@ladder), [`race`](mod@race), [`experiments`] and [`figures`].
+//! And all of them, from stock dfdx to the fast network: the [`ladder`](mod@ladder).
 
-use lab::Part;
-
-pub mod experiments;
 pub mod fast;
-pub mod figures;
 pub mod ladder;
 pub mod layer;
 pub mod mask;
 pub mod networks;
-pub mod products;
-pub mod race;
 pub mod rows;
 pub mod store;
 pub mod tensors;
 pub mod update;
-
-/// Experiments, figures and tables of this part.
-pub fn part() -> Part {
-    Part {
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
-}
 
 /// A device's error as chapter 3's, whose learners the rungs are.
 pub(crate) fn failed(error: impl std::fmt::Display) -> backprop::Error {

@@ -11,23 +11,13 @@
 //! - [`graph`]: that step as a CUDA graph.
 //! - [`overlap`]: the next batch is copied while this one is computed.
 //! - [`twin`]: a fused operation for dfdx on CUDA, with the feature `cuda`.
-//! - [`experiments`] and [`tables`]: what the page measures and shows.
 
 pub mod bias;
 pub mod check;
-pub mod experiments;
 pub mod fused;
 pub mod graph;
 pub mod kernels;
 pub mod overlap;
 pub mod product;
 pub mod step;
-pub mod tables;
 pub mod twin;
-
-use lab::Part;
-
-/// Experiments, figures and tables of this part.
-pub fn part() -> Part {
-    Part { experiments: experiments::all(), figures: Vec::new(), tables: tables::all() }
-}

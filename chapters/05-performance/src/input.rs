@@ -8,21 +8,8 @@
 //! 5. [`pieces`]: how large a piece to send; [`gpu`]: the same to a GPU.
 
 pub mod decode;
-mod experiments;
-mod figures;
 pub mod gpu;
 pub mod pieces;
 pub mod prefetch;
 pub mod store;
 pub mod stream;
-
-use lab::Part;
-
-/// Experiments, figures and tables of this part.
-pub fn part() -> Part {
-    Part {
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
-}

@@ -8,29 +8,16 @@
 //! 4. [`memory`]: a meter, a prediction, and what to do when a step does not fit.
 //! 5. [`compare`]: models, batches and convolutions by the time to a model that reads well.
 //! 6. [`gpu`]: the same step on a GPU: fused kernels, a captured graph, copies beside the compute.
+//!
+//! What the page measures and draws is in [`measured`].
 
 pub mod compare;
 pub mod engine;
 pub mod gpu;
 pub mod input;
+pub mod measured;
 pub mod memory;
 pub mod profile;
 
+pub use measured::chapter;
 pub use training::{Error, Result};
-
-/// This chapter, for the course's command and its book.
-pub fn chapter() -> lab::Chapter {
-    lab::Chapter::of(
-        5,
-        "performance",
-        "Making it fast",
-        [
-            profile::part(),
-            engine::part(),
-            input::part(),
-            memory::part(),
-            compare::part(),
-            gpu::part(),
-        ],
-    )
-}

@@ -8,21 +8,8 @@
 //! 6. [`mod@recompute`]: forget, and compute again.
 
 pub mod accumulate;
-mod experiments;
-pub(crate) mod figures;
 pub mod limit;
 pub mod meter;
 pub mod predict;
 pub mod recompute;
 pub mod step;
-
-use lab::Part;
-
-/// Experiments, figures and tables of this part.
-pub fn part() -> Part {
-    Part {
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
-}

@@ -7,19 +7,15 @@
 //! 3. [`replica`]: a model's copy in f16, and its gradients back in f32.
 //! 4. [`step`]: a step of training in mixed precision; [`deep`]: a model that can't do without its parts.
 //! 5. [`ablations`]: what happens without each of them; [`narrow`]: sums in f16.
-//! 6. [`studies`] and [`figures`]: what is measured, and the pictures of it.
 
 pub mod ablations;
 pub mod deep;
-pub mod figures;
 pub mod narrow;
 pub mod range;
 pub mod replica;
 pub mod scaler;
 pub mod step;
-pub mod studies;
 
-use lab::Part;
 use lab::{
     Device,
     data::{self, DataSet},
@@ -30,15 +26,6 @@ use training::{
     Config, Error, Model, Outcome, Precision, Result, Watcher, fit::train_stepper, linear::Linear,
     mlp::Mlp,
 };
-
-/// Experiments, figures and tables of this part.
-pub fn part() -> Part {
-    Part {
-        experiments: studies::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
-}
 
 /// Finds the data set and trains on it, in mixed precision if the settings ask for it and as chapter 4 does otherwise.
 ///

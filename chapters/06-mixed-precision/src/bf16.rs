@@ -8,24 +8,10 @@
 //! - [`pass`]: the work between the products, each in one walk through memory.
 //! - [`update`](mod@update): Adam on the master weights, and their copy in bf16, in the same walk.
 //! - [`network`]: the network that trains with them.
-//! - [`experiments`] and [`figures`]: records, and the pictures and tables made from them.
 
 pub mod error;
-pub mod experiments;
-pub mod figures;
 pub mod network;
 pub mod number;
 pub mod pass;
 pub mod roofline;
 pub mod update;
-
-use lab::Part;
-
-/// Experiments, figures and tables of this part.
-pub fn part() -> Part {
-    Part {
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
-}

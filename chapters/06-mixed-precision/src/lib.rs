@@ -5,19 +5,13 @@
 //! 1. [`formats`]: six number formats from their bits, and where sums in them go wrong.
 //! 2. [`amp`]: training in f16 with dfdx: loss scaling, master weights, and what happens without them.
 //! 3. [`bf16`]: training from scratch on the matrix unit of a CPU.
+//!
+//! What the page measures and draws is in [`measured`].
 
 pub mod amp;
 pub mod bf16;
 pub mod formats;
+pub mod measured;
 
+pub use measured::chapter;
 pub use training::{Error, Result};
-
-/// This chapter, for the course's command and its book.
-pub fn chapter() -> lab::Chapter {
-    lab::Chapter::of(
-        6,
-        "mixed_precision",
-        "Mixed precision",
-        [formats::part(), amp::part(), bf16::part()],
-    )
-}

@@ -177,7 +177,6 @@ impl InPlace {
         // ANCHOR_END: backward
     }
 
-    // ANCHOR: loss
     /// The mean loss. The derivatives of the scores are made with it.
     fn loss(&mut self, rows: usize, tape: &mut OwnedTape<f32, Cpu>) -> Result<f64> {
         let (last, labels) = (self.layers.len(), &self.labels);
@@ -200,7 +199,6 @@ impl InPlace {
         });
         Ok(loss)
     }
-    // ANCHOR_END: loss
 
     fn update(&mut self) -> Result<()> {
         self.t += 1;

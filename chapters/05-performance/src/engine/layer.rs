@@ -147,7 +147,6 @@ pub fn through_relu(dy: &mut [f32], y: &[f32], scale: f32, db: &mut [f32]) {
 }
 // ANCHOR_END: through
 
-// ANCHOR: backward
 /// The derivatives of a layer, from those of its output `dy`, which are
 /// changed on the way.
 ///
@@ -180,7 +179,6 @@ pub fn backward(
     }
     Ok(())
 }
-// ANCHOR_END: backward
 
 /// Adds the sum of each column of `rows` to `sums`.
 fn column_sums(rows: &[f32], sums: &mut [f32]) {

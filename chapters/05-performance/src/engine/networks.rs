@@ -90,7 +90,6 @@ impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for 
     }
 }
 
-// ANCHOR: network
 impl Network<Cpu> for FastMlp<f32, Cpu> {
     const DRAWS_PER_STEP: u64 = 1;
 
@@ -107,7 +106,6 @@ impl Network<Cpu> for FastMlp<f32, Cpu> {
         self.share = f64::from(share);
     }
 }
-// ANCHOR_END: network
 
 /// The deeper network out of faster operations.
 #[derive(Clone, Debug)]

@@ -82,7 +82,6 @@ impl<M: Network<Cpu>> Tensors<M> {
         Ok(Self { dev, model, settings, lie, grads, adam, fused_loss: fused.loss })
     }
 
-    // ANCHOR: step
     /// One step on the pictures with these numbers. Returns their mean loss.
     fn step(&mut self, data: &Examples, index: &[usize]) -> Result<f64> {
         let (x, labels) = data.batch(index);
@@ -100,7 +99,6 @@ impl<M: Network<Cpu>> Tensors<M> {
         self.update()?;
         Ok(value)
     }
-    // ANCHOR_END: step
 
     /// The right answers as probabilities.
     fn truth(&self, labels: &[u8]) -> Result<Tensor<(usize, Const<CLASSES>), f32, Cpu>> {

@@ -11,7 +11,6 @@ use std::cmp::Ordering;
 ///
 /// # Errors
 /// The [`Fault`]. Another number of elements than there should be counts as unwritten.
-// ANCHOR: compare
 pub fn compare(got: &[f32], want: &[f64], cols: usize, tolerance: f64) -> Result<f64, Fault> {
     let place = |at: usize| (at / cols.max(1), at % cols.max(1));
     let first = |bad: Vec<usize>| bad.first().map(|at| (bad.len(), place(*at)));
@@ -42,7 +41,6 @@ pub fn compare(got: &[f32], want: &[f64], cols: usize, tolerance: f64) -> Result
     let shares = (0..want.len()).map(|i| error(i) / allowed(i).max(f64::MIN_POSITIVE));
     Ok(shares.fold(0.0, f64::max))
 }
-// ANCHOR_END: compare
 
 #[cfg(test)]
 mod tests {

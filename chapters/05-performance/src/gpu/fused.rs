@@ -251,13 +251,11 @@ impl<'g> Task<'g> {
             (Operation::BiasRelu, Way::Fused) => {
                 self.each(0, numbers, &[full[0], first, count, cols])
             }
-            // ANCHOR: unfused
             (Operation::BiasRelu, Way::Unfused) => {
                 let x = full[0];
                 self.each(0, numbers, &[x, first, x, none, count, cols])?; // + b
                 self.each(1, numbers, &[x, x, x, none, count, cols]) // ReLU
             }
-            // ANCHOR_END: unfused
             (Operation::BiasReluBackward, Way::Fused) => {
                 self.bias_backward([full[0], full[1], first])
             }

@@ -14,7 +14,6 @@ fn levels() -> &'static [f32; 256] {
 ///
 /// # Panics
 /// If `from` and `to` differ in length.
-// ANCHOR: scale
 pub fn scale(from: &[u8], to: &mut [f32]) {
     assert_eq!(from.len(), to.len(), "one number for each byte");
     let levels = levels(); // 256 divisions in all
@@ -22,7 +21,6 @@ pub fn scale(from: &[u8], to: &mut [f32]) {
         *number = levels[usize::from(*grey)];
     }
 }
-// ANCHOR_END: scale
 
 /// Pictures in memory, in one of two forms.
 pub enum Kept {

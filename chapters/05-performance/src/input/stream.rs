@@ -53,11 +53,6 @@ impl Epoch {
         Ok(Self { store, shuffle, random, blocks, bytes, order, next: 0, buffer })
     }
 
-    /// The store, to begin another epoch with it.
-    pub fn into_store(self) -> Store {
-        self.store
-    }
-
     /// Bytes that an epoch holds in memory, at most: its blocks, its buffer, and one block as it lies in the file.
     /// The table of blocks is small beside them.
     pub fn needs(store: &Store, shuffle: Shuffle) -> usize {
@@ -264,7 +259,7 @@ mod tests {
             let mut record = Vec::new();
             this.next_into(&mut record).unwrap();
             first[usize::from(record[0])] += 1;
-            store = this.into_store();
+            store = this.store;
         }
         assert!(first.iter().all(|n| (850..1150).contains(n)), "{first:?}");
     }

@@ -312,7 +312,6 @@ fn width(dims: &Dims) -> usize {
     dims.iter().flatten().product()
 }
 
-// ANCHOR: shapes
 /// The shapes in a type's name: `(usize, dfdx::shapes::shape::Const<128>)` is
 /// `[None, Some(128)]`.
 fn shapes(what: &str) -> Vec<Dims> {
@@ -330,7 +329,6 @@ fn numbers_after(what: &str, word: &str) -> Vec<usize> {
     let generics = what.split_once(word).map_or("", |(_, generics)| generics);
     generics.split([',', '>']).map_while(|size| size.trim().parse().ok()).collect()
 }
-// ANCHOR_END: shapes
 
 #[cfg(test)]
 mod tests {

@@ -81,7 +81,7 @@ pub struct Setting {
 pub const DEEP_BATCH: usize = 4096;
 
 /// What a small loss is multiplied by.
-pub const SMALL_LOSS: f32 = 1.0 / 65536.0;
+const SMALL_LOSS: f32 = 1.0 / 65536.0;
 
 /// The settings: the article's example, one with small gradients, and one with small steps.
 pub const SETTINGS: [Setting; 3] = [

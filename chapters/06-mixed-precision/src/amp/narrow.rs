@@ -8,7 +8,6 @@ use dfdx::{
 };
 
 /// A number in f32, rounded to the nearest of f16's, as long as it is not too large.
-// ANCHOR: round
 fn round(x: f32) -> f32 {
     // Dekker 1971: x·(2¹³+1) is so much larger than x that the difference
     // keeps the upper 24 - 13 = 11 bits, as many as f16 has.
@@ -18,7 +17,6 @@ fn round(x: f32) -> f32 {
     let subnormal = (x + 0.75) - 0.75;
     if x.abs() < 6.103_515_6e-5 { subnormal } else { normal }
 }
-// ANCHOR_END: round
 
 // ANCHOR: product
 /// C = A·B, rows by rows (m×k and k×n), each sum made in f16.

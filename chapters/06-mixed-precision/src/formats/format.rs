@@ -1,7 +1,5 @@
 //! A number in a few bits: a sign, an exponent, a mantissa. From bits to the number that they mean.
 
-use super::{Overflow, Rounding};
-
 /// What the highest exponent means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Top {
@@ -149,18 +147,6 @@ impl Format {
         power_of_two(exponent_of(x).max(lowest) - self.mantissa_bits as i32)
     }
 
-    /// How many numbers of the format lie in the *binade* from 2 to the power of `exponent` up to, not including,
-    /// the double of that.
-    pub fn in_binade(self, exponent: i32) -> u32 {
-        // The codes of positive numbers are in the order of the numbers.
-        let first_from = |exponent: i32| {
-            let start = power_of_two(exponent.clamp(-1022, 1023));
-            let code = self.encode(start, Rounding::TowardsZero, Overflow::Special);
-            code + u32::from(self.decode(code) < start)
-        };
-        first_from(exponent + 1) - first_from(exponent)
-    }
-
     /// The numbers next to that of `code`, below and above; NaN and infinity count as none. The two zeros count as
     /// one.
     pub fn neighbours(self, code: u32) -> (Option<f64>, Option<f64>) {
@@ -185,7 +171,7 @@ pub(super) fn power_of_two(exponent: i32) -> f64 {
 }
 
 /// The exponent of the highest binary digit of a finite number; −1022 for zero and what is smaller still.
-pub(super) fn exponent_of(x: f64) -> i32 {
+pub(crate) fn exponent_of(x: f64) -> i32 {
     let stored = (x.to_bits() >> 52 & 0x7ff) as i32;
     stored.max(1) - 1023
 }

@@ -1,6 +1,6 @@
 //! From a number to the bits of a format: by rounding to the nearest, towards zero, or by a throw of dice.
 
-use super::format::{Format, Top, exponent_of};
+use super::format::{Format, Top, exponent_of, power_of_two};
 
 /// Which of its two neighbours a number becomes that the format does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,18 @@ impl Format {
         sign | self.held(code, x, rounding, overflow)
     }
     // ANCHOR_END: encode
+
+    /// How many numbers of the format lie in the *binade* from 2 to the power of `exponent` up to, not including,
+    /// the double of that.
+    pub fn in_binade(self, exponent: i32) -> u32 {
+        // The codes of positive numbers are in the order of the numbers.
+        let first_from = |exponent: i32| {
+            let start = power_of_two(exponent.clamp(-1022, 1023));
+            let code = self.encode(start, Rounding::TowardsZero, Overflow::Special);
+            code + u32::from(self.decode(code) < start)
+        };
+        first_from(exponent + 1) - first_from(exponent)
+    }
 
     /// `code` of the magnitude of `x`, or what stands for a number that is too large.
     fn held(self, code: u64, x: f64, rounding: Rounding, overflow: Overflow) -> u32 {

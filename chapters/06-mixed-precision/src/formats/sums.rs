@@ -31,7 +31,6 @@ impl Arithmetic {
         self.format.decode(self.format.encode(x, rounding, Overflow::Special))
     }
 
-    // ANCHOR: running
     /// The sum from the first to the last.
     pub fn running(&mut self, terms: impl IntoIterator<Item = f64>) -> f64 {
         let mut sum = 0.0;
@@ -40,7 +39,6 @@ impl Arithmetic {
         }
         sum
     }
-    // ANCHOR_END: running
 
     // ANCHOR: pairwise
     /// The sum of the first half plus the sum of the second half, each in the

@@ -64,7 +64,6 @@ pub fn softmax_cross_entropy<const N: usize, T: Tape<f32, Cuda>>(
     let mut losses = Gradients::leaky();
     let each = losses.get_or_alloc_mut(&of_rows).map_err(said)?;
 
-    // ANCHOR: launch
     let count = (rows * N) as u32;
     let all = LaunchConfig::for_num_elems(count);
     // SAFETY: the arguments are the kernel's, and `place` has `count` numbers.
@@ -76,7 +75,6 @@ pub fn softmax_cross_entropy<const N: usize, T: Tape<f32, Cuda>>(
     // SAFETY: as above; labels and losses have a number for each row.
     unsafe { loss.launch(of_rows_each, (&mut **place, &labels, &mut **each, m, n, mean)) }
         .map_err(said)?;
-    // ANCHOR_END: launch
 
     let mean = losses.get(&of_rows).try_mean::<Rank0, _>().map_err(said)?;
     let (of_scores, of_mean) = (scores.ghost(), mean.ghost());

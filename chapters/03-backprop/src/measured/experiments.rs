@@ -1,0 +1,637 @@
+//! What this chapter measures.
+
+use crate::{
+    Error as ChapterError,
+    adam::{self, Adam, Factors, Moments},
+    check,
+    conv::{Sides, unroll},
+    count::{Counts, Model},
+    dropout::Dropout,
+    fast::{Fast, Ways},
+    fits::{self, Bytes, Moves},
+    ladder::{Rung, ladder},
+    linear::{self, Regression},
+    measured::{
+        peers::{self, Job},
+        race::{self, Keys},
+    },
+    mlp::Mlp,
+    order::order,
+    real::Real,
+    softmax::loss_and_gradient,
+    train::{Examples, Learner, Settings, test},
+    vgg::Network,
+};
+use lab::{
+    Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit,
+    data::{self, DataSet, Options as DataOptions},
+    machine, measure,
+    peak::{self, Traffic},
+    random::{SplitMix64, numbers},
+    record::{Limit, ParamList},
+};
+use matmul::{MatRef, Shape, parallel, roofline};
+use std::{
+    hint::black_box,
+    iter,
+    time::{Duration, Instant},
+};
+
+/// How far the gradient is from finite differences.
+pub const CHECK: Key = Key::measured("backprop.check", Unit::Number, &["numbers"]);
+/// The same, by the step of the differences.
+pub const CHECK_STEP: Key = Key::measured("backprop.check.step", Unit::Number, &["numbers", "h"]);
+
+/// The accuracy of one layer, and the seconds of its training.
+pub const LINEAR: Key = Key::measured("backprop.linear", Unit::Share, &["data"]);
+const LINEAR_SECONDS: Key = Key::measured("backprop.linear.seconds", Unit::Seconds, &["data"]);
+
+/// The seconds of a part of a step.
+pub const STEP: Key = Key::measured("backprop.step", Unit::Seconds, &["part", "batch"]);
+const STEP_OPERATIONS: Key =
+    Key::counted("backprop.step.operations", Unit::Count, &["part", "batch"]);
+const STEP_BYTES: Key = Key::counted("backprop.step.bytes", Unit::Bytes, &["part", "batch"]);
+/// The least seconds of a part of a step, by its operations and bytes.
+pub const STEP_BOUND: Key =
+    Key::calculated("backprop.step.bound", Unit::Seconds, &["part", "batch"]);
+
+const RATE: Key = Key::measured("backprop.ladder", Unit::ImagesPerSecond, &["rung", "batch"]);
+/// Seconds of an epoch of 60,000 images.
+pub const EPOCH: Key = Key::measured("backprop.ladder.epoch", Unit::Seconds, &["rung", "batch"]);
+/// Operations of the products a second, held against the peak of all cores.
+pub const FLOPS: Key =
+    Key::measured("backprop.ladder.flops", Unit::FlopsPerSecond, &["rung", "batch"]);
+/// The gain over the rung before.
+pub const SPEEDUP: Key = Key::measured("backprop.ladder.speedup", Unit::Ratio, &["rung", "batch"]);
+/// The gain of the whole ladder.
+pub const TOTAL: Key = Key::measured("backprop.ladder.total", Unit::Ratio, &["batch"]);
+/// The threads of the fast network.
+pub const THREADS: Key = Key::counted("backprop.ladder.threads", Unit::Count, &["batch"]);
+
+/// The race in batches of 32.
+pub const RACE32: Keys = Keys::new(
+    [
+        "backprop.race32",
+        "backprop.race32.rate",
+        "backprop.race32.accuracy",
+        "backprop.race32.ratio",
+    ],
+    &["who", "version", "threads"],
+);
+/// The race in batches of 128.
+pub const RACE128: Keys = Keys::new(
+    [
+        "backprop.race128",
+        "backprop.race128.rate",
+        "backprop.race128.accuracy",
+        "backprop.race128.ratio",
+    ],
+    &["who", "version", "threads"],
+);
+
+const COUNT: Key = Key::counted("backprop.count", Unit::Count, &["model"]);
+const COUNT_OPERATIONS: Key =
+    Key::counted("backprop.count.operations", Unit::Count, &["model", "pass"]);
+/// The bytes of training a model.
+pub const COUNT_BYTES: Key =
+    Key::counted("backprop.count.bytes", Unit::Bytes, &["model", "batch", "what"]);
+const COUNT_BATCH: Key = Key::counted("backprop.count.batch", Unit::Count, &["model", "gib"]);
+
+const VGG: Key = Key::measured("backprop.vgg", Unit::Seconds, &["pass"]);
+const VGG_PREDICTED: Key =
+    Key::calculated("backprop.vgg.predicted", Unit::Seconds, &["pass", "from"]);
+const VGG_RATIO: Key = Key::measured("backprop.vgg.ratio", Unit::Ratio, &["pass", "from"]);
+const VGG_RATE: Key = Key::measured("backprop.vgg.rate", Unit::FlopsPerSecond, &["n"]);
+const VGG_UNROLLING: Key = Key::measured("backprop.vgg.unrolling", Unit::Seconds, &[]);
+const VGG_PRODUCTS: Key = Key::measured("backprop.vgg.products", Unit::Seconds, &[]);
+
+/// In the order in which `measure` runs them.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: CHECK.name,
+            shows: "how far the gradient is from finite differences, in f64 and in f32",
+            values: &[CHECK.name, CHECK_STEP.name],
+            quick: true,
+            run: gradients,
+        },
+        Experiment {
+            key: LINEAR.name,
+            shows: "how well one layer reads MNIST after 1,000 steps of gradient descent",
+            values: &[LINEAR.name, LINEAR_SECONDS.name],
+            quick: true,
+            run: regression,
+        },
+        Experiment {
+            key: STEP.name,
+            shows: "what one step of 784-128-10 computes and moves, and how long its parts take on one core",
+            values: &[STEP.name, STEP_OPERATIONS.name, STEP_BYTES.name, STEP_BOUND.name],
+            quick: true,
+            run: parts_of_a_step,
+        },
+        Experiment {
+            key: RATE.name,
+            shows: "what each change gains, from the textbook to the fast network",
+            values: &[RATE.name, EPOCH.name, FLOPS.name, SPEEDUP.name, TOTAL.name, THREADS.name],
+            quick: true,
+            run: rungs,
+        },
+        Experiment {
+            key: RACE32.seconds.name,
+            shows: "the fast network against PyTorch and Keras in batches of 32 (with `measure --peers`)",
+            values: &RACE32.names,
+            quick: false,
+            run: |r| race(r, &RACE32, 32, &load(r)?),
+        },
+        Experiment {
+            key: RACE128.seconds.name,
+            shows: "the fast network against PyTorch and Keras in batches of 128 (with `measure --peers`)",
+            values: &RACE128.names,
+            quick: false,
+            run: |r| race(r, &RACE128, 128, &load(r)?),
+        },
+        Experiment {
+            key: COUNT.name,
+            shows: "parameters, operations and bytes of described models, counted",
+            values: &[COUNT.name, COUNT_OPERATIONS.name, COUNT_BYTES.name, COUNT_BATCH.name],
+            quick: true,
+            run: counting,
+        },
+        Experiment {
+            key: VGG.name,
+            shows: "one image through VGG16, forward and backward: predicted, then run",
+            values: &[
+                VGG.name,
+                VGG_PREDICTED.name,
+                VGG_RATIO.name,
+                VGG_RATE.name,
+                VGG_UNROLLING.name,
+                VGG_PRODUCTS.name,
+            ],
+            quick: false,
+            run: one_image,
+        },
+    ]
+}
+
+/// Runs with other random numbers: they show how much of an accuracy is luck.
+const SEEDS: usize = 5;
+
+/// The contenders beside ours: name, program, what else it is told.
+const PEERS: [(&str, &str, &[&str]); 3] = [
+    ("pytorch", "pytorch.py", &[]),
+    ("pytorch-fused", "pytorch.py", &["--fused"]),
+    ("keras", "keras.py", &[]),
+];
+
+fn load(r: &Recorder) -> Result<DataSet> {
+    data::load(&DataOptions { folder: r.data.clone(), ..DataOptions::default() })
+}
+
+/// A small network in f64 and in f32 against the differences in f64.
+fn gradients(r: &mut Recorder) -> Result<()> {
+    let sizes = [20, 16, 12, 10];
+    let model = Mlp::<f64>::new(&sizes, 1)?;
+    let mut random = SplitMix64::new(2);
+    let x: Vec<f64> = (0..8 * 20).map(|_| random.normal()).collect();
+    let labels: Vec<u8> = (0..8).map(|_| random.below(10) as u8).collect();
+    let noise = Some((Dropout::new(0.2)?, 3));
+    let loss = |model: &Mlp<f64>| -> crate::Result<(f64, Vec<f64>)> {
+        let pass = model.forward(&x, noise)?;
+        let (loss, scores) = loss_and_gradient(&pass.scores, &labels, 10)?;
+        Ok((loss, model.backward(&pass, &scores, false)?.flat()))
+    };
+    let (_, ours) = loss(&model)?;
+    let in_f64 = |values: &[f64]| {
+        let mut moved = model.clone();
+        let fits = moved.set_parameters(values);
+        fits.and_then(|()| loss(&moved)).map_or(f64::NAN, |(loss, _)| loss)
+    };
+    let wanted = check::differences(&model.parameters(), in_f64);
+    let mut narrow = Mlp::<f32>::zeros(&sizes)?;
+    let single = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<f32>>();
+    narrow.set_parameters(&single(&model.parameters()))?;
+    let pass = narrow.forward(&single(&x), noise)?;
+    let (_, scores) = loss_and_gradient(&pass.scores, &labels, 10)?;
+    let in_f32 = narrow.backward(&pass, &scores, false)?.flat();
+    let in_f32: Vec<f64> = in_f32.iter().map(|g| f64::from(*g)).collect();
+    for (numbers, found) in [("f64", &ours), ("f32", &in_f32)] {
+        let error = check::error(found, &wanted);
+        r.record(CHECK.at(&[("numbers", &numbers)]), Samples::one(error));
+    }
+    let in_f32 = |values: &[f64]| {
+        let mut moved = narrow.clone();
+        let fits = moved.set_parameters(&single(values));
+        let scores = fits.and_then(|()| Ok(moved.forward(&single(&x), noise)?.scores));
+        let loss = scores.and_then(|scores| loss_and_gradient(&scores, &labels, 10));
+        loss.map_or(f64::NAN, |(loss, _)| loss)
+    };
+    for h in STEPS {
+        let steps = [
+            ("f64", check::differences_by(h, &model.parameters(), in_f64)),
+            ("f32", check::differences_by(h, &model.parameters(), in_f32)),
+        ];
+        for (numbers, found) in steps {
+            let step = CHECK_STEP.at(&[("numbers", &numbers), ("h", &format!("{h:e}"))]);
+            r.record(step, Samples::one(check::error(&found, &ours)));
+        }
+    }
+    Ok(())
+}
+
+/// Steps of finite differences, from far too long to far too short.
+pub const STEPS: [f64; 11] = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11];
+
+fn regression(r: &mut Recorder) -> Result<()> {
+    let data = load(r)?;
+    let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
+    let source = data.source.name();
+    let list: ParamList = &[("data", &source)];
+    r.note_at(LINEAR.at(list));
+    let (mut shares, mut seconds) = (Vec::new(), Vec::new());
+    for seed in 0..if r.budget == Budget::Full { SEEDS as u64 } else { 1 } {
+        let start = Instant::now();
+        let model = linear::train(&Regression { seed, ..Regression::default() }, &train, 10)?;
+        seconds.push(start.elapsed().as_secs_f64());
+        shares.push(test(&model, &tested)?);
+    }
+    r.record(LINEAR.at(list), Samples(shares));
+    r.record(LINEAR_SECONDS.at(list), Samples(seconds));
+    Ok(())
+}
+
+/// The article's network.
+const SIZES: [usize; 3] = [784, 128, 10];
+
+/// Parameters of the article's network.
+const PARAMETERS: usize = 784 * 128 + 128 + 128 * 10 + 10;
+
+/// Operations of its products for one picture: two for each weight forward, as many for the weights' gradient,
+/// and as many for the gradient of the hidden units.
+const OPERATIONS: f64 = 2.0 * (2.0 * 784.0 * 128.0 + 3.0 * 128.0 * 10.0);
+
+fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
+    let peak = peak::fma_f32(1);
+    for batch in [32, 128] {
+        let (inputs, hidden) = (SIZES[0], SIZES[1]);
+        let (x, w) = (numbers(batch * inputs, 1), numbers(inputs * hidden, 2));
+        let (mut h, dh) = (vec![0.0; batch * hidden], numbers(batch * hidden, 3));
+        let mut dw = vec![0.0; inputs * hidden];
+        let data = numbers(4096 * inputs, 4);
+        let at =
+            |values, rows, cols| MatRef::<f32>::new(values, rows, cols).map_err(ChapterError::from);
+        let (x_view, w_view, dh_view) =
+            (at(&x[..], batch, inputs)?, at(&w[..], inputs, hidden)?, at(&dh[..], batch, hidden)?);
+        let forward = Shape::new(batch, inputs, hidden);
+        // `read` bytes come from a set of `of` bytes, which lies in whichever cache it fits into.
+        let mut part = |name: &str, operations: f64, read: f64, of: f64, work: &mut dyn FnMut()| {
+            let list: ParamList = &[("part", &name), ("batch", &batch)];
+            r.time(STEP.at(list), &mut *work);
+            r.record(STEP_OPERATIONS.at(list), Samples::one(operations));
+            r.record(STEP_BYTES.at(list), Samples::one(read));
+            let bandwidth = roofline::read_bandwidth(Plan::QUICK, of as usize).quantile(1.0);
+            let bound = (operations / peak.value).max(read / bandwidth);
+            r.record(STEP_BOUND.at(list), Samples::one(bound));
+        };
+        let (pictures, all) = (4.0 * (batch * inputs) as f64, size_of_val(&data[..]) as f64);
+        part("gather", 0.0, pictures, all, &mut {
+            let (mut to, mut random) = (vec![0.0; batch * inputs], SplitMix64::new(5));
+            let data = &data;
+            move || {
+                for row in to.chunks_exact_mut(inputs) {
+                    row.copy_from_slice(&data[random.below(4096) * inputs..][..inputs]);
+                }
+                black_box(&to);
+            }
+        });
+        let read = pictures + 4.0 * (inputs * hidden) as f64;
+        part("forward", forward.operations(), read, forward.bytes(), &mut || {
+            black_box(f32::product(&mut h, x_view, w_view).is_ok());
+        });
+        let read = pictures + 4.0 * (batch * hidden) as f64;
+        part("weights", forward.operations(), read, forward.bytes(), &mut || {
+            black_box(f32::product(&mut dw, x_view.t(), dh_view).is_ok());
+        });
+        let (mut p, g) = (numbers(PARAMETERS, 6), numbers(PARAMETERS, 7));
+        let Moments { mut m, mut v } = Moments::zeros(PARAMETERS);
+        let (count, mut t) = (PARAMETERS as f64, 0);
+        part("adam", adam::OPERATIONS * count, adam::BYTES_READ * count, 16.0 * count, &mut || {
+            t += 1;
+            adam::fused(Factors::new(&Adam::default(), t), &mut p, &mut m, &mut v, &g);
+        });
+    }
+    Ok(())
+}
+
+/// Rungs in batches, the contenders taking turns.
+fn rungs(r: &mut Recorder) -> Result<()> {
+    let full = r.budget == Budget::Full;
+    let data = load(r)?;
+    let mut train = Examples::of(&data.train);
+    let images = if full { train.len() } else { 6400.min(train.len()) };
+    train.labels.truncate(images);
+    train.pixels.truncate(images * train.width);
+    let plan = Plan {
+        warm_up: Duration::ZERO,
+        time: Duration::ZERO,
+        min_samples: if full { 7 } else { 3 },
+        max_samples: 7,
+    };
+    for batch in if full { &[32, 128][..] } else { &[32] } {
+        rungs_in_batches(r, plan, &train, *batch)?;
+    }
+    if !full {
+        for key in [RATE, EPOCH, FLOPS, SPEEDUP, TOTAL, THREADS] {
+            let why = "the quick budget leaves larger batches out";
+            r.skip_at(key.at(&[("batch", &128)]), why);
+        }
+    }
+    Ok(())
+}
+
+fn rungs_in_batches(r: &mut Recorder, plan: Plan, train: &Examples, batch: usize) -> Result<()> {
+    let settings = Settings { batch, ..Settings::default() };
+    let threads = Fast::new(settings.clone(), Ways::default())?.threads();
+    r.record(THREADS.at(&[("batch", &batch)]), Samples::one(threads as f64));
+    r.note_at(RATE.at(&[("batch", &batch)]));
+    let mut race = Race::new();
+    for rung in ladder() {
+        let (mut learner, mut epoch) = ((rung.learner)(settings.clone())?, 0);
+        race.add(rung.key, move || {
+            epoch += 1;
+            learner.epoch(train, &order(0, epoch, train.len()), epoch)?;
+            Ok(())
+        });
+    }
+    let results = race.run(plan)?;
+    let (rungs, mut before) = (ladder(), None);
+    for Rung { key: rung, .. } in &rungs {
+        let list: ParamList = &[("rung", rung), ("batch", &batch)];
+        let rate = results.rate(rung, train.len() as f64)?;
+        let peak = peak::fma_f32(parallel::available());
+        r.record(FLOPS.at(list).against(peak), rate.map(|rate| OPERATIONS * rate));
+        r.record(EPOCH.at(list), rate.map(|rate| 6e4 / rate));
+        r.record(RATE.at(list), rate);
+        if let Some(before) = before.replace(rung) {
+            r.record(SPEEDUP.at(list), results.ratio(before, rung)?);
+        }
+    }
+    if let [first, .., last] = &rungs[..] {
+        r.record(TOTAL.at(&[("batch", &batch)]), results.ratio(first.key, last.key)?);
+    }
+    Ok(())
+}
+
+/// Our epochs and the peers', in turns.
+fn race(r: &mut Recorder, keys: &Keys, batch: usize, data: &DataSet) -> Result<()> {
+    let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
+    let threads = parallel::available().to_string();
+    let mut peers = PEERS.map(|(who, program, more)| {
+        r.note(keys.seconds.name, &[("warming up", &who)]);
+        let arguments = [&["--threads", &threads], more].concat();
+        let first = Job { batch, epochs: 1, seed: 0 };
+        let ready = peers::ready(&peers::folder().join(program), &data.source, &arguments, first);
+        (who, ready.map(|(peer, _)| peer))
+    });
+    let settings = Settings { batch, ..Settings::default() };
+    let mut race = Race::default()
+        .telling(|seed, who| r.note(keys.seconds.name, &[("seed", &seed), ("who", &who)]));
+    race.turn(race::OURS, |seed| {
+        let settings = Settings { seed: seed as u64, ..settings.clone() };
+        race::training(fast, &settings, (&train, &tested))
+    });
+    for (who, peer) in &mut peers {
+        race::add_peer(&mut race, who, peer, (batch, settings.epochs));
+    }
+    let results = race.rounds(SEEDS)?;
+    let everyone = iter::once(race::OURS).chain(PEERS.map(|(who, ..)| who));
+    race::record(r, keys, &[], everyone, (&results, train.len()))
+}
+
+/// The last rung of the ladder.
+fn fast(settings: Settings) -> crate::Result<Box<dyn Learner>> {
+    Ok(Box::new(Fast::new(settings, Ways::default())?))
+}
+
+fn counting(r: &mut Recorder) -> Result<()> {
+    for name in ["mlp", "vgg16"] {
+        let counts = Model::named(name)?.count()?;
+        let of = |key: Key| key.at(&[("model", &name)]);
+        r.record(of(COUNT), Samples::one(counts.parameters as f64));
+        for (pass, operations) in [("forward", counts.forward), ("backward", counts.backward)] {
+            r.record(of(COUNT_OPERATIONS).with("pass", pass), Samples::one(operations));
+        }
+        let bytes = Bytes::of(&counts, 32, Moves::Adam);
+        for (what, bytes) in [
+            ("weights", bytes.weights),
+            ("gradients", bytes.gradients),
+            ("optimizer", bytes.optimizer),
+            ("activations", bytes.activations),
+            ("scratch", bytes.scratch),
+            ("total", bytes.total()),
+        ] {
+            let quantity = of(COUNT_BYTES).with("batch", 32).with("what", what);
+            r.record(quantity, Samples::one(bytes as f64));
+        }
+        for gib in [8u64, 24, 80] {
+            let batch = fits::largest_batch(&counts, gib << 30, Moves::Adam);
+            r.record(of(COUNT_BATCH).with("gib", gib), Samples::one(batch as f64));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that a pass moves for one image at least: each weight once (three times backward: read for the
+/// input's gradient, and its own gradient written, which a cache first reads), and each unrolled picture written and
+/// read (backward it is unrolled again, and its derivatives are written and read, too).
+fn bytes_moved(counts: &Counts, backward: bool) -> f64 {
+    let unrolled: u64 = counts.rows.iter().map(|row| row.unrolled).sum();
+    let (weights, unrolled) = (counts.parameters as f64, unrolled as f64);
+    4.0 * if backward { 3.0 * weights + 4.0 * unrolled } else { weights + 2.0 * unrolled }
+}
+
+fn one_image(r: &mut Recorder) -> Result<()> {
+    let model = Model::vgg16();
+    let counts = model.count()?;
+    let needed = Bytes::of(&counts, 1, Moves::Sgd).total();
+    if machine::caches_and_memory().1 < needed + needed / 2 {
+        let why = format!(
+            "it needs {} of memory, and half as much for all else",
+            Unit::Bytes.format(needed as f64)
+        );
+        for pass in ["forward", "backward", "both"] {
+            r.skip_at(VGG.at(&[("pass", &pass)]), why.clone());
+        }
+        return Ok(());
+    }
+    let predicted = predicted(r, &counts)?;
+    passes(r, &model, counts.input as usize, &predicted)?;
+    convolutions(r, &counts)
+}
+
+/// What is predicted of a pass of VGG16.
+struct Predicted {
+    pass: &'static str,
+    from: &'static str,
+    seconds: f64,
+}
+
+/// The seconds of both passes: by their operations at the rate of a large product, and by the bytes that they move, too.
+fn predicted(r: &mut Recorder, counts: &Counts) -> Result<Vec<Predicted>> {
+    // Chapter 1's record again, in this run: all cores, n = 1024.
+    let n = 1024;
+    let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
+    let square = |values| MatRef::new(values, n, n).map_err(ChapterError::from);
+    let (a, b) = (square(&a[..])?, square(&b[..])?);
+    let peak = peak::fma_f32(parallel::available());
+    let rate = VGG_RATE.at(&[("n", &n)]).against(peak);
+    let rate = r.time_rate(rate, Shape::square(n).operations(), || {
+        black_box(f32::product_on_all(&mut c, a, b).is_ok());
+    });
+    let Limit { value: bandwidth, .. } = peak::bandwidth(Traffic::Read, parallel::available());
+    let mut predicted = Vec::new();
+    for (pass, operations, backward) in
+        [("forward", counts.forward, false), ("backward", counts.backward, true)]
+    {
+        let work = operations / rate;
+        let moved = bytes_moved(counts, backward) / bandwidth;
+        for (from, seconds) in [("operations", work), ("bytes", work + moved)] {
+            let quantity = VGG_PREDICTED.at(&[("pass", &pass), ("from", &from)]);
+            r.record(quantity, Samples::one(seconds));
+            predicted.push(Predicted { pass, from, seconds });
+        }
+    }
+    Ok(predicted)
+}
+
+/// The seconds of both passes of one image, as they are.
+fn passes(r: &mut Recorder, model: &Model, pixels: usize, predicted: &[Predicted]) -> Result<()> {
+    let mut network = Network::<f32>::new(model, 0)?;
+    let mut gradients = network.gradients();
+    let image = numbers(pixels, 3);
+    let (mut forward, mut backward) = (Vec::new(), Vec::new());
+    for at in 0..6 {
+        r.note(VGG.name, &[("image", &at)]);
+        let (loss, seconds) = network.learn_from(&image, 1, Some(at), &mut gradients)?;
+        if !loss.is_finite() {
+            return Err(lab::Error::message(format!("VGG16's loss became {loss}")));
+        }
+        if at > 0 {
+            // The first one meets memory that the system has yet to give.
+            forward.push(seconds.forward);
+            backward.push(seconds.backward);
+        }
+    }
+    let both: Vec<f64> = forward.iter().zip(&backward).map(|(f, b)| f + b).collect();
+    for (pass, samples) in [("forward", forward), ("backward", backward), ("both", both)] {
+        let median = r.record(VGG.at(&[("pass", &pass)]), Samples(samples));
+        for Predicted { from, seconds, .. } in predicted.iter().filter(|p| p.pass == pass) {
+            let ratio = VGG_RATIO.at(&[("pass", &pass), ("from", from)]);
+            r.record(ratio, Samples::one(median / seconds));
+        }
+    }
+    Ok(())
+}
+
+/// What a convolution consists of, each alone: unrolling, for the largest picture, and all products of the forward pass.
+fn convolutions(r: &mut Recorder, counts: &Counts) -> Result<()> {
+    let sides = Sides::new([64, 224, 224], 3, 1, 1);
+    let sides = sides.ok_or_else(|| lab::Error::message("VGG16 has changed"))?;
+    let mut columns = vec![0.0f32; sides.window() * sides.places()];
+    let mut picture = numbers(64 * 224 * 224, 4);
+    r.time(VGG_UNROLLING.at(&[]), || unroll(&mut columns, &mut picture, &sides));
+
+    let mut products = 0.0;
+    for row in counts.rows.iter().filter(|row| row.unrolled > 0) {
+        let &[channels, height, width] = &row.output[..] else { continue };
+        let (places, unrolled) = (height * width, row.unrolled as usize);
+        let window = unrolled / places;
+        let (weights, mut y) = (numbers(channels * window, 5), vec![0.0; channels * places]);
+        let at = |values, rows, cols| MatRef::new(values, rows, cols).map_err(ChapterError::from);
+        let w = at(&weights[..], channels, window)?;
+        let x = at(&columns[..unrolled], window, places)?;
+        r.note(VGG_PRODUCTS.name, &[("places", &places)]);
+        let samples = measure::time(Plan { time: Duration::ZERO, ..Plan::QUICK }, || {
+            black_box(f32::product_on_all(&mut y, w, x).is_ok());
+        });
+        products += samples.median();
+    }
+    r.record(VGG_PRODUCTS.at(&[]), Samples::one(products));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{data::Source, record::Value, testing};
+
+    fn values(key: Key) -> Vec<Value> {
+        testing::run(&testing::experiment(crate::chapter(), key.name)).values
+    }
+
+    #[test]
+    fn gradients_are_right_to_the_digits_of_their_numbers() {
+        let values = values(CHECK);
+        assert!(values[0].median < 1e-7 && values[1].median < 1e-5, "{values:?}");
+    }
+
+    #[test]
+    fn vgg16_is_counted() {
+        let values = values(COUNT);
+        let of = |key: Key, list: &[(&str, &str)]| {
+            let found = values
+                .iter()
+                .find(|v| v.key == key.name && list.iter().all(|(k, t)| v.params[*k] == *t));
+            found.unwrap().median
+        };
+        assert_eq!(of(COUNT, &[("model", "vgg16")]), 138_357_544.0);
+        let batch = |gib| of(COUNT_BATCH, &[("model", "vgg16"), ("gib", gib)]);
+        assert!(batch("8") < batch("24") && batch("24") < batch("80"));
+    }
+
+    #[test]
+    fn parts_of_a_step_are_measured_against_their_bounds() {
+        let values = values(STEP);
+        let seconds = values.iter().filter(|v| v.key == STEP.name);
+        assert_eq!(seconds.clone().count(), 8);
+        assert!(seconds.into_iter().all(|v| v.median > 0.0 && v.median < 1.0));
+    }
+
+    #[test]
+    fn one_step_of_the_articles_network_has_these_operations() {
+        let counts = Model::mlp(&SIZES).unwrap().count().unwrap();
+        assert_eq!(counts.forward + counts.backward, OPERATIONS);
+        assert_eq!(counts.parameters, PARAMETERS as u64);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_python_without_keras_races_without_keras() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let python = folder.path().join("python");
+        let program = r#"#!/bin/sh
+case "$1" in *keras.py) echo "No module named 'keras'" >&2; exit 1;; esac
+while read line; do
+    echo '{"seconds": [9, 9, 9], "accuracy": 0.5, "framework": "sh", "threads": 1}'
+done
+"#;
+        std::fs::write(&python, program).unwrap();
+        std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
+        peers::ask(python.to_str().unwrap());
+        let run = testing::run(&Experiment {
+            run: |r| {
+                let (drawn, folder) = (data::drawn(100, 20, 1), std::env::temp_dir());
+                race(r, &RACE32, 32, &DataSet { source: Source::Files(folder), ..drawn })
+            },
+            ..testing::experiment(crate::chapter(), RACE32.seconds.name)
+        });
+        let ratios = run.values.iter().filter(|v| v.key == RACE32.ratio.name);
+        let raced: Vec<&str> = ratios.map(|v| &*v.params["who"]).collect();
+        assert_eq!(raced, ["pytorch", "pytorch-fused"]);
+        assert_eq!(run.skipped.len(), 4);
+        let why = "keras.py has ended without an answer (No module named 'keras')";
+        let keras = |s: &lab::record::Skipped| s.params["who"] == "keras" && s.why == why;
+        assert!(run.skipped.iter().all(keras), "{:?}", run.skipped);
+    }
+}

@@ -1,0 +1,366 @@
+//! The chapter's pictures and tables, made from one machine's records.
+
+use crate::{
+    count::Model,
+    ladder::{Rung, ladder},
+    measured::{
+        experiments::{
+            CHECK_STEP, COUNT_BYTES, EPOCH, FLOPS, RACE32, RACE128, SPEEDUP, STEP, STEP_BOUND,
+            THREADS, TOTAL,
+        },
+        race::Keys,
+    },
+};
+use lab::{
+    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Limits, Lines},
+    key::Quantity,
+    plot::{Axis, Scale},
+    record::Value,
+    table::{Entry, Grid},
+    units::{plain, scientific},
+};
+
+/// The figures that the page quotes.
+pub fn figures() -> Vec<Figure> {
+    vec![
+        Figure { key: "backprop.check", draw: draw_check },
+        Figure { key: "backprop.ladder", draw: |records| draw_ladder(records, 32) },
+        Figure { key: "backprop.ladder.128", draw: |records| draw_ladder(records, 128) },
+        Figure { key: "backprop.race", draw: draw_race },
+        Figure { key: "backprop.step", draw: draw_step },
+        Figure { key: "backprop.memory", draw: draw_memory },
+    ]
+}
+
+/// The tables that the page quotes.
+pub fn tables() -> Vec<Table> {
+    vec![
+        Table { key: "backprop.ladder", make: table_ladder },
+        Table { key: "backprop.race", make: table_race },
+        Table { key: "backprop.vgg16", make: table_vgg16 },
+    ]
+}
+
+fn draw_check(records: &Records) -> Result<Drawing> {
+    let line = |numbers: &str| (numbers.to_owned(), CHECK_STEP.at(&[("numbers", &numbers)]));
+    let lines = Lines {
+        over: "h",
+        x: Axis::new("step h", Scale::Log),
+        y: Axis::new("relative error", Scale::Log),
+        lines: ["f64", "f32"].map(line).into(),
+        ..Lines::default()
+    };
+    let mut plot = lines.plot(records)?;
+    let mut best = Vec::new();
+    for series in &mut plot.series {
+        // Too short a step finds no difference at all, which has no place on a logarithmic axis beside the others.
+        series.points.retain(|(_, error)| error.is_finite() && *error > 0.0);
+        series.band.clear();
+        if let Some((h, error)) = series.points.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
+            let name = &series.name;
+            best.push(format!("in {name} {} at h = {}", scientific(*error, 1), plain(*h)));
+        }
+    }
+    Ok(plot.drawing(format!(
+        "How far finite differences are from the gradient, by their step h. Long steps lose to ReLU's kink, short ones to \
+         rounding. The best is {}.",
+        best.join(", ")
+    )))
+}
+
+/// A quantity of a rung in batches of one size.
+fn of(key: Key, rung: &Rung, batch: usize) -> Quantity {
+    key.at(&[("rung", &rung.key), ("batch", &batch)])
+}
+
+fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
+    let rungs = ladder();
+    let mut caption = format!(
+        "An epoch of 60,000 pictures in batches of {batch} on {}: the last way learns {} as fast as the first, \
+         and the same.",
+        records.machine.in_words(),
+        records.text(TOTAL.at(&[("batch", &batch)]))?
+    );
+    let limits = roofline(records, batch)?;
+    let last = rungs.last().map(|rung| records.get(of(EPOCH, rung, batch)));
+    if let (Some((_, bound)), Some(Ok(last))) = (limits.last(), last) {
+        caption += &format!(
+            " It takes {} times the time that its roofline allows.",
+            Unit::Number.format(last.median / bound)
+        );
+    }
+    Bars {
+        axis: Axis::new("seconds an epoch", Scale::Linear),
+        bars: rungs.iter().map(|rung| (rung.name.to_owned(), of(EPOCH, rung, batch))).collect(),
+        limits: Limits::These(limits),
+        ..Bars::default()
+    }
+    .draw(records, caption)
+}
+
+/// The parts of a step, in their order: their key in the records, and their name.
+const PARTS: [(&str, &str); 4] = [
+    ("gather", "gather the pictures"),
+    ("forward", "product forward"),
+    ("weights", "product for the weights"),
+    ("adam", "Adam, in one pass"),
+];
+
+/// The least seconds of an epoch, by what the parts of a step must compute and move: on one core, and on all of them.
+/// Nothing where a step is not measured.
+fn roofline(records: &Records, batch: usize) -> Result<Vec<(String, f64)>> {
+    let mut step = 0.0;
+    for (part, _) in PARTS {
+        match records.get(STEP_BOUND.at(&[("part", &part), ("batch", &batch)])) {
+            Ok(bound) => step += bound.median,
+            Err(Error::NotMeasured { .. } | Error::Key(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        }
+    }
+    let one = step * 60_000_f64 / batch as f64;
+    let cores = records.get(THREADS.at(&[("batch", &batch)]))?.median;
+    let all = (format!("roofline, {cores} cores"), one / cores);
+    Ok(vec![("roofline, one core".to_owned(), one), all])
+}
+
+/// The races: the batch, and the keys.
+const RACES: [(usize, &Keys); 2] = [(32, &RACE32), (128, &RACE128)];
+
+/// The contenders of the races: their key in the records, and their name.
+const RACERS: [(&str, &str); 4] = [
+    ("ours", "this chapter"),
+    ("pytorch-fused", "PyTorch, fused Adam"),
+    ("pytorch", "PyTorch"),
+    ("keras", "Keras"),
+];
+
+/// Each contender in each race: what it is called, and the race's keys.
+fn raced() -> impl Iterator<Item = (String, &'static str, &'static Keys)> {
+    RACES.into_iter().flat_map(|(batch, keys)| {
+        RACERS.map(|(who, name)| (format!("{name}, batch {batch}"), who, keys))
+    })
+}
+
+fn draw_race(records: &Records) -> Result<Drawing> {
+    let ratio = |keys: &Keys, who: &str| {
+        let found = records.text(keys.ratio.at(&[("who", &who)]));
+        found.unwrap_or_else(|_| "not measured".to_owned())
+    };
+    let caption = format!(
+        "An epoch of 60,000 pictures on {}. PyTorch takes {} as long as this chapter in batches of 32, and {} in \
+         batches of 128; with its fused Adam {} and {}.",
+        records.machine.in_words(),
+        ratio(&RACE32, "pytorch"),
+        ratio(&RACE128, "pytorch"),
+        ratio(&RACE32, "pytorch-fused"),
+        ratio(&RACE128, "pytorch-fused"),
+    );
+    let bar = |(name, who, keys): (String, &str, &Keys)| (name, keys.seconds.at(&[("who", &who)]));
+    Bars {
+        axis: Axis::new("seconds an epoch", Scale::Linear),
+        bars: raced().map(bar).collect(),
+        ..Bars::default()
+    }
+    .draw(records, caption)
+}
+
+fn draw_step(records: &Records) -> Result<Drawing> {
+    let of = |part: &str, batch: usize| STEP.at(&[("part", &part), ("batch", &batch)]);
+    let seconds = |part, batch| records.get(of(part, batch)).map(|value| value.median);
+    let share = |batch| -> Result<f64> {
+        Ok(seconds("adam", batch)? / (seconds("forward", batch)? + seconds("weights", batch)?))
+    };
+    let caption = format!(
+        "The parts of one step on one core of {}. Adam takes {} of the time of the two products in batches of 32, \
+         and {} in batches of 128.",
+        records.machine.in_words(),
+        Unit::Share.format(share(32)?),
+        Unit::Share.format(share(128)?),
+    );
+    let bars = [32, 128].into_iter().flat_map(|batch| {
+        PARTS.map(|(part, name)| (format!("{name}, batch {batch}"), of(part, batch)))
+    });
+    let axis = Axis::new("seconds", Scale::Linear);
+    Bars { axis, bars: bars.collect(), ..Bars::default() }.draw(records, caption)
+}
+
+fn draw_memory(records: &Records) -> Result<Drawing> {
+    let quantity =
+        |what: &str| COUNT_BYTES.at(&[("model", &"vgg16"), ("batch", &32), ("what", &what)]);
+    let of = |what: &str| records.get(quantity(what)).map(|value| value.median);
+    let parameters = of("weights")? + of("gradients")? + of("optimizer")?;
+    let caption = format!(
+        "What training VGG16 with Adam in batches of 32 keeps in memory, in f32: {} in all. Four numbers for each \
+         parameter (itself, its gradient, Adam's two) take {}, the activations {}, scratch {}. The weights alone are {} \
+         of it.",
+        records.text(quantity("total"))?,
+        Unit::Bytes.format(parameters),
+        records.text(quantity("activations"))?,
+        records.text(quantity("scratch"))?,
+        Unit::Share.format(of("weights")? / of("total")?)
+    );
+    Bars {
+        axis: Axis::new("memory (GiB)", Scale::Linear),
+        scale: |bytes| bytes / f64::from(1 << 30),
+        bars: ["weights", "gradients", "optimizer", "activations", "scratch"]
+            .map(|what| (what.to_owned(), quantity(what)))
+            .into(),
+        limits: Limits::None,
+    }
+    .draw(records, caption)
+}
+
+fn table_ladder(records: &Records) -> Result<TableData> {
+    let caption = format!(
+        "Seconds an epoch, the gain over the rung before, and the products' share of the peak of all cores, \
+         on {}. In batches of 32 the whole ladder gains {}.",
+        records.machine.in_words(),
+        records.text(TOTAL.at(&[("batch", &32)]))?
+    );
+    let mut grid = Grid::new(ladder()).column("rung", |rung| rung.name);
+    for batch in [32, 128] {
+        grid = grid
+            .column(format!("batch {batch}"), move |rung| of(EPOCH, rung, batch))
+            .column("gain", move |rung| of(SPEEDUP, rung, batch))
+            .column("of peak", move |rung| Entry::OfLimit(of(FLOPS, rung, batch)));
+    }
+    grid.table(records, caption)
+}
+
+fn table_race(records: &Records) -> Result<TableData> {
+    let ours = records.get(RACE32.seconds.at(&[("who", &"ours")]))?;
+    let caption = format!(
+        "An epoch of 784-128-10 with dropout and Adam on {}, with {} threads. For each batch size all took turns \
+         in one run: five seeds, three epochs each. The time is the median epoch, beside it where half of them \
+         lie; the accuracy is the median of the seeds; the ratio is the median over the seeds of its median epoch \
+         over ours, so it need not be the ratio of the medians.",
+        records.machine.in_words(),
+        ours.param("threads").unwrap_or_default()
+    );
+    let seconds = |who: &str, keys: &Keys| records.get(keys.seconds.at(&[("who", &who)]));
+    Grid::new(raced())
+        .column("who", |(name, ..)| name.clone())
+        .column("an epoch", |(_, who, keys)| keys.seconds.at(&[("who", who)]))
+        .column("half of them", |(_, who, keys)| {
+            let spread =
+                |v: &Value| format!("{} to {}", v.unit.format(v.low), v.unit.format(v.high));
+            seconds(who, keys).map_or_else(|_| "–".to_owned(), spread)
+        })
+        .column("test accuracy", |(_, who, keys)| keys.accuracy.at(&[("who", who)]))
+        .column("times as long", |(_, who, keys)| keys.ratio.at(&[("who", who)]))
+        .column("version", |(_, who, keys)| {
+            let theirs = seconds(who, keys).ok().filter(|_| *who != "ours");
+            theirs.and_then(|value| value.param("version")).unwrap_or_default().to_owned()
+        })
+        .table(records, caption)
+}
+
+fn table_vgg16(_: &Records) -> Result<TableData> {
+    let counts = Model::vgg16().count()?;
+    let shape =
+        |output: &[usize]| output.iter().map(ToString::to_string).collect::<Vec<_>>().join("×");
+    let rows: Vec<Vec<String>> = counts
+        .rows
+        .iter()
+        .filter(|row| row.parameters > 0 || row.kind == "pool")
+        .map(|row| {
+            let count = |n: f64| if n == 0.0 { "–".to_owned() } else { Unit::Count.format(n) };
+            let mega = |n: f64| count((n / 1e6).round());
+            vec![
+                row.kind.to_owned(),
+                shape(&row.output),
+                count(row.parameters as f64),
+                mega(row.forward),
+                mega(row.backward),
+                Unit::Bytes.format(4.0 * row.kept as f64),
+            ]
+        })
+        .collect();
+    Ok(TableData {
+        caption: format!(
+            "VGG16 has {} parameters. One image takes {} million operations forward and {} million backward, \
+             and keeps {} for the way back.",
+            Unit::Count.format(counts.parameters as f64),
+            Unit::Count.format((counts.forward / 1e6).round()),
+            Unit::Count.format((counts.backward / 1e6).round()),
+            Unit::Bytes.format(4.0 * counts.kept as f64),
+        ),
+        head: ["layer", "output", "parameters", "forward (10⁶)", "backward (10⁶)", "kept"]
+            .map(String::from)
+            .into(),
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::experiments::STEPS;
+    use lab::testing::{self, MadeUp, are_drawn};
+
+    fn measured() -> Records {
+        let mut made = MadeUp::default();
+        for (batch, keys) in RACES {
+            for (at, rung) in ladder().iter().enumerate() {
+                made.add(of(EPOCH, rung, batch), 2.0 / (at + 1) as f64);
+                if at > 0 {
+                    made.add(of(SPEEDUP, rung, batch), 1.5);
+                }
+            }
+            made.add(TOTAL.at(&[("batch", &batch)]), 8.0);
+            made.add(THREADS.at(&[("batch", &batch)]), 2.0);
+            made.skip(FLOPS.at(&[("batch", &batch)]), "nobody counted");
+            for (part, _) in PARTS {
+                made.add(STEP.at(&[("part", &part), ("batch", &batch)]), 1e-4);
+                made.add(STEP_BOUND.at(&[("part", &part), ("batch", &batch)]), 5e-5);
+            }
+            for (who, _) in RACERS {
+                made.add(keys.seconds.at(&[("who", &who)]), 1.25);
+                made.add(keys.ratio.at(&[("who", &who)]), 4.5);
+            }
+        }
+        for (at, h) in STEPS.iter().enumerate() {
+            for numbers in ["f64", "f32"] {
+                let list: lab::record::ParamList =
+                    &[("numbers", &numbers), ("h", &format!("{h:e}"))];
+                made.add(CHECK_STEP.at(list), 10_f64.powi(-(at as i32)));
+            }
+        }
+        for what in ["weights", "gradients", "optimizer", "activations", "scratch", "total"] {
+            made.add(COUNT_BYTES.at(&[("model", &"vgg16"), ("batch", &32), ("what", &what)]), 1e9);
+        }
+        made.records(&crate::chapter())
+    }
+
+    #[test]
+    fn every_figure_and_table_is_made_from_records() {
+        let records = measured();
+        are_drawn(&figures(), &tables()[..1], &records);
+        let ladder = table_ladder(&records).unwrap();
+        assert_eq!(ladder.rows[1][..3], ["no gradient for the input", "1.00 s", "1.50×"]);
+        assert!((draw_race(&records).unwrap().caption).contains("4.50×"));
+        // Four parts of 50 µs, 1,875 times, on two cores: 0.1875 s, and the eighth rung takes 0.25 s.
+        let ladder = draw_ladder(&records, 32).unwrap();
+        assert!(
+            ladder.caption.contains("1.33 times") && ladder.alt.contains("2 cores: 0.188"),
+            "{ladder:?}"
+        );
+        assert!(draw_check(&records).unwrap().caption.contains("10⁻¹⁰ at h = 10⁻¹¹"));
+        let race = table_race(&records).unwrap();
+        assert_eq!(
+            race.rows[1][..3],
+            ["PyTorch, fused Adam, batch 32", "1.25 s", "1.19 s to 1.31 s"]
+        );
+        assert_eq!((race.rows.len(), race.rows[1].len()), (8, race.head.len()));
+        let missing = table_race(&testing::unmeasured());
+        assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
+    }
+
+    #[test]
+    fn vgg16s_table_adds_up_to_its_parameters() {
+        let table = table_vgg16(&testing::unmeasured()).unwrap();
+        assert!(table.caption.contains("138,357,544"), "{}", table.caption);
+        assert_eq!(table.rows.len(), 13 + 5 + 3);
+    }
+}

@@ -1,0 +1,229 @@
+//! The other side of a race: PyTorch's and Keras's programs in `peers/`, run by a Python that has them. They wait
+//! between their jobs, so that all contenders can take turns in one run.
+
+use crate::{Error, Result};
+use lab::data::Source;
+use matmul::parallel;
+use serde::{Deserialize, Serialize};
+use std::{
+    io::{self, BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::OnceLock,
+    thread::{self, JoinHandle},
+};
+
+static PYTHON: OnceLock<String> = OnceLock::new();
+
+/// Says that the peers are to be measured, too, with this Python (`measure --peers`). The first call counts.
+pub fn ask(python: &str) {
+    let _ = PYTHON.set(python.to_owned());
+}
+
+/// What a peer is to do.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Job {
+    /// Pictures in a batch.
+    pub batch: usize,
+    /// How often all pictures are seen.
+    pub epochs: usize,
+    /// Where its random numbers start.
+    pub seed: u64,
+}
+
+/// What it has done.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Answer {
+    /// Seconds of each epoch, without the test.
+    pub seconds: Vec<f64>,
+    /// The share of right answers on the test pictures, after the last epoch.
+    pub accuracy: f64,
+    /// The same after each epoch, where the peer says it.
+    #[serde(default)]
+    pub accuracies: Vec<f64>,
+    /// The library and its version.
+    pub framework: String,
+    /// Threads that it was told to take.
+    pub threads: usize,
+}
+
+impl Answer {
+    /// That of this course, from the seconds and the accuracy of each epoch.
+    pub fn of(epochs: impl Iterator<Item = (f64, f64)>) -> Self {
+        let (seconds, accuracies): (Vec<f64>, Vec<f64>) = epochs.unzip();
+        let accuracy = accuracies.last().copied().unwrap_or(f64::NAN);
+        let framework = "this course".to_owned();
+        Self { seconds, accuracy, accuracies, framework, threads: parallel::available() }
+    }
+}
+
+/// A running peer. It ends when it is dropped.
+pub struct Peer {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    /// Reads what it complains about, and ends with the last line of it.
+    complaint: Option<JoinHandle<String>>,
+    command: String,
+}
+
+/// The folder with the peers' programs.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")
+}
+
+/// A peer that the given Python runs: it is told where the data lies, and then `arguments`.
+///
+/// # Errors
+/// Why there is none, as a clause: nobody asked for peers, there is no MNIST, or no such Python.
+pub fn start(program: &Path, source: &Source, arguments: &[&str]) -> Result<Peer, String> {
+    match (PYTHON.get(), source) {
+        (None, _) => Err("the libraries were not asked for; `measure --peers` does".to_owned()),
+        (_, Source::Drawn) => {
+            Err("there is no MNIST on this machine for both to learn from".to_owned())
+        }
+        (Some(python), Source::Mnist(folder) | Source::Files(folder)) => {
+            let (program, folder) = (program.to_string_lossy(), folder.to_string_lossy());
+            let arguments = [&[&*program, &*folder], arguments].concat();
+            Peer::start(python, &arguments).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// [`start`], and a first job: a program that still starts would take the time of the others.
+///
+/// # Errors
+/// As [`start`], or that the program ends, as it does where the Python lacks its library.
+pub fn ready(
+    program: &Path,
+    source: &Source,
+    arguments: &[&str],
+    first: Job,
+) -> Result<(Peer, Answer), String> {
+    let mut peer = start(program, source, arguments)?;
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let answer = peer.answer(first).map_err(|why| format!("{name} {why}"))?;
+    Ok((peer, answer))
+}
+
+impl Peer {
+    /// Starts `program` with `arguments`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there is no such program.
+    pub fn start(program: &str, arguments: &[&str]) -> Result<Self> {
+        let failed = |why: &dyn std::fmt::Display| {
+            Error::Config(format!(
+                "`{program}` does not start: {why}; give another Python with --peers=PYTHON"
+            ))
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| failed(&e))?;
+        let (input, errors) = (child.stdin.take(), child.stderr.take());
+        let output = child.stdout.take().ok_or_else(|| failed(&"it has no output"))?;
+        let complaint = errors.map(|errors| {
+            // Read all along: a pipe that nobody empties stops a program that warns much.
+            let lines = BufReader::new(errors).split(b'\n').map_while(io::Result::ok);
+            thread::spawn(|| String::from_utf8_lossy(&lines.last().unwrap_or_default()).into())
+        });
+        let command = [&[program], arguments].concat().join(" ");
+        Ok(Self { child, input, output: BufReader::new(output), complaint, command })
+    }
+
+    /// Has one job done.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the peer ends or says something else.
+    pub fn run(&mut self, job: Job) -> Result<Answer> {
+        self.answer(job).map_err(|why| {
+            Error::Config(format!(
+                "`{}` {why}; run it by hand and type {} to see what is wrong",
+                self.command,
+                serde_json::to_string(&job).unwrap_or_default()
+            ))
+        })
+    }
+
+    /// Its answer to a job, or a clause that says what it has done instead.
+    fn answer(&mut self, job: Job) -> Result<Answer, String> {
+        match self.line(job) {
+            Ok(line) if !line.is_empty() => {
+                serde_json::from_str(&line).map_err(|e| format!("says something else ({e})"))
+            }
+            _ => Err(format!("has ended without an answer{}", self.complaint())),
+        }
+    }
+
+    /// The line that it says to a job; an empty one if it has ended.
+    fn line(&mut self, job: Job) -> io::Result<String> {
+        let mut line = String::new();
+        if let Some(input) = &mut self.input {
+            writeln!(input, "{}", serde_json::to_string(&job)?)?;
+            input.flush()?;
+        }
+        self.output.read_line(&mut line)?;
+        Ok(line)
+    }
+
+    /// Ends it; the last line that it has complained with, in brackets.
+    fn complaint(&mut self) -> String {
+        let _ = self.child.kill(); // it has ended, or answers no more
+        let last = self.complaint.take().and_then(|thread| thread.join().ok());
+        last.filter(|line| !line.is_empty()).map_or_else(String::new, |line| format!(" ({line})"))
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        drop(self.input.take()); // at the end of its input it ends
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: Job = Job { batch: 32, epochs: 2, seed: 7 };
+
+    #[cfg(unix)]
+    #[test]
+    fn a_peer_is_asked_and_answers_as_often_as_there_are_jobs() {
+        let script = r#"while read line; do case "$line" in
+            '{"batch":32,"epochs":2,"seed":7}') echo '{"seconds": [2, 1.5], "accuracy": 0.5, "framework": "sh", "threads": 1}';;
+            *) echo no;; esac; done"#;
+        let mut peer = Peer::start("sh", &["-c", script]).unwrap();
+        for _ in 0..2 {
+            let answer = peer.run(JOB).unwrap();
+            assert_eq!((answer.seconds, answer.accuracy), (vec![2.0, 1.5], 0.5));
+        }
+        let error = peer.run(Job { seed: 8, ..JOB }).unwrap_err().to_string();
+        assert!(error.contains("says something else") && error.contains("\"seed\":8"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_peer_that_ends_or_is_missing_is_a_sentence() {
+        let mut peer = Peer::start("sh", &["-c", "exit 3"]).unwrap();
+        let error = peer.run(JOB).unwrap_err().to_string();
+        assert!(error.contains("run it by hand"), "{error}");
+        let Err(error) = Peer::start("no-such-python", &[]) else { panic!("it started") };
+        assert!(error.to_string().contains("--peers=PYTHON"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_library_that_is_missing_is_named() {
+        let script = "echo warned >&2; echo \"No module named 'keras'\" >&2; exit 1";
+        let error = Peer::start("sh", &["-c", script]).unwrap().run(JOB).unwrap_err().to_string();
+        assert!(error.contains("without an answer (No module named 'keras');"), "{error}");
+    }
+
+    #[test]
+    fn the_programs_are_there() {
+        for name in ["pytorch.py", "keras.py", "mnist.py"] {
+            assert!(folder().join(name).is_file(), "{name}");
+        }
+    }
+}

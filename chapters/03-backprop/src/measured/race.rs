@@ -1,0 +1,112 @@
+//! Trainings that take turns: for each seed each contender trains a network, this course's and other libraries'.
+
+use crate::{
+    measured::peers::{Answer, Job, Peer},
+    train::{Examples, Learner, Settings, fit},
+};
+use lab::{Error, Key, Race, Recorder, Result, Samples, Unit, race::Results, record::ParamList};
+use matmul::parallel;
+
+/// What a race leaves for each contender: the seconds of its epochs, images a second, the accuracy at the end, and how
+/// many times as long as ours its median epoch takes.
+pub struct Keys {
+    /// Seconds of an epoch.
+    pub seconds: Key,
+    /// Images a second.
+    pub rate: Key,
+    /// Of the test images.
+    pub accuracy: Key,
+    /// Over ours.
+    pub ratio: Key,
+    /// The names of all.
+    pub names: [&'static str; 4],
+}
+
+impl Keys {
+    /// Keys of these names, with the parameters `who`, `version`, `threads` and more.
+    pub const fn new(names: [&'static str; 4], params: &'static [&'static str]) -> Self {
+        let [seconds, rate, accuracy, ratio] = names;
+        Self {
+            names,
+            seconds: Key::measured(seconds, Unit::Seconds, params),
+            rate: Key::measured(rate, Unit::ImagesPerSecond, params),
+            accuracy: Key::measured(accuracy, Unit::Share, params),
+            ratio: Key::measured(ratio, Unit::Ratio, params),
+        }
+    }
+}
+
+/// Whom all others are held against.
+pub const OURS: &str = "ours";
+
+/// A training of one of this course's learners, with a seed.
+///
+/// # Errors
+/// Those of its learner.
+pub fn training(
+    make: impl Fn(Settings) -> crate::Result<Box<dyn Learner>>,
+    settings: &Settings,
+    examples: (&Examples, &Examples),
+) -> Result<Answer> {
+    let mut learner = make(settings.clone())?;
+    let history = fit(&mut *learner, examples, settings, |_| {})?;
+    Ok(Answer::of(history.iter().map(|epoch| (epoch.seconds, epoch.accuracy))))
+}
+
+/// A peer takes part, or does not for the reason that it gives.
+pub fn add_peer<'w>(
+    race: &mut Race<'w, Answer>,
+    who: &str,
+    peer: &'w mut Result<Peer, String>,
+    (batch, epochs): (usize, usize),
+) {
+    match peer {
+        Ok(peer) => race.turn(who, move |seed| {
+            let seed = seed as u64;
+            Ok(peer.run(Job { batch, epochs, seed })?)
+        }),
+        Err(why) => race.skip(who, why.clone()),
+    }
+}
+
+/// Records what came of a race for everyone in it.
+///
+/// # Errors
+/// For somebody who was never added.
+pub fn record<'a>(
+    r: &mut Recorder,
+    keys: &Keys,
+    list: ParamList,
+    contenders: impl IntoIterator<Item = &'a str>,
+    (results, images): (&Results<Answer>, usize),
+) -> Result<()> {
+    // The median epoch of each training.
+    let epochs = results.map(|answer| Samples(answer.seconds.clone()).median());
+    for who in contenders {
+        let answers = match results.of(who) {
+            Ok(answers) => answers,
+            Err(Error::Skipped { why, .. }) => {
+                for key in [keys.seconds, keys.rate, keys.accuracy, keys.ratio] {
+                    r.skip_at(key.at(list).with("who", who), why.clone());
+                }
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let version = answers.first().map_or("", |answer| &answer.framework);
+        let of = |key: Key| {
+            let threads = parallel::available();
+            key.at(list).with("who", who).with("version", version).with("threads", threads)
+        };
+        let seconds = answers.iter().flat_map(|answer| &answer.seconds).copied().collect();
+        let seconds = Samples(seconds);
+        r.record(of(keys.rate), seconds.map(|seconds| images as f64 / seconds));
+        r.record(of(keys.seconds), seconds);
+        let accuracy = answers.iter().map(|answer| answer.accuracy).collect();
+        r.record(of(keys.accuracy), Samples(accuracy));
+        if who != OURS {
+            r.record(of(keys.ratio), epochs.ratio(who, OURS)?);
+        }
+    }
+    Ok(())
+}

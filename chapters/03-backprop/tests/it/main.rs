@@ -1,0 +1,3 @@
+//! The chapter against a library that it does without.
+
+mod dfdx;

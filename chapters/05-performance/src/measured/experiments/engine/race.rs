@@ -1,0 +1,170 @@
+//! The race: stock dfdx, chapter 4, chapter 3 and this chapter against PyTorch, in one run, taking turns.
+
+use crate::engine::{
+    ladder::{MODELS, fastest, stock},
+    networks::{FastDeep, FastMlp, StockDeep},
+};
+use backprop::{
+    Result,
+    fast::{Fast, Ways},
+    flat::{Flat, Habits},
+    measured::{
+        peers::{self, Answer, Job, Peer},
+        race::{self, Keys, OURS},
+    },
+    train::{Examples, Learner, Settings},
+};
+use dfdx::prelude::Cpu;
+use lab::{
+    Race, Recorder,
+    data::{self, DataSet, Options, Source},
+    record::ParamList,
+};
+use matmul::{Threads, parallel};
+use training::{Config, Silent, fit::train_network, mlp::Mlp, model::Network};
+
+/// What the race leaves.
+pub const KEYS: Keys = Keys::new(
+    [
+        "performance.race",
+        "performance.race.rate",
+        "performance.race.accuracy",
+        "performance.race.ratio",
+    ],
+    &["model", "batch", "who", "version", "threads"],
+);
+/// Batches of the race.
+pub const BATCHES: [usize; 2] = [128, 512];
+/// Runs of each contender, from other random numbers.
+const SEEDS: usize = 5;
+/// Epochs of a run.
+const EPOCHS: usize = 3;
+
+/// The contenders, and their names on a page.
+pub const RACERS: [(&str, &str); 7] = [
+    (OURS, "this chapter"),
+    ("chapter3", "chapter 3, from scratch"),
+    ("train", "chapter 4 with fast layers"),
+    ("chapter4", "chapter 4"),
+    ("stock", "stock dfdx"),
+    ("pytorch-fused", "PyTorch, fused Adam"),
+    ("pytorch", "PyTorch"),
+];
+
+/// Chapter 4's loop with a network.
+fn chapter4<M: Network<Cpu>>(settings: &Settings, data: &DataSet) -> lab::Result<Answer> {
+    let Settings { batch, epochs, dropout, seed, .. } = *settings;
+    let lr = settings.rule.lr;
+    let settings =
+        training::Settings { batch, epochs, dropout, seed, lr, ..training::Settings::default() };
+    let config = Config { settings, ..Config::default() };
+    let dev = Cpu::seed_from_u64(seed);
+    let outcome = train_network::<M, Cpu>(&dev, &config, data, &mut Silent)?;
+    Ok(Answer::of(outcome.history.iter().map(|epoch| (epoch.seconds, epoch.test_accuracy))))
+}
+
+/// Chapter 3's fastest network of these sizes: its fast one has exactly one hidden layer.
+fn chapter3(settings: Settings) -> Result<Box<dyn Learner>> {
+    if settings.sizes.len() == 3 {
+        return Ok(Box::new(Fast::new(settings, Ways::default())?));
+    }
+    let habits = Habits { fused_adam: true, keep_buffers: true, threads: Threads::All };
+    Ok(Box::new(Flat::new(settings, habits)?))
+}
+
+/// Makes one of chapter 3's learners, such as a rung of the ladder.
+type Make = fn(Settings) -> Result<Box<dyn Learner>>;
+/// Trains a network in chapter 4's loop.
+type Train = fn(&Settings, &DataSet) -> lab::Result<Answer>;
+
+/// The contenders that need no Python.
+fn crates<'w>(
+    settings: &'w Settings,
+    data: &'w DataSet,
+    examples: (&'w Examples, &'w Examples),
+) -> Race<'w, Answer> {
+    let mut race = Race::default();
+    let seeded = |seed| Settings { seed: seed as u64, ..settings.clone() };
+    let learners: [(_, Make); 3] = [(OURS, fastest), ("chapter3", chapter3), ("stock", stock)];
+    for (who, make) in learners {
+        race.turn(who, move |seed| race::training(make, &seeded(seed), examples));
+    }
+    let [fast, plain]: [Train; 2] = if settings.sizes.len() > 3 {
+        [chapter4::<FastDeep<f32, Cpu>>, chapter4::<StockDeep<f32, Cpu>>]
+    } else {
+        [chapter4::<FastMlp<f32, Cpu>>, chapter4::<Mlp<Cpu>>]
+    };
+    for (who, train) in [("train", fast), ("chapter4", plain)] {
+        race.turn(who, move |seed| train(&seeded(seed), data));
+    }
+    race
+}
+
+/// PyTorch, with Adam's default kernel and with its fused one, or why it does not take part.
+fn pytorch(
+    r: &Recorder,
+    (name, sizes): (&str, &[usize]),
+    source: &Source,
+) -> [(&'static str, Result<Peer, String>); 2] {
+    let threads = parallel::available().to_string();
+    let sizes = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    [("pytorch-fused", &["--fused"][..]), ("pytorch", &[])].map(|(who, more)| {
+        r.note(KEYS.seconds.name, &[("model", &name), ("warming up", &who)]);
+        let list = [&["--threads", &threads, "--sizes", &sizes], more].concat();
+        let first = Job { batch: 512, epochs: 1, seed: 0 };
+        let ready = peers::ready(&peers::folder().join("pytorch.py"), source, &list, first);
+        (who, ready.map(|(peer, _)| peer))
+    })
+}
+
+/// The whole race.
+///
+/// # Errors
+/// A contender that fails, or a data set that is not there.
+pub fn measure(r: &mut Recorder) -> lab::Result<()> {
+    let data = data::load(&Options { folder: r.data.clone(), ..Options::default() })?;
+    let examples = (Examples::of(&data.train), Examples::of(&data.test));
+    for (name, sizes) in MODELS {
+        let mut pytorch = pytorch(r, (name, sizes), &data.source);
+        for batch in BATCHES {
+            let sizes = sizes.to_vec();
+            let settings = Settings { sizes, batch, epochs: EPOCHS, ..Settings::default() };
+            let list: ParamList = &[("model", &name), ("batch", &batch)];
+            let tell = |seed, who: &str| {
+                let now = KEYS.seconds.at(list).with("who", who);
+                r.note(&format!("{now} seed={seed}"), &[]);
+            };
+            let mut race = crates(&settings, &data, (&examples.0, &examples.1)).telling(tell);
+            for (who, peer) in &mut pytorch {
+                race::add_peer(&mut race, who, peer, (batch, EPOCHS));
+            }
+            let results = race.rounds(SEEDS)?;
+            let everyone = RACERS.map(|(who, _)| who);
+            race::record(r, &KEYS, list, everyone, (&results, data.train.len()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_without_python_runs() {
+        let data = data::drawn(120, 40, 1);
+        let examples = (Examples::of(&data.train), Examples::of(&data.test));
+        for (_, sizes) in MODELS {
+            let settings =
+                Settings { sizes: sizes.to_vec(), batch: 50, epochs: 2, ..Settings::default() };
+            let results = crates(&settings, &data, (&examples.0, &examples.1)).rounds(1).unwrap();
+            assert_eq!(results.ran().count(), 5);
+            for who in results.ran() {
+                let Answer { seconds, accuracy, .. } = &results.of(who).unwrap()[0];
+                assert_eq!(seconds.len(), 2, "{who}");
+                assert!((0.0..=1.0).contains(accuracy), "{who}: {accuracy}");
+                assert!(RACERS.iter().any(|(racer, _)| *racer == who));
+            }
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! What the ways to feed a trainer cost.
+
+use crate::{
+    Error, Result,
+    input::{
+        decode::{Memory, scale},
+        gpu,
+        pieces::staged_copy,
+        prefetch::Prefetch,
+        store::{Layout, Store, write},
+        stream::{Batches, Epoch, Shuffle, variety},
+    },
+    memory::{meter::peak_of, step::Learner},
+};
+use backprop::order::order;
+use dfdx::prelude::{Const, Cpu, TensorFromVec};
+use lab::{
+    Budget, Experiment, Key, Recorder, Samples, Unit,
+    data::{self, Split},
+    record::ParamList,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+use training::{
+    augment::Warp,
+    linear::Linear,
+    mlp::Mlp,
+    model::{CLASSES, Network, PIXELS},
+};
+
+/// Bytes of a record: the label, then the pixels.
+const RECORD: usize = 1 + PIXELS;
+/// Records of a block.
+const BLOCK: usize = 256;
+/// Pictures of a batch.
+const BATCH: usize = 128;
+
+/// Images a second of a way to train.
+pub const RATE: Key =
+    Key::measured("performance.input", Unit::ImagesPerSecond, &["model", "source", "queue"]);
+/// Seconds to learn from a batch.
+pub const COMPUTE: Key =
+    Key::measured("performance.input.compute", Unit::Seconds, &["model", "threads"]);
+/// Seconds to make a batch.
+pub const SOURCE: Key = Key::measured("performance.input.source", Unit::Seconds, &["source"]);
+/// Bytes of the pictures in memory.
+pub const KEPT: Key = Key::counted("performance.input.kept", Unit::Bytes, &["form"]);
+/// Seconds to make a batch of them.
+pub const GATHER: Key = Key::measured("performance.input.gather", Unit::Seconds, &["form"]);
+
+/// Images a second from a shuffled file.
+pub const STREAM: Key =
+    Key::measured("performance.stream", Unit::ImagesPerSecond, &["shuffle", "room"]);
+/// Different digits in a row of records.
+pub const VARIETY: Key =
+    Key::measured("performance.stream.variety", Unit::Number, &["shuffle", "room"]);
+/// Memory of a stream.
+pub const STREAM_BYTES: Key =
+    Key::measured("performance.stream.bytes", Unit::Bytes, &["shuffle", "room"]);
+/// The same, before it runs.
+pub const STREAM_PREDICTED: Key =
+    Key::calculated("performance.stream.predicted", Unit::Bytes, &["shuffle", "room"]);
+
+/// Bytes a second to another place.
+pub const PIECES: Key =
+    Key::measured("performance.pieces", Unit::BytesPerSecond, &["device", "way", "piece"]);
+/// Seconds of a copy, of a kernel and of both.
+pub const OVERLAP: Key =
+    Key::measured("performance.pieces.overlap", Unit::Seconds, &["device", "what"]);
+
+/// This part's experiments.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: RATE.name,
+            shows: "how fast a model learns from memory, from disk and from packed blocks, with and without prefetch",
+            values: &[RATE.name, COMPUTE.name, SOURCE.name, KEPT.name, GATHER.name],
+            quick: true,
+            run: |rec| Ok(input(rec)?),
+        },
+        Experiment {
+            key: STREAM.name,
+            shows: "how well and how fast a data set is shuffled on its way from disk, and in how much memory",
+            values: &[STREAM.name, VARIETY.name, STREAM_BYTES.name, STREAM_PREDICTED.name],
+            quick: true,
+            run: |rec| Ok(stream(rec)?),
+        },
+        Experiment {
+            key: PIECES.name,
+            shows: "how fast bytes get to another place in pieces of different sizes",
+            values: &[PIECES.name, OVERLAP.name],
+            quick: true,
+            run: |rec| Ok(pieces(rec)?),
+        },
+    ]
+}
+
+/// A folder for one experiment's files, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("throughput-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|e| lab::Error::io(&path, e))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0); // a folder for temporary files is cleared anyway
+    }
+}
+
+/// Pictures as records, in the order of `index`.
+fn records(split: &Split, index: impl Iterator<Item = usize>) -> Vec<u8> {
+    let mut records = Vec::with_capacity(split.len() * RECORD);
+    for at in index {
+        records.push(split.labels[at]);
+        records.extend_from_slice(split.image(at));
+    }
+    records
+}
+
+/// A batch on its way: pictures as numbers, and their labels.
+type Batch = (Vec<f32>, Vec<u8>);
+/// Batches from somewhere.
+type Source = Box<dyn Iterator<Item = Result<Batch>> + Send>;
+
+/// Where batches come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Numbers,
+    Bytes,
+    Disk,
+    Packed,
+    Warped,
+}
+
+impl From {
+    const ALL: [Self; 5] = [Self::Numbers, Self::Bytes, Self::Disk, Self::Packed, Self::Warped];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Numbers => "numbers",
+            Self::Bytes => "bytes",
+            Self::Disk => "disk",
+            Self::Packed => "packed",
+            Self::Warped => "warped",
+        }
+    }
+}
+
+/// What all sources are made of.
+struct Data {
+    numbers: Arc<Memory>,
+    bytes: Arc<Memory>,
+    labels: Vec<u8>,
+    plain: PathBuf,
+    packed: PathBuf,
+}
+
+impl Data {
+    fn open(&self, from: From, batches: usize) -> Result<Source> {
+        let path = match from {
+            From::Numbers | From::Bytes => return Ok(self.in_memory(from, batches)),
+            From::Disk => &self.plain,
+            From::Packed | From::Warped => &self.packed,
+        };
+        let epoch = Epoch::new(Store::open(path)?, Shuffle::Buffer(8 * BLOCK), 1, 1)?;
+        let decode = move |(at, batch): (usize, Result<Vec<u8>>)| {
+            let batch = batch?;
+            let (rows, _) = batch.as_chunks::<RECORD>();
+            let mut pictures = vec![0.0; rows.len() * PIXELS];
+            for (row, (to, from_bytes)) in pictures.chunks_exact_mut(PIXELS).zip(rows).enumerate() {
+                if from == From::Warped {
+                    Warp::random(1, 1, at * BATCH + row).apply(&from_bytes[1..], to);
+                } else {
+                    scale(&from_bytes[1..], to);
+                }
+            }
+            Ok((pictures, rows.iter().map(|row| row[0]).collect()))
+        };
+        let batches = Batches::new(epoch, BATCH)?.take(batches).enumerate();
+        Ok(Box::new(batches.map(decode)))
+    }
+
+    fn in_memory(&self, from: From, batches: usize) -> Source {
+        // Shared: making and freeing it is no part of an epoch.
+        let memory = Arc::clone(if from == From::Numbers { &self.numbers } else { &self.bytes });
+        let labels = self.labels.clone();
+        let order = order(1, 1, labels.len());
+        let index = (0..batches).map(move |at| order[at * BATCH..(at + 1) * BATCH].to_vec());
+        Box::new(index.map(move |index| {
+            let pictures = memory.gather(&index)?;
+            Ok((pictures, index.iter().map(|at| labels[*at]).collect()))
+        }))
+    }
+}
+
+/// [`train`] and [`compute`] for one model.
+type Train = fn(&Data, (From, Option<usize>), usize, usize) -> Result<Samples>;
+type Compute = fn(&Data, usize, usize) -> Result<Samples>;
+
+/// Learns from one batch.
+fn learn<M: Network<Cpu>>(learner: &mut Learner<M>, dev: &Cpu, (x, labels): Batch) -> Result<()> {
+    let mut y = vec![0.0; labels.len() * CLASSES];
+    for (row, label) in y.chunks_exact_mut(CLASSES).zip(&labels) {
+        row[usize::from(*label).min(CLASSES - 1)] = 1.0;
+    }
+    let (x, y) = (
+        dev.try_tensor_from_vec(x, (labels.len(), Const)).map_err(Error::device)?,
+        dev.try_tensor_from_vec(y, (labels.len(), Const)).map_err(Error::device)?,
+    );
+    learner.add(x, y, 1.0)?;
+    learner.update(0.001)
+}
+
+/// Seconds for each batch of one way to train, several times.
+fn train<M: Network<Cpu>>(
+    data: &Data,
+    (from, queue): (From, Option<usize>),
+    batches: usize,
+    times: usize,
+) -> Result<Samples> {
+    let dev = Cpu::seed_from_u64(1);
+    let mut learner = Learner::<M>::new(&dev)?;
+    let mut seconds = Vec::new();
+    for _ in 0..=times {
+        let source = data.open(from, batches)?;
+        let start = Instant::now();
+        match queue {
+            Some(queue) => {
+                for batch in Prefetch::new(source, queue)? {
+                    learn(&mut learner, &dev, batch?)?;
+                }
+            }
+            None => {
+                for batch in source {
+                    learn(&mut learner, &dev, batch?)?;
+                }
+            }
+        }
+        seconds.push(start.elapsed().as_secs_f64() / batches as f64);
+    }
+    seconds.remove(0); // warmed up
+    Ok(Samples(seconds))
+}
+
+/// Seconds for each batch of learning alone, from a batch that lies there.
+fn compute<M: Network<Cpu>>(data: &Data, batches: usize, times: usize) -> Result<Samples> {
+    let dev = Cpu::seed_from_u64(1);
+    let mut learner = Learner::<M>::new(&dev)?;
+    let ready: Vec<Batch> = data.open(From::Numbers, batches)?.collect::<Result<_>>()?;
+    let mut seconds = Vec::new();
+    for _ in 0..=times {
+        let batches_now = ready.clone();
+        let start = Instant::now();
+        for batch in batches_now {
+            learn(&mut learner, &dev, batch)?;
+        }
+        seconds.push(start.elapsed().as_secs_f64() / batches as f64);
+    }
+    seconds.remove(0);
+    Ok(Samples(seconds))
+}
+
+fn load(rec: &Recorder) -> Result<Split> {
+    let options = data::Options { folder: rec.data.clone(), ..data::Options::default() };
+    Ok(data::load(&options)?.train)
+}
+
+fn input(rec: &mut Recorder) -> Result<()> {
+    let split = load(rec)?;
+    let folder = Folder::new("input")?;
+    if split.len() < BATCH || split.pixels() != PIXELS {
+        return Err(Error::Config("this needs at least 128 pictures of 28×28".to_owned()));
+    }
+    rec.note(RATE.name, &[("source", &"files")]);
+    let data = Data {
+        numbers: Arc::new(Memory::numbers(&split)),
+        bytes: Arc::new(Memory::bytes(&split)),
+        labels: split.labels.clone(),
+        plain: folder.0.join("plain"),
+        packed: folder.0.join("packed"),
+    };
+    let all = records(&split, 0..split.len());
+    for (path, packed) in [(&data.plain, false), (&data.packed, true)] {
+        write(path, &all, Layout { record: RECORD, block: BLOCK, packed })?;
+    }
+    drop(all);
+    let full = rec.budget == Budget::Full;
+    let (batches, times) = if full { (100, 5) } else { (30, 2) };
+    let batches = batches.min(split.len() / BATCH);
+    drop(split);
+    kept(rec, &data)?;
+    // One core is left for the thread that prefetches.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = (cores - 1).max(1);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|e| Error::Config(format!("the system starts no threads ({e})")))?;
+    let queues: &[usize] = if full { &[1, 2, 4, 8] } else { &[2] };
+    for from in From::ALL {
+        rec.note_at(SOURCE.at(&[("source", &from.name())]));
+        let mut seconds = Vec::new();
+        for _ in 0..=times {
+            let source = data.open(from, batches)?;
+            let start = Instant::now();
+            for batch in source {
+                std::hint::black_box(batch?);
+            }
+            seconds.push(start.elapsed().as_secs_f64() / batches as f64);
+        }
+        seconds.remove(0);
+        rec.record(SOURCE.at(&[("source", &from.name())]), Samples(seconds));
+    }
+    let models: [(&str, Train, Compute); 2] = [
+        ("linear", train::<Linear<Cpu>>, compute::<Linear<Cpu>>),
+        ("mlp", train::<Mlp<Cpu>>, compute::<Mlp<Cpu>>),
+    ];
+    for (model, train, compute) in models {
+        let quantity = COMPUTE.at(&[("model", &model), ("threads", &threads)]);
+        rec.note_at(&quantity);
+        rec.record(quantity, pool.install(|| compute(&data, batches, times))?);
+        for from in From::ALL {
+            for queue in [None].into_iter().chain(queues.iter().map(|queue| Some(*queue))) {
+                let name = queue.map_or_else(|| "none".to_owned(), |queue| queue.to_string());
+                let quantity =
+                    RATE.at(&[("model", &model), ("source", &from.name()), ("queue", &name)]);
+                rec.note_at(&quantity);
+                let seconds = pool.install(|| train(&data, (from, queue), batches, times))?;
+                rec.record(quantity, seconds.map(|seconds| BATCH as f64 / seconds));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bytes against numbers in memory.
+fn kept(rec: &mut Recorder, data: &Data) -> Result<()> {
+    let index = order(2, 1, data.labels.len());
+    for (form, memory) in [("bytes", &data.bytes), ("numbers", &data.numbers)] {
+        let list: ParamList = &[("form", &form)];
+        rec.record(KEPT.at(list), Samples::one(memory.size() as f64));
+        memory.gather(&index[..BATCH])?; // what fails, fails here
+        let mut batches = index.chunks_exact(BATCH).cycle();
+        rec.time(GATHER.at(list), || {
+            if let Some(index) = batches.next() {
+                std::hint::black_box(memory.gather(index).is_ok());
+            }
+        });
+    }
+    Ok(())
+}
+
+/// A whole epoch: its labels in the order in which they came.
+fn labels(path: &Path, shuffle: Shuffle, epoch: usize) -> Result<Vec<u8>> {
+    let epoch = Epoch::new(Store::open(path)?, shuffle, 5, epoch)?;
+    let mut labels = Vec::new();
+    for batch in Batches::new(epoch, BATCH)? {
+        labels.extend(batch?.chunks_exact(RECORD).map(|record| record[0]));
+    }
+    Ok(labels)
+}
+
+fn stream(rec: &mut Recorder) -> Result<()> {
+    let split = load(rec)?;
+    let folder = Folder::new("stream")?;
+    // The worst case for a shuffle: all zeros first, then all ones, …
+    let mut sorted: Vec<usize> = (0..split.len()).collect();
+    sorted.sort_by_key(|at| split.labels[*at]);
+    let all = records(&split, sorted.into_iter());
+    drop(split);
+    let paths = [1, BLOCK].map(|block| (block, folder.0.join(block.to_string())));
+    for (block, path) in &paths {
+        write(path, &all, Layout { record: RECORD, block: *block, packed: false })?;
+    }
+    let total = all.len() / RECORD;
+    drop(all);
+    let [(_, single), (_, blocks)] = &paths;
+    let ways = [
+        ("none", BLOCK, Shuffle::None, blocks),
+        ("window", BLOCK, Shuffle::Window(1), blocks),
+        ("window", 8 * BLOCK, Shuffle::Window(8), blocks),
+        ("window", 32 * BLOCK, Shuffle::Window(32), blocks),
+        ("buffer", 7 * BLOCK, Shuffle::Buffer(7 * BLOCK), blocks),
+        ("buffer", 31 * BLOCK, Shuffle::Buffer(31 * BLOCK), blocks),
+        ("whole", 1, Shuffle::Window(1), single),
+    ];
+    let times = if rec.budget == Budget::Full { 7 } else { 2 };
+    for (shuffle, room, how, path) in ways {
+        let list: ParamList = &[("shuffle", &shuffle), ("room", &room)];
+        rec.note_at(STREAM.at(list));
+        let predicted = Epoch::needs(&Store::open(path)?, how) + 2 * BATCH * RECORD;
+        let mut seen = vec![0; total];
+        // Its peak, without what the measuring itself keeps.
+        let (done, peak) = peak_of(|| -> Result<()> {
+            let epoch = Epoch::new(Store::open(path)?, how, 5, 1)?;
+            let mut at = 0;
+            for batch in Batches::new(epoch, BATCH)? {
+                for record in batch?.chunks_exact(RECORD) {
+                    seen[at] = record[0];
+                    at += 1;
+                }
+            }
+            Ok(())
+        });
+        done?;
+        let (mut rates, mut varieties) = (Vec::new(), vec![variety(&seen, 32)]);
+        for epoch in 0..times {
+            let start = Instant::now();
+            let seen = labels(path, how, 2 + epoch)?;
+            rates.push(seen.len() as f64 / start.elapsed().as_secs_f64());
+            varieties.push(variety(&seen, 32));
+        }
+        rec.record(STREAM.at(list), Samples(rates));
+        rec.record(VARIETY.at(list), Samples(varieties));
+        rec.record(STREAM_BYTES.at(list), Samples::one(peak as f64));
+        rec.record(STREAM_PREDICTED.at(list), Samples::one(predicted as f64));
+    }
+    Ok(())
+}
+
+fn pieces(rec: &mut Recorder) -> Result<()> {
+    let full = rec.budget == Budget::Full;
+    let total: usize = if full { 256 << 20 } else { 64 << 20 };
+    let sizes: Vec<usize> =
+        (8..=26).step_by(2).map(|power| 1 << power).filter(|size| *size <= total).collect();
+    let from = vec![1_u8; total];
+    let mut to = vec![0_u8; total];
+    for piece in &sizes {
+        let rate = PIECES.at(&[("device", &"cpu"), ("way", &"staged"), ("piece", piece)]);
+        let mut stage = vec![0; *piece];
+        rec.time_rate(rate, total as f64, || staged_copy(&from, &mut to, &mut stage));
+    }
+    drop(to);
+    if let Some(why) = gpu::missing() {
+        rec.skip_at(PIECES.at(&[("device", &"cuda")]), why.clone());
+        rec.skip_at(OVERLAP.at(&[("device", &"cuda")]), why);
+        return Ok(());
+    }
+    let mut link = gpu::Link::new(total)?;
+    let times = if full { 11 } else { 3 };
+    let pinned = link.pinned(total)?;
+    let held = pinned.as_slice().map_err(|e| Error::Device(e.to_string()))?;
+    for piece in sizes {
+        // Small pieces one after the other would take minutes.
+        let total = total.min(piece * 4096);
+        let rate = |seconds: f64| total as f64 / seconds;
+        for (way, source) in [("pageable", &from[..]), ("pinned", held)] {
+            let mut rates = Vec::new();
+            for _ in 0..times {
+                rates.push(rate(link.send(&source[..total], piece)?));
+            }
+            let quantity = PIECES.at(&[("device", &"cuda"), ("way", &way), ("piece", &piece)]);
+            rec.record(quantity, Samples(rates));
+        }
+    }
+    let pinned = link.pinned(total / 4)?;
+    let mut seconds = [const { Vec::new() }; 3];
+    for _ in 0..times {
+        let now = link.overlap(&pinned)?;
+        seconds.iter_mut().zip(now).for_each(|(all, now)| all.push(now));
+    }
+    for (what, seconds) in ["kernel", "copy", "both"].into_iter().zip(seconds) {
+        rec.record(OVERLAP.at(&[("device", &"cuda"), ("what", &what)]), Samples(seconds));
+    }
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! What a step needs, what the ways out save, and what they cost.
+
+use crate::{
+    Result,
+    memory::{
+        meter::peak_of,
+        predict,
+        recompute::Deep,
+        step::{Learner, batch, distance, noise},
+    },
+};
+use backprop::fits::{Bytes, Moves};
+use dfdx::prelude::Cpu;
+use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
+use std::time::Instant;
+use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet};
+
+/// The highest point of a step.
+pub const MEMORY: Key = Key::measured("performance.memory", Unit::Bytes, &["model", "batch"]);
+/// The same, before it runs.
+pub const PREDICTED: Key =
+    Key::calculated("performance.memory.predicted", Unit::Bytes, &["model", "batch"]);
+/// What chapter 3 counts.
+pub const LEAST: Key = Key::counted("performance.memory.least", Unit::Bytes, &["model", "batch"]);
+/// Parts of that.
+pub const PART: Key =
+    Key::counted("performance.memory.part", Unit::Bytes, &["model", "batch", "part"]);
+/// The share that is left with half the batch.
+pub const HALVED: Key =
+    Key::measured("performance.memory.halved", Unit::Share, &["model", "batch"]);
+
+/// The highest point of a step in pieces.
+pub const PIECES: Key = Key::measured("performance.accumulate", Unit::Bytes, &["model", "piece"]);
+/// The same, before it runs.
+pub const PIECES_PREDICTED: Key =
+    Key::calculated("performance.accumulate.predicted", Unit::Bytes, &["model", "piece"]);
+/// Seconds of a step in pieces.
+pub const PIECES_SECONDS: Key =
+    Key::measured("performance.accumulate.seconds", Unit::Seconds, &["model", "piece"]);
+/// How far its gradient is from the whole batch's.
+pub const PIECES_OFF: Key =
+    Key::measured("performance.accumulate.off", Unit::Number, &["model", "piece"]);
+
+/// The highest point of a step that forgets.
+pub const SEGMENTS: Key = Key::measured("performance.recompute", Unit::Bytes, &FORGETS);
+/// The same, before it runs.
+pub const SEGMENTS_PREDICTED: Key =
+    Key::calculated("performance.recompute.predicted", Unit::Bytes, &FORGETS);
+/// Seconds of a step that forgets.
+pub const SEGMENTS_SECONDS: Key =
+    Key::measured("performance.recompute.seconds", Unit::Seconds, &FORGETS);
+/// The same over a step that keeps everything.
+pub const SEGMENTS_SLOWER: Key =
+    Key::measured("performance.recompute.slower", Unit::Ratio, &FORGETS);
+const FORGETS: [&str; 4] = ["layers", "units", "batch", "segments"];
+
+/// This part's experiments.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: MEMORY.name,
+            shows: "the memory that a step takes at its highest point, predicted and measured, by batch",
+            values: &[MEMORY.name, PREDICTED.name, LEAST.name, PART.name, HALVED.name],
+            quick: true,
+            run: |rec| Ok(memory(rec)?),
+        },
+        Experiment {
+            key: PIECES.name,
+            shows: "a batch in pieces: what memory it saves, what time it costs, and how far the gradients are from the whole",
+            values: &[PIECES.name, PIECES_PREDICTED.name, PIECES_SECONDS.name, PIECES_OFF.name],
+            quick: true,
+            run: |rec| Ok(accumulate(rec)?),
+        },
+        Experiment {
+            key: SEGMENTS.name,
+            shows: "forgetting activations and computing them again: memory against time, by the number of segments",
+            values: &[
+                SEGMENTS.name,
+                SEGMENTS_PREDICTED.name,
+                SEGMENTS_SECONDS.name,
+                SEGMENTS_SLOWER.name,
+            ],
+            quick: true,
+            run: |rec| Ok(recompute(rec)?),
+        },
+    ]
+}
+
+fn bytes(count: u64) -> Samples {
+    Samples::one(count as f64)
+}
+
+fn pictures(count: usize) -> Result<Resident<Cpu>> {
+    Resident::new(&Cpu::default(), &noise(count, 1))
+}
+
+/// The peak of two steps from nothing on, after a step that is not measured: from the first product on, libraries keep
+/// some memory for themselves.
+fn peak<M: Network<Cpu>>(count: usize) -> Result<u64> {
+    let data = pictures(count)?;
+    let index: Vec<usize> = (0..count).collect();
+    let steps = || -> Result<()> {
+        let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(1))?;
+        for _ in 0..2 {
+            let (x, y) = batch(&data, &index)?;
+            learner.add(x, y, 1.0)?;
+            learner.update(0.001)?;
+        }
+        Ok(())
+    };
+    steps()?;
+    let (done, peak) = peak_of(steps);
+    done?;
+    Ok(peak)
+}
+
+/// [`peak`] for one model.
+type Peak = fn(usize) -> Result<u64>;
+
+fn memory(rec: &mut Recorder) -> Result<()> {
+    let full = rec.budget == Budget::Full;
+    let threads = rayon::current_num_threads() as u64;
+    let models: [(_, Peak, &[usize]); 2] = [
+        (
+            predict::mlp()?,
+            peak::<Mlp<Cpu>>,
+            if full { &[1, 8, 32, 128, 512, 2048] } else { &[32, 128, 512] },
+        ),
+        (
+            predict::cnn(),
+            peak::<Cnn<f32, Cpu>>,
+            if full { &[1, 4, 16, 64, 128, 256] } else { &[16, 128] },
+        ),
+    ];
+    for (model, peak, batches) in models {
+        for count in batches {
+            let list: ParamList = &[("model", &model.name), ("batch", count)];
+            rec.note_at(MEMORY.at(list));
+            let found = peak(*count)?;
+            let step = predict::timeline(&model, *count as u64, Moves::Adam, threads)?;
+            let least = predict::least(&model, *count as u64, Moves::Adam)?;
+            rec.record(MEMORY.at(list), bytes(found));
+            rec.record(PREDICTED.at(list), bytes(step.peak()));
+            rec.record(LEAST.at(list), bytes(least.total()));
+            let Bytes { weights, gradients, optimizer, activations, scratch } = least;
+            let parts = [
+                ("weights", weights),
+                ("gradients", gradients),
+                ("optimizer", optimizer),
+                ("activations", activations),
+                ("backward", scratch),
+            ];
+            for (part, count) in parts {
+                rec.record(PART.at(list).with("part", part), bytes(count));
+            }
+            if *count > 1 {
+                let share = peak(count / 2)? as f64 / found as f64;
+                rec.record(HALVED.at(list), Samples::one(share));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pictures of the batch that is taken in pieces.
+const WHOLE: usize = 2048;
+
+fn accumulate(rec: &mut Recorder) -> Result<()> {
+    let full = rec.budget == Budget::Full;
+    let data = pictures(WHOLE)?;
+    let index: Vec<usize> = (0..WHOLE).collect();
+    let model = predict::mlp()?;
+    let threads = rayon::current_num_threads() as u64;
+    let gradient = |piece: usize| -> Result<Vec<f32>> {
+        let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1))?;
+        learner.model.set_dropout(0.0);
+        learner.accumulate(&data, &index, piece)?;
+        learner.gradients()
+    };
+    let whole = gradient(WHOLE)?;
+    let pieces: &[usize] =
+        if full { &[2048, 1024, 512, 256, 128, 64, 32, 16, 8] } else { &[2048, 512, 128, 32] };
+    for piece in pieces {
+        let list: ParamList = &[("model", &"mlp"), ("piece", piece)];
+        rec.note_at(PIECES.at(list));
+        let steps = || -> Result<f64> {
+            let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1))?;
+            let mut seconds = 0.0;
+            for _ in 0..2 {
+                let start = Instant::now();
+                learner.accumulate(&data, &index, *piece)?;
+                learner.update(0.001)?;
+                seconds = start.elapsed().as_secs_f64(); // the second one is warm
+            }
+            Ok(seconds)
+        };
+        let mut seconds = vec![steps()?];
+        let (done, peak) = peak_of(steps);
+        done?;
+        for _ in 1..if full { 11 } else { 3 } {
+            seconds.push(steps()?);
+        }
+        let predicted = predict::timeline(&model, *piece as u64, Moves::Adam, threads)?.peak();
+        rec.record(PIECES.at(list), bytes(peak));
+        rec.record(PIECES_PREDICTED.at(list), bytes(predicted));
+        rec.record(PIECES_SECONDS.at(list), Samples(seconds));
+        let off = distance(&gradient(*piece)?, &whole);
+        rec.record(PIECES_OFF.at(list), Samples::one(off));
+    }
+    // What a batch in pieces can't equal: masks that are drawn for each pass, and means over the pictures at hand.
+    let dropped = off::<Mlp<Cpu>>(0.2)?;
+    rec.record(PIECES_OFF.at(&[("model", &"dropout")]), dropped);
+    let normalised = off::<Resnet<f32, Cpu>>(0.0)?;
+    rec.record(PIECES_OFF.at(&[("model", &"resnet")]), normalised);
+    Ok(())
+}
+
+/// How far four quarters of 64 pictures are from the whole, for models of three seeds.
+fn off<M: Network<Cpu>>(dropout: f32) -> Result<Samples> {
+    let data = pictures(64)?;
+    let index: Vec<usize> = (0..64).collect();
+    let gradient = |seed: u64, piece: usize| -> Result<Vec<f32>> {
+        let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(seed))?;
+        learner.model.set_dropout(dropout);
+        learner.accumulate(&data, &index, piece)?;
+        learner.gradients()
+    };
+    let far = (0..3).map(|seed| Ok(distance(&gradient(seed, 16)?, &gradient(seed, 64)?)));
+    Ok(Samples(far.collect::<Result<_>>()?))
+}
+
+/// Layers of the deep model, and units of each.
+const LAYERS: usize = 16;
+const UNITS: usize = 256;
+
+fn recompute(rec: &mut Recorder) -> Result<()> {
+    let full = rec.budget == Budget::Full;
+    let (count, times) = if full { (2048, 7) } else { (512, 3) };
+    let dev = Cpu::seed_from_u64(1);
+    let mut deep = Deep::<UNITS>::new(&dev, LAYERS, 0.0)?;
+    let data = pictures(count)?;
+    let index: Vec<usize> = (0..count).collect();
+    let segments = [0, 1, 2, 4, 6, 8, 12, 16];
+    let mut step = |segments: usize| -> Result<f64> {
+        let start = Instant::now();
+        let (x, y) = batch(&data, &index)?;
+        deep.gradients(x, y, segments, 0)?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    let mut peaks = Vec::new();
+    for segments in segments {
+        rec.note_at(SEGMENTS.at(&[("segments", &segments)]));
+        step(segments)?;
+        let (done, peak) = peak_of(|| step(segments));
+        done?;
+        peaks.push(peak);
+    }
+    // In turns, so that a change of the clock meets all alike.
+    let mut seconds = vec![Vec::new(); segments.len()];
+    for _ in 0..times {
+        for (segments, seconds) in segments.into_iter().zip(&mut seconds) {
+            seconds.push(step(segments)?);
+        }
+    }
+    let plain = Samples(seconds[0].clone());
+    for ((segments, seconds), peak) in segments.into_iter().zip(seconds).zip(peaks) {
+        let list: ParamList =
+            &[("layers", &LAYERS), ("units", &UNITS), ("batch", &count), ("segments", &segments)];
+        let seconds = Samples(seconds);
+        rec.record(SEGMENTS.at(list), bytes(peak));
+        rec.record(SEGMENTS_PREDICTED.at(list), bytes(deep.predicted(count as u64, segments)));
+        rec.record(SEGMENTS_SLOWER.at(list), seconds.paired(&plain, |s, plain| s / plain));
+        rec.record(SEGMENTS_SECONDS.at(list), seconds);
+    }
+    Ok(())
+}

@@ -1,0 +1,282 @@
+//! Feeding the trainer as pictures and tables.
+
+use crate::measured::experiments::input::{
+    COMPUTE, GATHER, KEPT, OVERLAP, PIECES, RATE, SOURCE, STREAM, STREAM_BYTES, STREAM_PREDICTED,
+    VARIETY,
+};
+use lab::{
+    Drawing, Error, Figure, Key, Records, Result, Samples, Table, TableData, Unit,
+    drawing::Lines,
+    plot::{Axis, LimitLine, LinePlot, Scale, Series},
+    record::Value,
+    table::Grid,
+};
+
+/// This part's figures.
+pub fn figures() -> Vec<Figure> {
+    vec![
+        Figure { key: "performance.input", draw: draw_input },
+        Figure { key: "performance.input.queue", draw: draw_queue },
+        Figure { key: "performance.pieces", draw: draw_pieces },
+    ]
+}
+
+/// This part's tables.
+pub fn tables() -> Vec<Table> {
+    vec![
+        Table { key: "performance.input", make: table_input },
+        Table { key: "performance.input.kept", make: table_kept },
+        Table { key: "performance.stream", make: table_stream },
+        Table { key: "performance.pieces.overlap", make: table_overlap },
+    ]
+}
+
+/// Sources as they are recorded, and for people.
+const SOURCES: [(&str, &str); 5] = [
+    ("numbers", "memory, decoded once"),
+    ("bytes", "memory, decoded per batch"),
+    ("disk", "disk"),
+    ("packed", "disk, packed"),
+    ("warped", "disk, packed, and warped"),
+];
+const MODELS: [&str; 2] = ["linear", "mlp"];
+
+/// The times of one model with one source, in seconds of a batch.
+struct Times {
+    compute: f64,
+    source: f64,
+    alone: f64,
+    prefetched: f64,
+}
+
+/// Pictures of a batch, by which rates become times.
+const BATCH: f64 = 128.0;
+
+fn times(records: &Records, model: &str, source: &str) -> Result<Times> {
+    let rates = RATE.at(&[("model", &model), ("source", &source)]);
+    let alone = records.get(rates.clone().with("queue", "none"))?;
+    let queued = records.over("queue", rates)?;
+    let best = queued.into_iter().map(|(_, rate)| rate.median).fold(0.0, f64::max);
+    Ok(Times {
+        compute: records.get(COMPUTE.at(&[("model", &model)]))?.median,
+        source: records.get(SOURCE.at(&[("source", &source)]))?.median,
+        alone: BATCH / alone.median,
+        prefetched: BATCH / best,
+    })
+}
+
+/// Each model with each source, and what that is called.
+fn cases() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    MODELS.into_iter().flat_map(|model| SOURCES.map(|(source, name)| (model, source, name)))
+}
+
+fn draw_input(records: &Records) -> Result<Drawing> {
+    let (mut alone, mut prefetched, mut gains) = (vec![], vec![], vec![]);
+    let (mut of_sum, mut of_larger) = (Samples::default(), Samples::default());
+    for (model, source, name) in cases() {
+        let t = times(records, model, source)?;
+        let x = t.source / t.compute;
+        alone.push((x, t.alone / t.compute));
+        prefetched.push((x, t.prefetched / t.compute));
+        of_sum.0.push(t.alone / (t.compute + t.source));
+        of_larger.0.push(t.prefetched / t.compute.max(t.source));
+        gains.push((t.alone / t.prefetched, model, name));
+    }
+    let best = gains.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    let best = best.ok_or_else(|| Error::message("there are no sources"))?;
+    for points in [&mut alone, &mut prefetched] {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    let low = alone.iter().map(|p| p.0).fold(f64::MAX, f64::min);
+    let high = alone.iter().map(|p| p.0).fold(f64::MIN, f64::max);
+    let grid: Vec<f64> = (0..=40).map(|i| low * (high / low).powf(f64::from(i) / 40.0)).collect();
+    let line = |name: &str, of: fn(f64) -> f64| LimitLine {
+        name: name.to_owned(),
+        points: grid.iter().map(|x| (*x, of(*x))).collect(),
+    };
+    let dots = |name: &str, points: Vec<(f64, f64)>| Series {
+        name: name.to_owned(),
+        points,
+        band: vec![],
+        joined: false,
+    };
+    let plot = LinePlot {
+        x: Axis::new("time to make a batch ÷ time to learn from it", Scale::Log),
+        y: Axis::new("time of a step ÷ time to learn", Scale::Log),
+        series: vec![dots("one after the other", alone), dots("prefetched", prefetched)],
+        limits: vec![
+            line("sum: 1 + x", |x| 1.0 + x),
+            line("larger one: max(1, x)", |x| x.max(1.0)),
+        ],
+    };
+    Ok(plot.drawing(format!(
+        "One after the other, a step takes {} times the sum of both times, and with prefetch {} times the larger one (medians \
+         of {} cases). Prefetch gains most for {} from {}: {}. It can never gain more than 2×.",
+        Unit::Number.format(of_sum.median()),
+        Unit::Number.format(of_larger.median()),
+        gains.len(),
+        best.1,
+        best.2,
+        Unit::Ratio.format(best.0)
+    )))
+}
+
+fn draw_queue(records: &Records) -> Result<Drawing> {
+    let packed = |model: &str| RATE.at(&[("model", &model), ("source", &"packed")]);
+    let mut longer = Vec::new();
+    for model in MODELS {
+        let all = records.over("queue", packed(model))?;
+        if let [(short, low), .., (long, high)] = &all[..] {
+            let gain = Unit::Ratio.format(high.median / low.median);
+            longer.push(format!("{gain} with {long} places instead of {short} ({model})"));
+        }
+    }
+    let lines = Lines {
+        over: "queue",
+        x: Axis::new("queue (batches)", Scale::Log),
+        y: Axis::new("rate (thousand images/s)", Scale::Linear),
+        scale: |rate| rate / 1e3,
+        lines: MODELS.map(|model| (model.to_owned(), packed(model))).into(),
+        ..Lines::default()
+    };
+    let mut plot = lines.plot(records)?;
+    let ticks = plot.x.ticks.clone().unwrap_or_default();
+    for model in MODELS {
+        let t = times(records, model, "packed")?;
+        let rate = BATCH / t.compute.max(t.source) / 1e3;
+        let ends = ticks.first().into_iter().chain(ticks.last());
+        let points = ends.map(|queue| (*queue, rate)).collect();
+        plot.limits.push(LimitLine { name: format!("{model}: larger one"), points });
+    }
+    Ok(plot.drawing(format!(
+        "What a longer queue gives, from packed pictures: the rate is {}. No queue goes beyond the \
+         dashed line, at which the larger of the two times is all there is.",
+        longer.join(", and ")
+    )))
+}
+
+fn draw_pieces(records: &Records) -> Result<Drawing> {
+    let mut series = vec![];
+    let mut found = vec![];
+    let mut missing = None;
+    for (device, way, name) in [
+        ("cpu", "staged", "CPU, through a stage"),
+        ("cuda", "pageable", "GPU, pageable"),
+        ("cuda", "pinned", "GPU, pinned"),
+    ] {
+        let all = match records.over("piece", PIECES.at(&[("device", &device), ("way", &way)])) {
+            Ok(all) => all,
+            Err(error) => {
+                missing.get_or_insert(error);
+                continue;
+            }
+        };
+        if let Some((piece, rate)) = all.iter().max_by(|a, b| a.1.median.total_cmp(&b.1.median)) {
+            found.push(format!(
+                "{name}: best with pieces of {}, {}",
+                Unit::Bytes.format(*piece),
+                rate.text()
+            ));
+        }
+        let points: Vec<(f64, &Value)> = all.into_iter().map(|(x, v)| (x / 1024.0, v)).collect();
+        series.push(Series::of(name, &points, |rate| rate / f64::from(1 << 30)));
+    }
+    if let ([], Some(error)) = (&series[..], missing) {
+        return Err(error);
+    }
+    let plot = LinePlot {
+        x: Axis::new("piece (KiB)", Scale::Log).ticks([0.25, 4.0, 64.0, 1024.0, 16384.0, 65536.0]),
+        y: Axis::new("rate (GiB/s)", Scale::Linear),
+        series,
+        limits: vec![],
+    };
+    Ok(plot.drawing(format!("{}.", found.join("; "))))
+}
+
+fn table_input(records: &Records) -> Result<TableData> {
+    let mut rows = vec![];
+    let mut off = vec![];
+    for (model, source, name) in cases() {
+        let t = times(records, model, source)?;
+        off.push((t.prefetched / t.compute.max(t.source) - 1.0).abs());
+        rows.push((format!("{model}, {name}"), t));
+    }
+    let seconds = |seconds: f64| Unit::Seconds.format(seconds);
+    Grid::new(rows)
+        .column("model, source", |(name, _)| name.clone())
+        .column("make", |(_, t)| seconds(t.source))
+        .column("learn", |(_, t)| seconds(t.compute))
+        .column("sum", |(_, t)| seconds(t.source + t.compute))
+        .column("one after the other", |(_, t)| seconds(t.alone))
+        .column("larger one", |(_, t)| seconds(t.source.max(t.compute)))
+        .column("prefetched", |(_, t)| seconds(t.prefetched))
+        .table(
+            records,
+            format!(
+                "Times of a batch of 128. With prefetch, the larger of the two times is met within {} in the worst case.",
+                Unit::Share.format(off.into_iter().fold(0.0, f64::max))
+            ),
+        )
+}
+
+fn table_kept(records: &Records) -> Result<TableData> {
+    let of = |key: Key, form: &str| key.at(&[("form", &form)]);
+    let gather = |form| records.get(of(GATHER, form)).map(|value| value.median);
+    let caption = format!(
+        "Bytes take a quarter of the memory, and a batch of them takes {} the time of a copy of numbers.",
+        Unit::Ratio.format(gather("bytes")? / gather("numbers")?)
+    );
+    Grid::new([("bytes", "bytes, decoded per batch"), ("numbers", "numbers, decoded once")])
+        .column("kept as", |(_, name)| *name)
+        .column("all pictures", |(form, _)| of(KEPT, form))
+        .column("a batch of 128", |(form, _)| of(GATHER, form))
+        .table(records, caption)
+}
+
+fn table_stream(records: &Records) -> Result<TableData> {
+    let params = |value: &Value| {
+        ["shuffle", "room"].map(|name| value.param(name).unwrap_or_default().to_owned())
+    };
+    let of = |key: Key, value: &Value| {
+        let [shuffle, room] = params(value);
+        key.at(&[("shuffle", &shuffle), ("room", &room)])
+    };
+    let whole = 10.0 * (1.0 - 0.9_f64.powi(32));
+    let caption = format!(
+        "A file sorted by digit, the worst case. Of 32 records in a row, a whole shuffle has {whole:.2} different \
+         digits on average (10·(1 − 0.9³²))."
+    );
+    Grid::new(records.every(STREAM.at(&[]))?)
+        .column("shuffle", |value| {
+            let [shuffle, room] = params(value);
+            match (shuffle.as_str(), room.as_str()) {
+                ("none", _) => "as they lie".to_owned(),
+                ("whole", _) => "blocks with one record, shuffled".to_owned(),
+                ("window", "256") => "one block at a time, mixed".to_owned(),
+                ("window", _) => format!("blocks with {room} at a time, mixed"),
+                _ => format!("blocks, and a buffer of {room}"),
+            }
+        })
+        .column("memory, predicted", |value| of(STREAM_PREDICTED, value))
+        .column("memory, measured", |value| of(STREAM_BYTES, value))
+        .column("digits in 32", |value| match records.get(of(VARIETY, value)) {
+            Ok(variety) => format!("{:.2}", variety.median),
+            Err(_) => "–".to_owned(),
+        })
+        .column("rate", |value| value.text())
+        .table(records, caption)
+}
+
+fn table_overlap(records: &Records) -> Result<TableData> {
+    let of = |what: &str| OVERLAP.at(&[("device", &"cuda"), ("what", &what)]);
+    let seconds = |what| records.get(of(what)).map(|value| value.median);
+    let [kernel, copy, both] = [seconds("kernel")?, seconds("copy")?, seconds("both")?];
+    let caption = format!(
+        "A copy and a kernel in two streams: {} of the shorter one's time is hidden.",
+        Unit::Share.format((kernel + copy - both) / kernel.min(copy))
+    );
+    Grid::new([("the kernel alone", "kernel"), ("the copy alone", "copy"), ("both", "both")])
+        .column("what runs", |(name, _)| *name)
+        .column("time", |(_, what)| of(what))
+        .table(records, caption)
+}

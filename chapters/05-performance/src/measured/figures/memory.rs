@@ -1,0 +1,253 @@
+//! Memory as pictures and tables: predictions are lines, measurements are points.
+
+use crate::{
+    measured::experiments::memory::{
+        HALVED, LEAST, MEMORY, PART, PIECES, PIECES_OFF, PIECES_PREDICTED, PIECES_SECONDS,
+        PREDICTED, SEGMENTS, SEGMENTS_PREDICTED, SEGMENTS_SECONDS, SEGMENTS_SLOWER,
+    },
+    memory::recompute::best_segments,
+};
+use lab::{
+    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    key::Quantity,
+    plot::{Axis, LimitLine, LinePlot, Scale, Series},
+    record::{ParamList, Value},
+    table::{Entry, Grid},
+    units::{difference, scientific},
+};
+
+/// This part's figures.
+pub fn figures() -> Vec<Figure> {
+    vec![
+        Figure { key: "performance.memory", draw: draw_memory },
+        Figure { key: "performance.accumulate", draw: draw_accumulate },
+        Figure { key: "performance.recompute", draw: draw_recompute },
+    ]
+}
+
+/// This part's tables.
+pub fn tables() -> Vec<Table> {
+    vec![
+        Table { key: "performance.memory", make: table_memory },
+        Table { key: "performance.memory.parts", make: table_parts },
+        Table { key: "performance.accumulate", make: table_accumulate },
+        Table { key: "performance.recompute", make: table_recompute },
+    ]
+}
+
+/// Mebibytes over a parameter.
+fn mebibytes(records: &Records, quantity: Quantity, over: &str) -> Result<Vec<(f64, f64)>> {
+    let points = records.over(over, quantity)?.into_iter();
+    Ok(points.map(|(x, bytes)| (x, bytes.median / f64::from(1 << 20))).collect())
+}
+
+fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+    Series { name: name.into(), points, band: vec![], joined: false }
+}
+
+/// The largest distance of a measurement from its prediction, as a share of it.
+fn farthest(measured: &[(f64, f64)], predicted: &[(f64, f64)]) -> f64 {
+    let off = measured.iter().zip(predicted).map(|((_, m), (_, p))| (m / p - 1.0).abs());
+    off.fold(0.0, f64::max)
+}
+
+fn ticks(points: &[(f64, f64)]) -> Vec<f64> {
+    points.iter().map(|(x, _)| *x).collect()
+}
+
+fn draw_memory(records: &Records) -> Result<Drawing> {
+    let (mut series, mut limits, mut off) = (vec![], vec![], 0.0_f64);
+    let mut batches: Vec<f64> = Vec::new();
+    for (model, name) in [("cnn", "CNN"), ("mlp", "MLP")] {
+        let of = |key: lab::Key| mebibytes(records, key.at(&[("model", &model)]), "batch");
+        let (found, predicted) = (of(MEMORY)?, of(PREDICTED)?);
+        off = off.max(farthest(&found, &predicted));
+        batches.extend(ticks(&found));
+        series.push(dots(format!("{name}, measured"), found));
+        limits.push(LimitLine { name: format!("{name}, predicted"), points: predicted });
+    }
+    batches.sort_by(f64::total_cmp);
+    batches.dedup();
+    let plot = LinePlot {
+        x: Axis::new("batch (pictures)", Scale::Log).ticks(batches),
+        y: Axis::new("highest point of a step (MiB)", Scale::Log),
+        series,
+        limits,
+    };
+    Ok(plot.drawing(format!(
+        "Counted before the run, and metered in it: no point is farther than {} from its line. On the left the \
+         weights and what belongs to them are all there is; on the right the batch is.",
+        Unit::Share.format(off)
+    )))
+}
+
+fn draw_accumulate(records: &Records) -> Result<Drawing> {
+    let of = |key: lab::Key| mebibytes(records, key.at(&[("model", &"mlp")]), "piece");
+    let (found, predicted) = (of(PIECES)?, of(PIECES_PREDICTED)?);
+    let (Some(small), Some(whole)) = (found.first().copied(), found.last().copied()) else {
+        return Err(Error::message("there are no pieces"));
+    };
+    let plot = LinePlot {
+        x: Axis::new("piece (pictures)", Scale::Log).ticks(ticks(&found)),
+        y: Axis::new("highest point of a step (MiB)", Scale::Log),
+        series: vec![dots("measured", found)],
+        limits: vec![LimitLine { name: "predicted".into(), points: predicted }],
+    };
+    Ok(plot.drawing(format!(
+        "The same {} pictures in pieces: {:.1} MiB at once, {:.1} MiB in pieces of {}. Below some size the weights \
+         are what is left.",
+        whole.0, whole.1, small.1, small.0
+    )))
+}
+
+fn draw_recompute(records: &Records) -> Result<Drawing> {
+    let cut = |points: Vec<(f64, f64)>| -> (Vec<(f64, f64)>, f64) {
+        let whole = points.iter().find(|p| p.0 < 0.5).map_or(f64::NAN, |p| p.1);
+        (points.into_iter().filter(|p| p.0 > 0.5).collect(), whole)
+    };
+    let (found, whole) = cut(mebibytes(records, SEGMENTS.at(&[]), "segments")?);
+    let (predicted, _) = cut(mebibytes(records, SEGMENTS_PREDICTED.at(&[]), "segments")?);
+    let layers = records.every(SEGMENTS.at(&[]))?[0].number("layers").unwrap_or(f64::NAN);
+    let Some(&least) = found.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Err(Error::message("there are no segments"));
+    };
+    let ends = [found[0].0, found[found.len() - 1].0];
+    let plot = LinePlot {
+        x: Axis::new("segments", Scale::Log).ticks(ticks(&found)),
+        y: Axis::new("highest point of a step (MiB)", Scale::Linear).range(0.0, 1.1 * whole),
+        series: vec![dots("measured", found.clone())],
+        limits: vec![
+            LimitLine { name: "predicted".into(), points: predicted.clone() },
+            LimitLine {
+                name: "everything kept (measured)".into(),
+                points: ends.iter().map(|x| (*x, whole)).collect(),
+            },
+        ],
+    };
+    Ok(plot.drawing(format!(
+        "{layers} layers in segments that are run again: the least memory, {:.0} MiB of {whole:.0}, is at {} \
+         segments; the square root says √(3·{layers}) ≈ {:.1}. No point is farther than {} from its line.",
+        least.1,
+        least.0,
+        best_segments(layers as usize, 3.0),
+        Unit::Share.format(farthest(&found, &predicted))
+    )))
+}
+
+/// Model and batch of a value.
+fn case(value: &Value) -> [&str; 2] {
+    ["model", "batch"].map(|name| value.param(name).unwrap_or_default())
+}
+
+fn table_memory(records: &Records) -> Result<TableData> {
+    let all = records.every(MEMORY.at(&[]))?;
+    let halved: Vec<f64> =
+        records.every(HALVED.at(&[]))?.into_iter().map(|value| value.median).collect();
+    let caption = format!(
+        "Half the batch leaves between {} and {} of the memory, never exactly half.",
+        Unit::Share.format(halved.iter().copied().fold(f64::MAX, f64::min)),
+        Unit::Share.format(halved.iter().copied().fold(f64::MIN, f64::max))
+    );
+    let of = |key: lab::Key, value: &Value| {
+        let [model, batch] = case(value);
+        key.at(&[("model", &model), ("batch", &batch)])
+    };
+    Grid::new(all)
+        .column("model, batch", |value| case(value).join(", "))
+        .column("chapter 3's counter", |value| of(LEAST, value))
+        .column("predicted for dfdx", |value| of(PREDICTED, value))
+        .column("measured", |value| value.text())
+        .column("off by", |value| match records.get(of(PREDICTED, value)) {
+            Ok(predicted) => {
+                format!("{}%", difference(100.0 * (value.median / predicted.median - 1.0), 1))
+            }
+            Err(_) => "–".to_owned(),
+        })
+        .column("with half the batch", |value| of(HALVED, value))
+        .table(records, caption)
+}
+
+fn table_parts(records: &Records) -> Result<TableData> {
+    let mut rows = Vec::new();
+    for value in records.every(MEMORY.at(&[("batch", &128)]))? {
+        let [model, batch] = case(value);
+        let list: ParamList = &[("model", &model), ("batch", &batch)];
+        let mut row = vec![format!("{model}, {batch}")];
+        let mut sum = 0.0;
+        for part in ["weights", "gradients", "optimizer", "activations", "backward"] {
+            let bytes = records.get(PART.at(list).with("part", part))?;
+            sum += bytes.median;
+            row.push(bytes.text());
+        }
+        let beyond = records.get(PREDICTED.at(list))?.median - sum;
+        let sign = if beyond < 0.0 { "−" } else { "+" };
+        row.push(format!("{sign}{}", Unit::Bytes.format(beyond.abs())));
+        rows.push(row);
+    }
+    Ok(TableData {
+        caption: "What a step must hold, part by part, and what dfdx holds beyond or below it."
+            .to_owned(),
+        head: [
+            "model, batch",
+            "weights",
+            "gradients",
+            "Adam",
+            "kept for the way back",
+            "on the way back",
+            "dfdx",
+        ]
+        .map(String::from)
+        .into(),
+        rows,
+    })
+}
+
+fn table_accumulate(records: &Records) -> Result<TableData> {
+    let all = records.every(PIECES.at(&[("model", &"mlp")]))?;
+    let of = |key: lab::Key, value: &Value| {
+        key.at(&[("model", &"mlp"), ("piece", &value.param("piece").unwrap_or_default())])
+    };
+    let off = |value: &Value| records.get(of(PIECES_OFF, value)).map_or(f64::NAN, |off| off.median);
+    let farthest = all.iter().map(|value| off(value)).fold(0.0, f64::max);
+    Grid::new(all)
+        .column("piece", |value| value.param("piece").unwrap_or_default().to_owned())
+        .column("predicted", |value| of(PIECES_PREDICTED, value))
+        .column("measured", |value| value.text())
+        .column("time of a step", |value| of(PIECES_SECONDS, value))
+        .column("distance", |value| scientific(off(value), 2))
+        .table(
+            records,
+            format!(
+                "The same gradient in pieces: never farther than {} of its length from the whole batch's.",
+                scientific(farthest, 2)
+            ),
+        )
+}
+
+fn table_recompute(records: &Records) -> Result<TableData> {
+    let forgets = |value: &&Value| value.param("segments") != Some("0");
+    let slower = records.every(SEGMENTS_SLOWER.at(&[]))?.into_iter().filter(forgets);
+    let (low, high) = slower
+        .map(|value| value.median)
+        .fold((f64::MAX, f64::MIN), |(low, high), s| (low.min(s), high.max(s)));
+    let of = |key: lab::Key, value: &Value| {
+        key.at(&[("segments", &value.param("segments").unwrap_or_default())])
+    };
+    Grid::new(records.every(SEGMENTS.at(&[]))?)
+        .column("segments", |value| match value.param("segments") {
+            Some(segments) if segments != "0" => Entry::from(segments),
+            _ => Entry::from("none: everything kept"),
+        })
+        .column("predicted", |value| of(SEGMENTS_PREDICTED, value))
+        .column("measured", |value| value.text())
+        .column("time of a step", |value| of(SEGMENTS_SECONDS, value))
+        .column("against keeping", |value| of(SEGMENTS_SLOWER, value))
+        .table(
+            records,
+            format!(
+                "Recomputing takes {} to {} times the time of keeping everything.",
+                Unit::Number.format(low),
+                Unit::Number.format(high)
+            ),
+        )
+}

@@ -1,0 +1,3 @@
+//! The page's scripts against the crate.
+
+mod bit_explorer;
