@@ -12,15 +12,21 @@
 //! | 32 | SHA-256 of all that is before |
 
 use crate::{
-    Error, Result, config::Settings, loss::Tally, optimizer::State, run::write_whole,
-    schedule::Schedule, watch::Epoch,
+    Error, Result,
+    config::Settings,
+    error::short,
+    files::{self, open_regular, write_whole},
+    loss::Tally,
+    optimizer::State,
+    schedule::Schedule,
+    watch::Epoch,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::{fs, path::Path};
+use std::{io::Read, path::Path};
 
 /// The file's name in a run's folder.
-pub const FILE: &str = "checkpoint";
+pub const FILE: &str = files::CHECKPOINT;
 
 const MAGIC: &[u8; 8] = b"TPTRAIN3";
 const DIGEST: usize = 32;
@@ -165,11 +171,10 @@ impl Checkpoint {
     pub fn load(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let refuse = |why: String| Error::Damaged { path: path.clone(), why };
-        let bytes = fs::read(&path).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => refuse(
-                "there is no checkpoint to go on from; leave out --resume to start a new run"
-                    .into(),
-            ),
+        let mut bytes = Vec::new();
+        let read = open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => missing(folder),
             _ => refuse(format!("it can't be read ({e})")),
         })?;
         Self::from_bytes(&bytes).map_err(|why| {
@@ -178,6 +183,17 @@ impl Checkpoint {
             ))
         })
     }
+}
+
+/// The sentence for a folder without a checkpoint. A new run takes its place where it holds no results.
+pub(crate) fn missing(folder: &Path) -> Error {
+    let way = if files::ALL.iter().any(|name| folder.join(name).exists()) {
+        "start a new run in another folder with --run"
+    } else {
+        "leave out --resume to start a new run"
+    };
+    let why = format!("there is no checkpoint to go on from; {way}");
+    Error::Damaged { path: folder.join(FILE), why }
 }
 
 /// Checks that a run with `asked` is the one that left `saved`. More epochs are no contradiction, unless the
@@ -194,10 +210,10 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Resul
         ("--precision", old.precision.to_string(), asked.precision.to_string()),
         ("--optimizer", old.optimizer.to_string(), asked.optimizer.to_string()),
         ("--batch", old.batch.to_string(), asked.batch.to_string()),
-        ("--lr", old.lr.to_string(), asked.lr.to_string()),
+        ("--lr", short(old.lr), short(asked.lr)),
         ("--schedule", old.schedule.to_string(), asked.schedule.to_string()),
         ("--warmup", old.warmup.to_string(), asked.warmup.to_string()),
-        ("--decay", old.decay.to_string(), asked.decay.to_string()),
+        ("--decay", short(old.decay), short(asked.decay)),
         ("--dropout", old.dropout.to_string(), asked.dropout.to_string()),
         ("--augment", old.augment.to_string(), asked.augment.to_string()),
         ("--patience", patience(old.patience), patience(asked.patience)),
@@ -239,6 +255,7 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Resul
 pub(crate) mod tests {
     use super::*;
     use crate::optimizer::Rule;
+    use std::fs;
 
     /// A checkpoint with something in every field.
     pub(crate) fn sample() -> Checkpoint {
@@ -335,6 +352,9 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let said = |folder: &Path| Checkpoint::load(folder).unwrap_err().to_string();
         assert!(said(folder.path()).contains("no checkpoint to go on from"));
+        fs::create_dir(folder.path().join(FILE)).unwrap();
+        assert!(said(folder.path()).contains("not a regular file"));
+        fs::remove_dir(folder.path().join(FILE)).unwrap();
         fs::write(folder.path().join(FILE), b"PK\x03\x04").unwrap();
         assert!(said(folder.path()).contains("it is not a checkpoint"));
         fs::write(folder.path().join(FILE), b"TPTRAIN9 the future").unwrap();

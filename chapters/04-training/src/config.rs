@@ -1,6 +1,6 @@
 //! What a person can choose about a run.
 
-use crate::{Error, Result, optimizer::Rule, schedule::Schedule};
+use crate::{Error, Result, error::short, optimizer::Rule, schedule::Schedule};
 use lab::Device;
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
@@ -245,19 +245,19 @@ impl Settings {
         if !(self.lr.is_finite() && self.lr > 0.0) {
             return Err(Error::Config(format!(
                 "--lr must be a number above 0, such as 0.001, not {}",
-                self.lr
+                short(self.lr)
             )));
         }
         if !(self.decay.is_finite() && self.decay >= 0.0) {
             return Err(Error::Config(format!(
                 "--decay must be a number from 0, such as 0.01, not {}",
-                self.decay
+                short(self.decay)
             )));
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::Config(format!(
                 "--dropout must be a share from 0 up to, not including, 1, not {}",
-                self.dropout
+                short(self.dropout)
             )));
         }
         Ok(())

@@ -8,8 +8,8 @@
 
 use crate::{
     Error, Result,
+    files::not_written,
     fit::Outcome,
-    run::not_written,
     watch::{Begin, Epoch, Step, Watcher},
 };
 use crc::{CRC_32_ISCSI, Crc};

@@ -11,6 +11,7 @@ use crate::{
     engine::{Engine, Resident},
     linear::Linear,
     loss::Tally,
+    memory,
     mlp::Mlp,
     model::{self, Images, Network, Targets},
     optimizer::{Optimizer, State},
@@ -328,6 +329,7 @@ pub fn train_team<S: Stepper<D>, D: Engine>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
+    memory::start_threads()?;
     let train = seen(&config.settings, data);
     let train = train.as_ref();
     let mark = fingerprint(train);
@@ -358,6 +360,10 @@ pub fn train_team<S: Stepper<D>, D: Engine>(
     let train = if config.settings.augment { train.with_bytes(learn) } else { train };
     let held = held.as_ref().map(|held| Resident::new(dev, held)).transpose()?;
     let test = Resident::new(dev, &data.test)?;
+    if config.device == Device::Cpu {
+        let batch = config.settings.batch.min(train.len());
+        memory::check(config.settings.model, team.part(batch).len())?;
+    }
     let begin = Begin {
         settings: config.settings.clone(),
         device: config.device,
@@ -368,15 +374,14 @@ pub fn train_team<S: Stepper<D>, D: Engine>(
         done: (trainer.at.epoch, trainer.at.step),
         history: trainer.at.history.clone(),
     };
+    if let (Some(folder), Start::New | Start::Replace) = (&folder, config.start) {
+        trainer.checkpoint()?.save(folder.path())?; // first of all: without it the folder holds no run
+    }
     watcher.begin(&begin);
     let about = match &folder {
         Some(_) => run::about(&begin, &trainer.at, trainer.stepper.learned()), // asks the system: not for every small run
         None => String::new(),
     };
-
-    if let (Some(folder), Start::New | Start::Replace) = (&folder, config.start) {
-        trainer.checkpoint()?.save(folder.path())?; // there is one from the first step on
-    }
     let mut clock = Clock { run: Instant::now(), saved: Instant::now() };
     let mut stopped = None;
     while !trainer.is_over() && stopped.is_none() {
@@ -534,7 +539,7 @@ impl<S> Trainer<S> {
             self.at.steps += 1;
             // Written so that NaN stops too.
             if !matches!(loss, 0.0..=EXPLODED) {
-                return Err(self.diverged(loss));
+                return Err(self.diverged(format!("the loss became {loss:.3e}")));
             }
             let (step, tally) = (self.at.step, self.at.tally);
             watcher.step(&Step { epoch, step, steps, loss, lr: self.lr, tally });
@@ -624,7 +629,8 @@ impl<S> Trainer<S> {
         let held = held.map(|held| self.test(held, team)).transpose()?;
         for tally in [Some(&tested), held.as_ref()].into_iter().flatten() {
             if !matches!(tally.mean_loss(), 0.0..=EXPLODED) {
-                return Err(self.diverged(tally.mean_loss()));
+                let loss = tally.mean_loss();
+                return Err(self.diverged(format!("the loss became {loss:.3e}")));
             }
         }
         self.at.seconds += clock.lap();
@@ -656,14 +662,17 @@ impl<S> Trainer<S> {
         Ok(())
     }
 
-    fn diverged(&self, loss: f64) -> Error {
-        Error::Diverged {
-            epoch: self.at.epoch + 1,
-            step: self.at.step,
-            lr: self.lr,
-            chosen: self.at.settings.lr,
-            loss,
-        }
+    /// `what` happened in the step that was taken last.
+    fn diverged(&self, what: String) -> Error {
+        let Header { epoch, step, steps, .. } = self.at;
+        let Settings { lr: chosen, decay, .. } = self.at.settings;
+        // Between two epochs it is the last step of the one that is over.
+        let (epoch, step) = if step > 0 || epoch == 0 {
+            (epoch + 1, step)
+        } else {
+            (epoch, steps as usize / epoch)
+        };
+        Error::Diverged { epoch, step, lr: self.lr, chosen, decay, what }
     }
 
     /// The run as it is now, on the host.
@@ -675,7 +684,8 @@ impl<S> Trainer<S> {
         let optimizer = self.stepper.state()?;
         // The loss shows a broken number only in the step after; such numbers must not replace good ones.
         if weights.iter().chain(optimizer.slots.iter().flatten()).any(|value| !value.is_finite()) {
-            return Err(self.diverged(f64::NAN));
+            let what = "a weight or a mean of the optimizer became infinite or NaN";
+            return Err(self.diverged(what.to_owned()));
         }
         Ok(Checkpoint { header: self.at.clone(), weights, optimizer, best: self.best.clone() })
     }

@@ -14,6 +14,7 @@
 //! 6. [`config`]: what a person can choose.
 //! 7. [`fit`]: the loop: forward, backward, update, evaluate.
 //!    A run may be one of several that learn together: [`team`].
+//!    [`memory`]: whether there is room for a step.
 //! 8. [`checkpoint`]: a run's whole state in one file that is never half written.
 //! 9. [`run`]: what a run leaves in its folder.
 //! 10. [`watch`]: who is told about the progress, and who may stop it.
@@ -34,10 +35,12 @@ pub mod events;
 pub mod experiments;
 pub mod export;
 pub mod figures;
+pub(crate) mod files;
 pub mod fit;
 pub mod fused;
 pub mod linear;
 pub mod loss;
+pub mod memory;
 pub mod mlp;
 pub mod model;
 pub mod norm;

@@ -6,12 +6,11 @@
 //! nothing else reads other pictures badly, so each one goes the same way first: [`ink`] finds what is
 //! written on a page, [`frame`] scales and centres it.
 
-use crate::{Error, Result, model::PIXELS};
+use crate::{Error, Result, files::open_regular, model::PIXELS};
 use flate2::read::MultiGzDecoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use lab::data::idx;
 use std::{
-    fs::File,
     io::{Cursor, Read},
     ops::Range,
     path::Path,
@@ -67,7 +66,7 @@ pub fn read(path: &Path, index: Option<usize>) -> Result<Vec<f32>> {
 /// The file's bytes, unpacked if they are packed.
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     let cannot = |e: std::io::Error| format!("the picture can't be read ({e})");
-    let file = File::open(path).map_err(cannot)?;
+    let file = open_regular(path).map_err(cannot)?;
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -634,7 +633,7 @@ mod tests {
     fn what_is_no_digit_gets_a_sentence() {
         let files = Files::new();
         assert!(said(&files.0.path().join("none.png"), None).contains("can't be read"));
-        assert!(said(files.0.path(), None).contains("can't be read"));
+        assert!(said(files.0.path(), None).contains("not a regular file"));
         assert!(files.said("empty", b"").contains("neither a PNG nor a JPEG"));
         assert!(files.said("a.png", b"a text, not a picture").contains("neither a PNG nor a JPEG"));
         assert!(files.said("a.gif", b"GIF89a\x01\0\x01\0\0\0\0;").contains("neither a PNG nor"));

@@ -2,6 +2,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | `.lock` | nothing; it is locked while a training is at work in the folder |
 //! | `checkpoint` | the whole state, see [`crate::checkpoint`] |
 //! | `metrics.jsonl` | a line about the run, then a line for each epoch |
 //! | `curves.svg` | loss and accuracy over the epochs |
@@ -13,6 +14,7 @@ use crate::{
     checkpoint::{self, Header},
     config::Start,
     events,
+    files::{self, CHECKPOINT, let_large_writes_fail, write_whole},
     fit::Outcome,
     watch::{Begin, Epoch},
 };
@@ -21,60 +23,53 @@ use lab::{
     plot::{Axis, LinePlot, Scale, Series},
 };
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    fs::{self, File, TryLockError},
     path::{Path, PathBuf},
 };
 
-/// The weights' file.
-pub const MODEL: &str = "model.safetensors";
-/// The metrics' file.
-pub const METRICS: &str = "metrics.jsonl";
-/// The picture's file.
-pub const CURVES: &str = "curves.svg";
+pub use files::{CURVES, METRICS, MODEL};
 
-/// The folder of one run.
-#[derive(Clone, Debug)]
-pub struct Folder(PathBuf);
+/// The file that a training holds locked in its folder. The system lets go of it when the program ends, however it does.
+const LOCK: &str = ".lock";
+
+/// The folder of one run, which no other training can open meanwhile.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
 
 impl Folder {
-    /// Makes the folder, and sees whether it fits what is to be done with it.
+    /// Makes the folder, and sees whether it fits what is to be done with it. What a run has left that ended before its
+    /// first checkpoint is of no value: a new run takes its place.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if a new run finds another one there, [`Error::Lab`] if the folder can't be made or
-    /// written.
+    /// [`Error::Damaged`] if a new run finds another one there, one that goes on finds none, or another training is at
+    /// work; [`Error::Lab`] if the folder can't be made or written.
     pub fn open(path: &Path, start: Start) -> Result<Self> {
-        let mut held = events::files(path);
-        held.extend([checkpoint::FILE, METRICS, MODEL, CURVES].map(|name| path.join(name)));
-        match start {
-            Start::New if held.iter().any(|file| file.exists()) => {
-                return Err(Error::Damaged {
-                    path: path.to_owned(),
-                    why: "this folder holds a run already; go on with it by --resume, or choose another folder with --run"
-                        .into(),
-                });
-            }
-            Start::Replace => {
-                for file in held.iter().filter(|file| file.exists()) {
-                    fs::remove_file(file).map_err(|e| lab::Error::io(file, e))?;
-                }
-            }
-            Start::New | Start::Resume => {}
+        if start == Start::Resume && !path.join(CHECKPOINT).exists() {
+            return Err(checkpoint::missing(path));
+        }
+        let_large_writes_fail();
+        fs::create_dir_all(path).map_err(|e| lab::Error::io(path, e))?;
+        let lock = locked(path)?;
+        let results = files::ALL.map(|name| path.join(name));
+        if start == Start::New && results.iter().any(|file| file.exists()) {
+            return Err(Error::Damaged { path: path.to_owned(), why: taken(path).into() });
         }
         if start != Start::Resume {
-            fs::create_dir_all(path).map_err(|e| lab::Error::io(path, e))?;
-            // Found out now, not after the first epoch.
-            let probe = path.join("checkpoint.part");
-            File::create(&probe)
-                .and_then(|_| fs::remove_file(&probe))
-                .map_err(|e| lab::Error::io(&probe, e))?;
+            let parts = results.each_ref().map(|file| file.with_added_extension(files::PART));
+            let old = events::files(path).into_iter().chain(parts).chain(results);
+            for file in old.filter(|file| file.exists()) {
+                fs::remove_file(&file).map_err(|e| lab::Error::io(&file, e))?;
+            }
         }
-        Ok(Self(path.to_owned()))
+        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Writes `metrics.jsonl`: `about` (from [`about`]), then a line for each epoch.
@@ -89,7 +84,7 @@ impl Folder {
             text.push_str(&line);
             text.push('\n');
         }
-        write_whole(&self.0.join(METRICS), text.as_bytes())
+        write_whole(&self.path.join(METRICS), text.as_bytes())
     }
 
     /// Writes the weights and the curves.
@@ -97,11 +92,35 @@ impl Folder {
     /// # Errors
     /// [`Error::Damaged`] if they can't be written.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
-        Classifier::from_weights(outcome.model, &outcome.weights)?.save(&self.0.join(MODEL))?;
+        Classifier::from_weights(outcome.model, &outcome.weights)?.save(&self.path.join(MODEL))?;
         if outcome.history.is_empty() {
             return Ok(());
         }
-        write_whole(&self.0.join(CURVES), curves(&outcome.history).as_bytes())
+        write_whole(&self.path.join(CURVES), curves(&outcome.history).as_bytes())
+    }
+}
+
+/// The folder's lock, if nobody else has it. Its file also shows, before the first epoch, whether the folder can be written.
+fn locked(folder: &Path) -> Result<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
+    let file = file.map_err(|e| lab::Error::io(folder, e))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Error::Damaged {
+            path: folder.to_owned(),
+            why: "another training is at work in this folder; wait for its end, or choose another folder with --run"
+                .into(),
+        }),
+        // Not every file system has locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Why a new run can't have a folder that holds results.
+fn taken(folder: &Path) -> &'static str {
+    if folder.join(CHECKPOINT).exists() {
+        "this folder holds a run already; go on with it by --resume, or choose another folder with --run"
+    } else {
+        "this folder holds what a run has left, without its checkpoint; choose another folder with --run"
     }
 }
 
@@ -182,54 +201,58 @@ fn size(svg: &str) -> Option<(f64, f64)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// Writes a file that is whole at every moment: beside its place, flushed, then renamed.
-///
-/// # Errors
-/// [`Error::Damaged`] if the folder can't be written or the disk is full; what was there before stays.
-// ANCHOR: write_whole
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let part = path.with_added_extension("part");
-    let write = || {
-        let mut file = File::create(&part)?;
-        file.write_all(bytes)?;
-        file.sync_all()?; // on the disk, not only in the system's memory
-        fs::rename(&part, path) // all at once
-    };
-    write().map_err(|error| {
-        let _ = fs::remove_file(&part); // half a file helps nobody
-        not_written(path, &error)
-    })?;
-    // The new name is an entry of the folder, which must reach the disk too.
-    if let Some(folder) = path.parent().and_then(|p| File::open(p).ok()) {
-        let _ = folder.sync_all(); // not every file system can
-    }
-    Ok(())
-}
-// ANCHOR_END: write_whole
-
-/// The sentence for a file that can't be written.
-pub(crate) fn not_written(path: &Path, error: &io::Error) -> Error {
-    Error::Damaged {
-        path: path.to_owned(),
-        why: format!(
-            "it can't be written ({error}); make room, or choose another folder with --run, then go on with \
-             --resume"
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole() {
+    fn a_new_run_does_not_touch_another() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.b");
-        write_whole(&path, b"one").unwrap();
-        write_whole(&path, b"two").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"two");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a part is left");
+        let path = folder.path().join("run");
+        let said = |start| Folder::open(&path, start).unwrap_err().to_string();
+        Folder::open(&path, Start::New).unwrap();
+        Folder::open(&path, Start::New).unwrap(); // still empty
+        assert!(said(Start::Resume).contains("leave out --resume"), "{}", said(Start::Resume));
+        fs::write(path.join(CHECKPOINT), b"precious").unwrap();
+        assert!(said(Start::New).contains("--resume") && said(Start::New).contains("--run"));
+        Folder::open(&path, Start::Resume).unwrap();
+        assert!(path.join(CHECKPOINT).exists());
+        Folder::open(&path, Start::Replace).unwrap();
+        assert!(!path.join(CHECKPOINT).exists());
+        // A model without its checkpoint is of value too, and nothing to go on from.
+        fs::write(path.join(MODEL), b"precious").unwrap();
+        assert!(!said(Start::New).contains("--resume"), "{}", said(Start::New));
+        assert!(said(Start::Resume).contains("--run"), "{}", said(Start::Resume));
+        assert!(path.join(MODEL).exists());
+    }
+
+    #[test]
+    fn what_a_run_left_before_its_first_checkpoint_is_not_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let ours = ["checkpoint.part", "events.out.tfevents.1700000000.host.1"];
+        for name in ours.iter().chain(&["notes.txt"]) {
+            fs::write(path.join(name), b"").unwrap();
+        }
+        let said = Folder::open(path, Start::Resume).unwrap_err().to_string();
+        assert!(said.contains("leave out --resume"), "{said}");
+        Folder::open(path, Start::New).unwrap();
+        assert!(ours.iter().all(|name| !path.join(name).exists()), "files of ours stay");
+        assert!(path.join("notes.txt").exists(), "a file of the reader's is gone");
+    }
+
+    #[test]
+    fn a_folder_has_one_training_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Folder::open(folder.path(), Start::New).unwrap();
+        for start in [Start::New, Start::Replace] {
+            let said = Folder::open(folder.path(), start).unwrap_err().to_string();
+            assert!(said.contains("another training") && said.contains("--run"), "{said}");
+        }
+        fs::write(folder.path().join(CHECKPOINT), b"").unwrap();
+        assert!(Folder::open(folder.path(), Start::Resume).is_err());
+        drop(first);
+        Folder::open(folder.path(), Start::Resume).unwrap();
     }
 
     #[test]
@@ -239,28 +262,6 @@ mod tests {
         fs::write(&file, b"").unwrap();
         let error = Folder::open(&file.join("run"), Start::New).unwrap_err().to_string();
         assert!(error.contains("file"), "{error}");
-        assert!(write_whole(&file.join("x"), b"").is_err());
-        // A folder in the file's place: the rename fails, and no part stays behind.
-        let place = folder.path().join("place");
-        fs::create_dir(&place).unwrap();
-        fs::write(place.join("full"), b"").unwrap();
-        assert!(write_whole(&place, b"x").is_err());
-        assert!(!folder.path().join("place.part").exists());
-    }
-
-    #[test]
-    fn a_new_run_does_not_touch_another() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run");
-        Folder::open(&path, Start::New).unwrap();
-        Folder::open(&path, Start::New).unwrap(); // still empty
-        fs::write(path.join(checkpoint::FILE), b"precious").unwrap();
-        let error = Folder::open(&path, Start::New).unwrap_err().to_string();
-        assert!(error.contains("--resume") && error.contains("--run"), "{error}");
-        Folder::open(&path, Start::Resume).unwrap();
-        assert!(path.join(checkpoint::FILE).exists());
-        Folder::open(&path, Start::Replace).unwrap();
-        assert!(!path.join(checkpoint::FILE).exists());
     }
 
     #[test]

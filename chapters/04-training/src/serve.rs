@@ -1,24 +1,26 @@
 //! Predictions from a stored model.
 //!
 //! `model.safetensors` holds the tensors of the model under their names ([`model::tensors`]), as 32-bit
-//! floats, and in its metadata which model it is: `{"model": "cnn"}`. Pixels go in as numbers from 0 to 1.
+//! floats, and in its metadata which model it is and a check sum of its numbers: `{"model": "cnn", "sha256": "…"}`.
+//! Pixels go in as numbers from 0 to 1.
 
 use crate::{
     Error, Result,
     cnn::Cnn,
     config::Model,
+    files::{not_written, open_regular, write_whole},
     linear::Linear,
     loss::{best, softmax},
     mlp::Mlp,
     model::{self, CLASSES, Images, Logits, Named, Network, PIXELS},
     resnet::Resnet,
     rnn::Rnn,
-    run::{not_written, write_whole},
     transformer::Transformer,
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use dfdx::prelude::*;
-use std::{collections::HashMap, fs, path::Path};
+use sha2::{Digest, Sha256};
+use std::{collections::HashMap, fmt::Write as _, io::Read, path::Path};
 
 /// A model that reads digits, on the CPU.
 pub struct Classifier {
@@ -55,6 +57,18 @@ impl<M: Network<Cpu>> Reads for M {
 
 /// The key of the model's name in the file's metadata.
 const MODEL: &str = "model";
+/// The key of the check sum there. Files of other programs have none.
+const SHA256: &str = "sha256";
+
+/// SHA-256 of the weights in a model's order, little-endian.
+fn check_sum(weights: &[f32]) -> String {
+    let mut sha = Sha256::new();
+    weights.iter().for_each(|weight| sha.update(weight.to_le_bytes()));
+    sha.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
 
 impl Classifier {
     /// A classifier with random weights, from a seed.
@@ -104,10 +118,13 @@ impl Classifier {
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |why: String| Error::Damaged { path: path.to_owned(), why };
         let broken = |e| refuse(format!("this is not a whole safetensors file ({e:?})"));
-        let bytes = fs::read(path).map_err(|e| refuse(format!("the model can't be read ({e})")))?;
+        let mut bytes = Vec::new();
+        let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|e| refuse(format!("the model can't be read ({e})")))?;
         let file = SafeTensors::deserialize(&bytes).map_err(broken)?;
         let (_, about) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
-        let kind = match about.metadata().as_ref().and_then(|about| about.get(MODEL)) {
+        let says = |key| about.metadata().as_ref().and_then(|about| about.get(key));
+        let kind = match says(MODEL) {
             Some(name) => name.parse().map_err(|e: Error| refuse(e.to_string()))?,
             None => return Err(refuse("it does not say which model it is".to_owned())),
         };
@@ -127,6 +144,14 @@ impl Classifier {
             let (values, _) = tensor.data().as_chunks::<4>();
             weights.extend(values.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         }
+        if says(SHA256).is_some_and(|sum| *sum != check_sum(&weights)) {
+            return Err(refuse("it is damaged: its check sum is another one".to_owned()));
+        }
+        if !weights.iter().all(|weight| weight.is_finite()) {
+            return Err(refuse(
+                "some of its weights are infinite or not numbers; train the model again".to_owned(),
+            ));
+        }
         classifier.model.set(&weights)?;
         Ok(classifier)
     }
@@ -137,7 +162,8 @@ impl Classifier {
     /// [`Error::Damaged`] if it can't be written; what was there before stays.
     pub fn save(&self, path: &Path) -> Result<()> {
         let odd = |e| not_written(path, &std::io::Error::other(format!("{e:?}")));
-        let bytes: Vec<u8> = self.weights()?.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let weights = self.weights()?;
+        let bytes: Vec<u8> = weights.iter().flat_map(|v| v.to_le_bytes()).collect();
         let mut rest = &bytes[..];
         let mut views = Vec::new();
         for (name, shape) in self.model.tensors()? {
@@ -145,7 +171,8 @@ impl Classifier {
             rest = more;
             views.push((name, TensorView::new(Dtype::F32, shape, own).map_err(odd)?));
         }
-        let about = HashMap::from([(MODEL.to_owned(), self.kind.to_string())]);
+        let about = [(MODEL, self.kind.to_string()), (SHA256, check_sum(&weights))];
+        let about = HashMap::from(about.map(|(key, value)| (key.to_owned(), value)));
         write_whole(path, &serialize(views, &Some(about)).map_err(odd)?)
     }
 
@@ -183,6 +210,7 @@ impl Classifier {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn classifier(seed: u64) -> Classifier {
         Classifier::random(Model::Mlp, seed).unwrap()
@@ -251,6 +279,34 @@ mod tests {
         };
         assert!(claims("mlp").contains("another model"));
         assert!(claims("vgg").contains("no model `vgg`"));
+    }
+
+    #[test]
+    fn weights_that_are_not_those_that_were_stored_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m");
+        let said = || Classifier::load(&path).err().expect("it loads").to_string();
+        classifier(1).save(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1; // a weight, and still a number
+        fs::write(&path, &bytes).unwrap();
+        assert!(said().contains("damaged"), "{}", said());
+        let mut weights = classifier(1).weights().unwrap();
+        weights[7] = f32::NAN;
+        Classifier::from_weights(Model::Mlp, &weights).unwrap().save(&path).unwrap();
+        assert!(said().contains("not numbers") && said().contains("train"), "{}", said());
+        // A file without a check sum, as other programs write it.
+        let one = classifier(2);
+        let (weights, names) = (one.weights().unwrap(), one.model.tensors().unwrap());
+        let bytes: Vec<u8> = weights.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut rest = &bytes[..];
+        let views = names.into_iter().map(|(name, shape)| {
+            let own = rest.split_off(..4 * shape.iter().product::<usize>()).unwrap();
+            (name, TensorView::new(Dtype::F32, shape, own).unwrap())
+        });
+        let about = HashMap::from([(MODEL.to_owned(), "mlp".to_owned())]);
+        fs::write(&path, serialize(views, &Some(about)).unwrap()).unwrap();
+        assert_eq!(Classifier::load(&path).unwrap().weights().unwrap(), weights);
     }
 
     #[test]

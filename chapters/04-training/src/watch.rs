@@ -1,6 +1,6 @@
 //! Who is told about the progress of a run, and who may stop it.
 
-use crate::{chart::chart, config::Settings, fit::Outcome, loss::Tally};
+use crate::{chart::chart, config::Settings, error::short, fit::Outcome, loss::Tally};
 use lab::{Device, progress::Progress};
 use serde::{Deserialize, Serialize};
 
@@ -134,11 +134,12 @@ impl Watcher for Terminal<'_> {
         self.progress.println(&format!("data: {}", begin.data));
         self.progress.println(&format!(
             "{model} on {}, {precision}: {} pictures, {epochs} {} of {} steps, batch {batch}, \
-             learning rate {lr}, seed {seed}",
+             learning rate {}, seed {seed}",
             begin.device,
             begin.pictures.0,
             if *epochs == 1 { "epoch" } else { "epochs" },
-            begin.steps
+            begin.steps,
+            short(*lr)
         ));
         if begin.done != (0, 0) {
             self.progress

@@ -144,7 +144,7 @@ fn a_run_leaves_its_files() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["checkpoint", "curves.svg", "metrics.jsonl", "model.safetensors"]);
+    assert_eq!(names, [".lock", "checkpoint", "curves.svg", "metrics.jsonl", "model.safetensors"]);
 }
 
 #[test]
@@ -208,6 +208,17 @@ fn a_loss_that_explodes_stops_with_advice() {
         let said = error.to_string();
         assert!(said.contains("learning rate of") && said.contains("--lr"), "{said}");
     }
+    // A decay that is too large is named, with a step and an epoch that there were.
+    let decays = Settings { decay: 1e23, ..settings() };
+    let run = folder.path().join("decay");
+    let said = train_on(
+        &Config { settings: decays, run: Some(run), ..Config::default() },
+        &DATA,
+        &mut Silent,
+    );
+    let said = said.unwrap_err().to_string();
+    assert!(said.contains("--decay 0.01") && !said.contains("--lr"), "{said}");
+    assert!(!said.contains("step 0 "), "{said}");
     let config = Config { checkpoint_every: Duration::ZERO, ..wild(1e38) };
     let config = Config { start: Start::Replace, ..config };
     train_on(&config, &DATA, &mut Silent).unwrap_err();
@@ -369,6 +380,9 @@ fn every_model_learns_on_cuda_what_it_learns_on_the_cpu() {
 /// Epochs of a run that can be killed many times.
 const LONG: usize = 20;
 
+/// Pictures of a batch that is too large for some gigabytes.
+const MANY: usize = 30_000;
+
 /// Not a test of its own: a process for the tests below to start and to kill.
 #[test]
 #[ignore = "started by other tests"]
@@ -376,13 +390,20 @@ fn child() {
     let Some(run) = std::env::var_os("TRAINING_TEST_RUN") else { return };
     let start =
         if Path::new(&run).join("checkpoint").exists() { Start::Resume } else { Start::New };
-    let config = Config {
+    let mut config = Config {
         // A checkpoint after every step: most of the child's time is spent in writing.
         checkpoint_every: Duration::ZERO,
         settings: Settings { epochs: LONG, ..settings() },
         ..config(Some(Path::new(&run)), start)
     };
-    if let Err(error) = train_on(&config, &DATA, &mut Silent) {
+    let mut data = DATA.clone();
+    if let Ok(model) = std::env::var("TRAINING_TEST_MODEL") {
+        let settings = Settings::of(model.parse().unwrap());
+        config.settings = Settings { batch: MANY, ..settings };
+        let (images, labels) = (vec![0; 784 * MANY], vec![0; MANY]);
+        data.train = data::Split { images, labels, ..data.train };
+    }
+    if let Err(error) = train_on(&config, &data, &mut Silent) {
         println!("said: {error}");
         std::process::exit(3);
     }
@@ -482,6 +503,94 @@ fn patience_keeps_the_best_epoch_and_stops() {
     assert!(said.unwrap_err().to_string().contains("--patience"));
 }
 
+/// Makes the file of events, as the command does, and panics in place of the first step.
+struct DiesAtOnce(PathBuf);
+
+impl Watcher for DiesAtOnce {
+    fn begin(&mut self, begin: &Begin) {
+        let mut silent = Silent;
+        training::Board::new(&mut silent, Some(&self.0)).begin(begin);
+    }
+    fn step(&mut self, _: &Step) {
+        panic!("a run that dies");
+    }
+}
+
+#[test]
+fn a_run_that_dies_at_its_beginning_can_be_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let dies = || {
+        let mut watcher = DiesAtOnce(run.clone());
+        train_on(&config(Some(&run), Start::New), &DATA, &mut watcher)
+    };
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(dies)).unwrap_err();
+    let resumed = train_on(&config(Some(&run), Start::Resume), &DATA, &mut Silent).unwrap();
+    assert_eq!(resumed.weights, WHOLE.weights);
+}
+
+/// A process with a limit trains in this folder: what it says, and its exit code.
+#[cfg(unix)]
+fn limited(limits: &str, run: &Path) -> (String, Option<i32>) {
+    let out = Command::new("sh")
+        .args(["-c", &format!("{limits}; exec \"$0\" \"$@\"")])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .env("TRAINING_TEST_RUN", run)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    let said = text.lines().find_map(|line| line.split_once("said: "));
+    (said.map_or(text.to_string(), |(_, said)| said.to_owned()), out.status.code())
+}
+
+/// A disk that is full from the first byte on: the run leaves nothing that another one could stumble over.
+#[cfg(unix)]
+#[test]
+fn a_run_without_room_for_its_first_checkpoint_can_be_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let (said, code) = limited("ulimit -f 16", &run);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("start again") && !said.contains("--resume"), "{said}");
+    let again = train_on(&config(Some(&run), Start::New), &DATA, &mut Silent).unwrap();
+    assert_eq!(again.weights, WHOLE.weights);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_batch_that_no_memory_holds_gets_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    for model in [Model::Cnn, Model::Resnet, Model::Rnn, Model::Transformer] {
+        let limits = format!("ulimit -v 2000000; export TRAINING_TEST_MODEL={model}");
+        let (said, code) = limited(&limits, &folder.path().join(model.name()));
+        assert_eq!(code, Some(3), "{model}: {said}");
+        assert!(said.contains("a smaller --batch needs less memory"), "{model}: {said}");
+    }
+}
+
+#[test]
+fn two_trainings_do_not_share_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut first = start_child(&run).spawn().unwrap();
+    let began = Instant::now();
+    while !run.join("checkpoint").exists() {
+        assert!(began.elapsed() < Duration::from_mins(1), "the child writes nothing");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for start in [Start::New, Start::Resume, Start::Replace] {
+        let said = train_on(&config(Some(&run), start), &DATA, &mut Silent).unwrap_err();
+        assert!(said.to_string().contains("another training"), "{said}");
+    }
+    // The system lets go of the folder when the program is killed.
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let long = Settings { epochs: LONG, ..settings() };
+    let resume = Config { settings: long, ..config(Some(&run), Start::Resume) };
+    train_on(&resume, &DATA, &mut Silent).unwrap();
+}
+
 /// A full disk, played by a limit on the size of files.
 #[cfg(unix)]
 #[test]
@@ -490,16 +599,8 @@ fn a_full_disk_costs_one_sentence_and_no_checkpoint() {
     let run: PathBuf = folder.path().join("run");
     train_on(&config(Some(&run), Start::New), &DATA, &mut StopAfter(3)).unwrap();
     let before = Checkpoint::load(&run).unwrap();
-    let out = Command::new("sh")
-        .args(["-c", "trap '' XFSZ; ulimit -f 512; exec \"$0\" \"$@\""])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--ignored", "--nocapture"])
-        .env("TRAINING_TEST_RUN", &run)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&out.stdout);
-    assert_eq!(out.status.code(), Some(3), "{text}");
-    let said = text.lines().find(|line| line.contains("said: ")).expect("a sentence");
+    let (said, code) = limited("ulimit -f 512", &run);
+    assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("checkpoint") && said.contains("--resume"), "{said}");
     assert_eq!(Checkpoint::load(&run).unwrap(), before);
     assert!(!run.join("checkpoint.part").exists());
