@@ -18,7 +18,7 @@ use lab::{
     record::ParamList,
 };
 use matmul::{Threads, parallel};
-use training::{Config, Silent, fit::train_network, mlp::Mlp, model::Network};
+use training::{Config, Silent, mlp::Mlp, model::Network, train_network};
 
 /// The race's key.
 pub const KEY: &str = "performance.race";

@@ -13,8 +13,8 @@ use lab::{
 };
 use training::{
     Precision,
-    pictures::{line, places, some, words},
-    run::few,
+    measured::figures::studies::{line, places, some, words},
+    runner::curves::few,
 };
 
 /// The figures that the page quotes.
