@@ -10,7 +10,7 @@ use multi_gpu::{
 };
 use std::{
     env, fs,
-    io::{IsTerminal as _, stderr},
+    io::{ErrorKind, IsTerminal as _, stderr},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -149,7 +149,7 @@ impl Train {
     /// [`Train::train`], alone or as one of many.
     fn train_by(self, way: Option<&Way>, data: Option<PathBuf>) -> Result<Outcome> {
         let quiet = self.quiet;
-        let config = self.config(data, Path::new(RUNS))?;
+        let mut config = self.config(data, Path::new(RUNS))?;
         // Before Ctrl-C is watched: a download must end at once.
         let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
         let data = data::load(&options)?;
@@ -162,6 +162,9 @@ impl Train {
         let stop = || STOP.load(Ordering::Relaxed);
         if let Some(way) = way.filter(|way| way.rank() != Rank(0)) {
             return Ok(launch::train(way, &config, &data, &mut Quiet(&stop))?.0);
+        }
+        if config.run.is_none() {
+            config.run = Some(fresh(Path::new(RUNS), config.settings.model.name())?);
         }
         let (mut terminal, mut silent) = (Terminal::new(&stop), Quiet(&stop));
         let shown: &mut dyn Watcher =
@@ -197,7 +200,7 @@ impl Train {
         Ok(outcome)
     }
 
-    /// The run that these options ask for; without `--run` its folder is in `runs`.
+    /// The run that these options ask for; a new one without `--run` has no folder yet.
     fn config(self, data: Option<PathBuf>, runs: &Path) -> Result<Config> {
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
         let (base, run) = if self.resume {
@@ -205,14 +208,13 @@ impl Train {
                 Some(run) => run.clone(),
                 None => latest(runs)?,
             };
-            (Checkpoint::load(&run)?.header.settings, run)
+            (Checkpoint::load(&run)?.header.settings, Some(run))
         } else {
             let mut base = self.model.map_or_else(Settings::default, Settings::of);
             if let Some(rule) = self.optimizer.filter(|rule| *rule != base.optimizer) {
                 base.lr = rule.usual_rate(); // another rule's steps are of another length
             }
-            let run = self.run.clone().unwrap_or_else(|| fresh(runs, base.model.name()));
-            (base, run)
+            (base, self.run.clone())
         };
         let settings = Settings {
             model: self.model.unwrap_or(base.model),
@@ -231,9 +233,11 @@ impl Train {
             limit: self.limit.or(base.limit),
         };
         settings.check()?;
-        can_be_folder(&run)?;
+        if let Some(run) = &run {
+            can_be_folder(run)?;
+        }
         let start = if self.resume { Start::Resume } else { Start::New };
-        Ok(Config { settings, device, run: Some(run), start, data, ..Config::default() })
+        Ok(Config { settings, device, run, start, data, ..Config::default() })
     }
 }
 
@@ -253,13 +257,27 @@ fn can_be_folder(run: &Path) -> Result<()> {
     }
 }
 
-/// A folder that is not there yet: `runs/2025-01-31T12-00-00-mlp`.
-fn fresh(runs: &Path, model: &str) -> PathBuf {
+/// Makes a folder that was not there: `runs/2025-01-31T12-00-00-mlp`, with a number behind it if another program was
+/// faster in the same second.
+fn fresh(runs: &Path, model: &str) -> Result<PathBuf> {
+    fs::create_dir_all(runs).with_context(|| format!("{} can't be made", runs.display()))?;
     let date = lab::machine::Provenance::now().date;
     let name = format!("{}-{model}", date.trim_end_matches('Z').replace(':', "-"));
-    let numbered = (2..).map(|n| runs.join(format!("{name}-{n}")));
-    let mut names = std::iter::once(runs.join(&name)).chain(numbered);
-    names.find(|path| !path.exists()).unwrap_or_else(|| runs.join(name))
+    let mut folder = runs.join(&name);
+    let mut number = 1;
+    loop {
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                number += 1;
+                folder = runs.join(format!("{name}-{number}"));
+            }
+            made => {
+                return made
+                    .map(|()| folder.clone())
+                    .with_context(|| format!("{} can't be made", folder.display()));
+            }
+        }
+    }
 }
 
 /// The folders in `runs` that hold a `file`, the one whose file is the youngest first.
@@ -311,8 +329,7 @@ mod tests {
         let config = config(&[], runs.path()).unwrap();
         assert_eq!(config.settings, Settings::default());
         assert_eq!((config.settings.epochs, config.start), (10, Start::New));
-        let run = config.run.unwrap();
-        assert!(run.starts_with(runs.path()) && run.to_string_lossy().ends_with("-mlp"));
+        assert_eq!(config.run, None, "its folder is made when the training begins");
     }
 
     #[test]
@@ -430,12 +447,22 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_folder_is_not_there_yet() {
-        let runs = tempfile::tempdir().unwrap();
-        let one = fresh(runs.path(), "mlp");
-        fs::create_dir(&one).unwrap();
-        let two = fresh(runs.path(), "mlp");
-        assert_ne!(one, two);
-        assert!(!two.exists());
+    fn each_of_six_at_once_gets_a_fresh_folder_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let runs = folder.path().join("runs");
+        let begin = std::sync::Barrier::new(6);
+        let mut made: Vec<PathBuf> = std::thread::scope(|scope| {
+            let one = || {
+                begin.wait();
+                fresh(&runs, "mlp").unwrap()
+            };
+            let six: Vec<_> = (0..6).map(|_| scope.spawn(one)).collect();
+            six.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(made.iter().all(|run| run.is_dir() && run.starts_with(&runs)), "{made:?}");
+        assert!(made.iter().any(|run| run.to_string_lossy().ends_with("-mlp")), "{made:?}");
+        made.sort();
+        made.dedup();
+        assert_eq!(made.len(), 6);
     }
 }

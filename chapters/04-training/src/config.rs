@@ -1,6 +1,6 @@
 //! What a person can choose about a run.
 
-use crate::{Error, Result, optimizer::Rule, schedule::Schedule};
+use crate::{Error, Result, error::short};
 use lab::Device;
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
@@ -97,6 +97,114 @@ impl FromStr for Precision {
         Self::ALL.into_iter().find(|precision| precision.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
             Error::Config(format!("there is no precision `{text}`; choose one of {names}"))
+        })
+    }
+}
+
+/// The rule by which an optimizer steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
+    /// [`sgd`](crate::learning::optimizer::sgd).
+    Sgd,
+    /// [`momentum`](crate::learning::optimizer::momentum).
+    Momentum,
+    /// [`rmsprop`](crate::learning::optimizer::rmsprop).
+    RmsProp,
+    /// [`adam`](crate::learning::optimizer::adam).
+    #[default]
+    Adam,
+    /// [`adamw`](crate::learning::optimizer::adamw).
+    AdamW,
+}
+
+impl Rule {
+    /// All of them, in the order of the page.
+    pub const ALL: [Self; 5] = [Self::Sgd, Self::Momentum, Self::RmsProp, Self::Adam, Self::AdamW];
+
+    /// Its name: `adam`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sgd => "sgd",
+            Self::Momentum => "momentum",
+            Self::RmsProp => "rmsprop",
+            Self::Adam => "adam",
+            Self::AdamW => "adamw",
+        }
+    }
+
+    /// A learning rate to begin with.
+    pub fn usual_rate(self) -> f64 {
+        match self {
+            Self::Sgd => 0.1,
+            Self::Momentum => 0.03,
+            Self::RmsProp | Self::Adam | Self::AdamW => 1e-3,
+        }
+    }
+
+    /// Numbers that it keeps for each parameter from step to step.
+    pub fn memory(self) -> usize {
+        match self {
+            Self::Sgd => 0,
+            Self::Momentum | Self::RmsProp => 1,
+            Self::Adam | Self::AdamW => 2,
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Rule {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::Config(format!("there is no optimizer `{text}`; choose one of {names}"))
+        })
+    }
+}
+
+/// What the learning rate does after the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Schedule {
+    /// It stays.
+    #[default]
+    Constant,
+    /// It falls along half a cosine, to zero at the end. Loshchilov and Hutter 2017, equation 5, without restarts.
+    Cosine,
+}
+
+impl Schedule {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Constant, Self::Cosine];
+
+    /// Its name: `cosine`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Cosine => "cosine",
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|schedule| schedule.name() == text).ok_or_else(|| {
+            Error::Config(format!("there is no schedule `{text}`; choose constant or cosine"))
         })
     }
 }
@@ -245,19 +353,19 @@ impl Settings {
         if !(self.lr.is_finite() && self.lr > 0.0) {
             return Err(Error::Config(format!(
                 "--lr must be a number above 0, such as 0.001, not {}",
-                self.lr
+                short(self.lr)
             )));
         }
         if !(self.decay.is_finite() && self.decay >= 0.0) {
             return Err(Error::Config(format!(
                 "--decay must be a number from 0, such as 0.01, not {}",
-                self.decay
+                short(self.decay)
             )));
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::Config(format!(
                 "--dropout must be a share from 0 up to, not including, 1, not {}",
-                self.dropout
+                short(self.dropout)
             )));
         }
         Ok(())
@@ -278,6 +386,16 @@ mod tests {
         for precision in Precision::ALL {
             assert_eq!(precision.to_string().parse::<Precision>().unwrap(), precision);
         }
+        for rule in Rule::ALL {
+            assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
+            assert!(rule.usual_rate() > 0.0);
+        }
+        let error = "lion".parse::<Rule>().unwrap_err().to_string();
+        assert!(error.contains("lion") && error.contains("adamw"), "{error}");
+        for schedule in Schedule::ALL {
+            assert_eq!(schedule.to_string().parse::<Schedule>().unwrap(), schedule);
+        }
+        assert!("step".parse::<Schedule>().unwrap_err().to_string().contains("cosine"));
         let error = "f8".parse::<Precision>().unwrap_err().to_string();
         assert!(error.contains("no precision `f8`") && error.contains("amp"), "{error}");
     }

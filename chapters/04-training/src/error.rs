@@ -37,11 +37,8 @@ pub enum Error {
         /// What is wrong with it and what to do.
         why: String,
     },
-    /// The loss is no longer a number that can be learned from.
-    #[error(
-        "the loss became {loss:.3e} in step {step} of epoch {epoch}, with a learning rate of {lr}; start again with a smaller one, such as --lr {}",
-        if *.chosen > 0.01 { 0.001 } else { .chosen / 10.0 }
-    )]
+    /// The loss, a weight or one of the optimizer's means is no longer a number that can be learned from.
+    #[error("{what} in step {step} of epoch {epoch}, with {}", smaller(*.lr, *.chosen, *.decay))]
     Diverged {
         /// The epoch, from 1.
         epoch: usize,
@@ -51,8 +48,10 @@ pub enum Error {
         lr: f64,
         /// The learning rate that was chosen; a schedule made the other one from it.
         chosen: f64,
-        /// The batch's loss.
-        loss: f64,
+        /// The weight decay that was chosen.
+        decay: f64,
+        /// What happened: `the loss became 1.2e5`.
+        what: String,
     },
     /// Those who train together can't go on together.
     #[error(transparent)]
@@ -60,6 +59,25 @@ pub enum Error {
     /// The device failed.
     #[error("the device failed: {0}; a smaller --batch needs less memory")]
     Device(String),
+}
+
+/// The choice that is too large, and a smaller one: the learning rate, unless the decay takes more than a whole weight.
+fn smaller(lr: f64, chosen: f64, decay: f64) -> String {
+    if decay > 1.0 {
+        let decay = short(decay);
+        return format!(
+            "a weight decay of {decay}; start again with a smaller one, such as --decay 0.01"
+        );
+    }
+    let next = if chosen > 0.01 { 0.001 } else { chosen / 10.0 };
+    let (lr, next) = (short(lr), short(next));
+    format!("a learning rate of {lr}; start again with a smaller one, such as --lr {next}")
+}
+
+/// A number that a person chose, in few characters: `0.001`, `1e23`.
+pub(crate) fn short(value: f64) -> String {
+    let usual = value == 0.0 || (1e-6..1e9).contains(&value.abs());
+    if usual { value.to_string() } else { format!("{value:e}") }
 }
 
 impl Error {
@@ -74,6 +92,46 @@ impl From<Error> for lab::Error {
         match error {
             Error::Lab(error) => error,
             other => Self::Message(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_diverges_hears_which_choice_was_too_large() {
+        let said = |lr, decay| {
+            let what = "the loss became NaN".to_owned();
+            Error::Diverged { epoch: 1, step: 2, lr, chosen: lr, decay, what }.to_string()
+        };
+        let wild = said(1e308, 0.0);
+        assert!(
+            wild.ends_with(
+                "a learning rate of 1e308; start again with a smaller one, such as --lr 0.001"
+            ),
+            "{wild}"
+        );
+        assert!(said(0.002, 0.01).ends_with("such as --lr 0.0002"), "{}", said(0.002, 0.01));
+        let decays = said(0.001, 1e23);
+        assert!(
+            decays.contains("a weight decay of 1e23") && decays.ends_with("--decay 0.01"),
+            "{decays}"
+        );
+    }
+
+    #[test]
+    fn numbers_that_were_chosen_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1e-3, "0.001"),
+            (3e-5, "0.00003"),
+            (1e308, "1e308"),
+            (-1e-9, "-1e-9"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(short(value), text);
         }
     }
 }

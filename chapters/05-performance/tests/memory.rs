@@ -18,7 +18,10 @@ use performance::{
     },
 };
 use std::sync::{Mutex, PoisonError};
-use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network};
+use training::{
+    Model, cnn::Cnn, engine::Resident, linear::Linear, memory::bytes_of_a_picture, mlp::Mlp,
+    model::Network, resnet::Resnet, rnn::Rnn, transformer::Transformer,
+};
 
 /// One measuring test at a time, in a thread whose own memory is gone when the next one begins.
 fn alone(work: impl FnOnce() + Send + 'static) {
@@ -73,6 +76,23 @@ fn the_meter_counts_what_is_there() {
         let from_a_thread = std::thread::spawn(|| vec![7_u8; 50_000]).join().unwrap();
         assert!(scope.now() >= 49_000);
         drop(from_a_thread);
+    });
+}
+
+/// Chapter 4 refuses a batch by these numbers.
+#[test]
+fn every_picture_of_chapter_4_takes_what_it_says() {
+    fn holds<M: Network<Cpu>>(model: Model) {
+        let (few, many) = (measured::<M>(64), measured::<M>(256));
+        within_a_tenth(model.name(), bytes_of_a_picture(model), (many - few) / 192);
+    }
+    alone(|| {
+        holds::<Linear<Cpu>>(Model::Linear);
+        holds::<Mlp<Cpu>>(Model::Mlp);
+        holds::<Cnn<f32, Cpu>>(Model::Cnn);
+        holds::<Resnet<f32, Cpu>>(Model::Resnet);
+        holds::<Rnn<f32, Cpu>>(Model::Rnn);
+        holds::<Transformer<f32, Cpu>>(Model::Transformer);
     });
 }
 

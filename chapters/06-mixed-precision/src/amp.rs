@@ -23,8 +23,8 @@ use lab::{
 use replica::HalfEngine;
 use step::Amp;
 use training::{
-    Config, Error, Model, Outcome, Precision, Result, Watcher, fit::train_stepper, linear::Linear,
-    mlp::Mlp,
+    Config, Error, Model, Outcome, Precision, Result, Watcher, linear::Linear, mlp::Mlp,
+    team::Alone, train_stepper,
 };
 
 /// Finds the data set and trains on it, in mixed precision if the settings ask for it and as chapter 4 does otherwise.
@@ -69,11 +69,16 @@ fn train_with<D: HalfEngine>(
 ) -> Result<Outcome> {
     let settings = &config.settings;
     match settings.model {
-        Model::Linear => {
-            train_stepper(Amp::<Linear<D>, D>::new(dev, settings)?, dev, config, data, watcher)
-        }
+        Model::Linear => train_stepper(
+            Amp::<Linear<D>, D>::new(dev, settings)?,
+            &Alone,
+            dev,
+            config,
+            data,
+            watcher,
+        ),
         Model::Mlp => {
-            train_stepper(Amp::<Mlp<D>, D>::new(dev, settings)?, dev, config, data, watcher)
+            train_stepper(Amp::<Mlp<D>, D>::new(dev, settings)?, &Alone, dev, config, data, watcher)
         }
         other => Err(Error::Config(format!(
             "--precision amp trains linear and mlp; the operations that chapter 4 wrote for {other} are in f32 alone, \

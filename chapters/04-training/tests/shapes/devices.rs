@@ -1,4 +1,3 @@
-// ANCHOR: program
 use dfdx::losses::cross_entropy_with_logits_loss;
 use dfdx::{prelude::*, tensor_ops::Device};
 
@@ -10,4 +9,3 @@ fn loss<Here: Device<f32>, There: Device<f32>>(
 }
 
 fn main() {}
-// ANCHOR_END: program

@@ -1,4 +1,3 @@
-// ANCHOR: program
 use dfdx::prelude::*;
 
 fn main() {
@@ -8,4 +7,3 @@ fn main() {
     let loss = model.forward(pictures).square().mean();
     let grads = loss.backward();
 }
-// ANCHOR_END: program

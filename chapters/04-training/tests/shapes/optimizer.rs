@@ -1,4 +1,3 @@
-// ANCHOR: program
 use dfdx::{optim::Sgd, prelude::*};
 
 type Deep = (Linear<784, 128>, ReLU, Linear<128, 10>);
@@ -12,4 +11,3 @@ fn main() {
     let loss = new.forward(pictures.leaky_trace()).square().mean();
     sgd.update(&mut new, &loss.backward()).unwrap();
 }
-// ANCHOR_END: program

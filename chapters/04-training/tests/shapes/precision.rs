@@ -1,4 +1,3 @@
-// ANCHOR: program
 use dfdx::prelude::*;
 
 fn main() {
@@ -7,4 +6,3 @@ fn main() {
     let weights: Tensor<Rank2<784, 10>, f32, _> = dev.sample_uniform();
     let scores = pictures.matmul(weights);
 }
-// ANCHOR_END: program

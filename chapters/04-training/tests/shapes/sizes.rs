@@ -1,4 +1,3 @@
-// ANCHOR: program
 use dfdx::prelude::*;
 
 type Model = (Linear<784, 128>, ReLU, Linear<100, 10>);
@@ -9,4 +8,3 @@ fn main() {
     let pictures: Tensor<Rank2<32, 784>, f32, _> = dev.sample_uniform();
     let scores = model.forward(pictures);
 }
-// ANCHOR_END: program

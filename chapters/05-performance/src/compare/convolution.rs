@@ -6,7 +6,7 @@
 use dfdx::prelude::*;
 use matmul::{MatMut, MatRef, Options, Threads, sgemm};
 use rayon::prelude::*;
-use training::{Error, Result, engine::Engine};
+use training::{Error, Result, conv::Convolve as _};
 
 /// What is convolved: square pictures, `k`×`k` filters, a border of zeros.
 #[derive(Clone, Copy, Debug)]

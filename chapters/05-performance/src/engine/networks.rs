@@ -1,5 +1,5 @@
 //! Two networks, each in dfdx's layers and in faster operations: chapter 4's 784-128-10, and the deeper
-//! 784-512-128-10. The faster ones are networks as chapter 4 understands them: `training::fit::train_network` trains
+//! 784-512-128-10. The faster ones are networks as chapter 4 understands them: `training::train_network` trains
 //! them with checkpoints, schedules and all.
 
 use crate::engine::{
@@ -202,7 +202,7 @@ impl Network<Cpu> for StockDeep<f32, Cpu> {
 mod tests {
     use super::*;
     use lab::data;
-    use training::{Config, Settings, Silent, fit::train_network, model::build};
+    use training::{Config, Settings, Silent, model::build, train_network};
 
     /// A resumed run draws the numbers again that its first life drew.
     fn draws_as_it_says<M: Network<Cpu>>() {

@@ -10,7 +10,7 @@ use crate::engine::{
 use backprop::softmax::loss_in_place;
 use dfdx::prelude::*;
 use std::{mem::take, ops::DerefMut};
-use training::{engine::numbers, fused::Affine, norm::Rows};
+use training::{cpu::numbers, fused::Affine, norm::Rows};
 
 /// A dense layer on the CPU.
 pub type Dense<const I: usize, const O: usize> = Affine<I, O, f32, Cpu>;

@@ -5,7 +5,7 @@ use dfdx::prelude::*;
 use std::{any::type_name, cell::RefCell, time::Instant};
 use training::{
     engine::Engine,
-    norm::{Mode, Norm, Rows},
+    norm::{BatchNorm, Mode, Norm, Rows},
 };
 
 /// What was going on in an event.
@@ -182,11 +182,14 @@ impl<D: Engine> Merge<Self> for Timed<D> {
 }
 
 impl<D: Engine> Mode<D> for Timed<D> {
-    /// [`Engine::normalise_by_batch`] wants dfdx's own tape. It gets it, and its way back lies between two notes.
+    /// [`BatchNorm::normalise_by_batch`] wants dfdx's own tape. It gets it, and its way back lies between two notes.
     fn normalise<const C: usize>(
         rows: Rows<C, D, Self>,
         norm: &mut Norm<C, f32, D>,
-    ) -> Result<Rows<C, D, Self>, D::Err> {
+    ) -> Result<Rows<C, D, Self>, D::Err>
+    where
+        D: BatchNorm,
+    {
         let what = type_name::<Norm<C, f32, D>>();
         let (rows, Self(mut tape)) = rows.split_tape();
         let op = LOG.with_borrow(|log| log.as_ref().map_or(0, |log| log.ops));

@@ -17,10 +17,12 @@ use std::fmt;
 use training::{
     Config, Error, Outcome, Result, Settings, Silent,
     checkpoint::Checkpoint,
-    fit::{Full, Stepper, train_stepper},
     mlp::Mlp,
     model::{self, Images, Network, Targets},
     optimizer::State,
+    step::{Full, Stepper},
+    team::Alone,
+    train_stepper,
 };
 
 /// A way to train: all of mixed precision, or all but one part.
@@ -144,7 +146,7 @@ impl Setting {
         }
         if variant == Variant::NarrowSums {
             let amp = Amp::<Mlp<Cpu>, Cpu>::new(&dev, &config.settings)?.forward(narrow::mlp);
-            return train_stepper(amp, &dev, &config, data, &mut Silent);
+            return train_stepper(amp, &Alone, &dev, &config, data, &mut Silent);
         }
         with::<Mlp<Cpu>>(variant, &dev, &config, data)
     }
@@ -160,11 +162,11 @@ where
     let scaling = match variant {
         Variant::F32 => {
             let full = Full::<M, Cpu>::new(dev, settings)?;
-            return train_stepper(full, dev, config, data, &mut Silent);
+            return train_stepper(full, &Alone, dev, config, data, &mut Silent);
         }
         Variant::HalfAdam { epsilon } => {
             let half = AllHalf::<M, Cpu>::new(dev, settings, epsilon)?;
-            return train_stepper(half, dev, config, data, &mut Silent);
+            return train_stepper(half, &Alone, dev, config, data, &mut Silent);
         }
         Variant::NarrowSums => {
             return Err(Error::Config("sums in f16 are made for the perceptron alone".into()));
@@ -175,7 +177,7 @@ where
     };
     let mut amp = Amp::<M, Cpu>::new(dev, settings)?.scaling(scaling);
     amp.keep_f32 = variant != Variant::NoMasters;
-    train_stepper(amp, dev, config, data, &mut Silent)
+    train_stepper(amp, &Alone, dev, config, data, &mut Silent)
 }
 
 // ANCHOR: all_half
@@ -213,12 +215,14 @@ where
     }
 }
 
-impl<M, D> Stepper<D> for AllHalf<M, D>
+impl<M, D> Stepper for AllHalf<M, D>
 where
     D: HalfEngine,
     M: Network<D>,
     Half<M, D>: HalfModel<D> + TensorCollection<H, D, To<f32, D> = M>,
 {
+    type Device = D;
+
     fn step(&mut self, _: f64, images: Images<D>, targets: Targets<D>) -> Result<Vec<f32>> {
         let grads = self.model.try_alloc_grads().map_err(Error::device)?;
         let images = images.try_to_dtype::<H>().map_err(Error::device)?;

@@ -10,9 +10,9 @@ use dfdx::{dtypes::f16, losses::cross_entropy_with_logits_loss, prelude::*};
 use training::{
     Error, Result, Settings,
     checkpoint::{Checkpoint, LossScale},
-    fit::{Full, Scores, Stepper},
     model::{self, Images, Network, Targets},
     optimizer::State,
+    step::{Full, Scores, Stepper},
 };
 
 /// The forward pass in f16, with every operation on the tape.
@@ -90,12 +90,14 @@ where
     // ANCHOR_END: gradients
 }
 
-impl<M, D> Stepper<D> for Amp<M, D>
+impl<M, D> Stepper for Amp<M, D>
 where
     D: HalfEngine,
     M: Network<D>,
     Half<M, D>: HalfModel<D> + TensorCollection<H, D, To<f32, D> = M>,
 {
+    type Device = D;
+
     // ANCHOR: step
     fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
         // A copy of the weights in f16.

@@ -10,7 +10,7 @@ use lab::data::DataSet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
-use training::{Config, Start, fit};
+use training::{Config, Start, sets};
 
 // ANCHOR: setup
 /// What ranks that train together must have in common.
@@ -58,8 +58,8 @@ impl Setup {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             program: program().to_owned(),
-            data: fit::fingerprint(&fit::seen(&config.settings, data)),
-            test: fit::fingerprint(&data.test),
+            data: sets::fingerprint(&sets::seen(&config.settings, data)),
+            test: sets::fingerprint(&data.test),
             settings,
         }
     }

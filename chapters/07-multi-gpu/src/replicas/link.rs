@@ -260,7 +260,7 @@ impl Team for Link {
     }
 }
 
-/// [`Link::average`] for a [`training::fit::Stepper`].
+/// [`Link::average`] for a [`training::step::Stepper`].
 ///
 /// # Errors
 /// As there.

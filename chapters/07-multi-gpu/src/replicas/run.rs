@@ -22,8 +22,9 @@ use std::{
     thread,
 };
 use training::{
-    Config, Model, Outcome, Precision, Silent, Watcher, cnn::Cnn, engine::Engine, fit::train_team,
-    linear::Linear, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn, transformer::Transformer,
+    Config, Model, Outcome, Precision, Silent, Watcher, cnn::Cnn, engine::Engine, linear::Linear,
+    mlp::Mlp, model::Network, models::AllModels, resnet::Resnet, rnn::Rnn, train_stepper,
+    transformer::Transformer,
 };
 
 /// What a rank's run has reached, and where its time went.
@@ -81,7 +82,7 @@ fn train_equal(
 }
 
 /// [`train_rank`], on a device of one kind, its random numbers freshly seeded.
-fn train_on<D: Engine>(
+fn train_on<D: Engine + AllModels>(
     dev: &D,
     link: &Rc<Link>,
     config: &Config,
@@ -111,7 +112,7 @@ pub fn train_network<M: Network<D>, D: Engine>(
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
     let replica = Replica::<M, D>::new(dev, &config.settings, Rc::clone(link))?;
-    let outcome = train_team(replica, &**link, dev, config, data, watcher);
+    let outcome = train_stepper(replica, &**link, dev, config, data, watcher);
     let outcome = outcome.map_err(original)?;
     // Nobody leaves before everybody has everything.
     link.talk(|comm| comm.barrier())?;

@@ -10,10 +10,10 @@ use training::{
     Error, Result, Settings,
     checkpoint::Checkpoint,
     engine::Engine,
-    fit::{Full, Scores, Stepper},
     loss::{self, Tally},
     model::{CLASSES, Images, Network, Targets},
     optimizer::State,
+    step::{Full, Scores, Stepper},
 };
 
 /// A model that learns together with its copies, each from a part of every batch.
@@ -78,7 +78,9 @@ fn tally(scores: &[f32], truth: &[f32]) -> Tally {
     tally
 }
 
-impl<M: Network<D>, D: Engine> Stepper<D> for Replica<M, D> {
+impl<M: Network<D>, D: Engine> Stepper for Replica<M, D> {
+    type Device = D;
+
     // ANCHOR: step
     fn step(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
         let begun = Instant::now();

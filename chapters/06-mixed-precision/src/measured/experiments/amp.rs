@@ -17,10 +17,10 @@ use lab::{
 use training::{
     Config, Error, Outcome, Precision, Settings, Silent,
     engine::Resident,
-    fit::Stepper,
     mlp::Mlp,
     model::{self, Network},
     order::order,
+    step::Stepper,
     studies::{accuracies, at_epoch, mnist, seeds, side_by_side},
 };
 

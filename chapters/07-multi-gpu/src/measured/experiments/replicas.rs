@@ -30,7 +30,6 @@ use std::{
 use training::{
     Config, Outcome, Settings, Silent,
     engine::Engine,
-    fit,
     mlp::Mlp,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
@@ -174,10 +173,13 @@ impl Job {
         in_own_pool(Rank(0), threads_each(1), || {
             let dev = Cpu::seed_from_u64(0);
             let outcome = match self.model {
-                "large" => {
-                    fit::train_network::<Large<f32, Cpu>, Cpu>(&dev, &config, data, &mut Silent)
-                }
-                _ => fit::train_network::<Mlp<Cpu>, Cpu>(&dev, &config, data, &mut Silent),
+                "large" => training::train_network::<Large<f32, Cpu>, Cpu>(
+                    &dev,
+                    &config,
+                    data,
+                    &mut Silent,
+                ),
+                _ => training::train_network::<Mlp<Cpu>, Cpu>(&dev, &config, data, &mut Silent),
             };
             Ok(outcome?)
         })

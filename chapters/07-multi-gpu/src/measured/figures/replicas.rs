@@ -6,7 +6,7 @@ use lab::{
     plot::{Axis, LimitLine, LinePlot, Scale},
     record::{ParamList, Value},
 };
-use training::pictures::{line, some, words};
+use training::measured::figures::studies::{line, some, words};
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {

@@ -1,0 +1,344 @@
+//! The device that trains, chosen when the program starts, and the data set that lives on it.
+//!
+//! Everything that learns is generic over [`Engine`]: dfdx's CPU, and with the feature `cuda` its GPU. The data set is
+//! converted once and stays on the device; a batch is gathered there. The operations that a model needs beside dfdx's
+//! stand with that model.
+
+use crate::{
+    Error, Result,
+    learning::augment::augmented,
+    models::model::{CLASSES, Images, PIXELS, Targets, add_gradient},
+};
+use dfdx::{prelude::*, tensor::Synchronize, tensor_ops::Device};
+use lab::data::Split;
+
+/// A dfdx device that can keep rows of numbers and gather some of them into a tensor.
+pub trait Engine: Device<f32> + Synchronize {
+    /// Rows of `W` numbers, kept on the device.
+    type Rows<const W: usize>;
+
+    /// Moves rows of `W` numbers onto the device.
+    ///
+    /// # Errors
+    /// The device's own: no memory, or a length that is no multiple of `W`.
+    fn keep<const W: usize>(&self, rows: Vec<f32>) -> Result<Self::Rows<W>, Self::Err>;
+
+    /// The rows with the numbers in `index`, which must be below the number of rows: (index, W).
+    ///
+    /// # Errors
+    /// The device's own.
+    fn gather<const W: usize>(
+        &self,
+        rows: &Self::Rows<W>,
+        index: &[usize],
+    ) -> Result<Tensor<(usize, Const<W>), f32, Self>, Self::Err>;
+
+    /// Puts `values` into the gradient of a parameter, in place of what is there.
+    ///
+    /// [`add_gradient`] can do it on every device. A device that knows a shorter way takes it.
+    ///
+    /// # Errors
+    /// The device's own.
+    fn set_gradient<S: Shape>(
+        grads: &mut Gradients<f32, Self>,
+        parameter: &Tensor<S, f32, Self>,
+        values: &[f32],
+    ) -> Result<(), Self::Err> {
+        set_by_derivative(grads, parameter, values)
+    }
+}
+
+impl Engine for Cpu {
+    // dfdx's own gather walks over every number with its indices; whole rows are copied here.
+    type Rows<const W: usize> = Vec<f32>;
+
+    fn keep<const W: usize>(&self, rows: Vec<f32>) -> Result<Vec<f32>, CpuError> {
+        if rows.len().is_multiple_of(W) { Ok(rows) } else { Err(CpuError::WrongNumElements) }
+    }
+
+    fn gather<const W: usize>(
+        &self,
+        rows: &Vec<f32>,
+        index: &[usize],
+    ) -> Result<Tensor<(usize, Const<W>), f32, Self>, CpuError> {
+        let mut batch = Vec::with_capacity(index.len() * W);
+        for row in index {
+            batch.extend_from_slice(&rows[row * W..(row + 1) * W]);
+        }
+        self.try_tensor_from_vec(batch, (index.len(), Const))
+    }
+
+    fn set_gradient<S: Shape>(
+        grads: &mut Gradients<f32, Self>,
+        parameter: &Tensor<S, f32, Self>,
+        values: &[f32],
+    ) -> Result<(), CpuError> {
+        let gradient = grads.get_or_alloc_mut(parameter)?;
+        if gradient.len() != values.len() {
+            return Err(CpuError::WrongNumElements);
+        }
+        gradient.copy_from_slice(values);
+        Ok(())
+    }
+}
+
+/// [`Engine::set_gradient`] by a derivative, on any device.
+fn set_by_derivative<S: Shape, D: Device<f32>>(
+    grads: &mut Gradients<f32, D>,
+    parameter: &Tensor<S, f32, D>,
+    values: &[f32],
+) -> Result<(), D::Err> {
+    let zero = Storage::<f32>::try_alloc_len(parameter.device(), values.len())?;
+    *grads.get_or_alloc_mut(parameter)? = zero;
+    let values = parameter.device().try_tensor_from_vec(values.to_vec(), *parameter.shape())?;
+    let lent = std::mem::replace(grads, Gradients::leaky());
+    *grads = add_gradient(lent, parameter, values)?;
+    Ok(())
+}
+
+#[cfg(feature = "cuda")]
+impl Engine for Cuda {
+    type Rows<const W: usize> = Tensor<(usize, Const<W>), f32, Self>;
+
+    fn keep<const W: usize>(&self, rows: Vec<f32>) -> Result<Self::Rows<W>, CudaError> {
+        let count = rows.len() / W;
+        self.try_tensor_from_vec(rows, (count, Const))
+    }
+
+    fn gather<const W: usize>(
+        &self,
+        rows: &Self::Rows<W>,
+        index: &[usize],
+    ) -> Result<Tensor<(usize, Const<W>), f32, Self>, CudaError> {
+        gather_on_device(self, rows, index)
+    }
+}
+
+/// Gathers with dfdx's kernel: only the indices travel to the device.
+#[cfg(any(feature = "cuda", test))]
+fn gather_on_device<const W: usize, D: Device<f32>>(
+    dev: &D,
+    rows: &Tensor<(usize, Const<W>), f32, D>,
+    index: &[usize],
+) -> Result<Tensor<(usize, Const<W>), f32, D>, D::Err> {
+    let index = dev.try_tensor_from_vec(index.to_vec(), (index.len(),))?;
+    rows.clone().try_gather(index) // the clone is another handle to the same memory
+}
+
+/// How many GPUs this build can use: none without the feature `cuda`, without a driver, or without a GPU.
+pub fn gpus() -> usize {
+    #[cfg(feature = "cuda")]
+    {
+        // `CudaDevice::new` panics if the driver does not come up, so it is asked first.
+        if cudarc::driver::result::init().is_ok() {
+            return cudarc::driver::result::device::get_count().map_or(0, |n| n.max(0) as usize);
+        }
+    }
+    0
+}
+
+/// The GPU with this number, its random numbers seeded with `seed`.
+///
+/// # Errors
+/// [`Error::Config`] if there is no such GPU, [`Error::Device`] if it does not start.
+#[cfg(feature = "cuda")]
+pub fn cuda(index: usize, seed: u64) -> Result<Cuda> {
+    let found = gpus();
+    if index >= found {
+        return Err(Error::Config(format!(
+            "there is no device cuda:{index} ({found} found); use --device cpu, or see `throughput doctor`"
+        )));
+    }
+    Cuda::try_build(index, seed).map_err(Error::device)
+}
+
+/// Pictures and their labels on a device.
+pub struct Resident<D: Engine> {
+    dev: D,
+    images: D::Rows<PIXELS>,
+    targets: D::Rows<CLASSES>,
+    /// The pictures as they came, if they are to be changed for each epoch.
+    bytes: Vec<u8>,
+    labels: Vec<u8>,
+}
+
+impl<D: Engine> Resident<D> {
+    /// Scales the pictures to numbers from 0 to 1 and moves them onto the device, once.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there are no pictures, if they are not 28 by 28, or if labels are missing or
+    /// above 9; [`Error::Device`].
+    pub fn new(dev: &D, split: &Split) -> Result<Self> {
+        if split.rows * split.cols != PIXELS {
+            return Err(Error::Config(format!(
+                "this model reads pictures of 28×28 pixels, and these have {}×{}",
+                split.rows, split.cols
+            )));
+        }
+        if split.labels.is_empty() || split.images.len() != split.labels.len() * PIXELS {
+            return Err(Error::Config(format!(
+                "there are {} labels for {} pixels; each picture of 28×28 needs one",
+                split.labels.len(),
+                split.images.len()
+            )));
+        }
+        if let Some(label) = split.labels.iter().find(|label| usize::from(**label) >= CLASSES) {
+            return Err(Error::Config(format!("a label is {label}; they must be from 0 to 9")));
+        }
+        let mut targets = vec![0.0; split.labels.len() * CLASSES];
+        for (row, label) in targets.chunks_exact_mut(CLASSES).zip(&split.labels) {
+            row[usize::from(*label)] = 1.0;
+        }
+        Ok(Self {
+            dev: dev.clone(),
+            images: dev.keep(split.scaled()).map_err(Error::device)?,
+            targets: dev.keep(targets).map_err(Error::device)?,
+            bytes: Vec::new(),
+            labels: split.labels.clone(),
+        })
+    }
+
+    /// The same, with the pictures of this split as they came, for [`Resident::augmented`].
+    #[must_use]
+    pub fn with_bytes(self, split: &Split) -> Self {
+        Self { bytes: split.images.clone(), ..self }
+    }
+
+    /// Where they are.
+    pub fn device(&self) -> &D {
+        &self.dev
+    }
+
+    /// Waits until the device has done what it was given.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn synchronize(&self) -> Result<()> {
+        self.dev.try_synchronize().map_err(Error::device)
+    }
+
+    /// How many pictures there are.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none; [`Resident::new`] refuses that.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The pictures with these numbers, each below [`Resident::len`].
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn images(&self, index: &[usize]) -> Result<Images<D>> {
+        self.dev.gather(&self.images, index).map_err(Error::device)
+    }
+
+    /// The same pictures, each changed a little, in another way in each epoch: see [`augmented`]. They are made
+    /// on the host and then travel to the device.
+    ///
+    /// # Errors
+    /// [`Error::Config`] without [`Resident::with_bytes`], [`Error::Device`].
+    pub fn augmented(&self, index: &[usize], seed: u64, epoch: usize) -> Result<Images<D>> {
+        if self.bytes.is_empty() {
+            return Err(Error::Config("these pictures were not kept as they came".into()));
+        }
+        let batch = augmented(&self.bytes, index, seed, epoch);
+        self.dev.try_tensor_from_vec(batch, (index.len(), Const)).map_err(Error::device)
+    }
+
+    /// Their right answers as probabilities.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn targets(&self, index: &[usize]) -> Result<Targets<D>> {
+        self.dev.gather(&self.targets, index).map_err(Error::device)
+    }
+
+    /// Their right answers.
+    pub fn labels(&self, index: &[usize]) -> Vec<u8> {
+        index.iter().map(|at| self.labels[*at]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_set_a_gradient_replace_what_was_there() {
+        type Set = fn(
+            &mut Gradients<f32, Cpu>,
+            &Tensor<Rank2<2, 3>, f32, Cpu>,
+            &[f32],
+        ) -> Result<(), CpuError>;
+        let dev = Cpu::seed_from_u64(4);
+        let model: modules::Linear<3, 2, f32, Cpu> = BuildModule::build(&dev);
+        let values = [1.5, -2.0, 0.0, 3e-38, 4.0, 1e30];
+        for set in [<Cpu as Engine>::set_gradient as Set, set_by_derivative] {
+            let x: Tensor<Rank1<3>, f32, _> = dev.ones();
+            let mut grads = model.forward(x.traced(model.alloc_grads())).sum().backward();
+            let bias = grads.get(&model.bias).as_vec();
+            set(&mut grads, &model.weight, &values).unwrap();
+            assert_eq!(grads.get(&model.weight).as_vec(), values);
+            assert_eq!(grads.get(&model.bias).as_vec(), bias);
+        }
+    }
+
+    fn split(pictures: usize) -> Split {
+        Split {
+            images: (0..pictures * PIXELS).map(|i| (i % 251) as u8).collect(),
+            labels: (0..pictures).map(|i| (i % 10) as u8).collect(),
+            rows: 28,
+            cols: 28,
+        }
+    }
+
+    #[test]
+    fn gathers_the_rows_asked_for() {
+        let split = split(20);
+        let data = Resident::new(&Cpu::default(), &split).unwrap();
+        assert_eq!(data.len(), 20);
+        let index = [7, 0, 7, 19];
+        let images = data.images(&index).unwrap().as_vec();
+        let all = split.scaled();
+        for (row, at) in images.chunks_exact(PIXELS).zip(index) {
+            assert_eq!(row, &all[at * PIXELS..(at + 1) * PIXELS]);
+        }
+        assert_eq!(data.labels(&index), [7, 0, 7, 9]);
+        let targets = data.targets(&index).unwrap().as_vec();
+        for (row, label) in targets.chunks_exact(CLASSES).zip([7, 0, 7, 9]) {
+            assert!((0..CLASSES).all(|c| (row[c] > 0.5) == (c == label)), "{row:?}");
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-9, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn both_ways_to_gather_are_equal() {
+        let dev = Cpu::default();
+        let rows: Vec<f32> = (0..35).map(|i| i as f32).collect();
+        let index = [4, 4, 0, 6];
+        let kept = <Cpu as Engine>::keep::<5>(&dev, rows.clone()).unwrap();
+        let copied: Tensor<(usize, Const<5>), f32, _> = dev.gather(&kept, &index).unwrap();
+        let tensor = dev.tensor_from_vec(rows, (7, Const::<5>));
+        let gathered = gather_on_device(&dev, &tensor, &index).unwrap();
+        assert_eq!(copied.as_vec(), gathered.as_vec());
+        assert_eq!(copied.shape().0, 4);
+    }
+
+    #[test]
+    fn data_that_does_not_fit_is_refused() {
+        let dev = Cpu::default();
+        let wide = Split { cols: 32, ..split(2) };
+        let short = Split { labels: vec![1], ..split(2) };
+        let none = split(0);
+        let letter = Split { labels: vec![1, 10], ..split(2) };
+        for (bad, said) in
+            [(wide, "28×32"), (short, "1 labels"), (none, "0 labels"), (letter, "10")]
+        {
+            let error = Resident::new(&dev, &bad).err().expect("it fits").to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The loop: forward, backward, update, and after each epoch the test.
+//!
+//! A run's result is a function of its settings, the data set and the device: on one machine's CPU it is the
+//! same bit for bit, whatever the number of threads, and whether or not it was interrupted.
+
+use crate::{
+    Result,
+    config::Settings,
+    learning::{
+        engine::Resident, loss::Tally, metrics::Step, order::order, schedule::rate, sets::Sets,
+        step::Stepper, team::Team, trainer::Trainer,
+    },
+};
+use std::ops::ControlFlow;
+
+/// Pictures that are tested at once.
+const TEST_BATCH: usize = 250;
+
+/// What the loop has just done.
+#[derive(Clone, Copy, Debug)]
+pub enum Done {
+    /// A step.
+    Step(Step),
+    /// An epoch and its test.
+    Epoch,
+}
+
+/// Whether a run goes on.
+pub type Flow = Result<ControlFlow<()>>;
+
+/// Goes on with a run until it is over, or until `tell`, who hears of every step and epoch, wants a break.
+///
+/// # Errors
+/// [`Diverged`](crate::Error::Diverged), the device's, the team's, and those of `tell`.
+pub fn fit<S: Stepper>(
+    run: &mut Trainer<S>,
+    sets: &Sets<S::Device>,
+    team: &dyn Team,
+    mut tell: impl FnMut(&mut Trainer<S>, Done) -> Flow,
+) -> Flow {
+    let Settings { batch, epochs, seed, augment, .. } = run.at.settings;
+    let pictures = sets.train.len();
+    let steps = pictures.div_ceil(batch);
+    run.start_clock();
+    while !run.is_over() {
+        let epoch = run.at.epoch + 1;
+        // A function of seed and epoch: a run that goes on finds its place in it again.
+        let order = order(seed, epoch, pictures);
+        for index in order.chunks(batch).skip(run.at.step) {
+            let lr = rate(&run.at.settings, run.at.steps as usize, epochs * steps);
+            let mine = &index[team.part(index.len())];
+            let images = if augment {
+                sets.train.augmented(mine, seed, epoch)?
+            } else {
+                sets.train.images(mine)?
+            };
+            let scores = run.stepper.step(lr, images, sets.train.targets(mine)?)?;
+            let mut tally = Tally::default();
+            tally.add(&scores, &sets.train.labels(mine));
+            let loss = run.count_step(lr, team.counted(tally))?;
+            let step = Step { epoch, step: run.at.step, steps, loss, lr, tally: run.at.tally };
+            if tell(run, Done::Step(step))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        // The clock stops when the device has done what it was given.
+        sets.train.synchronize()?;
+        run.lap_of_training();
+        let tested = test(&run.stepper, &sets.test, team)?;
+        let held = sets.held.as_ref().map(|held| test(&run.stepper, held, team)).transpose()?;
+        run.count_epoch(tested, held)?;
+        if tell(run, Done::Epoch)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+// ANCHOR: test
+/// Loss and right answers on pictures that the model has not learned from.
+fn test<S: Stepper>(stepper: &S, data: &Resident<S::Device>, team: &dyn Team) -> Result<Tally> {
+    let mut tally = Tally::default();
+    // All of the pictures, unless others take a part of them.
+    let mine: Vec<usize> = team.part(data.len()).collect();
+    for index in mine.chunks(TEST_BATCH) {
+        // Without a tape there is no dropout and no gradient.
+        let scores = stepper.scores(data.images(index)?)?;
+        tally.add(&scores, &data.labels(index));
+    }
+    team.sum(tally)
+}
+// ANCHOR_END: test

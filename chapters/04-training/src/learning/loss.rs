@@ -1,0 +1,164 @@
+//! How wrong is the model? Softmax turns scores into probabilities, cross-entropy turns the probability of
+//! the right answer into a number to make smaller.
+//!
+//! dfdx computes the same on the device, together with its gradient. These functions are the readable
+//! version; they also count the progress of a run on the host, in `f64`.
+
+use crate::models::model::CLASSES;
+use serde::{Deserialize, Serialize};
+
+// ANCHOR: softmax
+/// Probabilities: e to the power of each score, over the sum of all powers.
+pub fn softmax(scores: &[f32]) -> Vec<f64> {
+    // e^1000 is too large for any float. Subtracting changes no ratio.
+    let highest = highest(scores);
+    let power = |score: &f32| f64::from(score - highest).exp();
+    let sum: f64 = scores.iter().map(power).sum();
+    scores.iter().map(|score| power(score) / sum).collect()
+}
+
+/// Minus the logarithm of the probability of the right answer.
+pub fn cross_entropy(scores: &[f32], right: usize) -> f64 {
+    let highest = highest(scores);
+    let power = |score: &f32| f64::from(score - highest).exp();
+    let sum: f64 = scores.iter().map(power).sum();
+    // ln(power / sum), without a power so small that it becomes zero.
+    sum.ln() - f64::from(scores[right] - highest)
+}
+// ANCHOR_END: softmax
+
+fn highest(scores: &[f32]) -> f32 {
+    scores.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+}
+
+/// The class with the highest score; the first of them, if there are several.
+pub fn best(scores: &[f32]) -> usize {
+    let mut best = 0;
+    for (class, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = class;
+        }
+    }
+    best
+}
+
+/// Losses and right answers, added up over batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// The sum of the pictures' losses.
+    pub loss: f64,
+    /// How many answers were right.
+    pub right: u64,
+    /// How many pictures there were.
+    pub seen: u64,
+}
+
+impl Tally {
+    /// Counts a batch: its scores (batch · 10) and its labels. Returns the batch's mean loss, NaN if any
+    /// score is NaN.
+    pub fn add(&mut self, scores: &[f32], labels: &[u8]) -> f64 {
+        let mut loss = 0.0;
+        for (scores, label) in scores.chunks_exact(CLASSES).zip(labels) {
+            let right = usize::from(*label);
+            loss += if scores.iter().all(|s| s.is_finite()) {
+                cross_entropy(scores, right)
+            } else {
+                f64::NAN // `f32::max` ignores NaN, so it must not reach the formula
+            };
+            self.right += u64::from(best(scores) == right);
+        }
+        self.loss += loss;
+        self.seen += labels.len() as u64;
+        loss / labels.len() as f64
+    }
+
+    /// The mean loss of a picture.
+    pub fn mean_loss(&self) -> f64 {
+        self.loss / self.seen as f64
+    }
+
+    /// The share of right answers, from 0 to 1.
+    pub fn accuracy(&self) -> f64 {
+        self.right as f64 / self.seen as f64
+    }
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.loss += other.loss;
+        self.right += other.right;
+        self.seen += other.seen;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dfdx::{
+        losses::cross_entropy_with_logits_loss,
+        prelude::{AsArray, Const, Cpu, SampleTensor, Tensor, TensorFromVec, Trace},
+    };
+
+    fn close(a: f64, b: f64, tolerance: f64) {
+        assert!((a - b).abs() <= tolerance, "{a} is not {b}");
+    }
+
+    #[test]
+    fn softmax_gives_probabilities() {
+        let p = softmax(&[1.0, 2.0, 3.0]);
+        close(p.iter().sum(), 1.0, 1e-12);
+        close(p[2] / p[1], std::f64::consts::E, 1e-12);
+        let huge = softmax(&[1000.0, 0.0]);
+        close(huge[0], 1.0, 1e-12);
+    }
+
+    #[test]
+    fn no_idea_costs_the_logarithm_of_the_classes() {
+        close(cross_entropy(&[0.0; 10], 3), 10f64.ln(), 1e-12);
+        close(cross_entropy(&[0.0, 50.0], 1), 0.0, 1e-12);
+        close(cross_entropy(&[0.0, 50.0], 0), 50.0, 1e-12);
+    }
+
+    #[test]
+    fn equals_dfdx() {
+        let dev = Cpu::seed_from_u64(5);
+        let scores: Tensor<(usize, Const<10>), f32, _> = dev.sample_normal_like(&(7, Const)) * 4.0;
+        let labels = [3, 1, 4, 1, 5, 9, 2];
+        let mut hot = vec![0.0; 70];
+        for (row, label) in labels.iter().enumerate() {
+            hot[row * 10 + usize::from(*label)] = 1.0;
+        }
+        let hot = dev.tensor_from_vec(hot, (7, Const::<10>));
+        let theirs = cross_entropy_with_logits_loss(scores.leaky_trace(), hot).array();
+        let ours = Tally::default().add(&scores.as_vec(), &labels);
+        close(ours, f64::from(theirs), 1e-5);
+    }
+
+    #[test]
+    fn counts_right_answers() {
+        let mut tally = Tally::default();
+        let mut scores = vec![0.0; 30];
+        scores[3] = 1.0; // says 3
+        scores[10 + 4] = 1.0; // says 4
+        scores[20 + 5] = 1.0; // says 5
+        tally.add(&scores, &[3, 4, 6]);
+        assert_eq!((tally.right, tally.seen), (2, 3));
+        close(tally.accuracy(), 2.0 / 3.0, 1e-12);
+        close(tally.mean_loss(), tally.loss / 3.0, 0.0);
+    }
+
+    #[test]
+    fn a_score_that_is_not_a_number_shows() {
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut scores = vec![0.0; 10];
+            scores[7] = bad;
+            assert!(Tally::default().add(&scores, &[1]).is_nan());
+        }
+    }
+
+    #[test]
+    fn the_first_of_equal_scores_wins() {
+        assert_eq!(best(&[0.0, 2.0, 2.0]), 1);
+        assert_eq!(best(&[0.0, -1.0]), 0);
+    }
+}

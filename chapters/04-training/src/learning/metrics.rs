@@ -1,0 +1,89 @@
+//! What is known of a step, and of an epoch.
+
+use crate::learning::loss::Tally;
+use serde::{Deserialize, Serialize};
+
+/// A step that was taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The epoch, from 1.
+    pub epoch: usize,
+    /// The step in it, from 1.
+    pub step: usize,
+    /// Steps of an epoch.
+    pub steps: usize,
+    /// The batch's mean loss.
+    pub loss: f64,
+    /// The learning rate of this step.
+    pub lr: f64,
+    /// The epoch's losses and right answers so far.
+    pub tally: Tally,
+}
+
+/// An epoch's metrics: a line of `metrics.jsonl`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// The epoch, from 1.
+    pub epoch: usize,
+    /// Mean loss of a training picture, with dropout, while the weights changed.
+    pub train_loss: f64,
+    /// Share of right answers among them.
+    pub train_accuracy: f64,
+    /// Mean loss of a test picture, after the epoch.
+    pub test_loss: f64,
+    /// Share of right answers among them.
+    pub test_accuracy: f64,
+    /// Mean loss of a training picture that was held back, if some were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_loss: Option<f64>,
+    /// Share of right answers among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_accuracy: Option<f64>,
+    /// Seconds of training, without the test.
+    pub seconds: f64,
+    /// Training pictures per second.
+    pub images_per_second: f64,
+}
+
+impl std::fmt::Display for Epoch {
+    /// The line that a person reads.
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(
+            f,
+            "epoch {:2}  train loss {:.4}, accuracy {:.2}%  test loss {:.4}, accuracy {:.2}%  \
+             {:.2} s, {:.0} images/s",
+            self.epoch,
+            self.train_loss,
+            100.0 * self.train_accuracy,
+            self.test_loss,
+            100.0 * self.test_accuracy,
+            self.seconds,
+            self.images_per_second
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_reads_as_a_line() {
+        let epoch = Epoch {
+            epoch: 3,
+            train_loss: 0.123_44,
+            train_accuracy: 0.9631,
+            test_loss: 0.1,
+            test_accuracy: 0.971,
+            validation_loss: None,
+            validation_accuracy: None,
+            seconds: 1.5,
+            images_per_second: 40_000.0,
+        };
+        assert_eq!(
+            epoch.to_string(),
+            "epoch  3  train loss 0.1234, accuracy 96.31%  test loss 0.1000, accuracy 97.10%  \
+             1.50 s, 40000 images/s"
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! A run in memory: what learns, and where it is.
+
+use crate::{
+    Error, Result,
+    config::Settings,
+    learning::{
+        loss::Tally,
+        metrics::Epoch,
+        snapshot::{Checkpoint, Header},
+        step::Stepper,
+    },
+};
+use lab::machine::Provenance;
+use std::time::Instant;
+
+/// A batch whose loss is above this learns nothing any more: a thousand times the loss of a model that
+/// has no idea.
+const EXPLODED: f64 = 2303.0;
+
+/// A run in memory: what learns, and where it is.
+pub struct Trainer<S> {
+    /// What learns.
+    pub stepper: S,
+    /// Where the run is.
+    pub at: Header,
+    /// The weights after the epoch [`Header::best`]; empty without one.
+    pub best: Vec<f32>,
+    /// The learning rate of the last step.
+    lr: f64,
+    /// When the last lap ended.
+    lap: Instant,
+}
+
+impl<S: Stepper> Trainer<S> {
+    /// A run at its beginning; `data` is its fingerprint.
+    ///
+    /// # Errors
+    /// The stepper's.
+    pub fn new(stepper: S, settings: Settings, data: String) -> Result<Self> {
+        let at = Header {
+            settings,
+            data,
+            epoch: 0,
+            step: 0,
+            steps: 0,
+            loss_scale: stepper.loss_scale(),
+            numbers: [stepper.parameters()?.len(), stepper.learned()],
+            best: None,
+            tally: Tally::default(),
+            epoch_seconds: 0.0,
+            seconds: 0.0,
+            history: Vec::new(),
+            started: Provenance::now().date,
+        };
+        Ok(Self { stepper, best: Vec::new(), lr: at.settings.lr, at, lap: Instant::now() })
+    }
+
+    /// Goes on from a checkpoint with a stepper that has just been built, as it was in the run's first life.
+    ///
+    /// # Errors
+    /// The stepper's.
+    pub fn resume(
+        mut stepper: S,
+        dev: &S::Device,
+        settings: Settings,
+        saved: Checkpoint,
+    ) -> Result<Self> {
+        stepper.restore(dev, &saved)?;
+        let at = Header { settings, ..saved.header };
+        Ok(Self { stepper, best: saved.best, lr: at.settings.lr, at, lap: Instant::now() })
+    }
+
+    /// Whether there is nothing left to do: all epochs are over, or patience is.
+    pub fn is_over(&self) -> bool {
+        let since_best = self.at.best.map_or(0, |best| self.at.epoch - best);
+        self.at.epoch >= self.at.settings.epochs
+            || self.at.settings.patience.is_some_and(|patience| since_best >= patience)
+    }
+
+    /// The clock runs from now on.
+    pub fn start_clock(&mut self) {
+        self.lap = Instant::now();
+    }
+
+    /// Adds the seconds since the last lap to those of the run, and returns them.
+    fn lap(&mut self) -> f64 {
+        let seconds = self.lap.elapsed().as_secs_f64();
+        self.lap = Instant::now();
+        self.at.seconds += seconds;
+        seconds
+    }
+
+    /// Adds the seconds since the last lap to those of the epoch's training.
+    pub fn lap_of_training(&mut self) {
+        self.at.epoch_seconds += self.lap();
+    }
+
+    /// Counts a step that was taken at this learning rate. Returns its mean loss.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`].
+    pub fn count_step(&mut self, lr: f64, counted: Tally) -> Result<f64> {
+        self.lr = lr;
+        self.at.loss_scale = self.stepper.loss_scale();
+        self.at.tally += counted;
+        self.at.step += 1;
+        self.at.steps += 1;
+        self.learnable(counted.mean_loss())
+    }
+
+    /// Closes the epoch with its tests.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`].
+    pub fn count_epoch(&mut self, tested: Tally, held: Option<Tally>) -> Result<()> {
+        for tally in [Some(&tested), held.as_ref()].into_iter().flatten() {
+            self.learnable(tally.mean_loss())?;
+        }
+        self.lap();
+        let at = &mut self.at;
+        at.epoch += 1;
+        at.history.push(Epoch {
+            epoch: at.epoch,
+            train_loss: at.tally.mean_loss(),
+            train_accuracy: at.tally.accuracy(),
+            test_loss: tested.mean_loss(),
+            test_accuracy: tested.accuracy(),
+            validation_loss: held.as_ref().map(Tally::mean_loss),
+            validation_accuracy: held.as_ref().map(Tally::accuracy),
+            seconds: at.epoch_seconds,
+            images_per_second: at.tally.seen as f64 / at.epoch_seconds,
+        });
+        (at.step, at.tally, at.epoch_seconds) = (0, Tally::default(), 0.0);
+        if held.is_some() {
+            self.keep_if_best()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the weights, if the last epoch's loss on the pictures held back is the smallest so far.
+    fn keep_if_best(&mut self) -> Result<()> {
+        let loss = |epoch: &Epoch| epoch.validation_loss.unwrap_or(f64::INFINITY);
+        let Some((now, before)) = self.at.history.split_last() else { return Ok(()) };
+        if before.iter().all(|epoch| loss(now) < loss(epoch)) {
+            self.at.best = Some(self.at.epoch);
+            self.best = self.stepper.parameters()?;
+        }
+        Ok(())
+    }
+
+    /// The run as it is now, on the host.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`] if it has numbers that are not finite: the loss shows them only in the step after, and
+    /// they must not replace good ones.
+    pub fn checkpoint(&self) -> Result<Checkpoint> {
+        let weights = self.stepper.parameters()?;
+        let optimizer = self.stepper.state()?;
+        if weights.iter().chain(optimizer.slots.iter().flatten()).any(|value| !value.is_finite()) {
+            let what = "a weight or a mean of the optimizer became infinite or NaN";
+            return Err(self.diverged(what.to_owned()));
+        }
+        Ok(Checkpoint { header: self.at.clone(), weights, optimizer, best: self.best.clone() })
+    }
+
+    /// The weights that the run has come to: the best epoch's, if pictures were held back.
+    ///
+    /// # Errors
+    /// The stepper's.
+    pub fn weights(&self) -> Result<Vec<f32>> {
+        if self.best.is_empty() { self.stepper.parameters() } else { Ok(self.best.clone()) }
+    }
+
+    /// The loss, if it can be learned from.
+    fn learnable(&self, loss: f64) -> Result<f64> {
+        // Written so that NaN stops too.
+        if matches!(loss, 0.0..=EXPLODED) {
+            return Ok(loss);
+        }
+        Err(self.diverged(format!("the loss became {loss:.3e}")))
+    }
+
+    /// `what` happened in the step that was taken last.
+    fn diverged(&self, what: String) -> Error {
+        let Header { epoch, step, steps, .. } = self.at;
+        let Settings { lr: chosen, decay, .. } = self.at.settings;
+        // Between two epochs it is the last step of the one that is over.
+        let (epoch, step) = if step > 0 || epoch == 0 {
+            (epoch + 1, step)
+        } else {
+            (epoch, steps as usize / epoch)
+        };
+        Error::Diverged { epoch, step, lr: self.lr, chosen, decay, what }
+    }
+}

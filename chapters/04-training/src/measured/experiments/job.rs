@@ -1,0 +1,308 @@
+//! What this chapter measures: how well the network learns, what each part of the work costs, and how far
+//! drawn digits carry.
+
+use crate::{
+    Error,
+    config::{Config, Settings},
+    learning::metrics::Epoch,
+    models::model::PIXELS,
+    runner::{files::MODEL, outcome::Outcome, serve::Classifier, train::train_on, watch::Watcher},
+};
+use lab::{
+    Budget, Experiment, Recorder, Result, Samples, Unit,
+    data::{self, DataSet, Options, Source},
+    machine::Provenance,
+    progress::Progress,
+    record::{ParamList, Run},
+};
+use std::time::Instant;
+
+/// The key of the main experiment, which the course's `open` records from its own training.
+pub const MLP: &str = "training.mlp";
+
+/// The experiments of the main training job.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: MLP,
+            shows: "how well 784-128-10 reads MNIST after 10 epochs, from several seeds, and how fast it learns",
+            values: &[
+                MLP,
+                "training.mlp.seconds",
+                "training.mlp.epoch",
+                "training.mlp.rate",
+                "training.mlp.flops",
+                "training.mlp.loss",
+                "training.mlp.accuracy",
+            ],
+            quick: true,
+            run: mlp,
+        },
+        Experiment {
+            key: "training.cost",
+            shows: "what preparing the data, training, storing and serving a model cost",
+            values: &["training.cost"],
+            quick: true,
+            run: cost,
+        },
+        Experiment {
+            key: "training.drawn_digits",
+            shows: "how well a model that has only seen drawn digits reads MNIST's real ones",
+            values: &["training.drawn_digits"],
+            quick: false,
+            run: drawn_digits,
+        },
+    ]
+}
+
+/// Runs of `training.mlp`: five seeds show how much of the accuracy is luck.
+const SEEDS: u64 = 5;
+
+/// Tells the person who waits which epoch it is.
+struct Note<'r, 'p> {
+    rec: &'r Recorder<'p>,
+    seed: u64,
+}
+
+impl Watcher for Note<'_, '_> {
+    fn epoch(&mut self, epoch: &Epoch) {
+        self.rec.note("training", &[("seed", &self.seed), ("epoch", &epoch.epoch)]);
+    }
+}
+
+pub(crate) fn load(rec: &Recorder) -> Result<DataSet> {
+    data::load(&Options { folder: rec.data.clone(), ..Options::default() })
+}
+
+fn run(rec: &Recorder, data: &DataSet, epochs: usize, seed: u64) -> Result<Outcome, Error> {
+    let settings = Settings { epochs, seed, ..Settings::default() };
+    let config = Config { settings, device: rec.device, ..Config::default() };
+    train_on(&config, data, &mut Note { rec, seed })
+}
+
+fn mlp(rec: &mut Recorder) -> Result<()> {
+    let data = load(rec)?;
+    let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
+    let epochs = Settings::default().epochs;
+    let runs =
+        (0..seeds).map(|seed| run(rec, &data, epochs, seed)).collect::<Result<Vec<_>, _>>()?;
+    record_runs(rec, &runs);
+    Ok(())
+}
+
+/// A finished training as a run of the experiment [`MLP`], for a course that trains anyway.
+///
+/// # Errors
+/// A message if `experiment` is another one.
+pub fn run_of(experiment: &Experiment, outcome: &Outcome) -> Result<Run> {
+    if experiment.key != MLP {
+        return Err(lab::Error::message(format!(
+            "a training is a run of {MLP}, not of {}",
+            experiment.key
+        )));
+    }
+    let progress = Progress::hidden();
+    let mut rec = Recorder::new(experiment, Budget::Quick, outcome.device, &progress);
+    record_runs(&mut rec, std::slice::from_ref(outcome));
+    let (from, (values, skipped)) = (Provenance::now(), rec.finish());
+    Ok(Run {
+        experiment: experiment.key.to_owned(),
+        command: from.command,
+        date: from.date,
+        commit: from.commit,
+        budget: Budget::Quick.name().to_owned(),
+        rustc: from.rustc,
+        flags: from.flags,
+        values,
+        skipped,
+    })
+}
+
+/// Operations of one training picture: 2 for each weight forward, and twice as many backward.
+const FLOPS_PER_IMAGE: f64 = 3.0 * 2.0 * (784.0 * 128.0 + 128.0 * 10.0);
+
+/// One number of an epoch.
+type Metric = fn(&Epoch) -> f64;
+
+/// Records finished runs that differ in their seed alone.
+fn record_runs(rec: &mut Recorder, runs: &[Outcome]) {
+    let Some(first) = runs.first() else { return };
+    let epochs = runs.iter().map(|run| run.history.len()).min().unwrap_or(0);
+    if epochs == 0 {
+        return;
+    }
+    let (data, device) = (first.source.name(), first.device);
+    let over = |of: &dyn Fn(&Outcome) -> f64| Samples(runs.iter().map(of).collect());
+    let each = |of: Metric| Samples(runs.iter().flat_map(|run| &run.history).map(of).collect());
+    let list: ParamList = &[("data", &data), ("device", &device), ("epochs", &epochs)];
+    let last = over(&|run| run.history[epochs - 1].test_accuracy);
+    rec.value(MLP, list, Unit::Share, last);
+    rec.value("training.mlp.seconds", list, Unit::Seconds, over(&|run| run.seconds));
+    rec.value("training.mlp.epoch", list, Unit::Seconds, each(|e| e.seconds));
+    rec.value("training.mlp.rate", list, Unit::ImagesPerSecond, each(|e| e.images_per_second));
+    let flops = each(|e| FLOPS_PER_IMAGE * e.images_per_second);
+    rec.value("training.mlp.flops", list, Unit::FlopsPerSecond, flops);
+    let sets: [(&str, Metric, Metric); 2] = [
+        ("train", |e| e.train_loss, |e| e.train_accuracy),
+        ("test", |e| e.test_loss, |e| e.test_accuracy),
+    ];
+    for at in 0..epochs {
+        for (set, loss, accuracy) in sets {
+            let list: ParamList =
+                &[("data", &data), ("device", &device), ("epoch", &(at + 1)), ("set", &set)];
+            let (loss, accuracy) =
+                (over(&|run| loss(&run.history[at])), over(&|run| accuracy(&run.history[at])));
+            rec.value("training.mlp.loss", list, Unit::Number, loss);
+            rec.value("training.mlp.accuracy", list, Unit::Share, accuracy);
+        }
+    }
+}
+
+/// Seconds that `work` takes, and what it gives.
+fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
+    let start = Instant::now();
+    let value = work()?;
+    Ok((start.elapsed().as_secs_f64(), value))
+}
+
+fn cost(rec: &mut Recorder) -> Result<()> {
+    const KEY: &str = "training.cost";
+    let full = rec.budget == Budget::Full;
+    rec.note(KEY, &[("stage", &"preprocess")]);
+    load(rec)?; // a download is not what is to be measured
+    let mut seconds = Vec::new();
+    let mut data = None;
+    for _ in 0..if full { 5 } else { 1 } {
+        let (took, set) = timed(|| {
+            let set = load(rec)?;
+            let (train, test) = (set.train.scaled(), set.test.scaled());
+            std::hint::black_box((train, test));
+            Ok(set)
+        })?;
+        seconds.push(took);
+        data = Some(set);
+    }
+    let data = data.ok_or_else(|| lab::Error::message("no data set was loaded"))?;
+    let (name, device) = (data.source.name(), rec.device);
+    let params: ParamList = &[("stage", &"preprocess"), ("data", &name)];
+    rec.value(KEY, params, Unit::Seconds, Samples(seconds));
+
+    // One epoch for everybody; the ten of the whole job where there is time.
+    let mut weights = Vec::new();
+    for (epochs, times) in [(1, if full { 5 } else { 1 }), (10, usize::from(full))] {
+        let mut seconds = Vec::new();
+        for seed in 0..times {
+            let outcome = run(rec, &data, epochs, seed as u64)?;
+            seconds.push(outcome.seconds);
+            weights = outcome.weights;
+        }
+        if !seconds.is_empty() {
+            let params: ParamList =
+                &[("stage", &"train"), ("data", &name), ("device", &device), ("epochs", &epochs)];
+            rec.value(KEY, params, Unit::Seconds, Samples(seconds));
+        }
+    }
+
+    let folder = std::env::temp_dir().join(format!("throughput-cost-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|e| lab::Error::io(&folder, e))?;
+    let stored = store_and_serve(rec, &folder, &weights, &data);
+    let _ = std::fs::remove_dir_all(&folder); // a folder for temporary files is cleared anyway
+    stored
+}
+
+fn store_and_serve(
+    rec: &mut Recorder,
+    folder: &std::path::Path,
+    weights: &[f32],
+    data: &DataSet,
+) -> Result<()> {
+    const KEY: &str = "training.cost";
+    let path = folder.join(MODEL);
+    let trained = Classifier::from_weights(Settings::default().model, weights)?;
+    trained.save(&path)?; // what fails once is a sentence; below it could only be a panic
+    rec.seconds(KEY, &[("stage", &"store")], || {
+        std::hint::black_box(trained.save(&path).is_ok());
+    });
+    rec.seconds(KEY, &[("stage", &"load")], || {
+        std::hint::black_box(Classifier::load(&path).is_ok());
+    });
+    let served = Classifier::load(&path)?;
+    let pixels = data.test.scaled();
+    for images in [1, data.test.len()] {
+        let batch = &pixels[..images * PIXELS];
+        served.digits(batch)?;
+        rec.seconds(KEY, &[("stage", &"serve"), ("images", &images)], || {
+            std::hint::black_box(served.digits(batch).is_ok());
+        });
+    }
+    Ok(())
+}
+
+fn drawn_digits(rec: &mut Recorder) -> Result<()> {
+    const KEY: &str = "training.drawn_digits";
+    let real = load(rec)?;
+    let device = rec.device;
+    let epochs = Settings::default().epochs;
+    let params: ParamList = &[("device", &device), ("epochs", &epochs)];
+    if !matches!(real.source, Source::Mnist(_)) {
+        rec.skip(KEY, params, "there is no MNIST on this machine to test on");
+        return Ok(());
+    }
+    let drawn = data::drawn(60_000, 10_000, 0);
+    let mixed = DataSet { test: real.test, ..drawn };
+    let mut shares = Vec::new();
+    for seed in 0..if rec.budget == Budget::Full { 3 } else { 1 } {
+        let outcome = run(rec, &mixed, epochs, seed)?;
+        shares.extend(outcome.test_accuracy());
+    }
+    rec.value(KEY, params, Unit::Share, Samples(shares));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chapter;
+    use lab::Device;
+
+    fn runs(count: u64) -> Vec<Outcome> {
+        let chapter = chapter();
+        let progress = Progress::hidden();
+        let rec = Recorder::new(&chapter.experiments[0], Budget::Quick, Device::Cpu, &progress);
+        let data = data::drawn(80, 40, 1);
+        (0..count).map(|seed| run(&rec, &data, 2, seed).unwrap()).collect()
+    }
+
+    #[test]
+    fn finished_runs_become_values() {
+        let (chapter, progress, runs) = (chapter(), Progress::hidden(), runs(3));
+        let mut rec = Recorder::new(&chapter.experiments[0], Budget::Quick, Device::Cpu, &progress);
+        record_runs(&mut rec, &runs);
+        let (values, _) = rec.finish();
+        let accuracy = values.iter().find(|v| v.key == "training.mlp").unwrap();
+        let wanted: Vec<f64> = runs.iter().map(|run| run.test_accuracy().unwrap()).collect();
+        assert_eq!(accuracy.samples.0, wanted);
+        assert_eq!((&*accuracy.params["epochs"], &*accuracy.params["data"]), ("2", "drawn"));
+        let loss = values.iter().filter(|v| v.key == "training.mlp.loss").count();
+        assert_eq!(loss, 4);
+        let rate = values.iter().find(|v| v.key == "training.mlp.rate").unwrap();
+        assert_eq!(rate.samples.0.len(), 6);
+    }
+
+    #[test]
+    fn a_training_is_a_run_of_its_experiment_alone() {
+        let (chapter, runs) = (chapter(), runs(1));
+        let run = run_of(&chapter.experiments[0], &runs[0]).unwrap();
+        assert_eq!((&*run.experiment, &*run.budget), (MLP, "quick"));
+        assert_eq!(run.values[0].samples.0, [runs[0].test_accuracy().unwrap()]);
+        assert!(run_of(&chapter.experiments[1], &runs[0]).is_err());
+    }
+
+    #[test]
+    fn no_run_leaves_no_value() {
+        let (chapter, progress) = (chapter(), Progress::hidden());
+        let mut rec = Recorder::new(&chapter.experiments[0], Budget::Quick, Device::Cpu, &progress);
+        record_runs(&mut rec, &[]);
+        assert!(rec.finish().0.is_empty());
+    }
+}

@@ -1,0 +1,438 @@
+//! The studies of this chapter: many runs that differ in one choice, over several seeds.
+
+use crate::{
+    Error,
+    config::{Config, Model, Schedule, Settings},
+    learning::{metrics::Epoch, optimizer::Rule},
+    measured::experiments::job::load,
+    runner::{outcome::Outcome, train::train_on, watch::Silent},
+};
+use lab::{
+    Device, Experiment, Recorder, Result, Samples, Unit,
+    data::{DataSet, Source},
+    record::ParamList,
+};
+use std::{
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+/// The experiments, in the order of the page.
+pub fn studies() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: "training.models",
+            shows: "how well each model reads MNIST by its recipe, from several seeds",
+            values: &["training.models", "training.models.curve", "training.models.parameters"],
+            quick: false,
+            run: models,
+        },
+        Experiment {
+            key: "training.speed",
+            shows: "how many pictures each model learns from in a second, by the size of a batch",
+            values: &["training.speed", "training.speed.epoch"],
+            quick: false,
+            run: speed,
+        },
+        Experiment {
+            key: "training.optimizers",
+            shows: "how five optimizers go down the same hill",
+            values: &["training.optimizers", "training.optimizers.loss"],
+            quick: false,
+            run: optimizers,
+        },
+        Experiment {
+            key: "training.schedule",
+            shows: "what a learning rate that falls is good for",
+            values: &["training.schedule", "training.schedule.accuracy"],
+            quick: false,
+            run: schedules,
+        },
+        Experiment {
+            key: "training.map",
+            shows: "what learning rate and batch size do to the accuracy, over several seeds",
+            values: &["training.map"],
+            quick: false,
+            run: map,
+        },
+        Experiment {
+            key: "training.overfit",
+            shows: "what a thousand pictures teach, and what helps against learning them by heart",
+            values: &["training.overfit", "training.overfit.accuracy", "training.overfit.loss"],
+            quick: false,
+            run: overfit,
+        },
+    ]
+}
+
+/// Trains each of these, [`side_by_side`].
+fn train_all(rec: &Recorder, data: &DataSet, all: &[Settings]) -> Result<Vec<Outcome>> {
+    let on = |settings: &Settings| {
+        let (settings, device) = (settings.clone(), rec.device);
+        train_on(&Config { settings, device, ..Config::default() }, data, &mut Silent)
+    };
+    let tell = |run: &str, settings: &Settings| {
+        let Settings { model, optimizer, batch, lr, seed, .. } = settings;
+        rec.note(
+            "trained",
+            &[
+                ("run", &run),
+                ("model", model),
+                ("optimizer", optimizer),
+                ("batch", batch),
+                ("lr", lr),
+                ("seed", seed),
+            ],
+        );
+    };
+    side_by_side(rec.device, all, on, tell)
+}
+
+/// Does `work` on each of these, as many at a time as the CPU has cores, each on one thread: that is faster than one after
+/// the other on all threads, and gives the same bits. A GPU does one after the other. `tell` hears `3/15` and the job
+/// after each.
+///
+/// # Errors
+/// What the work fails with.
+pub fn side_by_side<J: Sync, T: Send>(
+    device: Device,
+    all: &[J],
+    work: impl Fn(&J) -> Result<T, Error> + Sync,
+    tell: impl Fn(&str, &J),
+) -> Result<Vec<T>> {
+    let workers = match device {
+        Device::Cpu => thread::available_parallelism().map_or(1, usize::from),
+        Device::Cuda(_) => 1,
+    };
+    let (next, (send, receive)) = (AtomicUsize::new(0), mpsc::channel());
+    let mut outcomes: Vec<Option<T>> = all.iter().map(|_| None).collect();
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let (send, next, work) = (send.clone(), &next, &work);
+            scope.spawn(move || {
+                while let Some((at, job)) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    all.get(at).map(|job| (at, job))
+                } {
+                    let outcome = match workers {
+                        1 => work(job),
+                        _ => alone(|| work(job)),
+                    };
+                    // Nobody listens any more once another run has failed.
+                    if send.send((at, outcome)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        for (done, (at, outcome)) in receive.into_iter().enumerate() {
+            tell(&format!("{}/{}", done + 1, all.len()), &all[at]);
+            outcomes[at] = Some(outcome?);
+        }
+        Ok::<_, Error>(())
+    })?;
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Does `work` with a pool of one thread.
+fn alone<T: Send>(work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let pool = pool.map_err(|e| Error::Config(format!("a thread can't be started ({e})")))?;
+    pool.install(work)
+}
+
+/// The settings from several seeds.
+pub fn seeds(settings: &Settings, count: u64) -> Vec<Settings> {
+    (0..count).map(|seed| Settings { seed, ..settings.clone() }).collect()
+}
+
+/// The test accuracies of runs that differ in their seed alone.
+pub fn accuracies(runs: &[Outcome]) -> Samples {
+    Samples(runs.iter().filter_map(Outcome::test_accuracy).collect())
+}
+
+/// A number of the epoch with this place (from 0) in each run that came so far.
+pub fn at_epoch(runs: &[Outcome], at: usize, of: impl Fn(&Epoch) -> f64) -> Samples {
+    Samples(runs.iter().filter_map(|run| run.history.get(at)).map(of).collect())
+}
+
+/// The data set, where it is MNIST; otherwise says for the experiment that it is missing.
+///
+/// # Errors
+/// A data set that can't be loaded.
+pub fn mnist(rec: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
+    let data = load(rec)?;
+    if matches!(data.source, Source::Mnist(_)) {
+        return Ok(Some(data));
+    }
+    rec.skip(key, &[], "there is no MNIST on this machine");
+    Ok(None)
+}
+
+/// Seeds of the models, the schedules and the cures.
+const SEEDS: u64 = 5;
+
+fn models(rec: &mut Recorder) -> Result<()> {
+    let Some(data) = mnist(rec, "training.models")? else { return Ok(()) };
+    // The slow ones are the last of the list: they go first, so that no core waits for them.
+    let all: Vec<Settings> =
+        Model::ALL.iter().rev().flat_map(|model| seeds(&Settings::of(*model), SEEDS)).collect();
+    let runs = train_all(rec, &data, &all)?;
+    for model in Model::ALL {
+        let runs: Vec<Outcome> = runs.iter().filter(|run| run.model == model).cloned().collect();
+        let (device, epochs) = (rec.device, Settings::of(model).epochs);
+        let list: ParamList = &[("model", &model), ("device", &device), ("epochs", &epochs)];
+        rec.value("training.models", list, Unit::Share, accuracies(&runs));
+        let learned = runs.first().map_or(0, |run| run.learned);
+        let count = Samples(vec![learned as f64]);
+        rec.value("training.models.parameters", &[("model", &model)], Unit::Count, count);
+        for at in 0..epochs {
+            let list: ParamList = &[("model", &model), ("epoch", &(at + 1))];
+            let share = at_epoch(&runs, at, |epoch| epoch.test_accuracy);
+            rec.value("training.models.curve", list, Unit::Share, share);
+        }
+    }
+    Ok(())
+}
+
+/// Batches to time each model with.
+const BATCHES: [usize; 5] = [8, 32, 128, 512, 2048];
+/// Pictures of an epoch.
+const PICTURES: f64 = 60_000.0;
+
+fn speed(rec: &mut Recorder) -> Result<()> {
+    let data = load(rec)?;
+    // The test is not what is timed.
+    let data = DataSet { test: data.test.first(10), ..data };
+    let mut devices = vec![Device::Cpu];
+    if rec.device != Device::Cpu {
+        devices.push(rec.device);
+    }
+    for model in Model::ALL {
+        for device in &devices {
+            for batch in BATCHES {
+                let list: ParamList = &[("model", &model), ("device", device), ("batch", &batch)];
+                rec.note("training.speed", list);
+                let rates = rates(model, *device, batch, &data)?;
+                rec.value("training.speed", list, Unit::ImagesPerSecond, rates.clone());
+                if batch == Settings::of(model).batch {
+                    let list: ParamList = &[("model", &model), ("device", device)];
+                    let seconds = rates.map(|rate| PICTURES / rate);
+                    rec.value("training.speed.epoch", list, Unit::Seconds, seconds);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pictures per second of a model that learns on a device, in parts of a second or more.
+///
+/// # Errors
+/// As [`train_on`].
+pub fn rates(model: Model, device: Device, batch: usize, data: &DataSet) -> Result<Samples, Error> {
+    let recipe = Settings::of(model);
+    let run = |limit: usize, epochs: usize| {
+        let settings = Settings { batch, epochs, limit: Some(limit), ..recipe.clone() };
+        let outcome =
+            train_on(&Config { settings, device, ..Config::default() }, data, &mut Silent)?;
+        let rates = outcome.history.iter().map(|epoch| epoch.images_per_second);
+        Ok::<_, Error>(rates.collect::<Vec<f64>>())
+    };
+    // A first look, which also warms up; then whole batches of about half a second.
+    let first = run(batch.min(data.train.len()), 2)?[1];
+    let batches = (0.5 * first / batch as f64).ceil().clamp(1.0, 1e6) as usize;
+    let limit = (batches * batch).min(data.train.len());
+    Ok(Samples(run(limit, 6)?.split_off(1)))
+}
+
+fn optimizers(rec: &mut Recorder) -> Result<()> {
+    let Some(data) = mnist(rec, "training.optimizers")? else { return Ok(()) };
+    for rule in Rule::ALL {
+        let decay = if rule == Rule::AdamW { 0.01 } else { 0.0 };
+        let base =
+            Settings { optimizer: rule, lr: rule.usual_rate(), decay, ..Settings::default() };
+        let runs = train_all(rec, &data, &seeds(&base, 3))?;
+        let list: ParamList = &[("optimizer", &rule), ("lr", &base.lr)];
+        rec.value("training.optimizers", list, Unit::Share, accuracies(&runs));
+        for at in 0..base.epochs {
+            let list: ParamList = &[("optimizer", &rule), ("epoch", &(at + 1))];
+            let loss = at_epoch(&runs, at, |epoch| epoch.train_loss);
+            rec.value("training.optimizers.loss", list, Unit::Number, loss);
+        }
+    }
+    Ok(())
+}
+
+fn schedules(rec: &mut Recorder) -> Result<()> {
+    let Some(data) = mnist(rec, "training.schedule")? else { return Ok(()) };
+    let recipe = Settings::of(Model::Mlp);
+    for schedule in Schedule::ALL {
+        for lr in [Settings::default().lr, recipe.lr] {
+            let base = Settings { lr, schedule, ..recipe.clone() };
+            let runs = train_all(rec, &data, &seeds(&base, SEEDS))?;
+            let list: ParamList = &[("schedule", &schedule), ("lr", &lr)];
+            rec.value("training.schedule", list, Unit::Share, accuracies(&runs));
+            for at in 0..base.epochs {
+                let list: ParamList = &[("schedule", &schedule), ("lr", &lr), ("epoch", &(at + 1))];
+                let share = at_epoch(&runs, at, |epoch| epoch.test_accuracy);
+                rec.value("training.schedule.accuracy", list, Unit::Share, share);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The learning rates of the map.
+pub const RATES: [f64; 7] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
+/// Its batches.
+pub const MAP_BATCHES: [usize; 5] = [32, 128, 512, 2048, 8192];
+
+fn map(rec: &mut Recorder) -> Result<()> {
+    let Some(data) = mnist(rec, "training.map")? else { return Ok(()) };
+    let (epochs, count) = (3, 3);
+    for batch in MAP_BATCHES {
+        let cells = RATES.iter().flat_map(|lr| {
+            seeds(&Settings { lr: *lr, batch, epochs, ..Settings::default() }, count)
+        });
+        let runs = train_all(rec, &data, &cells.collect::<Vec<_>>())?;
+        for (lr, runs) in RATES.iter().zip(runs.chunks(count as usize)) {
+            let list: ParamList = &[("batch", &batch), ("lr", lr), ("epochs", &epochs)];
+            rec.value("training.map", list, Unit::Share, accuracies(runs));
+        }
+    }
+    Ok(())
+}
+
+/// What a cure changes.
+pub type Cure = fn(&mut Settings);
+
+/// What helps against learning by heart: a name, and what it changes. Together they are what they are alone.
+/// Early stopping holds a sixth of the pictures back, so two more runs show what that sixth is worth.
+pub const CURES: [(&str, Cure); 8] = [
+    ("none", |_| ()),
+    ("decay", decays),
+    ("dropout", drops),
+    ("augmentation", augments),
+    ("early stopping", stops),
+    ("five sixths", |s| s.limit = s.limit.map(|all| all - all / 6)),
+    ("all but stopping", |s| [decays, drops, augments].iter().for_each(|cure| cure(s))),
+    ("all", |s| [decays, drops, augments, stops].iter().for_each(|cure| cure(s))),
+];
+
+fn decays(settings: &mut Settings) {
+    (settings.optimizer, settings.decay) = (Rule::AdamW, 0.5);
+}
+
+fn drops(settings: &mut Settings) {
+    settings.dropout = 0.5;
+}
+
+fn augments(settings: &mut Settings) {
+    settings.augment = true;
+}
+
+fn stops(settings: &mut Settings) {
+    settings.patience = Some(20);
+}
+
+/// One number of an epoch.
+type Metric = fn(&Epoch) -> f64;
+
+/// Epochs of this study whose numbers are kept: close together at first.
+pub const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
+
+fn overfit(rec: &mut Recorder) -> Result<()> {
+    let Some(data) = mnist(rec, "training.overfit")? else { return Ok(()) };
+    let base = Settings {
+        limit: Some(1000),
+        batch: 32,
+        epochs: LOOKS[LOOKS.len() - 1],
+        dropout: 0.0,
+        ..Settings::default()
+    };
+    for (cure, change) in CURES {
+        let mut changed = base.clone();
+        change(&mut changed);
+        let runs = train_all(rec, &data, &seeds(&changed, SEEDS))?;
+        rec.value("training.overfit", &[("cure", &cure)], Unit::Share, accuracies(&runs));
+        // As far as every run came.
+        let common = runs.iter().map(|run| run.history.len()).min().unwrap_or(0);
+        for epoch in LOOKS.into_iter().filter(|epoch| *epoch <= common) {
+            let sets: [(&str, Metric, Metric); 2] = [
+                ("train", |e| e.train_accuracy, |e| e.train_loss),
+                ("test", |e| e.test_accuracy, |e| e.test_loss),
+            ];
+            for (set, accuracy, loss) in sets {
+                let list: ParamList = &[("cure", &cure), ("epoch", &epoch), ("set", &set)];
+                let share = at_epoch(&runs, epoch - 1, accuracy);
+                rec.value("training.overfit.accuracy", list, Unit::Share, share);
+                let loss = at_epoch(&runs, epoch - 1, loss);
+                rec.value("training.overfit.loss", list, Unit::Number, loss);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{Budget, data, progress::Progress};
+
+    fn with_recorder<T>(work: impl FnOnce(&mut Recorder) -> T) -> T {
+        let (experiments, progress) = (studies(), Progress::hidden());
+        work(&mut Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress))
+    }
+
+    #[test]
+    fn runs_side_by_side_are_the_runs_one_by_one() {
+        let data = data::drawn(150, 50, 2);
+        let base = Settings { epochs: 2, ..Settings::default() };
+        let all = seeds(&base, 5);
+        let outcomes = with_recorder(|rec| train_all(rec, &data, &all)).unwrap();
+        assert_eq!(outcomes.len(), 5);
+        for (settings, outcome) in all.iter().zip(&outcomes) {
+            let config = Config { settings: settings.clone(), ..Config::default() };
+            let alone = train_on(&config, &data, &mut Silent).unwrap();
+            assert_eq!(outcome.weights, alone.weights, "seed {}", settings.seed);
+        }
+        let shares = accuracies(&outcomes).0;
+        assert_eq!(shares.len(), 5);
+        assert_eq!(at_epoch(&outcomes, 1, |e| e.test_accuracy).0, shares);
+        assert!(at_epoch(&outcomes, 2, |e| e.test_accuracy).0.is_empty());
+    }
+
+    #[test]
+    fn one_run_that_fails_ends_them_all_with_its_sentence() {
+        let data = data::drawn(60, 20, 2);
+        let bad = Settings { lr: 1e30, epochs: 1, batch: 8, ..Settings::default() };
+        let all = [Settings { epochs: 1, ..Settings::default() }, bad];
+        let error = with_recorder(|rec| train_all(rec, &data, &all)).unwrap_err().to_string();
+        assert!(error.contains("learning rate"), "{error}");
+    }
+
+    #[test]
+    fn every_model_is_timed_in_whole_batches() {
+        let data = data::drawn(64, 10, 1);
+        let rates = rates(Model::Linear, Device::Cpu, 8, &data).unwrap();
+        assert_eq!(rates.0.len(), 5);
+        assert!(rates.0.iter().all(|rate| *rate > 0.0));
+    }
+
+    #[test]
+    fn each_cure_changes_something_and_can_work() {
+        let base = Settings { limit: Some(1000), dropout: 0.0, ..Settings::default() };
+        for (at, (name, change)) in CURES.into_iter().enumerate() {
+            let mut changed = base.clone();
+            change(&mut changed);
+            changed.check().unwrap();
+            assert_eq!(changed == base, at == 0, "{name}");
+        }
+        assert!(LOOKS.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

@@ -1,0 +1,31 @@
+//! The six models, and what each needs beside dfdx's operations.
+//!
+//! 1. [`model`]: what all models share; [`linear`], [`mlp`] (the article's Keras example on dfdx).
+//! 2. [`cnn`] with its [`conv`]olutions, and the CPU's own [`windows`]; [`resnet`] with its batch [`norm`]alisation.
+//! 3. [`rnn`] with its [`gates`] and [`transformer`] with its [`attention`], on [`fused`] operations on rows.
+//! 4. [`cpu`]: what the CPU's own operations share.
+
+pub mod attention;
+pub mod cnn;
+pub mod conv;
+pub mod cpu;
+pub mod fused;
+pub mod gates;
+pub mod linear;
+pub mod mlp;
+pub mod model;
+pub mod norm;
+pub mod resnet;
+pub mod rnn;
+pub mod transformer;
+pub mod windows;
+
+use attention::Attend;
+use conv::Convolve;
+use gates::GatedStep;
+use norm::BatchNorm;
+
+/// A device with the operations of every model, for a program that chooses the model when it runs.
+pub trait AllModels: Convolve + BatchNorm + GatedStep + Attend {}
+
+impl<D: Convolve + BatchNorm + GatedStep + Attend> AllModels for D {}

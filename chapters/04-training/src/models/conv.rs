@@ -1,0 +1,386 @@
+//! Convolution on stable Rust: cut the pictures into patches, and it is a matrix product.
+//!
+//! Pictures have their channels last: (batch, height, width, channels), so that a row of a patch lies in
+//! one piece in memory. [`convolve_gather`] and [`max_pool_by_choice`] use operations that dfdx has on every
+//! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests hold them equal.
+
+use dfdx::{
+    nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
+    prelude::*,
+    tensor_ops::Device,
+};
+use num_traits::Float;
+use rand_distr::{Uniform, uniform::SampleUniform};
+
+/// Pictures with `C` channels: (batch, height, width, C).
+pub type Maps<const C: usize, D, T = NoneTape> = Tensor<(usize, usize, usize, Const<C>), f32, D, T>;
+/// One patch in each row: (batch · height · width, K · K · channels).
+pub type Patches<D, T = NoneTape> = Tensor<(usize, usize), f32, D, T>;
+
+/// `CO` filters of K×K pixels over `CI` channels; one filter in each column.
+pub type Filters<const CI: usize, const CO: usize, const K: usize, D, E = f32> =
+    Tensor<Rank4<K, K, CI, CO>, E, D>;
+
+/// `CO` filters of `K`×`K` pixels over `CI` channels, with a border of `PAD` zeros.
+#[derive(Clone, Debug)]
+pub struct Conv2d<
+    const CI: usize,
+    const CO: usize,
+    const K: usize,
+    const PAD: usize,
+    E: Dtype,
+    D: Device<E>,
+> {
+    /// One filter in each column.
+    pub weight: Filters<CI, CO, K, D, E>,
+    /// A number for each filter.
+    pub bias: Tensor<Rank1<CO>, E, D>,
+}
+
+impl<const CI: usize, const CO: usize, const K: usize, const PAD: usize, D: Convolve>
+    Conv2d<CI, CO, K, PAD, f32, D>
+{
+    /// (batch, h, w, CI) becomes (batch, h + 2·PAD − K + 1, w + 2·PAD − K + 1, CO).
+    ///
+    /// # Errors
+    /// The device's own.
+    pub fn forward<T: Tape<f32, D> + Merge<T>>(
+        &self,
+        maps: Maps<CI, D, T>,
+    ) -> Result<Maps<CO, D, T>, D::Err> {
+        D::convolve(maps, &self.weight, Some(&self.bias), PAD)
+    }
+}
+
+/// A device with convolutions. Every error is the device's own.
+#[allow(clippy::missing_errors_doc)]
+pub trait Convolve: Device<f32> {
+    /// The sums of every patch with every filter, and a number added for each filter if there are any.
+    fn convolve<const CI: usize, const CO: usize, const K: usize, T>(
+        maps: Maps<CI, Self, T>,
+        filters: &Filters<CI, CO, K, Self>,
+        bias: Option<&Tensor<Rank1<CO>, f32, Self>>,
+        pad: usize,
+    ) -> Result<Maps<CO, Self, T>, Self::Err>
+    where
+        T: Tape<f32, Self> + Merge<T>;
+
+    /// The largest of each 2×2 pixels of each channel. Height and width must be even.
+    fn max_pool<const C: usize, T: Tape<f32, Self>>(
+        maps: Maps<C, Self, T>,
+    ) -> Result<Maps<C, Self, T>, Self::Err>;
+}
+
+#[cfg(feature = "cuda")]
+impl Convolve for Cuda {
+    fn convolve<const CI: usize, const CO: usize, const K: usize, T>(
+        maps: Maps<CI, Self, T>,
+        filters: &Filters<CI, CO, K, Self>,
+        bias: Option<&Tensor<Rank1<CO>, f32, Self>>,
+        pad: usize,
+    ) -> Result<Maps<CO, Self, T>, CudaError>
+    where
+        T: Tape<f32, Self> + Merge<T>,
+    {
+        convolve_gather(maps, filters, bias, pad)
+    }
+
+    fn max_pool<const C: usize, T: Tape<f32, Self>>(
+        maps: Maps<C, Self, T>,
+    ) -> Result<Maps<C, Self, T>, CudaError> {
+        max_pool_by_choice(maps)
+    }
+}
+
+/// A convolution is a matrix product: every patch with every filter.
+///
+/// # Errors
+/// The device's own.
+// ANCHOR: convolve
+pub fn convolve_gather<const CI: usize, const CO: usize, const K: usize, D, T>(
+    maps: Maps<CI, D, T>,
+    filters: &Filters<CI, CO, K, D>,
+    bias: Option<&Tensor<Rank1<CO>, f32, D>>,
+    pad: usize,
+) -> Result<Maps<CO, D, T>, D::Err>
+where
+    D: Device<f32>,
+    T: Tape<f32, D> + Merge<T>,
+{
+    let &(batch, h, w, _) = maps.shape();
+    let (h, w) = (h + 2 * pad + 1 - K, w + 2 * pad + 1 - K);
+    let patches = patches_by_gather(maps, K, pad)?;
+    let columns = (K * K * CI, Const::<CO>);
+    let filters = filters.retaped::<T>().try_reshape_like(&columns)?;
+    let mut sums = patches.try_matmul(filters)?;
+    if let Some(bias) = bias {
+        let bias = bias.retaped::<T>().try_broadcast_like(sums.shape())?;
+        sums = sums.try_add(bias)?;
+    }
+    sums.try_reshape_like(&(batch, h, w, Const))
+}
+// ANCHOR_END: convolve
+
+impl<
+    const CI: usize,
+    const CO: usize,
+    const K: usize,
+    const PAD: usize,
+    E: Dtype + Float + SampleUniform,
+    D: Device<E>,
+> TensorCollection<E, D> for Conv2d<CI, CO, K, PAD, E, D>
+{
+    type To<E2: Dtype, D2: Device<E2>> = Conv2d<CI, CO, K, PAD, E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::tensor("weight", |s| &s.weight, |s| &mut s.weight, he()),
+                Self::tensor("bias", |s| &s.bias, |s| &mut s.bias, TensorOptions::reset_to_zeros()),
+            ),
+            |(weight, bias)| Conv2d { weight, bias },
+        )
+    }
+}
+
+/// Filters begin with random numbers of the variance 2 / inputs, which ReLU halves again. He et al. 2015,
+/// equation 10.
+pub(crate) fn he<
+    const CI: usize,
+    const CO: usize,
+    const K: usize,
+    E: Dtype + Float + SampleUniform,
+    D: Device<E>,
+>() -> TensorOptions<Rank4<K, K, CI, CO>, E, D> {
+    TensorOptions::reset_with(|t| {
+        let inputs = E::from_usize(K * K * CI).unwrap_or(E::one());
+        let bound = (E::from_f32(6.0).unwrap_or(E::one()) / inputs).sqrt();
+        t.try_fill_with_distr(Uniform::new(-bound, bound))
+    })
+}
+
+/// Which pixel each place of each patch of an `h`×`w` picture reads, row by row; `None` is outside.
+fn places(h: usize, w: usize, k: usize, pad: usize) -> Vec<Option<usize>> {
+    let (out_h, out_w) = (h + 2 * pad + 1 - k, w + 2 * pad + 1 - k);
+    let mut places = Vec::with_capacity(out_h * out_w * k * k);
+    for (out_y, out_x) in (0..out_h).flat_map(|y| (0..out_w).map(move |x| (y, x))) {
+        for (in_y, in_x) in (0..k).flat_map(|y| (0..k).map(move |x| (y, x))) {
+            let (y, x) = ((out_y + in_y).wrapping_sub(pad), (out_x + in_x).wrapping_sub(pad));
+            places.push((y < h && x < w).then(|| y * w + x));
+        }
+    }
+    places
+}
+
+/// The `k`×`k` patch around every pixel, with a border of `pad` zeros, by dfdx's `gather`.
+///
+/// # Errors
+/// The device's own.
+pub fn patches_by_gather<const C: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
+    maps: Maps<C, D, T>,
+    k: usize,
+    pad: usize,
+) -> Result<Patches<D, T>, D::Err> {
+    let &(batch, h, w, _) = maps.shape();
+    let dev = maps.device().clone();
+    let places = places(h, w, k, pad);
+    let count = places.len();
+    let index: Vec<usize> = places.iter().map(|place| place.unwrap_or(0)).collect();
+    let index = dev
+        .try_tensor_from_vec(index, (count,))?
+        .try_broadcast_like::<_, Axis<0>>(&(batch, count))?;
+    let maps = maps.try_reshape_like(&(batch, h * w, Const::<C>))?;
+    let mut patches: Tensor<(usize, usize, Const<C>), f32, D, T> = maps.try_gather(index)?;
+    if pad > 0 {
+        // What was read in place of the border counts nothing.
+        let inside = places.iter().map(|place| f32::from(u8::from(place.is_some()))).collect();
+        let inside = dev
+            .try_tensor_from_vec::<(usize,)>(inside, (count,))?
+            .try_broadcast_like::<_, Axes2<0, 2>>(patches.shape())?;
+        patches = patches.try_mul(inside)?;
+    }
+    patches.try_reshape_like(&(batch * count / (k * k), k * k * C))
+}
+
+/// The largest of each 2×2 pixels of each channel, out of dfdx's operations. Height and width must be even.
+///
+/// dfdx's own `max` sends the gradient to all that are largest; here, as in PyTorch, it goes to the first of them.
+///
+/// # Errors
+/// The device's own.
+pub fn max_pool_by_choice<const C: usize, D: Device<f32>, T: Tape<f32, D>>(
+    maps: Maps<C, D, T>,
+) -> Result<Maps<C, D, T>, D::Err> {
+    let &(batch, h, w, _) = maps.shape();
+    let columns = larger(maps.try_reshape_like(&(batch * h * w / 2, 2usize, C))?)?;
+    let largest = larger(columns.try_reshape_like(&(batch * h / 2, 2usize, w / 2 * C))?)?;
+    largest.try_reshape_like(&(batch, h / 2, w / 2, Const))
+}
+
+/// Numbers in pairs of rows.
+type Pairs<D, T> = Tensor<(usize, usize, usize), f32, D, T>;
+
+/// The larger of each two, the first where they are equal: (count, 2, n) becomes (count, 1, n).
+fn larger<D: Device<f32>, T: Tape<f32, D>>(pairs: Pairs<D, T>) -> Result<Pairs<D, T>, D::Err> {
+    let (pairs, tape) = pairs.split_tape();
+    let (second, tape) = pairs.clone().put_tape(tape).try_slice((.., 1..2, ..))?.split_tape();
+    let first = pairs.put_tape(tape).try_slice((.., 0..1, ..))?;
+    first.retaped::<NoneTape>().try_ge(&second)?.try_choose(first, second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Maps2 = Maps<2, Cpu>;
+
+    fn maps(dev: &Cpu, batch: usize, h: usize, w: usize) -> Maps2 {
+        dev.sample_normal_like(&(batch, h, w, Const::<2>))
+    }
+
+    /// A convolution as its definition says, in f64.
+    fn naive<const K: usize, const PAD: usize>(
+        conv: &Conv2d<2, 3, K, PAD, f32, Cpu>,
+        maps: &Maps2,
+    ) -> Vec<f64> {
+        let &(batch, h, w, _) = maps.shape();
+        let (x, weight, bias) = (maps.as_vec(), conv.weight.as_vec(), conv.bias.as_vec());
+        let mut out = Vec::new();
+        for b in 0..batch {
+            for y in 0..h + 2 * PAD + 1 - K {
+                for column in 0..w + 2 * PAD + 1 - K {
+                    for filter in 0..3 {
+                        let mut sum = f64::from(bias[filter]);
+                        for (ky, kx, c) in (0..K * K * 2).map(|i| (i / 2 / K, i / 2 % K, i % 2)) {
+                            let (in_y, in_x) = (y + ky, column + kx);
+                            if in_y < PAD || in_x < PAD || in_y >= h + PAD || in_x >= w + PAD {
+                                continue;
+                            }
+                            let at = ((b * h + in_y - PAD) * w + in_x - PAD) * 2 + c;
+                            let weight = weight[((ky * K + kx) * 2 + c) * 3 + filter];
+                            sum += f64::from(x[at]) * f64::from(weight);
+                        }
+                        out.push(sum);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn equals_naive<const K: usize, const PAD: usize>(batch: usize, h: usize, w: usize) {
+        let dev = Cpu::seed_from_u64((K * 10 + PAD) as u64);
+        let mut conv = Conv2d::<2, 3, K, PAD, f32, Cpu>::build(&dev);
+        conv.bias = dev.sample_normal();
+        let maps = maps(&dev, batch, h, w);
+        let wanted = naive(&conv, &maps);
+        let got = conv.forward(maps).unwrap().as_vec();
+        assert_eq!(got.len(), wanted.len());
+        for (got, wanted) in got.iter().zip(&wanted) {
+            assert!((f64::from(*got) - wanted).abs() < 1e-5, "{got} is not {wanted}");
+        }
+    }
+
+    #[test]
+    fn is_the_convolution_of_the_definition() {
+        equals_naive::<3, 1>(2, 5, 7);
+        equals_naive::<3, 0>(1, 4, 3);
+        equals_naive::<5, 2>(3, 6, 6);
+        equals_naive::<1, 0>(2, 3, 2);
+        equals_naive::<3, 2>(1, 1, 1);
+    }
+
+    fn both_ways_are_equal<const K: usize>(batch: usize, h: usize, w: usize, pad: usize) {
+        let dev = Cpu::seed_from_u64(4);
+        let maps = maps(&dev, batch, h, w);
+        let filters: Filters<2, 3, K, Cpu> = dev.sample_normal();
+        let bias: Tensor<Rank1<3>, f32, _> = dev.sample_normal();
+        for bias in [Some(&bias), None] {
+            let both = [
+                Cpu::convolve(maps.leaky_trace(), &filters, bias, pad).unwrap(),
+                convolve_gather(maps.leaky_trace(), &filters, bias, pad).unwrap(),
+            ];
+            assert_eq!(both[0].shape(), both[1].shape());
+            close(&both[0].as_vec(), &both[1].as_vec());
+            let weight: Maps<3, Cpu> = dev.sample_normal_like(both[0].shape());
+            let [one, two] = both.map(|y| (y * weight.clone()).sum().backward());
+            close(&one.get(&maps).as_vec(), &two.get(&maps).as_vec());
+            close(&one.get(&filters).as_vec(), &two.get(&filters).as_vec());
+            if let Some(bias) = bias {
+                close(&one.get(bias).as_vec(), &two.get(bias).as_vec());
+            }
+        }
+    }
+
+    #[test]
+    fn the_fast_convolution_is_the_plain_one_backward_too() {
+        both_ways_are_equal::<3>(2, 6, 4, 1);
+        both_ways_are_equal::<5>(1, 8, 6, 2);
+        both_ways_are_equal::<3>(3, 4, 4, 0);
+        both_ways_are_equal::<1>(1, 2, 2, 0);
+        both_ways_are_equal::<3>(37, 5, 5, 1); // more pictures than a task has, and an odd rest
+        both_ways_are_equal::<3>(17, 20, 13, 1); // a picture that is a group by itself
+    }
+
+    #[test]
+    fn the_fast_pool_is_the_plain_one_backward_too() {
+        let dev = Cpu::seed_from_u64(4);
+        for (batch, h, w) in [(2, 6, 4), (1, 8, 6), (3, 2, 2)] {
+            // Whole numbers, of which many are equal, as on the empty paper around a digit.
+            let whole = maps(&dev, batch, h, w).as_vec().iter().map(|v| v.round()).collect();
+            let maps: Maps2 = dev.tensor_from_vec(whole, (batch, h, w, Const));
+            let both = [
+                Cpu::max_pool(maps.leaky_trace()).unwrap(),
+                max_pool_by_choice(maps.leaky_trace()).unwrap(),
+            ];
+            assert_eq!(both[0].as_vec(), both[1].as_vec());
+            assert_eq!(both[0].shape(), &(batch, h / 2, w / 2, Const));
+            let weight: Maps2 = dev.sample_normal_like(both[0].shape());
+            let grads = both.map(|p| (p * weight.clone()).sum().backward().get(&maps).as_vec());
+            close(&grads[0], &grads[1]);
+        }
+    }
+
+    fn close(one: &[f32], two: &[f32]) {
+        assert!(one.iter().any(|v| *v != 0.0));
+        for (a, b) in one.iter().zip(two) {
+            assert!((a - b).abs() < 1e-5 * b.abs().max(1.0) * 10.0, "{a} is not {b}");
+        }
+    }
+
+    #[test]
+    fn its_gradient_is_the_slope() {
+        let dev = Cpu::seed_from_u64(6);
+        let conv = Conv2d::<2, 3, 3, 1, f32, Cpu>::build(&dev);
+        let maps = maps(&dev, 2, 4, 4);
+        let loss = |conv: &Conv2d<2, 3, 3, 1, f32, Cpu>, x: &Maps2| -> f64 {
+            naive(conv, x).iter().map(|v| v * v).sum()
+        };
+        let out = conv.forward(maps.leaky_trace()).unwrap();
+        let grads = out.square().sum().backward();
+        let slope = |plus: f64, minus: f64| (plus - minus) / 2e-2;
+        let (weight, dx) = (grads.get(&conv.weight).as_vec(), grads.get(&maps).as_vec());
+        for at in [0, 7, 20, 53] {
+            let moved = |by: f32| {
+                let mut conv = conv.clone();
+                let mut values = conv.weight.as_vec();
+                values[at] += by;
+                conv.weight.copy_from(&values);
+                loss(&conv, &maps)
+            };
+            let wanted = slope(moved(1e-2), moved(-1e-2));
+            assert!((f64::from(weight[at]) - wanted).abs() < 1e-2 * wanted.abs().max(1.0));
+        }
+        for at in [0, 11, 40, 63] {
+            let moved = |by: f32| {
+                let mut values = maps.as_vec();
+                values[at] += by;
+                loss(&conv, &dev.tensor_from_vec(values, *maps.shape()))
+            };
+            let wanted = slope(moved(1e-2), moved(-1e-2));
+            assert!((f64::from(dx[at]) - wanted).abs() < 1e-2 * wanted.abs().max(1.0));
+        }
+    }
+}

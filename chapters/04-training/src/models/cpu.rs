@@ -1,0 +1,71 @@
+//! What the CPU's own operations share: a tensor's numbers as a slice, chapter 1's product on slices, and gradients that
+//! are changed where they lie.
+
+use dfdx::prelude::*;
+use matmul::{MatMut, MatRef, Options, sgemm};
+use rayon::prelude::*;
+use std::{mem::take, ops::DerefMut};
+
+/// A tensor's numbers, in the order of its shape. dfdx's own `as_vec` follows the strides number by number; here the
+/// whole memory is copied at once, after it was put in order if it was not.
+///
+/// # Errors
+/// The device's own.
+pub fn numbers<S: Shape>(tensor: &Tensor<S, f32, Cpu>) -> Result<Vec<f32>, CpuError> {
+    let mut numbers = vec![0.0; tensor.shape().num_elements()];
+    tensor.clone().try_reshape_like(tensor.shape())?.copy_into(&mut numbers);
+    Ok(numbers)
+}
+
+/// A·B in C, or added to it. The shapes are the caller's own, so they fit.
+pub(crate) fn product(
+    c: (&mut [f32], usize),
+    a: MatRef<f32>,
+    b: MatRef<f32>,
+    options: Options,
+) -> Result<(), CpuError> {
+    let (values, cols) = c;
+    let rows = values.len() / cols;
+    MatMut::new(values, rows, cols)
+        .and_then(|c| sgemm(c, a, b, options))
+        .map_err(|_| CpuError::WrongNumElements)
+}
+
+/// Row after row.
+pub(crate) fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
+    MatRef::new(values, values.len() / cols, cols).map_err(|_| CpuError::WrongNumElements)
+}
+
+/// Takes a gradient out, so that others can be changed while it is read; it must be put back.
+pub(crate) fn taken(gradient: &mut impl DerefMut<Target = Vec<f32>>) -> Vec<f32> {
+    take(&mut **gradient)
+}
+
+/// Adds `more` to `sum`.
+pub(crate) fn accumulate(sum: &mut [f32], more: &[f32]) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
+/// Does `work` for each picture, whose `len` numbers it may change; pictures are shared out over the threads.
+/// Each picture's sums stay in one thread, so that the result does not depend on their number.
+pub(crate) fn each<T: Send>(numbers: &mut [T], len: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    if len > 0 {
+        numbers.par_chunks_exact_mut(len).enumerate().for_each(|(at, own)| work(at, own));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_in_the_order_of_the_shape() {
+        let dev = Cpu::seed_from_u64(1);
+        let x: Tensor<Rank3<3, 4, 5>, f32, _> = dev.sample_normal();
+        assert_eq!(numbers(&x).unwrap(), x.as_vec());
+        let turned: Tensor<Rank3<5, 3, 4>, f32, _> = x.clone().permute::<_, Axes3<2, 0, 1>>();
+        assert_eq!(numbers(&turned).unwrap(), turned.as_vec());
+        let wide: Tensor<Rank2<2, 5>, f32, _> = dev.sample_normal::<Rank1<5>>().broadcast();
+        assert_eq!(numbers(&wide).unwrap(), wide.as_vec());
+    }
+}

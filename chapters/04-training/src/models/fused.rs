@@ -1,0 +1,476 @@
+//! Several operations in one: what dfdx would do in many passes over the numbers, done in one on the CPU.
+//!
+//! dfdx's operations that broadcast walk from number to number on the CPU and look up each one's place. That
+//! takes longer than the products between them. The CPU gets operations of its own here, each with
+//! its gradient; a GPU gets the same out of dfdx's operations, and tests hold both equal.
+
+use crate::models::{
+    cpu::{accumulate, matrix, numbers, product, taken},
+    norm::Rows,
+};
+use dfdx::{
+    nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
+    prelude::*,
+    tensor_ops::Device,
+};
+use matmul::{Epilogue, Options, Threads};
+use num_traits::Float;
+use rand_distr::{Uniform, uniform::SampleUniform};
+use rayon::prelude::*;
+
+/// One row, the same for all: a bias, a scale.
+pub type Row<const N: usize, D> = Tensor<Rank1<N>, f32, D>;
+/// Layer normalisation adds this to the variance, so that equal numbers are not divided by zero.
+pub const EPSILON: f32 = 1e-5;
+
+/// A device with operations on rows. Every error is the device's own.
+#[allow(clippy::missing_errors_doc)]
+pub trait FusedRows: Device<f32> {
+    /// A dense layer: the product of the rows and `weight`, and `bias` added to each row.
+    fn dense<const I: usize, const O: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<I, Self, T>,
+        weight: &Tensor<Rank2<I, O>, f32, Self>,
+        bias: &Row<O, Self>,
+    ) -> Result<Rows<O, Self, T>, Self::Err>;
+
+    /// Adds `row` to each of the rows.
+    fn add_row<const N: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<N, Self, T>,
+        row: &Row<N, Self>,
+    ) -> Result<Rows<N, Self, T>, Self::Err>;
+
+    /// Shifts and scales each row to mean 0 and variance 1, then multiplies with `scale` and adds `shift`:
+    /// layer normalisation (Ba, Kiros and Hinton 2016).
+    fn normalise_rows<const N: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<N, Self, T>,
+        scale: &Row<N, Self>,
+        shift: &Row<N, Self>,
+    ) -> Result<Rows<N, Self, T>, Self::Err>;
+
+    /// Turns each row of scores into probabilities: [`crate::learning::loss::softmax`].
+    fn softmax_rows<const N: usize, T: Tape<f32, Self>>(
+        rows: Rows<N, Self, T>,
+    ) -> Result<Rows<N, Self, T>, Self::Err>;
+}
+
+impl FusedRows for Cpu {
+    fn dense<const I: usize, const O: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<I, Self, T>,
+        weight: &Tensor<Rank2<I, O>, f32, Self>,
+        bias: &Row<O, Self>,
+    ) -> Result<Rows<O, Self, T>, CpuError> {
+        let (rows, mut tape) = rows.try_contiguous()?.split_tape();
+        let threads = Threads::Count(rayon::current_num_threads());
+        let (x, w, b) = (numbers(&rows)?, numbers(weight)?, numbers(bias)?);
+        let mut y = vec![0.0; rows.shape().0 * O];
+        let bias_too = Options { epilogue: Epilogue::Bias(&b), threads, ..Options::default() };
+        product((&mut y, O), matrix(&x, I)?, matrix(&w, O)?, bias_too)?;
+        let y = rows.device().try_tensor_from_vec(y, (rows.shape().0, Const))?;
+        let (of_rows, of_y) = (rows.ghost(), y.ghost());
+        let (of_weight, of_bias) = (weight.ghost(), bias.ghost());
+        tape.add_backward_op(move |grads| {
+            let up = taken(grads.get_or_alloc_mut(&of_y)?);
+            let add = Options { accumulate: true, threads, ..Options::default() };
+            let (x, w, dy) = (matrix(&x, I)?, matrix(&w, O)?, matrix(&up, O)?);
+            product((grads.get_or_alloc_mut(&of_rows)?, I), dy, w.t(), add)?; // dX = dY·Wᵀ
+            product((grads.get_or_alloc_mut(&of_weight)?, O), x.t(), dy, add)?; // dW = Xᵀ·dY
+            let of_bias = grads.get_or_alloc_mut(&of_bias)?;
+            up.chunks_exact(O).for_each(|up| accumulate(of_bias, up));
+            **grads.get_or_alloc_mut(&of_y)? = up;
+            Ok(())
+        });
+        Ok(y.put_tape(tape))
+    }
+
+    fn add_row<const N: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<N, Self, T>,
+        row: &Row<N, Self>,
+    ) -> Result<Rows<N, Self, T>, CpuError> {
+        let (rows, mut tape) = rows.try_contiguous()?.split_tape();
+        let (mut sums, add) = (numbers(&rows)?, numbers(row)?);
+        sums.par_chunks_exact_mut(N).for_each(|sums| accumulate(sums, &add));
+        let sums = rows.device().try_tensor_from_vec(sums, *rows.shape())?;
+        let (of_rows, of_row, of_sums) = (rows.ghost(), row.ghost(), sums.ghost());
+        tape.add_backward_op(move |grads| {
+            let up = taken(grads.get_or_alloc_mut(&of_sums)?);
+            accumulate(grads.get_or_alloc_mut(&of_rows)?, &up);
+            let of_row = grads.get_or_alloc_mut(&of_row)?;
+            up.chunks_exact(N).for_each(|up| accumulate(of_row, up));
+            **grads.get_or_alloc_mut(&of_sums)? = up;
+            Ok(())
+        });
+        Ok(sums.put_tape(tape))
+    }
+
+    fn normalise_rows<const N: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<N, Self, T>,
+        scale: &Row<N, Self>,
+        shift: &Row<N, Self>,
+    ) -> Result<Rows<N, Self, T>, CpuError> {
+        let (rows, mut tape) = rows.try_contiguous()?.split_tape();
+        let count = N as f32;
+        // One over each row's standard deviation, and the rows with mean 0 and variance 1.
+        let mut spreads = vec![0.0; rows.shape().0];
+        let mut plain = numbers(&rows)?;
+        plain.par_chunks_exact_mut(N).zip(&mut spreads).for_each(|(row, spread)| {
+            let mean = row.iter().sum::<f32>() / count;
+            for x in row.iter_mut() {
+                *x -= mean;
+            }
+            let variance = row.iter().map(|x| x * x).sum::<f32>() / count;
+            *spread = (variance + EPSILON).sqrt().recip();
+            for x in row.iter_mut() {
+                *x *= *spread;
+            }
+        });
+        let mut out = plain.clone();
+        let (factors, add) = (numbers(scale)?, numbers(shift)?);
+        out.par_chunks_exact_mut(N).for_each(|row| {
+            let affine = factors.iter().zip(&add);
+            row.iter_mut().zip(affine).for_each(|(x, (scale, shift))| *x = *x * scale + shift);
+        });
+        let out = rows.device().try_tensor_from_vec(out, *rows.shape())?;
+        let (of_rows, of_out) = (rows.ghost(), out.ghost());
+        let (of_scale, of_shift) = (scale.ghost(), shift.ghost());
+        tape.add_backward_op(move |grads| {
+            let up = taken(grads.get_or_alloc_mut(&of_out)?);
+            let of_scale = grads.get_or_alloc_mut(&of_scale)?;
+            for (up, plain) in up.chunks_exact(N).zip(plain.chunks_exact(N)) {
+                let products = up.iter().zip(plain).map(|(up, plain)| up * plain);
+                of_scale.iter_mut().zip(products).for_each(|(sum, more)| *sum += more);
+            }
+            let of_shift = grads.get_or_alloc_mut(&of_shift)?;
+            up.chunks_exact(N).for_each(|up| accumulate(of_shift, up));
+            let of_rows = grads.get_or_alloc_mut(&of_rows)?.par_chunks_exact_mut(N);
+            let ups = up.par_chunks_exact(N).zip(plain.par_chunks_exact(N));
+            of_rows.zip(ups).zip(&spreads).for_each(|((of_row, (up, plain)), spread)| {
+                // Mean and variance depend on every number of the row.
+                let (mut mean, mut slope) = (0.0, 0.0);
+                for ((up, scale), plain) in up.iter().zip(&factors).zip(plain) {
+                    mean += up * scale / count;
+                    slope += up * scale * plain / count;
+                }
+                let ups = up.iter().zip(&factors).zip(plain);
+                for (sum, ((up, scale), plain)) in of_row.iter_mut().zip(ups) {
+                    *sum += spread * (up * scale - mean - plain * slope);
+                }
+            });
+            **grads.get_or_alloc_mut(&of_out)? = up;
+            Ok(())
+        });
+        Ok(out.put_tape(tape))
+    }
+
+    fn softmax_rows<const N: usize, T: Tape<f32, Self>>(
+        rows: Rows<N, Self, T>,
+    ) -> Result<Rows<N, Self, T>, CpuError> {
+        let (rows, mut tape) = rows.try_contiguous()?.split_tape();
+        let mut shares = numbers(&rows)?;
+        shares.par_chunks_exact_mut(N).for_each(|row| {
+            let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            for x in row.iter_mut() {
+                *x = (*x - highest).exp();
+            }
+            let sum: f32 = row.iter().sum();
+            for x in row.iter_mut() {
+                *x /= sum;
+            }
+        });
+        let kept = shares.clone();
+        let shares = rows.device().try_tensor_from_vec(shares, *rows.shape())?;
+        let (of_rows, of_shares) = (rows.ghost(), shares.ghost());
+        tape.add_backward_op(move |grads| {
+            let up = taken(grads.get_or_alloc_mut(&of_shares)?);
+            let of_rows = grads.get_or_alloc_mut(&of_rows)?.par_chunks_exact_mut(N);
+            let ups = up.par_chunks_exact(N).zip(kept.par_chunks_exact(N));
+            of_rows.zip(ups).for_each(|(of_row, (up, shares))| {
+                // One share can only grow at the cost of the others.
+                let mean: f32 = up.iter().zip(shares).map(|(up, share)| up * share).sum();
+                for (sum, (up, share)) in of_row.iter_mut().zip(up.iter().zip(shares)) {
+                    *sum += share * (up - mean);
+                }
+            });
+            **grads.get_or_alloc_mut(&of_shares)? = up;
+            Ok(())
+        });
+        Ok(shares.put_tape(tape))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl FusedRows for Cuda {
+    fn dense<const I: usize, const O: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<I, Self, T>,
+        weight: &Tensor<Rank2<I, O>, f32, Self>,
+        bias: &Row<O, Self>,
+    ) -> Result<Rows<O, Self, T>, CudaError> {
+        dense_by_matmul(rows, weight, bias)
+    }
+
+    fn add_row<const N: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<N, Self, T>,
+        row: &Row<N, Self>,
+    ) -> Result<Rows<N, Self, T>, CudaError> {
+        add_row_by_broadcast(rows, row)
+    }
+
+    fn normalise_rows<const N: usize, T: Tape<f32, Self> + Merge<T>>(
+        rows: Rows<N, Self, T>,
+        scale: &Row<N, Self>,
+        shift: &Row<N, Self>,
+    ) -> Result<Rows<N, Self, T>, CudaError> {
+        normalise_rows_by_broadcast(rows, scale, shift)
+    }
+
+    fn softmax_rows<const N: usize, T: Tape<f32, Self>>(
+        rows: Rows<N, Self, T>,
+    ) -> Result<Rows<N, Self, T>, CudaError> {
+        rows.try_softmax::<Axis<1>>()
+    }
+}
+
+/// [`FusedRows::dense`] out of dfdx's operations.
+#[cfg(any(feature = "cuda", test))]
+fn dense_by_matmul<const I: usize, const O: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
+    rows: Rows<I, D, T>,
+    weight: &Tensor<Rank2<I, O>, f32, D>,
+    bias: &Row<O, D>,
+) -> Result<Rows<O, D, T>, D::Err> {
+    add_row_by_broadcast(rows.try_matmul(weight.retaped::<T>())?, bias)
+}
+
+/// [`FusedRows::add_row`] out of dfdx's operations.
+#[cfg(any(feature = "cuda", test))]
+fn add_row_by_broadcast<const N: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
+    rows: Rows<N, D, T>,
+    row: &Row<N, D>,
+) -> Result<Rows<N, D, T>, D::Err> {
+    let row = row.retaped::<T>().try_broadcast_like(rows.shape())?;
+    rows.try_add(row)
+}
+
+/// [`FusedRows::normalise_rows`] out of dfdx's operations.
+#[cfg(any(feature = "cuda", test))]
+fn normalise_rows_by_broadcast<const N: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
+    rows: Rows<N, D, T>,
+    scale: &Row<N, D>,
+    shift: &Row<N, D>,
+) -> Result<Rows<N, D, T>, D::Err> {
+    let scale = scale.retaped::<T>().try_broadcast_like(rows.shape())?;
+    add_row_by_broadcast(rows.try_normalize::<Axis<1>>(f64::from(EPSILON))?.try_mul(scale)?, shift)
+}
+
+/// A dense layer: every output is a weighted sum of all inputs, plus a bias.
+#[derive(Clone, Debug)]
+pub struct Affine<const I: usize, const O: usize, E: Dtype, D: Device<E>> {
+    /// One output in each column.
+    pub weight: Tensor<Rank2<I, O>, E, D>,
+    /// A number for each output.
+    pub bias: Tensor<Rank1<O>, E, D>,
+}
+
+impl<const I: usize, const O: usize, D: FusedRows> Affine<I, O, f32, D> {
+    /// Rows of `I` numbers become rows of `O` numbers.
+    ///
+    /// # Errors
+    /// The device's own.
+    pub fn forward<T: Tape<f32, D> + Merge<T>>(
+        &self,
+        rows: Rows<I, D, T>,
+    ) -> Result<Rows<O, D, T>, D::Err> {
+        D::dense(rows, &self.weight, &self.bias)
+    }
+}
+
+impl<const I: usize, const O: usize, E: Dtype + Float + SampleUniform, D: Device<E>>
+    TensorCollection<E, D> for Affine<I, O, E, D>
+{
+    type To<E2: Dtype, D2: Device<E2>> = Affine<I, O, E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::tensor(
+                    "weight",
+                    |s| &s.weight,
+                    |s| &mut s.weight,
+                    TensorOptions::reset_with(fill::<I, _, E, D>),
+                ),
+                Self::tensor(
+                    "bias",
+                    |s| &s.bias,
+                    |s| &mut s.bias,
+                    TensorOptions::reset_with(fill::<I, _, E, D>),
+                ),
+            ),
+            |(weight, bias)| Affine { weight, bias },
+        )
+    }
+}
+
+/// As dfdx and PyTorch start dense layers with `I` inputs.
+fn fill<const I: usize, S: Shape, E: Dtype + Float + SampleUniform, D: Device<E>>(
+    tensor: &mut Tensor<S, E, D>,
+) -> Result<(), D::Err> {
+    let bound = E::from_usize(I).unwrap_or(E::one()).sqrt().recip();
+    tensor.try_fill_with_distr(Uniform::new(-bound, bound))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::models::model::{
+        CLASSES, Images, Logits, Network, build, gradients, parameters, set_parameters, tensors,
+    };
+
+    /// A model's parameters as a plain implementation reads them, one tensor after the other.
+    pub(crate) struct Plain<'a>(&'a [f64]);
+
+    impl<'a> Plain<'a> {
+        pub(crate) fn take(&mut self, count: usize) -> &'a [f64] {
+            let (mine, rest) = self.0.split_at(count);
+            self.0 = rest;
+            mine
+        }
+
+        /// The outputs of a dense layer, which [`Affine`] must equal.
+        pub(crate) fn affine(&mut self, rows: &[Vec<f64>], outputs: usize) -> Vec<Vec<f64>> {
+            let weight = self.take(rows[0].len() * outputs);
+            let bias = self.take(outputs);
+            let sum = |row: &[f64], o: usize| -> f64 {
+                row.iter().enumerate().map(|(i, x)| x * weight[i * outputs + o]).sum()
+            };
+            rows.iter().map(|row| (0..outputs).map(|o| sum(row, o) + bias[o]).collect()).collect()
+        }
+    }
+
+    /// Holds a model's scores to those of a `plain` implementation in f64, from parameters and one picture,
+    /// and its gradients to the slopes of the same.
+    pub(crate) fn equals_plain<M: Network<Cpu>>(plain: impl Fn(&mut Plain, &[f64]) -> Vec<f64>) {
+        let dev = Cpu::seed_from_u64(11);
+        let mut model: M = build(&dev).unwrap();
+        // Nothing may stay at one or zero, where a mistake would not show.
+        let mut values = parameters(&model).unwrap();
+        for (at, value) in values.iter_mut().enumerate() {
+            *value += (at % 13) as f32 * 0.005 - 0.03;
+        }
+        set_parameters(&mut model, &values).unwrap();
+        let images: Images<Cpu> = dev.sample_uniform_like(&(3, Const));
+        let pixels: Vec<f64> = images.as_vec().into_iter().map(f64::from).collect();
+        let weights: Logits<Cpu> = dev.sample_normal_like(&(3, Const));
+        let factors: Vec<f64> = weights.as_vec().into_iter().map(f64::from).collect();
+
+        let all = |values: &[f64]| -> Vec<f64> {
+            pixels.chunks_exact(784).flat_map(|image| plain(&mut Plain(values), image)).collect()
+        };
+        let mut exact: Vec<f64> = values.iter().copied().map(f64::from).collect();
+        let wanted = all(&exact);
+        assert_eq!(wanted.len(), 3 * CLASSES);
+        let got = model.predict(images.clone()).unwrap().as_vec();
+        for (got, wanted) in got.iter().zip(&wanted) {
+            let error = (f64::from(*got) - wanted).abs();
+            assert!(error <= 1e-5 * wanted.abs().max(1.0), "{got} is not {wanted}");
+        }
+
+        let scores = model.learn(images.leaky_trace()).unwrap();
+        assert_eq!(scores.as_vec(), got);
+        let grads = (scores * weights).sum().backward();
+        let (slopes, mut start) = (gradients(&model, &grads).unwrap(), 0);
+        assert_eq!(slopes.len(), exact.len());
+        for (name, shape) in tensors(&model).unwrap() {
+            let gradient = &slopes[start..start + shape.iter().product::<usize>()];
+            for at in [gradient.len() / 7, gradient.len() * 5 / 6] {
+                let value = exact[start + at];
+                let mut loss = |by: f64| -> f64 {
+                    exact[start + at] = value + by;
+                    all(&exact).iter().zip(&factors).map(|(score, factor)| score * factor).sum()
+                };
+                let wanted = (loss(1e-5) - loss(-1e-5)) / 2e-5;
+                exact[start + at] = value;
+                let error = (f64::from(gradient[at]) - wanted).abs();
+                assert!(
+                    error <= 1e-3 * wanted.abs() + 1e-5,
+                    "{name}[{at}]: {} is not {wanted}",
+                    gradient[at]
+                );
+            }
+            start += gradient.len();
+        }
+    }
+
+    type Taped<const N: usize> = Rows<N, Cpu, OwnedTape<f32, Cpu>>;
+
+    fn close(one: &[f32], two: &[f32]) {
+        assert_eq!(one.len(), two.len());
+        assert!(one.iter().any(|v| v.abs() > 1e-3), "{one:?}");
+        for (a, b) in one.iter().zip(two) {
+            assert!((a - b).abs() < 1e-5, "{a} is not {b}");
+        }
+    }
+
+    /// Holds two results equal, and the gradients of `inputs` that they lead to.
+    pub(crate) fn both_equal<const N: usize>(
+        both: [Taped<N>; 2],
+        inputs: impl Fn(&Gradients<f32, Cpu>) -> Vec<Vec<f32>>,
+    ) {
+        close(&both[0].as_vec(), &both[1].as_vec());
+        let weight: Rows<N, Cpu> = both[0].device().sample_normal_like(both[0].shape());
+        let [one, two] = both.map(|out| inputs(&(out * weight.clone()).sum().backward()));
+        one.iter().zip(&two).for_each(|(one, two)| close(one, two));
+    }
+
+    #[test]
+    fn rows_are_treated_as_dfdx_would_backward_too() {
+        let dev = Cpu::seed_from_u64(3);
+        for count in [1, 6] {
+            let rows: Rows<5, Cpu> = dev.sample_normal_like(&(count, Const));
+            let (scale, shift): (Row<5, Cpu>, Row<5, Cpu>) =
+                (dev.sample_normal(), dev.sample_normal());
+            let weight: Tensor<Rank2<5, 3>, f32, _> = dev.sample_normal();
+            let bias: Row<3, Cpu> = dev.sample_normal();
+            both_equal(
+                [
+                    Cpu::dense(rows.leaky_trace(), &weight, &bias).unwrap(),
+                    dense_by_matmul(rows.leaky_trace(), &weight, &bias).unwrap(),
+                ],
+                |grads| {
+                    let rows = grads.get(&rows).as_vec();
+                    vec![rows, grads.get(&weight).as_vec(), grads.get(&bias).as_vec()]
+                },
+            );
+            both_equal(
+                [
+                    Cpu::add_row(rows.leaky_trace(), &shift).unwrap(),
+                    add_row_by_broadcast(rows.leaky_trace(), &shift).unwrap(),
+                ],
+                |grads| vec![grads.get(&rows).as_vec(), grads.get(&shift).as_vec()],
+            );
+            both_equal(
+                [
+                    Cpu::normalise_rows(rows.leaky_trace(), &scale, &shift).unwrap(),
+                    normalise_rows_by_broadcast(rows.leaky_trace(), &scale, &shift).unwrap(),
+                ],
+                |grads| {
+                    let rows = grads.get(&rows).as_vec();
+                    vec![rows, grads.get(&scale).as_vec(), grads.get(&shift).as_vec()]
+                },
+            );
+            both_equal(
+                [
+                    Cpu::softmax_rows(rows.leaky_trace()).unwrap(),
+                    rows.leaky_trace().softmax::<Axis<1>>(),
+                ],
+                |grads| vec![grads.get(&rows).as_vec()],
+            );
+        }
+    }
+
+    #[test]
+    fn scores_that_are_large_become_probabilities() {
+        let dev = Cpu::default();
+        let rows: Rows<3, Cpu> = dev.tensor_from_vec(vec![1000.0, 1000.0, -1000.0], (1, Const));
+        assert_eq!(Cpu::softmax_rows(rows).unwrap().as_vec(), [0.5, 0.5, 0.0]);
+    }
+}

@@ -1,0 +1,68 @@
+//! The multi-layer perceptron: the article's Keras example on dfdx.
+
+use crate::models::{
+    model::{Images, Learned, Logits, Network},
+    norm::Mode,
+};
+use dfdx::{
+    nn::modules::{Dropout, Linear, ReLU},
+    prelude::*,
+    tensor_ops::Device,
+};
+
+// ANCHOR: model
+/// 784 pixels, 128 hidden units, 10 digits: a tuple is a sequence of layers.
+pub type Mlp<D> = (
+    (Linear<784, 128, f32, D>, ReLU), // Dense(128, activation="relu")
+    Dropout,                          // Dropout(0.2): the share is a setting
+    Linear<128, 10, f32, D>,          // Dense(10); the softmax is in the loss
+);
+// ANCHOR_END: model
+
+impl<D: Device<f32>> Network<D> for Mlp<D> {
+    const DRAWS_PER_STEP: u64 = 1;
+
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
+        let hidden = self.0.try_forward(images)?.try_dropout(self.1.p)?;
+        self.2.try_forward(hidden)
+    }
+
+    fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
+        self.try_forward(images)
+    }
+
+    fn set_dropout(&mut self, share: f32) {
+        self.1.p = share;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::model::{build, parameters, tensors};
+
+    #[test]
+    fn has_the_layers_it_says() {
+        let model: Mlp<Cpu> = build(&Cpu::seed_from_u64(1)).unwrap();
+        let wanted: [(&str, &[usize]); 4] = [
+            ("0.0.weight", &[128, 784]),
+            ("0.0.bias", &[128]),
+            ("2.weight", &[10, 128]),
+            ("2.bias", &[10]),
+        ];
+        let wanted: Vec<_> =
+            wanted.iter().map(|(name, shape)| ((*name).to_owned(), shape.to_vec())).collect();
+        assert_eq!(tensors(&model).unwrap(), wanted);
+        assert_eq!(model.num_trainable_params(), 784 * 128 + 128 + 128 * 10 + 10);
+    }
+
+    #[test]
+    fn starts_with_small_weights_around_zero() {
+        let model: Mlp<Cpu> = build(&Cpu::seed_from_u64(3)).unwrap();
+        let values = parameters(&model).unwrap();
+        let first = &values[..784 * 128];
+        let mean = first.iter().sum::<f32>() / first.len() as f32;
+        assert!(mean.abs() < 1e-3, "{mean}");
+        assert!(first.iter().all(|w| w.abs() <= 1.0 / 28.0));
+    }
+}

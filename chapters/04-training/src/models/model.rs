@@ -1,0 +1,247 @@
+//! What all models share: pictures in, scores out, parameters that can be read, written and named.
+
+use crate::{Error, Result, models::norm::Mode};
+use dfdx::{prelude::*, tensor_ops::Device};
+
+/// Pixels of a picture.
+pub const PIXELS: usize = 784;
+/// Classes.
+pub const CLASSES: usize = 10;
+
+/// Pictures on a device: (batch, 784), each pixel from 0 to 1.
+pub type Images<D, T = NoneTape> = Tensor<(usize, Const<PIXELS>), f32, D, T>;
+/// One score for each class: (batch, 10). The highest is the answer; see [`crate::learning::loss::softmax`].
+pub type Logits<D, T = NoneTape> = Tensor<(usize, Const<CLASSES>), f32, D, T>;
+/// The right answers as probabilities: (batch, 10), a one and nine zeros in each row.
+pub type Targets<D> = Tensor<(usize, Const<CLASSES>), f32, D>;
+
+/// What [`Network::learn`] gives: scores, with every operation on the tape.
+pub type Learned<D, T> = Result<Logits<D, T>, <D as HasErr>::Err>;
+
+// ANCHOR: network
+/// A model that tells the ten digits apart. Every error is the device's own.
+#[allow(clippy::missing_errors_doc)]
+pub trait Network<D: Device<f32>>: TensorCollection<f32, D, To<f32, D> = Self> {
+    /// Random numbers that one training step takes from the device: one for
+    /// each layer of dropout, the seed of its mask.
+    const DRAWS_PER_STEP: u64;
+
+    /// Scores for pictures to learn from, with every operation on the tape.
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T>;
+
+    /// Scores for pictures, without a tape and without dropout.
+    fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err>;
+
+    /// The share of units that dropout switches off from now on.
+    fn set_dropout(&mut self, _share: f32) {} // most layers have none
+}
+// ANCHOR_END: network
+
+/// A model with random weights, drawn from the device's seed.
+///
+/// # Errors
+/// [`Error::Device`] if there is no memory for it.
+pub fn build<M: Network<D>, D: Device<f32>>(dev: &D) -> Result<M> {
+    M::try_build(dev).map_err(Error::device)
+}
+
+/// A tensor's name and shape: `0.0.weight`, [128, 784].
+pub type Named = (String, Vec<usize>);
+
+/// Reads a model, one tensor after the other.
+#[derive(Default)]
+struct Read {
+    names: Vec<Named>,
+    values: Vec<f32>,
+}
+
+impl<D: Device<f32>> TensorVisitor<f32, D> for Read {
+    type Viewer = (ViewTensorRef, ViewTensorName);
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        _: TensorOptions<S, f32, D>,
+        (tensor, name): (&Tensor<S, f32, D>, String),
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        self.names.push((name, tensor.shape().concrete().into()));
+        self.values.extend(tensor.as_vec());
+        Ok(None)
+    }
+}
+
+fn read<D: Device<f32>, M: TensorCollection<f32, D>>(model: &M) -> Result<Read> {
+    let mut read = Read::default();
+    M::iter_tensors(&mut RecursiveWalker { m: (model, String::new()), f: &mut read })
+        .map_err(Error::device)?;
+    Ok(read)
+}
+
+/// Writes the parameters of a model, one tensor after the other.
+struct Write<'v>(&'v [f32]);
+
+impl<D: Device<f32>> TensorVisitor<f32, D> for Write<'_> {
+    type Viewer = ViewTensorMut;
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        _: TensorOptions<S, f32, D>,
+        tensor: &mut Tensor<S, f32, D>,
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        let (mine, rest) = self.0.split_at(tensor.shape().num_elements());
+        tensor.copy_from(mine);
+        self.0 = rest;
+        Ok(None)
+    }
+}
+
+/// All numbers of a model, in the order in which it is visited: what it learns, and what it keeps beside
+/// that (the running means of a batch normalisation).
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn parameters<D: Device<f32>, M: TensorCollection<f32, D>>(model: &M) -> Result<Vec<f32>> {
+    Ok(read(model)?.values)
+}
+
+/// Names and shapes of a model's tensors, in the same order.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn tensors<D: Device<f32>, M: TensorCollection<f32, D>>(model: &M) -> Result<Vec<Named>> {
+    Ok(read(model)?.names)
+}
+
+/// The gradients of a model's parameters in a row, copied to the host in the order of [`parameters`]. Numbers that a
+/// model keeps and does not learn have none.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn gradients<D: Device<f32>, M: TensorCollection<f32, D>>(
+    model: &M,
+    grads: &Gradients<f32, D>,
+) -> Result<Vec<f32>> {
+    let mut read = ReadGradients { grads, values: Vec::new() };
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut read }).map_err(Error::device)?;
+    Ok(read.values)
+}
+
+struct ReadGradients<'g, D: Storage<f32>> {
+    grads: &'g Gradients<f32, D>,
+    values: Vec<f32>,
+}
+
+impl<D: Device<f32>> TensorVisitor<f32, D> for ReadGradients<'_, D> {
+    type Viewer = ViewTensorRef;
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        options: TensorOptions<S, f32, D>,
+        p: &Tensor<S, f32, D>,
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        if options.do_gradient_update {
+            self.values.extend(self.grads.get(p).as_vec());
+        }
+        Ok(None)
+    }
+}
+
+/// Adds `values` to the gradient of a parameter, and returns the gradients. dfdx has no public way to write into a
+/// gradient on every device, but it has a derivative: that of the sum of p · values with respect to p is `values`,
+/// exactly.
+///
+/// # Errors
+/// The device's own.
+pub fn add_gradient<S: Shape, D: Device<f32>>(
+    grads: Gradients<f32, D>,
+    p: &Tensor<S, f32, D>,
+    values: Tensor<S, f32, D>,
+) -> Result<Gradients<f32, D>, D::Err> {
+    p.clone().traced(grads).try_mul(values)?.try_sum::<Rank0, _>()?.try_backward()
+}
+
+/// Puts `values`, in the order of [`parameters`], into a model.
+///
+/// # Errors
+/// [`Error::Config`] if the model has another number of parameters, [`Error::Device`].
+pub fn set_parameters<D: Device<f32>, M: TensorCollection<f32, D>>(
+    model: &mut M,
+    values: &[f32],
+) -> Result<()> {
+    let shapes = tensors(model)?;
+    let wanted: usize = shapes.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+    if values.len() != wanted {
+        return Err(Error::Config(format!(
+            "the model has {wanted} parameters, and {} were given",
+            values.len()
+        )));
+    }
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Write(values) })
+        .map_err(Error::device)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::{
+        cnn::Cnn, linear::Linear, mlp::Mlp, resnet::Resnet, rnn::Rnn, transformer::Transformer,
+    };
+
+    /// What every model must do.
+    fn holds<M: Network<Cpu>>(parts: usize) {
+        let one: M = build(&Cpu::seed_from_u64(1)).unwrap();
+        let mut two: M = build(&Cpu::seed_from_u64(2)).unwrap();
+        let values = parameters(&one).unwrap();
+        assert_ne!(values, parameters(&two).unwrap());
+        set_parameters(&mut two, &values).unwrap();
+        assert_eq!(values, parameters(&two).unwrap());
+
+        let names = tensors(&one).unwrap();
+        let counted: usize = names.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+        assert_eq!((counted, names.len()), (values.len(), parts));
+        let mut unique: Vec<&String> = names.iter().map(|(name, _)| name).collect();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), parts, "{names:?}");
+
+        let error = set_parameters(&mut two, &values[1..]).unwrap_err().to_string();
+        assert!(error.contains(&values.len().to_string()), "{error}");
+        draws_as_it_says::<M>();
+    }
+
+    /// A resumed run draws the numbers again that its first life drew.
+    fn draws_as_it_says<M: Network<Cpu>>() {
+        let next = |dev: &Cpu, learn: bool| {
+            let mut model: M = build(dev).unwrap();
+            let images: Images<Cpu> = dev.zeros_like(&(2, Const));
+            if learn {
+                model.learn(images.leaky_trace()).unwrap();
+            } else {
+                for _ in 0..M::DRAWS_PER_STEP {
+                    dev.random_u64();
+                }
+            }
+            dev.random_u64()
+        };
+        assert_eq!(next(&Cpu::seed_from_u64(5), true), next(&Cpu::seed_from_u64(5), false));
+    }
+
+    #[test]
+    fn every_model_is_read_written_and_named() {
+        holds::<Linear<Cpu>>(2);
+        holds::<Mlp<Cpu>>(4);
+        holds::<Cnn<f32, Cpu>>(8);
+        holds::<Resnet<f32, Cpu>>(6 * 5 + 2);
+        holds::<Rnn<f32, Cpu>>(6);
+        holds::<Transformer<f32, Cpu>>(3 + 2 * 16 + 4);
+    }
+}

@@ -1,0 +1,142 @@
+//! The recurrent network: it reads a picture row by row, from the top, and remembers.
+
+use crate::models::{
+    fused::{Affine, FusedRows},
+    gates::GatedStep,
+    model::{CLASSES, Images, Learned, Logits, Network},
+    norm::{Mode, Rows},
+};
+use dfdx::{
+    nn::tensor_collection::{ModuleVisitor, TensorCollection},
+    prelude::*,
+    tensor_ops::Device,
+};
+use num_traits::Float;
+use rand_distr::uniform::SampleUniform;
+
+/// Moments: the rows of a picture.
+pub const MOMENTS: usize = 28;
+/// Numbers that the network sees at each moment: the pixels of a row.
+pub const SEEN: usize = 28;
+/// Numbers that it remembers.
+pub const HIDDEN: usize = 128;
+/// Sums at each moment, three for each number that is remembered: for the two gates and the proposal.
+pub const GATES: usize = 3 * HIDDEN;
+
+/// A gated recurrent unit (Cho et al. 2014, as cuDNN computes it) that reads
+/// the 28 rows of a picture as 28 moments; a dense layer on its last state.
+#[derive(Clone, Debug)]
+pub struct Rnn<E: Dtype, D: Device<E>> {
+    /// What a row of the picture says to the gates.
+    pub input: Affine<SEEN, GATES, E, D>,
+    /// What the state, all that is remembered, says to them.
+    pub recurrent: Affine<HIDDEN, GATES, E, D>,
+    /// The last state, to the ten digits.
+    pub dense: Affine<HIDDEN, CLASSES, E, D>,
+}
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Rnn<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = Rnn<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::module("input", |s| &s.input, |s| &mut s.input),
+                Self::module("recurrent", |s| &s.recurrent, |s| &mut s.recurrent),
+                Self::module("dense", |s| &s.dense, |s| &mut s.dense),
+            ),
+            |(input, recurrent, dense)| Rnn { input, recurrent, dense },
+        )
+    }
+}
+
+impl<D: FusedRows + GatedStep> Rnn<f32, D> {
+    // ANCHOR: forward
+    /// Reads the pictures from the top row to the bottom one.
+    fn scores<T: Tape<f32, D> + Merge<T>>(
+        &self,
+        images: Images<D, T>,
+    ) -> Result<Logits<D, T>, D::Err> {
+        let (dev, batch) = (images.device().clone(), images.shape().0);
+        // What a row says does not depend on the state: one product for all.
+        let rows = images.try_reshape_like(&(batch * MOMENTS, Const))?;
+        let inputs = self.input.forward(rows)?;
+        let (inputs, mut tape) = D::deal_rows(inputs, MOMENTS)?;
+        let mut state: Rows<HIDDEN, D> = dev.try_zeros_like(&(batch, Const))?;
+        for input in &inputs {
+            let sums = self.recurrent.forward(state.clone().put_tape(tape))?;
+            (state, tape) = D::gated_step(input, sums, &state)?.split_tape();
+        }
+        self.dense.forward(state.put_tape(tape))
+    }
+    // ANCHOR_END: forward
+}
+
+impl<D: FusedRows + GatedStep> Network<D> for Rnn<f32, D> {
+    const DRAWS_PER_STEP: u64 = 0;
+
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
+        self.scores(images)
+    }
+
+    fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
+        self.scores(images)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::{
+        fused::tests::{Plain, equals_plain},
+        model::{build, tensors},
+    };
+
+    /// The definition, in f64: scores of one picture.
+    fn plain(parameters: &mut Plain, image: &[f64]) -> Vec<f64> {
+        let rows: Vec<Vec<f64>> = image.chunks_exact(SEEN).map(<[f64]>::to_vec).collect();
+        let inputs = parameters.affine(&rows, GATES);
+        let weight = parameters.take(HIDDEN * GATES);
+        let bias = parameters.take(GATES);
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let mut state = vec![0.0; HIDDEN];
+        for input in inputs {
+            let mut sums = bias.to_vec();
+            for (h, row) in state.iter().zip(weight.chunks_exact(GATES)) {
+                sums.iter_mut().zip(row).for_each(|(sum, w)| *sum += h * w);
+            }
+            for (at, h) in state.iter_mut().enumerate() {
+                let [i, j, k] = [at, HIDDEN + at, 2 * HIDDEN + at];
+                let r = sigmoid(input[i] + sums[i]);
+                let z = sigmoid(input[j] + sums[j]);
+                let n = (input[k] + r * sums[k]).tanh();
+                *h = (1.0 - z) * n + z * *h;
+            }
+        }
+        parameters.affine(&[state], CLASSES).remove(0)
+    }
+
+    #[test]
+    fn equals_the_definition_and_its_slopes() {
+        equals_plain::<Rnn<f32, Cpu>>(plain);
+    }
+
+    #[test]
+    fn has_the_tensors_it_says() {
+        let model: Rnn<f32, Cpu> = build(&Cpu::seed_from_u64(1)).unwrap();
+        let wanted: [(&str, &[usize]); 6] = [
+            ("input.weight", &[28, 384]),
+            ("input.bias", &[384]),
+            ("recurrent.weight", &[128, 384]),
+            ("recurrent.bias", &[384]),
+            ("dense.weight", &[128, 10]),
+            ("dense.bias", &[10]),
+        ];
+        let wanted: Vec<_> =
+            wanted.iter().map(|(name, shape)| ((*name).to_owned(), shape.to_vec())).collect();
+        assert_eq!(tensors(&model).unwrap(), wanted);
+        assert_eq!(model.num_trainable_params(), 28 * 384 + 128 * 384 + 2 * 384 + 128 * 10 + 10);
+    }
+}

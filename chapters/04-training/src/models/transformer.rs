@@ -1,0 +1,343 @@
+//! The transformer: every patch of the picture looks at every other one and takes from it what it needs.
+
+use crate::models::{
+    attention::Attend,
+    fused::{Affine, FusedRows},
+    model::{CLASSES, Images, Learned, Logits, Network},
+    norm::{Mode, Rows},
+};
+use dfdx::{
+    nn::{
+        modules::LayerNorm1D,
+        tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
+    },
+    prelude::*,
+    tensor_ops::Device,
+};
+use num_traits::Float;
+use rand_distr::{Uniform, uniform::SampleUniform};
+
+pub use crate::models::attention::{HEAD, HEADS, PATCHES, WIDTH};
+
+/// Pixels of a patch: 7×7.
+pub const PATCH: usize = 49;
+/// Hidden units of a block.
+pub const WIDE: usize = 128;
+/// Numbers that stand for a picture.
+const PICTURE: usize = PATCHES * WIDTH;
+
+/// The encoder of Vaswani et al. (2017) on patches of a picture, as in
+/// Dosovitskiy et al. (2020): each patch becomes 64 numbers.
+#[derive(Clone, Debug)]
+pub struct Transformer<E: Dtype, D: Device<E>> {
+    /// 49 pixels to 64 numbers.
+    pub embed: Affine<PATCH, WIDTH, E, D>,
+    /// Added to them: where in the picture the patch lies.
+    pub position: Tensor<Rank2<PATCHES, WIDTH>, E, D>,
+    /// The first block.
+    pub block1: Block<E, D>,
+    /// The second block.
+    pub block2: Block<E, D>,
+    /// Normalises the mean of all patches.
+    pub norm: LayerNorm1D<WIDTH, E, D>,
+    /// That mean, to the ten digits.
+    pub dense: Affine<WIDTH, CLASSES, E, D>,
+}
+
+/// Attention between the patches, then two dense layers for each patch.
+#[derive(Clone, Debug)]
+pub struct Block<E: Dtype, D: Device<E>> {
+    /// Before the attention.
+    pub norm1: LayerNorm1D<WIDTH, E, D>,
+    /// Between the patches.
+    pub attention: Attention<E, D>,
+    /// Before the dense layers.
+    pub norm2: LayerNorm1D<WIDTH, E, D>,
+    /// To the hidden units.
+    pub wide: Affine<WIDTH, WIDE, E, D>,
+    /// And back.
+    pub narrow: Affine<WIDE, WIDTH, E, D>,
+}
+
+/// Questions and answers between the patches.
+#[derive(Clone, Debug)]
+pub struct Attention<E: Dtype, D: Device<E>> {
+    /// What a patch asks.
+    pub query: Affine<WIDTH, WIDTH, E, D>,
+    /// What a patch has an answer to.
+    pub key: Affine<WIDTH, WIDTH, E, D>,
+    /// That answer.
+    pub value: Affine<WIDTH, WIDTH, E, D>,
+    /// Puts the answers of all heads together.
+    pub merge: Affine<WIDTH, WIDTH, E, D>,
+}
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Block<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = Block<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::module("norm1", |s| &s.norm1, |s| &mut s.norm1),
+                Self::module("attention", |s| &s.attention, |s| &mut s.attention),
+                Self::module("norm2", |s| &s.norm2, |s| &mut s.norm2),
+                Self::module("wide", |s| &s.wide, |s| &mut s.wide),
+                Self::module("narrow", |s| &s.narrow, |s| &mut s.narrow),
+            ),
+            |(norm1, attention, norm2, wide, narrow)| Block {
+                norm1,
+                attention,
+                norm2,
+                wide,
+                narrow,
+            },
+        )
+    }
+}
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Attention<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = Attention<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::module("query", |s| &s.query, |s| &mut s.query),
+                Self::module("key", |s| &s.key, |s| &mut s.key),
+                Self::module("value", |s| &s.value, |s| &mut s.value),
+                Self::module("merge", |s| &s.merge, |s| &mut s.merge),
+            ),
+            |(query, key, value, merge)| Attention { query, key, value, merge },
+        )
+    }
+}
+
+impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Transformer<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = Transformer<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        let small = TensorOptions::reset_with(|t| {
+            let bound = E::from_f32(0.03).unwrap_or(E::one());
+            t.try_fill_with_distr(Uniform::new(-bound, bound))
+        });
+        visitor.visit_fields(
+            (
+                Self::module("embed", |s| &s.embed, |s| &mut s.embed),
+                Self::tensor("position", |s| &s.position, |s| &mut s.position, small),
+                Self::module("block1", |s| &s.block1, |s| &mut s.block1),
+                Self::module("block2", |s| &s.block2, |s| &mut s.block2),
+                Self::module("norm", |s| &s.norm, |s| &mut s.norm),
+                Self::module("dense", |s| &s.dense, |s| &mut s.dense),
+            ),
+            |(embed, position, block1, block2, norm, dense)| Transformer {
+                embed,
+                position,
+                block1,
+                block2,
+                norm,
+                dense,
+            },
+        )
+    }
+}
+
+impl<D: Attend> Attention<f32, D> {
+    // ANCHOR: questions
+    /// Every patch asks all patches and gets a mixture of their answers.
+    fn forward<T: Tape<f32, D> + Merge<T>>(
+        &self,
+        patches: Rows<WIDTH, D, T>,
+    ) -> Result<Rows<WIDTH, D, T>, D::Err> {
+        let x = patches.retaped::<T>();
+        let q = self.query.forward(patches)?;
+        let k = self.key.forward(x.retaped::<T>())?;
+        let v = self.value.forward(x)?;
+        self.merge.forward(D::attend([q, k, v])?)
+    }
+    // ANCHOR_END: questions
+}
+
+impl<D: Attend> Block<f32, D> {
+    /// What attention and dense layers find is added to what was there.
+    fn forward<T: Tape<f32, D> + Merge<T>>(
+        &self,
+        x: Rows<WIDTH, D, T>,
+    ) -> Result<Rows<WIDTH, D, T>, D::Err> {
+        let before = x.retaped::<T>();
+        let x = self.attention.forward(normalise(&self.norm1, x)?)?;
+        let x = x.try_add(before)?;
+        let before = x.retaped::<T>();
+        let hidden = self.wide.forward(normalise(&self.norm2, x)?)?.try_relu()?;
+        self.narrow.forward(hidden)?.try_add(before)
+    }
+}
+
+/// Each row with mean 0 and variance 1, then scaled and shifted as learned.
+fn normalise<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
+    norm: &LayerNorm1D<WIDTH, f32, D>,
+    rows: Rows<WIDTH, D, T>,
+) -> Result<Rows<WIDTH, D, T>, D::Err> {
+    D::normalise_rows(rows, &norm.gamma, &norm.beta)
+}
+
+impl<D: Attend> Transformer<f32, D> {
+    /// Patches to numbers, two blocks, and the mean of all patches decides.
+    fn scores<T: Tape<f32, D> + Merge<T>>(
+        &self,
+        images: Images<D, T>,
+    ) -> Result<Logits<D, T>, D::Err> {
+        let batch = images.shape().0;
+        let x = self.embed.forward(patches(images)?)?;
+        let place = self.position.clone().try_reshape::<Rank1<PICTURE>>()?;
+        let x = D::add_row(x.try_reshape_like(&(batch, Const))?, &place)?;
+        let x = x.try_reshape_like(&(batch * PATCHES, Const))?;
+        let x = self.block2.forward(self.block1.forward(x)?)?;
+        let x = x.try_reshape_like(&(batch, Const::<PATCHES>, Const))?;
+        let mean = x.try_mean::<_, Axis<1>>()?;
+        self.dense.forward(normalise(&self.norm, mean)?)
+    }
+}
+
+/// The 16 patches of each picture, one in each row.
+fn patches<D: Device<f32>, T: Tape<f32, D>>(
+    images: Images<D, T>,
+) -> Result<Rows<PATCH, D, T>, D::Err> {
+    let batch = images.shape().0;
+    let grid = (batch, Const::<4>, Const::<7>, Const::<4>, Const::<7>);
+    let images = images.try_reshape_like(&grid)?.try_permute::<_, Axes5<0, 1, 3, 2, 4>>()?;
+    images.try_reshape_like(&(batch * PATCHES, Const))
+}
+
+impl<D: Attend> Network<D> for Transformer<f32, D> {
+    const DRAWS_PER_STEP: u64 = 0;
+
+    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
+        self.scores(images)
+    }
+
+    fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
+        self.scores(images)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::{
+        fused::tests::{Plain, equals_plain},
+        model::{build, tensors},
+    };
+
+    fn normalised(parameters: &mut Plain, rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let (scale, shift) = (parameters.take(WIDTH), parameters.take(WIDTH));
+        let one = |row: &Vec<f64>| {
+            let mean = row.iter().sum::<f64>() / WIDTH as f64;
+            let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / WIDTH as f64;
+            let plain = row.iter().map(|x| (x - mean) / (variance + 1e-5).sqrt());
+            plain
+                .zip(scale.iter().zip(shift))
+                .map(|(x, (scale, shift))| x * scale + shift)
+                .collect()
+        };
+        rows.iter().map(one).collect()
+    }
+
+    fn attention(parameters: &mut Plain, rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let [q, k, v] = [(); 3].map(|()| parameters.affine(rows, WIDTH));
+        let mut mixed = vec![vec![0.0; WIDTH]; PATCHES];
+        for (head, asking) in (0..HEADS).flat_map(|h| (0..PATCHES).map(move |p| (h, p))) {
+            let own = head * HEAD..(head + 1) * HEAD;
+            let power = |asked: usize| -> f64 {
+                let score: f64 = own.clone().map(|i| q[asking][i] * k[asked][i]).sum();
+                (score / (HEAD as f64).sqrt()).exp()
+            };
+            let sum: f64 = (0..PATCHES).map(power).sum();
+            for (asked, answer) in v.iter().enumerate() {
+                let share = power(asked) / sum;
+                own.clone().for_each(|i| mixed[asking][i] += share * answer[i]);
+            }
+        }
+        parameters.affine(&mixed, WIDTH)
+    }
+
+    fn add(rows: &mut [Vec<f64>], more: &[Vec<f64>]) {
+        let sums = rows.iter_mut().flatten();
+        sums.zip(more.iter().flatten()).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// The definition, in f64: scores of one picture.
+    fn plain(parameters: &mut Plain, image: &[f64]) -> Vec<f64> {
+        let patch = |at: usize| -> Vec<f64> {
+            let (top, left) = (at / 4 * 7, at % 4 * 7);
+            (0..PATCH).map(|i| image[(top + i / 7) * 28 + left + i % 7]).collect()
+        };
+        let patches: Vec<Vec<f64>> = (0..PATCHES).map(patch).collect();
+        let mut x = parameters.affine(&patches, WIDTH);
+        let places: Vec<Vec<f64>> =
+            parameters.take(PICTURE).chunks_exact(WIDTH).map(<[f64]>::to_vec).collect();
+        add(&mut x, &places);
+        for _ in 0..2 {
+            let seen = normalised(parameters, &x);
+            add(&mut x, &attention(parameters, &seen));
+            let seen = normalised(parameters, &x);
+            let mut hidden = parameters.affine(&seen, WIDE);
+            hidden.iter_mut().flatten().for_each(|x| *x = x.max(0.0));
+            add(&mut x, &parameters.affine(&hidden, WIDTH));
+        }
+        let mean = |i: usize| x.iter().map(|row| row[i]).sum::<f64>() / PATCHES as f64;
+        let seen = normalised(parameters, &[(0..WIDTH).map(mean).collect()]);
+        parameters.affine(&seen, CLASSES).remove(0)
+    }
+
+    #[test]
+    fn equals_the_definition_and_its_slopes() {
+        equals_plain::<Transformer<f32, Cpu>>(plain);
+    }
+
+    #[test]
+    fn has_the_tensors_it_says() {
+        let model: Transformer<f32, Cpu> = build(&Cpu::seed_from_u64(1)).unwrap();
+        let tensors = tensors(&model).unwrap();
+        let block: [(&str, &[usize]); 16] = [
+            ("norm1.gamma", &[64]),
+            ("norm1.beta", &[64]),
+            ("attention.query.weight", &[64, 64]),
+            ("attention.query.bias", &[64]),
+            ("attention.key.weight", &[64, 64]),
+            ("attention.key.bias", &[64]),
+            ("attention.value.weight", &[64, 64]),
+            ("attention.value.bias", &[64]),
+            ("attention.merge.weight", &[64, 64]),
+            ("attention.merge.bias", &[64]),
+            ("norm2.gamma", &[64]),
+            ("norm2.beta", &[64]),
+            ("wide.weight", &[64, 128]),
+            ("wide.bias", &[128]),
+            ("narrow.weight", &[128, 64]),
+            ("narrow.bias", &[64]),
+        ];
+        let named = |name: &str, shape: &[usize]| (name.to_owned(), shape.to_vec());
+        let mut wanted = vec![
+            named("embed.weight", &[49, 64]),
+            named("embed.bias", &[64]),
+            named("position", &[16, 64]),
+        ];
+        for place in ["block1", "block2"] {
+            wanted.extend(block.map(|(name, shape)| named(&format!("{place}.{name}"), shape)));
+        }
+        wanted.extend([
+            named("norm.gamma", &[64]),
+            named("norm.beta", &[64]),
+            named("dense.weight", &[64, 10]),
+            named("dense.bias", &[10]),
+        ]);
+        assert_eq!(tensors, wanted);
+        let counted: usize = wanted.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+        assert_eq!(model.num_trainable_params(), counted);
+    }
+}

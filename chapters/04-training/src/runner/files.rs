@@ -1,0 +1,121 @@
+//! The files of a run's folder: their names, and how they are written and opened.
+
+use crate::{Error, Result};
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::Path,
+};
+
+/// The whole state's file.
+pub const CHECKPOINT: &str = "checkpoint";
+/// The weights' file.
+pub const MODEL: &str = "model.safetensors";
+/// The metrics' file.
+pub const METRICS: &str = "metrics.jsonl";
+/// The picture's file.
+pub const CURVES: &str = "curves.svg";
+/// What a run leaves, apart from its event files.
+pub const ALL: [&str; 4] = [CHECKPOINT, METRICS, MODEL, CURVES];
+/// How the name of a file that is being written ends.
+pub const PART: &str = "part";
+
+/// Writes a file that is whole at every moment: beside its place, flushed, then renamed.
+///
+/// # Errors
+/// [`Error::Damaged`] if the folder can't be written or the disk is full; what was there before stays.
+// ANCHOR: write_whole
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let part = path.with_added_extension(PART);
+    let write = || {
+        let mut file = File::create(&part)?;
+        file.write_all(bytes)?;
+        file.sync_all()?; // on the disk, not only in the system's memory
+        fs::rename(&part, path) // all at once
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&part); // half a file helps nobody
+        not_written(path, &error)
+    })?;
+    // The new name is an entry of the folder, which must reach the disk too.
+    if let Some(folder) = path.parent().and_then(|p| File::open(p).ok()) {
+        let _ = folder.sync_all(); // not every file system can
+    }
+    Ok(())
+}
+// ANCHOR_END: write_whole
+
+/// The sentence for a file that can't be written. `--resume` is a way out only where there is a checkpoint.
+pub(crate) fn not_written(path: &Path, error: &io::Error) -> Error {
+    let way = if path.with_file_name(CHECKPOINT).exists() {
+        "make room, then go on with --resume"
+    } else {
+        "make room and start again, or choose another folder with --run"
+    };
+    Error::Damaged { path: path.to_owned(), why: format!("it can't be written ({error}); {way}") }
+}
+
+/// Opens a file to read it. A pipe or a device is refused: it could be waited for without end.
+///
+/// # Errors
+/// The system's, and one that says that it is no regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
+}
+
+/// A write beyond the limit on the size of files fails from now on, with a sentence, instead of ending the program.
+pub(crate) fn let_large_writes_fail() {
+    #[cfg(unix)]
+    // SAFETY: the signal gets no handler of ours; it is ignored.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b");
+        write_whole(&path, b"one").unwrap();
+        write_whole(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a part is left");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, b"").unwrap();
+        assert!(write_whole(&file.join("x"), b"").is_err());
+        // A folder in the file's place: the rename fails, and no part stays behind.
+        let place = folder.path().join("place");
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("full"), b"").unwrap();
+        let said = write_whole(&place, b"x").unwrap_err().to_string();
+        assert!(!folder.path().join("place.part").exists());
+        // Only a checkpoint can be gone on from.
+        assert!(said.contains("start again") && !said.contains("--resume"), "{said}");
+        fs::write(folder.path().join(CHECKPOINT), b"").unwrap();
+        let said = write_whole(&place, b"x").unwrap_err().to_string();
+        assert!(said.contains("--resume") && !said.contains("--run"), "{said}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let said = open_regular(&pipe).unwrap_err().to_string();
+        assert!(said.contains("not a regular file"), "{said}");
+    }
+}

@@ -1,0 +1,323 @@
+//! Predictions from a stored model.
+//!
+//! `model.safetensors` holds the tensors of the model under their names ([`model::tensors`]), as 32-bit
+//! floats, and in its metadata which model it is and a check sum of its numbers: `{"model": "cnn", "sha256": "…"}`.
+//! Pixels go in as numbers from 0 to 1.
+
+use crate::{
+    Error, Result,
+    config::Model,
+    learning::loss::{best, softmax},
+    models::{
+        cnn::Cnn,
+        linear::Linear,
+        mlp::Mlp,
+        model::{self, CLASSES, Images, Logits, Named, Network, PIXELS},
+        resnet::Resnet,
+        rnn::Rnn,
+        transformer::Transformer,
+    },
+    runner::files::{not_written, open_regular, write_whole},
+};
+use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
+use dfdx::prelude::*;
+use sha2::{Digest, Sha256};
+use std::{collections::HashMap, fmt::Write as _, io::Read, path::Path};
+
+/// A model that reads digits, on the CPU.
+pub struct Classifier {
+    dev: Cpu,
+    kind: Model,
+    model: Box<dyn Reads>,
+}
+
+/// A [`Network`] whose type is known only when the program runs.
+trait Reads {
+    fn scores(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError>;
+    fn parameters(&self) -> Result<Vec<f32>>;
+    fn set(&mut self, values: &[f32]) -> Result<()>;
+    fn tensors(&self) -> Result<Vec<Named>>;
+}
+
+impl<M: Network<Cpu>> Reads for M {
+    fn scores(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
+        self.predict(images)
+    }
+
+    fn parameters(&self) -> Result<Vec<f32>> {
+        model::parameters(self)
+    }
+
+    fn set(&mut self, values: &[f32]) -> Result<()> {
+        model::set_parameters(self, values)
+    }
+
+    fn tensors(&self) -> Result<Vec<Named>> {
+        model::tensors(self)
+    }
+}
+
+/// The key of the model's name in the file's metadata.
+const MODEL: &str = "model";
+/// The key of the check sum there. Files of other programs have none.
+const SHA256: &str = "sha256";
+
+/// SHA-256 of the weights in a model's order, little-endian.
+fn check_sum(weights: &[f32]) -> String {
+    let mut sha = Sha256::new();
+    for weight in weights {
+        sha.update(weight.to_le_bytes());
+    }
+    sha.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+impl Classifier {
+    /// A classifier with random weights, from a seed.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if there is no memory for it.
+    pub fn random(kind: Model, seed: u64) -> Result<Self> {
+        let dev = Cpu::seed_from_u64(seed);
+        let model: Box<dyn Reads> = match kind {
+            Model::Linear => Box::new(model::build::<Linear<Cpu>, _>(&dev)?),
+            Model::Mlp => Box::new(model::build::<Mlp<Cpu>, _>(&dev)?),
+            Model::Cnn => Box::new(model::build::<Cnn<f32, Cpu>, _>(&dev)?),
+            Model::Resnet => Box::new(model::build::<Resnet<f32, Cpu>, _>(&dev)?),
+            Model::Rnn => Box::new(model::build::<Rnn<f32, Cpu>, _>(&dev)?),
+            Model::Transformer => Box::new(model::build::<Transformer<f32, Cpu>, _>(&dev)?),
+        };
+        Ok(Self { dev, kind, model })
+    }
+
+    /// A classifier with these parameters, in the order of [`model::parameters`].
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the model has another number of parameters.
+    pub fn from_weights(kind: Model, weights: &[f32]) -> Result<Self> {
+        let mut classifier = Self::random(kind, 0)?;
+        classifier.model.set(weights)?;
+        Ok(classifier)
+    }
+
+    /// Which model it is.
+    pub fn kind(&self) -> Model {
+        self.kind
+    }
+
+    /// Its parameters, in the order of [`model::parameters`].
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn weights(&self) -> Result<Vec<f32>> {
+        self.model.parameters()
+    }
+
+    /// Reads a `model.safetensors`.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] that says what is wrong with the file: missing, not whole, or of another model.
+    pub fn load(path: &Path) -> Result<Self> {
+        let refuse = |why: String| Error::Damaged { path: path.to_owned(), why };
+        let broken = |e| refuse(format!("this is not a whole safetensors file ({e:?})"));
+        let mut bytes = Vec::new();
+        let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|e| refuse(format!("the model can't be read ({e})")))?;
+        let file = SafeTensors::deserialize(&bytes).map_err(broken)?;
+        let (_, about) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
+        let says = |key| about.metadata().as_ref().and_then(|about| about.get(key));
+        let kind = match says(MODEL) {
+            Some(name) => name.parse().map_err(|e: Error| refuse(e.to_string()))?,
+            None => return Err(refuse("it does not say which model it is".to_owned())),
+        };
+        let mut classifier = Self::random(kind, 0)?;
+        let mut weights = Vec::new();
+        for (name, shape) in classifier.model.tensors()? {
+            let tensor = file.tensor(&name).map_err(|_| {
+                refuse(format!("the tensor `{name}` is missing; this is another model"))
+            })?;
+            if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
+                return Err(refuse(format!(
+                    "the tensor `{name}` is {:?} {:?}, not F32 {shape:?}; this is another model",
+                    tensor.dtype(),
+                    tensor.shape()
+                )));
+            }
+            let (values, _) = tensor.data().as_chunks::<4>();
+            weights.extend(values.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+        }
+        if says(SHA256).is_some_and(|sum| *sum != check_sum(&weights)) {
+            return Err(refuse("it is damaged: its check sum is another one".to_owned()));
+        }
+        if !weights.iter().all(|weight| weight.is_finite()) {
+            return Err(refuse(
+                "some of its weights are infinite or not numbers; train the model again".to_owned(),
+            ));
+        }
+        classifier.model.set(&weights)?;
+        Ok(classifier)
+    }
+
+    /// Writes the model as safetensors, in place of the file that may be there.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if it can't be written; what was there before stays.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let odd = |e| not_written(path, &std::io::Error::other(format!("{e:?}")));
+        let weights = self.weights()?;
+        let bytes: Vec<u8> = weights.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut rest = &bytes[..];
+        let mut views = Vec::new();
+        for (name, shape) in self.model.tensors()? {
+            let (own, more) = rest.split_at(4 * shape.iter().product::<usize>());
+            rest = more;
+            views.push((name, TensorView::new(Dtype::F32, shape, own).map_err(odd)?));
+        }
+        let about = [(MODEL, self.kind.to_string()), (SHA256, check_sum(&weights))];
+        let about = HashMap::from(about.map(|(key, value)| (key.to_owned(), value)));
+        write_whole(path, &serialize(views, &Some(about)).map_err(odd)?)
+    }
+
+    /// The probability of each class, for each picture of 784 numbers from 0 to 1.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if `pixels` does not hold whole pictures, or none.
+    pub fn probabilities(&self, pixels: &[f32]) -> Result<Vec<Vec<f64>>> {
+        let scores = self.scores(pixels)?;
+        Ok(scores.chunks_exact(CLASSES).map(softmax).collect())
+    }
+
+    /// The likeliest class of each picture of 784 numbers from 0 to 1.
+    ///
+    /// # Errors
+    /// As [`Classifier::probabilities`].
+    pub fn digits(&self, pixels: &[f32]) -> Result<Vec<usize>> {
+        let scores = self.scores(pixels)?;
+        Ok(scores.chunks_exact(CLASSES).map(best).collect())
+    }
+
+    fn scores(&self, pixels: &[f32]) -> Result<Vec<f32>> {
+        if pixels.is_empty() || !pixels.len().is_multiple_of(PIXELS) {
+            return Err(Error::Config(format!(
+                "{} numbers are not whole pictures of {PIXELS}",
+                pixels.len()
+            )));
+        }
+        let shape = (pixels.len() / PIXELS, Const::<PIXELS>);
+        let images = self.dev.try_tensor_from_vec(pixels.to_vec(), shape).map_err(Error::device)?;
+        Ok(self.model.scores(images).map_err(Error::device)?.as_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn classifier(seed: u64) -> Classifier {
+        Classifier::random(Model::Mlp, seed).unwrap()
+    }
+
+    fn pictures() -> Vec<f32> {
+        (0..3 * PIXELS).map(|i| (i * 37 % 256) as f32 / 255.0).collect()
+    }
+
+    #[test]
+    fn a_stored_model_predicts_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let one = classifier(4);
+        one.save(&path).unwrap();
+        let two = Classifier::load(&path).unwrap();
+        let pictures = pictures();
+        let probabilities = one.probabilities(&pictures).unwrap();
+        assert_eq!(probabilities, two.probabilities(&pictures).unwrap());
+        assert_ne!(probabilities, classifier(5).probabilities(&pictures).unwrap());
+        let digits = two.digits(&pictures).unwrap();
+        for (digit, p) in digits.iter().zip(&probabilities) {
+            assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            assert!(p.iter().all(|other| *other <= p[*digit]));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn every_model_comes_back_under_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m");
+        for kind in Model::ALL {
+            let one = Classifier::random(kind, 1).unwrap();
+            one.save(&path).unwrap();
+            let two = Classifier::load(&path).unwrap();
+            assert_eq!(two.kind(), kind);
+            assert_eq!(one.weights().unwrap(), two.weights().unwrap());
+            let bytes = fs::read(&path).unwrap();
+            let file = SafeTensors::deserialize(&bytes).unwrap();
+            for (name, shape) in one.model.tensors().unwrap() {
+                assert_eq!(file.tensor(&name).unwrap().shape(), shape);
+            }
+        }
+    }
+
+    #[test]
+    fn other_files_are_refused_with_a_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m");
+        let said = || Classifier::load(&path).err().expect("it loads").to_string();
+        assert!(said().contains("can't be read"));
+        fs::write(&path, b"no").unwrap();
+        assert!(said().contains("not a whole safetensors file"));
+        classifier(1).save(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(said().contains("not a whole safetensors file"));
+        modules::Linear::<3, 2, f32, Cpu>::build(&Cpu::default()).save_safetensors(&path).unwrap();
+        assert!(said().contains("does not say which model"));
+        let claims = |kind: &str| {
+            let view = TensorView::new(Dtype::F32, vec![1], &[0; 4]).unwrap();
+            let about = HashMap::from([(MODEL.to_owned(), kind.to_owned())]);
+            fs::write(&path, serialize([("0.0.weight", view)], &Some(about)).unwrap()).unwrap();
+            said()
+        };
+        assert!(claims("mlp").contains("another model"));
+        assert!(claims("vgg").contains("no model `vgg`"));
+    }
+
+    #[test]
+    fn weights_that_are_not_those_that_were_stored_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m");
+        let said = || Classifier::load(&path).err().expect("it loads").to_string();
+        classifier(1).save(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1; // a weight, and still a number
+        fs::write(&path, &bytes).unwrap();
+        assert!(said().contains("damaged"), "{}", said());
+        let mut weights = classifier(1).weights().unwrap();
+        weights[7] = f32::NAN;
+        Classifier::from_weights(Model::Mlp, &weights).unwrap().save(&path).unwrap();
+        assert!(said().contains("not numbers") && said().contains("train"), "{}", said());
+        // A file without a check sum, as other programs write it.
+        let one = classifier(2);
+        let (weights, names) = (one.weights().unwrap(), one.model.tensors().unwrap());
+        let bytes: Vec<u8> = weights.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut rest = &bytes[..];
+        let views = names.into_iter().map(|(name, shape)| {
+            let own = rest.split_off(..4 * shape.iter().product::<usize>()).unwrap();
+            (name, TensorView::new(Dtype::F32, shape, own).unwrap())
+        });
+        let about = HashMap::from([(MODEL.to_owned(), "mlp".to_owned())]);
+        fs::write(&path, serialize(views, &Some(about)).unwrap()).unwrap();
+        assert_eq!(Classifier::load(&path).unwrap().weights().unwrap(), weights);
+    }
+
+    #[test]
+    fn half_a_picture_is_refused() {
+        let classifier = classifier(1);
+        for count in [0, 1, PIXELS + 1] {
+            assert!(classifier.digits(&vec![0.0; count]).is_err(), "{count}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A run as the person sees it who has started it.
+
+use crate::{
+    config::Settings,
+    error::short,
+    learning::metrics::{Epoch, Step},
+    runner::{
+        chart::chart,
+        outcome::Outcome,
+        watch::{Begin, Watcher},
+    },
+};
+use lab::progress::Progress;
+
+/// Shows a run to the person who started it: a bar and the curves so far on a terminal, plain lines
+/// elsewhere.
+pub struct Terminal<'s> {
+    progress: Progress,
+    /// The epochs so far.
+    history: Vec<Epoch>,
+    stop: &'s dyn Fn() -> bool,
+}
+
+impl<'s> Terminal<'s> {
+    /// A watcher that stops the run when `stop` says so.
+    pub fn new(stop: &'s dyn Fn() -> bool) -> Self {
+        Self { progress: Progress::hidden(), history: Vec::new(), stop }
+    }
+}
+
+impl Watcher for Terminal<'_> {
+    fn begin(&mut self, begin: &Begin) {
+        let Settings { epochs, batch, lr, seed, model, precision, .. } = &begin.settings;
+        let (epoch, step) = begin.done;
+        self.history.clone_from(&begin.history);
+        self.progress = Progress::new("training", (epochs * begin.steps) as u64);
+        self.progress.println(&format!("data: {}", begin.data));
+        self.progress.println(&format!(
+            "{model} on {}, {precision}: {} pictures, {epochs} {} of {} steps, batch {batch}, \
+             learning rate {}, seed {seed}",
+            begin.device,
+            begin.pictures.0,
+            if *epochs == 1 { "epoch" } else { "epochs" },
+            begin.steps,
+            short(*lr)
+        ));
+        if begin.done != (0, 0) {
+            self.progress
+                .println(&format!("going on after {epoch} epochs and {step} steps of the next"));
+            self.progress.inc((epoch * begin.steps + step) as u64);
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        self.progress.inc(1);
+        // Words cost more than the counting; nobody reads faster than this.
+        if step.step.is_multiple_of(25) {
+            self.progress.note(&format!(
+                "epoch {}, loss {:.3}, accuracy {:.1}%",
+                step.epoch,
+                step.tally.mean_loss(),
+                100.0 * step.tally.accuracy()
+            ));
+        }
+    }
+
+    fn epoch(&mut self, epoch: &Epoch) {
+        self.progress.println(&epoch.to_string());
+        self.history.push(*epoch);
+        if let Some(width) = self.progress.width() {
+            self.progress.below(&chart(&self.history, width));
+        }
+    }
+
+    fn warn(&mut self, words: &str) {
+        self.progress.println(&format!("warning: {words}"));
+    }
+
+    fn end(&mut self, outcome: &Outcome) {
+        // The curves stay when the bar goes, with the epochs of the run's earlier parts.
+        let curves = self.progress.width().map(|width| chart(&outcome.history, width));
+        if let Some(curves) = curves.filter(|curves| !curves.is_empty()) {
+            self.progress.println(&curves);
+        }
+        self.progress.finish();
+    }
+
+    fn stop(&mut self) -> bool {
+        (self.stop)()
+    }
+}

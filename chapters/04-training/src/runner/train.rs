@@ -1,0 +1,254 @@
+//! A run from its data set to its files: what is there before the first step is checked, the loop runs, and what it
+//! comes to is kept and told.
+
+#[cfg(feature = "cuda")]
+use crate::learning::engine::cuda;
+use crate::{
+    Error, Result,
+    config::{Config, Model, Precision, Start},
+    learning::{
+        engine::{Engine, Resident},
+        fit::{Done, Flow, fit},
+        sets::{Sets, fingerprint, seen},
+        snapshot::Checkpoint,
+        step::{Full, Stepper},
+        team::{Alone, Team},
+        trainer::Trainer,
+    },
+    models::{
+        AllModels, cnn::Cnn, linear::Linear, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
+        transformer::Transformer,
+    },
+    runner::{
+        checkpoint, memory,
+        outcome::Outcome,
+        run::{self, Folder},
+        watch::{Begin, Watcher},
+    },
+};
+use dfdx::prelude::*;
+use lab::{
+    Device,
+    data::{self, DataSet},
+};
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+
+/// Finds the data set and trains on it.
+///
+/// # Errors
+/// A choice that can't work, a data set or a folder that can't be used, a checkpoint that does not fit, a
+/// loss that diverges: each an [`Error`] with the way out.
+pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
+    config.settings.check()?;
+    let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
+    train_on(config, &data::load(&options)?, watcher)
+}
+
+/// [`train`], on a data set that is already there.
+///
+/// # Errors
+/// As [`train`].
+pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> Result<Outcome> {
+    config.settings.check()?;
+    if config.settings.precision != Precision::F32 {
+        return Err(Error::Config(format!(
+            "chapter 4 trains in f32 alone; --precision {} is chapter 6's `mixed_precision::amp`",
+            config.settings.precision
+        )));
+    }
+    let seed = config.settings.seed;
+    // ANCHOR: device
+    match config.device {
+        Device::Cpu => train_with(&Cpu::seed_from_u64(seed), config, data, watcher),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(index) => train_with(&cuda(index, seed)?, config, data, watcher),
+        #[cfg(not(feature = "cuda"))]
+        Device::Cuda(index) => Err(Error::Config(format!(
+            "this build has no cuda:{index}; use --device cpu, \
+             or build with --features cuda"
+        ))),
+    }
+    // ANCHOR_END: device
+}
+
+/// [`train_on`], on a device of one kind, its random numbers freshly seeded.
+fn train_with<D: Engine + AllModels>(
+    dev: &D,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome> {
+    match config.settings.model {
+        Model::Linear => train_network::<Linear<D>, D>(dev, config, data, watcher),
+        Model::Mlp => train_network::<Mlp<D>, D>(dev, config, data, watcher),
+        Model::Cnn => train_network::<Cnn<f32, D>, D>(dev, config, data, watcher),
+        Model::Resnet => train_network::<Resnet<f32, D>, D>(dev, config, data, watcher),
+        Model::Rnn => train_network::<Rnn<f32, D>, D>(dev, config, data, watcher),
+        Model::Transformer => train_network::<Transformer<f32, D>, D>(dev, config, data, watcher),
+    }
+}
+
+/// [`train_on`], with any network on a device that is freshly seeded: a reader's own, or chapter 5's faster one. The
+/// settings' model is then no more than a name.
+///
+/// # Errors
+/// As [`train`].
+pub fn train_network<M: Network<D>, D: Engine>(
+    dev: &D,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome> {
+    let stepper = Full::<M, D>::new(dev, &config.settings)?;
+    train_stepper(stepper, &Alone, dev, config, data, watcher)
+}
+
+/// [`train_on`] with a stepper of the caller's, which decides how a step computes, as one of a [`Team`]. The stepper was
+/// just built on `dev`, which was freshly seeded. All of a team have the same settings and the same data set; the one
+/// that leads keeps the run's folder.
+///
+/// # Errors
+/// As [`train`], and what the team fails with.
+pub fn train_stepper<S: Stepper>(
+    stepper: S,
+    team: &dyn Team,
+    dev: &S::Device,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome> {
+    let settings = &config.settings;
+    memory::start_threads()?;
+    let mark = fingerprint(&seen(settings, data));
+    let folder = config.run.as_deref().filter(|_| team.leads());
+    let folder = folder.map(|path| Folder::open(path, config.start)).transpose()?;
+    let mut run = match saved(folder.as_ref(), team, config, &mark)? {
+        Some(saved) => Trainer::resume(stepper, dev, settings.clone(), saved)?,
+        None => Trainer::new(stepper, settings.clone(), mark)?,
+    };
+    let sets = Sets::new(dev, settings, data)?;
+    let pictures = sets.train.len();
+    if config.device == Device::Cpu {
+        memory::check(settings.model, team.part(settings.batch.min(pictures)).len())?;
+    }
+    let begin = Begin {
+        settings: settings.clone(),
+        device: config.device,
+        data: data.about(),
+        pictures: (pictures, sets.test.len()),
+        held_back: sets.held.as_ref().map_or(0, Resident::len),
+        steps: pictures.div_ceil(settings.batch),
+        done: (run.at.epoch, run.at.step),
+        history: run.at.history.clone(),
+    };
+    let about = match &folder {
+        Some(_) => run::about(&begin, &run.at, run.stepper.learned()), // asks the system: not for every small run
+        None => String::new(),
+    };
+    let (every, saved) = (config.checkpoint_every, Instant::now());
+    let mut keeper = Keeper { folder, about, every, saved, team, watcher };
+    if config.start != Start::Resume {
+        keeper.save(&run)?; // first of all: without a checkpoint the folder holds no run
+    }
+    keeper.watcher.begin(&begin);
+    let end = fit(&mut run, &sets, team, |run, done| keeper.hear(run, done))?;
+    let outcome = Outcome {
+        history: run.at.history.clone(),
+        seconds: run.at.seconds,
+        data: data.about(),
+        source: data.source.clone(),
+        device: config.device,
+        model: settings.model,
+        learned: run.stepper.learned(),
+        weights: run.weights()?,
+        run: keeper.folder.as_ref().map(|folder| folder.path().to_owned()),
+        stopped: end.is_break().then_some((run.at.epoch + 1, run.at.step)),
+        best: run.at.best,
+        loss_scale: run.at.loss_scale,
+    };
+    if let Some(folder) = &keeper.folder {
+        folder.metrics(&keeper.about, &outcome.history)?;
+        folder.finish(&outcome)?;
+    }
+    keeper.watcher.end(&outcome);
+    Ok(outcome)
+}
+
+/// Where a run that goes on was: the one who leads reads it, and the others hear of it.
+fn saved(
+    folder: Option<&Folder>,
+    team: &dyn Team,
+    config: &Config,
+    mark: &str,
+) -> Result<Option<Checkpoint>> {
+    if config.start != Start::Resume {
+        return Ok(None);
+    }
+    let read = match folder {
+        Some(folder) => {
+            let saved = Checkpoint::load(folder.path())?;
+            checkpoint::check(folder.path(), &saved.header, &config.settings, mark)?;
+            Some(saved)
+        }
+        None if team.leads() => {
+            return Err(Error::Config("a run without a folder can't be resumed".into()));
+        }
+        None => None,
+    };
+    team.saved(read)
+}
+
+/// Keeps a run in its folder, and tells those who watch it.
+struct Keeper<'r> {
+    folder: Option<Folder>,
+    /// The first line of the metrics.
+    about: String,
+    every: Duration,
+    /// When the last checkpoint was written.
+    saved: Instant,
+    team: &'r dyn Team,
+    watcher: &'r mut dyn Watcher,
+}
+
+impl Keeper<'_> {
+    /// What the loop has done; whether it is to go on.
+    fn hear<S: Stepper>(&mut self, run: &mut Trainer<S>, done: Done) -> Flow {
+        match done {
+            Done::Step(step) => {
+                self.watcher.step(&step);
+                if let Some(words) = self.team.warning() {
+                    self.watcher.warn(&words);
+                }
+                let stop = self.team.stops(self.watcher.stop());
+                if stop || self.saved.elapsed() >= self.every {
+                    run.lap_of_training();
+                    self.save(run)?;
+                }
+                if stop {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Done::Epoch => {
+                self.save(run)?;
+                if let Some(folder) = &self.folder {
+                    folder.metrics(&self.about, &run.at.history)?;
+                }
+                if let Some(epoch) = run.at.history.last() {
+                    self.watcher.epoch(epoch);
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn save<S: Stepper>(&mut self, run: &Trainer<S>) -> Result<()> {
+        if let Some(folder) = &self.folder {
+            run.checkpoint()?.save(folder.path())?;
+        }
+        self.saved = Instant::now();
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+//! The chapter's integration tests, one module each.
+
+mod descent_playground;
+mod page;
+mod runs;
+mod shapes;
