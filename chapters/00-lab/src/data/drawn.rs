@@ -12,7 +12,10 @@
 //! Only additions, products, quotients and square roots are used, which IEEE 754 rounds in one way, so a
 //! seed gives the same bytes on every machine and with any number of threads.
 
-use super::{DataSet, Source, Split, strokes};
+use super::{
+    set::{DataSet, Source, Split},
+    strokes,
+};
 use crate::random::{self, SplitMix64};
 use rayon::prelude::*;
 

@@ -4,7 +4,10 @@
 //! not expect (another count, another size of picture, a missing file) and reads no gzip, so every file is
 //! checked here first, and what the crate can't read is taken from the checked bytes.
 
-use super::{DataSet, Source, Split, idx};
+use super::{
+    idx,
+    set::{DataSet, Source, Split},
+};
 use crate::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
