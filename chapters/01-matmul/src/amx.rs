@@ -5,7 +5,8 @@
 #![allow(clippy::inline_always, reason = "packing must be compiled for the CPU's vectors")]
 
 use crate::{
-    Input, Shape,
+    Shape,
+    bf16::Input,
     parallel::each_part,
     part::{Part, add_edge},
     tiles::{SIDE, Tiles, WORDS},

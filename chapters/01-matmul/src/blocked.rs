@@ -27,7 +27,6 @@ pub fn multiply(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape) {
 // ANCHOR_END: multiply
 
 /// Adds to C what the block `rows`×`cols` of B contributes.
-// ANCHOR: block
 fn add_block(
     c: &mut [f32],
     a: &[f32],
@@ -47,4 +46,3 @@ fn add_block(
         }
     }
 }
-// ANCHOR_END: block

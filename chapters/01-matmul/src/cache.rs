@@ -134,7 +134,6 @@ impl Memory {
         Matrix { start, rows, cols }
     }
 
-    // ANCHOR: load
     /// Reads the element at `at` through the caches.
     pub fn load(&mut self, at: usize) -> f32 {
         self.counts.loads += 1;
@@ -151,7 +150,6 @@ impl Memory {
             }
         }
     }
-    // ANCHOR_END: load
 
     /// Writes the element at `at` through the caches; a missing line is fetched first.
     pub fn store(&mut self, at: usize, value: f32) {

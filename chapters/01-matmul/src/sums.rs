@@ -30,14 +30,12 @@ pub fn eight_sums(x: &[f32], y: &[f32]) -> f32 {
 }
 // ANCHOR_END: eight_sums
 
-// ANCHOR: row_update
 /// `y` gains `factor` times `x`: every element has a sum of its own.
 pub fn row_update(y: &mut [f32], factor: f32, x: &[f32]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += factor * x;
     }
 }
-// ANCHOR_END: row_update
 
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // The numbers are chosen so that nothing rounds.

@@ -6,7 +6,7 @@
 )]
 
 use crate::{
-    Input,
+    bf16::Input,
     product::{
         options::{Epilogue, Options},
         pack::Rounded,
