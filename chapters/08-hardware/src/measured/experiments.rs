@@ -85,17 +85,12 @@ pub fn experiments() -> Vec<Experiment> {
     ]
 }
 
-/// A value that is known exactly.
-fn exact(n: f64) -> Samples {
-    Samples(vec![n])
-}
-
 /// Both ends of a range, as values with `side=low` and `side=high`.
 fn ends(rec: &mut Recorder, key: &str, list: ParamList, unit: Unit, range: Range) {
     for (side, end) in [("low", range.low), ("high", range.high)] {
         let mut with: Vec<(&str, &dyn std::fmt::Display)> = list.to_vec();
         with.push(("side", &side));
-        rec.value(key, &with, unit, exact(end));
+        rec.value(key, &with, unit, Samples::one(end));
     }
 }
 
@@ -113,7 +108,7 @@ fn table(rec: &mut Recorder) -> Result<()> {
         ("quoted", sources(Verified::Quoted)),
         ("unread", sources(Verified::Datasheet)),
     ] {
-        rec.value("hardware.table", &[("what", &what)], Unit::Count, exact(count as f64));
+        rec.value("hardware.table", &[("what", &what)], Unit::Count, Samples::one(count as f64));
     }
     Ok(())
 }
@@ -156,7 +151,7 @@ fn roofline(rec: &mut Recorder) -> Result<()> {
         let list: ParamList = &[("card", &card.id)];
         match card.ridge() {
             Some(ridge) => {
-                rec.value("hardware.roofline", list, Unit::Number, exact(ridge));
+                rec.value("hardware.roofline", list, Unit::Number, Samples::one(ridge));
             }
             None => rec.skip("hardware.roofline", list, "no floating-point rate is published"),
         }
@@ -164,12 +159,12 @@ fn roofline(rec: &mut Recorder) -> Result<()> {
     for Shown { id: name, job, .. } in jobs()? {
         let list: ParamList = &[("job", &name)];
         let intensity = job.intensity(Format::Bf16);
-        rec.value("hardware.roofline.intensity", list, Unit::Number, exact(intensity));
+        rec.value("hardware.roofline.intensity", list, Unit::Number, Samples::one(intensity));
         for id in ["t4", "rtx-4090", "h100", "tpu-v6e"] {
             let Some(ridge) = market.card(id)?.ridge() else { continue };
             let list: ParamList = &[("job", &name), ("card", &id)];
             let share = (intensity / ridge).min(1.0);
-            rec.value("hardware.roofline.share", list, Unit::Share, exact(share));
+            rec.value("hardware.roofline.share", list, Unit::Share, Samples::one(share));
         }
     }
     Ok(())
@@ -180,7 +175,12 @@ fn readers(rec: &mut Recorder) -> Result<()> {
     for reader in Reader::ALL {
         let options = reader.options()?;
         let work = options.job.steps() * options.job.step_operations();
-        rec.value("hardware.readers.operations", &[("reader", &reader)], Unit::Number, exact(work));
+        rec.value(
+            "hardware.readers.operations",
+            &[("reader", &reader)],
+            Unit::Number,
+            Samples::one(work),
+        );
         for line in buy(&market, &options)?.lines {
             let list: ParamList = &[("reader", &reader), ("card", &line.card)];
             ends(rec, "hardware.readers", list, Unit::Number, line.hours);
@@ -200,7 +200,7 @@ fn readers(rec: &mut Recorder) -> Result<()> {
                 }
             }
             if let Some(price) = line.price {
-                rec.value("hardware.readers.price", list, Unit::Number, exact(price));
+                rec.value("hardware.readers.price", list, Unit::Number, Samples::one(price));
             }
         }
     }
@@ -227,7 +227,7 @@ fn money(rec: &mut Recorder) -> Result<()> {
     let rented = rented(&market)?;
     for (hour, line) in &rented {
         let list: ParamList = &[("card", &line.card)];
-        rec.value("hardware.money.per_hour", list, Unit::Number, exact(*hour));
+        rec.value("hardware.money.per_hour", list, Unit::Number, Samples::one(*hour));
         ends(rec, "hardware.money.hours", list, Unit::Number, line.hours);
         if let Some(rent) = line.rent {
             ends(rec, "hardware.money", list, Unit::Number, rent);
@@ -238,7 +238,12 @@ fn money(rec: &mut Recorder) -> Result<()> {
     for entry in &rented {
         if let Some(cost) = cost(entry) {
             let list: ParamList = &[("card", &entry.1.card)];
-            rec.value("hardware.money.times_cheapest", list, Unit::Ratio, exact(cost / cheapest));
+            rec.value(
+                "hardware.money.times_cheapest",
+                list,
+                Unit::Ratio,
+                Samples::one(cost / cheapest),
+            );
         }
     }
     // A published run, to hold the calculator against: GPT-3 on 10,000 V100.
