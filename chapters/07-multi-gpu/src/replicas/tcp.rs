@@ -393,10 +393,10 @@ mod tests {
             thread::sleep(Duration::from_millis(500));
             Tcp::follow(&address, Rank(1), 2, QUICK, &mut || Ok(())).map(|tcp| tcp.rank())
         });
-        Tcp::lead(&listener, 2, QUICK, &mut || Ok(())).unwrap();
+        let lead = Tcp::lead(&listener, 2, QUICK, &mut || Ok(())).unwrap();
         assert_eq!(other.join().unwrap().unwrap(), Rank(1));
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-        drop(silent);
+        drop((lead, silent));
     }
 
     #[test]

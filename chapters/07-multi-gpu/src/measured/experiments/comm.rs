@@ -10,11 +10,39 @@ use crate::{
     threads,
 };
 use lab::{
-    Budget, Experiment, Recorder, Samples, Unit,
+    Budget, Experiment, Key, Recorder, Samples, Unit,
     peak::{Traffic, bandwidth},
     record::{Limit, ParamList},
 };
 use std::{path::PathBuf, process::Command, time::Duration};
+
+/// A message.
+pub const MESSAGE: Key =
+    Key::measured("multi_gpu.alpha_beta.message", Unit::Seconds, &["engine", "bytes"]);
+/// The latency.
+pub const ALPHA: Key =
+    Key::measured("multi_gpu.alpha_beta.alpha", Unit::Seconds, &["engine", "from"]);
+/// The time for a byte.
+pub const BETA: Key =
+    Key::measured("multi_gpu.alpha_beta.beta", Unit::Seconds, &["engine", "from"]);
+/// Bytes in a second, if there is a limit.
+pub const BANDWIDTH: Key =
+    Key::measured("multi_gpu.alpha_beta.bandwidth", Unit::BytesPerSecond, &["engine", "from"]);
+/// The median error of the fit.
+pub const ERROR: Key =
+    Key::measured("multi_gpu.alpha_beta.error", Unit::Share, &["engine", "from"]);
+/// Its largest error.
+pub const WORST: Key =
+    Key::measured("multi_gpu.alpha_beta.worst", Unit::Share, &["engine", "from"]);
+/// An all-reduce.
+pub const ALL_REDUCE: Key =
+    Key::measured("multi_gpu.all_reduce", Unit::Seconds, &["engine", "way", "p", "bytes"]);
+/// Its bus bandwidth.
+pub const BUS: Key = Key::measured(
+    "multi_gpu.all_reduce.bus",
+    Unit::BytesPerSecond,
+    &["engine", "way", "p", "bytes"],
+);
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
@@ -22,21 +50,14 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: "multi_gpu.alpha_beta",
             shows: "the latency and the time per byte of a message, between threads and between processes",
-            values: &[
-                "multi_gpu.alpha_beta.message",
-                "multi_gpu.alpha_beta.alpha",
-                "multi_gpu.alpha_beta.beta",
-                "multi_gpu.alpha_beta.bandwidth",
-                "multi_gpu.alpha_beta.error",
-                "multi_gpu.alpha_beta.worst",
-            ],
+            values: &[MESSAGE.name, ALPHA.name, BETA.name, BANDWIDTH.name, ERROR.name, WORST.name],
             quick: true,
             run: |rec| Ok(alpha_beta(rec)?),
         },
         Experiment {
-            key: "multi_gpu.all_reduce",
+            key: ALL_REDUCE.name,
             shows: "how long naive, tree, halving and ring all-reduces take, by ranks and bytes",
-            values: &["multi_gpu.all_reduce", "multi_gpu.all_reduce.bus"],
+            values: &[ALL_REDUCE.name, BUS.name],
             quick: true,
             run: |rec| Ok(all_reduce(rec)?),
         },
@@ -123,15 +144,14 @@ fn fits(timings: &[&Timing], message: impl Fn(&Timing, f64) -> (f64, f64)) -> Ve
 }
 
 fn alpha_beta(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "multi_gpu.alpha_beta.alpha";
     let plan = Plan::of(rec.budget);
     for engine in ENGINES {
-        rec.note("multi_gpu.alpha_beta", &[("engine", &engine)]);
+        rec.note_at(ALPHA.at(&[("engine", &engine)]));
         let timings = match plan.run(engine, 2)? {
             Ok(timings) => timings,
             Err(why) => {
-                for key in [KEY, "multi_gpu.alpha_beta.beta", "multi_gpu.alpha_beta.message"] {
-                    rec.skip(key, &[("engine", &engine)], why.clone());
+                for key in [ALPHA, BETA, MESSAGE] {
+                    rec.skip_at(key.at(&[("engine", &engine)]), why.clone());
                 }
                 continue;
             }
@@ -139,7 +159,7 @@ fn alpha_beta(rec: &mut Recorder) -> Result<()> {
         for t in timings.iter().filter(|t| t.what == "message") {
             let list: ParamList = &[("engine", &engine), ("bytes", &t.bytes)];
             let seconds = Samples(t.seconds.clone());
-            rec.value("multi_gpu.alpha_beta.message", list, Unit::Seconds, seconds);
+            rec.record(MESSAGE.at(list), seconds);
         }
         let from = |what: &str| timings.iter().filter(|t| t.what == what).collect::<Vec<_>>();
         record_fit(rec, engine, "message", &from("message"), |t, s| (t.bytes as f64, s))?;
@@ -165,11 +185,11 @@ fn record_fit(
         return Err(Error::Config(format!("{engine} has too few timings of {from} to fit")));
     }
     let samples = |f: fn(&AlphaBeta) -> f64| Samples(found.iter().map(f).collect());
-    let alpha = rec.value("multi_gpu.alpha_beta.alpha", list, Unit::Seconds, samples(|x| x.alpha));
-    let beta = rec.value("multi_gpu.alpha_beta.beta", list, Unit::Seconds, samples(|x| x.beta));
+    let alpha = rec.record(ALPHA.at(list), samples(|x| x.alpha));
+    let beta = rec.record(BETA.at(list), samples(|x| x.beta));
     if beta > 0.0 {
         let rates = samples(|x| 1.0 / x.beta);
-        rec.value("multi_gpu.alpha_beta.bandwidth", list, Unit::BytesPerSecond, rates);
+        rec.record(BANDWIDTH.at(list), rates);
     }
     let link = AlphaBeta { alpha, beta };
     let pairs: Vec<_> = timings
@@ -180,22 +200,21 @@ fn record_fit(
         })
         .collect();
     let (median, worst) = errors(&pairs);
-    rec.value("multi_gpu.alpha_beta.error", list, Unit::Share, Samples(vec![median]));
-    rec.value("multi_gpu.alpha_beta.worst", list, Unit::Share, Samples(vec![worst]));
+    rec.record(ERROR.at(list), Samples::one(median));
+    rec.record(WORST.at(list), Samples::one(worst));
     Ok(())
 }
 
 fn all_reduce(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "multi_gpu.all_reduce";
     let plan = Plan::of(rec.budget);
     let memory = bandwidth(Traffic::Copy, lab::machine::cores());
     for engine in ENGINES {
         for p in [1, 2, 4] {
-            rec.note(KEY, &[("engine", &engine), ("p", &p)]);
+            rec.note_at(ALL_REDUCE.at(&[("engine", &engine), ("p", &p)]));
             let timings = match plan.run(engine, p)? {
                 Ok(timings) => timings,
                 Err(why) => {
-                    rec.skip(KEY, &[("engine", &engine), ("p", &p)], why);
+                    rec.skip_at(ALL_REDUCE.at(&[("engine", &engine), ("p", &p)]), why);
                     continue;
                 }
             };
@@ -203,14 +222,13 @@ fn all_reduce(rec: &mut Recorder) -> Result<()> {
                 let list: ParamList =
                     &[("engine", &engine), ("way", &t.what), ("p", &p), ("bytes", &t.bytes)];
                 let seconds = Samples(t.seconds.clone());
-                rec.value(KEY, list, Unit::Seconds, seconds.clone());
+                rec.record(ALL_REDUCE.at(list), seconds.clone());
                 if p > 1 {
                     // What each rank must send and receive at the least.
                     let least = 2.0 * (p as f64 - 1.0) / p as f64 * t.bytes as f64;
                     let limit = Limit { name: memory.name.clone(), value: memory.value };
                     let rates = seconds.map(|s| least / s);
-                    let unit = Unit::BytesPerSecond;
-                    rec.limited("multi_gpu.all_reduce.bus", list, unit, rates, Some(limit));
+                    rec.record(BUS.at(list).against(limit), rates);
                 }
             }
         }

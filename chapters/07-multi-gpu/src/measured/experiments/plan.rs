@@ -14,8 +14,89 @@ use crate::{
     threads,
 };
 use backprop::{mlp::Mlp, random::SplitMix64, softmax::loss_and_gradient};
-use lab::{Budget, Experiment, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, key::Kind, record::ParamList};
 use std::{hint::black_box, time::Instant};
+
+/// A step, by its parts.
+pub const PREDICTED: Key =
+    Key::calculated("multi_gpu.predicted", Unit::Seconds, &["model", "batch", "ranks"]);
+/// The step of ranks that keep to a core.
+pub const MEASURED: Key =
+    Key::measured("multi_gpu.predicted.measured", Unit::Seconds, &["model", "batch", "ranks"]);
+/// How far the prediction is off.
+pub const ERROR: Key =
+    Key::measured("multi_gpu.predicted.error", Unit::Share, &["model", "batch", "ranks"]);
+/// The step of ranks that the system may move.
+pub const FREE: Key =
+    Key::measured("multi_gpu.predicted.free", Unit::Seconds, &["model", "batch", "ranks"]);
+/// How far the prediction is off then.
+pub const FREE_ERROR: Key =
+    Key::measured("multi_gpu.predicted.free.error", Unit::Share, &["model", "batch", "ranks"]);
+/// The latency between ranks that keep to a core.
+pub const ALPHA: Key = Key::measured("multi_gpu.predicted.alpha", Unit::Seconds, &["ranks"]);
+/// The latency between ranks that the system may move.
+pub const ALPHA_FREE: Key =
+    Key::measured("multi_gpu.predicted.alpha.free", Unit::Seconds, &["ranks"]);
+/// The bandwidth between ranks that keep to a core.
+pub const BANDWIDTH: Key =
+    Key::measured("multi_gpu.predicted.bandwidth", Unit::BytesPerSecond, &["ranks"]);
+/// How much slower a rank computes beside others.
+pub const SHARED: Key =
+    Key::measured("multi_gpu.predicted.shared", Unit::Ratio, &["model", "batch", "ranks"]);
+/// The largest error.
+pub const WORST: Key = Key::measured("multi_gpu.predicted.worst", Unit::Share, &[]);
+/// Cases whose fastest number of ranks was predicted.
+pub const RIGHT: Key = Key::measured("multi_gpu.predicted.right", Unit::Count, &[]);
+/// Each card's rate.
+pub const SCALING: Key =
+    Key::new(Kind::Simulated, "multi_gpu.scaling", Unit::Share, &["by", "model", "cards"]);
+/// Each card's rate, as published.
+pub const PUBLISHED: Key = Key::new(
+    Kind::Published("the papers that the page names"),
+    "multi_gpu.scaling.published",
+    Unit::Share,
+    &["by", "model", "cards"],
+);
+/// Their difference.
+pub const SCALING_ERROR: Key =
+    Key::calculated("multi_gpu.scaling.error", Unit::Share, &["by", "model", "cards"]);
+/// How much the cards' times differ: the number that is calibrated.
+pub const JITTER: Key = Key::calculated("multi_gpu.scaling.jitter", Unit::Share, &[]);
+/// The median error.
+pub const SCALING_TYPICAL: Key = Key::calculated("multi_gpu.scaling.typical", Unit::Share, &[]);
+/// The largest error.
+pub const SCALING_WORST: Key = Key::calculated("multi_gpu.scaling.worst", Unit::Share, &[]);
+/// A card's operations, by the planner.
+pub const PLANNER: Key = Key::calculated(
+    "multi_gpu.scaling.planner",
+    Unit::FlopsPerSecond,
+    &["cards", "layers", "width", "split"],
+);
+/// A card's operations, as published.
+pub const PLANNER_PUBLISHED: Key = Key::new(
+    Kind::Published("the papers that the page names"),
+    "multi_gpu.scaling.planner.published",
+    Unit::FlopsPerSecond,
+    &["cards", "layers", "width", "split"],
+);
+/// How far the planner is off.
+pub const PLANNER_ERROR: Key = Key::calculated(
+    "multi_gpu.scaling.planner.error",
+    Unit::Share,
+    &["cards", "layers", "width", "split"],
+);
+/// The median error of the planner.
+pub const PLANNER_TYPICAL: Key =
+    Key::calculated("multi_gpu.scaling.planner.typical", Unit::Share, &[]);
+/// How much faster a step gets.
+pub const WHY: Key =
+    Key::new(Kind::Simulated, "multi_gpu.why", Unit::Ratio, &["model", "batch", "cards"]);
+/// The step.
+pub const WHY_STEP: Key =
+    Key::new(Kind::Simulated, "multi_gpu.why.step", Unit::Seconds, &["model", "batch", "cards"]);
+/// The share of it that is communication.
+pub const WHY_EXPOSED: Key =
+    Key::new(Kind::Simulated, "multi_gpu.why.exposed", Unit::Share, &["model", "batch", "cards"]);
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
@@ -135,20 +216,20 @@ fn link(ranks: usize, rounds: usize, bound: bool) -> Result<AlphaBeta> {
 
 fn predicted_experiment() -> Experiment {
     Experiment {
-        key: "multi_gpu.predicted",
+        key: PREDICTED.name,
         shows: "the time of a data parallel step over 1, 2 and 4 threads: predicted from computing time, α and β, and measured",
         values: &[
-            "multi_gpu.predicted",
-            "multi_gpu.predicted.measured",
-            "multi_gpu.predicted.error",
-            "multi_gpu.predicted.free",
-            "multi_gpu.predicted.free.error",
-            "multi_gpu.predicted.alpha",
-            "multi_gpu.predicted.alpha.free",
-            "multi_gpu.predicted.bandwidth",
-            "multi_gpu.predicted.shared",
-            "multi_gpu.predicted.worst",
-            "multi_gpu.predicted.right",
+            PREDICTED.name,
+            MEASURED.name,
+            ERROR.name,
+            FREE.name,
+            FREE_ERROR.name,
+            ALPHA.name,
+            ALPHA_FREE.name,
+            BANDWIDTH.name,
+            SHARED.name,
+            WORST.name,
+            RIGHT.name,
         ],
         quick: true,
         run: |recorder| Ok(predicted(recorder)?),
@@ -160,7 +241,6 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         Budget::Quick => (5, 20, 800),
         Budget::Full => (25, 200, 1500),
     };
-    let one = |value: f64| Samples(vec![value]);
     let mut links = Vec::new();
     for p in RANKS {
         if p == 1 {
@@ -168,17 +248,17 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             continue;
         }
         let list: ParamList = &[("ranks", &p)];
-        recorder.note("multi_gpu.predicted.alpha", list);
+        recorder.note_at(ALPHA.at(list));
         let (free, bound) = (link(p, repeats, false)?, link(p, repeats, true)?);
-        recorder.value("multi_gpu.predicted.alpha", list, Unit::Seconds, one(bound.alpha));
-        recorder.value("multi_gpu.predicted.alpha.free", list, Unit::Seconds, one(free.alpha));
-        let bandwidth = one(1.0 / bound.beta);
-        recorder.value("multi_gpu.predicted.bandwidth", list, Unit::BytesPerSecond, bandwidth);
+        recorder.record(ALPHA.at(list), Samples::one(bound.alpha));
+        recorder.record(ALPHA_FREE.at(list), Samples::one(free.alpha));
+        let bandwidth = Samples::one(1.0 / bound.beta);
+        recorder.record(BANDWIDTH.at(list), bandwidth);
         links.push(bound);
     }
     let (mut worst, mut right) = (0.0_f64, 0);
     for (model, sizes, batch) in CASES {
-        recorder.note("multi_gpu.predicted", &[("model", &model), ("batch", &batch)]);
+        recorder.note_at(PREDICTED.at(&[("model", &model), ("batch", &batch)]));
         let steps = (pictures / batch).max(4);
         // In turns: one rank alone with its share of the pictures, all side by side without a word, the step, and the
         // step of ranks that the system may move.
@@ -201,46 +281,46 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
             let slower = beside[at].iter().zip(&alone[at]).map(|(side, alone)| side / alone);
             let slower = Samples(slower.collect());
-            recorder.value("multi_gpu.predicted.shared", list, Unit::Ratio, slower);
+            recorder.record(SHARED.at(list), slower);
             let compute = Samples(beside[at].clone()).median();
             let bytes = 4.0 * weights as f64;
             let parts = Parts { compute, link: links[at], bytes };
             let predicted = parts.predict(p);
-            recorder.value("multi_gpu.predicted", list, Unit::Seconds, one(predicted));
+            recorder.record(PREDICTED.at(list), Samples::one(predicted));
             let real = Samples(real[at].clone());
             let error = predicted / real.median() - 1.0;
             planned = if predicted < planned.0 { (predicted, p) } else { planned };
             fastest = if real.median() < fastest.0 { (real.median(), p) } else { fastest };
-            recorder.value("multi_gpu.predicted.measured", list, Unit::Seconds, real);
-            recorder.value("multi_gpu.predicted.error", list, Unit::Share, one(error));
+            recorder.record(MEASURED.at(list), real);
+            recorder.record(ERROR.at(list), Samples::one(error));
             let free = Samples(free[at].clone());
             let error_free = predicted / free.median() - 1.0;
-            recorder.value("multi_gpu.predicted.free", list, Unit::Seconds, free);
-            recorder.value("multi_gpu.predicted.free.error", list, Unit::Share, one(error_free));
+            recorder.record(FREE.at(list), free);
+            recorder.record(FREE_ERROR.at(list), Samples::one(error_free));
             worst = worst.max(error.abs());
         }
         right += usize::from(planned.1 == fastest.1);
     }
-    recorder.value("multi_gpu.predicted.right", &[], Unit::Count, one(right as f64));
-    recorder.value("multi_gpu.predicted.worst", &[], Unit::Share, one(worst));
+    recorder.record(RIGHT.at(&[]), Samples::one(right as f64));
+    recorder.record(WORST.at(&[]), Samples::one(worst));
     Ok(())
 }
 
 fn scaling_experiment() -> Experiment {
     Experiment {
-        key: "multi_gpu.scaling",
+        key: SCALING.name,
         shows: "the simulator and the planner against published clusters of up to 3,072 GPUs, with one number calibrated on one point",
         values: &[
-            "multi_gpu.scaling",
-            "multi_gpu.scaling.published",
-            "multi_gpu.scaling.error",
-            "multi_gpu.scaling.jitter",
-            "multi_gpu.scaling.typical",
-            "multi_gpu.scaling.worst",
-            "multi_gpu.scaling.planner",
-            "multi_gpu.scaling.planner.published",
-            "multi_gpu.scaling.planner.error",
-            "multi_gpu.scaling.planner.typical",
+            SCALING.name,
+            PUBLISHED.name,
+            SCALING_ERROR.name,
+            JITTER.name,
+            SCALING_TYPICAL.name,
+            SCALING_WORST.name,
+            PLANNER.name,
+            PLANNER_PUBLISHED.name,
+            PLANNER_ERROR.name,
+            PLANNER_TYPICAL.name,
         ],
         quick: true,
         run: |recorder| Ok(scaling(recorder)?),
@@ -248,12 +328,12 @@ fn scaling_experiment() -> Experiment {
 }
 
 fn scaling(recorder: &mut Recorder) -> Result<()> {
-    let mut put = |key: &str, list: ParamList, unit, value| {
-        recorder.value(key, list, unit, Samples(vec![value]));
+    let mut put = |key: Key, list: ParamList, value| {
+        recorder.record(key.at(list), Samples::one(value));
     };
     let runs = runs()?;
     let jitter = calibrated(&runs);
-    put("multi_gpu.scaling.jitter", &[], Unit::Share, jitter);
+    put(JITTER, &[], jitter);
     let mut errors = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let mut cards: Vec<usize> = (0..10).map(|log| 1 << log).collect();
@@ -261,13 +341,13 @@ fn scaling(recorder: &mut Recorder) -> Result<()> {
         for p in cards {
             let list: ParamList = &[("by", &run.by), ("model", &run.model), ("cards", &p)];
             let predicted = run.predicted(p, jitter);
-            put("multi_gpu.scaling", list, Unit::Share, predicted);
+            put(SCALING, list, predicted);
             let Some((_, published)) = run.points.iter().find(|(cards, _)| *cards == p) else {
                 continue;
             };
-            put("multi_gpu.scaling.published", list, Unit::Share, *published);
+            put(PUBLISHED, list, *published);
             let error = predicted - published;
-            put("multi_gpu.scaling.error", list, Unit::Share, error);
+            put(SCALING_ERROR, list, error);
             let calibrated = at == 0 && run.points.last().is_some_and(|last| last.0 == p);
             if !calibrated {
                 errors.push(error.abs());
@@ -275,8 +355,8 @@ fn scaling(recorder: &mut Recorder) -> Result<()> {
         }
     }
     let all = Samples(errors);
-    put("multi_gpu.scaling.typical", &[], Unit::Share, all.median());
-    put("multi_gpu.scaling.worst", &[], Unit::Share, all.quantile(1.0));
+    put(SCALING_TYPICAL, &[], all.median());
+    put(SCALING_WORST, &[], all.quantile(1.0));
     let mut errors = Vec::new();
     for row in &MEGATRON {
         let (estimate, rate) = megatron(row)?;
@@ -287,20 +367,20 @@ fn scaling(recorder: &mut Recorder) -> Result<()> {
             ("width", &row[1]),
             ("split", &estimate.split),
         ];
-        put("multi_gpu.scaling.planner", list, Unit::FlopsPerSecond, rate);
-        put("multi_gpu.scaling.planner.published", list, Unit::FlopsPerSecond, published);
-        put("multi_gpu.scaling.planner.error", list, Unit::Share, rate / published - 1.0);
+        put(PLANNER, list, rate);
+        put(PLANNER_PUBLISHED, list, published);
+        put(PLANNER_ERROR, list, rate / published - 1.0);
         errors.push((rate / published - 1.0).abs());
     }
-    put("multi_gpu.scaling.planner.typical", &[], Unit::Share, Samples(errors).median());
+    put(PLANNER_TYPICAL, &[], Samples(errors).median());
     Ok(())
 }
 
 fn why_experiment() -> Experiment {
     Experiment {
-        key: "multi_gpu.why",
+        key: WHY.name,
         shows: "how much faster a step of the same batch gets over 1 to 4,096 simulated GPUs, for a small model and for large ones",
-        values: &["multi_gpu.why", "multi_gpu.why.step", "multi_gpu.why.exposed"],
+        values: &[WHY.name, WHY_STEP.name, WHY_EXPOSED.name],
         quick: true,
         run: |recorder| Ok(why(recorder)?),
     }
@@ -312,12 +392,12 @@ fn why(recorder: &mut Recorder) -> Result<()> {
         for p in (0..13).map(|log| 1_usize << log).filter(|p| *p <= batch) {
             let found = step(name, batch, p)?;
             let list: ParamList = &[("model", &name), ("batch", &batch), ("cards", &p)];
-            let mut put = |key: &str, unit, value| {
-                recorder.value(key, list, unit, Samples(vec![value]));
+            let mut put = |key: Key, value| {
+                recorder.record(key.at(list), Samples::one(value));
             };
-            put("multi_gpu.why", Unit::Ratio, alone / found.total);
-            put("multi_gpu.why.step", Unit::Seconds, found.total);
-            put("multi_gpu.why.exposed", Unit::Share, found.exposed / found.total);
+            put(WHY, alone / found.total);
+            put(WHY_STEP, found.total);
+            put(WHY_EXPOSED, found.exposed / found.total);
         }
     }
     Ok(())

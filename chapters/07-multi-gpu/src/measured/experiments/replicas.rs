@@ -14,7 +14,7 @@ use crate::{
 };
 use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
 use lab::{
-    Budget, Experiment, Recorder, Samples, Unit,
+    Budget, Experiment, Key, Recorder, Samples, Unit,
     data::{self, DataSet, Options},
     record::ParamList,
 };
@@ -37,36 +37,46 @@ use training::{
     run::METRICS,
 };
 
+/// Pictures in a second.
+pub const REPLICAS: Key =
+    Key::measured("multi_gpu.replicas", Unit::ImagesPerSecond, &["model", "batch", "engine", "p"]);
+/// How many times as fast as one replica.
+pub const SPEEDUP: Key =
+    Key::measured("multi_gpu.replicas.speedup", Unit::Ratio, &["model", "batch", "engine", "p"]);
+/// Rank 0's forward and backward passes of a step.
+pub const COMPUTE: Key =
+    Key::measured("multi_gpu.replicas.compute", Unit::Seconds, &["model", "batch", "engine", "p"]);
+/// Its adding up and waiting.
+pub const SUM: Key =
+    Key::measured("multi_gpu.replicas.sum", Unit::Seconds, &["model", "batch", "engine", "p"]);
+/// A step.
+pub const STEP: Key =
+    Key::measured("multi_gpu.replicas.step", Unit::Seconds, &["model", "batch", "engine", "p"]);
+/// From a signal to the end of the last other process.
+pub const FAILURES: Key =
+    Key::measured("multi_gpu.failures", Unit::Seconds, &["signal", "p", "time"]);
+/// The longest of these.
+pub const WORST: Key = Key::measured("multi_gpu.failures.worst", Unit::Seconds, &["signal", "p"]);
+
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: REPLICAS,
+            key: REPLICAS.name,
             shows: "how fast 1, 2 and 4 replicas learn together, and where the time of a step goes",
-            values: &[
-                REPLICAS,
-                "multi_gpu.replicas.speedup",
-                "multi_gpu.replicas.compute",
-                "multi_gpu.replicas.sum",
-                "multi_gpu.replicas.step",
-            ],
+            values: &[REPLICAS.name, SPEEDUP.name, COMPUTE.name, SUM.name, STEP.name],
             quick: false,
             run: replicas,
         },
         Experiment {
-            key: FAILURES,
+            key: FAILURES.name,
             shows: "how long it takes from the end of one process until the last of the others has ended",
-            values: &[FAILURES, "multi_gpu.failures.worst"],
+            values: &[FAILURES.name, WORST.name],
             quick: false,
             run: failures,
         },
     ]
 }
-
-/// The key of the speeds.
-pub const REPLICAS: &str = "multi_gpu.replicas";
-/// The key of the failures.
-pub const FAILURES: &str = "multi_gpu.failures";
 
 /// Numbers of ranks.
 pub const RANKS_TRIED: [usize; 3] = [1, 2, 4];
@@ -210,7 +220,7 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
         for _ in 0..repetitions {
             // In turns, so that what else the machine does disturbs all sides alike.
             for (at, (engine, size)) in sides.iter().enumerate() {
-                rec.note(REPLICAS, &[("model", &job.model), ("engine", engine), ("p", size)]);
+                rec.note_at(REPLICAS.at(&[("model", &job.model), ("engine", engine), ("p", size)]));
                 if *engine == "alone" {
                     rates[at].push(rate(&job.alone(&data)?));
                     continue;
@@ -225,16 +235,16 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
             let list: ParamList =
                 &[("model", &job.model), ("batch", &job.batch), ("engine", engine), ("p", size)];
             let mine = Samples(rates[at].clone());
-            rec.value(REPLICAS, list, Unit::ImagesPerSecond, mine.clone());
+            rec.record(REPLICAS.at(list), mine.clone());
             let step = mine.map(|rate| job.batch as f64 / rate);
-            rec.value("multi_gpu.replicas.step", list, Unit::Seconds, step);
+            rec.record(STEP.at(list), step);
             let first = sides.iter().position(|side| *side == (*engine, 1)).unwrap_or(0);
             let ratios = rates[at].iter().zip(&rates[first]).map(|(rate, one)| rate / one);
-            rec.value("multi_gpu.replicas.speedup", list, Unit::Ratio, Samples(ratios.collect()));
+            rec.record(SPEEDUP.at(list), Samples(ratios.collect()));
             let [compute, sum] = parts[at].clone().map(Samples);
             if *engine != "alone" {
-                rec.value("multi_gpu.replicas.compute", list, Unit::Seconds, compute);
-                rec.value("multi_gpu.replicas.sum", list, Unit::Seconds, sum);
+                rec.record(COMPUTE.at(list), compute);
+                rec.record(SUM.at(list), sum);
             }
         }
     }
@@ -259,16 +269,19 @@ fn processes(rec: &mut Recorder, repetitions: usize) -> lab::Result<()> {
             let list: ParamList =
                 &[("model", &job.model), ("batch", &job.batch), ("engine", &engine), ("p", &size)];
             let Some(program) = command() else {
-                rec.skip(REPLICAS, list, NO_COMMAND);
+                rec.skip_at(REPLICAS.at(list), NO_COMMAND);
                 continue;
             };
             if engine == "mpi" && !cfg!(feature = "mpi") {
-                rec.skip(REPLICAS, list, "this build does not know MPI; build with --features mpi");
+                rec.skip_at(
+                    REPLICAS.at(list),
+                    "this build does not know MPI; build with --features mpi",
+                );
                 continue;
             }
             let rates = (0..repetitions).map(|_| process_rate(rec, &program, job, engine, size));
             let rates = rates.collect::<lab::Result<_>>()?;
-            rec.value(REPLICAS, list, Unit::ImagesPerSecond, Samples(rates));
+            rec.record(REPLICAS.at(list), Samples(rates));
         }
     }
     Ok(())
@@ -402,17 +415,17 @@ fn failures(rec: &mut Recorder) -> lab::Result<()> {
     for (signal, times) in SIGNALS {
         let list: ParamList = &[("signal", &signal), ("p", &CREW)];
         let Some(program) = command().filter(|_| cfg!(unix)) else {
-            rec.skip(FAILURES, list, NO_COMMAND);
+            rec.skip_at(FAILURES.at(list), NO_COMMAND);
             continue;
         };
         let mut seconds = Vec::new();
         for time in 0..times {
-            rec.note(FAILURES, &[("signal", &signal), ("time", &time)]);
+            rec.note_at(FAILURES.at(&[("signal", &signal), ("time", &time)]));
             seconds.push(end_of_one(rec, &program, signal)?);
         }
         let worst = seconds.iter().copied().fold(f64::NAN, f64::max);
-        rec.value(FAILURES, list, Unit::Seconds, Samples(seconds));
-        rec.value("multi_gpu.failures.worst", list, Unit::Seconds, Samples(vec![worst]));
+        rec.record(FAILURES.at(list), Samples(seconds));
+        rec.record(WORST.at(list), Samples::one(worst));
     }
     Ok(())
 }
@@ -467,7 +480,8 @@ mod tests {
 
     #[test]
     fn without_the_command_processes_are_skipped_with_a_reason() {
-        for experiment in experiments().iter().filter(|experiment| experiment.key == FAILURES) {
+        for experiment in experiments().iter().filter(|experiment| experiment.key == FAILURES.name)
+        {
             let progress = Progress::hidden();
             let mut rec = Recorder::new(experiment, Budget::Quick, lab::Device::Cpu, &progress);
             (experiment.run)(&mut rec).unwrap();

@@ -26,7 +26,7 @@ use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
 };
 use lab::{
-    Budget, Experiment, Recorder, Samples, Unit,
+    Budget, Experiment, Key, Recorder, Samples, Unit,
     data::{self, DataSet, Options},
     record::ParamList,
 };
@@ -39,73 +39,115 @@ use training::{
     studies::{mnist, side_by_side},
 };
 
+/// The largest difference of a parameter from one device.
+pub const EQUALITY: Key =
+    Key::measured("multi_gpu.equality", Unit::Number, &["model", "rule", "way", "ranks"]);
+/// The loss of the last batch.
+pub const LOSS: Key =
+    Key::measured("multi_gpu.equality.loss", Unit::Number, &["model", "rule", "way", "ranks"]);
+/// The largest difference of a loss.
+pub const LOSSES: Key =
+    Key::measured("multi_gpu.equality.losses", Unit::Number, &["model", "rule", "way", "ranks"]);
+/// How far the steps moved a parameter at most.
+pub const MOVED: Key = Key::measured("multi_gpu.equality.moved", Unit::Number, &["model", "rule"]);
+/// The largest difference, by Adam's ε.
+pub const BY_EPS: Key = Key::measured("multi_gpu.equality.eps", Unit::Number, &["eps"]);
+/// Test accuracies.
+pub const CLAIMS: Key = Key::measured("multi_gpu.claims", Unit::Share, &["how", "ranks", "seed"]);
+/// Pictures that are read differently than by one device.
+pub const READ_DIFFERENTLY: Key =
+    Key::measured("multi_gpu.claims.read_differently", Unit::Count, &["how", "ranks"]);
+/// Steps of a training.
+pub const CLAIMED_STEPS: Key =
+    Key::counted("multi_gpu.claims.steps", Unit::Count, &["how", "ranks"]);
+/// Test accuracies with a mistake.
+pub const MISTAKEN: Key =
+    Key::measured("multi_gpu.mistakes", Unit::Share, &["mistake", "lr", "ranks"]);
+/// The share of its time in which a rank waits.
+pub const PIPELINE: Key =
+    Key::measured("multi_gpu.pipeline", Unit::Share, &["device", "stages", "micros", "schedule"]);
+/// The same, by the schedule and the stages' times.
+pub const PIPELINE_PREDICTED: Key = Key::calculated(
+    "multi_gpu.pipeline.predicted",
+    Unit::Share,
+    &["device", "stages", "micros", "schedule"],
+);
+/// What the first stage keeps at most.
+pub const KEPT: Key = Key::counted(
+    "multi_gpu.pipeline.kept",
+    Unit::Bytes,
+    &["device", "stages", "micros", "schedule"],
+);
+/// The same, by the schedule.
+pub const KEPT_PREDICTED: Key = Key::calculated(
+    "multi_gpu.pipeline.kept.predicted",
+    Unit::Bytes,
+    &["device", "stages", "micros", "schedule"],
+);
+/// What the fullest rank holds.
+pub const ZERO: Key = Key::counted("multi_gpu.zero", Unit::Bytes, &["level", "ranks"]);
+/// The same, by the formula.
+pub const ZERO_PREDICTED: Key =
+    Key::calculated("multi_gpu.zero.predicted", Unit::Bytes, &["level", "ranks"]);
+/// What the busiest rank sends.
+pub const SENT: Key = Key::counted("multi_gpu.zero.sent", Unit::Bytes, &["level", "ranks"]);
+/// The same, by the formula.
+pub const SENT_PREDICTED: Key =
+    Key::calculated("multi_gpu.zero.sent.predicted", Unit::Bytes, &["level", "ranks"]);
+/// From the start of the backward pass to the last summed gradient.
+pub const OVERLAP: Key =
+    Key::measured("multi_gpu.overlap", Unit::Seconds, &["wire", "bucket", "ranks"]);
+/// The same, by the formula.
+pub const OVERLAP_PREDICTED: Key =
+    Key::calculated("multi_gpu.overlap.predicted", Unit::Seconds, &["wire", "bucket", "ranks"]);
+/// The backward pass alone.
+pub const BACKWARD: Key = Key::measured("multi_gpu.overlap.backward", Unit::Seconds, &[]);
+/// How many times as fast as sending all at the end.
+pub const GAIN: Key =
+    Key::measured("multi_gpu.overlap.gain", Unit::Ratio, &["wire", "bucket", "ranks"]);
+
 /// The experiments, in the order of the page.
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "multi_gpu.equality",
+            key: EQUALITY.name,
             shows: "how far twenty steps on many ranks are from the same steps on one device, for every way to split",
-            values: &[
-                "multi_gpu.equality",
-                "multi_gpu.equality.loss",
-                "multi_gpu.equality.losses",
-                "multi_gpu.equality.moved",
-                "multi_gpu.equality.eps",
-            ],
+            values: &[EQUALITY.name, LOSS.name, LOSSES.name, MOVED.name, BY_EPS.name],
             quick: false,
             run: |rec| equality(rec).map_err(Into::into),
         },
         Experiment {
-            key: "multi_gpu.claims",
+            key: CLAIMS.name,
             shows: "whether splitting the data or the model makes a network read worse, and what a grown batch does",
-            values: &[
-                "multi_gpu.claims",
-                "multi_gpu.claims.read_differently",
-                "multi_gpu.claims.steps",
-            ],
+            values: &[CLAIMS.name, READ_DIFFERENTLY.name, CLAIMED_STEPS.name],
             quick: false,
             run: |rec| claims(rec).map_err(Into::into),
         },
         Experiment {
-            key: "multi_gpu.mistakes",
+            key: MISTAKEN.name,
             shows: "what common mistakes with the batch, the rate and the sum of gradients cost on two ranks and on eight",
-            values: &["multi_gpu.mistakes"],
+            values: &[MISTAKEN.name],
             quick: false,
             run: |rec| mistakes(rec).map_err(Into::into),
         },
         Experiment {
-            key: "multi_gpu.pipeline",
+            key: PIPELINE.name,
             shows: "the share of time in which the ranks of a pipeline wait, predicted and measured",
-            values: &[
-                "multi_gpu.pipeline",
-                "multi_gpu.pipeline.predicted",
-                "multi_gpu.pipeline.kept",
-                "multi_gpu.pipeline.kept.predicted",
-            ],
+            values: &[PIPELINE.name, PIPELINE_PREDICTED.name, KEPT.name, KEPT_PREDICTED.name],
             quick: false,
             run: |rec| pipeline(rec).map_err(Into::into),
         },
         Experiment {
-            key: "multi_gpu.zero",
+            key: ZERO.name,
             shows: "how many bytes a rank holds and sends with each stage of ZeRO, predicted and counted",
-            values: &[
-                "multi_gpu.zero",
-                "multi_gpu.zero.predicted",
-                "multi_gpu.zero.sent",
-                "multi_gpu.zero.sent.predicted",
-            ],
+            values: &[ZERO.name, ZERO_PREDICTED.name, SENT.name, SENT_PREDICTED.name],
             quick: true,
             run: |rec| zero(rec).map_err(Into::into),
         },
         Experiment {
-            key: "multi_gpu.overlap",
+            key: OVERLAP.name,
             shows: "what sending gradients during the backward pass gains, predicted and measured, on wires of several speeds",
-            values: &[
-                "multi_gpu.overlap",
-                "multi_gpu.overlap.predicted",
-                "multi_gpu.overlap.backward",
-                "multi_gpu.overlap.gain",
-            ],
+            values: &[OVERLAP.name, OVERLAP_PREDICTED.name, BACKWARD.name, GAIN.name],
             quick: false,
             run: |rec| overlapping(rec).map_err(Into::into),
         },
@@ -178,12 +220,10 @@ fn taken(examples: &Examples, rows: usize, steps: usize) -> Vec<Batch> {
 /// Records how far `found` is from `wanted`.
 fn apart(rec: &mut Recorder, list: ParamList, wanted: &Trained, found: &Trained) {
     let off = difference(wanted, found);
-    let mut record = |key: &str, value| {
-        rec.value(key, list, Unit::Number, Samples(vec![value]));
-    };
-    record("multi_gpu.equality", off.parameters);
-    record("multi_gpu.equality.losses", off.losses);
-    record("multi_gpu.equality.loss", found.losses.last().copied().unwrap_or(f64::NAN));
+    rec.record(EQUALITY.at(list), Samples::one(off.parameters));
+    rec.record(LOSSES.at(list), Samples::one(off.losses));
+    let last = found.losses.last().copied().unwrap_or(f64::NAN);
+    rec.record(LOSS.at(list), Samples::one(last));
 }
 
 fn equality(rec: &mut Recorder) -> Result<()> {
@@ -196,7 +236,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
         let start = Trained { parameters: job.model()?.parameters(), losses: Vec::new() };
         let list: ParamList = &[("model", &"scratch"), ("rule", &rule.name())];
         let moved = difference(&start, &wanted).parameters;
-        rec.value("multi_gpu.equality.moved", list, Unit::Number, Samples(vec![moved]));
+        rec.record(MOVED.at(list), Samples::one(moved));
         for (way, ranks) in ways() {
             let found = split(way, ranks, &job, &batches)?;
             let list: ParamList = &[
@@ -216,7 +256,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
             Ok(difference(&wanted, &split(Way::Data, ranks, &job, &batches)?).parameters)
         });
         let off = Samples(off.into_iter().collect::<Result<_>>()?);
-        rec.value("multi_gpu.equality.eps", &[("eps", &format!("{eps:e}"))], Unit::Number, off);
+        rec.record(BY_EPS.at(&[("eps", &format!("{eps:e}"))]), off);
     }
     for rule in [DfdxRule::Sgd, DfdxRule::Adam] {
         let task = Task { seed: 1, lr: rule.usual_rate(), rule };
@@ -272,7 +312,7 @@ fn pictures(rec: &mut Recorder, key: &str) -> Result<Option<(Examples, Examples)
 }
 
 fn claims(rec: &mut Recorder) -> Result<()> {
-    let Some((train, test)) = pictures(rec, "multi_gpu.claims")? else { return Ok(()) };
+    let Some((train, test)) = pictures(rec, CLAIMS.name)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
     let mut plans: Vec<(&str, Plan)> = Vec::new();
     for seed in 0..seeds {
@@ -296,10 +336,7 @@ fn claims(rec: &mut Recorder) -> Result<()> {
         learn(plan, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
     };
     let tell = |_: &str, (habit, plan): &(&str, Plan)| {
-        rec.note(
-            "multi_gpu.claims",
-            &[("how", habit), ("ranks", &plan.ranks), ("seed", &plan.job.seed)],
-        );
+        rec.note_at(CLAIMS.at(&[("how", habit), ("ranks", &plan.ranks), ("seed", &plan.job.seed)]));
     };
     let learned = side_by_side(rec.device, &plans, work, tell)?;
     let runs: Vec<_> = plans.iter().zip(&learned).collect();
@@ -319,13 +356,13 @@ fn claims(rec: &mut Recorder) -> Result<()> {
             .collect();
         let list: ParamList = &[("how", how), ("ranks", &plan.ranks)];
         let accuracy = mine.iter().map(|(_, learned)| learned.accuracy).collect();
-        rec.value("multi_gpu.claims", list, Unit::Share, Samples(accuracy));
+        rec.record(CLAIMS.at(list), Samples(accuracy));
         let others =
             mine.iter().filter_map(|(seed, l)| Some(read_differently(l, one(*seed)?) as f64));
         let others = Samples(others.collect());
-        rec.value("multi_gpu.claims.read_differently", list, Unit::Count, others);
+        rec.record(READ_DIFFERENTLY.at(list), others);
         let steps = (EPOCHS * train.len().div_ceil(plan.batch)) as f64;
-        rec.value("multi_gpu.claims.steps", list, Unit::Count, Samples(vec![steps]));
+        rec.record(CLAIMED_STEPS.at(list), Samples::one(steps));
     }
     Ok(())
 }
@@ -355,7 +392,7 @@ fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Plan {
 }
 
 fn mistakes(rec: &mut Recorder) -> Result<()> {
-    let Some((train, test)) = pictures(rec, "multi_gpu.mistakes")? else { return Ok(()) };
+    let Some((train, test)) = pictures(rec, MISTAKEN.name)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { 3 } else { 1 };
     let mut plans = Vec::new();
     for lr in MISTAKEN_RATES {
@@ -371,7 +408,7 @@ fn mistakes(rec: &mut Recorder) -> Result<()> {
         learn(plan, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
     };
     let tell = |_: &str, (mistake, lr, plan): &(&str, f64, Plan)| {
-        rec.note("multi_gpu.mistakes", &[("mistake", mistake), ("lr", lr), ("ranks", &plan.ranks)]);
+        rec.note_at(MISTAKEN.at(&[("mistake", mistake), ("lr", lr), ("ranks", &plan.ranks)]));
     };
     let learned = side_by_side(rec.device, &plans, work, tell)?;
     let seeds = seeds as usize;
@@ -379,7 +416,7 @@ fn mistakes(rec: &mut Recorder) -> Result<()> {
         let (mistake, lr, plan) = &plans[0];
         let list: ParamList = &[("mistake", mistake), ("lr", lr), ("ranks", &plan.ranks)];
         let accuracy = learned.iter().map(|learned| learned.accuracy).collect();
-        rec.value("multi_gpu.mistakes", list, Unit::Share, Samples(accuracy));
+        rec.record(MISTAKEN.at(list), Samples(accuracy));
     }
     Ok(())
 }
@@ -433,7 +470,7 @@ fn pipeline(rec: &mut Recorder) -> Result<()> {
                         ("micros", &micros),
                         ("schedule", &schedule.name()),
                     ];
-                    rec.note("multi_gpu.pipeline", list);
+                    rec.note_at(PIPELINE.at(list));
                     let paces = paces(device, stages);
                     let runs = piped(&job, &batch, (schedule, micros), &paces, repeats)?;
                     waited(rec, list, &runs, (schedule, stages, micros))?;
@@ -490,7 +527,7 @@ fn waited(
 ) -> Result<()> {
     let mean = |shares: Vec<f64>| shares.iter().sum::<f64>() / shares.len() as f64;
     let measured = runs.iter().map(|(slots, _)| mean(idle(slots, stages))).collect();
-    rec.value("multi_gpu.pipeline", list, Unit::Share, Samples(measured));
+    rec.record(PIPELINE.at(list), Samples(measured));
     // What each stage takes, as measured: the schedule says the rest.
     let takes = |stage, way| {
         let all = runs.iter().flat_map(|(slots, _)| slots);
@@ -503,15 +540,15 @@ fn waited(
     let orders: Vec<Vec<Work>> =
         (0..stages).map(|stage| order(schedule, stage, stages, micros)).collect();
     let planned = mean(idle(&timeline(&orders, &seconds)?, stages));
-    rec.value("multi_gpu.pipeline.predicted", list, Unit::Share, Samples(vec![planned]));
-    let bytes = |numbers: usize| Samples(vec![4.0 * numbers as f64]);
+    rec.record(PIPELINE_PREDICTED.at(list), Samples::one(planned));
+    let bytes = |numbers: usize| Samples::one(4.0 * numbers as f64);
     let peak = runs.iter().map(|(_, peak)| *peak).max().unwrap_or(0);
-    rec.value("multi_gpu.pipeline.kept", list, Unit::Bytes, bytes(peak));
+    rec.record(KEPT.at(list), bytes(peak));
     // The first stage keeps the input of each of its layers, for each micro-batch that waits.
     let layers = 4 / stages;
     let width = if list.iter().any(|(_, v)| v.to_string() == "cpu") { 512 } else { 16 };
     let kept = peak_kept(&orders[0]) * MICRO_ROWS * width * layers;
-    rec.value("multi_gpu.pipeline.kept.predicted", list, Unit::Bytes, bytes(kept));
+    rec.record(KEPT_PREDICTED.at(list), bytes(kept));
     Ok(())
 }
 
@@ -539,17 +576,17 @@ fn zero(rec: &mut Recorder) -> Result<()> {
                 Ok((rank.memory().total(), wire.traffic().bytes_sent))
             })?;
             let most = |of: &dyn Fn(&(usize, usize)) -> usize| {
-                Samples(vec![counted.iter().map(of).max().unwrap_or(0) as f64])
+                Samples::one(counted.iter().map(of).max().unwrap_or(0) as f64)
             };
-            rec.value("multi_gpu.zero", list, Unit::Bytes, most(&|c| c.0));
-            let held = Samples(vec![predicted(level, parameters, ranks)]);
-            rec.value("multi_gpu.zero.predicted", list, Unit::Bytes, held);
-            rec.value("multi_gpu.zero.sent", list, Unit::Bytes, most(&|c| c.1));
+            rec.record(ZERO.at(list), most(&|c| c.0));
+            let held = Samples::one(predicted(level, parameters, ranks));
+            rec.record(ZERO_PREDICTED.at(list), held);
+            rec.record(SENT.at(list), most(&|c| c.1));
             // A ring takes 4 Ψ (p - 1) / p bytes each way; stage 3 gathers all layers, and all but the first again.
             let ring = |numbers: usize| 4.0 * numbers as f64 * (ranks - 1) as f64 / ranks as f64;
             let again = if level == Level::Parameters { ring(parameters - first) } else { 0.0 };
-            let sent = Samples(vec![2.0 * ring(parameters) + again]);
-            rec.value("multi_gpu.zero.sent.predicted", list, Unit::Bytes, sent);
+            let sent = Samples::one(2.0 * ring(parameters) + again);
+            rec.record(SENT_PREDICTED.at(list), sent);
         }
     }
     Ok(())
@@ -601,7 +638,7 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
         })
         .collect();
     let backward: f64 = layers.iter().map(|layer| layer.1).sum();
-    rec.value("multi_gpu.overlap.backward", &[], Unit::Seconds, Samples(vec![backward]));
+    rec.record(BACKWARD.at(&[]), Samples::one(backward));
     // What memory itself takes for a byte of a message, from the same quiet runs; every wire has it on top.
     let numbers: usize = layers.iter().map(|layer| layer.0).sum();
     let one = Cost { latency: 0.0, per_byte: 1.0 }.all_reduce(numbers, RANKS);
@@ -609,14 +646,14 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
     for (side, (wire, bucket)) in sides.iter().enumerate() {
         let ((name, cost), (text, bytes)) = (WIRES[*wire], BUCKETS[*bucket]);
         let list: ParamList = &[("wire", &name), ("bucket", &text), ("ranks", &RANKS)];
-        rec.value("multi_gpu.overlap", list, Unit::Seconds, took(side));
+        rec.record(OVERLAP.at(list), took(side));
         let cost = Cost { per_byte: cost.per_byte + copying, ..cost };
         let planned = overlap::predict(&layers, bytes, cost, RANKS);
-        rec.value("multi_gpu.overlap.predicted", list, Unit::Seconds, Samples(vec![planned]));
+        rec.record(OVERLAP_PREDICTED.at(list), Samples::one(planned));
         let last = wire * BUCKETS.len() + BUCKETS.len() - 1;
         let pairs = took(last).0.into_iter().zip(took(side).0);
         let gain = Samples(pairs.map(|(without, with)| without / with).collect());
-        rec.value("multi_gpu.overlap.gain", list, Unit::Ratio, gain);
+        rec.record(GAIN.at(list), gain);
     }
     Ok(())
 }

@@ -1,16 +1,20 @@
 //! All-reduces as pictures and tables.
 
-use crate::comm::{algorithm::Algorithm, cost::AlphaBeta};
+use crate::{
+    comm::{algorithm::Algorithm, cost::AlphaBeta},
+    measured::experiments::comm::{ALL_REDUCE, ALPHA, BANDWIDTH, BETA, ERROR, WORST},
+};
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Figure, Key, Records, Result, Samples, Table, TableData, Unit,
+    key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
-    record::ParamList,
+    record::Value,
 };
 
 /// This part's figures.
 pub fn figures() -> Vec<Figure> {
     vec![
-        Figure { key: "multi_gpu.all_reduce", draw: |records| draw(records, "threads") },
+        Figure { key: ALL_REDUCE.name, draw: |records| draw(records, "threads") },
         Figure { key: "multi_gpu.all_reduce.mpi", draw: |records| draw(records, "mpi") },
     ]
 }
@@ -23,7 +27,6 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-const KEY: &str = "multi_gpu.all_reduce";
 /// How many ranks the pictures show.
 const P: usize = 4;
 /// The ways that have a line of their own.
@@ -31,61 +34,42 @@ const SHOWN: [Algorithm; 3] = [Algorithm::Naive, Algorithm::Tree, Algorithm::Rin
 
 /// α and β of an engine's messages.
 fn link(records: &Records, engine: &str) -> Result<AlphaBeta> {
-    let list: ParamList = &[("engine", &engine), ("from", &"message")];
-    Ok(AlphaBeta {
-        alpha: records.find("multi_gpu.alpha_beta.alpha", list)?.median,
-        beta: records.find("multi_gpu.alpha_beta.beta", list)?.median,
-    })
+    let of = |key: Key| {
+        let found = records.get(key.at(&[("engine", &engine), ("from", &"message")]));
+        found.map(|value| value.median)
+    };
+    Ok(AlphaBeta { alpha: of(ALPHA)?, beta: of(BETA)? })
 }
 
-/// Measured all-reduces of one way: bytes, then the median and the quartiles of seconds.
-fn measured(records: &Records, engine: &str, way: &str) -> Result<Vec<(f64, [f64; 3])>> {
-    let list: ParamList = &[("engine", &engine), ("way", &way), ("p", &P)];
-    let all: Vec<_> = records
-        .all(KEY, list)
-        .into_iter()
-        .filter_map(|v| Some((v.params.get("bytes")?.parse().ok()?, [v.median, v.low, v.high])))
-        .collect();
-    if all.is_empty() {
-        // Says why, if the experiment was left out.
-        records.find(KEY, &[("engine", &engine), ("p", &P)])?;
-        return Err(Error::NotMeasured { what: KEY.into(), chapter: "multi_gpu".into() });
-    }
-    Ok(all)
+fn of_way(engine: &str, way: &str) -> Quantity {
+    ALL_REDUCE.at(&[("engine", &engine), ("way", &way), ("p", &P)])
+}
+
+/// Measured all-reduces of one way, by their bytes.
+fn measured<'r>(records: &'r Records, engine: &str, way: &str) -> Result<Vec<(f64, &'r Value)>> {
+    // If the engine was left out, its reason.
+    let skipped = || records.every(ALL_REDUCE.at(&[("engine", &engine), ("p", &P)]));
+    records.over("bytes", of_way(engine, way)).or_else(|error| skipped().and(Err(error)))
 }
 
 fn draw(records: &Records, engine: &str) -> Result<Drawing> {
     let link = link(records, engine)?;
-    let (mut series, mut limits, mut off, mut alt) = (vec![], vec![], vec![], vec![]);
+    let (mut series, mut limits, mut off) = (vec![], vec![], vec![]);
     let library = (engine == "mpi").then_some("library");
     for way in SHOWN.map(Algorithm::name).into_iter().chain(library) {
         let all = measured(records, engine, way)?;
-        let place = |(bytes, seconds): (f64, f64)| (bytes / 1024.0, seconds * 1e3);
-        // Three sizes tell those who do not see the picture the slope.
-        let shown = all.iter().filter(|(bytes, _)| [4.0, 65_536.0, 4_194_304.0].contains(bytes));
-        let shown = shown.map(|(bytes, [median, ..])| {
-            format!("{} {}", Unit::Bytes.format(*bytes), Unit::Seconds.format(*median))
-        });
-        alt.push(format!("{way}: {}", shown.collect::<Vec<_>>().join(", ")));
-        series.push(Series {
-            name: if way == "library" { "MPI's own".into() } else { way.into() },
-            points: all.iter().map(|(bytes, [median, ..])| place((*bytes, *median))).collect(),
-            band: all.iter().map(|(_, [_, low, high])| (low * 1e3, high * 1e3)).collect(),
-            joined: true,
-        });
+        let kib = |bytes: f64| bytes / 1024.0;
+        let points: Vec<_> = all.iter().map(|(bytes, value)| (kib(*bytes), *value)).collect();
+        let name = if way == "library" { "MPI's own" } else { way };
+        series.push(Series::of(name, &points, |seconds| 1e3 * seconds));
         let Some(algorithm) = SHOWN.into_iter().find(|a| a.name() == way) else { continue };
         let predicted = |bytes: f64| algorithm.seconds(link, bytes, P);
-        off.extend(all.iter().map(|(bytes, [median, ..])| (median / predicted(*bytes)).ln().abs()));
-        limits.push(LimitLine {
-            name: format!("{way}, predicted"),
-            points: all.iter().map(|(bytes, _)| place((*bytes, predicted(*bytes)))).collect(),
-        });
+        off.extend(all.iter().map(|(bytes, v)| (v.median / predicted(*bytes)).ln().abs()));
+        let points = all.iter().map(|(bytes, _)| (kib(*bytes), 1e3 * predicted(*bytes)));
+        limits.push(LimitLine { name: format!("{way}, predicted"), points: points.collect() });
     }
-    off.sort_by(f64::total_cmp);
-    let (Some(typical), Some(worst)) = (off.get(off.len() / 2), off.last()) else {
-        return Err(Error::NotMeasured { what: KEY.into(), chapter: "multi_gpu".into() });
-    };
-    let ratio = |log: &f64| Unit::Ratio.format(log.exp());
+    let off = Samples(off);
+    let ratio = |log: f64| Unit::Ratio.format(log.exp());
     let plot = LinePlot {
         x: Axis::new("numbers on each rank (KiB)", Scale::Log).ticks([
             1.0 / 16.0,
@@ -99,34 +83,26 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
         series,
         limits,
     };
-    Ok(Drawing {
-        svg: plot.svg(),
-        caption: format!(
-            "All-reduce over {P} ranks ({}), on {}. Dashed: predicted from α and β of single messages between two \
-             ranks. Half of the predictions are within {} of the measurement, and the worst is off by {}.",
-            if engine == "mpi" { "processes, MPI" } else { "threads" },
-            records.machine.in_words(),
-            ratio(typical),
-            ratio(worst),
-        ),
-        alt: format!("Time of an all-reduce over its bytes. {}.", alt.join("; ")),
-    })
+    Ok(plot.drawing(format!(
+        "All-reduce over {P} ranks ({}), on {}. Dashed: predicted from α and β of single messages between two ranks. \
+         Half of the predictions are within {} of the measurement, and the worst is off by {}.",
+        if engine == "mpi" { "processes, MPI" } else { "threads" },
+        records.machine.in_words(),
+        ratio(off.median()),
+        ratio(off.quantile(1.0)),
+    )))
 }
 
 fn table_alpha_beta(records: &Records) -> Result<TableData> {
     let mut rows = vec![];
     for (engine, name) in [("threads", "threads"), ("mpi", "processes (MPI)")] {
         for from in ["message", "naive", "tree", "ring"] {
-            let list: ParamList = &[("engine", &engine), ("from", &from)];
-            let text = |what: &str| {
-                let found = records.find(&format!("multi_gpu.alpha_beta.{what}"), list);
-                found.map(lab::record::Value::text)
-            };
-            let Ok(alpha) = text("alpha") else { continue };
-            let bandwidth = text("bandwidth").unwrap_or_else(|_| "no limit seen".into());
+            let text = |key: Key| records.text(key.at(&[("engine", &engine), ("from", &from)]));
+            let Ok(alpha) = text(ALPHA) else { continue };
+            let bandwidth = text(BANDWIDTH).unwrap_or_else(|_| "no limit seen".into());
             let name =
                 format!("{name}, from {}", if from == "message" { "messages" } else { from });
-            rows.push(vec![name, alpha, bandwidth, text("error")?, text("worst")?]);
+            rows.push(vec![name, alpha, bandwidth, text(ERROR)?, text(WORST)?]);
         }
     }
     if rows.is_empty() {
@@ -149,11 +125,12 @@ fn table_alpha_beta(records: &Records) -> Result<TableData> {
 
 fn table_best(records: &Records) -> Result<TableData> {
     let link = link(records, "threads")?;
-    let all = SHOWN.map(|way| Ok::<_, Error>((way, measured(records, "threads", way.name())?)));
+    let all = SHOWN.map(|way| Ok((way, measured(records, "threads", way.name())?)));
     let all: Vec<_> = all.into_iter().collect::<Result<_>>()?;
     let (mut rows, mut right) = (vec![], 0);
     for (at, (bytes, _)) in all[0].1.iter().enumerate() {
-        let at: Vec<_> = all.iter().filter_map(|(way, x)| Some((*way, x.get(at)?.1[0]))).collect();
+        let at: Vec<_> =
+            all.iter().filter_map(|(way, x)| Some((*way, x.get(at)?.1.median))).collect();
         let Some((best, _)) = at.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         let guess = Algorithm::best(link, *bytes, P);
         right += usize::from(guess == *best);

@@ -1,37 +1,44 @@
 //! The part's pictures and tables, made from one machine's records.
 
-use crate::measured::experiments::split::{
-    BUCKETS, HABITS, MICROS, MISTAKEN_RANKS, MISTAKEN_RATES, MISTAKES, RANKS, WIRES, formula, ways,
+use crate::{
+    measured::experiments::split::{
+        BACKWARD, BUCKETS, CLAIMED_STEPS, CLAIMS, EQUALITY, GAIN, HABITS, KEPT, LOSS, MICROS,
+        MISTAKEN, MISTAKEN_RANKS, MISTAKEN_RATES, MISTAKES, MOVED, OVERLAP, OVERLAP_PREDICTED,
+        PIPELINE, PIPELINE_PREDICTED, RANKS, READ_DIFFERENTLY, SENT, SENT_PREDICTED, WIRES, ZERO,
+        ZERO_PREDICTED, formula, ways,
+    },
+    split::zero::Level,
 };
-use crate::split::zero::Level;
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Limits, Lines},
+    key::Quantity,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
-    record::{ParamList, Value},
+    table::Grid,
     units::scientific,
 };
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
     vec![
-        Figure { key: "multi_gpu.equality", draw: draw_equality },
-        Figure { key: "multi_gpu.claims", draw: draw_claims },
-        Figure { key: "multi_gpu.pipeline", draw: draw_pipeline },
-        Figure { key: "multi_gpu.zero", draw: draw_zero },
-        Figure { key: "multi_gpu.overlap", draw: draw_overlap },
+        Figure { key: EQUALITY.name, draw: draw_equality },
+        Figure { key: CLAIMS.name, draw: draw_claims },
+        Figure { key: PIPELINE.name, draw: draw_pipeline },
+        Figure { key: ZERO.name, draw: draw_zero },
+        Figure { key: OVERLAP.name, draw: draw_overlap },
     ]
 }
 
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
     vec![
-        Table { key: "multi_gpu.equality", make: table_equality },
+        Table { key: EQUALITY.name, make: table_equality },
         Table { key: "multi_gpu.equality.dfdx", make: table_dfdx },
-        Table { key: "multi_gpu.claims", make: table_claims },
-        Table { key: "multi_gpu.mistakes", make: table_mistakes },
-        Table { key: "multi_gpu.pipeline", make: table_pipeline },
-        Table { key: "multi_gpu.zero", make: table_zero },
-        Table { key: "multi_gpu.overlap", make: table_overlap },
+        Table { key: CLAIMS.name, make: table_claims },
+        Table { key: MISTAKEN.name, make: table_mistakes },
+        Table { key: PIPELINE.name, make: table_pipeline },
+        Table { key: ZERO.name, make: table_zero },
+        Table { key: OVERLAP.name, make: table_overlap },
     ]
 }
 
@@ -44,18 +51,16 @@ fn difference(value: f64) -> String {
     if value == 0.0 { "0, bit for bit".into() } else { scientific(value, 2) }
 }
 
-/// The difference of a way of the from-scratch network under Adam.
-fn of_way<'r>(records: &'r Records, way: &str, ranks: usize, rule: &str) -> Result<&'r Value> {
-    let list: ParamList =
-        &[("model", &"scratch"), ("rule", &rule), ("way", &way), ("ranks", &ranks)];
-    records.find("multi_gpu.equality", list)
+/// A difference of a model that is trained in a way.
+fn of_way(key: Key, model: &str, way: &str, ranks: usize, rule: &str) -> Quantity {
+    key.at(&[("model", &model), ("rule", &rule), ("way", &way), ("ranks", &ranks)])
 }
 
 fn draw_equality(records: &Records) -> Result<Drawing> {
     let mut bars = Vec::new();
     let (mut most, mut exact) = (0.0_f64, 0);
     for (way, ranks) in ways() {
-        let value = of_way(records, &way.name(), ranks, "adam")?;
+        let value = records.get(of_way(EQUALITY, "scratch", &way.name(), ranks, "adam"))?;
         most = most.max(value.median);
         let spread = (value.median > 0.0).then_some((value.median, value.low, value.high));
         exact += usize::from(spread.is_none());
@@ -63,36 +68,33 @@ fn draw_equality(records: &Records) -> Result<Drawing> {
         let name = format!("{}, {ranks} {plural}", way.label());
         bars.push(Bar { name, value: spread, text: difference(value.median) });
     }
-    let moved = records.find("multi_gpu.equality.moved", &[("rule", &"adam")])?;
     let caption = format!(
         "The largest difference of any parameter from training on one device, after 20 steps of Adam on the same \
          batches: {} at most, and none at all for {exact} of {} ways. The steps themselves moved a parameter by up to {}.",
         difference(most),
         bars.len(),
-        moved.text()
+        records.text(MOVED.at(&[("rule", &"adam")]))?
     );
-    let alt = format!("Bars on a logarithmic axis. {}.", Bar::in_words(&bars));
     let plot = BarPlot {
         axis: Axis::new("largest difference of a parameter", Scale::Log).range(1e-9, 1e-4),
         bars,
         limits: vec![("tested: below 10⁻⁵".into(), 1e-5)],
     };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(plot.drawing(caption))
 }
 
 fn table_equality(records: &Records) -> Result<TableData> {
     let rows = ways().into_iter().map(|(way, ranks)| {
-        let of = |rule| Ok::<_, Error>(of_way(records, &way.name(), ranks, rule)?.median);
-        let (sgd, adam) = (of("sgd")?, of("adam")?);
-        let list: ParamList =
-            &[("model", &"scratch"), ("rule", &"adam"), ("way", &way.name()), ("ranks", &ranks)];
-        let loss = records.find("multi_gpu.equality.loss", list)?;
+        let of = |key, rule| {
+            let found = records.get(of_way(key, "scratch", &way.name(), ranks, rule));
+            found.map(|value| value.median)
+        };
         Ok(vec![
             way.label(),
             ranks.to_string(),
-            difference(sgd),
-            difference(adam),
-            format!("{:.6}", loss.median),
+            difference(of(EQUALITY, "sgd")?),
+            difference(of(EQUALITY, "adam")?),
+            format!("{:.6}", of(LOSS, "adam")?),
         ])
     });
     Ok(TableData {
@@ -114,13 +116,12 @@ fn table_dfdx(records: &Records) -> Result<TableData> {
     ];
     let rows = all.into_iter().map(|(model, way, ranks)| {
         let of = |rule: &str| {
-            let list: ParamList =
-                &[("model", &model), ("rule", &rule), ("way", &way), ("ranks", &ranks)];
-            Ok::<_, Error>(difference(records.find("multi_gpu.equality", list)?.median))
+            let found = records.get(of_way(EQUALITY, model, way, ranks, rule));
+            found.map(|value| difference(value.median))
         };
-        let model = if model == "mlp" { "perceptron, 20 steps" } else { "convolutions, 5 steps" };
-        let way = if way == "data" { "data parallel" } else { "layers" };
-        Ok(vec![model.into(), way.into(), ranks.to_string(), of("sgd")?, of("adam")?])
+        let name = if model == "mlp" { "perceptron, 20 steps" } else { "convolutions, 5 steps" };
+        let how = if way == "data" { "data parallel" } else { "layers" };
+        Ok(vec![name.into(), how.into(), ranks.to_string(), of("sgd")?, of("adam")?])
     });
     Ok(TableData {
         caption:
@@ -141,26 +142,18 @@ fn habit(name: &str) -> &'static str {
 }
 
 /// The accuracy of a habit; with one rank all are the same.
-fn of_habit<'r>(records: &'r Records, how: &str, ranks: usize) -> Result<&'r Value> {
+fn of_habit(how: &str, ranks: usize) -> Quantity {
     let how = if ranks == 1 { "same" } else { how };
-    records.find("multi_gpu.claims", &[("how", &how), ("ranks", &ranks)])
+    CLAIMS.at(&[("how", &how), ("ranks", &ranks)])
 }
 
 fn draw_claims(records: &Records) -> Result<Drawing> {
-    let (mut series, mut words) = (Vec::new(), Vec::new());
-    for (how, ..) in HABITS {
-        let values: Vec<&Value> =
-            RANKS.iter().map(|ranks| of_habit(records, how, *ranks)).collect::<Result<_>>()?;
-        let text: Vec<String> = values.iter().map(|value| value.text()).collect();
-        words.push(format!("{}: {}", habit(how), text.join(", ")));
-        series.push(Series {
-            name: habit(how).into(),
-            points: RANKS.iter().zip(&values).map(|(p, v)| (*p as f64, 100.0 * v.median)).collect(),
-            band: values.iter().map(|v| (100.0 * v.low, 100.0 * v.high)).collect(),
-            joined: true,
-        });
-    }
-    let of = |how, ranks| Ok::<_, Error>(of_habit(records, how, ranks)?.text());
+    let lines = HABITS.map(|(how, ..)| {
+        let points = RANKS.map(|ranks| Ok((ranks as f64, records.get(of_habit(how, ranks))?)));
+        let points = points.into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(Series::of(habit(how), &points, |share| 100.0 * share))
+    });
+    let of = |how, ranks| records.text(of_habit(how, ranks));
     let caption = format!(
         "Test accuracy after three epochs of MNIST, median and quartiles of five seeds. The same batch split over 8 \
          ranks reads {}, one device {}. A batch for each rank means fewer steps: {} on 8 ranks, and {} with a rate 8 \
@@ -171,13 +164,12 @@ fn draw_claims(records: &Records) -> Result<Drawing> {
         of("scaled", 8)?
     );
     let plot = LinePlot {
-        x: Axis::new("ranks", Scale::Log).ticks([1.0, 2.0, 4.0, 8.0]),
+        x: Axis::new("ranks", Scale::Log).ticks(RANKS.map(|ranks| ranks as f64)),
         y: Axis::new("test accuracy in %", Scale::Linear),
-        series,
+        series: lines.into_iter().collect::<Result<_>>()?,
         limits: vec![],
     };
-    let alt = format!("Lines over 1, 2, 4 and 8 ranks. {}.", words.join("; "));
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(plot.drawing(caption))
 }
 
 fn table_claims(records: &Records) -> Result<TableData> {
@@ -189,16 +181,16 @@ fn table_claims(records: &Records) -> Result<TableData> {
     all.push(("the layers, split".into(), "layers", 2));
     all.push(("the products, split".into(), "tensor", 2));
     let rows = all.into_iter().map(|(name, how, ranks)| {
-        let of = |key: &str| records.find(key, &[("how", &how), ("ranks", &ranks)]);
-        let accuracy = of("multi_gpu.claims")?;
+        let of = |key: Key| records.get(key.at(&[("how", &how), ("ranks", &ranks)]));
+        let accuracy = of(CLAIMS)?;
         let spread = [accuracy.low, accuracy.high].map(|share| Unit::Share.format(share));
         Ok(vec![
             name,
             ranks.to_string(),
-            of("multi_gpu.claims.steps")?.text(),
+            of(CLAIMED_STEPS)?.text(),
             accuracy.text(),
             spread.join(" to "),
-            of("multi_gpu.claims.read_differently")?.text(),
+            of(READ_DIFFERENTLY)?.text(),
         ])
     });
     Ok(TableData {
@@ -219,146 +211,102 @@ fn table_mistakes(records: &Records) -> Result<TableData> {
         "divided-twice" => "the mean taken twice",
         _ => "a batch for each rank, and the mean taken twice",
     };
-    let mut head = vec!["mistake".to_owned()];
+    let mut grid = Grid::new(MISTAKES).column("mistake", |mistake| words(mistake));
     for lr in MISTAKEN_RATES {
-        head.extend(MISTAKEN_RANKS.map(|ranks| format!("η = {lr}, {ranks} ranks")));
-    }
-    let rows = MISTAKES.map(|mistake| {
-        let mut row = vec![words(mistake).to_owned()];
-        for lr in MISTAKEN_RATES {
-            for ranks in MISTAKEN_RANKS {
-                let list: ParamList = &[("mistake", &mistake), ("lr", &lr), ("ranks", &ranks)];
-                row.push(records.find("multi_gpu.mistakes", list)?.text());
-            }
+        for ranks in MISTAKEN_RANKS {
+            grid = grid.column(format!("η = {lr}, {ranks} ranks"), move |mistake| {
+                MISTAKEN.at(&[("mistake", mistake), ("lr", &lr), ("ranks", &ranks)])
+            });
         }
-        Ok(row)
-    });
-    Ok(TableData {
-        caption: "Test accuracy after three epochs of MNIST, the median of three seeds. Every row but the first is \
-                  another training, not a split one."
-            .into(),
-        head,
-        rows: rows.into_iter().collect::<Result<_>>()?,
-    })
+    }
+    grid.table(
+        records,
+        "Test accuracy after three epochs of MNIST, the median of three seeds. Every row but the first is another \
+         training, not a split one.",
+    )
 }
 
 /// A value of the pipeline's records.
-fn of_pipeline<'r>(
-    records: &'r Records,
-    key: &str,
-    (device, schedule): (&str, &str),
-    (stages, micros): (usize, usize),
-) -> Result<&'r Value> {
-    let list: ParamList =
-        &[("device", &device), ("stages", &stages), ("micros", &micros), ("schedule", &schedule)];
-    records.find(key, list)
+fn of_pipeline(key: Key, device: &str, schedule: &str, stages: usize) -> Quantity {
+    key.at(&[("device", &device), ("stages", &stages), ("schedule", &schedule)])
 }
 
 fn draw_pipeline(records: &Records) -> Result<Drawing> {
-    let (mut series, mut words, mut off) = (Vec::new(), Vec::new(), 0.0_f64);
+    let of = |stages| of_pipeline(PIPELINE, "equal", "1f1b", stages);
+    let mut off = 0.0_f64;
     for stages in [2, 4] {
-        let of = |micros: &usize| {
-            let sides = ("equal", "1f1b");
-            of_pipeline(records, "multi_gpu.pipeline", sides, (stages, *micros))
-        };
-        let values: Vec<&Value> = MICROS.iter().map(of).collect::<Result<_>>()?;
-        for (value, micros) in values.iter().zip(MICROS) {
+        for micros in MICROS {
+            let value = records.get(of(stages).with("micros", micros))?;
             off = off.max((value.median - formula(stages, micros)).abs());
         }
-        let text: Vec<String> = values.iter().map(|value| value.text()).collect();
-        words.push(format!("{stages} stages: {}", text.join(", ")));
-        series.push(Series {
-            name: format!("{stages} stages"),
-            points: MICROS
-                .iter()
-                .zip(&values)
-                .map(|(m, v)| (*m as f64, 100.0 * v.median))
-                .collect(),
-            band: values.iter().map(|v| (100.0 * v.low, 100.0 * v.high)).collect(),
-            joined: true,
-        });
     }
-    let limits = [2_u8, 4].map(|stages| LimitLine {
-        name: format!("(p − 1)/(m + p − 1), p = {stages}"),
-        points: (0..=40)
-            .map(|at| {
-                let m = 16_f64.powf(f64::from(at) / 40.0);
-                let p = f64::from(stages);
-                (m, 100.0 * (p - 1.0) / (m + p - 1.0))
-            })
-            .collect(),
-    });
-    let of = |stages, micros| {
-        let found = of_pipeline(records, "multi_gpu.pipeline", ("equal", "1f1b"), (stages, micros));
-        Ok::<_, Error>(found?.text())
-    };
+    let text = |micros: usize| records.text(of(4).with("micros", micros));
     let caption = format!(
         "The share of its time in which a rank of a pipeline waits, with equal stages under 1F1B. Four stages wait {} of the time \
          with one micro-batch, {} with 16. Measured and predicted differ by {} points at most.",
-        of(4, 1)?,
-        of(4, 16)?,
+        text(1)?,
+        text(16)?,
         Unit::Number.format(100.0 * off)
     );
-    let plot = LinePlot {
+    let mut plot = Lines {
+        over: "micros",
         x: Axis::new("micro-batches m", Scale::Log).ticks(MICROS.map(|m| m as f64)),
         y: Axis::new("time spent waiting in %", Scale::Linear).range(0.0, 85.0),
-        series,
-        limits: limits.into(),
-    };
-    let alt = format!("Lines over 1, 2, 4, 8 and 16 micro-batches. {}.", words.join("; "));
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+        scale: |share| 100.0 * share,
+        lines: [2, 4].map(|stages| (format!("{stages} stages"), of(stages))).into(),
+        limits: Limits::None,
+    }
+    .plot(records)?;
+    plot.limits.extend([2_u8, 4].map(|stages| {
+        LimitLine {
+            name: format!("(p − 1)/(m + p − 1), p = {stages}"),
+            points: (0..=40)
+                .map(|at| {
+                    let m = 16_f64.powf(f64::from(at) / 40.0);
+                    let p = f64::from(stages);
+                    (m, 100.0 * (p - 1.0) / (m + p - 1.0))
+                })
+                .collect(),
+        }
+    }));
+    Ok(plot.drawing(caption))
 }
 
 fn table_pipeline(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
     let all = [("equal", 2), ("equal", 4), ("unequal", 2), ("unequal", 4), ("cpu", 2)];
-    for (device, stages) in all {
-        let name = match device {
-            "equal" => "equal, paced",
-            "unequal" => "slow first, paced",
-            _ => "this CPU",
-        };
-        for micros in [1, 4, 16] {
-            let of = |key: &str, schedule: &str| {
-                let key = format!("multi_gpu.pipeline{key}");
-                let found = of_pipeline(records, &key, (device, schedule), (stages, micros));
-                Ok::<_, Error>(found?.text())
-            };
-            rows.push(vec![
-                format!("{stages}, {name}"),
-                micros.to_string(),
-                Unit::Share.format(formula(stages, micros)),
-                of(".predicted", "1f1b")?,
-                of("", "gpipe")?,
-                of("", "1f1b")?,
-                of(".kept", "gpipe")?,
-                of(".kept", "1f1b")?,
-            ]);
+    let rows = all.into_iter().flat_map(|(device, stages)| [1, 4, 16].map(|m| (device, stages, m)));
+    let of = |key: Key, schedule: &'static str| {
+        move |(device, stages, micros): &(&str, usize, usize)| {
+            of_pipeline(key, device, schedule, *stages).with("micros", micros)
         }
-    }
-    let head = [
-        "stages",
-        "m",
-        "formula",
-        "from the stages' times",
-        "GPipe waits",
-        "1F1B waits",
-        "GPipe keeps",
-        "1F1B keeps",
-    ];
-    Ok(TableData {
-        caption: "Time spent waiting, the mean of the ranks: by the formula for equal stages, by 1F1B's schedule with \
-                  each stage's measured time, and as measured; and the activations that the first stage keeps at most. \
-                  A slow first stage takes twice as long as the others."
-            .into(),
-        head: heads(head),
-        rows,
-    })
+    };
+    Grid::new(rows)
+        .column("stages", |(device, stages, _)| {
+            let name = match *device {
+                "equal" => "equal, paced",
+                "unequal" => "slow first, paced",
+                _ => "this CPU",
+            };
+            format!("{stages}, {name}")
+        })
+        .column("m", |(_, _, micros)| micros.to_string())
+        .column("formula", |(_, stages, micros)| Unit::Share.format(formula(*stages, *micros)))
+        .column("from the stages' times", of(PIPELINE_PREDICTED, "1f1b"))
+        .column("GPipe waits", of(PIPELINE, "gpipe"))
+        .column("1F1B waits", of(PIPELINE, "1f1b"))
+        .column("GPipe keeps", of(KEPT, "gpipe"))
+        .column("1F1B keeps", of(KEPT, "1f1b"))
+        .table(
+            records,
+            "Time spent waiting, the mean of the ranks: by the formula for equal stages, by 1F1B's schedule with each \
+             stage's measured time, and as measured; and the activations that the first stage keeps at most. A slow \
+             first stage takes twice as long as the others.",
+        )
 }
 
 /// A value of `ZeRO`'s records.
-fn of_zero<'r>(records: &'r Records, key: &str, level: Level, ranks: usize) -> Result<&'r Value> {
-    records.find(key, &[("level", &level.number()), ("ranks", &ranks)])
+fn of_zero(key: Key, level: Level) -> Quantity {
+    key.at(&[("level", &level.number())])
 }
 
 /// What a level is called.
@@ -372,23 +320,7 @@ fn level_name(level: Level) -> &'static str {
 }
 
 fn draw_zero(records: &Records) -> Result<Drawing> {
-    const MIB: f64 = 1_048_576.0;
-    let (mut series, mut words) = (Vec::new(), Vec::new());
-    for level in Level::ALL {
-        let values: Vec<&Value> = RANKS
-            .iter()
-            .map(|ranks| of_zero(records, "multi_gpu.zero", level, *ranks))
-            .collect::<Result<_>>()?;
-        let text: Vec<String> = values.iter().map(|value| value.text()).collect();
-        words.push(format!("{}: {}", level_name(level), text.join(", ")));
-        series.push(Series {
-            name: level_name(level).into(),
-            points: RANKS.iter().zip(&values).map(|(p, v)| (*p as f64, v.median / MIB)).collect(),
-            band: Vec::new(),
-            joined: true,
-        });
-    }
-    let of = |level| Ok::<_, Error>(of_zero(records, "multi_gpu.zero", level, 8)?.text());
+    let of = |level| records.text(of_zero(ZERO, level).with("ranks", 8));
     let caption = format!(
         "What one rank holds from step to step, counted in its buffers: on 8 ranks {} without ZeRO, {} in stage 1, {} \
          in stage 2, {} in stage 3.",
@@ -397,106 +329,83 @@ fn draw_zero(records: &Records) -> Result<Drawing> {
         of(Level::Gradients)?,
         of(Level::Parameters)?
     );
-    let plot = LinePlot {
-        x: Axis::new("ranks", Scale::Log).ticks([1.0, 2.0, 4.0, 8.0]),
+    Lines {
+        over: "ranks",
+        x: Axis::new("ranks", Scale::Log).ticks(RANKS.map(|ranks| ranks as f64)),
         y: Axis::new("MiB on one rank", Scale::Linear),
-        series,
-        limits: vec![],
-    };
-    let alt = format!("Lines over 1, 2, 4 and 8 ranks. {}.", words.join("; "));
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+        scale: |bytes| bytes / 1_048_576.0,
+        lines: Level::ALL.map(|level| (level_name(level).to_owned(), of_zero(ZERO, level))).into(),
+        limits: Limits::None,
+    }
+    .draw(records, caption)
 }
 
 fn table_zero(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for level in Level::ALL {
-        for ranks in [2, 4, 8] {
-            let of = |key: &str| {
-                let found = of_zero(records, &format!("multi_gpu.zero{key}"), level, ranks);
-                Ok::<_, Error>(found?.text())
-            };
-            rows.push(vec![
-                level_name(level).into(),
-                ranks.to_string(),
-                of(".predicted")?,
-                of("")?,
-                of(".sent.predicted")?,
-                of(".sent")?,
-            ]);
-        }
-    }
-    Ok(TableData {
-        caption: "The network 784-512-256-10 with Adam in f32: the bytes that the fullest rank holds from step to step, \
-                  and those that the busiest rank sends in a step, predicted and counted."
-            .into(),
-        head: heads(["what is cut", "ranks", "holds, predicted", "holds", "sends, predicted", "sends"]),
-        rows,
-    })
+    let rows = Level::ALL.into_iter().flat_map(|level| [2, 4, 8].map(|ranks| (level, ranks)));
+    let of =
+        |key: Key| move |(level, ranks): &(Level, usize)| of_zero(key, *level).with("ranks", ranks);
+    Grid::new(rows)
+        .column("what is cut", |(level, _)| level_name(*level))
+        .column("ranks", |(_, ranks)| ranks.to_string())
+        .column("holds, predicted", of(ZERO_PREDICTED))
+        .column("holds", of(ZERO))
+        .column("sends, predicted", of(SENT_PREDICTED))
+        .column("sends", of(SENT))
+        .table(
+            records,
+            "The network 784-512-256-10 with Adam in f32: the bytes that the fullest rank holds from step to step, and \
+             those that the busiest rank sends in a step, predicted and counted.",
+        )
 }
 
 /// A value of the overlap's records.
-fn of_overlap<'r>(records: &'r Records, key: &str, wire: &str, bucket: &str) -> Result<&'r Value> {
-    records.find(key, &[("wire", &wire), ("bucket", &bucket)])
+fn of_overlap(key: Key, wire: &str, bucket: &str) -> Quantity {
+    key.at(&[("wire", &wire), ("bucket", &bucket)])
 }
 
 fn draw_overlap(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    for (wire, _) in WIRES {
-        for (bucket, _) in BUCKETS.into_iter().rev() {
-            let when = match bucket {
-                "all" => "all at the end",
-                "layer" => "each layer at once",
-                _ => "buckets of 2 MiB",
-            };
-            let found = of_overlap(records, "multi_gpu.overlap", wire, bucket);
-            bars.push(Bar::of(&format!("{wire}: {when}"), found, 1e-3)?);
-        }
-    }
-    let of = |key: &str, wire, bucket| {
-        Ok::<_, Error>(
-            of_overlap(records, &format!("multi_gpu.overlap{key}"), wire, bucket)?.text(),
-        )
-    };
-    let backward = records.find("multi_gpu.overlap.backward", &[])?;
+    let sides = WIRES
+        .into_iter()
+        .flat_map(|(wire, _)| BUCKETS.into_iter().rev().map(move |(bucket, _)| (wire, bucket)));
+    let bars = sides.map(|(wire, bucket)| {
+        let when = match bucket {
+            "all" => "all at the end",
+            "layer" => "each layer at once",
+            _ => "buckets of 2 MiB",
+        };
+        (format!("{wire}: {when}"), of_overlap(OVERLAP, wire, bucket))
+    });
+    let of = |key, wire, bucket| records.text(of_overlap(key, wire, bucket));
     let caption = format!(
         "From the start of the backward pass to the last summed gradient, two ranks. At 100 MB/s, gradients sent layer by \
          layer take {} instead of {}, {} as fast. Through this machine's memory the gain is {}.",
-        of("", "100 MB/s", "layer")?,
-        of("", "100 MB/s", "all")?,
-        of(".gain", "100 MB/s", "layer")?,
-        of(".gain", "memory", "layer")?
+        of(OVERLAP, "100 MB/s", "layer")?,
+        of(OVERLAP, "100 MB/s", "all")?,
+        of(GAIN, "100 MB/s", "layer")?,
+        of(GAIN, "memory", "layer")?
     );
-    let alt = format!("Bars of time. {}.", Bar::in_words(&bars));
-    let plot = BarPlot {
+    let backward = records.get(BACKWARD.at(&[]))?.median;
+    Bars {
         axis: Axis::new("milliseconds", Scale::Linear),
-        bars,
-        limits: vec![("the backward pass alone".into(), 1e3 * backward.median)],
-    };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+        scale: |seconds| 1e3 * seconds,
+        bars: bars.collect(),
+        limits: Limits::These(vec![("the backward pass alone".into(), backward)]),
+    }
+    .draw(records, caption)
 }
 
 fn table_overlap(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for (wire, _) in WIRES {
-        for (bucket, _) in BUCKETS {
-            let of = |key: &str| {
-                let found = of_overlap(records, &format!("multi_gpu.overlap{key}"), wire, bucket);
-                Ok::<_, Error>(found?.text())
-            };
-            rows.push(vec![
-                wire.into(),
-                if bucket == "layer" { "each layer".into() } else { bucket.into() },
-                of(".predicted")?,
-                of("")?,
-                of(".gain")?,
-            ]);
-        }
-    }
-    Ok(TableData {
-        caption: "Backward pass and all-reduce of two ranks, by wire and size of the buckets; the gain is over sending \
-                  all at the end."
-            .into(),
-        head: heads(["wire", "bucket", "predicted", "measured", "gain"]),
-        rows,
-    })
+    let rows = WIRES.into_iter().flat_map(|(wire, _)| BUCKETS.map(|(bucket, _)| (wire, bucket)));
+    let of = |key: Key| move |(wire, bucket): &(&str, &str)| of_overlap(key, wire, bucket);
+    Grid::new(rows)
+        .column("wire", |(wire, _)| *wire)
+        .column("bucket", |(_, bucket)| if *bucket == "layer" { "each layer" } else { *bucket })
+        .column("predicted", of(OVERLAP_PREDICTED))
+        .column("measured", of(OVERLAP))
+        .column("gain", of(GAIN))
+        .table(
+            records,
+            "Backward pass and all-reduce of two ranks, by wire and size of the buckets; the gain is over sending all at \
+             the end.",
+        )
 }
