@@ -23,10 +23,11 @@ impl Binder {
     /// # Errors
     /// If the book can't be built the first time, or no port is free.
     pub fn serve(&self, port: u16) -> Result<()> {
+        // What changes while it is built is a change.
+        let mut seen = self.newest();
         self.build()?;
         let server = Server::start(&self.out, port)?;
         say(format!("the book is at http://{}/ (Ctrl-C ends it)", server.address()));
-        let mut seen = self.newest();
         loop {
             thread::sleep(Duration::from_millis(500));
             let now = self.newest();
