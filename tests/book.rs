@@ -7,7 +7,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -96,6 +96,16 @@ fn the_order_of_the_machines_names_those_that_have_records() {
     assert_eq!(distinct.len(), machines.len(), "each stands there once");
 }
 
+/// A program that ends with the test, however that ends.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// `book serve | head -1`
 #[test]
 fn a_server_whose_output_nobody_reads_goes_on() {
@@ -103,17 +113,17 @@ fn a_server_whose_output_nobody_reads_goes_on() {
     let _ = fs::remove_dir_all(&tmp);
     let records = tmp.join("records");
     fs::create_dir_all(&records).unwrap();
-    let mut server = Command::new(env!("CARGO_BIN_EXE_throughput"))
+    let server = Command::new(env!("CARGO_BIN_EXE_throughput"))
         .args(["book", "serve", "--port", "0", "--records"])
         .arg(&records)
         .arg("--out")
         .arg(tmp.join("book"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .spawn();
+    let mut server = Ended(server.unwrap());
     let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
     let version = || {
         let mut stream = TcpStream::connect(address).ok()?;
@@ -126,11 +136,9 @@ fn a_server_whose_output_nobody_reads_goes_on() {
     fs::write(records.join("note.txt"), "something changed").unwrap();
     let began = Instant::now();
     while version().as_deref() != Some("1") && began.elapsed() < Duration::from_mins(3) {
-        assert!(server.try_wait().unwrap().is_none(), "the server has ended");
+        assert!(server.0.try_wait().unwrap().is_none(), "the server has ended");
         std::thread::sleep(Duration::from_millis(200));
     }
     // It said so into nothing.
     assert_eq!(version().as_deref(), Some("1"), "it serves the new book");
-    server.kill().unwrap();
-    server.wait().unwrap();
 }

@@ -20,15 +20,25 @@ impl Binder {
     /// # Errors
     /// If the book can't be built the first time, or no port is free.
     pub fn serve(&self, port: u16, tell: &dyn Fn(&str)) -> Result<()> {
+        // What changes while it is built is a change.
+        let seen = self.newest();
         self.build()?;
         let server = Server::start(&self.out, port)?;
         tell(&format!("the book is at http://{}/ (Ctrl-C ends it)", server.address()));
-        self.watch(&server, tell)
+        self.watch_since(seen, &server, tell)
     }
 
     /// [`Binder::serve`] from where the book is built and served already.
     pub fn watch(&self, server: &Server, tell: &dyn Fn(&str)) -> ! {
-        let mut seen = self.newest();
+        self.watch_since(self.newest(), server, tell)
+    }
+
+    fn watch_since(
+        &self,
+        mut seen: (SystemTime, usize),
+        server: &Server,
+        tell: &dyn Fn(&str),
+    ) -> ! {
         loop {
             thread::sleep(Duration::from_millis(500));
             let now = self.newest();
