@@ -211,13 +211,13 @@ impl<'a> Recorder<'a> {
         samples: Samples,
         limit: Option<Limit>,
     ) -> f64 {
-        assert!(
-            is_below(key, self.experiment.key) && self.experiment.values.contains(&key),
-            "experiment {} does not declare the value {key}",
-            self.experiment.key
-        );
-        let value =
-            Value { limit, ..Value::new(key, list, unit, samples) }.thinned(crate::record::KEPT);
+        self.leave(Value { limit, ..Value::new(key, list, unit, samples) })
+    }
+
+    /// The value goes into the record. Returns its median.
+    pub(crate) fn leave(&mut self, value: Value) -> f64 {
+        self.declared(&value.key);
+        let value = value.thinned(crate::record::KEPT);
         assert!(
             !self.values.iter().any(|old| old.key == value.key && old.params == value.params),
             "experiment {} records {} twice",
@@ -231,13 +231,35 @@ impl<'a> Recorder<'a> {
     }
 
     /// Says that a value can't be measured here, and why: `this CPU has no AMX`.
+    ///
+    /// # Panics
+    /// If the experiment does not declare the key.
     pub fn skip(&mut self, key: &str, list: ParamList, why: impl Into<String>) {
-        self.skipped.push(Skipped { key: key.to_owned(), params: params(list), why: why.into() });
+        self.leave_out(Skipped { key: key.to_owned(), params: params(list), why: why.into() });
+    }
+
+    /// The reason goes into the record.
+    pub(crate) fn leave_out(&mut self, skipped: Skipped) {
+        self.declared(&skipped.key);
+        self.skipped.push(skipped);
+    }
+
+    fn declared(&self, key: &str) {
+        assert!(
+            is_below(key, self.experiment.key) && self.experiment.values.contains(&key),
+            "experiment {} does not declare the value {key}",
+            self.experiment.key
+        );
     }
 
     /// Tells the person who waits what is being measured now.
     pub fn note(&self, key: &str, list: ParamList) {
-        self.progress.note(&crate::record::name(key, &params(list)));
+        self.note_text(&crate::record::name(key, &params(list)));
+    }
+
+    /// [`Recorder::note`] in any words.
+    pub(crate) fn note_text(&self, text: &str) {
+        self.progress.note(text);
     }
 
     /// What the run has left.

@@ -3,7 +3,7 @@
 //! The wrong ways are those that benchmarks on the web use every day. Two of them need bad luck (a neighbour
 //! that wakes up); there this module stages it, and says so.
 
-use crate::{Plan, Samples, Unit, machine, measure};
+use crate::{Plan, Race, Result, Samples, Unit, machine, measure};
 use std::{
     hint::black_box,
     sync::atomic::{AtomicBool, Ordering},
@@ -83,15 +83,18 @@ impl Mistake {
     }
 
     /// Makes the mistake, and measures rightly beside it.
-    pub fn make(self, plan: Plan) -> Fooled {
-        match self {
+    ///
+    /// # Errors
+    /// As [`Race::run`].
+    pub fn make(self, plan: Plan) -> Result<Fooled> {
+        Ok(match self {
             Self::Unused => unused(plan),
             Self::Cold => cold(plan),
             Self::Single => single(plan),
             Self::Mean => mean(),
             Self::Clock => clock(plan),
-            Self::Turns => turns(plan),
-        }
+            Self::Turns => turns(plan)?,
+        })
     }
 }
 
@@ -139,7 +142,6 @@ fn single(plan: Plan) -> Fooled {
     Fooled { wrong: Samples(vec![right.quantile(1.0)]), right }
 }
 
-// ANCHOR: mean
 /// The wrong way takes the mean. Into one of the samples falls another program's work: here it is a pause of
 /// 20 ms, staged.
 fn mean() -> Fooled {
@@ -157,9 +159,7 @@ fn mean() -> Fooled {
     let mean = right.iter().sum::<f64>() / right.len() as f64;
     Fooled { wrong: Samples(vec![mean]), right: Samples(right) }
 }
-// ANCHOR_END: mean
 
-// ANCHOR: clock
 /// The wrong way times each multiplication by itself, the right way a thousand of them.
 fn clock(plan: Plan) -> Fooled {
     let (mut x, one) = (black_box(1.0_f32), black_box(1.0_f32)); // neither infinite nor denormal, ever
@@ -171,12 +171,10 @@ fn clock(plan: Plan) -> Fooled {
     });
     Fooled { wrong, right: right.map(|seconds| seconds / 1000.0) }
 }
-// ANCHOR_END: clock
 
-// ANCHOR: turns
 /// Two contenders that are the same function, so neither is faster. Halfway through a neighbour wakes up and
 /// takes every core for itself (staged). The wrong way has finished with the first contender by then.
-fn turns(plan: Plan) -> Fooled {
+fn turns(plan: Plan) -> Result<Fooled> {
     let numbers = vec![1.5; 1 << 20];
     let contender = || {
         for _ in 0..8 {
@@ -189,14 +187,21 @@ fn turns(plan: Plan) -> Fooled {
     let second = Neighbour::beside(|| measure::time(half, contender));
     let wrong = second.map(|seconds| seconds / first.median());
 
-    let in_turn = || measure::time_interleaved(half, &mut [&mut { contender }, &mut { contender }]);
-    let quiet = in_turn();
-    let noisy = Neighbour::beside(in_turn);
-    let all = |i: usize| quiet[i].0.iter().chain(&noisy[i].0).copied();
-    let right = all(1).zip(all(0)).map(|(second, first)| second / first).collect();
-    Fooled { wrong, right: Samples(right) }
+    let in_turn = || {
+        let mut race = Race::new();
+        for name in ["first", "second"] {
+            race.add(name, || {
+                contender();
+                Ok(())
+            });
+        }
+        race.run(half)?.ratio("second", "first")
+    };
+    let quiet = in_turn()?;
+    let noisy = Neighbour::beside(in_turn)?;
+    let right = Samples([quiet.0, noisy.0].concat());
+    Ok(Fooled { wrong, right })
 }
-// ANCHOR_END: turns
 
 /// Threads that keep every core busy until they are told to stop: two for each core, or the scheduler would
 /// put one beside the other and leave a core to the contender.
@@ -248,7 +253,7 @@ mod tests {
     fn every_mistake_has_both_sides_and_a_name_of_its_own() {
         let mut names = Vec::new();
         for mistake in Mistake::ALL {
-            let fooled = mistake.make(SHORT);
+            let fooled = mistake.make(SHORT).unwrap();
             for samples in [&fooled.wrong, &fooled.right] {
                 assert!(!samples.0.is_empty(), "{mistake:?}");
                 assert!(samples.0.iter().all(|s| s.is_finite() && *s >= 0.0), "{mistake:?}");

@@ -5,32 +5,42 @@
 //! 1. [`doctor`]: what this machine has, what is missing, how to get it; [`toolkit`]: where CUDA may lie.
 //! 2. [`device`]: the CPU or a GPU, chosen when the program starts.
 //! 3. [`data`]: MNIST, found, downloaded or drawn.
-//! 4. [`measure`]: warm-up, samples, median and spread; [`heap`]: what fresh memory costs.
+//! 4. [`measure`]: warm-up, samples, median and spread; [`race`]: contenders that take turns; [`random`]: numbers to
+//!    measure with; [`heap`]: what fresh memory costs.
 //! 5. [`units`] and [`machine`]: what a number means and where it comes from.
 //! 6. [`record`]: what a run leaves behind, as JSON; [`contribution`]: all of it as one file that a reader can send in.
-//! 7. [`mod@chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them.
+//! 7. [`mod@chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them; [`key`]: what they
+//!    record and look up, declared once.
 //! 8. [`fooling`]: six ways to measure wrongly; [`peak`]: the limits of this machine, which every rate is
 //!    held against.
-//! 9. [`plot`]: records as pictures; [`show`] puts them in a notebook.
+//! 9. [`plot`]: numbers as pictures; [`drawing`] and [`table`]: records as figures and tables, as data; [`show`] puts
+//!    them in a notebook.
 //! 10. [`progress`]: what a person sees while they wait.
+//!
+//! What this chapter itself measures is in [`measured`]: the model for the others.
 
 pub mod chapter;
 pub mod contribution;
 pub mod data;
 pub mod device;
 pub mod doctor;
+pub mod drawing;
 pub mod error;
-pub mod experiments;
 pub mod fooling;
 pub mod heap;
+pub mod key;
 pub mod machine;
 pub mod measure;
+pub mod measured;
 pub mod peak;
 pub mod plot;
 pub mod probe;
 pub mod progress;
+pub mod race;
+pub mod random;
 pub mod record;
 pub mod show;
+pub mod table;
 #[doc(hidden)]
 pub mod testing;
 pub mod toolkit;
@@ -39,11 +49,9 @@ pub mod units;
 pub use chapter::{Budget, Chapter, Drawing, Experiment, Figure, Part, Recorder, Table, TableData};
 pub use device::Device;
 pub use error::{Error, Result};
+pub use key::Key;
 pub use measure::{Plan, Samples};
+pub use measured::chapter;
+pub use race::Race;
 pub use record::Records;
 pub use units::Unit;
-
-/// This chapter, for the course's command and its book.
-pub fn chapter() -> Chapter {
-    experiments::chapter()
-}

@@ -45,6 +45,18 @@ fn or_nan<'de, D: serde::Deserializer<'de>>(json: D) -> Result<Vec<f64>, D::Erro
 }
 
 impl Samples {
+    /// A quantity that is not sampled: it is counted, calculated, or measured once.
+    pub fn one(value: f64) -> Self {
+        Self(vec![value])
+    }
+
+    /// `f` of each sample and the other row's of the same round, such as their ratio or their difference; rounds that one
+    /// of the two lacks are left out.
+    #[must_use]
+    pub fn paired(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(one, two)| f(*one, *two)).collect())
+    }
+
     /// The middle value (the mean of the two middle ones); NaN without samples.
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
@@ -243,6 +255,15 @@ mod tests {
                     prop_assert!(kept.quantile(q) <= all.quantile(q + step) + 1e-9);
                 }
             }
+        }
+
+        #[test]
+        fn pairs_are_those_of_one_round(
+            ones in prop::collection::vec(-1e9_f64..1e9, 0..9), twos in prop::collection::vec(-1e9_f64..1e9, 0..9),
+        ) {
+            let apart = Samples(ones.clone()).paired(&Samples(twos.clone()), |one, two| one - two);
+            let rounds = ones.len().min(twos.len());
+            prop_assert_eq!(apart.0, (0..rounds).map(|at| ones[at] - twos[at]).collect::<Vec<_>>());
         }
 
         #[test]

@@ -246,7 +246,6 @@ impl Traffic {
         }
     }
 
-    // ANCHOR: traffic
     /// Walks once through the arrays.
     fn walk(self, a: &mut [f64], b: &[f64], c: &[f64]) {
         match self {
@@ -269,7 +268,6 @@ impl Traffic {
         }
         black_box(a);
     }
-    // ANCHOR_END: traffic
 }
 
 /// The f32 peak of `threads` cores, measured once in a process (0.2 s): the best of its samples.
@@ -405,7 +403,6 @@ fn arithmetic(threads: usize, plan: Plan, kernel: impl Fn(u64) -> f64 + Sync) ->
     seconds.map(|seconds| each * threads.max(1) as f64 / seconds)
 }
 
-// ANCHOR: together
 /// Seconds from the moment when all threads start `work` to the moment when the last one has ended it.
 fn together<State>(
     threads: usize,
@@ -438,7 +435,6 @@ fn together<State>(
         samples
     })
 }
-// ANCHOR_END: together
 
 /// Waits for all threads and says whether there is another round.
 fn starts(barrier: &Barrier, go_on: &Mutex<bool>) -> bool {

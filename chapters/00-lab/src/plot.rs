@@ -1,60 +1,22 @@
-//! Records as pictures: SVG that takes the page's colours, with units, limits and spread.
+//! Numbers as pictures: SVG with units, limits and spread, which takes the page's colours.
 //!
-//! Text and axes are drawn in `currentColor`, series in `var(--series-1)` to `var(--series-8)`, each with
-//! a colour to fall back on, so that a picture also stands alone. Pictures have a view box and no size.
+//! Plotters draws them: text and axes black, each series in its colour, so that a picture stands alone. On a page, light or
+//! dark, the style sheet makes these the page's own colours. Pictures have a view box and no size.
 
 mod canvas;
 mod heat;
 mod scale;
 
 pub use heat::{Cell, HeatMap};
+pub use scale::{Axis, Scale};
 
-use crate::{Result, record::Value, units::plain};
-use canvas::{Area, Canvas, Hang, Ink, TEXT, WIDTH, text_width, wrapped};
+use crate::{Drawing, Error, Result, Unit, record::Value, units::plain};
+use canvas::{Area, Canvas, Hang, Ink, LINE, WIDTH, drawn, text_width, wrapped};
 use scale::{Ruler, fits};
 
-/// The height of a line of text.
-const LINE: f64 = 1.15 * TEXT;
-
-/// How an axis is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// Equal steps are equal differences.
-    Linear,
-    /// Equal steps are equal ratios.
-    Log,
-}
-
-/// One axis: its label, its unit and its scale.
-#[derive(Clone, Debug)]
-pub struct Axis {
-    /// What it shows, with the unit: `rate (GFLOP/s)`.
-    pub label: String,
-    /// How it is divided.
-    pub scale: Scale,
-    /// The range, if the data should not choose it.
-    pub range: Option<(f64, f64)>,
-    /// Where the ticks are, if not chosen by the scale (sizes such as 512, 1024, 2048).
-    pub ticks: Option<Vec<f64>>,
-}
-
-impl Axis {
-    /// An axis whose range and ticks follow from the data.
-    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
-        Self { label: label.into(), scale, range: None, ticks: None }
-    }
-
-    /// The same axis with this range.
-    #[must_use]
-    pub fn range(self, low: f64, high: f64) -> Self {
-        Self { range: Some((low, high)), ..self }
-    }
-
-    /// The same axis with these ticks.
-    #[must_use]
-    pub fn ticks(self, ticks: impl Into<Vec<f64>>) -> Self {
-        Self { ticks: Some(ticks.into()), ..self }
-    }
+/// At most about ten of the places, evenly spaced, for the ticks of an axis.
+pub fn few(places: &[f64]) -> Vec<f64> {
+    places.iter().copied().step_by(places.len().div_ceil(10).max(1)).collect()
 }
 
 /// A line through points, with a band for the spread. Labelled directly, at its end.
@@ -68,6 +30,42 @@ pub struct Series {
     pub band: Vec<(f64, f64)>,
     /// Whether the points are joined.
     pub joined: bool,
+}
+
+impl Series {
+    /// Medians joined by a line, with the quartiles as its band, each put through `scale`.
+    pub fn of(name: &str, points: &[(f64, &Value)], scale: impl Fn(f64) -> f64) -> Self {
+        let (mut line, mut band) = (Vec::new(), Vec::new());
+        for (x, value) in points {
+            let [middle, low, high] = scaled(value, &scale);
+            line.push((*x, middle));
+            band.push((low, high));
+        }
+        Self { name: name.to_owned(), points: line, band, joined: true }
+    }
+
+    /// Its points in words: all of a few; of many the ends, the lowest and the highest.
+    fn in_words(&self) -> String {
+        let points = &self.points;
+        let by_height = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let told = |point: &&(f64, f64)| {
+            let among = [points.iter().min_by(by_height), points.iter().max_by(by_height)];
+            among.into_iter().chain([points.first(), points.last()]).flatten().any(|p| p == *point)
+        };
+        let points = points.iter().filter(|point| points.len() <= 6 || told(point));
+        let words: Vec<String> = points.map(|&point| at_in_words(point)).collect();
+        format!("{}: {}", self.name, words.join(", "))
+    }
+}
+
+fn at_in_words((x, y): (f64, f64)) -> String {
+    format!("{} at {}", Unit::Number.format(y), plain(x))
+}
+
+/// Median, low and high, each put through `scale`.
+fn scaled(value: &Value, scale: impl Fn(f64) -> f64) -> [f64; 3] {
+    let [middle, one, two] = [value.median, value.low, value.high].map(scale);
+    [middle, one.min(two), one.max(two)]
 }
 
 /// A limit that the data is held against: a dashed line with its name.
@@ -110,10 +108,39 @@ pub struct LinePlot {
 }
 
 impl LinePlot {
+    /// The picture with this caption, and its lines in words.
+    pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
+        let scale = |axis: &Axis| match axis.scale {
+            Scale::Linear => "",
+            Scale::Log => " (logarithmic)",
+        };
+        let series = self.series.iter().map(Series::in_words);
+        let limits = self.limits.iter().filter_map(|limit| {
+            let (first, last) = (*limit.points.first()?, *limit.points.last()?);
+            let flat = first.1.total_cmp(&last.1).is_eq();
+            let first = if flat { Unit::Number.format(first.1) } else { at_in_words(first) };
+            let last = if flat { String::new() } else { format!(" to {}", at_in_words(last)) };
+            Some(format!("dashed, {}: {first}{last}", limit.name))
+        });
+        let alt = format!(
+            "{}{} over {}{}. {}.",
+            self.y.label,
+            scale(&self.y),
+            self.x.label,
+            scale(&self.x),
+            series.chain(limits).collect::<Vec<_>>().join("; ")
+        );
+        Drawing { svg: self.svg(), caption: caption.into(), alt }
+    }
+
     /// The picture, as SVG without blank lines. Points that have no place on an axis (not a number, or
     /// not positive on a logarithmic one) are left out.
     pub fn svg(&self) -> String {
         const HEIGHT: f64 = 360.0;
+        drawn(HEIGHT, |canvas| self.draw(canvas, HEIGHT))
+    }
+
+    fn draw(&self, canvas: &Canvas, height: f64) {
         let shown = |&&(x, y): &&(f64, f64)| fits(self.x.scale, x) && fits(self.y.scale, y);
         let points = || {
             let series = self.series.iter().flat_map(|s| &s.points);
@@ -132,7 +159,7 @@ impl LinePlot {
             .collect();
         let widest = |lines: &[String]| lines.iter().map(|l| text_width(l)).fold(0.0, f64::max);
         let names = ends.iter().map(|(_, lines)| widest(lines)).fold(0.0, f64::max);
-        let (top, bottom) = (2.2 * LINE, HEIGHT - 2.7 * LINE);
+        let (top, bottom) = (2.2 * LINE, height - 2.7 * LINE);
         let y = Ruler::new(&self.y, points().map(|p| p.1).chain(bands()), bottom, top);
         let y_ticks: Vec<(f64, String)> =
             y.ticks(&self.y).into_iter().map(|t| (t, plain(t))).collect();
@@ -141,21 +168,20 @@ impl LinePlot {
         let x = Ruler::new(&self.x, points().map(|p| p.0), left, right);
         let place = |&(a, b): &(f64, f64)| (x.at(a), y.at(b));
 
-        let mut canvas = Canvas::new(HEIGHT);
         let box_ = [left, top, right, bottom];
         for (tick, text) in &y_ticks {
             canvas.line(&[(left, y.at(*tick)), (right, y.at(*tick))], Ink::Grid, 1.0);
             canvas.text((left - 7.0, y.at(*tick)), Hang::End, Ink::Text, text);
         }
         canvas.text((0.0, 0.6 * LINE), Hang::Start, Ink::Text, &self.y.label);
-        x_axis(&mut canvas, &self.x, &x, box_);
+        x_axis(canvas, &self.x, &x, box_);
 
         // What labels must keep off.
         let mut busy: Vec<(f64, f64)> = Vec::new();
         for limit in &self.limits {
             let line: Vec<_> = limit.points.iter().filter(shown).map(place).collect();
             for piece in clipped(&line, box_) {
-                canvas.line(&piece, Ink::Limit, 1.6);
+                canvas.dashed(&piece, 1.6);
                 busy.extend(sampled(&piece));
             }
         }
@@ -206,7 +232,7 @@ impl LinePlot {
                     &taken,
                     [left, top, WIDTH, bottom],
                 );
-                canvas.text(spot.start(), Hang::Start, Ink::Halo, &series.name);
+                canvas.text(spot.start(), Hang::Start, Ink::Text, &series.name);
                 taken.push(spot.area);
             }
         }
@@ -218,18 +244,17 @@ impl LinePlot {
                 along.iter().step_by(4).flat_map(|&at| beside(at, &limit.name)).collect();
             if !spots.is_empty() {
                 let spot = quiet_spot(&spots, &busy, &taken, box_);
-                canvas.text(spot.start(), Hang::Start, Ink::Halo, &limit.name);
+                canvas.text(spot.start(), Hang::Start, Ink::Text, &limit.name);
                 taken.push(spot.area);
             }
         }
-        self.name_ends(&mut canvas, &ends, &x, &y, box_);
-        canvas.svg()
+        self.name_ends(canvas, &ends, &x, &y, box_);
     }
 
     /// The names at the right, each at the height of its line's end, moved apart where they would overlap.
     fn name_ends(
         &self,
-        canvas: &mut Canvas,
+        canvas: &Canvas,
         ends: &[(usize, Vec<String>)],
         x: &Ruler,
         y: &Ruler,
@@ -271,7 +296,7 @@ struct EndLabel<'a> {
 
 /// The horizontal axis below the box: grid, ticks, label. A tick's text that would run into the last one
 /// is left out.
-fn x_axis(canvas: &mut Canvas, axis: &Axis, x: &Ruler, [left, top, right, bottom]: Area) {
+fn x_axis(canvas: &Canvas, axis: &Axis, x: &Ruler, [left, top, right, bottom]: Area) {
     let mut free_from = f64::NEG_INFINITY;
     for tick in x.ticks(axis) {
         let (at, text) = (x.at(tick), plain(tick));
@@ -457,13 +482,21 @@ impl Bar {
     /// [`Error::NotMeasured`](crate::Error::NotMeasured) and others of [`Records::find`](crate::Records::find): what the
     /// experiment did not even look for has no bar.
     pub fn of(name: &str, found: Result<&Value>, scale: f64) -> Result<Self> {
+        Self::scaled(name, found, |value| value / scale)
+    }
+
+    /// [`Bar::of`], each number put through `scale`.
+    ///
+    /// # Errors
+    /// As [`Bar::of`].
+    pub fn scaled(name: &str, found: Result<&Value>, scale: impl Fn(f64) -> f64) -> Result<Self> {
         let name = name.to_owned();
         match found {
             Ok(value) => {
-                let spread = (value.median / scale, value.low / scale, value.high / scale);
-                Ok(Self { name, value: Some(spread), text: value.text() })
+                let [middle, low, high] = scaled(value, scale);
+                Ok(Self { name, value: Some((middle, low, high)), text: value.text() })
             }
-            Err(crate::Error::Skipped { why, .. }) => Ok(Self { name, value: None, text: why }),
+            Err(Error::Skipped { why, .. }) => Ok(Self { name, value: None, text: why }),
             Err(error) => Err(error),
         }
     }
@@ -488,6 +521,25 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
+    /// The picture with this caption, and its bars in words.
+    pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
+        let scale = match self.axis.scale {
+            Scale::Linear => "",
+            Scale::Log => " on a logarithmic scale",
+        };
+        let limits = self
+            .limits
+            .iter()
+            .map(|(name, at)| format!("; dashed, {name}: {}", Unit::Number.format(*at)));
+        let alt = format!(
+            "Bars{scale}, {}. {}{}.",
+            self.axis.label,
+            Bar::in_words(&self.bars),
+            limits.collect::<String>()
+        );
+        Drawing { svg: self.svg(), caption: caption.into(), alt }
+    }
+
     /// The picture, as SVG without blank lines. On a logarithmic axis bars start at its lower end, on a
     /// linear one at zero.
     pub fn svg(&self) -> String {
@@ -530,75 +582,76 @@ impl BarPlot {
         let axis = self.bar_axis(&numbers.collect::<Vec<_>>());
         let x = Ruler::new(&axis, std::iter::empty(), left, right);
 
-        let mut canvas = Canvas::new(bottom + 2.7 * LINE);
-        x_axis(&mut canvas, &axis, &x, [left, top, right, bottom]);
-        // A row of its own for each name, beside its line on the side that no other line comes down.
-        let place = |limit: &&(String, f64)| x.clamped(limit.1);
-        let fits_left = limits.iter().all(|limit| text_width(&limit.0) + 5.0 <= place(limit));
-        let mut rows = limits.clone();
-        rows.sort_by(|a, b| a.1.total_cmp(&b.1));
-        if fits_left {
-            rows.reverse();
-        }
-        let mut lines = Vec::new();
-        for (row, limit) in rows.iter().enumerate() {
-            let (at, name) = (place(limit), &limit.0);
-            let middle = (row as f64 + 0.5) * LINE;
-            lines.push([(at, middle - 0.4 * LINE), (at, bottom)]);
+        drawn(bottom + 2.7 * LINE, |canvas| {
+            x_axis(canvas, &axis, &x, [left, top, right, bottom]);
+            // A row of its own for each name, beside its line on the side that no other line comes down.
+            let place = |limit: &&(String, f64)| x.clamped(limit.1);
+            let fits_left = limits.iter().all(|limit| text_width(&limit.0) + 5.0 <= place(limit));
+            let mut rows = limits.clone();
+            rows.sort_by(|a, b| a.1.total_cmp(&b.1));
             if fits_left {
-                canvas.text((at - 5.0, middle), Hang::End, Ink::Halo, name);
-            } else {
-                let start = (at + 5.0).min(WIDTH - text_width(name)).max(0.0);
-                canvas.text((start, middle), Hang::Start, Ink::Halo, name);
+                rows.reverse();
             }
-        }
-        let mut y = top;
-        // Texts go over the limits' lines, those over the bars.
-        let mut texts = Vec::new();
-        for (i, bar) in self.bars.iter().enumerate() {
-            let mut middle = y + 0.5 * THICK + 4.0;
-            if above {
-                texts.push((
-                    (0.0, y + 0.5 * LINE + 3.0),
-                    Hang::Start,
-                    Ink::Halo,
-                    bar.name.as_str(),
-                ));
-                middle += LINE;
-            } else {
-                texts.push(((left - 8.0, middle), Hang::End, Ink::Text, bar.name.as_str()));
+            let mut lines = Vec::new();
+            for (row, limit) in rows.iter().enumerate() {
+                let (at, name) = (place(limit), &limit.0);
+                let middle = (row as f64 + 0.5) * LINE;
+                lines.push([(at, middle - 0.4 * LINE), (at, bottom)]);
+                if fits_left {
+                    canvas.text((at - 5.0, middle), Hang::End, Ink::Text, name);
+                } else {
+                    let start = (at + 5.0).min(WIDTH - text_width(name)).max(0.0);
+                    canvas.text((start, middle), Hang::Start, Ink::Text, name);
+                }
             }
-            if let Some((length, low, high)) = value(bar) {
-                let end = x.clamped(length);
-                let sides = [left, middle - 0.5 * THICK, end.max(left + 1.0), middle + 0.5 * THICK];
-                canvas.rectangle(sides, Ink::Series(0));
-                let (low, high) = (x.clamped(low), x.clamped(high));
-                let mut clear = end;
-                // A spread narrower than the whisker's own line would look like a mistake.
-                if high - low > 2.0 {
-                    canvas.line(&[(low, middle), (high, middle)], Ink::Text, 1.6);
-                    for at in [low, high] {
-                        canvas.line(&[(at, middle - 4.0), (at, middle + 4.0)], Ink::Text, 1.6);
+            let mut y = top;
+            // Texts go over the limits' lines, those over the bars.
+            let mut texts = Vec::new();
+            for (i, bar) in self.bars.iter().enumerate() {
+                let mut middle = y + 0.5 * THICK + 4.0;
+                if above {
+                    texts.push((
+                        (0.0, y + 0.5 * LINE + 3.0),
+                        Hang::Start,
+                        Ink::Text,
+                        bar.name.as_str(),
+                    ));
+                    middle += LINE;
+                } else {
+                    texts.push(((left - 8.0, middle), Hang::End, Ink::Text, bar.name.as_str()));
+                }
+                if let Some((length, low, high)) = value(bar) {
+                    let end = x.clamped(length);
+                    let sides =
+                        [left, middle - 0.5 * THICK, end.max(left + 1.0), middle + 0.5 * THICK];
+                    canvas.rectangle(sides, Ink::Series(0));
+                    let (low, high) = (x.clamped(low), x.clamped(high));
+                    let mut clear = end;
+                    // A spread narrower than the whisker's own line would look like a mistake.
+                    if high - low > 2.0 {
+                        canvas.line(&[(low, middle), (high, middle)], Ink::Text, 1.6);
+                        for at in [low, high] {
+                            canvas.line(&[(at, middle - 4.0), (at, middle + 4.0)], Ink::Text, 1.6);
+                        }
+                        clear = clear.max(high);
                     }
-                    clear = clear.max(high);
+                    texts.push(((clear + 7.0, middle), Hang::Start, Ink::Text, bar.text.as_str()));
+                } else {
+                    for (k, line) in reasons[i].iter().enumerate() {
+                        let at = (left + 6.0, middle + LINE * k as f64);
+                        texts.push((at, Hang::Start, Ink::Faint, line.as_str()));
+                    }
                 }
-                texts.push(((clear + 7.0, middle), Hang::Start, Ink::Halo, bar.text.as_str()));
-            } else {
-                for (k, line) in reasons[i].iter().enumerate() {
-                    let at = (left + 6.0, middle + LINE * k as f64);
-                    texts.push((at, Hang::Start, Ink::FaintHalo, line.as_str()));
-                }
+                y += height_of(i);
             }
-            y += height_of(i);
-        }
-        for line in lines {
-            canvas.line(&line, Ink::Limit, 1.6);
-        }
-        for (at, hang, ink, text) in texts {
-            canvas.text(at, hang, ink, text);
-        }
-        canvas.line(&[(left, top), (left, bottom)], Ink::Faint, 1.2);
-        canvas.svg()
+            for line in lines {
+                canvas.dashed(&line, 1.6);
+            }
+            for (at, hang, ink, text) in texts {
+                canvas.text(at, hang, ink, text);
+            }
+            canvas.line(&[(left, top), (left, bottom)], Ink::Faint, 1.2);
+        })
     }
 
     /// The axis with a range: from zero, or from a round power of ten below the shortest bar.

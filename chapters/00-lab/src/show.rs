@@ -57,10 +57,12 @@ fn contents(mime: &str, text: &str) -> String {
 
 /// The picture at a width that suits a notebook, with its alternative text.
 fn picture_html(svg: &str, alt: &str) -> String {
-    // Jupyter's own paper, so that text stands clear of lines; elsewhere the rim is left out.
-    let style = "max-width:42rem;--plot-paper:var(--jp-layout-color0,var(--vscode-editor-background,transparent))";
-    let (alt, svg) = (escaped(alt), svg.trim_end());
-    format!("<div style=\"{style}\" role=\"img\" aria-label=\"{alt}\">{svg}</div>")
+    // Black ink becomes the notebook's, light or dark. A rim of its paper keeps text clear of lines.
+    let svg = svg.trim_end().replace("\"#000000\"", "\"currentColor\"");
+    let rim = "<style>.chart text{paint-order:stroke;stroke-width:.3em;stroke-linejoin:round;\
+               stroke:var(--jp-layout-color0,var(--vscode-editor-background,var(--bg,transparent)))}</style>";
+    let alt = escaped(alt);
+    format!("<div style=\"max-width:42rem\" role=\"img\" aria-label=\"{alt}\">{rim}{svg}</div>")
 }
 
 fn figure_html(drawing: &Drawing) -> String {

@@ -1,8 +1,10 @@
 //! For the chapters' tests: made-up records, and the pages' scripts on Node.js.
 
 use crate::{
-    Chapter, Records,
+    Budget, Chapter, Device, Error, Experiment, Figure, Records, Samples, Table, chapter,
+    key::Quantity,
     machine::Machine,
+    progress::Progress,
     record::{ChapterRecord, Run, Skipped, Value},
 };
 use std::{
@@ -140,4 +142,90 @@ pub fn records(chapter: &Chapter, values: &[Value], skipped: &[Skipped]) -> Reco
     let runs = runs.filter(|run| !run.values.is_empty() || !run.skipped.is_empty()).collect();
     let chapters = BTreeMap::from([(chapter.name.to_owned(), ChapterRecord { runs })]);
     Records { chapters, ..unmeasured() }
+}
+
+/// What an experiment leaves under the quick budget, on the CPU. For one that takes long, give it a `run` on less:
+/// `Experiment { run: |r| rungs(r, 64), ..experiment }`.
+///
+/// # Panics
+/// If it fails; if it leaves a key that it does not declare, or none of a key that it declares.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn run(experiment: &Experiment) -> Run {
+    let run = chapter::run(experiment, Budget::Quick, Device::Cpu, None, &Progress::hidden());
+    let run = run.expect("the experiment runs");
+    for declared in experiment.values {
+        let left = run.values.iter().any(|value| value.key == *declared)
+            || run.skipped.iter().any(|skipped| skipped.key == *declared);
+        assert!(left, "{} declares {declared} and leaves none", experiment.key);
+    }
+    run
+}
+
+/// The experiment of a chapter that has this key.
+///
+/// # Panics
+/// If there is none.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn experiment(chapter: Chapter, key: &str) -> Experiment {
+    let found = chapter.experiments.into_iter().find(|experiment| experiment.key == key);
+    found.expect("the chapter has the experiment")
+}
+
+/// Made-up values of a chapter, for tests of its figures and tables.
+#[derive(Default)]
+pub struct MadeUp {
+    values: Vec<Value>,
+    skipped: Vec<Skipped>,
+}
+
+impl MadeUp {
+    /// One more value, with samples around this median.
+    pub fn add(&mut self, quantity: Quantity, median: f64) -> &mut Self {
+        self.values.push(quantity.value(Samples(vec![0.9 * median, median, 1.1 * median])));
+        self
+    }
+
+    /// One more that was left out.
+    pub fn skip(&mut self, quantity: Quantity, why: &str) -> &mut Self {
+        self.skipped.push(quantity.skipped(why));
+        self
+    }
+
+    /// As the records of a machine.
+    ///
+    /// # Panics
+    /// As [`records`].
+    pub fn records(&self, chapter: &Chapter) -> Records {
+        records(chapter, &self.values, &self.skipped)
+    }
+}
+
+/// Holds figures and tables to what all of them keep: with these records each is drawn, with a caption and words that
+/// are sentences; without records each says what to run.
+///
+/// # Panics
+/// If one does not.
+pub fn are_drawn(figures: &[Figure], tables: &[Table], records: &Records) {
+    let sentence = |text: &str| {
+        text.ends_with('.') && !["NaN", "not a number"].iter().any(|word| text.contains(word))
+    };
+    for Figure { key, draw } in figures {
+        let drawing = draw(records).unwrap_or_else(|error| panic!("{key}: {error}"));
+        assert!(drawing.svg.starts_with("<svg"), "{key}");
+        assert!(drawing.svg.lines().all(|line| !line.trim().is_empty()), "{key}: a blank line");
+        assert!(sentence(&drawing.caption), "{key}: {}", drawing.caption);
+        assert!(sentence(&drawing.alt) && drawing.alt.len() > 40, "{key}: {}", drawing.alt);
+        let missing = draw(&unmeasured());
+        assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{key}: {missing:?}");
+    }
+    for Table { key, make } in tables {
+        let data = make(records).unwrap_or_else(|error| panic!("{key}: {error}"));
+        assert!(!data.rows.is_empty() && sentence(&data.caption), "{key}: {}", data.caption);
+        for row in &data.rows {
+            assert_eq!(row.len(), data.head.len(), "{key}: {row:?}");
+            assert!(row.iter().all(|cell| !cell.is_empty()), "{key}: {row:?}");
+        }
+        let missing = make(&unmeasured());
+        assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{key}: {missing:?}");
+    }
 }

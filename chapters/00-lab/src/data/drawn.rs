@@ -12,7 +12,11 @@
 //! Only additions, products, quotients and square roots are used, which IEEE 754 rounds in one way, so a
 //! seed gives the same bytes on every machine and with any number of threads.
 
-use super::{DataSet, Source, Split, strokes};
+use super::{
+    set::{DataSet, Source, Split},
+    strokes,
+};
+use crate::random::{self, SplitMix64};
 use rayon::prelude::*;
 
 /// Side of a picture in pixels.
@@ -39,7 +43,7 @@ fn split(count: usize, seed: u64) -> Split {
     images.par_chunks_exact_mut(PIXELS).zip(&mut labels).enumerate().with_min_len(64).for_each(
         |(index, (image, label))| {
             let mut random = Random::new(seed, index as u64);
-            *label = random.below(10) as u8;
+            *label = random.0.below(10) as u8;
             draw(*label, &mut random, image);
         },
     );
@@ -230,32 +234,23 @@ fn ink(strokes: &Strokes, radius: f32, random: &mut Random, image: &mut [u8]) {
     }
 }
 
-/// `SplitMix64` (Steele, Lea and Flood 2014): small, fast, and enough for pictures.
-struct Random(u64);
+/// What a writer draws from: one of the independent rows of a seed.
+struct Random(SplitMix64);
 
 impl Random {
-    /// An independent stream for each pair.
     fn new(seed: u64, stream: u64) -> Self {
-        let mut mixer = Self(seed ^ 0x5851_f42d_4c95_7f2d);
-        let start = mixer.next() ^ stream.wrapping_mul(0xd134_2543_de82_ef95);
-        Self(Self(start).next())
+        let start = random::at(seed ^ 0x5851_f42d_4c95_7f2d, 0);
+        let start = start ^ stream.wrapping_mul(0xd134_2543_de82_ef95);
+        Self(SplitMix64::new(random::at(start, 0)))
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next()
     }
 
     /// From 0 to 1, 1 excluded.
     fn uniform(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1u64 << 24) as f32
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        ((self.next() >> 32) * n) >> 32
     }
 
     /// Mean 0, variance 1, from four uniform numbers: no logarithm, which differs between machines.

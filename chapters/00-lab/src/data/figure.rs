@@ -1,6 +1,6 @@
 //! Pictures of a data set's pictures, as SVG that takes the page's colours.
 
-use super::Split;
+use super::{drawn::drawn as drawn_set, set::Split};
 use crate::Drawing;
 use std::fmt::Write as _;
 
@@ -69,7 +69,7 @@ pub fn of_each_digit(split: &Split, rows: usize) -> Vec<usize> {
 
 /// Four drawn digits of each kind: what this program draws in place of MNIST.
 pub fn drawn() -> Drawing {
-    let set = super::drawn(200, 0, 0);
+    let set = drawn_set(200, 0, 0);
     Drawing {
         svg: grid(&set.train, &of_each_digit(&set.train, 4), 10),
         caption: "Drawn digits: each has its own variant, slant, bend and pen.".to_owned(),

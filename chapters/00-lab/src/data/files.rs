@@ -4,7 +4,10 @@
 //! not expect (another count, another size of picture, a missing file) and reads no gzip, so every file is
 //! checked here first, and what the crate can't read is taken from the checked bytes.
 
-use super::{DataSet, Source, Split, idx};
+use super::{
+    idx,
+    set::{DataSet, Source, Split},
+};
 use crate::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
@@ -55,7 +58,6 @@ pub const MNIST: [Published; 4] = [
 ///
 /// # Errors
 /// A sentence that names the file that is missing, unreadable or damaged, and says how.
-// ANCHOR: read
 pub fn read(folder: &Path, published: &[Published; 4]) -> Result<DataSet> {
     let [train, test] = [0, 2].map(|first| {
         let pictures = Checked::open(folder, &published[first], Kind::Images)?;
@@ -74,7 +76,6 @@ pub fn read(folder: &Path, published: &[Published; 4]) -> Result<DataSet> {
     let source = if published { Source::Mnist(folder) } else { Source::Files(folder) };
     Ok(DataSet { train, test, source, note: None })
 }
-// ANCHOR_END: read
 
 /// Hands the files to the `mnist` crate where it can read them: plain, 60,000 and 10,000 pictures of 28×28.
 /// They have been checked, so that it finds nothing to panic about.

@@ -1,9 +1,7 @@
 //! A map of cells: two choices, and what came of each pair of them.
 
-use super::{
-    LINE,
-    canvas::{Canvas, Hang, Ink, WIDTH, text_width},
-};
+use super::canvas::{Hang, Ink, LINE, WIDTH, drawn, text_width};
+use crate::Drawing;
 
 /// Rows and columns of cells. Each cell has its number written in it, and a tint that shows it at a glance.
 #[derive(Clone, Debug)]
@@ -30,6 +28,18 @@ pub struct Cell {
 }
 
 impl HeatMap {
+    /// The picture with this caption, and its cells in words.
+    pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
+        let row = |(name, cells): &(String, Vec<Cell>)| {
+            let cells = self.columns.iter().zip(cells);
+            let cells = cells.map(|(column, cell)| format!("{} at {column}", cell.text));
+            format!("{} {name}: {}", self.y, cells.collect::<Vec<_>>().join(", "))
+        };
+        let rows: Vec<String> = self.rows.iter().map(row).collect();
+        let alt = format!("A map over {}. {}.", self.x, rows.join("; "));
+        Drawing { svg: self.svg(), caption: caption.into(), alt }
+    }
+
     /// The picture, as SVG without blank lines.
     pub fn svg(&self) -> String {
         const HIGH: f64 = 38.0;
@@ -38,29 +48,29 @@ impl HeatMap {
         let wide = (WIDTH - left - 2.0) / self.columns.len().max(1) as f64;
         let top = LINE + 6.0;
         let bottom = top + HIGH * self.rows.len() as f64;
-        let mut canvas = Canvas::new(bottom + 2.0 * LINE + 10.0);
-        canvas.text((left - 10.0, 0.5 * LINE), Hang::End, Ink::Text, &self.y);
-        for (row, (name, cells)) in self.rows.iter().enumerate() {
-            let up = top + HIGH * row as f64;
-            canvas.text((left - 10.0, up + 0.5 * HIGH), Hang::End, Ink::Text, name);
-            for (column, cell) in cells.iter().enumerate() {
-                let from = left + wide * column as f64;
-                let area = [from + 1.5, up + 1.5, from + wide - 1.5, up + HIGH - 1.5];
-                canvas.rectangle(area, Ink::Tint(0, (60.0 * cell.tint.clamp(0.0, 1.0)) as u8));
-                if cell.framed {
-                    let [l, t, r, b] = area;
-                    canvas.line(&[(l, t), (r, t), (r, b), (l, b), (l, t)], Ink::Text, 2.0);
+        drawn(bottom + 2.0 * LINE + 10.0, |canvas| {
+            canvas.text((left - 10.0, 0.5 * LINE), Hang::End, Ink::Text, &self.y);
+            for (row, (name, cells)) in self.rows.iter().enumerate() {
+                let up = top + HIGH * row as f64;
+                canvas.text((left - 10.0, up + 0.5 * HIGH), Hang::End, Ink::Text, name);
+                for (column, cell) in cells.iter().enumerate() {
+                    let from = left + wide * column as f64;
+                    let area = [from + 1.5, up + 1.5, from + wide - 1.5, up + HIGH - 1.5];
+                    canvas.rectangle(area, Ink::Tint(0, (60.0 * cell.tint.clamp(0.0, 1.0)) as u8));
+                    if cell.framed {
+                        let [l, t, r, b] = area;
+                        canvas.line(&[(l, t), (r, t), (r, b), (l, b), (l, t)], Ink::Text, 2.0);
+                    }
+                    let middle = (from + 0.5 * wide, up + 0.5 * HIGH);
+                    canvas.text(middle, Hang::Middle, Ink::Text, &cell.text);
                 }
-                let middle = (from + 0.5 * wide, up + 0.5 * HIGH);
-                canvas.text(middle, Hang::Middle, Ink::Text, &cell.text);
             }
-        }
-        for (column, name) in self.columns.iter().enumerate() {
-            let at = (left + wide * (column as f64 + 0.5), bottom + 0.6 * LINE);
-            canvas.text(at, Hang::Middle, Ink::Text, name);
-        }
-        canvas.text((left, bottom + 1.7 * LINE), Hang::Start, Ink::Text, &self.x);
-        canvas.svg()
+            for (column, name) in self.columns.iter().enumerate() {
+                let at = (left + wide * (column as f64 + 0.5), bottom + 0.6 * LINE);
+                canvas.text(at, Hang::Middle, Ink::Text, name);
+            }
+            canvas.text((left, bottom + 1.7 * LINE), Hang::Start, Ink::Text, &self.x);
+        })
     }
 }
 

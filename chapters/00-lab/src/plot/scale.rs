@@ -1,6 +1,45 @@
-//! From values to places on the sheet, and where the ticks go.
+//! Axes: from values to places on the sheet, and where the ticks go.
 
-use super::{Axis, Scale};
+/// How an axis is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal steps are equal differences.
+    Linear,
+    /// Equal steps are equal ratios.
+    Log,
+}
+
+/// One axis: its label, its unit and its scale.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// What it shows, with the unit: `rate (GFLOP/s)`.
+    pub label: String,
+    /// How it is divided.
+    pub scale: Scale,
+    /// The range, if the data should not choose it.
+    pub range: Option<(f64, f64)>,
+    /// Where the ticks are, if not chosen by the scale (sizes such as 512, 1024, 2048).
+    pub ticks: Option<Vec<f64>>,
+}
+
+impl Axis {
+    /// An axis whose range and ticks follow from the data.
+    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
+        Self { label: label.into(), scale, range: None, ticks: None }
+    }
+
+    /// The same axis with this range.
+    #[must_use]
+    pub fn range(self, low: f64, high: f64) -> Self {
+        Self { range: Some((low, high)), ..self }
+    }
+
+    /// The same axis with these ticks.
+    #[must_use]
+    pub fn ticks(self, ticks: impl Into<Vec<f64>>) -> Self {
+        Self { ticks: Some(ticks.into()), ..self }
+    }
+}
 
 /// An axis laid over a stretch of the sheet.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,135 @@
+//! A data set: pictures with their labels, and where they came from.
+
+use std::{fmt, path::PathBuf};
+
+/// Pictures and their labels.
+// ANCHOR: split
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Grey levels, one byte a pixel, one picture after the other, row by row.
+    pub images: Vec<u8>,
+    /// The class of each picture, 0 to 9.
+    pub labels: Vec<u8>,
+    /// Height of a picture in pixels.
+    pub rows: usize,
+    /// Width of a picture in pixels.
+    pub cols: usize,
+}
+// ANCHOR_END: split
+
+impl Split {
+    /// How many pictures there are.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Pixels of one picture.
+    pub fn pixels(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Picture `i`, row by row.
+    ///
+    /// # Panics
+    /// If there is no picture `i`, as with any slice.
+    pub fn image(&self, i: usize) -> &[u8] {
+        &self.images[i * self.pixels()..][..self.pixels()]
+    }
+
+    /// All pictures as numbers from 0 to 1: a matrix of `len()` rows and `pixels()` columns.
+    pub fn scaled(&self) -> Vec<f32> {
+        self.images.iter().map(|&grey| f32::from(grey) / 255.0).collect()
+    }
+
+    /// The mean and the standard deviation of all pixels, scaled to 0 to 1; (0, 0) without pictures.
+    pub fn mean_and_deviation(&self) -> (f32, f32) {
+        let mut count = [0u64; 256];
+        for &grey in &self.images {
+            count[usize::from(grey)] += 1;
+        }
+        let moment = |power: i32| {
+            let sum: f64 =
+                (0..256).map(|grey| count[grey] as f64 * (grey as f64 / 255.0).powi(power)).sum();
+            sum / (self.images.len().max(1) as f64)
+        };
+        let mean = moment(1);
+        (mean as f32, (moment(2) - mean * mean).max(0.0).sqrt() as f32)
+    }
+
+    /// The first `count` pictures, or all if there are fewer.
+    #[must_use]
+    pub fn first(&self, count: usize) -> Self {
+        let count = count.min(self.len());
+        Self {
+            images: self.images[..count * self.pixels()].to_vec(),
+            labels: self.labels[..count].to_vec(),
+            ..*self
+        }
+    }
+}
+
+/// Where a data set came from. Displayed, it is what every output says about its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The published MNIST files, verified by their checksums.
+    Mnist(PathBuf),
+    /// Files of the same format that are not the published ones.
+    Files(PathBuf),
+    /// Digits drawn by this crate, in place of MNIST.
+    Drawn,
+}
+
+impl Source {
+    /// One word, for records and file names: `mnist`, `files` or `drawn`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Mnist(_) => "mnist",
+            Self::Files(_) => "files",
+            Self::Drawn => "drawn",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Mnist(folder) => {
+                write!(f, "MNIST from {} (checksums verified)", folder.display())
+            }
+            Self::Files(folder) => write!(
+                f,
+                "files from {} (MNIST's format, but not the published files)",
+                folder.display()
+            ),
+            Self::Drawn => f.write_str("digits drawn by this program (not MNIST)"),
+        }
+    }
+}
+
+/// A data set for training and testing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataSet {
+    /// What a model learns from.
+    pub train: Split,
+    /// What it is tested on.
+    pub test: Split,
+    /// Where it came from.
+    pub source: Source,
+    /// What a person should know besides, such as why MNIST could not be downloaded.
+    pub note: Option<String>,
+}
+
+impl DataSet {
+    /// What an output says about its data: the source and, if there is more to know, that too.
+    pub fn about(&self) -> String {
+        match &self.note {
+            Some(note) => format!("{}; {note}", self.source),
+            None => self.source.to_string(),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Figures as data: which quantities are bars or lines, and on which axes. The picture, its limits and its text for those
+//! who don't see it follow from the records.
+//!
+//! ```
+//! # use lab::{Key, Unit, drawing::Bars, plot::{Axis, Scale}};
+//! # const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["who"]);
+//! # fn draw(records: &lab::Records) -> lab::Result<lab::Drawing> {
+//! Bars {
+//!     axis: Axis::new("rate (GFLOP/s)", Scale::Log),
+//!     scale: |rate| rate / 1e9,
+//!     bars: ["ours", "theirs"].map(|who| (who.to_owned(), RATE.at(&[("who", &who)]))).into(),
+//!     ..Bars::default()
+//! }
+//! .draw(records, format!("Ours reaches {}.", records.text(RATE.at(&[("who", &"ours")]))?))
+//! # }
+//! ```
+
+use crate::{
+    Drawing, Error, Records, Result,
+    key::{Kind, Quantity},
+    plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series, few},
+    record::Value,
+};
+
+/// What a picture's values are held against.
+#[derive(Clone, Debug, Default)]
+pub enum Limits {
+    /// Nothing.
+    #[default]
+    None,
+    /// The limits that the records name beside the values, each once.
+    OfValues,
+    /// These, by name, in the values' unit.
+    These(Vec<(String, f64)>),
+}
+
+impl Limits {
+    fn of<'r>(&self, values: impl Iterator<Item = &'r Value>) -> Vec<(String, f64)> {
+        match self {
+            Self::None => Vec::new(),
+            Self::These(limits) => limits.clone(),
+            Self::OfValues => {
+                let mut found: Vec<(String, f64)> = Vec::new();
+                for limit in values.filter_map(|value| value.limit.as_ref()) {
+                    if found.iter().all(|(name, _)| *name != limit.name) {
+                        found.push((limit.name.clone(), limit.value));
+                    }
+                }
+                found
+            }
+        }
+    }
+}
+
+/// Bars, from top to bottom. One that was left out says why; one that its experiment does not have here is not drawn.
+#[derive(Clone, Debug)]
+pub struct Bars {
+    /// The axis of the lengths.
+    pub axis: Axis,
+    /// From a value in its unit to the number on the axis.
+    pub scale: fn(f64) -> f64,
+    /// Label and quantity.
+    pub bars: Vec<(String, Quantity)>,
+    /// Dashed lines.
+    pub limits: Limits,
+}
+
+impl Default for Bars {
+    fn default() -> Self {
+        let axis = Axis::new("", Scale::Linear);
+        Self { axis, scale: |value| value, bars: Vec::new(), limits: Limits::None }
+    }
+}
+
+impl Bars {
+    /// The picture with this caption.
+    ///
+    /// # Errors
+    /// If there is no bar: that of the first one, as [`Records::find`].
+    pub fn draw(&self, records: &Records, caption: impl Into<String>) -> Result<Drawing> {
+        let scale = self.scale;
+        let mut bars = Vec::new();
+        let mut values: Vec<&Value> = Vec::new();
+        for (name, quantity) in &self.bars {
+            let found = records.get(quantity);
+            values.extend(found.as_ref().ok().copied());
+            match found {
+                Err(Error::Key(_)) => {}
+                found => bars.push(Bar::scaled(name, found, scale)?),
+            }
+        }
+        if let ([], Some((_, first))) = (&values[..], self.bars.first()) {
+            records.get(first)?;
+        }
+        let limits = self.limits.of(values.into_iter());
+        let limits = limits.into_iter().map(|(name, value)| (name, scale(value))).collect();
+        let drawing = BarPlot { axis: self.axis.clone(), bars, limits }.drawing(caption);
+        Ok(said(drawing, self.bars.iter().map(|(_, quantity)| quantity)))
+    }
+}
+
+/// Lines through values over one parameter that is a number.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    /// The parameter.
+    pub over: &'static str,
+    /// Its axis. Without ticks of its own it has them at the points, or at some of many.
+    pub x: Axis,
+    /// The axis of the values.
+    pub y: Axis,
+    /// From a value in its unit to the number on the axis.
+    pub scale: fn(f64) -> f64,
+    /// Label and quantity: all values of it. One that was not measured has no line.
+    pub lines: Vec<(String, Quantity)>,
+    /// Dashed lines across.
+    pub limits: Limits,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        let axis = || Axis::new("", Scale::Linear);
+        let (x, y) = (axis(), axis());
+        Self { over: "", x, y, scale: |value| value, lines: Vec::new(), limits: Limits::None }
+    }
+}
+
+impl Lines {
+    /// The plot, for one that needs more than this declares.
+    ///
+    /// # Errors
+    /// If there is no line: that of the first one, as [`Records::find`].
+    pub fn plot(&self, records: &Records) -> Result<LinePlot> {
+        let scale = self.scale;
+        let mut series = Vec::new();
+        let mut values: Vec<&Value> = Vec::new();
+        let mut places: Vec<f64> = Vec::new();
+        for (name, quantity) in &self.lines {
+            let points = match records.over(self.over, quantity) {
+                Err(Error::Key(_) | Error::Skipped { .. }) => continue,
+                found => found?,
+            };
+            places.extend(points.iter().map(|(x, _)| *x));
+            values.extend(points.iter().map(|(_, value)| *value));
+            series.push(Series::of(name, &points, scale));
+        }
+        if let ([], Some((_, first))) = (&series[..], self.lines.first()) {
+            records.every(first)?;
+        }
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let (first, last) = (places.first().copied(), places.last().copied());
+        let across =
+            |value| first.zip(last).map(|(a, b)| vec![(a, scale(value)), (b, scale(value))]);
+        let limits = self.limits.of(values.into_iter());
+        let limits = limits
+            .into_iter()
+            .filter_map(|(name, value)| Some(LimitLine { name, points: across(value)? }));
+        let mut x = self.x.clone();
+        x.ticks = x.ticks.or_else(|| Some(few(&places)));
+        Ok(LinePlot { x, y: self.y.clone(), series, limits: limits.collect() })
+    }
+
+    /// The picture with this caption.
+    ///
+    /// # Errors
+    /// As [`Lines::plot`].
+    pub fn draw(&self, records: &Records, caption: impl Into<String>) -> Result<Drawing> {
+        let drawing = self.plot(records)?.drawing(caption);
+        Ok(said(drawing, self.lines.iter().map(|(_, quantity)| quantity)))
+    }
+}
+
+/// The same, whose words say how its numbers come about, if not by measuring.
+fn said<'q>(drawing: Drawing, quantities: impl Iterator<Item = &'q Quantity>) -> Drawing {
+    let mut kinds: Vec<Kind> = Vec::new();
+    for kind in quantities.map(|quantity| quantity.key().kind) {
+        if kind != Kind::Measured && !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let kinds: Vec<String> = kinds.iter().map(Kind::to_string).collect();
+    if kinds.is_empty() {
+        return drawing;
+    }
+    Drawing { alt: format!("{} Numbers: {}.", drawing.alt, kinds.join(", ")), ..drawing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Chapter, Experiment, Key, Samples, Unit, record::Limit, testing};
+
+    const SEEN: Key = Key::measured("demo", Unit::FlopsPerSecond, &["who", "n"]);
+    const MODEL: Key = Key::new(Kind::Simulated, "demo.model", Unit::FlopsPerSecond, &["who", "n"]);
+
+    /// Two contenders at three sizes, the largest first; a third was left out.
+    fn records() -> Records {
+        let experiment = Experiment {
+            key: SEEN.name,
+            shows: "a demonstration",
+            values: &[SEEN.name, MODEL.name],
+            quick: true,
+            run: |recorder| {
+                for (who, rate) in [("ours", 2e9), ("theirs", 1e9)] {
+                    for n in [1024, 512, 256] {
+                        let peak = Limit { name: "the peak".to_owned(), value: 4e9 };
+                        let what = SEEN.at(&[("who", &who), ("n", &n)]).against(peak);
+                        recorder.record(what, Samples(vec![0.9 * rate, rate, 1.2 * rate]));
+                    }
+                }
+                recorder.skip_at(SEEN.at(&[("who", &"tiles")]), "this CPU has none");
+                recorder.record(MODEL.at(&[("who", &"ours"), ("n", &256)]), Samples::one(3e9));
+                Ok(())
+            },
+        };
+        let run = testing::run(&experiment);
+        let chapter = Chapter {
+            number: 9,
+            name: "demo",
+            title: "Demo",
+            experiments: vec![experiment],
+            figures: vec![],
+            tables: vec![],
+        };
+        testing::records(&chapter, &run.values, &run.skipped)
+    }
+
+    fn of(who: &str, n: usize) -> (String, Quantity) {
+        (who.to_owned(), SEEN.at(&[("who", &who), ("n", &n)]))
+    }
+
+    fn bars(bars: Vec<(String, Quantity)>) -> Bars {
+        let axis = Axis::new("rate (GFLOP/s)", Scale::Log);
+        Bars { axis, scale: |rate| rate / 1e9, bars, limits: Limits::OfValues }
+    }
+
+    #[test]
+    fn bars_say_their_values_their_limits_and_why_one_is_missing() -> Result<()> {
+        let chosen = vec![of("ours", 512), of("theirs", 512), of("tiles", 512), of("nobody", 1)];
+        let drawing = bars(chosen).draw(&records(), "Ours is ahead.")?;
+        assert_eq!(
+            drawing.alt,
+            "Bars on a logarithmic scale, rate (GFLOP/s). ours: 2.00 GFLOP/s; theirs: 1.00 GFLOP/s; tiles: this CPU has \
+             none; dashed, the peak: 4.00."
+        );
+        assert_eq!(drawing.caption, "Ours is ahead.");
+        assert!(drawing.svg.contains("the peak") && !drawing.svg.contains("nobody"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_drawing_without_a_value_is_none() {
+        let skipped = bars(vec![of("tiles", 512)]).draw(&records(), "");
+        assert!(matches!(skipped, Err(Error::Skipped { .. })), "{skipped:?}");
+        let unmeasured = bars(vec![of("ours", 512)]).draw(&testing::unmeasured(), "");
+        assert!(matches!(unmeasured, Err(Error::NotMeasured { .. })), "{unmeasured:?}");
+        let lines = Lines { over: "n", lines: vec![of("nobody", 1)], ..Lines::default() };
+        assert!(matches!(lines.draw(&records(), ""), Err(Error::Key(_))));
+        assert!(matches!(lines.draw(&testing::unmeasured(), ""), Err(Error::NotMeasured { .. })));
+    }
+
+    #[test]
+    fn lines_go_through_all_values_in_their_order() -> Result<()> {
+        let line = |who: &str| (who.to_owned(), SEEN.at(&[("who", &who)]));
+        let lines = Lines {
+            over: "n",
+            x: Axis::new("n", Scale::Log),
+            y: Axis::new("rate (GFLOP/s)", Scale::Linear),
+            scale: |rate| rate / 1e9,
+            lines: vec![line("ours"), line("tiles"), line("theirs")],
+            limits: Limits::These(vec![("half".to_owned(), 2e9)]),
+        };
+        let plot = lines.plot(&records())?;
+        assert_eq!(plot.series.len(), 2, "what was left out has no line");
+        assert_eq!(plot.series[0].points, [(256.0, 2.0), (512.0, 2.0), (1024.0, 2.0)]);
+        assert_eq!(plot.series[0].band[0], (1.9, 2.2));
+        assert_eq!(plot.limits[0].points, [(256.0, 2.0), (1024.0, 2.0)]);
+        assert_eq!(plot.x.ticks, Some(vec![256.0, 512.0, 1024.0]));
+        let words = "rate (GFLOP/s) over n (logarithmic). ours: 2.00 at 256, 2.00 at 512, 2.00 at 1024; theirs: ";
+        let alt = lines.draw(&records(), "")?.alt;
+        assert!(alt.starts_with(words) && alt.ends_with("; dashed, half: 2.00."), "{alt}");
+        Ok(())
+    }
+
+    #[test]
+    fn numbers_that_nobody_measured_say_so() -> Result<()> {
+        let model = MODEL.at(&[("who", &"ours")]);
+        let drawing =
+            bars(vec![of("ours", 256), ("a model".to_owned(), model)]).draw(&records(), "")?;
+        assert!(drawing.alt.ends_with(". Numbers: simulated."), "{}", drawing.alt);
+        Ok(())
+    }
+}

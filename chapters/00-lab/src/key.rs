@@ -1,0 +1,281 @@
+//! Keys: each is declared once, with its unit, its kind and the names of its parameters. What an experiment declares,
+//! what it records or leaves out, and what a figure looks up follow from the declaration.
+//!
+//! ```
+//! use lab::{Experiment, Key, Samples, Unit};
+//!
+//! pub const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["n", "who"]);
+//!
+//! let experiment = Experiment {
+//!     key: RATE.name,
+//!     shows: "how keys are used",
+//!     values: &[RATE.name],
+//!     quick: true,
+//!     run: |recorder| {
+//!         let n = 512;
+//!         recorder.record(RATE.at(&[("n", &n), ("who", &"ours")]), Samples::one(1e9));
+//!         recorder.skip_at(RATE.at(&[("n", &n), ("who", &"theirs")]), "it is not installed");
+//!         Ok(())
+//!     },
+//! };
+//! let run = lab::testing::run(&experiment);
+//! assert_eq!(run.values[0].text(), "1.00 GFLOP/s");
+//! ```
+
+use crate::{
+    Error, Recorder, Records, Result, Samples, Unit, measure,
+    record::{Limit, ParamList, Params, Skipped, Value, name},
+};
+use std::{
+    borrow::Borrow,
+    fmt::{self, Display},
+};
+
+/// How the numbers of a key come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// By a clock or a meter, on the machine that the record names.
+    Measured,
+    /// Exactly, from what a program does or holds.
+    Counted,
+    /// By a model that runs step by step, such as a cache's.
+    Simulated,
+    /// By a formula.
+    Calculated,
+    /// By somebody else, who is named.
+    Published(&'static str),
+}
+
+impl Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Measured => f.write_str("measured"),
+            Self::Counted => f.write_str("counted"),
+            Self::Simulated => f.write_str("simulated"),
+            Self::Calculated => f.write_str("calculated"),
+            Self::Published(by) => write!(f, "published by {by}"),
+        }
+    }
+}
+
+/// A key of records, declared once, as a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The experiment's own key or one below it: `matmul.ladder.speedup`.
+    pub name: &'static str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// How they come about.
+    pub kind: Kind,
+    /// The names of its parameters. A value may lack some.
+    pub params: &'static [&'static str],
+}
+
+impl Key {
+    /// A key of any kind.
+    pub const fn new(
+        kind: Kind,
+        name: &'static str,
+        unit: Unit,
+        params: &'static [&'static str],
+    ) -> Self {
+        Self { name, unit, kind, params }
+    }
+
+    /// A key of measured values.
+    pub const fn measured(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Self {
+        Self::new(Kind::Measured, name, unit, params)
+    }
+
+    /// A key of counted values.
+    pub const fn counted(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Self {
+        Self::new(Kind::Counted, name, unit, params)
+    }
+
+    /// A key of calculated values.
+    pub const fn calculated(
+        name: &'static str,
+        unit: Unit,
+        params: &'static [&'static str],
+    ) -> Self {
+        Self::new(Kind::Calculated, name, unit, params)
+    }
+
+    /// The quantity with these parameters; for a lookup, each quantity whose parameters include them.
+    ///
+    /// # Panics
+    /// If the key does not declare one of the parameters: a mistake in the program.
+    pub fn at(self, list: ParamList) -> Quantity {
+        let start = Quantity { key: self, params: Params::new(), limit: None };
+        list.iter().fold(start, |quantity, (name, value)| quantity.with(name, value))
+    }
+}
+
+/// A key with parameters: what is recorded, left out or looked up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    key: Key,
+    params: Params,
+    limit: Option<Limit>,
+}
+
+impl Quantity {
+    /// The same with one parameter more.
+    ///
+    /// # Panics
+    /// As [`Key::at`].
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Display) -> Self {
+        assert!(self.key.params.contains(&name), "{} has no parameter {name}", self.key.name);
+        self.params.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// The same, held against a limit in the key's unit, if there is one.
+    #[must_use]
+    pub fn against(self, limit: impl Into<Option<Limit>>) -> Self {
+        Self { limit: limit.into(), ..self }
+    }
+
+    /// The same in another unit than the key's: for the odd one among its values.
+    #[must_use]
+    pub fn in_unit(self, unit: Unit) -> Self {
+        Self { key: Key { unit, ..self.key }, ..self }
+    }
+
+    /// The key that was declared.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    /// The value with these samples.
+    pub fn value(self, samples: Samples) -> Value {
+        let Self { key, params, limit } = self;
+        Value { params, limit, ..Value::new(key.name, &[], key.unit, samples) }
+    }
+
+    /// The same left out, and why.
+    pub fn skipped(self, why: impl Into<String>) -> Skipped {
+        Skipped { key: self.key.name.to_owned(), params: self.params, why: why.into() }
+    }
+}
+
+/// `matmul.ladder n=1024`, as a page names it.
+impl Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&name(self.key.name, &self.params))
+    }
+}
+
+impl Recorder<'_> {
+    /// Records samples. Returns their median.
+    ///
+    /// # Panics
+    /// As [`Recorder::limited`].
+    pub fn record(&mut self, quantity: Quantity, samples: Samples) -> f64 {
+        self.leave(quantity.value(samples))
+    }
+
+    /// Records what was found, or leaves it out for the reason that there is none.
+    ///
+    /// # Errors
+    /// Any other than [`Error::Skipped`].
+    pub fn record_or_skip(&mut self, quantity: Quantity, found: Result<Samples>) -> Result<()> {
+        match found {
+            Ok(samples) => {
+                self.record(quantity, samples);
+            }
+            Err(Error::Skipped { why, .. }) => self.skip_at(quantity, why),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Says that a quantity can't be measured here, and why: `this CPU has no AMX`.
+    pub fn skip_at(&mut self, quantity: Quantity, why: impl Into<String>) {
+        self.leave_out(quantity.skipped(why));
+    }
+
+    /// Tells the person who waits what is being measured now.
+    pub fn note_at(&self, quantity: impl Borrow<Quantity>) {
+        self.note_text(&quantity.borrow().to_string());
+    }
+
+    /// Times `work` by the budget's plan and records the seconds of one call. Returns the median.
+    pub fn time(&mut self, quantity: Quantity, work: impl FnMut()) -> f64 {
+        self.note_at(&quantity);
+        let samples = measure::time(self.budget.plan(), work);
+        self.record(quantity, samples)
+    }
+
+    /// Times `work`, which does `amount` (operations, bytes, images) in each call, and records the rate. Returns the
+    /// median.
+    pub fn time_rate(&mut self, quantity: Quantity, amount: f64, work: impl FnMut()) -> f64 {
+        self.note_at(&quantity);
+        let samples = measure::time(self.budget.plan(), work).map(|seconds| amount / seconds);
+        self.record(quantity, samples)
+    }
+}
+
+impl Records {
+    /// The one value of this quantity.
+    ///
+    /// # Errors
+    /// As [`Records::find`].
+    pub fn get(&self, quantity: impl Borrow<Quantity>) -> Result<&Value> {
+        let Quantity { key, params, .. } = quantity.borrow();
+        self.find_params(key.name, params)
+    }
+
+    /// The median of this quantity for a person.
+    ///
+    /// # Errors
+    /// As [`Records::find`].
+    pub fn text(&self, quantity: impl Borrow<Quantity>) -> Result<String> {
+        self.get(quantity).map(Value::text)
+    }
+
+    /// All values of this quantity, whatever their other parameters, in the order of their measuring.
+    ///
+    /// # Errors
+    /// There is at least one, or the error that says why not: as [`Records::find`].
+    pub fn every(&self, quantity: impl Borrow<Quantity>) -> Result<Vec<&Value>> {
+        let quantity = quantity.borrow();
+        let Quantity { key, params, .. } = quantity;
+        let list: Vec<(&str, &dyn Display)> =
+            params.iter().map(|(name, value)| (name.as_str(), value as &dyn Display)).collect();
+        let found = self.all(key.name, &list);
+        if found.is_empty() {
+            self.get(quantity)?;
+        }
+        Ok(found)
+    }
+
+    /// All values of this quantity over one parameter that is a number, in its order: points of a line.
+    ///
+    /// # Errors
+    /// As [`Records::every`].
+    pub fn over(
+        &self,
+        parameter: &str,
+        quantity: impl Borrow<Quantity>,
+    ) -> Result<Vec<(f64, &Value)>> {
+        let found = self.every(quantity)?.into_iter();
+        let mut points: Vec<(f64, &Value)> =
+            found.filter_map(|value| Some((value.number(parameter)?, value))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(points)
+    }
+}
+
+impl Value {
+    /// A parameter as it was recorded.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.params.get(name).map(String::as_str)
+    }
+
+    /// A parameter that is a number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.param(name)?.parse().ok()
+    }
+}

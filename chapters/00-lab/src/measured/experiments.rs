@@ -1,0 +1,105 @@
+//! What is measured: this machine's limits, and how wrong a measurement can be.
+
+use crate::{
+    Experiment, Key, Recorder, Result, Samples, Unit,
+    fooling::Mistake,
+    machine,
+    peak::{self, Traffic},
+};
+
+/// Rates of arithmetic.
+pub const PEAK: Key = Key::measured("lab.peaks", Unit::FlopsPerSecond, &["unit", "threads"]);
+/// Rates of memory.
+pub const BANDWIDTH: Key =
+    Key::measured("lab.peaks.bandwidth", Unit::BytesPerSecond, &["kind", "threads"]);
+/// Where the roofline bends: so many operations pay for a byte.
+pub const RIDGE: Key = Key::measured("lab.peaks.ridge", Unit::Number, &["threads"]);
+
+/// What the wrong way says, over what the right way says.
+pub const FOOLING: Key = Key::measured("lab.fooling", Unit::Ratio, &["mistake"]);
+/// What the wrong way says.
+pub const WRONG: Key = Key::measured("lab.fooling.wrong", Unit::Seconds, &["mistake"]);
+/// What the right way says.
+pub const RIGHT: Key = Key::measured("lab.fooling.right", Unit::Seconds, &["mistake"]);
+
+/// This chapter's experiments.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: PEAK.name,
+            shows: "the most that this machine's arithmetic and memory can do",
+            values: &[PEAK.name, BANDWIDTH.name, RIDGE.name],
+            quick: true,
+            run: peaks,
+        },
+        Experiment {
+            key: FOOLING.name,
+            shows: "six ways to measure wrongly, and by how much each is wrong",
+            values: &[FOOLING.name, WRONG.name, RIGHT.name],
+            quick: true,
+            run: fooling,
+        },
+    ]
+}
+
+/// The parameter `threads`: one core, and all that the process may use.
+pub const THREADS: [&str; 2] = ["1", "all"];
+
+#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
+fn peaks(recorder: &mut Recorder) -> Result<()> {
+    let plan = recorder.budget.plan();
+    for threads in THREADS {
+        let count = if threads == "all" { machine::cores() } else { 1 };
+        let of = |unit| PEAK.at(&[("unit", &unit), ("threads", &threads)]);
+        let fma = recorder.record(of("fma-f32"), peak::fma_f32_samples(count, plan));
+        if let Some(samples) = peak::amx_bf16_samples(count, plan) {
+            recorder.record(of("amx-bf16"), samples);
+        } else {
+            let why = machine::why_no_amx().unwrap_or("AMX gave no result");
+            recorder.skip_at(of("amx-bf16"), why);
+        }
+        let mut read = 0.0;
+        for traffic in Traffic::ALL {
+            let rate = BANDWIDTH.at(&[("kind", &traffic.name()), ("threads", &threads)]);
+            recorder.note_at(&rate);
+            let median = recorder.record(rate, peak::bandwidth_samples(traffic, count, plan));
+            if traffic == Traffic::Read {
+                read = median;
+            }
+        }
+        recorder.record(RIDGE.at(&[("threads", &threads)]), Samples::one(fma / read));
+    }
+    Ok(())
+}
+
+// ANCHOR: fooling
+fn fooling(recorder: &mut Recorder) -> Result<()> {
+    for mistake in Mistake::ALL {
+        let of = |key: Key| key.at(&[("mistake", &mistake.name())]);
+        recorder.note_at(of(FOOLING));
+        let fooled = mistake.make(recorder.budget.plan())?;
+        let ratio = fooled.ratio();
+        recorder.record(of(WRONG).in_unit(mistake.unit()), fooled.wrong);
+        recorder.record(of(RIGHT).in_unit(mistake.unit()), fooled.right);
+        recorder.record(of(FOOLING), ratio);
+    }
+    Ok(())
+}
+// ANCHOR_END: fooling
+
+#[cfg(test)]
+mod tests {
+    use crate::{machine, testing};
+
+    #[test]
+    fn experiments_leave_what_they_declare() {
+        for experiment in super::experiments() {
+            let run = testing::run(&experiment);
+            for value in &run.values {
+                assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
+            }
+            let skips_amx = run.skipped.iter().any(|skipped| skipped.params["unit"] == "amx-bf16");
+            assert_eq!(skips_amx, experiment.key == "lab.peaks" && !machine::amx_bf16());
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Tables as data: rows, and for each column what it shows of a row.
+//!
+//! ```
+//! # use lab::{Key, Unit, table::{Grid, Entry}};
+//! # const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["who"]);
+//! # fn make(records: &lab::Records) -> lab::Result<lab::TableData> {
+//! Grid::new([("ours", "this crate"), ("theirs", "a library")])
+//!     .column("who", |(_, name)| *name)
+//!     .column("rate", |(who, _)| Entry::OrWhy(RATE.at(&[("who", who)])))
+//!     .column("of the peak", |(who, _)| Entry::OfLimit(RATE.at(&[("who", who)])))
+//!     .table(records, "Who is faster.")
+//! # }
+//! ```
+
+use crate::{Error, Records, Result, TableData, Unit, key::Quantity};
+
+/// What stands in a cell.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// These words.
+    Words(String),
+    /// The value for a person; a dash where there is none.
+    Value(Quantity),
+    /// The value for a person; where it was left out, the reason.
+    OrWhy(Quantity),
+    /// The value's share of its limit; a dash where there is none.
+    OfLimit(Quantity),
+}
+
+impl From<&str> for Entry {
+    fn from(words: &str) -> Self {
+        Self::Words(words.to_owned())
+    }
+}
+
+impl From<String> for Entry {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<Quantity> for Entry {
+    fn from(quantity: Quantity) -> Self {
+        Self::Value(quantity)
+    }
+}
+
+impl Entry {
+    /// The cell's text, and the error if it has no value.
+    fn text(&self, records: &Records) -> Result<(String, Option<Error>)> {
+        let quantity = match self {
+            Self::Words(words) => return Ok((words.clone(), None)),
+            Self::Value(quantity) | Self::OrWhy(quantity) | Self::OfLimit(quantity) => quantity,
+        };
+        let dash = || "–".to_owned();
+        match (self, records.get(quantity)) {
+            (Self::OfLimit(_), Ok(value)) => {
+                let share = value.of_limit().map(|share| Unit::Share.format(share));
+                Ok((share.unwrap_or_else(dash), None))
+            }
+            (_, Ok(value)) => Ok((value.text(), None)),
+            (Self::OrWhy(_), Err(Error::Skipped { why, what })) => {
+                Ok((why.clone(), Some(Error::Skipped { why, what })))
+            }
+            (_, Err(error @ (Error::Skipped { .. } | Error::Key(_)))) => Ok((dash(), Some(error))),
+            (_, Err(error)) => Err(error),
+        }
+    }
+}
+
+/// A column: its head, and what it shows of a row.
+type Column<'c, R> = (String, Box<dyn Fn(&R) -> Entry + 'c>);
+
+/// Rows of any kind, and columns that show something of each.
+pub struct Grid<'c, R> {
+    rows: Vec<R>,
+    columns: Vec<Column<'c, R>>,
+}
+
+impl<'c, R> Grid<'c, R> {
+    /// A table with these rows and no columns yet.
+    pub fn new(rows: impl IntoIterator<Item = R>) -> Self {
+        Self { rows: rows.into_iter().collect(), columns: Vec::new() }
+    }
+
+    /// The same with one more column at the right. The first one names the rows.
+    #[must_use]
+    pub fn column<E: Into<Entry>>(
+        mut self,
+        head: impl Into<String>,
+        shows: impl Fn(&R) -> E + 'c,
+    ) -> Self {
+        self.columns.push((head.into(), Box::new(move |row| shows(row).into())));
+        self
+    }
+
+    /// The table with this caption.
+    ///
+    /// # Errors
+    /// [`Error::NotMeasured`] if the experiment of a cell did not run; if no cell has a value, why the first one has none.
+    pub fn table(&self, records: &Records, caption: impl Into<String>) -> Result<TableData> {
+        let (mut found, mut missing) = (false, None);
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let mut texts = Vec::new();
+            for (_, shows) in &self.columns {
+                let entry = shows(row);
+                let (text, error) = entry.text(records)?;
+                found |= error.is_none() && !matches!(entry, Entry::Words(_));
+                missing = missing.or(error);
+                texts.push(text);
+            }
+            rows.push(texts);
+        }
+        match missing {
+            Some(error) if !found => Err(error),
+            _ => {
+                let head = self.columns.iter().map(|(head, _)| head.clone()).collect();
+                Ok(TableData { caption: caption.into(), head, rows })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Chapter, Experiment, Key, Samples, record::Limit, testing};
+
+    const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["who"]);
+
+    fn chapter() -> Chapter {
+        let experiment = Experiment {
+            key: "demo",
+            shows: "a demonstration",
+            values: &[RATE.name],
+            quick: true,
+            run: |_| Ok(()),
+        };
+        Chapter {
+            number: 9,
+            name: "demo",
+            title: "Demo",
+            experiments: vec![experiment],
+            figures: vec![],
+            tables: vec![],
+        }
+    }
+
+    fn of(who: &str) -> Quantity {
+        RATE.at(&[("who", &who)])
+    }
+
+    fn grid<'c>() -> Grid<'c, &'static str> {
+        Grid::new(["ours", "theirs", "nobody"])
+            .column("who", |who| *who)
+            .column("rate", |who| of(who))
+            .column("or why", |who| Entry::OrWhy(of(who)))
+            .column("share", |who| Entry::OfLimit(of(who)))
+            .column("words", |who| format!("{} letters", who.len()))
+    }
+
+    #[test]
+    fn a_cell_is_the_value_the_reason_or_a_dash() -> Result<()> {
+        let peak = Limit { name: "the peak".to_owned(), value: 2e9 };
+        let value = of("ours").against(peak).value(Samples::one(1e9));
+        let skipped = of("theirs").skipped("it is not installed");
+        let records = testing::records(&chapter(), &[value], &[skipped]);
+        let table = grid().table(&records, "All.")?;
+        assert_eq!(table.head, ["who", "rate", "or why", "share", "words"]);
+        let rows = [
+            ["ours", "1.00 GFLOP/s", "1.00 GFLOP/s", "50.0%", "4 letters"],
+            ["theirs", "–", "it is not installed", "–", "6 letters"],
+            ["nobody", "–", "–", "–", "6 letters"],
+        ];
+        assert_eq!(table.rows, rows);
+        Ok(())
+    }
+
+    #[test]
+    fn a_table_without_a_value_is_none() {
+        let skipped = of("ours").skipped("this CPU has none");
+        let records = testing::records(&chapter(), &[], &[skipped]);
+        assert!(matches!(grid().table(&records, ""), Err(Error::Skipped { .. })));
+        let error = grid().table(&testing::unmeasured(), "").unwrap_err();
+        assert!(matches!(error, Error::NotMeasured { .. }), "{error}");
+    }
+}

@@ -1,0 +1,5 @@
+//! The lab from outside, in one program.
+
+mod data;
+mod data_download;
+mod data_drawn;
