@@ -7,14 +7,13 @@ use crate::amp::{
 };
 use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, LimitLine, LinePlot, Scale},
+    plot::{Axis, LimitLine, LinePlot, Scale, few},
     record::{ParamList, Value},
     units::{difference, plain},
 };
 use training::{
     Precision,
     measured::figures::studies::{line, places, some, words},
-    runner::curves::few,
 };
 
 /// The figures that the page quotes.
