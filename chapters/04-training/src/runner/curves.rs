@@ -1,7 +1,7 @@
 //! The curves of a run as a picture.
 
 use crate::learning::metrics::Epoch;
-use lab::plot::{Axis, LinePlot, Scale, Series};
+use lab::plot::{Axis, LinePlot, Scale, Series, few};
 
 /// Loss and accuracy over the epochs of one run, one above the other.
 pub fn curves(history: &[Epoch]) -> String {
@@ -25,11 +25,6 @@ pub fn curves(history: &[Epoch]) -> String {
     let accuracy =
         plot("accuracy (%)", [|e| 100.0 * e.train_accuracy, |e| 100.0 * e.test_accuracy]);
     above(&loss, &accuracy)
-}
-
-/// At most about ten of the epochs, evenly spaced, for the ticks of an axis.
-pub fn few(epochs: &[f64]) -> Vec<f64> {
-    epochs.iter().copied().step_by(epochs.len().div_ceil(10).max(1)).collect()
 }
 
 /// Two pictures of equal size in one.

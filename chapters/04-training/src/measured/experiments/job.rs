@@ -9,7 +9,7 @@ use crate::{
     runner::{files::MODEL, outcome::Outcome, serve::Classifier, train::train_on, watch::Watcher},
 };
 use lab::{
-    Budget, Experiment, Recorder, Result, Samples, Unit,
+    Budget, Experiment, Key, Recorder, Result, Samples, Unit,
     data::{self, DataSet, Options, Source},
     machine::Provenance,
     progress::Progress,
@@ -20,6 +20,26 @@ use std::time::Instant;
 /// The key of the main experiment, which the course's `open` records from its own training.
 pub const MLP: &str = "training.mlp";
 
+/// Test accuracy after the last epoch, by seed.
+pub const ACCURACY: Key = Key::measured(MLP, Unit::Share, RUN);
+/// Seconds of a run.
+pub const SECONDS: Key = Key::measured("training.mlp.seconds", Unit::Seconds, RUN);
+const EPOCH: Key = Key::measured("training.mlp.epoch", Unit::Seconds, RUN);
+const RATE: Key = Key::measured("training.mlp.rate", Unit::ImagesPerSecond, RUN);
+const FLOPS: Key = Key::measured("training.mlp.flops", Unit::FlopsPerSecond, RUN);
+/// The loss after each epoch, on the training and on the test pictures.
+pub const LOSSES: Key = Key::measured("training.mlp.loss", Unit::Number, OF_EPOCH);
+/// The accuracy after each epoch.
+pub const ACCURACIES: Key = Key::measured("training.mlp.accuracy", Unit::Share, OF_EPOCH);
+/// Seconds of a stage of the work.
+pub const COST: Key =
+    Key::measured("training.cost", Unit::Seconds, &["stage", "data", "device", "epochs", "images"]);
+const DRAWN_DIGITS: Key =
+    Key::measured("training.drawn_digits", Unit::Share, &["device", "epochs"]);
+
+const RUN: &[&str] = &["data", "device", "epochs"];
+const OF_EPOCH: &[&str] = &["data", "device", "epoch", "set"];
+
 /// The experiments of the main training job.
 pub fn experiments() -> Vec<Experiment> {
     vec![
@@ -27,28 +47,28 @@ pub fn experiments() -> Vec<Experiment> {
             key: MLP,
             shows: "how well 784-128-10 reads MNIST after 10 epochs, from several seeds, and how fast it learns",
             values: &[
-                MLP,
-                "training.mlp.seconds",
-                "training.mlp.epoch",
-                "training.mlp.rate",
-                "training.mlp.flops",
-                "training.mlp.loss",
-                "training.mlp.accuracy",
+                ACCURACY.name,
+                SECONDS.name,
+                EPOCH.name,
+                RATE.name,
+                FLOPS.name,
+                LOSSES.name,
+                ACCURACIES.name,
             ],
             quick: true,
             run: mlp,
         },
         Experiment {
-            key: "training.cost",
+            key: COST.name,
             shows: "what preparing the data, training, storing and serving a model cost",
-            values: &["training.cost"],
+            values: &[COST.name],
             quick: true,
             run: cost,
         },
         Experiment {
-            key: "training.drawn_digits",
+            key: DRAWN_DIGITS.name,
             shows: "how well a model that has only seen drawn digits reads MNIST's real ones",
-            values: &["training.drawn_digits"],
+            values: &[DRAWN_DIGITS.name],
             quick: false,
             run: drawn_digits,
         },
@@ -134,14 +154,12 @@ fn record_runs(rec: &mut Recorder, runs: &[Outcome]) {
     let (data, device) = (first.source.name(), first.device);
     let over = |of: &dyn Fn(&Outcome) -> f64| Samples(runs.iter().map(of).collect());
     let each = |of: Metric| Samples(runs.iter().flat_map(|run| &run.history).map(of).collect());
-    let list: ParamList = &[("data", &data), ("device", &device), ("epochs", &epochs)];
-    let last = over(&|run| run.history[epochs - 1].test_accuracy);
-    rec.value(MLP, list, Unit::Share, last);
-    rec.value("training.mlp.seconds", list, Unit::Seconds, over(&|run| run.seconds));
-    rec.value("training.mlp.epoch", list, Unit::Seconds, each(|e| e.seconds));
-    rec.value("training.mlp.rate", list, Unit::ImagesPerSecond, each(|e| e.images_per_second));
-    let flops = each(|e| FLOPS_PER_IMAGE * e.images_per_second);
-    rec.value("training.mlp.flops", list, Unit::FlopsPerSecond, flops);
+    let of_run = |key: Key| key.at(&[("data", &data), ("device", &device), ("epochs", &epochs)]);
+    rec.record(of_run(ACCURACY), over(&|run| run.history[epochs - 1].test_accuracy));
+    rec.record(of_run(SECONDS), over(&|run| run.seconds));
+    rec.record(of_run(EPOCH), each(|e| e.seconds));
+    rec.record(of_run(RATE), each(|e| e.images_per_second));
+    rec.record(of_run(FLOPS), each(|e| FLOPS_PER_IMAGE * e.images_per_second));
     let sets: [(&str, Metric, Metric); 2] = [
         ("train", |e| e.train_loss, |e| e.train_accuracy),
         ("test", |e| e.test_loss, |e| e.test_accuracy),
@@ -150,10 +168,8 @@ fn record_runs(rec: &mut Recorder, runs: &[Outcome]) {
         for (set, loss, accuracy) in sets {
             let list: ParamList =
                 &[("data", &data), ("device", &device), ("epoch", &(at + 1)), ("set", &set)];
-            let (loss, accuracy) =
-                (over(&|run| loss(&run.history[at])), over(&|run| accuracy(&run.history[at])));
-            rec.value("training.mlp.loss", list, Unit::Number, loss);
-            rec.value("training.mlp.accuracy", list, Unit::Share, accuracy);
+            rec.record(LOSSES.at(list), over(&|run| loss(&run.history[at])));
+            rec.record(ACCURACIES.at(list), over(&|run| accuracy(&run.history[at])));
         }
     }
 }
@@ -166,9 +182,8 @@ fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
 }
 
 fn cost(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "training.cost";
     let full = rec.budget == Budget::Full;
-    rec.note(KEY, &[("stage", &"preprocess")]);
+    rec.note_at(COST.at(&[("stage", &"preprocess")]));
     load(rec)?; // a download is not what is to be measured
     let mut seconds = Vec::new();
     let mut data = None;
@@ -184,8 +199,8 @@ fn cost(rec: &mut Recorder) -> Result<()> {
     }
     let data = data.ok_or_else(|| lab::Error::message("no data set was loaded"))?;
     let (name, device) = (data.source.name(), rec.device);
-    let params: ParamList = &[("stage", &"preprocess"), ("data", &name)];
-    rec.value(KEY, params, Unit::Seconds, Samples(seconds));
+    let prepared = COST.at(&[("stage", &"preprocess"), ("data", &name)]);
+    rec.record(prepared, Samples(seconds));
 
     // One epoch for everybody; the ten of the whole job where there is time.
     let mut weights = Vec::new();
@@ -199,7 +214,7 @@ fn cost(rec: &mut Recorder) -> Result<()> {
         if !seconds.is_empty() {
             let params: ParamList =
                 &[("stage", &"train"), ("data", &name), ("device", &device), ("epochs", &epochs)];
-            rec.value(KEY, params, Unit::Seconds, Samples(seconds));
+            rec.record(COST.at(params), Samples(seconds));
         }
     }
 
@@ -216,14 +231,13 @@ fn store_and_serve(
     weights: &[f32],
     data: &DataSet,
 ) -> Result<()> {
-    const KEY: &str = "training.cost";
     let path = folder.join(MODEL);
     let trained = Classifier::from_weights(Settings::default().model, weights)?;
     trained.save(&path)?; // what fails once is a sentence; below it could only be a panic
-    rec.seconds(KEY, &[("stage", &"store")], || {
+    rec.time(COST.at(&[("stage", &"store")]), || {
         std::hint::black_box(trained.save(&path).is_ok());
     });
-    rec.seconds(KEY, &[("stage", &"load")], || {
+    rec.time(COST.at(&[("stage", &"load")]), || {
         std::hint::black_box(Classifier::load(&path).is_ok());
     });
     let served = Classifier::load(&path)?;
@@ -231,7 +245,7 @@ fn store_and_serve(
     for images in [1, data.test.len()] {
         let batch = &pixels[..images * PIXELS];
         served.digits(batch)?;
-        rec.seconds(KEY, &[("stage", &"serve"), ("images", &images)], || {
+        rec.time(COST.at(&[("stage", &"serve"), ("images", &images)]), || {
             std::hint::black_box(served.digits(batch).is_ok());
         });
     }
@@ -239,13 +253,12 @@ fn store_and_serve(
 }
 
 fn drawn_digits(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "training.drawn_digits";
     let real = load(rec)?;
     let device = rec.device;
     let epochs = Settings::default().epochs;
-    let params: ParamList = &[("device", &device), ("epochs", &epochs)];
+    let share = DRAWN_DIGITS.at(&[("device", &device), ("epochs", &epochs)]);
     if !matches!(real.source, Source::Mnist(_)) {
-        rec.skip(KEY, params, "there is no MNIST on this machine to test on");
+        rec.skip_at(share, "there is no MNIST on this machine to test on");
         return Ok(());
     }
     let drawn = data::drawn(60_000, 10_000, 0);
@@ -255,7 +268,7 @@ fn drawn_digits(rec: &mut Recorder) -> Result<()> {
         let outcome = run(rec, &mixed, epochs, seed)?;
         shares.extend(outcome.test_accuracy());
     }
-    rec.value(KEY, params, Unit::Share, Samples(shares));
+    rec.record(share, Samples(shares));
     Ok(())
 }
 

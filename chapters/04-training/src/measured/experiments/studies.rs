@@ -8,7 +8,7 @@ use crate::{
     runner::{outcome::Outcome, train::train_on, watch::Silent},
 };
 use lab::{
-    Device, Experiment, Recorder, Result, Samples, Unit,
+    Device, Experiment, Key, Recorder, Result, Samples, Unit,
     data::{DataSet, Source},
     record::ParamList,
 };
@@ -20,48 +20,88 @@ use std::{
     thread,
 };
 
+/// Test accuracy of each model by its recipe.
+pub const MODELS: Key =
+    Key::measured("training.models", Unit::Share, &["model", "device", "epochs"]);
+/// The same after each epoch.
+pub const MODELS_CURVE: Key =
+    Key::measured("training.models.curve", Unit::Share, &["model", "epoch"]);
+/// What each model learns.
+pub const MODELS_PARAMETERS: Key =
+    Key::counted("training.models.parameters", Unit::Count, &["model"]);
+
+/// Pictures a second, by the size of a batch.
+pub const SPEED: Key =
+    Key::measured("training.speed", Unit::ImagesPerSecond, &["model", "device", "batch"]);
+/// Seconds of an epoch in the recipe's batches.
+pub const SPEED_EPOCH: Key =
+    Key::measured("training.speed.epoch", Unit::Seconds, &["model", "device"]);
+
+/// Test accuracy by each rule.
+pub const OPTIMIZERS: Key = Key::measured("training.optimizers", Unit::Share, &["optimizer", "lr"]);
+/// Training loss after each epoch.
+pub const OPTIMIZERS_LOSS: Key =
+    Key::measured("training.optimizers.loss", Unit::Number, &["optimizer", "epoch"]);
+
+/// Test accuracy with a learning rate that stays or falls.
+pub const SCHEDULE: Key = Key::measured("training.schedule", Unit::Share, &["schedule", "lr"]);
+/// The same after each epoch.
+pub const SCHEDULE_ACCURACY: Key =
+    Key::measured("training.schedule.accuracy", Unit::Share, &["schedule", "lr", "epoch"]);
+
+/// Test accuracy by learning rate and batch.
+pub const MAP: Key = Key::measured("training.map", Unit::Share, &["batch", "lr", "epochs"]);
+
+/// Test accuracy of a network that has seen few pictures, by what helps.
+pub const OVERFIT: Key = Key::measured("training.overfit", Unit::Share, &["cure"]);
+/// The accuracy at some epochs.
+pub const OVERFIT_ACCURACY: Key =
+    Key::measured("training.overfit.accuracy", Unit::Share, &["cure", "epoch", "set"]);
+const OVERFIT_LOSS: Key =
+    Key::measured("training.overfit.loss", Unit::Number, &["cure", "epoch", "set"]);
+
 /// The experiments, in the order of the page.
 pub fn studies() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "training.models",
+            key: MODELS.name,
             shows: "how well each model reads MNIST by its recipe, from several seeds",
-            values: &["training.models", "training.models.curve", "training.models.parameters"],
+            values: &[MODELS.name, MODELS_CURVE.name, MODELS_PARAMETERS.name],
             quick: false,
             run: models,
         },
         Experiment {
-            key: "training.speed",
+            key: SPEED.name,
             shows: "how many pictures each model learns from in a second, by the size of a batch",
-            values: &["training.speed", "training.speed.epoch"],
+            values: &[SPEED.name, SPEED_EPOCH.name],
             quick: false,
             run: speed,
         },
         Experiment {
-            key: "training.optimizers",
+            key: OPTIMIZERS.name,
             shows: "how five optimizers go down the same hill",
-            values: &["training.optimizers", "training.optimizers.loss"],
+            values: &[OPTIMIZERS.name, OPTIMIZERS_LOSS.name],
             quick: false,
             run: optimizers,
         },
         Experiment {
-            key: "training.schedule",
+            key: SCHEDULE.name,
             shows: "what a learning rate that falls is good for",
-            values: &["training.schedule", "training.schedule.accuracy"],
+            values: &[SCHEDULE.name, SCHEDULE_ACCURACY.name],
             quick: false,
             run: schedules,
         },
         Experiment {
-            key: "training.map",
+            key: MAP.name,
             shows: "what learning rate and batch size do to the accuracy, over several seeds",
-            values: &["training.map"],
+            values: &[MAP.name],
             quick: false,
             run: map,
         },
         Experiment {
-            key: "training.overfit",
+            key: OVERFIT.name,
             shows: "what a thousand pictures teach, and what helps against learning them by heart",
-            values: &["training.overfit", "training.overfit.accuracy", "training.overfit.loss"],
+            values: &[OVERFIT.name, OVERFIT_ACCURACY.name, OVERFIT_LOSS.name],
             quick: false,
             run: overfit,
         },
@@ -177,7 +217,7 @@ pub fn mnist(rec: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
 const SEEDS: u64 = 5;
 
 fn models(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, "training.models")? else { return Ok(()) };
+    let Some(data) = mnist(rec, MODELS.name)? else { return Ok(()) };
     // The slow ones are the last of the list: they go first, so that no core waits for them.
     let all: Vec<Settings> =
         Model::ALL.iter().rev().flat_map(|model| seeds(&Settings::of(*model), SEEDS)).collect();
@@ -186,14 +226,13 @@ fn models(rec: &mut Recorder) -> Result<()> {
         let runs: Vec<Outcome> = runs.iter().filter(|run| run.model == model).cloned().collect();
         let (device, epochs) = (rec.device, Settings::of(model).epochs);
         let list: ParamList = &[("model", &model), ("device", &device), ("epochs", &epochs)];
-        rec.value("training.models", list, Unit::Share, accuracies(&runs));
+        rec.record(MODELS.at(list), accuracies(&runs));
         let learned = runs.first().map_or(0, |run| run.learned);
-        let count = Samples(vec![learned as f64]);
-        rec.value("training.models.parameters", &[("model", &model)], Unit::Count, count);
+        rec.record(MODELS_PARAMETERS.at(&[("model", &model)]), Samples::one(learned as f64));
         for at in 0..epochs {
             let list: ParamList = &[("model", &model), ("epoch", &(at + 1))];
             let share = at_epoch(&runs, at, |epoch| epoch.test_accuracy);
-            rec.value("training.models.curve", list, Unit::Share, share);
+            rec.record(MODELS_CURVE.at(list), share);
         }
     }
     Ok(())
@@ -216,13 +255,13 @@ fn speed(rec: &mut Recorder) -> Result<()> {
         for device in &devices {
             for batch in BATCHES {
                 let list: ParamList = &[("model", &model), ("device", device), ("batch", &batch)];
-                rec.note("training.speed", list);
+                rec.note_at(SPEED.at(list));
                 let rates = rates(model, *device, batch, &data)?;
-                rec.value("training.speed", list, Unit::ImagesPerSecond, rates.clone());
+                rec.record(SPEED.at(list), rates.clone());
                 if batch == Settings::of(model).batch {
                     let list: ParamList = &[("model", &model), ("device", device)];
                     let seconds = rates.map(|rate| PICTURES / rate);
-                    rec.value("training.speed.epoch", list, Unit::Seconds, seconds);
+                    rec.record(SPEED_EPOCH.at(list), seconds);
                 }
             }
         }
@@ -251,36 +290,36 @@ pub fn rates(model: Model, device: Device, batch: usize, data: &DataSet) -> Resu
 }
 
 fn optimizers(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, "training.optimizers")? else { return Ok(()) };
+    let Some(data) = mnist(rec, OPTIMIZERS.name)? else { return Ok(()) };
     for rule in Rule::ALL {
         let decay = if rule == Rule::AdamW { 0.01 } else { 0.0 };
         let base =
             Settings { optimizer: rule, lr: rule.usual_rate(), decay, ..Settings::default() };
         let runs = train_all(rec, &data, &seeds(&base, 3))?;
         let list: ParamList = &[("optimizer", &rule), ("lr", &base.lr)];
-        rec.value("training.optimizers", list, Unit::Share, accuracies(&runs));
+        rec.record(OPTIMIZERS.at(list), accuracies(&runs));
         for at in 0..base.epochs {
             let list: ParamList = &[("optimizer", &rule), ("epoch", &(at + 1))];
             let loss = at_epoch(&runs, at, |epoch| epoch.train_loss);
-            rec.value("training.optimizers.loss", list, Unit::Number, loss);
+            rec.record(OPTIMIZERS_LOSS.at(list), loss);
         }
     }
     Ok(())
 }
 
 fn schedules(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, "training.schedule")? else { return Ok(()) };
+    let Some(data) = mnist(rec, SCHEDULE.name)? else { return Ok(()) };
     let recipe = Settings::of(Model::Mlp);
     for schedule in Schedule::ALL {
         for lr in [Settings::default().lr, recipe.lr] {
             let base = Settings { lr, schedule, ..recipe.clone() };
             let runs = train_all(rec, &data, &seeds(&base, SEEDS))?;
             let list: ParamList = &[("schedule", &schedule), ("lr", &lr)];
-            rec.value("training.schedule", list, Unit::Share, accuracies(&runs));
+            rec.record(SCHEDULE.at(list), accuracies(&runs));
             for at in 0..base.epochs {
                 let list: ParamList = &[("schedule", &schedule), ("lr", &lr), ("epoch", &(at + 1))];
                 let share = at_epoch(&runs, at, |epoch| epoch.test_accuracy);
-                rec.value("training.schedule.accuracy", list, Unit::Share, share);
+                rec.record(SCHEDULE_ACCURACY.at(list), share);
             }
         }
     }
@@ -293,7 +332,7 @@ pub const RATES: [f64; 7] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
 pub const MAP_BATCHES: [usize; 5] = [32, 128, 512, 2048, 8192];
 
 fn map(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, "training.map")? else { return Ok(()) };
+    let Some(data) = mnist(rec, MAP.name)? else { return Ok(()) };
     let (epochs, count) = (3, 3);
     for batch in MAP_BATCHES {
         let cells = RATES.iter().flat_map(|lr| {
@@ -302,7 +341,7 @@ fn map(rec: &mut Recorder) -> Result<()> {
         let runs = train_all(rec, &data, &cells.collect::<Vec<_>>())?;
         for (lr, runs) in RATES.iter().zip(runs.chunks(count as usize)) {
             let list: ParamList = &[("batch", &batch), ("lr", lr), ("epochs", &epochs)];
-            rec.value("training.map", list, Unit::Share, accuracies(runs));
+            rec.record(MAP.at(list), accuracies(runs));
         }
     }
     Ok(())
@@ -347,7 +386,7 @@ type Metric = fn(&Epoch) -> f64;
 pub const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
 
 fn overfit(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, "training.overfit")? else { return Ok(()) };
+    let Some(data) = mnist(rec, OVERFIT.name)? else { return Ok(()) };
     let base = Settings {
         limit: Some(1000),
         batch: 32,
@@ -359,7 +398,7 @@ fn overfit(rec: &mut Recorder) -> Result<()> {
         let mut changed = base.clone();
         change(&mut changed);
         let runs = train_all(rec, &data, &seeds(&changed, SEEDS))?;
-        rec.value("training.overfit", &[("cure", &cure)], Unit::Share, accuracies(&runs));
+        rec.record(OVERFIT.at(&[("cure", &cure)]), accuracies(&runs));
         // As far as every run came.
         let common = runs.iter().map(|run| run.history.len()).min().unwrap_or(0);
         for epoch in LOOKS.into_iter().filter(|epoch| *epoch <= common) {
@@ -369,10 +408,8 @@ fn overfit(rec: &mut Recorder) -> Result<()> {
             ];
             for (set, accuracy, loss) in sets {
                 let list: ParamList = &[("cure", &cure), ("epoch", &epoch), ("set", &set)];
-                let share = at_epoch(&runs, epoch - 1, accuracy);
-                rec.value("training.overfit.accuracy", list, Unit::Share, share);
-                let loss = at_epoch(&runs, epoch - 1, loss);
-                rec.value("training.overfit.loss", list, Unit::Number, loss);
+                rec.record(OVERFIT_ACCURACY.at(list), at_epoch(&runs, epoch - 1, accuracy));
+                rec.record(OVERFIT_LOSS.at(list), at_epoch(&runs, epoch - 1, loss));
             }
         }
     }

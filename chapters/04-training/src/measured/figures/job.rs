@@ -1,9 +1,11 @@
-//! The chapter's pictures and tables, made from one machine's records.
+//! The main job's pictures and tables: how it learns, and what each part of the work costs.
 
-use crate::runner::curves::few;
+use crate::measured::experiments::job::{ACCURACIES, ACCURACY, COST, LOSSES, SECONDS};
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, LinePlot, Scale, Series},
+    Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Limits, Lines},
+    key::Quantity,
+    plot::{Axis, Bar, BarPlot, Scale},
     record::Value,
 };
 
@@ -21,52 +23,27 @@ pub fn tables() -> Vec<Table> {
     vec![Table { key: "training.seeds", make: table_seeds }]
 }
 
-/// The epochs' values of one set (`train` or `test`), in their order: epoch, median, low, high.
-fn by_epoch(records: &Records, key: &str, set: &str) -> Vec<(f64, [f64; 3])> {
-    let mut points: Vec<(f64, [f64; 3])> = records
-        .all(key, &[("set", &set)])
-        .into_iter()
-        .filter_map(|value| {
-            let epoch = value.params.get("epoch")?.parse().ok()?;
-            Some((epoch, [value.median, value.low, value.high]))
-        })
-        .collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    points
+/// The run that the figures are about: how well it reads in the end.
+fn job(records: &Records) -> Result<&Value> {
+    records.get(ACCURACY.at(&[]))
 }
 
-fn curves(records: &Records, key: &str, label: &str, scale: f64) -> Result<(LinePlot, String)> {
-    records.find("training.mlp", &[])?; // not measured is said once, by the experiment's own key
-    let mut words = Vec::new();
-    let mut series = Vec::new();
-    let mut epochs = Vec::new();
-    for (set, name) in [("train", "training"), ("test", "test")] {
-        let points = by_epoch(records, key, set);
-        let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Err(Error::NotMeasured { what: key.into(), chapter: "training".into() });
-        };
-        words.push(format!(
-            "{name}: from {} in epoch {} to {} in epoch {}",
-            Unit::Number.format(scale * first.1[0]),
-            first.0,
-            Unit::Number.format(scale * last.1[0]),
-            last.0
-        ));
-        epochs = points.iter().map(|point| point.0).collect();
-        series.push(Series {
-            name: name.into(),
-            points: points.iter().map(|(epoch, v)| (*epoch, scale * v[0])).collect(),
-            band: points.iter().map(|(_, v)| (scale * v[1], scale * v[2])).collect(),
-            joined: true,
-        });
-    }
-    let plot = LinePlot {
-        x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
+fn of(key: Key, set: &str) -> Quantity {
+    key.at(&[("set", &set)])
+}
+
+/// The curves of both sets over the epochs.
+fn curves(key: Key, label: &str, scale: fn(f64) -> f64) -> Lines {
+    Lines {
+        over: "epoch",
+        x: Axis::new("epoch", Scale::Linear),
         y: Axis::new(label, Scale::Linear),
-        series,
-        limits: Vec::new(),
-    };
-    Ok((plot, words.join("; ")))
+        scale,
+        lines: [("train", "training"), ("test", "test")]
+            .map(|(set, name)| (name.to_owned(), of(key, set)))
+            .into(),
+        limits: Limits::None,
+    }
 }
 
 /// `5 seeds`, or `one seed`.
@@ -79,7 +56,7 @@ fn seeds(value: &Value) -> String {
 
 /// What a run of the records learned from.
 fn data(value: &Value) -> &'static str {
-    match value.params.get("data").map(String::as_str) {
+    match value.param("data") {
         Some("mnist") => "MNIST",
         Some("drawn") => "drawn digits, not MNIST",
         _ => "the reader's own files",
@@ -87,48 +64,39 @@ fn data(value: &Value) -> &'static str {
 }
 
 fn draw_accuracy(records: &Records) -> Result<Drawing> {
-    let (plot, words) = curves(records, "training.mlp.accuracy", "right answers (%)", 100.0)?;
-    let value = records.find("training.mlp", &[])?;
-    let epochs = value.params.get("epochs").map_or("", String::as_str);
-    Ok(Drawing {
-        svg: plot.svg(),
-        caption: format!(
-            "After {epochs} epochs the network reads {} of the test pictures correctly ({}, {}). \
-             Training answers are counted with dropout, while the weights still move, so they start lower.",
-            value.text(),
-            seeds(value),
-            data(value)
-        ),
-        alt: format!("Share of right answers in percent over the epochs. {words}."),
-    })
+    let value = job(records)?; // not measured is said once, by the experiment's own key
+    let caption = format!(
+        "After {} epochs the network reads {} of the test pictures correctly ({}, {}). \
+         Training answers are counted with dropout, while the weights still move, so they start lower.",
+        value.param("epochs").unwrap_or_default(),
+        value.text(),
+        seeds(value),
+        data(value)
+    );
+    curves(ACCURACIES, "right answers (%)", |share| 100.0 * share).draw(records, caption)
 }
 
 fn draw_loss(records: &Records) -> Result<Drawing> {
-    let (plot, words) = curves(records, "training.mlp.loss", "loss", 1.0)?;
-    let value = records.find("training.mlp", &[])?;
-    let end = |set| {
-        by_epoch(records, "training.mlp.loss", set).last().map_or(f64::NAN, |point| point.1[0])
+    let value = job(records)?;
+    let end = |set| -> Result<f64> {
+        let points = records.over("epoch", of(LOSSES, set))?;
+        Ok(points.last().map_or(f64::NAN, |(_, value)| value.median))
     };
-    Ok(Drawing {
-        svg: plot.svg(),
-        caption: format!(
-            "The loss falls fast, then slowly: in the last epoch it is {} on the training pictures and {} \
-             on the test pictures ({}, {}).",
-            Unit::Number.format(end("train")),
-            Unit::Number.format(end("test")),
-            seeds(value),
-            data(value)
-        ),
-        alt: format!("Loss over the epochs. {words}."),
-    })
+    let caption = format!(
+        "The loss falls fast, then slowly: in the last epoch it is {} on the training pictures and {} \
+         on the test pictures ({}, {}).",
+        Unit::Number.format(end("train")?),
+        Unit::Number.format(end("test")?),
+        seeds(value),
+        data(value)
+    );
+    curves(LOSSES, "loss", |loss| loss).draw(records, caption)
 }
 
 fn draw_cost(records: &Records) -> Result<Drawing> {
-    const KEY: &str = "training.cost";
-    records.find(KEY, &[("stage", &"preprocess")])?;
-    let name = |value: &Value| {
-        let param = |name: &str| value.params.get(name).map(String::as_str);
-        match (param("stage")?, param("epochs"), param("images")) {
+    let name =
+        |value: &Value| match (value.param("stage")?, value.param("epochs"), value.param("images"))
+        {
             ("preprocess", ..) => Some("prepare the data set".to_owned()),
             ("train", Some("1"), _) => Some("train, 1 epoch".to_owned()),
             ("train", Some(epochs), _) => Some(format!("train, {epochs} epochs")),
@@ -137,76 +105,60 @@ fn draw_cost(records: &Records) -> Result<Drawing> {
             ("serve", _, Some("1")) => Some("read 1 picture".to_owned()),
             ("serve", _, Some(images)) => Some(format!("read {images} pictures")),
             _ => None,
-        }
-    };
-    let all = records.all(KEY, &[]);
-    let bars: Vec<Bar> = all
-        .iter()
-        .filter_map(|value| {
-            Some(Bar {
-                name: name(value)?,
-                value: Some((value.median, value.low, value.high)),
-                text: value.text(),
-            })
-        })
-        .collect();
+        };
+    let all = records.every(COST.at(&[]))?;
+    let bars = all.iter().filter_map(|value| Some(Bar::scaled(&name(value)?, Ok(value), |s| s)));
+    let bars = bars.collect::<Result<Vec<Bar>>>()?;
     let stage = |stage: &str| {
-        let of = all.iter().filter(|v| v.params.get("stage").is_some_and(|s| s == stage));
+        let of = all.iter().filter(|value| value.param("stage") == Some(stage));
         of.map(|value| value.median).fold(0.0, f64::max)
     };
-    let (train, prepare) = (stage("train"), stage("preprocess"));
-    let alt: Vec<String> = bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
-    let svg = BarPlot { axis: Axis::new("seconds", Scale::Log), bars, limits: Vec::new() }.svg();
-    Ok(Drawing {
-        svg,
-        caption: format!(
-            "The longest training here takes {} as long as preparing the data, and {} as long as storing the \
-             model. The axis is logarithmic: equal distances are equal ratios.",
-            Unit::Ratio.format(train / prepare),
-            Unit::Ratio.format(train / stage("store"))
-        ),
-        alt: format!("{}.", alt.join("; ")),
-    })
+    let caption = format!(
+        "The longest training here takes {} as long as preparing the data, and {} as long as storing the \
+         model. The axis is logarithmic: equal distances are equal ratios.",
+        Unit::Ratio.format(stage("train") / stage("preprocess")),
+        Unit::Ratio.format(stage("train") / stage("store"))
+    );
+    let axis = Axis::new("seconds", Scale::Log);
+    Ok(BarPlot { axis, bars, limits: Vec::new() }.drawing(caption))
 }
 
 fn table_seeds(records: &Records) -> Result<TableData> {
-    let accuracy = records.find("training.mlp", &[])?;
-    let seconds = records.find("training.mlp.seconds", &[])?;
-    let epochs = accuracy.params.get("epochs").map_or("", String::as_str);
-    let loss = records.find("training.mlp.loss", &[("set", &"test"), ("epoch", &epochs)])?;
-    let columns = accuracy.samples.0.iter().zip(&loss.samples.0).zip(&seconds.samples.0);
-    let rows: Vec<Vec<String>> = columns
-        .enumerate()
-        .map(|(seed, ((accuracy, loss), seconds))| {
-            vec![
-                seed.to_string(),
-                Unit::Share.format(*accuracy),
-                Unit::Number.format(*loss),
-                Unit::Seconds.format(*seconds),
-            ]
-        })
-        .collect();
-    let (low, high) = accuracy
-        .samples
-        .0
-        .iter()
-        .fold((f64::MAX, f64::MIN), |(low, high), a| (low.min(*a), high.max(*a)));
+    let accuracy = job(records)?;
+    let seconds = records.get(SECONDS.at(&[]))?;
+    let epochs = accuracy.param("epochs").unwrap_or_default();
+    let loss = records.get(LOSSES.at(&[("set", &"test"), ("epoch", &epochs)]))?;
+    let runs = accuracy.samples.0.iter().zip(&loss.samples.0).zip(&seconds.samples.0);
+    let rows = runs.enumerate().map(|(seed, ((accuracy, loss), seconds))| {
+        vec![
+            seed.to_string(),
+            Unit::Share.format(*accuracy),
+            Unit::Number.format(*loss),
+            Unit::Seconds.format(*seconds),
+        ]
+    });
+    let (low, high) = ends(accuracy);
     Ok(TableData {
         caption: format!(
-            "The same program from other random numbers: the test accuracy lies between {} and {} ({}).",
-            Unit::Share.format(low),
-            Unit::Share.format(high),
+            "The same program from other random numbers: the test accuracy lies between {low} and {high} ({}).",
             data(accuracy)
         ),
         head: ["seed", "test accuracy", "test loss", "time"].map(String::from).into(),
-        rows,
+        rows: rows.collect(),
     })
+}
+
+/// The lowest and the highest of a value's samples, for a person.
+pub(super) fn ends(value: &Value) -> (String, String) {
+    let end = |of: fn(f64, f64) -> f64, start| value.samples.0.iter().copied().fold(start, of);
+    let text = |sample| value.unit.format(sample);
+    (text(end(f64::min, f64::MAX)), text(end(f64::max, f64::MIN)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::Samples;
+    use lab::{Error, Samples};
 
     fn records(values: &[Value]) -> Records {
         lab::testing::records(&crate::chapter(), values, &[])
@@ -245,7 +197,7 @@ mod tests {
         }
         let accuracy = draw_accuracy(&records).unwrap();
         assert!(accuracy.caption.contains("97.80%") && accuracy.caption.contains("MNIST"));
-        assert!(accuracy.alt.contains("from 91.0 in epoch 1"), "{}", accuracy.alt);
+        assert!(accuracy.alt.contains("training: 91.0 at 1"), "{}", accuracy.alt);
         let loss = draw_loss(&records).unwrap();
         assert!(loss.caption.contains("0.350 on the training"), "{}", loss.caption);
         let cost = draw_cost(&records).unwrap();

@@ -1,15 +1,23 @@
 //! The studies' pictures and tables, made from one machine's records.
 
 use crate::{
-    config::{Model, Settings},
-    learning::{optimizer::Rule, schedule::Schedule},
-    measured::experiments::studies::{CURES, MAP_BATCHES, RATES},
-    runner::curves::few,
+    config::{Model, Rule, Schedule, Settings},
+    measured::{
+        experiments::studies::{
+            CURES, MAP, MAP_BATCHES, MODELS, MODELS_CURVE, MODELS_PARAMETERS, OPTIMIZERS,
+            OPTIMIZERS_LOSS, OVERFIT, OVERFIT_ACCURACY, RATES, SCHEDULE, SCHEDULE_ACCURACY, SPEED,
+            SPEED_EPOCH,
+        },
+        figures::job::ends,
+    },
 };
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, Cell, HeatMap, LinePlot, Scale, Series},
+    Device, Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Limits, Lines},
+    key::Quantity,
+    plot::{Axis, Cell, HeatMap, LinePlot, Scale, Series},
     record::{ParamList, Value},
+    table::Grid,
     units::plain,
 };
 
@@ -36,11 +44,6 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// A number in a parameter.
-fn param(value: &Value, name: &str) -> Option<f64> {
-    value.params.get(name)?.parse().ok()
-}
-
 /// A line through the values of a key, over a parameter that is a number, each changed by `of`.
 pub fn line(
     records: &Records,
@@ -52,7 +55,7 @@ pub fn line(
     let mut points: Vec<(f64, [f64; 3])> = records
         .all(key, list)
         .into_iter()
-        .filter_map(|v| Some((param(v, over)?, [of(v.median), of(v.low), of(v.high)])))
+        .filter_map(|v| Some((v.number(over)?, [of(v.median), of(v.low), of(v.high)])))
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     Series {
@@ -95,28 +98,35 @@ pub fn places(series: &[Series]) -> Vec<f64> {
 }
 
 /// Curves over the epochs, on a logarithmic axis.
-fn over_epochs(series: Vec<Series>, label: &str, caption: String) -> Drawing {
-    let unit = if label.ends_with("(%)") { Unit::Share } else { Unit::Number };
-    let (alt, epochs) = (words(&series, unit), places(&series));
-    let plot = LinePlot {
-        x: Axis::new("epoch", Scale::Linear).ticks(few(&epochs)),
+fn over_epochs(label: &str, scale: fn(f64) -> f64, lines: Vec<(String, Quantity)>) -> Lines {
+    Lines {
+        over: "epoch",
+        x: Axis::new("epoch", Scale::Linear),
         y: Axis::new(label, Scale::Log),
-        series,
-        limits: Vec::new(),
-    };
-    Drawing { svg: plot.svg(), caption, alt }
+        scale,
+        lines,
+        limits: Limits::None,
+    }
+}
+
+/// From a share of right answers to wrong ones in percent.
+fn wrong(share: f64) -> f64 {
+    100.0 * (1.0 - share)
+}
+
+/// The last point of the line with this name; not a number without one.
+fn end(plot: &LinePlot, name: &str) -> f64 {
+    let line = plot.series.iter().find(|line| line.name == name);
+    line.and_then(|line| line.points.last()).map_or(f64::NAN, |point| point.1)
 }
 
 fn draw_models(records: &Records) -> Result<Drawing> {
-    records.find("training.models", &[("model", &Model::ALL[0])])?;
-    let wrong = |share: f64| 100.0 * (1.0 - share);
-    let lines = Model::ALL.map(|model| {
-        line(records, ("training.models.curve", &[("model", &model)]), "epoch", model.name(), wrong)
-    });
-    let series = some(lines.into(), "training.models.curve")?;
-    let best = series
+    let lines = Model::ALL.map(|m| (m.to_string(), MODELS_CURVE.at(&[("model", &m)])));
+    let plot = over_epochs("wrong answers (%)", wrong, lines.into()).plot(records)?;
+    let best = plot
+        .series
         .iter()
-        .filter_map(|s| Some((&s.name, s.points.last()?.1)))
+        .filter_map(|line| Some((&line.name, line.points.last()?.1)))
         .min_by(|a, b| a.1.total_cmp(&b.1));
     let caption = best.map_or_else(String::new, |(name, wrong)| {
         format!(
@@ -125,127 +135,97 @@ fn draw_models(records: &Records) -> Result<Drawing> {
             Unit::Share.format(0.01 * wrong)
         )
     });
-    Ok(over_epochs(series, "wrong answers (%)", caption))
+    Ok(plot.drawing(caption))
 }
 
 fn table_models(records: &Records) -> Result<TableData> {
-    records.find("training.models", &[("model", &Model::ALL[0])])?;
-    let mut rows = Vec::new();
-    for model in Model::ALL {
-        let Ok(share) = records.find("training.models", &[("model", &model)]) else { continue };
-        let count = records.find("training.models.parameters", &[("model", &model)])?;
-        let seconds = records
-            .find("training.speed.epoch", &[("model", &model), ("device", &lab::Device::Cpu)]);
-        let range =
-            |of: fn(f64, f64) -> f64, start| share.samples.0.iter().copied().fold(start, of);
-        rows.push(vec![
-            model.to_string(),
-            Unit::Count.format(count.median),
-            share.params.get("epochs").cloned().unwrap_or_default(),
-            share.text(),
+    let first = records.get(MODELS.at(&[("model", &Model::ALL[0])]))?;
+    let share = |model: &Model| records.get(MODELS.at(&[("model", model)])).ok();
+    Grid::new(Model::ALL.into_iter().filter_map(|model| Some((model, share(&model)?))))
+        .column("model", |(model, _)| model.name())
+        .column("parameters", |(model, _)| MODELS_PARAMETERS.at(&[("model", model)]))
+        .column("epochs", |(_, share)| share.param("epochs").unwrap_or_default().to_owned())
+        .column("test accuracy", |(_, share)| share.text())
+        .column("seeds", |(_, share)| {
+            let (low, high) = ends(share);
+            format!("{low} to {high}")
+        })
+        .column("an epoch", |(model, _)| {
+            let seconds = SPEED_EPOCH.at(&[("model", model), ("device", &Device::Cpu)]);
+            records.text(seconds).unwrap_or_else(|_| "not measured".into())
+        })
+        .table(
+            records,
             format!(
-                "{} to {}",
-                Unit::Share.format(range(f64::min, f64::MAX)),
-                Unit::Share.format(range(f64::max, f64::MIN))
+                "Each model by its recipe, on MNIST: the median of {} seeds, and all of them.",
+                first.samples.0.len()
             ),
-            seconds.map_or_else(|_| "not measured".into(), Value::text),
-        ]);
-    }
-    let seeds = records.find("training.models", &[("model", &Model::ALL[0])])?.samples.0.len();
-    Ok(TableData {
-        caption: format!(
-            "Each model by its recipe, on MNIST: the median of {seeds} seeds, and all of them."
-        ),
-        head: ["model", "parameters", "epochs", "test accuracy", "seeds", "an epoch"]
-            .map(String::from)
-            .into(),
-        rows,
-    })
+        )
 }
 
 fn draw_optimizers(records: &Records) -> Result<Drawing> {
-    records.find("training.optimizers", &[("optimizer", &Rule::Adam)])?;
-    let lines = Rule::ALL.map(|rule| {
-        let of: (&str, ParamList) = ("training.optimizers.loss", &[("optimizer", &rule)]);
-        line(records, of, "epoch", rule.name(), |loss| loss)
-    });
-    let series = some(lines.into(), "training.optimizers.loss")?;
-    let last = |name: &str| {
-        series
-            .iter()
-            .find(|s| s.name == name)
-            .and_then(|s| s.points.last())
-            .map_or(f64::NAN, |point| point.1)
-    };
+    let lines = Rule::ALL.map(|r| (r.to_string(), OPTIMIZERS_LOSS.at(&[("optimizer", &r)])));
+    let plot = over_epochs("training loss", |loss| loss, lines.into()).plot(records)?;
+    let last = |name: &str| Unit::Number.format(end(&plot, name));
     let caption = format!(
         "Training loss of 784-128-10 by five rules, each with a usual learning rate. In the last epoch plain descent \
          has {}, with momentum {}, Adam {}.",
-        Unit::Number.format(last("sgd")),
-        Unit::Number.format(last("momentum")),
-        Unit::Number.format(last("adam"))
+        last("sgd"),
+        last("momentum"),
+        last("adam")
     );
-    Ok(over_epochs(series, "training loss", caption))
+    Ok(plot.drawing(caption))
 }
 
 fn table_optimizers(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for rule in Rule::ALL {
-        let share = records.find("training.optimizers", &[("optimizer", &rule)])?;
-        let lr = share.params.get("lr").cloned().unwrap_or_default();
-        rows.push(vec![rule.to_string(), lr, rule.memory().to_string(), share.text()]);
-    }
-    Ok(TableData {
-        caption: "Ten epochs by each rule: what it keeps for each parameter, and what comes of it."
-            .into(),
-        head: ["optimizer", "learning rate", "numbers kept", "test accuracy"]
-            .map(String::from)
-            .into(),
-        rows,
-    })
+    let share = |rule: &Rule| OPTIMIZERS.at(&[("optimizer", rule)]);
+    let rate = |rule: &Rule| {
+        let value = records.get(share(rule)).ok();
+        value.and_then(|value| value.param("lr")).unwrap_or_default().to_owned()
+    };
+    Grid::new(Rule::ALL)
+        .column("optimizer", |rule| rule.name())
+        .column("learning rate", rate)
+        .column("numbers kept", |rule| rule.memory().to_string())
+        .column("test accuracy", share)
+        .table(
+            records,
+            "Ten epochs by each rule: what it keeps for each parameter, and what comes of it.",
+        )
 }
 
 fn draw_schedule(records: &Records) -> Result<Drawing> {
     let rates = [Settings::default().lr, Settings::of(Model::Mlp).lr];
-    let mut lines = Vec::new();
-    let mut ends = Vec::new();
-    for schedule in Schedule::ALL {
-        for lr in rates {
-            let list: ParamList = &[("schedule", &schedule), ("lr", &lr)];
-            let end = records.find("training.schedule", list)?;
-            ends.push(format!("{schedule} from {lr}: {}", end.text()));
-            let wrong = |share: f64| 100.0 * (1.0 - share);
-            let name = format!("{schedule}, {lr}");
-            let of = ("training.schedule.accuracy", list);
-            lines.push(line(records, of, "epoch", &name, wrong));
-        }
+    let (mut lines, mut ends) = (Vec::new(), Vec::new());
+    for (schedule, lr) in Schedule::ALL.into_iter().flat_map(|s| rates.map(|lr| (s, lr))) {
+        let list: ParamList = &[("schedule", &schedule), ("lr", &lr)];
+        ends.push(format!("{schedule} from {lr}: {}", records.text(SCHEDULE.at(list))?));
+        lines.push((format!("{schedule}, {lr}"), SCHEDULE_ACCURACY.at(list)));
     }
-    let series = some(lines, "training.schedule.accuracy")?;
     let caption = format!(
         "Wrong answers on the test pictures, with a learning rate that stays and one that falls. At the end: {}.",
         ends.join("; ")
     );
-    Ok(over_epochs(series, "wrong answers (%)", caption))
+    over_epochs("wrong answers (%)", wrong, lines).draw(records, caption)
+}
+
+/// A cell of the map.
+fn cell(batch: usize, lr: f64) -> Quantity {
+    MAP.at(&[("batch", &batch), ("lr", &lr)])
 }
 
 /// The best learning rate for a batch, and its value.
 fn best(records: &Records, batch: usize) -> Option<(f64, &Value)> {
-    let cells = RATES.into_iter().filter_map(|lr| {
-        Some((lr, records.find("training.map", &[("batch", &batch), ("lr", &lr)]).ok()?))
-    });
+    let cells = RATES.into_iter().filter_map(|lr| Some((lr, records.get(cell(batch, lr)).ok()?)));
     cells.max_by(|a, b| a.1.median.total_cmp(&b.1.median))
 }
 
 fn draw_map(records: &Records) -> Result<Drawing> {
-    let first = records.find("training.map", &[("batch", &MAP_BATCHES[0]), ("lr", &RATES[0])])?;
-    let (seeds, epochs) = (first.samples.0.len(), first.params["epochs"].clone());
-    let mut rows = Vec::new();
-    let mut words = Vec::new();
-    for batch in MAP_BATCHES {
+    let first = records.get(cell(MAP_BATCHES[0], RATES[0]))?;
+    let row = |batch: usize| {
         let top = best(records, batch).map(|(lr, _)| lr);
-        let cells = RATES.into_iter().map(|lr| {
-            let value = records.find("training.map", &[("batch", &batch), ("lr", &lr)]);
-            let share = value.map_or(f64::NAN, |value| value.median);
-            words.push(format!("batch {batch}, learning rate {lr}: {}", Unit::Share.format(share)));
+        let cells = RATES.map(|lr| {
+            let share = records.get(cell(batch, lr)).map_or(f64::NAN, |value| value.median);
             Cell {
                 // From 90% on, where the differences are; NaN has no tint.
                 tint: ((share - 0.9) / 0.08).max(0.0).powi(2),
@@ -253,145 +233,126 @@ fn draw_map(records: &Records) -> Result<Drawing> {
                 framed: top.is_some_and(|top| top.total_cmp(&lr).is_eq()),
             }
         });
-        rows.push((batch.to_string(), cells.collect()));
-    }
+        (batch.to_string(), cells.into())
+    };
     let ends = [MAP_BATCHES[0], MAP_BATCHES[MAP_BATCHES.len() - 1]]
         .map(|batch| best(records, batch).map_or(f64::NAN, |(lr, _)| lr));
+    let caption = format!(
+        "Test accuracy in percent after {} epochs of Adam, medians of {} seeds. The best of each row has \
+         a frame: for the smallest batch it is {}, for the largest {}.",
+        first.param("epochs").unwrap_or_default(),
+        first.samples.0.len(),
+        ends[0],
+        ends[1]
+    );
     let map = HeatMap {
         x: "learning rate".into(),
         y: "batch".into(),
         columns: RATES.map(|lr| lr.to_string()).into(),
-        rows,
+        rows: MAP_BATCHES.map(row).into(),
     };
-    Ok(Drawing {
-        svg: map.svg(),
-        caption: format!(
-            "Test accuracy in percent after {epochs} epochs of Adam, medians of {seeds} seeds. The best of each row has \
-             a frame: for the smallest batch it is {}, for the largest {}.",
-            ends[0], ends[1]
-        ),
-        alt: format!("{}.", words.join("; ")),
-    })
+    Ok(map.drawing(caption))
 }
 
 fn table_batches(records: &Records) -> Result<TableData> {
     let usual = Settings::default().lr;
-    let mut rows = Vec::new();
-    for batch in MAP_BATCHES {
-        let same = records.find("training.map", &[("batch", &batch), ("lr", &usual)])?;
-        let Some((lr, tuned)) = best(records, batch) else { continue };
-        let epochs = param(tuned, "epochs").unwrap_or(f64::NAN);
-        rows.push(vec![
-            batch.to_string(),
-            Unit::Count.format(epochs * (60_000.0 / batch as f64).ceil()),
-            same.text(),
-            tuned.text(),
-            lr.to_string(),
-        ]);
-    }
-    Ok(TableData {
-        caption: format!(
-            "The same number of epochs in larger and larger batches: with the learning rate {usual} for all, and with \
-             the best one of each row of the map."
-        ),
-        head: ["batch", "steps", "same rate", "best rate", "which is"].map(String::from).into(),
-        rows,
-    })
+    let tuned = |batch| best(records, batch).map(|(lr, value)| (batch, lr, value));
+    records.get(cell(MAP_BATCHES[0], usual))?;
+    Grid::new(MAP_BATCHES.into_iter().filter_map(tuned))
+        .column("batch", |(batch, ..)| batch.to_string())
+        .column("steps", |(batch, _, value)| {
+            let epochs = value.number("epochs").unwrap_or(f64::NAN);
+            Unit::Count.format(epochs * (60_000.0 / *batch as f64).ceil())
+        })
+        .column("same rate", |(batch, ..)| cell(*batch, usual))
+        .column("best rate", |(batch, lr, _)| cell(*batch, *lr))
+        .column("which is", |(_, lr, _)| lr.to_string())
+        .table(
+            records,
+            format!(
+                "The same number of epochs in larger and larger batches: with the learning rate {usual} for all, and \
+                 with the best one of each row of the map."
+            ),
+        )
 }
 
 fn draw_overfit(records: &Records) -> Result<Drawing> {
-    let end = records.find("training.overfit", &[("cure", &CURES[0].0)])?;
-    let percent = |share: f64| 100.0 * share;
-    let of = |cure: &str, set: &str, name: &str| {
-        let list: ParamList = &[("cure", &cure), ("set", &set)];
-        line(records, ("training.overfit.accuracy", list), "epoch", name, percent)
-    };
-    let series = some(
-        vec![
-            of("none", "train", "training"),
-            of("none", "test", "test"),
-            of("all", "test", "test, all cures"),
-        ],
-        "training.overfit.accuracy",
-    )?;
-    let known = series[0].points.last().map_or(f64::NAN, |point| point.1);
-    let alt = words(&series, Unit::Share);
-    let plot = LinePlot {
+    let last = records.get(OVERFIT.at(&[("cure", &CURES[0].0)]))?;
+    let of = |cure: &str, set: &str| OVERFIT_ACCURACY.at(&[("cure", &cure), ("set", &set)]);
+    let lines = Lines {
+        over: "epoch",
         x: Axis::new("epoch", Scale::Log),
         y: Axis::new("right answers (%)", Scale::Linear).range(60.0, 100.0),
-        series,
-        limits: Vec::new(),
+        scale: |share| 100.0 * share,
+        lines: vec![
+            ("training".to_owned(), of("none", "train")),
+            ("test".to_owned(), of("none", "test")),
+            ("test, all cures".to_owned(), of("all", "test")),
+        ],
+        limits: Limits::None,
     };
-    Ok(Drawing {
-        svg: plot.svg(),
-        caption: format!(
-            "A thousand pictures, learned by heart: in the end {} of them are right, and {} of the test \
-             pictures ({} seeds; the bands hold half of them).",
-            Unit::Share.format(0.01 * known),
-            end.text(),
-            end.samples.0.len()
-        ),
-        alt,
-    })
+    let mut plot = lines.plot(records)?;
+    plot.x.ticks = None; // round ones, not those of the points
+    let caption = format!(
+        "A thousand pictures, learned by heart: in the end {} of them are right, and {} of the test \
+         pictures ({} seeds; the bands hold half of them).",
+        Unit::Share.format(0.01 * end(&plot, "training")),
+        last.text(),
+        last.samples.0.len()
+    );
+    Ok(plot.drawing(caption))
 }
 
 fn draw_cures(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    let mut alt = Vec::new();
-    for (cure, _) in CURES {
-        let value = records.find("training.overfit", &[("cure", &cure)])?;
-        alt.push(format!("{cure}: {}", value.text()));
-        let percent = |share: f64| 100.0 * share;
-        bars.push(Bar {
-            name: cure.into(),
-            value: Some((percent(value.median), percent(value.low), percent(value.high))),
-            text: value.text(),
-        });
-    }
-    let none = records.find("training.overfit", &[("cure", &CURES[0].0)])?.median;
-    let alone = CURES[1..5].iter().filter_map(|(cure, _)| {
-        Some((*cure, records.find("training.overfit", &[("cure", cure)]).ok()?.median))
-    });
+    let of = |cure: &str| OVERFIT.at(&[("cure", &cure)]);
+    let none = records.get(of(CURES[0].0))?.median;
+    let alone = CURES[1..5]
+        .iter()
+        .filter_map(|(cure, _)| Some((*cure, records.get(of(cure)).ok()?.median)));
     let (cure, share) = alone.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", none));
-    let svg =
-        BarPlot { axis: Axis::new("test accuracy (%)", Scale::Linear), bars, limits: Vec::new() }
-            .svg();
-    Ok(Drawing {
-        svg,
-        caption: format!(
-            "What helps against learning a thousand pictures by heart. Alone, {cure} does most: {:.1} points.",
-            100.0 * (share - none)
-        ),
-        alt: format!("{}.", alt.join("; ")),
-    })
+    let caption = format!(
+        "What helps against learning a thousand pictures by heart. Alone, {cure} does most: {:.1} points.",
+        100.0 * (share - none)
+    );
+    Bars {
+        axis: Axis::new("test accuracy (%)", Scale::Linear),
+        scale: |share| 100.0 * share,
+        bars: CURES.map(|(cure, _)| (cure.to_owned(), of(cure))).into(),
+        limits: Limits::None,
+    }
+    .draw(records, caption)
 }
 
 /// The devices with a speed.
-fn devices(records: &Records) -> Vec<String> {
-    let all = records.all("training.speed", &[]);
+fn devices(records: &Records) -> Result<Vec<String>> {
+    let all = records.every(SPEED.at(&[]))?;
     let mut names: Vec<String> =
-        all.iter().filter_map(|value| value.params.get("device").cloned()).collect();
+        all.iter().filter_map(|value| value.param("device").map(String::from)).collect();
     names.sort();
     names.dedup();
-    names
+    Ok(names)
 }
 
 fn draw_speed(records: &Records) -> Result<Drawing> {
-    let devices = devices(records);
-    let mut lines = Vec::new();
-    for device in &devices {
-        for model in Model::ALL {
-            let name = match &devices[..] {
-                [_] => model.to_string(),
-                _ => format!("{model}, {device}"),
-            };
-            let list: ParamList = &[("model", &model), ("device", device)];
-            lines.push(line(records, ("training.speed", list), "batch", &name, |rate| rate));
-        }
-    }
-    let series = some(lines, "training.speed")?;
+    let devices = devices(records)?;
+    let line = |device: &String, model: Model| {
+        let name = match &devices[..] {
+            [_] => model.to_string(),
+            _ => format!("{model}, {device}"),
+        };
+        (name, SPEED.at(&[("model", &model), ("device", device)]))
+    };
+    let lines = Lines {
+        over: "batch",
+        x: Axis::new("pictures of a batch", Scale::Log),
+        y: Axis::new("images/s", Scale::Log),
+        scale: |rate| rate,
+        lines: devices.iter().flat_map(|d| Model::ALL.map(|model| line(d, model))).collect(),
+        limits: Limits::None,
+    };
+    let plot = lines.plot(records)?;
     let gain = |name: &str| {
-        let points = &series.iter().find(|s| s.name.starts_with(name))?.points;
+        let points = &plot.series.iter().find(|line| line.name.starts_with(name))?.points;
         Some(points.iter().map(|p| p.1).fold(0.0, f64::max) / points.first()?.1)
     };
     let caption = format!(
@@ -400,43 +361,29 @@ fn draw_speed(records: &Records) -> Result<Drawing> {
         Unit::Ratio.format(gain("mlp").unwrap_or(f64::NAN)),
         Unit::Ratio.format(gain("resnet").unwrap_or(f64::NAN))
     );
-    let alt = words(&series, Unit::ImagesPerSecond);
-    let plot = LinePlot {
-        x: Axis::new("pictures of a batch", Scale::Log).ticks(places(&series)),
-        y: Axis::new("images/s", Scale::Log),
-        series,
-        limits: Vec::new(),
-    };
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(plot.drawing(caption))
 }
 
 /// From which batch on a GPU learns from more pictures a second than the CPU.
 fn table_devices(records: &Records) -> Result<TableData> {
-    let gpu = devices(records).into_iter().find(|device| device != "cpu");
+    let gpu = devices(records).unwrap_or_default().into_iter().find(|device| device != "cpu");
     let Some(gpu) = gpu else {
         return Err(Error::NotMeasured {
             what: "training.speed on a GPU".into(),
             chapter: "training".into(),
         });
     };
+    let rates = |model: Model, device: &str| {
+        records.over("batch", SPEED.at(&[("model", &model), ("device", &device)]))
+    };
     let mut rows = Vec::new();
     for model in Model::ALL {
-        let rates = |device: &str| {
-            line(
-                records,
-                ("training.speed", &[("model", &model), ("device", &device)]),
-                "batch",
-                "",
-                |rate| rate,
-            )
-            .points
-        };
-        let (cpu, gpu) = (rates("cpu"), rates(&gpu));
-        let pairs = cpu.iter().filter_map(|(batch, slow)| {
+        let (cpu, gpu) = (rates(model, "cpu")?, rates(model, &gpu)?);
+        let ratio = |(batch, slow): &(f64, &Value)| {
             let (_, fast) = gpu.iter().find(|(other, _)| other.total_cmp(batch).is_eq())?;
-            Some((*batch, fast / slow))
-        });
-        let pairs: Vec<(f64, f64)> = pairs.collect();
+            Some((*batch, fast.median / slow.median))
+        };
+        let pairs: Vec<(f64, f64)> = cpu.iter().filter_map(ratio).collect();
         let pays = pairs.iter().find(|(_, ratio)| *ratio > 1.0);
         let most = pairs.iter().map(|(_, ratio)| *ratio).fold(f64::NAN, f64::max);
         rows.push(vec![

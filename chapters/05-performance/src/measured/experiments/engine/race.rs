@@ -21,7 +21,7 @@ use lab::{
     record::ParamList,
 };
 use matmul::{Threads, parallel};
-use training::{Config, Silent, fit::train_network, mlp::Mlp, model::Network};
+use training::{Config, Silent, mlp::Mlp, model::Network, train_network};
 
 /// What the race leaves.
 pub const KEYS: Keys = Keys::new(
