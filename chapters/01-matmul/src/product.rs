@@ -4,7 +4,7 @@
 //! It grew out of the ladder's upper rungs, which take whole row-major matrices and are as short as they can be. A
 //! network asks for more, and each wish is a module here:
 //!
-//! - [`view`]: a transposed matrix is the same numbers with other strides.
+//! - [`view`]: a transpose or a block of a matrix is the same numbers with other strides.
 //! - [`options`]: what happens to C, and on how many threads. [`error`]: shapes that do not fit.
 //! - [`gemm`]: the functions to call.
 //! - `vectors`: rung 5 and 6, which do not pack what can be read where it lies and leave small products to one thread;

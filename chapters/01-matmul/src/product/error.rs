@@ -48,6 +48,24 @@ pub enum Error {
         /// From one column to the next.
         col_stride: usize,
     },
+    /// A block that leaves its matrix.
+    #[error(
+        "a {rows}×{cols} block at row {row}, column {col} does not fit in a {of_rows}×{of_cols} matrix"
+    )]
+    Block {
+        /// The block's first row.
+        row: usize,
+        /// The block's first column.
+        col: usize,
+        /// The block's rows.
+        rows: usize,
+        /// The block's columns.
+        cols: usize,
+        /// The matrix's rows.
+        of_rows: usize,
+        /// The matrix's columns.
+        of_cols: usize,
+    },
     /// A and B do not fit each other.
     #[error(
         "A is {a_rows}×{a_cols} and B is {b_rows}×{b_cols}: A·B needs as many columns in A as rows in B"

@@ -1,4 +1,4 @@
-//! A matrix as a slice and two strides: transposing it moves no element.
+//! A matrix as a slice and two strides: transposing it or taking a block of it moves no element.
 
 use crate::product::error::{Error, Result};
 use std::marker::PhantomData;
@@ -96,6 +96,27 @@ impl<'a, T> MatRef<'a, T> {
             col_stride: self.row_stride,
             ..self
         }
+    }
+
+    /// The block of `rows`×`cols` whose first element is (`row`, `col`).
+    ///
+    /// # Errors
+    /// [`Error::Block`] when it does not lie inside the matrix.
+    pub fn block(self, row: usize, col: usize, rows: usize, cols: usize) -> Result<Self> {
+        let inside = row.checked_add(rows).is_some_and(|end| end <= self.rows)
+            && col.checked_add(cols).is_some_and(|end| end <= self.cols);
+        if !inside {
+            return Err(Error::Block {
+                row,
+                col,
+                rows,
+                cols,
+                of_rows: self.rows,
+                of_cols: self.cols,
+            });
+        }
+        let start = (row * self.row_stride + col * self.col_stride).min(self.data.len());
+        Ok(Self { data: &self.data[start..], rows, cols, ..self })
     }
 
     /// Element (i, j).
