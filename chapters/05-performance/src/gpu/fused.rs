@@ -14,8 +14,9 @@ use backprop::adam::Adam;
 use cpu_gpu::{
     Error, Result,
     gpu::{Arg, Buffer, Gpu, Kernel, Launch, read_all, write_all},
-    verify::{UNWRITTEN, numbers},
+    verify::UNWRITTEN,
 };
+use lab::random::numbers;
 use std::cell::Cell;
 
 /// An operation of a training step.
