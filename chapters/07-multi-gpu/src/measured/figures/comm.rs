@@ -54,13 +54,17 @@ fn measured<'r>(records: &'r Records, engine: &str, way: &str) -> Result<Vec<(f6
 
 fn draw(records: &Records, engine: &str) -> Result<Drawing> {
     let link = link(records, engine)?;
-    let (mut series, mut limits, mut off) = (vec![], vec![], vec![]);
+    let (mut series, mut limits, mut off, mut words) = (vec![], vec![], vec![], vec![]);
     let library = (engine == "mpi").then_some("library");
     for way in SHOWN.map(Algorithm::name).into_iter().chain(library) {
         let all = measured(records, engine, way)?;
         let kib = |bytes: f64| bytes / 1024.0;
         let points: Vec<_> = all.iter().map(|(bytes, value)| (kib(*bytes), *value)).collect();
         let name = if way == "library" { "MPI's own" } else { way };
+        // Three sizes tell those who do not see the picture the slope.
+        let shown = all.iter().filter(|(bytes, _)| [4.0, 65_536.0, 4_194_304.0].contains(bytes));
+        let shown = shown.map(|(bytes, v)| format!("{} {}", Unit::Bytes.format(*bytes), v.text()));
+        words.push(format!("{name}: {}", shown.collect::<Vec<_>>().join(", ")));
         series.push(Series::of(name, &points, |seconds| 1e3 * seconds));
         let Some(algorithm) = SHOWN.into_iter().find(|a| a.name() == way) else { continue };
         let predicted = |bytes: f64| algorithm.seconds(link, bytes, P);
@@ -83,14 +87,16 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
         series,
         limits,
     };
-    Ok(plot.drawing(format!(
+    let caption = format!(
         "All-reduce over {P} ranks ({}), on {}. Dashed: predicted from α and β of single messages between two ranks. \
          Half of the predictions are within {} of the measurement, and the worst is off by {}.",
         if engine == "mpi" { "processes, MPI" } else { "threads" },
         records.machine.in_words(),
         ratio(off.median()),
         ratio(off.quantile(1.0)),
-    )))
+    );
+    let alt = format!("Time of an all-reduce over its bytes. {}.", words.join("; "));
+    Ok(Drawing { alt, ..plot.drawing(caption) })
 }
 
 fn table_alpha_beta(records: &Records) -> Result<TableData> {

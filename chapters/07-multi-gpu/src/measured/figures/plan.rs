@@ -142,9 +142,17 @@ fn scaling_curves(records: &Records) -> Result<Drawing> {
         limits: Limits::None,
     }
     .plot(records)?;
-    let mut points = Vec::new();
-    for (by, model, _) in DRAWN {
+    let (mut points, mut words) = (Vec::new(), Vec::new());
+    for (by, model, name) in DRAWN {
         let found = records.over("cards", of(PUBLISHED, by, model))?;
+        for (cards, share) in &found {
+            let predicted = records.get(of(SCALING, by, model).with("cards", cards))?;
+            words.push(format!(
+                "{name} on {cards} GPUs: {:.0}% predicted, {:.0}% published",
+                100.0 * predicted.median,
+                100.0 * share.median
+            ));
+        }
         points.extend(found.into_iter().map(|(cards, value)| (cards, 100.0 * value.median)));
     }
     points.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.total_cmp(&b.1)));
@@ -152,11 +160,14 @@ fn scaling_curves(records: &Records) -> Result<Drawing> {
     plot.series.push(Series { name, points, band: vec![], joined: false });
     let points = vec![(1.0, 100.0), (512.0, 100.0)];
     plot.limits.push(LimitLine { name: "no loss".to_owned(), points });
-    Ok(plot.drawing(format!(
+    let caption = format!(
         "Each GPU's rate as more of them train together: simulated lines, published points. One number is calibrated on one point; the others are off by {:.1} points in the median and by {:.1} at most.",
         100.0 * median(records, SCALING_TYPICAL.at(&[]))?,
         100.0 * median(records, SCALING_WORST.at(&[]))?
-    )))
+    );
+    // By points: the curves alone do not say where the published ones lie.
+    let alt = format!("Curves that fall with the number of GPUs. {}.", words.join("; "));
+    Ok(Drawing { alt, ..plot.drawing(caption) })
 }
 
 fn scaling_table(records: &Records) -> Result<TableData> {
