@@ -69,8 +69,9 @@ fn smaller(lr: f64, chosen: f64, decay: f64) -> String {
             "a weight decay of {decay}; start again with a smaller one, such as --decay 0.01"
         );
     }
-    let next = if chosen > 0.01 { 0.001 } else { chosen / 10.0 };
-    let (lr, next) = (short(lr), short(next));
+    // Not 0.00030000000000000003.
+    let tenth = format!("{:.2e}", chosen / 10.0).parse().unwrap_or(chosen);
+    let (lr, next) = (short(lr), short(if chosen > 0.01 { 0.001 } else { tenth }));
     format!("a learning rate of {lr}; start again with a smaller one, such as --lr {next}")
 }
 
@@ -113,7 +114,7 @@ mod tests {
             ),
             "{wild}"
         );
-        assert!(said(0.002, 0.01).ends_with("such as --lr 0.0002"), "{}", said(0.002, 0.01));
+        assert!(said(0.003, 0.01).ends_with("such as --lr 0.0003"), "{}", said(0.003, 0.01));
         let decays = said(0.001, 1e23);
         assert!(
             decays.contains("a weight decay of 1e23") && decays.ends_with("--decay 0.01"),
