@@ -11,7 +11,7 @@ use crate::{
     machine::Machine,
     record::{self, ChapterRecord, Run, Value},
 };
-use forms::Forms;
+use forms::{Forms, MOST_PARTS};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,9 +35,6 @@ const LONGEST_TEXT: usize = 400;
 /// The longest text of a machine. Its CPU and its GPUs stand in what a page says of each of its values: what is a little
 /// here is much in the book.
 const LONGEST_NAME: usize = 100;
-
-/// The most GPUs and the most features of a machine, and the most parameters of a value.
-const MOST_PARTS: usize = 64;
 
 /// The most values that a machine may have: several times what the course measures.
 const MOST_VALUES: usize = 50_000;

@@ -34,6 +34,11 @@ impl<'scope, T: Send + 'scope> Beside<'scope, T> {
     }
 }
 
+/// Whether this process runs a notebook's cells: evcxr sets the variable for the process that it starts.
+pub(crate) fn in_notebook() -> bool {
+    std::env::var_os("EVCXR_IS_RUNTIME").is_some()
+}
+
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_millis(1500);
 

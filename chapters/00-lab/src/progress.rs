@@ -71,7 +71,7 @@ impl Progress {
         let of = |every, out| {
             Kind::Lines(Mutex::new(Lines::new(title.clone(), len, counts, every, out)))
         };
-        let kind = match (crate::show::in_notebook(), terminal, brief) {
+        let kind = match (crate::probe::in_notebook(), terminal, brief) {
             (true, ..) => of(Duration::from_secs(1), Box::new(io::stdout())),
             (_, true, _) => Kind::bar(title, len, counts, ProgressDrawTarget::stderr()),
             (.., true) => of(Duration::from_mins(1), Box::new(io::stderr())),

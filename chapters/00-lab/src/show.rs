@@ -4,17 +4,11 @@
 //! its type (evcxr's documentation, "Integration with Jupyter"). Elsewhere the same calls print plain text.
 //! Of several outputs of one type in a cell the kernel keeps the last: show one thing in a cell.
 
-use crate::{Drawing, TableData};
+use crate::{Drawing, TableData, probe::in_notebook};
 use std::{
-    env,
     fmt::Write as _,
     io::{self, Write},
 };
-
-/// Whether this process runs a notebook's cells: evcxr sets the variable for the process that it starts.
-pub fn in_notebook() -> bool {
-    env::var_os("EVCXR_IS_RUNTIME").is_some()
-}
 
 /// Shows a figure with its caption.
 pub fn drawing(drawing: &Drawing) {

@@ -1,12 +1,14 @@
 //! The forms that a key's values have on the machines that are known: units, names of parameters, and which parameters
 //! are whole numbers. Figures rely on them.
 
-use super::MOST_PARTS;
 use crate::{
     Records,
     record::{Params, Value},
 };
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The most GPUs and the most features of a machine, and the most parameters of a value.
+pub(super) const MOST_PARTS: usize = 64;
 
 /// The largest number of a parameter: far above every size, and exact as a float.
 const LARGEST: u64 = 1 << 50;

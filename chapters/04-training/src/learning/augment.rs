@@ -40,9 +40,6 @@ impl Warp {
 // ANCHOR_END: warp
 
 impl Warp {
-    /// The warp that changes nothing.
-    pub const NONE: Self = Self { matrix: [[1.0, 0.0], [0.0, 1.0]], shift: [0.0, 0.0] };
-
     /// The changed picture, 784 numbers from 0 to 1. Between pixels it mixes the four neighbours by their
     /// distance; outside there is paper.
     ///
@@ -91,13 +88,16 @@ mod tests {
         to
     }
 
+    /// Leaves a picture as it is.
+    const NONE: Warp = Warp { matrix: [[1.0, 0.0], [0.0, 1.0]], shift: [0.0, 0.0] };
+
     #[test]
     fn nothing_stays_nothing_and_a_shift_is_a_shift() {
         let picture = drawn(1, 0, 3).train.images;
         let same: Vec<f32> = picture.iter().map(|p| f32::from(*p) / 255.0).collect();
-        assert_eq!(warped(Warp::NONE, &picture), same);
+        assert_eq!(warped(NONE, &picture), same);
         // The new picture looks two to the right and one down: the ink moves left and up.
-        let moved = warped(Warp { shift: [2.0, 1.0], ..Warp::NONE }, &picture);
+        let moved = warped(Warp { shift: [2.0, 1.0], ..NONE }, &picture);
         for (y, x) in (0..27).flat_map(|y| (0..26).map(move |x| (y, x))) {
             assert!((moved[y * 28 + x] - same[(y + 1) * 28 + x + 2]).abs() < 1e-6, "{x}, {y}");
         }
@@ -126,7 +126,7 @@ mod tests {
             let after: f32 = to.iter().sum();
             assert!((0.7..1.4).contains(&(after / before)), "{after} of {before}");
             assert!(to.iter().all(|p| (0.0..=1.0001).contains(p)));
-            assert_ne!(to, warped(Warp::NONE, from));
+            assert_ne!(to, warped(NONE, from));
         }
     }
 
