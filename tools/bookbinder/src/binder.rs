@@ -54,7 +54,7 @@ impl Binder {
         let root = root
             .canonicalize()
             .with_context(|| format!("{} is not the course's folder", root.display()))?;
-        let records = machines::records(records_dir)?;
+        let records = records(records_dir)?;
         let out = root.join("target/book");
         let (files, docs, folder) = (Vec::new(), None, records_dir.to_owned());
         Ok(Self { root, chapters, records, out, files, docs, folder })
