@@ -105,9 +105,9 @@ pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
             Err(_) => {} // nothing there yet
         }
         if !mirrors.is_empty() {
-            let patience = download::Patience::default();
-            let fetched = download::fetch(cache, mirrors, *published, patience, watch);
-            match fetched.and_then(|()| files::read(cache, published)) {
+            let wait = download::Patience::default();
+            let got = download::fetch(cache, mirrors, *published, wait, watch);
+            match got.and_then(|()| files::read(cache, published)) {
                 Ok(set) => return Ok(DataSet { note: note(&notes), ..set }),
                 Err(error) => notes.push(error.to_string()),
             }

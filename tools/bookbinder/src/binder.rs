@@ -65,12 +65,11 @@ impl Binder {
     /// # Errors
     /// If there is something that is not a book: it is not ours to replace.
     pub fn put_into(&mut self, out: &Path) -> Result<()> {
-        if out.is_file() {
-            bail!("{} is a file; choose a folder that is new or empty with --out", out.display());
-        }
-        let mut inside = out.read_dir().into_iter().flatten();
-        if !out.join("toc.html").is_file() && inside.next().is_some() {
-            bail!("{} is not a book; choose a new or empty folder", out.display());
+        // Neither is a file, nor a link that leads nowhere.
+        let there = out.symlink_metadata().is_ok();
+        let empty = out.read_dir().is_ok_and(|mut inside| inside.next().is_none());
+        if there && !empty && !out.join("toc.html").is_file() {
+            bail!("{} is not a book; choose a new or empty folder with --out", out.display());
         }
         self.out = std::path::absolute(out)?;
         Ok(())

@@ -54,7 +54,7 @@ pub(super) struct Warp<F> {
 impl<F: Future<Output = ()>> Warp<F> {
     // ANCHOR: run
     /// Runs until every thread has ended or waits at a barrier.
-    pub(super) fn run(&mut self, block: &mut BlockState) -> Result<(), KernelFault> {
+    pub fn run(&mut self, block: &mut BlockState) -> Result<(), KernelFault> {
         let everybody: Vec<usize> = (0..self.lanes.len()).collect();
         self.wake(&everybody, &mut block.counts);
         while let Some(place) = self.earliest() {

@@ -76,9 +76,9 @@ pub fn fit<S: Stepper>(
     Ok(ControlFlow::Continue(()))
 }
 
-// ANCHOR: test
 /// Loss and right answers on pictures that the model has not learned from.
 fn test<S: Stepper>(stepper: &S, data: &Resident<S::Device>, team: &dyn Team) -> Result<Tally> {
+    // ANCHOR: test
     let mut tally = Tally::default();
     // All of the pictures, unless others take a part of them.
     let mine: Vec<usize> = team.part(data.len()).collect();
@@ -88,5 +88,5 @@ fn test<S: Stepper>(stepper: &S, data: &Resident<S::Device>, team: &dyn Team) ->
         tally.add(&scores, &data.labels(index));
     }
     team.sum(tally)
+    // ANCHOR_END: test
 }
-// ANCHOR_END: test

@@ -43,6 +43,9 @@ pub trait Stepper {
     /// What its optimizer remembers.
     fn state(&self) -> Result<State>;
 
+    // And for checkpoints:
+    // ANCHOR_END: stepper
+
     /// The factor before its losses, if it has one: see chapter 6.
     fn loss_scale(&self) -> Option<LossScale> {
         None
@@ -51,7 +54,6 @@ pub trait Stepper {
     /// Goes on from a checkpoint.
     fn restore(&mut self, dev: &Self::Device, saved: &Checkpoint) -> Result<()>;
 }
-// ANCHOR_END: stepper
 
 /// A model of chapter 4 and its optimizer, both in f32.
 pub struct Full<M, D: Engine> {

@@ -64,10 +64,10 @@ pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> R
     match config.device {
         Device::Cpu => train_with(&Cpu::seed_from_u64(seed), config, data, watcher),
         #[cfg(feature = "cuda")]
-        Device::Cuda(index) => train_with(&cuda(index, seed)?, config, data, watcher),
+        Device::Cuda(n) => train_with(&cuda(n, seed)?, config, data, watcher),
         #[cfg(not(feature = "cuda"))]
-        Device::Cuda(index) => Err(Error::Config(format!(
-            "this build has no cuda:{index}; use --device cpu, \
+        Device::Cuda(n) => Err(Error::Config(format!(
+            "this build has no cuda:{n}; use --device cpu, \
              or build with --features cuda"
         ))),
     }

@@ -49,7 +49,7 @@ fn a_recorded_experiment_is_drawn() {
     let records = Records::load(folder.path()).unwrap();
     let figure = chapter.figures.iter().find(|f| f.key == "performance.memory").unwrap();
     let drawing = (figure.draw)(&records).unwrap();
-    assert!(drawing.svg.starts_with("<svg") && drawing.alt.contains("CNN: from"));
+    assert!(drawing.svg.starts_with("<svg") && drawing.alt.contains("CNN"));
     for (key, rows) in [("performance.memory", 5), ("performance.memory.parts", 2)] {
         let table = chapter.tables.iter().find(|t| t.key == key).unwrap();
         let table = (table.make)(&records).unwrap();

@@ -28,6 +28,9 @@ const LAUNCH: &str = include_str!("launch.py");
 /// Cargo's settings for what notebooks load: the code that the chapters measure, as fast as in the
 /// course's own command. A cell itself is compiled as evcxr says.
 const CARGO_CONFIG: &str = "\
+[profile.dev]
+lto = \"off\"
+
 [profile.dev.package.\"*\"]
 opt-level = 3
 debug-assertions = false

@@ -472,7 +472,7 @@ fn a_figure_that_panics_is_a_sentence_and_not_the_end_of_the_build() {
     let spoil = |place: &str| {
         let file = fixture.records().join(place).join("demo.json");
         let text =
-            fs::read_to_string(&file).unwrap().replace("demo.rate\",\n", "demo.rate.gone\",\n");
+            fs::read_to_string(&file).unwrap().replace("\"demo.rate\", ", "\"demo.rate.gone\", ");
         fs::write(&file, text).unwrap();
     };
     spoil(&place);
@@ -524,7 +524,7 @@ fn a_book_goes_into_a_folder_that_is_new_empty_or_a_book() {
     fs::write(&file, "years of work").unwrap();
     let mut binder = fixture.binder();
     let error = binder.put_into(&file).unwrap_err().to_string();
-    assert!(error.contains("thesis.txt is a file") && error.contains("--out"), "{error}");
+    assert!(error.contains("thesis.txt is not a book") && error.contains("--out"), "{error}");
     let error = binder.put_into(&fixture.path("book")).unwrap_err().to_string();
     assert!(error.contains("is not a book"), "{error}");
     binder.put_into(&fixture.path("new")).unwrap();
