@@ -479,7 +479,7 @@ impl Bar {
     /// A bar as long as the value, in units of `scale`; an empty one that says why there is none.
     ///
     /// # Errors
-    /// [`Error::NotMeasured`](crate::Error::NotMeasured) and others of [`Records::find`](crate::Records::find): what the
+    /// [`Error::NotMeasured`] and others of [`Records::find`](crate::Records::find): what the
     /// experiment did not even look for has no bar.
     pub fn of(name: &str, found: Result<&Value>, scale: f64) -> Result<Self> {
         Self::scaled(name, found, |value| value / scale)

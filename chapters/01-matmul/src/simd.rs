@@ -1,4 +1,4 @@
-//! Rung 5: wider registers. The kernel of rung 4 is written once over a [`Vector`], a register full of numbers, and
+//! Rung 5: wider registers. The kernel of rung 4 is written once over a `Vector`, a register full of numbers, and
 //! compiled for plain arrays, for AVX2 and for AVX-512; which one runs is decided when the program runs. The loops
 //! around the kernel are those of rung 4. What fills up the last panels does not matter: its sums go nowhere.
 
