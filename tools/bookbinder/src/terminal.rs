@@ -7,12 +7,7 @@ use std::{
     sync::Mutex,
 };
 
-/// A line on the output; one that nobody can read is lost.
-pub fn say(line: impl Display) {
-    let _ = writeln!(io::stdout(), "{line}");
-}
-
-/// A line on the error stream.
+/// A line on the error stream; one that nobody can read is lost.
 pub fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
