@@ -250,7 +250,7 @@ fn clients_that_do_not_read_keep_nobody_waiting_and_take_no_memory() {
     let began = Instant::now();
     while !site.is_alive() {
         assert!(
-            began.elapsed() < Duration::from_secs(60),
+            began.elapsed() < Duration::from_mins(1),
             "somebody waits for those who do not read"
         );
         std::thread::sleep(Duration::from_millis(50));
