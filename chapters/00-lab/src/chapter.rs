@@ -238,6 +238,14 @@ impl<'a> Recorder<'a> {
         self.leave_out(Skipped { key: key.to_owned(), params: params(list), why: why.into() });
     }
 
+    /// [`Recorder::skip`] for all that the experiment declares.
+    pub fn skip_all(&mut self, list: ParamList, why: impl Into<String>) {
+        let why = why.into();
+        for key in self.experiment.values {
+            self.skip(key, list, &why);
+        }
+    }
+
     /// The reason goes into the record.
     pub(crate) fn leave_out(&mut self, skipped: Skipped) {
         self.declared(&skipped.key);

@@ -16,7 +16,7 @@ mod set;
 #[rustfmt::skip] // points read better in rows
 mod strokes;
 
-use crate::Result;
+use crate::{Key, Recorder, Result};
 use files::Published;
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -85,6 +85,29 @@ pub fn load(options: &Options) -> Result<DataSet> {
         }
     }
     Ok(set)
+}
+
+impl Recorder<'_> {
+    /// The data set to measure with: the reader's, or what [`load`] finds without.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn data_set(&self) -> Result<DataSet> {
+        load(&Options { folder: self.data.clone(), ..Options::default() })
+    }
+
+    /// [`Recorder::data_set`] if it is MNIST; otherwise `key` is left out for the reason that it is missing.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn mnist(&mut self, key: Key) -> Result<Option<DataSet>> {
+        let data = self.data_set()?;
+        let found = matches!(data.source, Source::Mnist(_));
+        if !found {
+            self.skip_at(key.at(&[]), "there is no MNIST on this machine");
+        }
+        Ok(found.then_some(data))
+    }
 }
 
 /// [`load`] with the places given; `watch` is told about a download.

@@ -109,6 +109,12 @@ impl Key {
         let start = Quantity { key: self, params: Params::new(), limit: None };
         list.iter().fold(start, |quantity, (name, value)| quantity.with(name, value))
     }
+
+    /// The quantity with those parameters of another value that this key has too: what was recorded beside it.
+    pub fn beside(self, value: &Value) -> Quantity {
+        let shared = value.params.iter().filter(|(name, _)| self.params.contains(&name.as_str()));
+        shared.fold(self.at(&[]), |quantity, (name, value)| quantity.with(name, value))
+    }
 }
 
 /// A key with parameters: what is recorded, left out or looked up.

@@ -133,6 +133,12 @@ impl LinePlot {
         Drawing { svg: self.svg(), caption: caption.into(), alt }
     }
 
+    /// The last point of the series with this name; not numbers without one.
+    pub fn end(&self, name: &str) -> (f64, f64) {
+        let named = self.series.iter().find(|series| series.name == name);
+        named.and_then(|series| series.points.last()).copied().unwrap_or((f64::NAN, f64::NAN))
+    }
+
     /// The picture, as SVG without blank lines. Points that have no place on an axis (not a number, or
     /// not positive on a logarithmic one) are left out.
     pub fn svg(&self) -> String {

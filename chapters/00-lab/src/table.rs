@@ -23,6 +23,8 @@ pub enum Entry {
     Value(Quantity),
     /// The value for a person; where it was left out, the reason.
     OrWhy(Quantity),
+    /// The value for a person; where it was left out, these words.
+    Or(Quantity, &'static str),
     /// The value's share of its limit; a dash where there is none.
     OfLimit(Quantity),
 }
@@ -50,7 +52,10 @@ impl Entry {
     fn text(&self, records: &Records) -> Result<(String, Option<Error>)> {
         let quantity = match self {
             Self::Words(words) => return Ok((words.clone(), None)),
-            Self::Value(quantity) | Self::OrWhy(quantity) | Self::OfLimit(quantity) => quantity,
+            Self::Value(quantity)
+            | Self::OrWhy(quantity)
+            | Self::Or(quantity, _)
+            | Self::OfLimit(quantity) => quantity,
         };
         let dash = || "–".to_owned();
         match (self, records.get(quantity)) {
@@ -61,6 +66,9 @@ impl Entry {
             (_, Ok(value)) => Ok((value.text(), None)),
             (Self::OrWhy(_), Err(Error::Skipped { why, what })) => {
                 Ok((why.clone(), Some(Error::Skipped { why, what })))
+            }
+            (Self::Or(_, words), Err(error @ Error::Skipped { .. })) => {
+                Ok(((*words).to_owned(), Some(error)))
             }
             (_, Err(error @ (Error::Skipped { .. } | Error::Key(_)))) => Ok((dash(), Some(error))),
             (_, Err(error)) => Err(error),
@@ -156,6 +164,7 @@ mod tests {
             .column("who", |who| *who)
             .column("rate", |who| of(who))
             .column("or why", |who| Entry::OrWhy(of(who)))
+            .column("or words", |who| Entry::Or(of(who), "none"))
             .column("share", |who| Entry::OfLimit(of(who)))
             .column("words", |who| format!("{} letters", who.len()))
     }
@@ -167,11 +176,11 @@ mod tests {
         let skipped = of("theirs").skipped("it is not installed");
         let records = testing::records(&chapter(), &[value], &[skipped]);
         let table = grid().table(&records, "All.")?;
-        assert_eq!(table.head, ["who", "rate", "or why", "share", "words"]);
+        assert_eq!(table.head, ["who", "rate", "or why", "or words", "share", "words"]);
         let rows = [
-            ["ours", "1.00 GFLOP/s", "1.00 GFLOP/s", "50.0%", "4 letters"],
-            ["theirs", "–", "it is not installed", "–", "6 letters"],
-            ["nobody", "–", "–", "–", "6 letters"],
+            ["ours", "1.00 GFLOP/s", "1.00 GFLOP/s", "1.00 GFLOP/s", "50.0%", "4 letters"],
+            ["theirs", "–", "it is not installed", "none", "–", "6 letters"],
+            ["nobody", "–", "–", "–", "–", "6 letters"],
         ];
         assert_eq!(table.rows, rows);
         Ok(())
