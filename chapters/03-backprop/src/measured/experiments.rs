@@ -24,7 +24,7 @@ use crate::{
 };
 use lab::{
     Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit,
-    data::{self, DataSet, Options as DataOptions},
+    data::DataSet,
     machine, measure,
     peak::{self, Traffic},
     random::{SplitMix64, numbers},
@@ -141,14 +141,14 @@ pub fn experiments() -> Vec<Experiment> {
             shows: "the fast network against PyTorch and Keras in batches of 32 (with `measure --peers`)",
             values: &RACE32.names,
             quick: false,
-            run: |r| race(r, &RACE32, 32, &load(r)?),
+            run: |r| race(r, &RACE32, 32, &r.data_set()?),
         },
         Experiment {
             key: RACE128.seconds.name,
             shows: "the fast network against PyTorch and Keras in batches of 128 (with `measure --peers`)",
             values: &RACE128.names,
             quick: false,
-            run: |r| race(r, &RACE128, 128, &load(r)?),
+            run: |r| race(r, &RACE128, 128, &r.data_set()?),
         },
         Experiment {
             key: COUNT.name,
@@ -183,10 +183,6 @@ const PEERS: [(&str, &str, &[&str]); 3] = [
     ("pytorch-fused", "pytorch.py", &["--fused"]),
     ("keras", "keras.py", &[]),
 ];
-
-fn load(r: &Recorder) -> Result<DataSet> {
-    data::load(&DataOptions { folder: r.data.clone(), ..DataOptions::default() })
-}
 
 /// A small network in f64 and in f32 against the differences in f64.
 fn gradients(r: &mut Recorder) -> Result<()> {
@@ -243,7 +239,7 @@ fn gradients(r: &mut Recorder) -> Result<()> {
 pub const STEPS: [f64; 11] = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11];
 
 fn regression(r: &mut Recorder) -> Result<()> {
-    let data = load(r)?;
+    let data = r.data_set()?;
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
     let source = data.source.name();
     let list: ParamList = &[("data", &source)];
@@ -326,7 +322,7 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
 /// Rungs in batches, the contenders taking turns.
 fn rungs(r: &mut Recorder) -> Result<()> {
     let full = r.budget == Budget::Full;
-    let data = load(r)?;
+    let data = r.data_set()?;
     let mut train = Examples::of(&data.train);
     let images = if full { train.len() } else { 6400.min(train.len()) };
     train.labels.truncate(images);
@@ -621,7 +617,7 @@ done
         peers::ask(python.to_str().unwrap());
         let run = testing::run(&Experiment {
             run: |r| {
-                let (drawn, folder) = (data::drawn(100, 20, 1), std::env::temp_dir());
+                let (drawn, folder) = (lab::data::drawn(100, 20, 1), std::env::temp_dir());
                 race(r, &RACE32, 32, &DataSet { source: Source::Files(folder), ..drawn })
             },
             ..testing::experiment(crate::chapter(), RACE32.seconds.name)

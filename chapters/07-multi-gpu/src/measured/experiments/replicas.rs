@@ -13,11 +13,7 @@ use crate::{
     threads,
 };
 use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
-use lab::{
-    Budget, Experiment, Key, Recorder, Samples, Unit,
-    data::{self, DataSet, Options},
-    record::ParamList,
-};
+use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, data::DataSet, record::ParamList};
 use std::{
     fs,
     hash::{BuildHasher, Hasher},
@@ -205,7 +201,7 @@ fn rate(outcome: &Outcome) -> f64 {
 }
 
 fn load(rec: &Recorder) -> lab::Result<DataSet> {
-    let data = data::load(&Options { folder: rec.data.clone(), ..Options::default() })?;
+    let data = rec.data_set()?;
     Ok(DataSet { test: data.test.first(250), ..data })
 }
 
@@ -465,7 +461,7 @@ mod tests {
 
     #[test]
     fn every_way_to_train_a_job_learns_the_same() {
-        let data = data::drawn(60, 20, 1);
+        let data = lab::data::drawn(60, 20, 1);
         let job = Job { model: "mlp", batch: 16, pictures: 40 };
         let one = job.alone(&data).unwrap();
         assert!(rate(&one) > 0.0);

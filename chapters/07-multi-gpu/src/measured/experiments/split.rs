@@ -25,18 +25,10 @@ use ::dfdx::prelude::Cpu;
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
 };
-use lab::{
-    Budget, Experiment, Key, Recorder, Samples, Unit,
-    data::{self, DataSet, Options},
-    record::ParamList,
-};
+use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
 use std::{sync::Barrier, time::Instant};
 use training::{
-    cnn::Cnn,
-    mlp::Mlp,
-    model::Network,
-    optimizer::Rule as DfdxRule,
-    studies::{mnist, side_by_side},
+    cnn::Cnn, mlp::Mlp, model::Network, optimizer::Rule as DfdxRule, studies::side_by_side,
 };
 
 /// The largest difference of a parameter from one device.
@@ -199,12 +191,6 @@ const fn adam(eps: f64) -> Rule {
     Rule::Adam(Adam { lr: 1e-3, beta1: 0.9, beta2: 0.999, eps })
 }
 
-/// The data set that the reader has; the drawn one will do.
-fn digits(rec: &Recorder) -> Result<DataSet> {
-    let options = Options { folder: rec.data.clone(), ..Options::default() };
-    Ok(data::load(&options)?)
-}
-
 /// Batches of `rows` pictures in the order of a seed.
 fn taken(examples: &Examples, rows: usize, steps: usize) -> Vec<Batch> {
     let order = shuffled(1, 1, examples.len());
@@ -227,7 +213,7 @@ fn apart(rec: &mut Recorder, list: ParamList, wanted: &Trained, found: &Trained)
 }
 
 fn equality(rec: &mut Recorder) -> Result<()> {
-    let examples = Examples::of(&digits(rec)?.train.first(ROWS * STEPS));
+    let examples = Examples::of(&rec.data_set()?.train.first(ROWS * STEPS));
     let batches = taken(&examples, ROWS, STEPS);
     for rule in RULES {
         let job = Job { sizes: SIZES.to_vec(), seed: 1, rule };
@@ -306,13 +292,13 @@ pub const HABITS: [(&str, bool, bool); 3] =
     [("same", false, false), ("grown", true, false), ("scaled", true, true)];
 
 /// MNIST, ready for a product; `None`, and a note in the records, where there is none.
-fn pictures(rec: &mut Recorder, key: &str) -> Result<Option<(Examples, Examples)>> {
-    let set = mnist(rec, key)?;
+fn pictures(rec: &mut Recorder, key: Key) -> Result<Option<(Examples, Examples)>> {
+    let set = rec.mnist(key)?;
     Ok(set.map(|set| (Examples::of(&set.train), Examples::of(&set.test))))
 }
 
 fn claims(rec: &mut Recorder) -> Result<()> {
-    let Some((train, test)) = pictures(rec, CLAIMS.name)? else { return Ok(()) };
+    let Some((train, test)) = pictures(rec, CLAIMS)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
     let mut plans: Vec<(&str, Plan)> = Vec::new();
     for seed in 0..seeds {
@@ -392,7 +378,7 @@ fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Plan {
 }
 
 fn mistakes(rec: &mut Recorder) -> Result<()> {
-    let Some((train, test)) = pictures(rec, MISTAKEN.name)? else { return Ok(()) };
+    let Some((train, test)) = pictures(rec, MISTAKEN)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { 3 } else { 1 };
     let mut plans = Vec::new();
     for lr in MISTAKEN_RATES {
@@ -564,7 +550,7 @@ fn zero(rec: &mut Recorder) -> Result<()> {
     let job = Job { sizes: ZERO_SIZES.to_vec(), seed: 1, rule: RULES[1] };
     let parameters = job.model()?.parameters().len();
     let first = (ZERO_SIZES[0] + 1) * ZERO_SIZES[1];
-    let examples = Examples::of(&digits(rec)?.train.first(32));
+    let examples = Examples::of(&rec.data_set()?.train.first(32));
     let batch = &taken(&examples, 32, 1)[0];
     for ranks in RANKS {
         for level in Level::ALL {
