@@ -126,35 +126,6 @@ pub fn time(plan: Plan, mut work: impl FnMut()) -> Samples {
 }
 // ANCHOR_END: time
 
-/// Seconds that each contender takes, sampled in turn (a, b, c, a, b, c, …), so that a change of clock
-/// or a neighbour's load meets all of them alike. The plan's time is for each contender.
-pub fn time_interleaved(plan: Plan, contenders: &mut [&mut dyn FnMut()]) -> Vec<Samples> {
-    for work in contenders.iter_mut() {
-        let start = Instant::now();
-        loop {
-            work();
-            if start.elapsed() >= plan.warm_up {
-                break;
-            }
-        }
-    }
-    let mut samples = vec![Vec::new(); contenders.len()];
-    let mut spent = Duration::ZERO;
-    let limit = plan.time * contenders.len() as u32;
-    let mut rounds = 0;
-    while rounds < plan.min_samples || (rounds < plan.max_samples && spent < limit) {
-        for (work, samples) in contenders.iter_mut().zip(&mut samples) {
-            let began = Instant::now();
-            work();
-            let took = began.elapsed();
-            spent += took;
-            samples.push(took.as_secs_f64());
-        }
-        rounds += 1;
-    }
-    samples.into_iter().map(Samples).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,19 +167,6 @@ mod tests {
         let samples = time(plan, || std::thread::sleep(Duration::from_millis(10)));
         assert!((1..=4).contains(&samples.0.len()), "{samples:?}");
         assert!(samples.0.iter().all(|&seconds| seconds >= 0.01));
-    }
-
-    #[test]
-    fn contenders_take_turns() {
-        let order = std::cell::RefCell::new(String::new());
-        let samples = time_interleaved(
-            plan(3, 9, Duration::ZERO),
-            &mut [&mut || order.borrow_mut().push('a'), &mut || order.borrow_mut().push('b')],
-        );
-        // One call each to warm up, then three rounds.
-        assert_eq!(*order.borrow(), "ababab".to_owned() + "ab");
-        assert!(samples.iter().all(|samples| samples.0.len() == 3));
-        assert!(time_interleaved(plan(1, 2, Duration::ZERO), &mut []).is_empty());
     }
 
     proptest! {

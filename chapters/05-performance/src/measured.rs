@@ -1,18 +1,23 @@
 //! What the chapter measures and draws, one file for each part of the page.
 
-use lab::Chapter;
-
 pub mod experiments;
 pub mod figures;
 
+use experiments as measured;
+use figures as drawn;
+use lab::{Chapter, Part};
+
 /// Chapter 5, for the course's command and its book.
 pub fn chapter() -> Chapter {
-    Chapter {
-        number: 5,
-        name: "performance",
-        title: "Making it fast",
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
+    let part = |experiments, figures, tables| Part { experiments, figures, tables };
+    let parts = [
+        part(measured::profile::experiments(), drawn::profile::figures(), drawn::profile::tables()),
+        part(measured::freed::experiments(), vec![], vec![]),
+        part(measured::engine::experiments(), drawn::engine::figures(), drawn::engine::tables()),
+        part(measured::input::experiments(), drawn::input::figures(), drawn::input::tables()),
+        part(measured::memory::experiments(), drawn::memory::figures(), drawn::memory::tables()),
+        part(measured::compare::experiments(), drawn::compare::figures(), drawn::compare::tables()),
+        part(measured::gpu::experiments(), vec![], drawn::gpu::tables()),
+    ];
+    Chapter::of(5, "performance", "Making it fast", parts)
 }

@@ -1,6 +1,4 @@
-//! The chapter's experiments.
-
-use lab::Experiment;
+//! The chapter's experiments, one file for each part of the page.
 
 pub mod compare;
 pub mod engine;
@@ -9,17 +7,3 @@ pub mod gpu;
 pub mod input;
 pub mod memory;
 pub mod profile;
-
-/// In the order of the page.
-pub fn experiments() -> Vec<Experiment> {
-    let parts = [
-        profile::experiments(),
-        freed::experiments(),
-        engine::experiments(),
-        input::experiments(),
-        memory::experiments(),
-        compare::experiments(),
-        gpu::experiments(),
-    ];
-    parts.into_iter().flatten().collect()
-}

@@ -2,58 +2,84 @@
 
 use crate::{
     compare::convolution::{self, Layer},
-    engine::{fast::InPlace, layer::Team},
+    engine::ladder::fastest,
 };
 use backprop::{
-    peers::{self, Job, Peer},
-    train::{Epoch, Examples, Settings, fit},
+    measured::{
+        peers::{self, Answer, Job, Peer},
+        race::{OURS, add_peer, training},
+    },
+    train::{Examples, Settings},
 };
 use dfdx::prelude::Cpu;
-use lab::{
-    Experiment, Recorder, Result, Samples, Unit,
-    data::{self, DataSet, Options, Source},
-    measure::time_interleaved,
-    peak,
-    record::ParamList,
-};
+use lab::{Error, Experiment, Key, Race, Recorder, Result, Samples, Unit, data::Source, peak};
 use matmul::parallel;
 use training::{Config, Model, Silent, train_on};
+
+/// Rates of a way to convolve.
+pub const CONVOLUTION: Key =
+    Key::measured("performance.convolution", Unit::FlopsPerSecond, &["layer", "way"]);
+/// What all patches of a batch take.
+const PATCHES: Key = Key::calculated("performance.convolution.bytes", Unit::Bytes, &["layer"]);
+/// Right answers of short trainings.
+pub const RIGHT: Key = Key::measured("performance.time_to", Unit::Share, &["model", "epochs"]);
+/// The seconds that they took.
+pub const SECONDS: Key =
+    Key::measured("performance.time_to.seconds", Unit::Seconds, &["model", "epochs"]);
+/// Right answers of long trainings.
+pub const LONG_RIGHT: Key =
+    Key::measured("performance.time_long", Unit::Share, &["model", "epochs"]);
+/// The seconds that they took.
+pub const LONG_SECONDS: Key =
+    Key::measured("performance.time_long.seconds", Unit::Seconds, &["model", "epochs"]);
+/// Seconds to the headline's share.
+const HEADLINE: Key = Key::measured("performance.headline", Unit::Seconds, &["who", "version"]);
+/// Over ours.
+const HEADLINE_RATIO: Key = Key::measured("performance.headline.ratio", Unit::Ratio, &["who"]);
+/// Seconds to the share that is enough, by the size of a batch.
+pub const BATCH_SECONDS: Key = Key::measured("performance.batch", Unit::Seconds, &["batch", "lr"]);
+/// Pictures a second.
+pub const BATCH_RATE: Key =
+    Key::measured("performance.batch.rate", Unit::ImagesPerSecond, &["batch", "lr"]);
+/// Epochs to the share that is enough.
+pub const BATCH_EPOCHS: Key =
+    Key::measured("performance.batch.epochs", Unit::Count, &["batch", "lr"]);
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "performance.convolution",
+            key: CONVOLUTION.name,
             shows: "three ways to convolve, for the layers of chapter 4",
-            values: &["performance.convolution", "performance.convolution.bytes"],
+            values: &[CONVOLUTION.name, PATCHES.name],
             quick: true,
             run: convolutions,
         },
         Experiment {
-            key: "performance.time_to",
+            key: RIGHT.name,
             shows: "how well four models read after so many seconds of training, from five seeds",
-            values: &["performance.time_to", "performance.time_to.seconds"],
+            values: &[RIGHT.name, SECONDS.name],
             quick: false,
-            run: budgets,
+            run: |r| trainings(r, [RIGHT, SECONDS], &MODELS),
         },
         Experiment {
-            key: "performance.time_long",
+            key: LONG_RIGHT.name,
             shows: "the same, for trainings that take minutes",
-            values: &["performance.time_long", "performance.time_long.seconds"],
+            values: &[LONG_RIGHT.name, LONG_SECONDS.name],
             quick: false,
-            run: long,
+            run: |r| trainings(r, [LONG_RIGHT, LONG_SECONDS], &LONG),
         },
         Experiment {
-            key: "performance.headline",
+            key: HEADLINE.name,
             shows: "seconds until one network reads 98%, here and in PyTorch",
-            values: &["performance.headline", "performance.headline.ratio"],
+            values: &[HEADLINE.name, HEADLINE_RATIO.name],
             quick: false,
             run: headline,
         },
         Experiment {
-            key: "performance.batch",
+            key: BATCH_SECONDS.name,
             shows: "pictures a second and seconds to 97%, by the size of a batch",
-            values: &["performance.batch", "performance.batch.rate", "performance.batch.epochs"],
+            values: &[BATCH_SECONDS.name, BATCH_RATE.name, BATCH_EPOCHS.name],
             quick: false,
             run: batches,
         },
@@ -82,32 +108,27 @@ fn convolutions(r: &mut Recorder) -> Result<()> {
         let numbers = |len: usize| (0..len).map(|i| (i % 17) as f32 / 17.0).collect::<Vec<f32>>();
         let (pictures, filters) =
             (numbers(BATCH * layer.picture()), numbers(layer.patch() * layer.outputs));
-        r.note("performance.convolution", &[("layer", &layer.name)]);
-        // Each way once, so that what can't work is said.
-        convolution::few_at_a_time(&pictures, &filters, layer, &dev)?;
-        convolution::all_patches(&pictures, &filters, layer)?;
-        convolution::direct(&pictures, &filters, layer)?;
-        let mut all = || drop(convolution::all_patches(&pictures, &filters, layer));
-        let mut few = || drop(convolution::few_at_a_time(&pictures, &filters, layer, &dev));
-        let mut direct = || drop(convolution::direct(&pictures, &filters, layer));
-        let samples = time_interleaved(r.budget.plan(), &mut [&mut all, &mut few, &mut direct]);
+        r.note_at(CONVOLUTION.at(&[("layer", &layer.name)]));
+        let mut race = Race::new();
+        race.add("all", || Ok(convolution::all_patches(&pictures, &filters, layer).map(drop)?));
+        race.add("few", || {
+            Ok(convolution::few_at_a_time(&pictures, &filters, layer, &dev).map(drop)?)
+        });
+        race.add("direct", || Ok(convolution::direct(&pictures, &filters, layer).map(drop)?));
+        let results = race.run(r.budget.plan())?;
         let operations = BATCH as f64 * layer.operations();
-        for ((way, _), seconds) in WAYS.iter().zip(samples) {
-            let list: ParamList = &[("layer", &layer.name), ("way", way)];
-            let rates = seconds.map(|s| operations / s);
-            let (key, unit) = ("performance.convolution", Unit::FlopsPerSecond);
-            r.limited(key, list, unit, rates, Some(limit.clone()));
+        for (way, _) in WAYS {
+            let rate = CONVOLUTION.at(&[("layer", &layer.name), ("way", &way)]);
+            r.record(rate.against(limit.clone()), results.rate(way, operations)?);
         }
         let patches = (4 * BATCH * layer.out() * layer.out() * layer.patch()) as f64;
-        let list: ParamList = &[("layer", &layer.name)];
-        let samples = Samples::one(patches);
-        r.value("performance.convolution.bytes", list, Unit::Bytes, samples);
+        r.record(PATCHES.at(&[("layer", &layer.name)]), Samples::one(patches));
     }
     Ok(())
 }
 
 /// Seeds of each.
-const SEEDS: u64 = 5;
+const SEEDS: usize = 5;
 /// Test accuracies to reach.
 pub const TARGETS: [f64; 3] = [0.97, 0.98, 0.99];
 /// The models, and the numbers of epochs that each gets, with its recipe's schedule made to fit.
@@ -118,136 +139,105 @@ pub const MODELS: [(Model, &[usize]); 4] = [
     (Model::Resnet, &[1]),
 ];
 /// What takes minutes a training, and so is an experiment of its own.
-pub const LONG: [(Model, &[usize]); 1] = [(Model::Resnet, &[2])];
-
-/// MNIST, or the word that it is missing.
-fn mnist(r: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
-    let data = data::load(&Options { folder: r.data.clone(), ..Options::default() })?;
-    if data.source == Source::Drawn {
-        r.skip(key, &[], "there is no MNIST on this machine");
-        return Ok(None);
-    }
-    Ok(Some(data))
-}
+const LONG: [(Model, &[usize]); 1] = [(Model::Resnet, &[2])];
 
 /// Each model with several budgets of epochs: how well it reads, after how many seconds of training.
-///
-/// # Errors
-/// A data set or a device that can't be used.
-pub fn budgets(r: &mut Recorder) -> Result<()> {
-    trainings(r, "performance.time_to", &MODELS)
-}
-
-/// As [`budgets`], for those of [`LONG`].
-///
-/// # Errors
-/// As [`budgets`].
-pub fn long(r: &mut Recorder) -> Result<()> {
-    trainings(r, "performance.time_long", &LONG)
-}
-
-fn trainings(r: &mut Recorder, key: &str, models: &[(Model, &[usize])]) -> Result<()> {
-    let Some(data) = mnist(r, key)? else { return Ok(()) };
+fn trainings(
+    r: &mut Recorder,
+    [right, seconds]: [Key; 2],
+    models: &[(Model, &[usize])],
+) -> Result<()> {
+    let Some(data) = r.mnist(right)? else { return Ok(()) };
     for (model, budgets) in models {
-        let model = *model;
         for epochs in *budgets {
-            let list: ParamList = &[("model", &model), ("epochs", epochs)];
-            let (mut accuracy, mut seconds) = (Vec::new(), Vec::new());
-            for seed in 0..SEEDS {
-                r.note(key, &[("model", &model), ("epochs", epochs), ("seed", &seed)]);
+            let of = |key: Key| key.at(&[("model", model), ("epochs", epochs)]);
+            let (mut accuracies, mut times) = (Vec::new(), Vec::new());
+            for seed in 0..SEEDS as u64 {
+                r.note(right.name, &[("model", model), ("epochs", epochs), ("seed", &seed)]);
                 let settings =
-                    training::Settings { epochs: *epochs, seed, ..training::Settings::of(model) };
+                    training::Settings { epochs: *epochs, seed, ..training::Settings::of(*model) };
                 let config = Config { settings, device: r.device, ..Config::default() };
                 let outcome = train_on(&config, &data, &mut Silent)?;
-                accuracy.extend(outcome.test_accuracy());
-                seconds.push(outcome.history.iter().map(|epoch| epoch.seconds).sum());
+                accuracies.extend(outcome.test_accuracy());
+                times.push(outcome.history.iter().map(|epoch| epoch.seconds).sum());
             }
-            r.value(key, list, Unit::Share, Samples(accuracy));
-            r.value(&format!("{key}.seconds"), list, Unit::Seconds, Samples(seconds));
+            r.record(of(right), Samples(accuracies));
+            r.record(of(seconds), Samples(times));
         }
     }
     Ok(())
 }
 
-/// Seconds of training until the end of the first epoch after which the share is reached.
-pub fn until(epochs: &[(f64, f64)], share: f64) -> Option<f64> {
-    let at = epochs.iter().position(|(_, accuracy)| *accuracy >= share)?;
-    Some(epochs[..=at].iter().map(|(seconds, _)| seconds).sum())
+/// Epochs of training until the share is reached.
+fn until(epochs: &Answer, share: f64) -> Option<usize> {
+    epochs.accuracies.iter().position(|accuracy| *accuracy >= share).map(|at| at + 1)
+}
+
+/// Seconds of them.
+fn seconds(epochs: &Answer, share: f64) -> Option<f64> {
+    until(epochs, share).map(|count| epochs.seconds[..count].iter().sum())
+}
+
+/// A number of each of the seeds; [`Error::Skipped`] if some did not come to the share.
+fn of_all<T>(found: &[T], of: impl Fn(&T) -> Option<f64>, what: &str) -> Result<Samples> {
+    let reached: Vec<f64> = found.iter().filter_map(of).collect();
+    if reached.len() == found.len() {
+        return Ok(Samples(reached));
+    }
+    let why = format!("{} of {} seeds came to {what}", reached.len(), found.len());
+    Err(Error::Skipped { what: what.to_owned(), why })
 }
 
 /// The network of the headline: chapter 5's deeper perceptron.
-pub const HEADLINE: [usize; 4] = [784, 512, 128, 10];
+const HEADLINE_SIZES: [usize; 4] = [784, 512, 128, 10];
 /// What it has to reach.
-pub const SHARE: f64 = 0.98;
+const SHARE: f64 = 0.98;
 /// After so many epochs it gives up.
 const PATIENCE: usize = 12;
 
 /// The same network here and in PyTorch, in turns: seconds until 98% of the test pictures are read.
-///
-/// # Errors
-/// A data set that can't be read, or a peer that ends.
-pub fn headline(r: &mut Recorder) -> Result<()> {
-    const KEY: &str = "performance.headline";
-    let Some(data) = mnist(r, KEY)? else { return Ok(()) };
+fn headline(r: &mut Recorder) -> Result<()> {
+    const PEER: &str = "pytorch";
+    let Some(data) = r.mnist(HEADLINE)? else { return Ok(()) };
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
-    let mut peer = pytorch(r, KEY, &data.source);
-    let mut found: [Vec<f64>; 2] = Default::default();
-    for seed in 0..SEEDS {
-        r.note(KEY, &[("who", &"ours"), ("seed", &seed)]);
-        let settings = Settings {
-            sizes: HEADLINE.to_vec(),
-            batch: 128,
-            epochs: PATIENCE,
-            seed,
-            ..Settings::default()
-        };
-        let team = Team::paying(&settings.sizes, settings.batch);
-        let mut learner = InPlace::new(settings.clone(), team)?;
-        let history = fit(&mut learner, (&train, &tested), &settings, |_| {})?;
-        let of = |e: &Epoch| (e.seconds, e.accuracy);
-        found[0].extend(until(&history.iter().map(of).collect::<Vec<_>>(), SHARE));
-        if let Some((peer, _)) = &mut peer {
-            r.note(KEY, &[("who", &"pytorch"), ("seed", &seed)]);
-            let answer = peer.run(Job { batch: 128, epochs: PATIENCE, seed })?;
-            let epochs: Vec<(f64, f64)> =
-                answer.seconds.into_iter().zip(answer.accuracies).collect();
-            found[1].extend(until(&epochs, SHARE));
+    let (sizes, batch, epochs) = (HEADLINE_SIZES.to_vec(), 128, PATIENCE);
+    let settings = Settings { sizes, batch, epochs, ..Settings::default() };
+    let mut peer = pytorch(&data.source);
+    let results = {
+        let tell = |seed, who: &str| r.note(HEADLINE.name, &[("who", &who), ("seed", &seed)]);
+        let mut race = Race::default().telling(tell);
+        race.turn(OURS, |seed| {
+            let settings = Settings { seed: seed as u64, ..settings.clone() };
+            training(fastest, &settings, (&train, &tested))
+        });
+        add_peer(&mut race, PEER, &mut peer, (batch, epochs));
+        race.rounds(SEEDS)?
+    };
+    let to_share = |who: &str| {
+        let what = format!("98% in {PATIENCE} epochs");
+        of_all(results.of(who)?, |epochs| seconds(epochs, SHARE), &what)
+    };
+    for who in [OURS, PEER] {
+        let mut quantity = HEADLINE.at(&[("who", &who)]);
+        if let Some(first) = results.of(who).ok().and_then(|answers| answers.first()) {
+            let version = if who == OURS { "this chapter" } else { &first.framework };
+            quantity = quantity.with("version", version);
         }
+        r.record_or_skip(quantity, to_share(who))?;
     }
-    let version = peer.map_or_else(String::new, |(_, version)| version);
-    let sides = [("ours", "this chapter".to_owned()), ("pytorch", version)];
-    for ((who, version), seconds) in sides.iter().zip(&found) {
-        let list: ParamList = &[("who", who), ("version", version)];
-        if seconds.len() as u64 == SEEDS {
-            r.value(KEY, list, Unit::Seconds, Samples(seconds.clone()));
-        } else if !version.is_empty() {
-            let why =
-                format!("{} of {SEEDS} seeds came to 98% in {PATIENCE} epochs", seconds.len());
-            r.skip(KEY, list, why);
-        }
-    }
-    if found[0].len() == found[1].len() && !found[1].is_empty() {
-        let ratios = found[1].iter().zip(&found[0]).map(|(theirs, ours)| theirs / ours).collect();
-        r.value("performance.headline.ratio", &[("who", &"pytorch")], Unit::Ratio, Samples(ratios));
-    }
-    Ok(())
+    let ratio = to_share(PEER)
+        .and_then(|theirs| Ok(theirs.paired(&to_share(OURS)?, |theirs, ours| theirs / ours)));
+    r.record_or_skip(HEADLINE_RATIO.at(&[("who", &PEER)]), ratio)
 }
 
-/// PyTorch with the headline's network, and its version; or why not.
-fn pytorch(r: &mut Recorder, key: &str, source: &Source) -> Option<(Peer, String)> {
+/// PyTorch with the headline's network; or why not.
+fn pytorch(source: &Source) -> std::result::Result<Peer, String> {
     let threads = parallel::available().to_string();
-    let sizes = HEADLINE.map(|size| size.to_string()).join(",");
+    let sizes = HEADLINE_SIZES.map(|size| size.to_string()).join(",");
     let list = ["--fused", "--threads", &threads, "--sizes", &sizes];
     let first = Job { batch: 512, epochs: 1, seed: 0 };
-    match peers::ready(&peers::folder().join("pytorch.py"), source, &list, first) {
-        Ok((peer, answer)) => Some((peer, answer.framework)),
-        Err(why) => {
-            for key in [key, "performance.headline.ratio"] {
-                r.skip(key, &[("who", &"pytorch")], why.clone());
-            }
-            None
-        }
-    }
+    let ready = peers::ready(&peers::folder().join("pytorch.py"), source, &list, first);
+    ready.map(|(peer, _)| peer)
 }
 
 /// Batches of the study.
@@ -257,40 +247,28 @@ pub const ENOUGH: f64 = 0.97;
 
 /// The small perceptron in batches of several sizes: pictures a second, and seconds until 97% are read. The learning
 /// rate grows with the root of the batch, as the noise of the gradient falls.
-///
-/// # Errors
-/// A data set that can't be read.
-pub fn batches(r: &mut Recorder) -> Result<()> {
-    const KEY: &str = "performance.batch";
-    let Some(data) = mnist(r, KEY)? else { return Ok(()) };
+fn batches(r: &mut Recorder) -> Result<()> {
+    let Some(data) = r.mnist(BATCH_SECONDS)? else { return Ok(()) };
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
     for batch in BATCHES {
         let mut settings = Settings { batch, epochs: 25, ..Settings::default() };
         settings.rule.lr *= (batch as f64 / 128.0).sqrt();
-        let (mut rates, mut seconds, mut epochs) = (Vec::new(), Vec::new(), Vec::new());
-        for seed in 0..SEEDS {
-            r.note(KEY, &[("batch", &batch), ("seed", &seed)]);
+        let mut found = Vec::new();
+        for seed in 0..SEEDS as u64 {
+            r.note(BATCH_SECONDS.name, &[("batch", &batch), ("seed", &seed)]);
             let settings = Settings { seed, ..settings.clone() };
-            let team = Team::paying(&settings.sizes, settings.batch);
-            let mut learner = InPlace::new(settings.clone(), team)?;
-            let history = fit(&mut learner, (&train, &tested), &settings, |_| {})?;
-            let times: Vec<(f64, f64)> = history.iter().map(|e| (e.seconds, e.accuracy)).collect();
-            rates.extend(times.iter().map(|(seconds, _)| train.len() as f64 / seconds));
-            seconds.extend(until(&times, ENOUGH));
-            epochs.extend(times.iter().position(|t| t.1 >= ENOUGH).map(|at| at as f64 + 1.0));
+            found.push(training(fastest, &settings, (&train, &tested))?);
         }
         let lr = format!("{:.2e}", settings.rule.lr);
-        let list: ParamList = &[("batch", &batch), ("lr", &lr)];
-        r.value("performance.batch.rate", list, Unit::ImagesPerSecond, Samples(rates));
-        if seconds.len() as u64 == SEEDS {
-            r.value(KEY, list, Unit::Seconds, Samples(seconds));
-            r.value("performance.batch.epochs", list, Unit::Count, Samples(epochs));
-        } else {
-            let why = format!("{} of {SEEDS} seeds came to 97% in 25 epochs", seconds.len());
-            for key in [KEY, "performance.batch.epochs"] {
-                r.skip(key, list, why.clone());
-            }
-        }
+        let of = |key: Key| key.at(&[("batch", &batch), ("lr", &lr)]);
+        let times = found.iter().flat_map(|epochs| &epochs.seconds);
+        let rates = times.map(|seconds| train.len() as f64 / seconds).collect();
+        r.record(of(BATCH_RATE), Samples(rates));
+        let what = "97% in 25 epochs";
+        let time = of_all(&found, |epochs| seconds(epochs, ENOUGH), what);
+        r.record_or_skip(of(BATCH_SECONDS), time)?;
+        let count = of_all(&found, |epochs| until(epochs, ENOUGH).map(|n| n as f64), what);
+        r.record_or_skip(of(BATCH_EPOCHS), count)?;
     }
     Ok(())
 }
@@ -301,10 +279,20 @@ mod tests {
 
     #[test]
     fn the_clock_stops_at_the_first_epoch_that_is_good_enough() {
-        let epochs = [(1.0, 0.9), (2.0, 0.98), (4.0, 0.97), (8.0, 0.99)];
-        assert_eq!(until(&epochs, 0.97), Some(3.0));
-        assert_eq!(until(&epochs, 0.99), Some(15.0));
-        assert_eq!(until(&epochs, 0.995), None);
-        assert_eq!(until(&[], 0.5), None);
+        let epochs = Answer::of([(1.0, 0.9), (2.0, 0.98), (4.0, 0.97), (8.0, 0.99)].into_iter());
+        assert_eq!(seconds(&epochs, 0.97), Some(3.0));
+        assert_eq!(seconds(&epochs, 0.99), Some(15.0));
+        assert_eq!(seconds(&epochs, 0.995), None);
+        assert_eq!(seconds(&Answer::of(std::iter::empty()), 0.5), None);
+    }
+
+    #[test]
+    fn what_some_seeds_did_not_come_to_is_left_out() {
+        let half = |x: &f64| (*x > 0.5).then_some(*x);
+        assert_eq!(of_all(&[0.75, 1.0], half, "1 in all").unwrap(), Samples(vec![0.75, 1.0]));
+        let Err(Error::Skipped { why, .. }) = of_all(&[0.25, 1.0], half, "half") else {
+            panic!("one did not")
+        };
+        assert_eq!(why, "1 of 2 seeds came to half");
     }
 }

@@ -16,9 +16,7 @@ use backprop::{
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, optim::AdamConfig, prelude::*};
 use lab::{
-    Budget, Experiment, Key, Plan, Race, Recorder, Samples, Unit,
-    data::{self, Options},
-    heap,
+    Budget, Experiment, Key, Plan, Race, Recorder, Samples, Unit, heap,
     peak::{self, Traffic},
     random::numbers,
     record::{Limit, ParamList},
@@ -294,14 +292,9 @@ fn bounds(sizes: &[usize], batch: usize, threads: usize) -> [(&'static str, f64)
     [("operations", work), ("bytes", pictures + update)]
 }
 
-fn examples(r: &Recorder) -> lab::Result<Examples> {
-    let data = data::load(&Options { folder: r.data.clone(), ..Options::default() })?;
-    Ok(Examples::of(&data.train))
-}
-
 /// All rungs, taking turns.
 fn rungs(r: &mut Recorder) -> lab::Result<()> {
-    let data = examples(r)?;
+    let data = Examples::of(&r.data_set()?.train);
     let full = r.budget == Budget::Full;
     for (name, sizes) in MODELS {
         for batch in race::BATCHES {
@@ -391,7 +384,7 @@ fn bound(r: &mut Recorder, list: ParamList, sizes: &[usize], batch: usize) -> Li
 
 /// The network in place with one thread, with more in products, and with more in all.
 fn threads(r: &mut Recorder) -> lab::Result<()> {
-    let data = examples(r)?;
+    let data = Examples::of(&r.data_set()?.train);
     let all = parallel::available();
     let ways = [("one", 1, 1), ("products", all, 1), ("all", all, all)];
     let (name, sizes) = MODELS[0];

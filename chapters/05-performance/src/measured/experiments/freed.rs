@@ -4,18 +4,24 @@ use super::profile::BATCH;
 use crate::{Result, profile::step::Step};
 use dfdx::prelude::Cpu;
 use lab::{
-    Budget, Experiment, Recorder, Samples, Unit,
+    Budget, Experiment, Key, Race, Recorder, Samples, Unit,
     heap::{self, Freed},
     record::ParamList,
 };
-use std::time::Instant;
+use std::{cell::RefCell, time::Instant};
 use training::{
     Model, cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
     transformer::Transformer,
 };
 
-/// The experiment's key.
-pub const KEY: &str = "performance.freed";
+/// Seconds of a step.
+pub const SECONDS: Key =
+    Key::measured("performance.freed", Unit::Seconds, &["model", "batch", "freed"]);
+/// Its page faults.
+pub const FAULTS: Key =
+    Key::measured("performance.freed.faults", Unit::Number, &["model", "batch", "freed"]);
+/// How many times as long it takes with memory handed back.
+pub const GAIN: Key = Key::measured("performance.freed.gain", Unit::Ratio, &["model", "batch"]);
 
 /// The models, by what a step frees.
 pub const MODELS: [(Model, Compare); 5] = [
@@ -32,9 +38,9 @@ pub type Compare = fn(&mut Recorder, Model, &Resident<Cpu>) -> Result<()>;
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
     vec![Experiment {
-        key: KEY,
+        key: SECONDS.name,
         shows: "a step of chapter 4's models with freed memory handed back to the system, and kept, in turns",
-        values: &[KEY, "performance.freed.faults", "performance.freed.gain"],
+        values: &[SECONDS.name, FAULTS.name, GAIN.name],
         quick: true,
         run: |rec| Ok(run(rec)?),
     }]
@@ -48,13 +54,10 @@ fn run(rec: &mut Recorder) -> Result<()> {
         } else {
             "the heap of this system takes no such orders"
         };
-        for key in [KEY, "performance.freed.faults", "performance.freed.gain"] {
-            rec.skip(key, &[], why);
-        }
+        rec.skip_all(&[], why);
         return Ok(());
     }
-    let options = lab::data::Options { folder: rec.data.clone(), ..Default::default() };
-    let data = Resident::new(&Cpu::default(), &lab::data::load(&options)?.train.first(BATCH))?;
+    let data = Resident::new(&Cpu::default(), &rec.data_set()?.train.first(BATCH))?;
     for (model, compare) in MODELS {
         compare(rec, model, &data)?;
     }
@@ -66,37 +69,43 @@ fn run(rec: &mut Recorder) -> Result<()> {
 /// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample. After a change one step is
 /// not counted: what the one before it has handed back, it has to ask for again.
 fn compare<M: Network<Cpu>>(rec: &mut Recorder, model: Model, data: &Resident<Cpu>) -> Result<()> {
-    rec.note(KEY, &[("model", &model)]);
+    let list: ParamList = &[("model", &model), ("batch", &BATCH)];
+    rec.note_at(SECONDS.at(list));
     let (rounds, steps) = match rec.budget {
         Budget::Full => (11, 4),
         Budget::Quick => (3, 1),
     };
     let index: Vec<usize> = (0..BATCH).collect();
-    let mut step = Step::<M, Cpu>::new(&Cpu::seed_from_u64(1))?;
-    let (mut seconds, mut faults): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
-    for _ in 0..rounds {
-        for (at, freed) in Freed::ALL.into_iter().enumerate() {
+    let step = RefCell::new(Step::<M, Cpu>::new(&Cpu::seed_from_u64(1))?);
+    let mut race = Race::default();
+    for freed in Freed::ALL {
+        let (step, index) = (&step, &index);
+        race.turn(freed.name(), move |_| {
+            let mut step = step.borrow_mut();
             heap::set(freed);
-            step.plain(data, &index)?;
+            step.plain(data, index)?;
             let (before, begun) = (heap::page_faults(), Instant::now());
             for _ in 0..steps {
-                step.plain(data, &index)?;
+                step.plain(data, index)?;
             }
-            seconds[at].push(begun.elapsed().as_secs_f64() / f64::from(steps));
-            let counted = heap::page_faults().zip(before).map(|(after, before)| after - before);
-            faults[at].extend(counted.map(|counted| counted / f64::from(steps)));
-        }
+            let seconds = begun.elapsed().as_secs_f64() / f64::from(steps);
+            let faults = heap::page_faults().zip(before).map(|(after, before)| after - before);
+            Ok((seconds, faults.map(|faults| faults / f64::from(steps))))
+        });
     }
-    let gains = seconds[0].iter().zip(&seconds[1]).map(|(returned, kept)| returned / kept);
-    let list: ParamList = &[("model", &model), ("batch", &BATCH)];
-    rec.value("performance.freed.gain", list, Unit::Ratio, Samples(gains.collect()));
-    for ((freed, seconds), faults) in Freed::ALL.iter().zip(seconds).zip(faults) {
-        let list: ParamList = &[("model", &model), ("batch", &BATCH), ("freed", &freed.name())];
-        rec.value(KEY, list, Unit::Seconds, Samples(seconds));
+    let results = race.rounds(rounds)?;
+    let seconds = results.map(|(seconds, _)| *seconds);
+    let [returned, kept] = Freed::ALL.map(Freed::name);
+    rec.record(GAIN.at(list), seconds.ratio(returned, kept)?);
+    for freed in [returned, kept] {
+        rec.record(SECONDS.at(list).with("freed", freed), seconds.samples(freed)?);
+        let faults: Vec<f64> =
+            results.of(freed)?.iter().filter_map(|(_, faults)| *faults).collect();
+        let quantity = FAULTS.at(list).with("freed", freed);
         if faults.is_empty() {
-            rec.skip("performance.freed.faults", list, "this system does not count page faults");
+            rec.skip_at(quantity, "this system does not count page faults");
         } else {
-            rec.value("performance.freed.faults", list, Unit::Number, Samples(faults));
+            rec.record(quantity, Samples(faults));
         }
     }
     Ok(())

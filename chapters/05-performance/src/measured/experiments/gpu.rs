@@ -8,14 +8,61 @@ use crate::gpu::{
 };
 use backprop::{adam::Adam, mlp::Mlp, random::SplitMix64};
 use cpu_gpu::{
-    Result,
-    gpu::{self, Api, Gpu, Kind},
+    gpu::{self, Gpu, Kind},
+    measured::experiments::devices::{DEVICES, why_missing},
 };
-use lab::{Budget, Experiment, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Race, Recorder, Result, Samples, Unit, record::ParamList};
 use std::time::Instant;
 
-/// Devices that the page names, whether this machine has them or not.
-pub const EXPECTED: [&str; 3] = ["opencl-cpu", "opencl-gpu", "cuda"];
+/// What the numbers of an operation are told apart by.
+const OPERATION: &[&str] = &["device", "operation", "size", "way"];
+
+/// Seconds of an operation.
+pub const FUSED: Key = Key::measured("performance.gpu.fused", Unit::Seconds, OPERATION);
+/// Its kernels.
+const FUSED_LAUNCHES: Key = Key::counted("performance.gpu.fused.launches", Unit::Count, OPERATION);
+/// What they move.
+const FUSED_BYTES: Key = Key::counted("performance.gpu.fused.bytes", Unit::Bytes, OPERATION);
+/// The seconds that launches and bytes lead to expect.
+pub const FUSED_PREDICTED: Key =
+    Key::calculated("performance.gpu.fused.predicted", Unit::Seconds, OPERATION);
+/// What fusion gains.
+pub const FUSED_GAIN: Key =
+    Key::measured("performance.gpu.fused.speedup", Unit::Ratio, &["device", "operation", "size"]);
+/// Seconds of a launch.
+const FUSED_LAUNCH: Key = Key::measured("performance.gpu.fused.launch", Unit::Seconds, &["device"]);
+/// The device's bandwidth.
+const FUSED_BANDWIDTH: Key =
+    Key::measured("performance.gpu.fused.bandwidth", Unit::BytesPerSecond, &["device"]);
+
+/// Seconds of a step.
+pub const GRAPH: Key =
+    Key::measured("performance.gpu.graph", Unit::Seconds, &["device", "batch", "way"]);
+/// Seconds after which its calls have returned.
+pub const GRAPH_ISSUED: Key =
+    Key::measured("performance.gpu.graph.issued", Unit::Seconds, &["device", "batch", "way"]);
+/// What a graph gains.
+pub const GRAPH_GAIN: Key =
+    Key::measured("performance.gpu.graph.speedup", Unit::Ratio, &["device", "batch"]);
+/// A step's launches.
+const GRAPH_LAUNCHES: Key =
+    Key::counted("performance.gpu.graph.launches", Unit::Count, &["device"]);
+/// Seconds of one of them.
+const GRAPH_LAUNCH: Key = Key::measured("performance.gpu.graph.launch", Unit::Seconds, &["device"]);
+/// Seconds of all.
+const GRAPH_PREDICTED: Key =
+    Key::calculated("performance.gpu.graph.predicted", Unit::Seconds, &["device"]);
+
+/// Seconds of a step, by where its batch comes from.
+pub const OVERLAP: Key =
+    Key::measured("performance.gpu.overlap", Unit::Seconds, &["device", "batch", "way"]);
+/// Bytes of its batch.
+const OVERLAP_BYTES: Key =
+    Key::counted("performance.gpu.overlap.bytes", Unit::Bytes, &["device", "batch"]);
+/// The share of a step that plain copies take.
+pub const COPIES: Key =
+    Key::measured("performance.gpu.overlap.copies", Unit::Share, &["device", "batch"]);
+
 /// The batches of the page.
 pub const BATCHES: [usize; 3] = [32, 128, 512];
 /// The network of the page.
@@ -27,73 +74,52 @@ const STEPS: usize = 16;
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "performance.gpu.fused",
+            key: FUSED.name,
             shows: "four operations of a training step in one kernel each and one at a time, against launches and bytes",
             values: &[
-                "performance.gpu.fused",
-                "performance.gpu.fused.launches",
-                "performance.gpu.fused.bytes",
-                "performance.gpu.fused.predicted",
-                "performance.gpu.fused.speedup",
-                "performance.gpu.fused.launch",
-                "performance.gpu.fused.bandwidth",
+                FUSED.name,
+                FUSED_LAUNCHES.name,
+                FUSED_BYTES.name,
+                FUSED_PREDICTED.name,
+                FUSED_GAIN.name,
+                FUSED_LAUNCH.name,
+                FUSED_BANDWIDTH.name,
             ],
             quick: true,
-            run: |r| Ok(on_each(r, "performance.gpu.fused", fused)?),
+            run: |r| on_each(r, fused),
         },
         Experiment {
-            key: "performance.gpu.graph",
+            key: GRAPH.name,
             shows: "a training step launched kernel by kernel and replayed as a CUDA graph, at three sizes of a batch",
             values: &[
-                "performance.gpu.graph",
-                "performance.gpu.graph.issued",
-                "performance.gpu.graph.launches",
-                "performance.gpu.graph.launch",
-                "performance.gpu.graph.predicted",
-                "performance.gpu.graph.speedup",
+                GRAPH.name,
+                GRAPH_ISSUED.name,
+                GRAPH_LAUNCHES.name,
+                GRAPH_LAUNCH.name,
+                GRAPH_PREDICTED.name,
+                GRAPH_GAIN.name,
             ],
             quick: true,
-            run: |r| Ok(on_each(r, "performance.gpu.graph", graph)?),
+            run: |r| on_each(r, |r, gpu| graph(r, gpu, &BATCHES)),
         },
         Experiment {
-            key: "performance.gpu.overlap",
+            key: OVERLAP.name,
             shows: "a training step whose batch is on the GPU already, is copied before it, or is copied beside the step before",
-            values: &[
-                "performance.gpu.overlap",
-                "performance.gpu.overlap.bytes",
-                "performance.gpu.overlap.copies",
-            ],
+            values: &[OVERLAP.name, OVERLAP_BYTES.name, COPIES.name],
             quick: true,
-            run: |r| Ok(overlap(r)?),
+            run: overlap,
         },
     ]
 }
 
-/// Why this machine has no device of this name: a clause.
-fn why_missing(devices: &gpu::Devices, id: &str) -> String {
-    let api = if id == "cuda" { Api::Cuda } else { Api::OpenCl };
-    match devices.missing.iter().find(|missing| missing.api == api) {
-        Some(missing) => missing.why.clone(),
-        None => format!("this machine has no device {id}"),
-    }
-}
-
 /// Measures on each device found, and says of each that the page names why it is not there.
-fn on_each(
-    r: &mut Recorder,
-    key: &str,
-    work: fn(&mut Recorder, &dyn Gpu) -> Result<()>,
-) -> Result<()> {
+fn on_each(r: &mut Recorder, work: fn(&mut Recorder, &dyn Gpu) -> Result<()>) -> Result<()> {
     let devices = gpu::devices();
-    for id in EXPECTED {
+    for id in DEVICES {
         if devices.found.iter().any(|about| about.id == id) {
-            let gpu = gpu::open(id)?;
-            work(r, &*gpu)?;
+            work(r, &*gpu::open(id)?)?;
         } else {
-            let why = why_missing(&devices, id);
-            for value in experiments().iter().filter(|e| e.key == key).flat_map(|e| e.values) {
-                r.skip(value, &[("device", &id)], why.clone());
-            }
+            r.skip_all(&[("device", &id)], why_missing(&devices, id));
         }
     }
     Ok(())
@@ -105,26 +131,19 @@ fn timed(
     r: &Recorder,
     gpu: &dyn Gpu,
     times: usize,
-    before: &dyn Fn() -> Result<()>,
-    work: &mut dyn FnMut() -> Result<()>,
+    before: impl Fn() -> cpu_gpu::Result<()>,
+    work: impl Fn() -> cpu_gpu::Result<()>,
 ) -> Result<Samples> {
-    let plan = r.budget.plan();
-    let sample = |work: &mut dyn FnMut() -> Result<()>| -> Result<f64> {
+    let mut race = Race::new();
+    race.turn("alone", |_| {
         before()?;
         gpu.finish()?;
         let began = Instant::now();
         (0..times).try_for_each(|_| work())?;
         gpu.finish()?;
         Ok(began.elapsed().as_secs_f64() / times as f64)
-    };
-    sample(work)?;
-    let (mut samples, began) = (Vec::new(), Instant::now());
-    while samples.len() < plan.min_samples
-        || (samples.len() < plan.max_samples && began.elapsed() < plan.time)
-    {
-        samples.push(sample(work)?);
-    }
-    Ok(Samples(samples))
+    });
+    race.run(r.budget.plan())?.samples("alone")
 }
 
 /// Numbers of the array that a device's bandwidth is measured with; the operations take a quarter. It is more than the
@@ -152,21 +171,16 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
     let launches = if gpu.about().kind == Kind::Cpu { 100 } else { 2000 };
     let costs = Costs::measure(gpu, launches, large(gpu, r.budget))?;
     let device: ParamList = &[("device", id)];
-    r.value("performance.gpu.fused.launch", device, Unit::Seconds, Samples::one(costs.launch));
-    r.value(
-        "performance.gpu.fused.bandwidth",
-        device,
-        Unit::BytesPerSecond,
-        Samples::one(costs.bandwidth),
-    );
+    r.record(FUSED_LAUNCH.at(device), Samples::one(costs.launch));
+    r.record(FUSED_BANDWIDTH.at(device), Samples::one(costs.bandwidth));
     for operation in Operation::ALL {
         for (size, shape) in sizes(operation, gpu, r.budget) {
+            let list: ParamList =
+                &[("device", id), ("operation", &operation.name()), ("size", &size)];
             let mut medians = Vec::new();
             for way in Way::ALL {
-                let (name, way_name) = (operation.name(), way.name());
-                let list: ParamList =
-                    &[("device", id), ("operation", &name), ("size", &size), ("way", &way_name)];
-                r.note("performance.gpu.fused", list);
+                let of = |key: Key| key.at(list).with("way", way.name());
+                r.note_at(of(FUSED));
                 let task = Task::new(gpu, operation, way, shape)?;
                 task.fill()?;
                 task.run()?;
@@ -174,19 +188,18 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
                 // A GPU is fast enough that two large ones would time the wait at the end.
                 let few = size == "large" && gpu.about().kind == Kind::Cpu;
                 let times = if few { 2 } else { 20 };
-                let seconds = timed(r, gpu, times, &|| task.fill(), &mut || task.run())?;
+                let seconds = timed(r, gpu, times, || task.fill(), || task.run())?;
                 let bytes = operation.bytes(way, shape);
-                let predicted = costs.predict(&bytes);
-                medians.push(r.value("performance.gpu.fused", list, Unit::Seconds, seconds));
-                let mut add = |key: &str, unit, x| r.value(key, list, unit, Samples::one(x));
-                add("performance.gpu.fused.launches", Unit::Count, task.launched() as f64);
-                add("performance.gpu.fused.bytes", Unit::Bytes, bytes.iter().sum());
-                add("performance.gpu.fused.predicted", Unit::Seconds, predicted);
+                medians.push(r.record(of(FUSED), seconds));
+                for (key, number) in [
+                    (FUSED_LAUNCHES, task.launched() as f64),
+                    (FUSED_BYTES, bytes.iter().sum()),
+                    (FUSED_PREDICTED, costs.predict(&bytes)),
+                ] {
+                    r.record(of(key), Samples::one(number));
+                }
             }
-            let name = operation.name();
-            let list: ParamList = &[("device", id), ("operation", &name), ("size", &size)];
-            let speedup = Samples::one(medians[1] / medians[0]);
-            r.value("performance.gpu.fused.speedup", list, Unit::Ratio, speedup);
+            r.record(FUSED_GAIN.at(list), Samples::one(medians[1] / medians[0]));
         }
     }
     Ok(())
@@ -200,41 +213,28 @@ fn pictures(count: usize) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn model() -> Result<Mlp<f32>> {
-    Mlp::new(&SIZES, 1).map_err(|error| cpu_gpu::Error::message(error.to_string()))
+    Ok(Mlp::new(&SIZES, 1)?)
 }
 
-fn graph(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
-    graph_at(r, gpu, &BATCHES)
-}
-
-fn graph_at(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
+fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
     let id = &gpu.about().id;
     let rows = if gpu.about().kind == Kind::Cpu { 100 } else { 2000 };
     let launch = Costs::measure(gpu, rows, 1 << 10)?.launch;
-    let device: ParamList = &[("device", id)];
-    let overhead = Step::LAUNCHES as f64 * launch;
-    r.value("performance.gpu.graph.launch", device, Unit::Seconds, Samples::one(launch));
-    r.value(
-        "performance.gpu.graph.launches",
-        device,
-        Unit::Count,
-        Samples::one(Step::LAUNCHES as f64),
-    );
-    r.value("performance.gpu.graph.predicted", device, Unit::Seconds, Samples::one(overhead));
+    let launches = Step::LAUNCHES as f64;
+    for (key, number) in
+        [(GRAPH_LAUNCH, launch), (GRAPH_LAUNCHES, launches), (GRAPH_PREDICTED, launches * launch)]
+    {
+        r.record(key.at(&[("device", id)]), Samples::one(number));
+    }
     let (pixels, labels) = pictures(8 * batches.iter().max().copied().unwrap_or(1));
     let model = model()?;
-    for &batch in batches {
-        let step = Step::new(gpu, &model, (&pixels, &labels), batch, Adam::default())?;
-        let ways = ["launched", "replayed"];
-        let list = |way: usize| {
-            [("device", id.clone()), ("batch", batch.to_string()), ("way", ways[way].to_owned())]
-        };
-        let record = |r: &mut Recorder, way: usize, work: &mut dyn FnMut() -> Result<()>| {
-            let list = list(way);
-            let list: Vec<(&str, &dyn std::fmt::Display)> =
-                list.iter().map(|(name, value)| (*name, value as &dyn std::fmt::Display)).collect();
-            r.note("performance.gpu.graph", &list);
-            let seconds = timed(r, gpu, STEPS, &|| step.reset(&model), work)?;
+    for batch in batches {
+        let step = Step::new(gpu, &model, (&pixels, &labels), *batch, Adam::default())?;
+        let list: ParamList = &[("device", id), ("batch", batch)];
+        let record = |r: &mut Recorder, way: &str, work: &dyn Fn() -> cpu_gpu::Result<()>| {
+            let of = |key: Key| key.at(list).with("way", way);
+            r.note_at(of(GRAPH));
+            let seconds = timed(r, gpu, STEPS, || step.reset(&model), work)?;
             // The trap: the time after which the calls have returned.
             // ANCHOR: trap
             let began = Instant::now();
@@ -242,27 +242,18 @@ fn graph_at(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
             let issued = began.elapsed().as_secs_f64() / STEPS as f64;
             gpu.finish()?; // now it is
             // ANCHOR_END: trap
-            r.value("performance.gpu.graph.issued", &list, Unit::Seconds, Samples::one(issued));
-            Ok::<f64, cpu_gpu::Error>(r.value(
-                "performance.gpu.graph",
-                &list,
-                Unit::Seconds,
-                seconds,
-            ))
+            r.record(of(GRAPH_ISSUED), Samples::one(issued));
+            Ok::<f64, lab::Error>(r.record(of(GRAPH), seconds))
         };
-        let launched = record(r, 0, &mut || step.launch())?;
-        let params: ParamList = &[("device", id), ("batch", &batch)];
+        let launched = record(r, "launched", &|| step.launch())?;
         match Graph::of(&step) {
             Ok(graph) => {
-                let replayed = record(r, 1, &mut || graph.replay())?;
-                let speedup = Samples::one(launched / replayed);
-                r.value("performance.gpu.graph.speedup", params, Unit::Ratio, speedup);
+                let replayed = record(r, "replayed", &|| graph.replay())?;
+                r.record(GRAPH_GAIN.at(list), Samples::one(launched / replayed));
             }
             Err(error) => {
-                let why = error.to_string();
-                let list: ParamList = &[("device", id), ("batch", &batch), ("way", &"replayed")];
-                r.skip("performance.gpu.graph", list, why.clone());
-                r.skip("performance.gpu.graph.speedup", params, why);
+                r.skip_at(GRAPH.at(list).with("way", "replayed"), error.to_string());
+                r.skip_at(GRAPH_GAIN.at(list), error.to_string());
             }
         }
     }
@@ -270,13 +261,8 @@ fn graph_at(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
 }
 
 fn overlap(r: &mut Recorder) -> Result<()> {
-    let devices = gpu::devices();
-    let device: ParamList = &[("device", &"cuda")];
     let Ok(gpu) = gpu::open("cuda") else {
-        let why = why_missing(&devices, "cuda");
-        for key in ["", ".bytes", ".copies"] {
-            r.skip(&format!("performance.gpu.overlap{key}"), device, why.clone());
-        }
+        r.skip_all(&[("device", &"cuda")], why_missing(&gpu::devices(), "cuda"));
         return Ok(());
     };
     let Some(cuda) = gpu.as_cuda() else { return Ok(()) };
@@ -286,26 +272,22 @@ fn overlap(r: &mut Recorder) -> Result<()> {
         let places = (&pixels[..2 * batch * SIZES[0]], &labels[..2 * batch]);
         let step = Step::new(&*gpu, &model, places, batch, Adam::default())?;
         let pinned = Pinned::new(cuda, &pixels)?;
+        let list: ParamList = &[("device", &"cuda"), ("batch", &batch)];
         let mut medians = Vec::new();
         for way in overlap::Way::ALL {
             let source = if way.pins() { pinned.bytes() } else { &pixels };
             let batches: Vec<&[u8]> = source.chunks_exact(batch * SIZES[0]).collect();
-            let name = way.name();
-            let list: ParamList = &[("device", &"cuda"), ("batch", &batch), ("way", &name)];
-            r.note("performance.gpu.overlap", list);
-            let mut work = || overlap::train(&feed, way, &batches, &step);
-            let seconds = timed(r, &*gpu, 1, &|| step.reset(&model), &mut work)?;
-            let seconds = seconds.map(|seconds| seconds / STEPS as f64);
-            medians.push(r.value("performance.gpu.overlap", list, Unit::Seconds, seconds));
+            let quantity = OVERLAP.at(list).with("way", way.name());
+            r.note_at(&quantity);
+            let work = || overlap::train(&feed, way, &batches, &step);
+            let seconds = timed(r, &*gpu, 1, || step.reset(&model), work)?;
+            medians.push(r.record(quantity, seconds.map(|seconds| seconds / STEPS as f64)));
         }
-        let list: ParamList = &[("device", &"cuda"), ("batch", &batch)];
-        let bytes = Samples::one((batch * SIZES[0]) as f64);
-        r.value("performance.gpu.overlap.bytes", list, Unit::Bytes, bytes);
+        r.record(OVERLAP_BYTES.at(list), Samples::one((batch * SIZES[0]) as f64));
         // The share of a step that plain copies take. Neither side waits for the GPU after a step: a wait would count
         // the launches that it holds back as a copy.
         let [resident, _, pageable, ..] = medians[..] else { continue };
-        let share = Samples::one(1.0 - resident / pageable);
-        r.value("performance.gpu.overlap.copies", list, Unit::Share, share);
+        r.record(COPIES.at(list), Samples::one(1.0 - resident / pageable));
     }
     Ok(())
 }
@@ -313,40 +295,33 @@ fn overlap(r: &mut Recorder) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpu_gpu::gpu::testing;
-    use lab::{Device, progress::Progress};
-
-    /// What an experiment leaves, with every key that it declares left or missed.
-    fn left(key: &str, run: impl FnOnce(&mut Recorder) -> Result<()>) -> Vec<lab::record::Value> {
-        let experiments = experiments();
-        let experiment = experiments.iter().find(|e| e.key == key).expect("there is one");
-        let progress = Progress::hidden();
-        let mut r = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);
-        run(&mut r).unwrap();
-        let (values, skipped) = r.finish();
-        for key in experiment.values {
-            let left = values.iter().any(|value| value.key == *key)
-                || skipped.iter().any(|skipped| skipped.key == *key);
-            assert!(left, "{key} is neither left nor missed");
-        }
-        assert!(values.iter().all(|value| value.median.is_finite()), "{values:?}");
-        values
-    }
+    use cpu_gpu::gpu::testing::{opencl, turn};
+    use lab::testing::{self, experiment};
 
     #[test]
     fn copies_are_measured_or_missed() {
-        let _turn = testing::turn();
-        left("performance.gpu.overlap", overlap);
+        let _turn = turn();
+        let run = testing::run(&experiment(crate::chapter(), OVERLAP.name));
+        assert!(run.values.iter().all(|value| value.median.is_finite()), "{run:?}");
     }
 
     #[test]
     fn a_step_is_measured_on_a_device_with_or_without_graphs() {
-        let Some(gpu) = testing::opencl() else { return };
-        let values = left("performance.gpu.graph", |r| graph_at(r, &*gpu, &[3]));
-        let of = |key: &str| values.iter().find(|value| value.key == key).map(|value| value.median);
-        let launches = of("performance.gpu.graph.launches").unwrap();
-        let predicted = of("performance.gpu.graph.predicted").unwrap();
-        let launch = of("performance.gpu.graph.launch").unwrap();
-        assert!((predicted - launches * launch).abs() < 1e-12);
+        let small = |r: &mut Recorder| {
+            let Some(gpu) = opencl() else {
+                r.skip_all(&[], "there is no device");
+                return Ok(());
+            };
+            graph(r, &*gpu, &[3])
+        };
+        let experiment = experiment(crate::chapter(), GRAPH.name);
+        let run = testing::run(&Experiment { run: small, ..experiment });
+        assert!(run.values.iter().all(|value| value.median.is_finite()), "{run:?}");
+        let of = |key: Key| run.values.iter().find(|v| v.key == key.name).map(|v| v.median);
+        if let [Some(launches), Some(predicted), Some(launch)] =
+            [GRAPH_LAUNCHES, GRAPH_PREDICTED, GRAPH_LAUNCH].map(of)
+        {
+            assert!((predicted - launches * launch).abs() < 1e-12);
+        }
     }
 }

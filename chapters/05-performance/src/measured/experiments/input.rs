@@ -14,11 +14,7 @@ use crate::{
 };
 use backprop::order::order;
 use dfdx::prelude::{Const, Cpu, TensorFromVec};
-use lab::{
-    Budget, Experiment, Key, Recorder, Samples, Unit,
-    data::{self, Split},
-    record::ParamList,
-};
+use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, data::Split, record::ParamList};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -268,13 +264,8 @@ fn compute<M: Network<Cpu>>(data: &Data, batches: usize, times: usize) -> Result
     Ok(Samples(seconds))
 }
 
-fn load(rec: &Recorder) -> Result<Split> {
-    let options = data::Options { folder: rec.data.clone(), ..data::Options::default() };
-    Ok(data::load(&options)?.train)
-}
-
 fn input(rec: &mut Recorder) -> Result<()> {
-    let split = load(rec)?;
+    let split = rec.data_set()?.train;
     let folder = Folder::new("input")?;
     if split.len() < BATCH || split.pixels() != PIXELS {
         return Err(Error::Config("this needs at least 128 pictures of 28×28".to_owned()));
@@ -367,7 +358,7 @@ fn labels(path: &Path, shuffle: Shuffle, epoch: usize) -> Result<Vec<u8>> {
 }
 
 fn stream(rec: &mut Recorder) -> Result<()> {
-    let split = load(rec)?;
+    let split = rec.data_set()?.train;
     let folder = Folder::new("stream")?;
     // The worst case for a shuffle: all zeros first, then all ones, …
     let mut sorted: Vec<usize> = (0..split.len()).collect();

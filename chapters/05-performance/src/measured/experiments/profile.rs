@@ -4,11 +4,46 @@ use crate::profile::{
     report::{Profile, limits, profile},
     tape::Phase,
 };
-use lab::{Budget, Experiment, Recorder, Result, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Recorder, Result, Samples, Unit, record::ParamList};
 use training::Model;
 
-/// The experiment's key.
-pub const KEY: &str = "performance.profile";
+/// What the numbers of an operation are told apart by.
+const OPERATION: &[&str] = &["model", "batch", "phase", "op"];
+/// What the numbers of a step are told apart by.
+const STEP: &[&str] = &["model", "batch"];
+
+/// Seconds of an operation.
+pub const SECONDS: Key = Key::measured("performance.profile", Unit::Seconds, OPERATION);
+/// Its share of the step.
+pub const SHARE: Key = Key::measured("performance.profile.share", Unit::Share, OPERATION);
+/// What it computes.
+pub const FLOPS: Key = Key::counted("performance.profile.flops", Unit::Number, OPERATION);
+/// What it moves.
+pub const BYTES: Key = Key::counted("performance.profile.bytes", Unit::Bytes, OPERATION);
+/// The least time that the limits leave for it, over its own.
+pub const ROOFLINE: Key = Key::measured("performance.profile.roofline", Unit::Share, OPERATION);
+/// The share of a phase.
+const PHASE: Key =
+    Key::measured("performance.profile.phase", Unit::Share, &["model", "batch", "phase"]);
+/// The share of the matrix products in the time.
+pub const PRODUCTS: Key = Key::measured("performance.profile.products", Unit::Share, STEP);
+/// Their share of what is computed.
+pub const PRODUCT_FLOPS: Key = Key::counted("performance.profile.product_flops", Unit::Share, STEP);
+/// One operation of a step that is drawn as a timeline.
+pub const EVENT: Key =
+    Key::measured("performance.profile.event", Unit::Seconds, &["model", "at", "phase", "op"]);
+/// The whole step.
+pub const TOTAL: Key = Key::measured("performance.profile.total", Unit::Seconds, STEP);
+/// The same, unwatched.
+const PLAIN: Key = Key::measured("performance.profile.plain", Unit::Seconds, STEP);
+/// What watching costs.
+const OVERHEAD: Key = Key::measured("performance.profile.overhead", Unit::Ratio, STEP);
+/// The most that the CPU computes.
+pub const PEAK: Key = Key::measured("performance.profile.peak", Unit::FlopsPerSecond, &[]);
+/// The most that its memory moves.
+pub const BANDWIDTH: Key =
+    Key::measured("performance.profile.bandwidth", Unit::BytesPerSecond, &[]);
+
 /// Pictures in a step.
 pub const BATCH: usize = 128;
 /// Models whose steps are drawn as timelines.
@@ -17,55 +52,53 @@ const TIMELINES: [Model; 3] = [Model::Mlp, Model::Cnn, Model::Resnet];
 /// The experiment of this part.
 pub fn experiments() -> Vec<Experiment> {
     vec![Experiment {
-        key: KEY,
+        key: SECONDS.name,
         shows: "where the time of a training step goes, operation by operation, in each of chapter 4's models",
         values: &[
-            KEY,
-            "performance.profile.share",
-            "performance.profile.flops",
-            "performance.profile.bytes",
-            "performance.profile.roofline",
-            "performance.profile.phase",
-            "performance.profile.products",
-            "performance.profile.product_flops",
-            "performance.profile.event",
-            "performance.profile.total",
-            "performance.profile.plain",
-            "performance.profile.overhead",
-            "performance.profile.peak",
-            "performance.profile.bandwidth",
+            SECONDS.name,
+            SHARE.name,
+            FLOPS.name,
+            BYTES.name,
+            ROOFLINE.name,
+            PHASE.name,
+            PRODUCTS.name,
+            PRODUCT_FLOPS.name,
+            EVENT.name,
+            TOTAL.name,
+            PLAIN.name,
+            OVERHEAD.name,
+            PEAK.name,
+            BANDWIDTH.name,
         ],
         quick: true,
-        run: |rec| run(rec, BATCH),
+        run,
     }]
 }
 
-fn run(rec: &mut Recorder, batch: usize) -> Result<()> {
+fn run(rec: &mut Recorder) -> Result<()> {
     if rec.device != lab::Device::Cpu {
-        rec.skip(KEY, &[], "a host's timer sees the launch of a GPU's work and not its end");
+        let why = "a host's timer sees the launch of a GPU's work and not its end";
+        rec.skip_at(SECONDS.at(&[]), why);
         return Ok(());
     }
-    let data =
-        lab::data::load(&lab::data::Options { folder: rec.data.clone(), ..Default::default() })?;
-    let [peak, bandwidth] = limits();
-    rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, Samples::one(peak.value));
-    rec.value(
-        "performance.profile.bandwidth",
-        &[],
-        Unit::BytesPerSecond,
-        Samples::one(bandwidth.value),
-    );
+    let data = rec.data_set()?;
+    let limits = limits().map(|limit| limit.value);
+    record_limits(rec, limits);
     for model in Model::ALL {
-        rec.note(KEY, &[("model", &model)]);
+        rec.note_at(SECONDS.at(&[("model", &model)]));
         let steps = match (rec.budget, model) {
             (Budget::Full, _) => 60,
             (Budget::Quick, Model::Linear | Model::Mlp) => 20,
             (Budget::Quick, _) => 3,
         };
-        let profile = profile(model, &data, batch, steps)?;
-        record(rec, &profile, [peak.value, bandwidth.value]);
+        record(rec, &profile(model, &data, BATCH, steps)?, limits);
     }
     Ok(())
+}
+
+fn record_limits(rec: &mut Recorder, [peak, bandwidth]: [f64; 2]) {
+    rec.record(PEAK.at(&[]), Samples::one(peak));
+    rec.record(BANDWIDTH.at(&[]), Samples::one(bandwidth));
 }
 
 /// Seconds without the digits behind the clock's nanoseconds: there are thousands of samples, and sums of floats have
@@ -76,50 +109,41 @@ fn to_nanoseconds(seconds: &Samples) -> Samples {
 
 fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
     let (model, batch) = (profile.model, profile.batch);
+    let step: ParamList = &[("model", &model), ("batch", &batch)];
     for row in &profile.rows {
-        let (phase, op) = (row.phase.name(), &row.name);
-        let list: ParamList =
-            &[("model", &model), ("batch", &batch), ("phase", &phase), ("op", op)];
-        let seconds = rec.value(KEY, list, Unit::Seconds, to_nanoseconds(&row.seconds));
-        rec.value("performance.profile.share", list, Unit::Share, Samples::one(profile.share(row)));
-        rec.value("performance.profile.flops", list, Unit::Number, Samples::one(row.cost.flops()));
-        rec.value("performance.profile.bytes", list, Unit::Bytes, Samples::one(row.cost.bytes));
+        let of = |key: Key| key.at(step).with("phase", row.phase.name()).with("op", &row.name);
+        let seconds = rec.record(of(SECONDS), to_nanoseconds(&row.seconds));
+        rec.record(of(SHARE), Samples::one(profile.share(row)));
+        rec.record(of(FLOPS), Samples::one(row.cost.flops()));
+        rec.record(of(BYTES), Samples::one(row.cost.bytes));
         let bound = row.cost.seconds(peak, bandwidth);
         if bound > 0.0 {
-            rec.value(
-                "performance.profile.roofline",
-                list,
-                Unit::Share,
-                Samples::one(bound / seconds),
-            );
+            rec.record(of(ROOFLINE), Samples::one(bound / seconds));
         }
     }
-    let list: ParamList = &[("model", &model), ("batch", &batch)];
     for phase in Phase::ALL {
         let share = profile.rows.iter().filter(|row| row.phase == phase);
         let share = share.map(|row| profile.share(row)).sum();
-        let name = phase.name();
-        let list: ParamList = &[("model", &model), ("batch", &batch), ("phase", &name)];
-        rec.value("performance.profile.phase", list, Unit::Share, Samples::one(share));
+        rec.record(PHASE.at(step).with("phase", phase.name()), Samples::one(share));
     }
     let products = profile.rows.iter().filter(|row| row.cost.products > 0.0);
     let share = products.map(|row| profile.share(row)).sum();
-    rec.value("performance.profile.products", list, Unit::Share, Samples::one(share));
+    rec.record(PRODUCTS.at(step), Samples::one(share));
     let products: f64 = profile.rows.iter().map(|row| row.cost.products).sum();
     let all: f64 = profile.rows.iter().map(|row| row.cost.flops()).sum();
-    rec.value("performance.profile.product_flops", list, Unit::Share, Samples::one(products / all));
-    rec.value("performance.profile.total", list, Unit::Seconds, to_nanoseconds(&profile.total));
-    rec.value("performance.profile.plain", list, Unit::Seconds, to_nanoseconds(&profile.plain));
+    rec.record(PRODUCT_FLOPS.at(step), Samples::one(products / all));
+    rec.record(TOTAL.at(step), to_nanoseconds(&profile.total));
+    rec.record(PLAIN.at(step), to_nanoseconds(&profile.plain));
     let ratios = profile.total.paired(&profile.plain, |with, without| with / without);
-    rec.value("performance.profile.overhead", list, Unit::Ratio, ratios);
+    rec.record(OVERHEAD.at(step), ratios);
     if TIMELINES.contains(&model) {
         for (at, moment) in profile.moments.iter().enumerate() {
-            let (phase, op) = (moment.phase.name(), &moment.name);
             // Three digits, so that names sort as numbers do.
             let at = format!("{at:03}");
+            let (phase, op) = (moment.phase.name(), &moment.name);
             let list: ParamList = &[("model", &model), ("at", &at), ("phase", &phase), ("op", op)];
             let median = to_nanoseconds(&Samples::one(moment.seconds.median()));
-            rec.value("performance.profile.event", list, Unit::Seconds, median);
+            rec.record(EVENT.at(list), median);
         }
     }
 }
@@ -127,32 +151,31 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
 #[cfg(test)]
 pub(in crate::measured) mod tests {
     use super::*;
-    use lab::{Records, progress::Progress};
+    use lab::{Records, testing};
 
     /// Records as a run leaves them, of small steps on drawn digits.
     pub fn records() -> Records {
-        let (experiments, progress) = (experiments(), Progress::hidden());
-        let mut rec = Recorder::new(&experiments[0], Budget::Quick, lab::Device::Cpu, &progress);
-        rec.value("performance.profile.peak", &[], Unit::FlopsPerSecond, Samples::one(1e11));
-        rec.value("performance.profile.bandwidth", &[], Unit::BytesPerSecond, Samples::one(1e10));
-        let data = lab::data::drawn(32, 8, 1);
-        for model in Model::ALL {
-            record(&mut rec, &profile(model, &data, 8, 2).unwrap(), [1e11, 1e10]);
-        }
-        let (values, skipped) = rec.finish();
-        lab::testing::records(&crate::chapter(), &values, &skipped)
+        let small = |rec: &mut Recorder| {
+            let (data, limits) = (lab::data::drawn(32, 8, 1), [1e11, 1e10]);
+            record_limits(rec, limits);
+            for model in Model::ALL {
+                record(rec, &profile(model, &data, 8, 2)?, limits);
+            }
+            Ok(())
+        };
+        let experiment = testing::experiment(crate::chapter(), SECONDS.name);
+        let run = testing::run(&Experiment { run: small, ..experiment });
+        testing::records(&crate::chapter(), &run.values, &run.skipped)
     }
 
     #[test]
     fn shares_sum_to_one_and_phases_to_their_operations() {
         let records = records();
-        for model in Model::ALL {
-            let sum = |key: &str| -> f64 {
-                records.all(key, &[("model", &model)]).iter().map(|value| value.median).sum()
-            };
-            for key in ["performance.profile.share", "performance.profile.phase"] {
-                assert!((sum(key) - 1.0).abs() < 1e-9, "{model}: {key}: {}", sum(key));
-            }
+        for (model, key) in Model::ALL.into_iter().flat_map(|m| [SHARE, PHASE].map(|key| (m, key)))
+        {
+            let all = records.every(key.at(&[("model", &model)])).unwrap();
+            let sum: f64 = all.iter().map(|value| value.median).sum();
+            assert!((sum - 1.0).abs() < 1e-9, "{model}: {}: {sum}", key.name);
         }
     }
 }

@@ -1,140 +1,125 @@
 //! Models, convolutions and batches as pictures and tables.
 
-use crate::measured::experiments::compare::{BATCH, BATCHES, LAYERS, LONG, MODELS, TARGETS, WAYS};
+use crate::measured::experiments::compare::{
+    BATCH, BATCH_EPOCHS, BATCH_RATE, BATCH_SECONDS, BATCHES, CONVOLUTION, LAYERS, LONG_RIGHT,
+    LONG_SECONDS, MODELS, RIGHT, SECONDS, TARGETS, WAYS,
+};
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
-    record::ParamList,
+    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::{Bars, Limits},
+    key::Quantity,
+    plot::{Axis, LimitLine, LinePlot, Scale, Series},
+    record::Value,
+    table::{Entry, Grid},
     units::plain,
 };
+use training::Model;
 
 /// This part's figures.
 pub fn figures() -> Vec<Figure> {
     vec![
-        Figure { key: "performance.convolution", draw: draw_convolutions },
-        Figure { key: "performance.time_to", draw: draw_budgets },
-        Figure { key: "performance.batch", draw: draw_batches },
+        Figure { key: CONVOLUTION.name, draw: draw_convolutions },
+        Figure { key: RIGHT.name, draw: draw_budgets },
+        Figure { key: BATCH_SECONDS.name, draw: draw_batches },
     ]
 }
 
 /// This part's tables.
 pub fn tables() -> Vec<Table> {
     vec![
-        Table { key: "performance.time_to", make: table_targets },
-        Table { key: "performance.batch", make: table_batches },
+        Table { key: RIGHT.name, make: table_targets },
+        Table { key: BATCH_SECONDS.name, make: table_batches },
     ]
 }
 
 fn draw_convolutions(records: &Records) -> Result<Drawing> {
-    let (mut bars, mut limits, mut best) = (Vec::new(), Vec::new(), Vec::new());
+    let of = |layer: &str, way: &str| CONVOLUTION.at(&[("layer", &layer), ("way", &way)]);
+    let (mut bars, mut best) = (Vec::new(), Vec::new());
     for layer in LAYERS {
         let mut fastest = (f64::NEG_INFINITY, "");
         for (way, name) in WAYS {
-            let list: ParamList = &[("layer", &layer.name), ("way", &way)];
-            let value = records.find("performance.convolution", list)?;
-            if value.median > fastest.0 {
-                fastest = (value.median, name);
-            }
-            bars.push(Bar::of(&format!("{}: {name}", layer.name), Ok(value), 1e9)?);
-            if let (true, Some(limit)) = (limits.is_empty(), &value.limit) {
-                limits.push((limit.name.clone(), limit.value / 1e9));
-            }
+            let rate = records.get(of(layer.name, way))?.median;
+            fastest = if rate > fastest.0 { (rate, name) } else { fastest };
+            bars.push((format!("{}: {name}", layer.name), of(layer.name, way)));
         }
         best.push(format!("{} for {}", fastest.1, layer.name));
     }
-    let axis = Axis::new("GFLOP/s", Scale::Linear);
-    Ok(BarPlot { axis, bars, limits }.drawing(format!(
+    let caption = format!(
         "Convolutions forward, {BATCH} pictures at once, on all cores. Fastest: {}.",
         best.join(", ")
-    )))
+    );
+    let axis = Axis::new("GFLOP/s", Scale::Linear);
+    Bars { axis, scale: |rate| rate / 1e9, bars, limits: Limits::OfValues }.draw(records, caption)
 }
 
-/// A model's budgets: seconds, wrong answers in percent (median, low, high), epochs.
-fn points(records: &Records, at: usize) -> Result<Vec<(f64, [f64; 3], usize)>> {
-    let (model, budgets) = MODELS[at];
-    let point = |key: &str, epochs: usize| {
-        let list: ParamList = &[("model", &model), ("epochs", &epochs)];
-        let share = records.find(key, list)?;
-        let seconds = records.find(&format!("{key}.seconds"), list)?.median;
-        let wrong = [share.median, share.high, share.low].map(|share| 100.0 * (1.0 - share));
-        Ok((seconds, wrong, epochs))
+/// From a share of right answers to wrong ones in percent.
+fn wrong(share: f64) -> f64 {
+    100.0 * (1.0 - share)
+}
+
+/// A model's trainings: their seconds, and the share that they read right.
+fn points(records: &Records, model: Model) -> Result<Vec<(f64, &Value)>> {
+    let of = |right: Key, seconds: Key| -> Result<Vec<_>> {
+        let all = records.every(right.at(&[("model", &model)]))?.into_iter();
+        all.map(|share| Ok((records.get(seconds.beside(share))?.median, share))).collect()
     };
-    let mut points: Vec<_> =
-        budgets.iter().map(|n| point("performance.time_to", *n)).collect::<Result<_>>()?;
-    for epochs in LONG.iter().filter(|(of, _)| *of == model).flat_map(|(_, budgets)| *budgets) {
-        match point("performance.time_long", *epochs) {
-            Ok(point) => points.push(point),
-            // A machine that has not taken these minutes yet shows the others.
-            Err(Error::NotMeasured { .. } | Error::Skipped { .. }) => {}
-            Err(error) => return Err(error),
-        }
+    let mut points = of(RIGHT, SECONDS)?;
+    match of(LONG_RIGHT, LONG_SECONDS) {
+        Ok(long) => points.extend(long),
+        // A machine that has not taken these minutes yet shows the others, and most models have no long training.
+        Err(Error::NotMeasured { .. } | Error::Skipped { .. } | Error::Key(_)) => {}
+        Err(error) => return Err(error),
     }
     Ok(points)
 }
 
 fn draw_budgets(records: &Records) -> Result<Drawing> {
     let mut series = Vec::new();
-    for (at, (model, _)) in MODELS.iter().enumerate() {
-        let points = points(records, at)?;
-        series.push(Series {
-            name: model.to_string(),
-            points: points.iter().map(|(seconds, wrong, _)| (*seconds, wrong[0])).collect(),
-            band: points.iter().map(|(_, wrong, _)| (wrong[1], wrong[2])).collect(),
-            joined: true,
-        });
+    for (model, _) in MODELS {
+        series.push(Series::of(model.name(), &points(records, model)?, wrong));
     }
     let ends = series.iter().flat_map(|s| &s.points).map(|point| point.0);
     let (low, high) = (ends.clone().fold(f64::MAX, f64::min), ends.fold(0.0, f64::max));
-    let limits = TARGETS.iter().map(|share| {
-        let wrong = 100.0 * (1.0 - share);
-        let name = format!("{:.0}% right", 100.0 * share);
-        LimitLine { name, points: vec![(low, wrong), (high, wrong)] }
+    let limits = TARGETS.map(|share| LimitLine {
+        name: format!("{:.0}% right", 100.0 * share),
+        points: [low, high].map(|seconds| (seconds, wrong(share))).into(),
     });
-    let fastest = first(records, TARGETS[1])?;
+    let mut first: Option<(Model, f64, &str)> = None;
+    for (model, _) in MODELS {
+        let reached = reaches(records, model, TARGETS[1])?.map(|(s, epochs)| (model, s, epochs));
+        first = first.into_iter().chain(reached).min_by(|a, b| a.1.total_cmp(&b.1));
+    }
     let caption = format!(
         "Wrong answers on the test pictures against seconds of training. Each point is a training of its own, with a \
          schedule that ends there; medians and quartiles of five seeds. {}",
-        fastest.map_or_else(String::new, |(model, seconds, epochs)| format!(
+        first.map_or_else(String::new, |(model, seconds, epochs)| format!(
             "The first to read 98% is {model}, after {} ({epochs} epochs).",
             Unit::Seconds.format(seconds)
         ))
     );
-    let limits = limits.collect();
     let plot = LinePlot {
         x: Axis::new("seconds of training", Scale::Log),
         y: Axis::new("wrong answers (%)", Scale::Log),
         series,
-        limits,
+        limits: limits.into(),
     };
     Ok(plot.drawing(caption))
 }
 
-/// Which model reaches a share first, and after how many seconds and epochs.
-fn first(records: &Records, share: f64) -> Result<Option<(String, f64, usize)>> {
-    let mut fastest: Option<(String, f64, usize)> = None;
-    for (at, (model, _)) in MODELS.iter().enumerate() {
-        if let Some((seconds, epochs)) = reaches(records, at, share)?
-            && fastest.as_ref().is_none_or(|(_, best, _)| seconds < *best)
-        {
-            fastest = Some((model.to_string(), seconds, epochs));
-        }
-    }
-    Ok(fastest)
-}
-
 /// The least seconds, with their epochs, after which the median of the seeds is as good as `share`.
-fn reaches(records: &Records, at: usize, share: f64) -> Result<Option<(f64, usize)>> {
-    let points = points(records, at)?.into_iter();
-    let enough = points.filter(|(_, wrong, _)| wrong[0] <= 100.0 * (1.0 - share) + 1e-9);
-    Ok(enough.map(|(seconds, _, epochs)| (seconds, epochs)).min_by(|a, b| a.0.total_cmp(&b.0)))
+fn reaches(records: &Records, model: Model, share: f64) -> Result<Option<(f64, &str)>> {
+    let points = points(records, model)?.into_iter();
+    let enough = points.filter(|(_, right)| right.median >= share - 1e-11);
+    let fastest = enough.min_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(fastest.map(|(seconds, right)| (seconds, right.param("epochs").unwrap_or_default())))
 }
 
 fn table_targets(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
-    for (at, (model, _)) in MODELS.iter().enumerate() {
+    for (model, _) in MODELS {
         let mut row = vec![model.to_string()];
         for share in TARGETS {
-            row.push(reaches(records, at, share)?.map_or_else(
+            row.push(reaches(records, model, share)?.map_or_else(
                 || "–".to_owned(),
                 |(seconds, epochs)| format!("{} ({epochs})", Unit::Seconds.format(seconds)),
             ));
@@ -151,78 +136,45 @@ fn table_targets(records: &Records) -> Result<TableData> {
 }
 
 fn draw_batches(records: &Records) -> Result<Drawing> {
-    let mut lines = [("pictures a second", Vec::new()), ("speed to 97%", Vec::new())];
-    let mut best = (f64::MAX, 0);
-    for batch in BATCHES {
-        let rate = records.find("performance.batch.rate", &[("batch", &batch)])?;
-        lines[0].1.push((batch as f64, [rate.median, rate.low, rate.high]));
-        match records.find("performance.batch", &[("batch", &batch)]) {
-            Ok(seconds) => {
-                if seconds.median < best.0 {
-                    best = (seconds.median, batch);
-                }
-                let points = [seconds.median, seconds.high, seconds.low].map(|s| 1.0 / s);
-                lines[1].1.push((batch as f64, points));
-            }
-            Err(Error::Skipped { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    // Both over their value for the smallest batch.
-    let series: Vec<Series> = lines
-        .into_iter()
-        .map(|(name, points)| {
-            let one = points.first().map_or(1.0, |point: &(f64, [f64; 3])| point.1[0]);
-            Series {
-                name: name.to_owned(),
-                points: points.iter().map(|(batch, v)| (*batch, v[0] / one)).collect(),
-                band: points.iter().map(|(_, v)| (v[1] / one, v[2] / one)).collect(),
-                joined: true,
-            }
-        })
-        .collect();
-    let plot = LinePlot {
-        x: Axis::new("pictures of a batch", Scale::Log)
-            .ticks(BATCHES.map(|batch| batch as f64).to_vec()),
-        y: Axis::new(format!("over batch {}", BATCHES[0]), Scale::Log),
-        series,
-        limits: Vec::new(),
+    let rates = records.over("batch", BATCH_RATE.at(&[]))?;
+    let times = match records.over("batch", BATCH_SECONDS.at(&[])) {
+        Err(Error::Skipped { .. }) => Vec::new(),
+        found => found?,
     };
+    let best = times.iter().min_by(|a, b| a.1.median.total_cmp(&b.1.median));
     let caption = format!(
         "Throughput and what it is for, both over their value at the smallest batch: pictures a second, and one over the \
          seconds until 97% are read. The latter is best with {} pictures a batch.",
-        best.1
+        best.map_or(0.0, |(batch, _)| *batch)
     );
+    // Both over their value for the smallest batch.
+    let first = |points: &[(f64, &Value)]| points.first().map_or(1.0, |(_, value)| value.median);
+    let (rate, time) = (first(&rates), first(&times));
+    let plot = LinePlot {
+        x: Axis::new("pictures of a batch", Scale::Log).ticks(BATCHES.map(|batch| batch as f64)),
+        y: Axis::new(format!("over batch {}", BATCHES[0]), Scale::Log),
+        series: vec![
+            Series::of("pictures a second", &rates, |value| value / rate),
+            Series::of("speed to 97%", &times, |seconds| time / seconds),
+        ],
+        limits: Vec::new(),
+    };
     Ok(plot.drawing(caption))
 }
 
 fn table_batches(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for batch in BATCHES {
-        let list: ParamList = &[("batch", &batch)];
-        let rate = records.find("performance.batch.rate", list)?;
-        let text = |key: &str| match records.find(key, list) {
-            Ok(value) => Ok(value.text()),
-            Err(Error::Skipped { .. }) => Ok("not reached".to_owned()),
-            Err(error) => Err(error),
-        };
-        rows.push(vec![
-            batch.to_string(),
-            rate.params
-                .get("lr")
-                .and_then(|lr| lr.parse().ok())
-                .map_or_else(|| "–".to_owned(), plain),
-            rate.text(),
-            text("performance.batch.epochs")?,
-            text("performance.batch")?,
-        ]);
-    }
-    Ok(TableData {
-        caption: "The small perceptron in batches of several sizes, until it reads 97%; medians of five seeds."
-            .into(),
-        head: ["batch", "learning rate", "pictures a second", "epochs", "time to 97%"]
-            .map(String::from)
-            .into(),
-        rows,
-    })
+    let reached = |quantity: Quantity| match records.get(&quantity) {
+        Err(Error::Skipped { .. }) => Entry::from("not reached"),
+        _ => Entry::from(quantity),
+    };
+    Grid::new(records.every(BATCH_RATE.at(&[]))?)
+        .column("batch", |rate| rate.param("batch").unwrap_or_default())
+        .column("learning rate", |rate| rate.number("lr").map_or_else(|| "–".to_owned(), plain))
+        .column("pictures a second", |rate| rate.text())
+        .column("epochs", |rate| reached(BATCH_EPOCHS.beside(rate)))
+        .column("time to 97%", |rate| reached(BATCH_SECONDS.beside(rate)))
+        .table(
+            records,
+            "The small perceptron in batches of several sizes, until it reads 97%; medians of five seeds.",
+        )
 }

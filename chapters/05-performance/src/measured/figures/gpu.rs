@@ -1,20 +1,20 @@
 //! The tables of this part, from records.
 
 use crate::{
-    gpu::{
-        fused::{Operation, Way},
-        overlap,
+    gpu::{fused::Way, overlap},
+    measured::experiments::gpu::{
+        BATCHES, COPIES, FUSED, FUSED_GAIN, FUSED_PREDICTED, GRAPH, GRAPH_GAIN, GRAPH_ISSUED,
+        OVERLAP,
     },
-    measured::experiments::gpu::{BATCHES, EXPECTED},
 };
-use lab::{Error, Records, Result, Table, TableData, Unit};
+use lab::{Key, Records, Result, Table, TableData, Unit, record::Value, table::Grid};
 
 /// This part's tables.
 pub fn tables() -> Vec<Table> {
     vec![
-        Table { key: "performance.gpu.fused", make: fused },
-        Table { key: "performance.gpu.graph", make: graph },
-        Table { key: "performance.gpu.overlap", make: overlap },
+        Table { key: FUSED.name, make: fused },
+        Table { key: GRAPH.name, make: graph },
+        Table { key: OVERLAP.name, make: overlap },
     ]
 }
 
@@ -27,133 +27,74 @@ fn device_name(id: &str) -> &str {
     }
 }
 
-fn fused(records: &Records) -> Result<TableData> {
-    let (mut rows, mut best) = (Vec::new(), None::<(f64, String)>);
-    let mut missing = None;
-    for device in EXPECTED {
-        for operation in Operation::ALL.map(Operation::name) {
-            for size in ["small", "large"] {
-                let of = |key: &str, way: Way| {
-                    let list: lab::record::ParamList = &[
-                        ("device", &device),
-                        ("operation", &operation),
-                        ("size", &size),
-                        ("way", &way.name()),
-                    ];
-                    records.find(key, list)
-                };
-                let speedup = records.find(
-                    "performance.gpu.fused.speedup",
-                    &[("device", &device), ("operation", &operation), ("size", &size)],
-                );
-                let speedup = match speedup {
-                    Ok(speedup) => speedup,
-                    Err(error) => {
-                        missing.get_or_insert(error);
-                        continue;
-                    }
-                };
-                let predicted = of("performance.gpu.fused.predicted", Way::Unfused)?.median
-                    / of("performance.gpu.fused.predicted", Way::Fused)?.median;
-                if best.as_ref().is_none_or(|(most, _)| speedup.median > *most) {
-                    let words = format!("{operation}, {size}, on {}", device_name(device));
-                    best = Some((speedup.median, words));
-                }
-                let mut row = vec![
-                    format!("{operation}, {size}, on {}", device_name(device)),
-                    of("performance.gpu.fused", Way::Unfused)?.text(),
-                    of("performance.gpu.fused", Way::Fused)?.text(),
-                ];
-                row.push(Unit::Ratio.format(predicted));
-                row.push(speedup.text());
-                rows.push(row);
-            }
-        }
-    }
-    let Some((most, what)) = best else {
-        return Err(missing.unwrap_or_else(|| Error::Message("there are no devices".to_owned())));
+/// A case of a value for a person.
+fn case(value: &Value) -> String {
+    let of = |name: &str| value.param(name).unwrap_or_default();
+    let what = match value.param("batch") {
+        Some(batch) => format!("batch {batch},"),
+        None => format!("{}, {}, on", of("operation"), of("size")),
     };
-    Ok(TableData {
-        caption: format!(
-            "Fusion makes the most of a difference, {}, in: {what}.",
-            Unit::Ratio.format(most)
-        ),
-        head: ["operation", "one at a time", "fused", "predicted gain", "gain"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows,
-    })
+    format!("{what} {}", device_name(of("device")))
 }
 
-/// The words of a value, or a dash where the machine lacks what it takes.
-fn cell(found: Result<&lab::record::Value>) -> Result<String> {
-    match found {
-        Ok(value) => Ok(value.text()),
-        Err(Error::Skipped { .. }) => Ok("–".to_owned()),
-        Err(error) => Err(error),
-    }
+fn fused(records: &Records) -> Result<TableData> {
+    let gains = records.every(FUSED_GAIN.at(&[]))?;
+    let best = gains.iter().max_by(|a, b| a.median.total_cmp(&b.median));
+    let caption = best.map_or_else(String::new, |best| {
+        let case = case(best);
+        format!("Fusion makes the most of a difference, {}, in: {case}.", best.text())
+    });
+    let of = |key: Key, gain: &Value, way: Way| key.beside(gain).with("way", way.name());
+    Grid::new(gains)
+        .column("operation", |gain| case(gain))
+        .column("one at a time", |gain| of(FUSED, gain, Way::Unfused))
+        .column("fused", |gain| of(FUSED, gain, Way::Fused))
+        .column("predicted gain", |gain| {
+            let [one, other] = [Way::Unfused, Way::Fused].map(|way| {
+                let predicted = records.get(of(FUSED_PREDICTED, gain, way));
+                predicted.map_or(f64::NAN, |seconds| seconds.median)
+            });
+            Unit::Ratio.format(one / other)
+        })
+        .column("gain", |gain| gain.text())
+        .table(records, caption)
 }
 
 fn graph(records: &Records) -> Result<TableData> {
-    let (mut rows, mut missing, mut found) = (Vec::new(), None, Vec::new());
-    for device in EXPECTED {
-        for batch in BATCHES {
-            let of = |key: &str, way: &str| {
-                records.find(key, &[("device", &device), ("batch", &batch), ("way", &way)])
-            };
-            let launched = match of("performance.gpu.graph", "launched") {
-                Ok(launched) => launched,
-                Err(error) => {
-                    missing.get_or_insert(error);
-                    continue;
-                }
-            };
-            let gain = records
-                .find("performance.gpu.graph.speedup", &[("device", &device), ("batch", &batch)]);
-            if let Ok(gain) = &gain {
-                found.push(format!("{} at {batch}", gain.text()));
-            }
-            rows.push(vec![
-                format!("batch {batch}, {}", device_name(device)),
-                of("performance.gpu.graph.issued", "launched")?.text(),
-                launched.text(),
-                cell(of("performance.gpu.graph", "replayed"))?,
-                cell(gain)?,
-            ]);
-        }
-    }
-    if rows.is_empty() {
-        return Err(missing.unwrap_or_else(|| Error::Message("there are no devices".to_owned())));
-    }
-    let caption = if found.is_empty() {
+    let launched = records.every(GRAPH.at(&[("way", &"launched")]))?;
+    let gains = launched.iter().filter_map(|step| {
+        let gain = records.text(GRAPH_GAIN.beside(step)).ok()?;
+        Some(format!("{gain} at {}", step.param("batch")?))
+    });
+    let gains: Vec<String> = gains.collect();
+    let caption = if gains.is_empty() {
         "A step launched kernel by kernel; this machine has nothing that could replay it."
             .to_owned()
     } else {
-        format!("Replaying a step instead of launching it gains {}.", found.join(", "))
+        format!("Replaying a step instead of launching it gains {}.", gains.join(", "))
     };
-    let head = ["step", "calls have returned", "step is done", "replayed", "gain"];
-    Ok(TableData { caption, head: head.map(str::to_owned).to_vec(), rows })
+    Grid::new(launched)
+        .column("step", |step| case(step))
+        .column("calls have returned", |step| GRAPH_ISSUED.beside(step))
+        .column("step is done", |step| step.text())
+        .column("replayed", |step| GRAPH.beside(step).with("way", "replayed"))
+        .column("gain", |step| GRAPH_GAIN.beside(step))
+        .table(records, caption)
 }
 
 fn overlap(records: &Records) -> Result<TableData> {
-    let (mut rows, mut shares) = (Vec::new(), Vec::new());
+    let of = |key: Key, batch: &usize| key.at(&[("device", &"cuda"), ("batch", batch)]);
+    let mut shares = Vec::new();
     for batch in BATCHES {
-        let mut row = vec![format!("batch {batch}")];
-        for way in overlap::Way::ALL {
-            let list: lab::record::ParamList =
-                &[("device", &"cuda"), ("batch", &batch), ("way", &way.name())];
-            row.push(records.find("performance.gpu.overlap", list)?.text());
-        }
-        let list: lab::record::ParamList = &[("device", &"cuda"), ("batch", &batch)];
-        let share = records.find("performance.gpu.overlap.copies", list)?;
-        shares.push(format!("{} at {batch}", share.text()));
-        rows.push(row);
+        shares.push(format!("{} at {batch}", records.text(of(COPIES, &batch))?));
     }
-    let mut head = vec!["step".to_owned()];
-    head.extend(overlap::Way::ALL.map(|way| way.name().to_owned()));
     let caption = format!(
         "With plain copies, this share of a step is copying: {}. The last column hides it.",
         shares.join(", ")
     );
-    Ok(TableData { caption, head, rows })
+    let mut grid = Grid::new(BATCHES).column("step", |batch| format!("batch {batch}"));
+    for way in overlap::Way::ALL.map(overlap::Way::name) {
+        grid = grid.column(way, move |batch| of(OVERLAP, batch).with("way", way));
+    }
+    grid.table(records, caption)
 }

@@ -2,15 +2,20 @@
 
 use crate::measured::experiments::{
     freed,
-    profile::{BATCH, KEY},
+    profile::{
+        BANDWIDTH, BATCH, BYTES, EVENT, FLOPS, PEAK, PRODUCT_FLOPS, PRODUCTS, ROOFLINE, SECONDS,
+        SHARE, TOTAL,
+    },
 };
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
+    drawing::Bars,
     heap::Freed,
-    plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
+    plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
+    table::Grid,
 };
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use training::Model;
 
 /// The figures that the page quotes.
@@ -19,7 +24,7 @@ pub fn figures() -> Vec<Figure> {
         Figure { key: "performance.timeline", draw: |r| timeline(r, Model::Mlp) },
         Figure { key: "performance.timeline.cnn", draw: |r| timeline(r, Model::Cnn) },
         Figure { key: "performance.timeline.resnet", draw: |r| timeline(r, Model::Resnet) },
-        Figure { key: "performance.profile", draw: draw_products },
+        Figure { key: SECONDS.name, draw: draw_products },
         Figure { key: "performance.roofline.step", draw: draw_roofline },
     ]
 }
@@ -33,7 +38,7 @@ pub fn tables() -> Vec<Table> {
         Table { key: "performance.profile.resnet", make: |r| table(r, Model::Resnet) },
         Table { key: "performance.profile.rnn", make: |r| table(r, Model::Rnn) },
         Table { key: "performance.profile.transformer", make: |r| table(r, Model::Transformer) },
-        Table { key: freed::KEY, make: table_freed },
+        Table { key: freed::SECONDS.name, make: table_freed },
     ]
 }
 
@@ -43,53 +48,46 @@ fn param<'v>(value: &'v Value, name: &str) -> &'v str {
 
 /// The operations of a model, the longest first.
 fn operations(records: &Records, model: Model) -> Result<Vec<&Value>> {
-    let mut all = records.all(KEY, &[("model", &model)]);
-    if all.is_empty() {
-        records.find(KEY, &[("model", &model)])?; // says why there are none
-    }
+    let mut all = records.every(SECONDS.at(&[("model", &model)]))?;
     all.sort_by(|a, b| b.median.total_cmp(&a.median));
     Ok(all)
 }
 
-/// What was recorded beside an operation's time.
-fn beside<'r>(records: &'r Records, key: &str, of: &Value) -> Option<&'r Value> {
-    let mut all = records.all(key, &[]).into_iter();
-    all.find(|value| value.params == of.params)
+/// What was recorded beside an operation's time; 0 if nothing was.
+fn beside(records: &Records, key: Key, of: &Value) -> f64 {
+    records.get(key.beside(of)).map_or(0.0, |value| value.median)
 }
 
 /// Operations in a table, the longest ones.
 const LONGEST: usize = 12;
 
 fn table(records: &Records, model: Model) -> Result<TableData> {
-    let all = operations(records, model)?;
-    let number = |key: &str, of: &Value| beside(records, key, of).map_or(0.0, |v| v.median);
-    let rows = all.iter().take(LONGEST).map(|value| {
-        let flops = number("performance.profile.flops", value);
-        let bytes = number("performance.profile.bytes", value);
-        let roof = number("performance.profile.roofline", value);
-        vec![
-            param(value, "op").to_owned(),
-            param(value, "phase").to_owned(),
-            value.text(),
-            Unit::Share.format(number("performance.profile.share", value)),
-            format!("{:.2}", flops / 1e6),
-            format!("{:.2}", bytes / 1e6),
-            if bytes > 0.0 { format!("{:.1}", flops / bytes) } else { "–".into() },
-            if roof > 0.0 { format!("{:.0}%", 100.0 * roof) } else { "–".into() },
-        ]
-    });
-    let head = ["operation", "phase", "time", "share", "MFLOP", "MB", "FLOP/B", "of roofline"];
-    let shown: f64 = all.iter().take(LONGEST).map(|v| number("performance.profile.share", v)).sum();
-    Ok(TableData {
-        caption: format!(
-            "One step of {model} on {BATCH} pictures takes {} (median). These {} kinds of operations take {:.0}% of it.",
-            records.find("performance.profile.total", &[("model", &model)])?.text(),
-            all.len().min(LONGEST),
-            100.0 * shown
-        ),
-        head: head.map(str::to_owned).to_vec(),
-        rows: rows.collect(),
-    })
+    let mut all = operations(records, model)?;
+    all.truncate(LONGEST);
+    let number = |key: Key, of: &Value| beside(records, key, of);
+    let shown: f64 = all.iter().map(|value| number(SHARE, value)).sum();
+    let caption = format!(
+        "One step of {model} on {BATCH} pictures takes {} (median). These {} kinds of operations take {:.0}% of it.",
+        records.text(TOTAL.at(&[("model", &model)]))?,
+        all.len(),
+        100.0 * shown
+    );
+    Grid::new(all)
+        .column("operation", |value| param(value, "op"))
+        .column("phase", |value| param(value, "phase"))
+        .column("time", |value| value.text())
+        .column("share", |value| SHARE.beside(value))
+        .column("MFLOP", |value| format!("{:.2}", number(FLOPS, value) / 1e6))
+        .column("MB", |value| format!("{:.2}", number(BYTES, value) / 1e6))
+        .column("FLOP/B", |value| match number(BYTES, value) {
+            bytes if bytes > 0.0 => format!("{:.1}", number(FLOPS, value) / bytes),
+            _ => "–".into(),
+        })
+        .column("of roofline", |value| match number(ROOFLINE, value) {
+            share if share > 0.0 => format!("{:.0}%", 100.0 * share),
+            _ => "–".into(),
+        })
+        .table(records, caption)
 }
 
 /// Whether a name is that of a matrix product.
@@ -108,11 +106,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     const LEFT: f64 = 4.0;
     const TOP: f64 = 28.0;
     const LANE: f64 = 30.0;
-    let key = "performance.profile.event";
-    let mut events = records.all(key, &[("model", &model)]);
-    if events.is_empty() {
-        records.find(key, &[("model", &model)])?;
-    }
+    let mut events = records.every(EVENT.at(&[("model", &model)]))?;
     events.sort_by_key(|value| param(value, "at").to_owned());
     let whole: f64 = events.iter().map(|event| event.median).sum();
     let scale = (WIDTH - 2.0 * LEFT) / whole;
@@ -198,46 +192,42 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
 
 /// For each model: the share of the products in its operations, and in its time.
 fn draw_products(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    let mut lowest: Option<(f64, f64, Model)> = None;
+    let of = |key: Key, model: Model| key.at(&[("model", &model)]);
+    let time = |model: Model| records.get(of(PRODUCTS, model)).map(|share| share.median);
+    let mut lowest = (time(Model::ALL[0])?, Model::ALL[0]);
     for model in Model::ALL {
-        let share =
-            |key: &str| -> Result<f64> { Ok(records.find(key, &[("model", &model)])?.median) };
-        let work = share("performance.profile.product_flops")?;
-        let time = share("performance.profile.products")?;
-        for (of, share) in [("work", work), ("time", time)] {
-            let percent = 100.0 * share;
-            bars.push(Bar {
-                name: format!("{model}, {of}"),
-                value: Some((percent, percent, percent)),
-                text: format!("{percent:.0}%"),
-            });
-        }
-        if lowest.is_none_or(|(_, low, _)| time < low) {
-            lowest = Some((work, time, model));
-        }
+        let share = time(model)?;
+        lowest = if share < lowest.0 { (share, model) } else { lowest };
     }
-    let (work, time, model) = lowest
-        .ok_or_else(|| Error::NotMeasured { what: KEY.into(), chapter: "performance".into() })?;
-    let axis = Axis::new("matrix products (%)", Scale::Linear).range(0.0, 100.0);
-    Ok(BarPlot { axis, bars, limits: Vec::new() }.drawing(format!(
+    let (time, model) = lowest;
+    let caption = format!(
         "Matrix products are nearly all of the operations, and less of the time: of a step of {model} {:.0}% of the operations, but {:.0}% of the time.",
-        100.0 * work,
+        100.0 * records.get(of(PRODUCT_FLOPS, model))?.median,
         100.0 * time
-    )))
+    );
+    let bars = Model::ALL.into_iter().flat_map(|model| {
+        [("work", PRODUCT_FLOPS), ("time", PRODUCTS)]
+            .map(|(what, key)| (format!("{model}, {what}"), of(key, model)))
+    });
+    Bars {
+        axis: Axis::new("matrix products (%)", Scale::Linear).range(0.0, 100.0),
+        scale: |share| 100.0 * share,
+        bars: bars.collect(),
+        ..Bars::default()
+    }
+    .draw(records, caption)
 }
 
 /// Each operation of two models under the machine's roofline.
 fn draw_roofline(records: &Records) -> Result<Drawing> {
-    let peak = records.find("performance.profile.peak", &[])?.median;
-    let bandwidth = records.find("performance.profile.bandwidth", &[])?.median;
+    let [peak, bandwidth] = [records.get(PEAK.at(&[]))?, records.get(BANDWIDTH.at(&[]))?];
+    let [peak, bandwidth] = [peak.median, bandwidth.median];
     let mut series = Vec::new();
     let (mut above, mut all) = (0, 0);
     for model in [Model::Mlp, Model::Resnet] {
         let mut points = Vec::new();
         for value in operations(records, model)? {
-            let of = |key: &str| beside(records, key, value).map_or(0.0, |v| v.median);
-            let [flops, bytes] = ["performance.profile.flops", "performance.profile.bytes"].map(of);
+            let [flops, bytes] = [FLOPS, BYTES].map(|key| beside(records, key, value));
             if flops > 0.0 && bytes > 0.0 {
                 let (x, y) = (flops / bytes, flops / value.median);
                 all += 1;
@@ -278,33 +268,19 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
 
 /// What a step takes with freed memory handed back, and with it kept.
 fn table_freed(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for (name, _) in &freed::MODELS {
-        let batch: (&str, &dyn Display) = ("batch", &BATCH);
-        let model: (&str, &dyn Display) = ("model", name);
-        let of = |key, freed: Freed| records.find(key, &[model, batch, ("freed", &freed.name())]);
-        let mut row = vec![name.to_string()];
-        for freed in Freed::ALL {
-            row.push(Unit::Seconds.format(of(freed::KEY, freed)?.median));
-            row.push(match of("performance.freed.faults", freed) {
-                Ok(faults) => Unit::Number.format(faults.median),
-                Err(Error::Skipped { .. }) => "–".into(),
-                Err(error) => return Err(error),
-            });
-        }
-        let gain = records.find("performance.freed.gain", &[model, batch])?;
-        row.push(Unit::Ratio.format(gain.median));
-        rows.push(row);
+    let of = |key: Key, model: &Model| key.at(&[("model", model), ("batch", &BATCH)]);
+    let models = freed::MODELS.map(|(model, _)| model);
+    let mut grid = Grid::new(models).column("model", Model::to_string);
+    for (freed, head) in Freed::ALL.map(Freed::name).into_iter().zip(["handed back", "kept"]) {
+        grid = grid
+            .column(head, move |model| of(freed::SECONDS, model).with("freed", freed))
+            .column("page faults", move |model| of(freed::FAULTS, model).with("freed", freed));
     }
-    let head = ["model", "handed back", "page faults", "kept", "page faults", "handed back / kept"];
-    Ok(TableData {
-        caption: format!(
-            "A training step of {BATCH} pictures, with freed memory handed back to the system and kept, in turns, and the \
-             page faults of a step."
-        ),
-        head: head.map(String::from).into(),
-        rows,
-    })
+    let caption = format!(
+        "A training step of {BATCH} pictures, with freed memory handed back to the system and kept, in turns, and the \
+         page faults of a step."
+    );
+    grid.column("handed back / kept", |model| of(freed::GAIN, model)).table(records, caption)
 }
 
 #[cfg(test)]
@@ -314,17 +290,8 @@ mod tests {
 
     #[test]
     fn every_picture_and_table_is_made_from_the_records() {
-        let records = records();
-        for figure in figures() {
-            let drawing = (figure.draw)(&records).unwrap();
-            assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
-            assert!(!drawing.svg.contains("NaN") && !drawing.caption.contains("NaN"));
-            assert!(!drawing.svg.contains("\n\n") && !drawing.alt.is_empty());
-        }
-        for table in tables().into_iter().filter(|table| table.key != freed::KEY) {
-            let data = (table.make)(&records).unwrap();
-            assert!(!data.rows.is_empty());
-            assert!(data.rows.iter().all(|row| row.len() == data.head.len()), "{}", table.key);
-        }
+        let mut tables = tables();
+        tables.retain(|table| table.key != freed::SECONDS.name);
+        lab::testing::are_drawn(&figures(), &tables, &records());
     }
 }

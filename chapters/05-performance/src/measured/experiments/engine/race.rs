@@ -17,7 +17,7 @@ use backprop::{
 use dfdx::prelude::Cpu;
 use lab::{
     Race, Recorder,
-    data::{self, DataSet, Options, Source},
+    data::{DataSet, Source},
     record::ParamList,
 };
 use matmul::{Threads, parallel};
@@ -122,7 +122,7 @@ fn pytorch(
 /// # Errors
 /// A contender that fails, or a data set that is not there.
 pub fn measure(r: &mut Recorder) -> lab::Result<()> {
-    let data = data::load(&Options { folder: r.data.clone(), ..Options::default() })?;
+    let data = r.data_set()?;
     let examples = (Examples::of(&data.train), Examples::of(&data.test));
     for (name, sizes) in MODELS {
         let mut pytorch = pytorch(r, (name, sizes), &data.source);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn everyone_without_python_runs() {
-        let data = data::drawn(120, 40, 1);
+        let data = lab::data::drawn(120, 40, 1);
         let examples = (Examples::of(&data.train), Examples::of(&data.test));
         for (_, sizes) in MODELS {
             let settings =
