@@ -1,18 +1,19 @@
 //! What the chapter measures and draws, one file for each part of the page.
 
-use lab::Chapter;
-
 pub mod experiments;
 pub mod figures;
 
+use experiments as measured;
+use figures as drawn;
+use lab::{Chapter, Part};
+
 /// Chapter 6, for the course's command and its book.
 pub fn chapter() -> Chapter {
-    Chapter {
-        number: 6,
-        name: "mixed_precision",
-        title: "Mixed precision",
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: figures::tables(),
-    }
+    let part = |experiments, figures, tables| Part { experiments, figures, tables };
+    let parts = [
+        part(measured::formats::experiments(), drawn::formats::figures(), drawn::formats::tables()),
+        part(measured::amp::experiments(), drawn::amp::figures(), drawn::amp::tables()),
+        part(measured::bf16::experiments(), drawn::bf16::figures(), drawn::bf16::tables()),
+    ];
+    Chapter::of(6, "mixed_precision", "Mixed precision", parts)
 }

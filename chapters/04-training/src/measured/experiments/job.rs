@@ -10,7 +10,7 @@ use crate::{
 };
 use lab::{
     Budget, Experiment, Key, Recorder, Result, Samples, Unit,
-    data::{self, DataSet, Options, Source},
+    data::{self, DataSet, Source},
     machine::Provenance,
     progress::Progress,
     record::{ParamList, Run},
@@ -90,10 +90,6 @@ impl Watcher for Note<'_, '_> {
     }
 }
 
-pub(crate) fn load(rec: &Recorder) -> Result<DataSet> {
-    data::load(&Options { folder: rec.data.clone(), ..Options::default() })
-}
-
 fn run(rec: &Recorder, data: &DataSet, epochs: usize, seed: u64) -> Result<Outcome, Error> {
     let settings = Settings { epochs, seed, ..Settings::default() };
     let config = Config { settings, device: rec.device, ..Config::default() };
@@ -101,7 +97,7 @@ fn run(rec: &Recorder, data: &DataSet, epochs: usize, seed: u64) -> Result<Outco
 }
 
 fn mlp(rec: &mut Recorder) -> Result<()> {
-    let data = load(rec)?;
+    let data = rec.data_set()?;
     let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
     let epochs = Settings::default().epochs;
     let runs =
@@ -184,12 +180,12 @@ fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
 fn cost(rec: &mut Recorder) -> Result<()> {
     let full = rec.budget == Budget::Full;
     rec.note_at(COST.at(&[("stage", &"preprocess")]));
-    load(rec)?; // a download is not what is to be measured
+    rec.data_set()?; // a download is not what is to be measured
     let mut seconds = Vec::new();
     let mut data = None;
     for _ in 0..if full { 5 } else { 1 } {
         let (took, set) = timed(|| {
-            let set = load(rec)?;
+            let set = rec.data_set()?;
             let (train, test) = (set.train.scaled(), set.test.scaled());
             std::hint::black_box((train, test));
             Ok(set)
@@ -253,7 +249,7 @@ fn store_and_serve(
 }
 
 fn drawn_digits(rec: &mut Recorder) -> Result<()> {
-    let real = load(rec)?;
+    let real = rec.data_set()?;
     let device = rec.device;
     let epochs = Settings::default().epochs;
     let share = DRAWN_DIGITS.at(&[("device", &device), ("epochs", &epochs)]);

@@ -4,12 +4,10 @@ use crate::{
     Error,
     config::{Config, Model, Schedule, Settings},
     learning::{metrics::Epoch, optimizer::Rule},
-    measured::experiments::job::load,
     runner::{outcome::Outcome, train::train_on, watch::Silent},
 };
 use lab::{
-    Device, Experiment, Key, Recorder, Result, Samples, Unit,
-    data::{DataSet, Source},
+    Device, Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet, key::Quantity,
     record::ParamList,
 };
 use std::{
@@ -195,29 +193,29 @@ pub fn accuracies(runs: &[Outcome]) -> Samples {
     Samples(runs.iter().filter_map(Outcome::test_accuracy).collect())
 }
 
-/// A number of the epoch with this place (from 0) in each run that came so far.
-pub fn at_epoch(runs: &[Outcome], at: usize, of: impl Fn(&Epoch) -> f64) -> Samples {
-    Samples(runs.iter().filter_map(|run| run.history.get(at)).map(of).collect())
+/// Records a number of each epoch, as far as one of the runs came.
+pub fn record_epochs(
+    rec: &mut Recorder,
+    quantity: &Quantity,
+    runs: &[Outcome],
+    of: impl Fn(&Epoch) -> f64,
+) {
+    let epochs = runs.iter().map(|run| run.history.len()).max().unwrap_or(0);
+    for at in 0..epochs {
+        rec.record(quantity.clone().with("epoch", at + 1), at_epoch(runs, at, &of));
+    }
 }
 
-/// The data set, where it is MNIST; otherwise says for the experiment that it is missing.
-///
-/// # Errors
-/// A data set that can't be loaded.
-pub fn mnist(rec: &mut Recorder, key: &str) -> Result<Option<DataSet>> {
-    let data = load(rec)?;
-    if matches!(data.source, Source::Mnist(_)) {
-        return Ok(Some(data));
-    }
-    rec.skip(key, &[], "there is no MNIST on this machine");
-    Ok(None)
+/// A number of the epoch with this place (from 0) in each run that came so far.
+fn at_epoch(runs: &[Outcome], at: usize, of: impl Fn(&Epoch) -> f64) -> Samples {
+    Samples(runs.iter().filter_map(|run| run.history.get(at)).map(of).collect())
 }
 
 /// Seeds of the models, the schedules and the cures.
 const SEEDS: u64 = 5;
 
 fn models(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, MODELS.name)? else { return Ok(()) };
+    let Some(data) = rec.mnist(MODELS)? else { return Ok(()) };
     // The slow ones are the last of the list: they go first, so that no core waits for them.
     let all: Vec<Settings> =
         Model::ALL.iter().rev().flat_map(|model| seeds(&Settings::of(*model), SEEDS)).collect();
@@ -229,11 +227,8 @@ fn models(rec: &mut Recorder) -> Result<()> {
         rec.record(MODELS.at(list), accuracies(&runs));
         let learned = runs.first().map_or(0, |run| run.learned);
         rec.record(MODELS_PARAMETERS.at(&[("model", &model)]), Samples::one(learned as f64));
-        for at in 0..epochs {
-            let list: ParamList = &[("model", &model), ("epoch", &(at + 1))];
-            let share = at_epoch(&runs, at, |epoch| epoch.test_accuracy);
-            rec.record(MODELS_CURVE.at(list), share);
-        }
+        let curve = MODELS_CURVE.at(&[("model", &model)]);
+        record_epochs(rec, &curve, &runs, |epoch| epoch.test_accuracy);
     }
     Ok(())
 }
@@ -244,7 +239,7 @@ const BATCHES: [usize; 5] = [8, 32, 128, 512, 2048];
 const PICTURES: f64 = 60_000.0;
 
 fn speed(rec: &mut Recorder) -> Result<()> {
-    let data = load(rec)?;
+    let data = rec.data_set()?;
     // The test is not what is timed.
     let data = DataSet { test: data.test.first(10), ..data };
     let mut devices = vec![Device::Cpu];
@@ -290,7 +285,7 @@ pub fn rates(model: Model, device: Device, batch: usize, data: &DataSet) -> Resu
 }
 
 fn optimizers(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, OPTIMIZERS.name)? else { return Ok(()) };
+    let Some(data) = rec.mnist(OPTIMIZERS)? else { return Ok(()) };
     for rule in Rule::ALL {
         let decay = if rule == Rule::AdamW { 0.01 } else { 0.0 };
         let base =
@@ -298,17 +293,14 @@ fn optimizers(rec: &mut Recorder) -> Result<()> {
         let runs = train_all(rec, &data, &seeds(&base, 3))?;
         let list: ParamList = &[("optimizer", &rule), ("lr", &base.lr)];
         rec.record(OPTIMIZERS.at(list), accuracies(&runs));
-        for at in 0..base.epochs {
-            let list: ParamList = &[("optimizer", &rule), ("epoch", &(at + 1))];
-            let loss = at_epoch(&runs, at, |epoch| epoch.train_loss);
-            rec.record(OPTIMIZERS_LOSS.at(list), loss);
-        }
+        let losses = OPTIMIZERS_LOSS.at(&[("optimizer", &rule)]);
+        record_epochs(rec, &losses, &runs, |epoch| epoch.train_loss);
     }
     Ok(())
 }
 
 fn schedules(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, SCHEDULE.name)? else { return Ok(()) };
+    let Some(data) = rec.mnist(SCHEDULE)? else { return Ok(()) };
     let recipe = Settings::of(Model::Mlp);
     for schedule in Schedule::ALL {
         for lr in [Settings::default().lr, recipe.lr] {
@@ -316,11 +308,8 @@ fn schedules(rec: &mut Recorder) -> Result<()> {
             let runs = train_all(rec, &data, &seeds(&base, SEEDS))?;
             let list: ParamList = &[("schedule", &schedule), ("lr", &lr)];
             rec.record(SCHEDULE.at(list), accuracies(&runs));
-            for at in 0..base.epochs {
-                let list: ParamList = &[("schedule", &schedule), ("lr", &lr), ("epoch", &(at + 1))];
-                let share = at_epoch(&runs, at, |epoch| epoch.test_accuracy);
-                rec.record(SCHEDULE_ACCURACY.at(list), share);
-            }
+            let curve = SCHEDULE_ACCURACY.at(list);
+            record_epochs(rec, &curve, &runs, |epoch| epoch.test_accuracy);
         }
     }
     Ok(())
@@ -332,7 +321,7 @@ pub const RATES: [f64; 7] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
 pub const MAP_BATCHES: [usize; 5] = [32, 128, 512, 2048, 8192];
 
 fn map(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, MAP.name)? else { return Ok(()) };
+    let Some(data) = rec.mnist(MAP)? else { return Ok(()) };
     let (epochs, count) = (3, 3);
     for batch in MAP_BATCHES {
         let cells = RATES.iter().flat_map(|lr| {
@@ -386,7 +375,7 @@ type Metric = fn(&Epoch) -> f64;
 pub const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
 
 fn overfit(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, OVERFIT.name)? else { return Ok(()) };
+    let Some(data) = rec.mnist(OVERFIT)? else { return Ok(()) };
     let base = Settings {
         limit: Some(1000),
         batch: 32,

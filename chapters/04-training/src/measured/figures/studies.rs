@@ -15,10 +15,9 @@ use lab::{
     Device, Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     drawing::{Bars, Limits, Lines},
     key::Quantity,
-    plot::{Axis, Cell, HeatMap, LinePlot, Scale, Series},
+    plot::{Axis, Cell, HeatMap, Scale},
     record::{ParamList, Value},
     table::Grid,
-    units::plain,
 };
 
 /// The figures that the page quotes.
@@ -44,59 +43,6 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// A line through the values of a key, over a parameter that is a number, each changed by `of`.
-pub fn line(
-    records: &Records,
-    (key, list): (&str, ParamList),
-    over: &str,
-    name: &str,
-    of: impl Fn(f64) -> f64,
-) -> Series {
-    let mut points: Vec<(f64, [f64; 3])> = records
-        .all(key, list)
-        .into_iter()
-        .filter_map(|v| Some((v.number(over)?, [of(v.median), of(v.low), of(v.high)])))
-        .collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Series {
-        name: name.into(),
-        points: points.iter().map(|(x, v)| (*x, v[0])).collect(),
-        band: points.iter().map(|(_, v)| (v[1].min(v[2]), v[1].max(v[2]))).collect(),
-        joined: true,
-    }
-}
-
-/// The series that have points.
-///
-/// # Errors
-/// [`Error::NotMeasured`] if there are none; `what` is the key, which begins with its chapter's name.
-pub fn some(series: Vec<Series>, what: &str) -> Result<Vec<Series>> {
-    let series: Vec<Series> = series.into_iter().filter(|s| !s.points.is_empty()).collect();
-    if series.is_empty() {
-        return Err(Error::NotMeasured {
-            what: what.into(),
-            chapter: what.split('.').next().unwrap_or(what).into(),
-        });
-    }
-    Ok(series)
-}
-
-/// Each line in words: its first and last point.
-pub fn words(series: &[Series], unit: Unit) -> String {
-    // A share is drawn in percent.
-    let scale = if unit == Unit::Share { 0.01 } else { 1.0 };
-    let text = |(x, y): &(f64, f64)| format!("{} at {}", unit.format(scale * y), plain(*x));
-    let ends = series.iter().filter_map(|s| Some((&s.name, s.points.first()?, s.points.last()?)));
-    let ends = ends.map(|(name, first, last)| format!("{name}: {}, {}", text(first), text(last)));
-    format!("{}.", ends.collect::<Vec<_>>().join("; "))
-}
-
-/// The place of every point.
-pub fn places(series: &[Series]) -> Vec<f64> {
-    let longest = series.iter().max_by_key(|s| s.points.len());
-    longest.map_or_else(Vec::new, |s| s.points.iter().map(|point| point.0).collect())
-}
-
 /// Curves over the epochs, on a logarithmic axis.
 fn over_epochs(label: &str, scale: fn(f64) -> f64, lines: Vec<(String, Quantity)>) -> Lines {
     Lines {
@@ -112,12 +58,6 @@ fn over_epochs(label: &str, scale: fn(f64) -> f64, lines: Vec<(String, Quantity)
 /// From a share of right answers to wrong ones in percent.
 fn wrong(share: f64) -> f64 {
     100.0 * (1.0 - share)
-}
-
-/// The last point of the line with this name; not a number without one.
-fn end(plot: &LinePlot, name: &str) -> f64 {
-    let line = plot.series.iter().find(|line| line.name == name);
-    line.and_then(|line| line.points.last()).map_or(f64::NAN, |point| point.1)
 }
 
 fn draw_models(records: &Records) -> Result<Drawing> {
@@ -166,7 +106,7 @@ fn table_models(records: &Records) -> Result<TableData> {
 fn draw_optimizers(records: &Records) -> Result<Drawing> {
     let lines = Rule::ALL.map(|r| (r.to_string(), OPTIMIZERS_LOSS.at(&[("optimizer", &r)])));
     let plot = over_epochs("training loss", |loss| loss, lines.into()).plot(records)?;
-    let last = |name: &str| Unit::Number.format(end(&plot, name));
+    let last = |name: &str| Unit::Number.format(plot.end(name).1);
     let caption = format!(
         "Training loss of 784-128-10 by five rules, each with a usual learning rate. In the last epoch plain descent \
          has {}, with momentum {}, Adam {}.",
@@ -296,7 +236,7 @@ fn draw_overfit(records: &Records) -> Result<Drawing> {
     let caption = format!(
         "A thousand pictures, learned by heart: in the end {} of them are right, and {} of the test \
          pictures ({} seeds; the bands hold half of them).",
-        Unit::Share.format(0.01 * end(&plot, "training")),
+        Unit::Share.format(0.01 * plot.end("training").1),
         last.text(),
         last.samples.0.len()
     );

@@ -11,7 +11,7 @@ use crate::amp::{
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
 use lab::{
-    Budget, Device, Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet,
+    Device, Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet, key::Quantity,
     record::ParamList,
 };
 use training::{
@@ -21,7 +21,7 @@ use training::{
     model::{self, Network},
     order::order,
     step::Stepper,
-    studies::{accuracies, at_epoch, mnist, seeds, side_by_side},
+    studies::{accuracies, record_epochs, seeds, side_by_side},
 };
 
 /// The share of a layer's gradients in a binade.
@@ -36,12 +36,38 @@ pub const SHARES: Key = Key::measured(
     Unit::Share,
     &["model", "layer", "step", "scale", "from", "kind"],
 );
+/// Test accuracy.
+pub const RIGHT: Key = Key::measured("mixed_precision.amp", Unit::Share, &["precision", "device"]);
 /// The accuracy after each epoch.
 pub const CURVE: Key =
     Key::measured("mixed_precision.amp.curve", Unit::Share, &["precision", "device", "epoch"]);
-/// The same, without a part.
+/// What mixed precision changes in the accuracy, seed by seed, in points.
+pub const DIFFERENCE: Key =
+    Key::measured("mixed_precision.amp.difference", Unit::Number, &["device"]);
+const LAST_SCALE: Key = Key::counted("mixed_precision.amp.scale", Unit::Count, &["device"]);
+const SKIPPED: Key = Key::counted("mixed_precision.amp.skipped", Unit::Count, &["device"]);
+/// Test accuracy without a part.
+pub const ABLATIONS: Key =
+    Key::measured("mixed_precision.ablations", Unit::Share, &["setting", "variant"]);
+/// Steps in which seeds came to no number.
+pub const FAILED: Key =
+    Key::counted("mixed_precision.ablations.failed", Unit::Count, &["setting", "variant"]);
+/// The accuracy after each epoch, without a part.
 pub const ABLATION_CURVE: Key =
     Key::measured("mixed_precision.ablations.curve", Unit::Share, &["setting", "variant", "epoch"]);
+
+/// Pictures a second.
+pub const SPEED: Key = Key::measured(
+    "mixed_precision.amp.speed",
+    Unit::ImagesPerSecond,
+    &["precision", "device", "batch"],
+);
+/// Over those in f32.
+pub const SPEED_RATIO: Key =
+    Key::measured("mixed_precision.amp.speed.ratio", Unit::Ratio, &["device", "batch"]);
+/// Bytes for each parameter.
+pub const MEMORY: Key =
+    Key::counted("mixed_precision.amp.memory", Unit::Number, &["precision", "what"]);
 
 /// The experiments, in the order of the page.
 pub fn experiments() -> Vec<Experiment> {
@@ -54,40 +80,30 @@ pub fn experiments() -> Vec<Experiment> {
             run: gradients,
         },
         Experiment {
-            key: "mixed_precision.amp",
+            key: RIGHT.name,
             shows: "whether mixed precision reads MNIST as well as f32, from several seeds",
-            values: &[
-                "mixed_precision.amp",
-                CURVE.name,
-                "mixed_precision.amp.difference",
-                "mixed_precision.amp.scale",
-                "mixed_precision.amp.skipped",
-            ],
+            values: &[RIGHT.name, CURVE.name, DIFFERENCE.name, LAST_SCALE.name, SKIPPED.name],
             quick: false,
             run: accuracy,
         },
         Experiment {
-            key: "mixed_precision.ablations",
+            key: ABLATIONS.name,
             shows: "what happens without each part of mixed precision, in three settings",
-            values: &[
-                "mixed_precision.ablations",
-                ABLATION_CURVE.name,
-                "mixed_precision.ablations.failed",
-            ],
+            values: &[ABLATIONS.name, ABLATION_CURVE.name, FAILED.name],
             quick: false,
             run: ablations,
         },
         Experiment {
-            key: "mixed_precision.amp.speed",
+            key: SPEED.name,
             shows: "how many pictures f32 and mixed precision learn from in a second",
-            values: &["mixed_precision.amp.speed", "mixed_precision.amp.speed.ratio"],
+            values: &[SPEED.name, SPEED_RATIO.name],
             quick: false,
             run: speed,
         },
         Experiment {
-            key: "mixed_precision.amp.memory",
+            key: MEMORY.name,
             shows: "how many bytes weights, gradients and means take in f32 and in mixed precision",
-            values: &["mixed_precision.amp.memory"],
+            values: &[MEMORY.name],
             quick: true,
             run: memory,
         },
@@ -192,7 +208,7 @@ fn in_place_of<M: Network<Cpu>>(model: &M, grads: &Gradients<f32, Cpu>) -> Resul
 }
 
 fn gradients(rec: &mut Recorder) -> Result<()> {
-    let Some(data) = mnist(rec, GRADIENTS.name)? else { return Ok(()) };
+    let Some(data) = rec.mnist(GRADIENTS)? else { return Ok(()) };
     for (model, layers) in LAYERS {
         let of = |seed: &u64| match model {
             "deep" => looks::<Deep<f32, Cpu>>(&data, DEEP_BATCH, *seed),
@@ -209,17 +225,12 @@ fn gradients(rec: &mut Recorder) -> Result<()> {
                     named.map(|(_, numbers)| &numbers[..]).collect()
                 };
                 let full = pick(|look| &look.full);
-                record_histogram(
-                    rec,
-                    &[("model", &model), ("layer", layer), ("step", &step)],
-                    &full,
-                );
+                let list: ParamList = &[("model", &model), ("layer", layer), ("step", &step)];
+                record_histogram(rec, &GRADIENTS.at(list), &full);
                 let halves =
                     [(1.0, pick(|look| &look.half[0])), (SCALE, pick(|look| &look.half[1]))];
                 for (scale, half) in halves {
-                    let list: ParamList =
-                        &[("model", &model), ("layer", layer), ("step", &step), ("scale", &scale)];
-                    record_shares(rec, list, &full, &half);
+                    record_shares(rec, &SHARES.at(list), scale, (&full, &half));
                 }
             }
         }
@@ -228,13 +239,13 @@ fn gradients(rec: &mut Recorder) -> Result<()> {
 }
 
 /// The share of the gradients that are not zero in each bin.
-fn record_histogram(rec: &mut Recorder, list: ParamList, full: &[&[f32]]) {
+fn record_histogram(rec: &mut Recorder, of_layer: &Quantity, full: &[&[f32]]) {
     let histograms: Vec<Histogram> = full.iter().map(|numbers| Histogram::of(numbers)).collect();
     let bins = histograms.iter().flat_map(|h| h.counts.keys());
     let (low, high) = bins.fold((0, -60), |(low, high), e| (low.min(*e), high.max(*e)));
     for exponent in low.max(-60)..=high {
         let shares = histograms.iter().map(|h| h.share(exponent)).collect();
-        rec.record(GRADIENTS.at(list).with("exponent", exponent), Samples(shares));
+        rec.record(of_layer.clone().with("exponent", exponent), Samples(shares));
     }
 }
 
@@ -242,9 +253,12 @@ fn record_histogram(rec: &mut Recorder, list: ParamList, full: &[&[f32]]) {
 type Share = fn(&Shares) -> f64;
 
 /// What the f32 gradients would become in f16, and what the f16 ones did become.
-fn record_shares(rec: &mut Recorder, list: ParamList, full: &[&[f32]], half: &[&[f32]]) {
-    let scale = list.iter().find(|(name, _)| *name == "scale").map(|(_, scale)| scale.to_string());
-    let scale: f32 = scale.and_then(|scale| scale.parse().ok()).unwrap_or(1.0);
+fn record_shares(
+    rec: &mut Recorder,
+    of_layer: &Quantity,
+    scale: f32,
+    (full, half): (&[&[f32]], &[&[f32]]),
+) {
     let predicted: Vec<Shares> = full.iter().map(|numbers| Shares::of(numbers, scale)).collect();
     let measured: Vec<Shares> = full
         .iter()
@@ -265,8 +279,9 @@ fn record_shares(rec: &mut Recorder, list: ParamList, full: &[&[f32]], half: &[&
     ];
     for (from, shares) in [("predicted", predicted), ("measured", measured)] {
         for (kind, of) in kinds {
-            let quantity = SHARES.at(list).with("from", from).with("kind", kind);
-            rec.record(quantity, Samples(shares.iter().map(of).collect()));
+            let quantity = of_layer.clone().with("scale", scale).with("from", from);
+            let shares = Samples(shares.iter().map(of).collect());
+            rec.record(quantity.with("kind", kind), shares);
         }
     }
 }
@@ -275,47 +290,34 @@ fn record_shares(rec: &mut Recorder, list: ParamList, full: &[&[f32]], half: &[&
 const SEEDS: u64 = 5;
 
 fn accuracy(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "mixed_precision.amp";
-    let Some(data) = mnist(rec, KEY)? else { return Ok(()) };
+    let Some(data) = rec.mnist(RIGHT)? else { return Ok(()) };
     let device = rec.device;
-    let base = Settings::default();
     let jobs: Vec<Settings> = Precision::ALL
         .into_iter()
-        .flat_map(|precision| seeds(&Settings { precision, ..base.clone() }, SEEDS))
+        .flat_map(|precision| seeds(&Settings { precision, ..Settings::default() }, SEEDS))
         .collect();
     let work = |settings: &Settings| {
         let config = Config { settings: settings.clone(), device, ..Config::default() };
         amp::train_on(&config, &data, &mut Silent)
     };
-    let tell = |run: &str, settings: &Settings| {
-        rec.note(
-            KEY,
-            &[("run", &run), ("precision", &settings.precision), ("seed", &settings.seed)],
-        );
+    let tell = |run: &str, Settings { precision, seed, .. }: &Settings| {
+        rec.note(RIGHT.name, &[("run", &run), ("precision", precision), ("seed", seed)]);
     };
     let runs = side_by_side(device, &jobs, work, tell)?;
     let (full, half) = runs.split_at(SEEDS as usize);
     for (precision, runs) in [(Precision::F32, full), (Precision::Amp, half)] {
         let list: ParamList = &[("precision", &precision), ("device", &device)];
-        rec.value(KEY, list, Unit::Share, accuracies(runs));
-        for at in 0..base.epochs {
-            let list: ParamList =
-                &[("precision", &precision), ("device", &device), ("epoch", &(at + 1))];
-            let share = at_epoch(runs, at, |epoch| epoch.test_accuracy);
-            rec.record(CURVE.at(list), share);
-        }
+        rec.record(RIGHT.at(list), accuracies(runs));
+        record_epochs(rec, &CURVE.at(list), runs, |epoch| epoch.test_accuracy);
     }
     let list: ParamList = &[("device", &device)];
-    let points = half
-        .iter()
-        .zip(full)
-        .filter_map(|(half, full)| Some(100.0 * (half.test_accuracy()? - full.test_accuracy()?)));
-    rec.value("mixed_precision.amp.difference", list, Unit::Number, Samples(points.collect()));
+    let points = accuracies(half).paired(&accuracies(full), |half, full| 100.0 * (half - full));
+    rec.record(DIFFERENCE.at(list), points);
     let ends = || half.iter().filter_map(|run| run.loss_scale);
     let scales = ends().map(|end| f64::from(end.scale)).collect();
-    rec.value("mixed_precision.amp.scale", list, Unit::Count, Samples(scales));
+    rec.record(LAST_SCALE.at(list), Samples(scales));
     let skipped = ends().map(|end| f64::from(end.skipped)).collect();
-    rec.value("mixed_precision.amp.skipped", list, Unit::Count, Samples(skipped));
+    rec.record(SKIPPED.at(list), Samples(skipped));
     Ok(())
 }
 
@@ -323,8 +325,7 @@ fn accuracy(rec: &mut Recorder) -> Result<()> {
 pub const ABLATION_SEEDS: u64 = 3;
 
 fn ablations(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "mixed_precision.ablations";
-    let Some(data) = mnist(rec, KEY)? else { return Ok(()) };
+    let Some(data) = rec.mnist(ABLATIONS)? else { return Ok(()) };
     let variants = SETTINGS.iter().flat_map(|s| s.variants.iter().map(move |v| (*s, *v)));
     let jobs: Vec<(Setting, Variant, u64)> =
         variants.flat_map(|(s, v)| (0..ABLATION_SEEDS).map(move |seed| (s, v, seed))).collect();
@@ -339,7 +340,7 @@ fn ablations(rec: &mut Recorder) -> Result<()> {
     let tell = |run: &str, (setting, variant, seed): &(Setting, Variant, u64)| {
         let list: ParamList =
             &[("run", &run), ("setting", &setting.name), ("variant", variant), ("seed", seed)];
-        rec.note(KEY, list);
+        rec.note(ABLATIONS.name, list);
     };
     let results = side_by_side(Device::Cpu, &jobs, work, tell)?;
     let results = jobs.chunks(ABLATION_SEEDS as usize).zip(results.chunks(ABLATION_SEEDS as usize));
@@ -349,17 +350,12 @@ fn ablations(rec: &mut Recorder) -> Result<()> {
         let failed = results.iter().filter_map(|result| result.as_ref().err());
         let failed: Vec<f64> = failed.map(|(_, step)| *step as f64).collect();
         if !failed.is_empty() {
-            rec.value("mixed_precision.ablations.failed", list, Unit::Count, Samples(failed));
+            rec.record(FAILED.at(list), Samples(failed));
             continue;
         }
         let runs: Vec<Outcome> = results.iter().filter_map(|r| r.as_ref().ok()).cloned().collect();
-        rec.value(KEY, list, Unit::Share, accuracies(&runs));
-        for at in 0..setting.epochs {
-            let list: ParamList =
-                &[("setting", &setting.name), ("variant", &variant), ("epoch", &(at + 1))];
-            let share = at_epoch(&runs, at, |epoch| epoch.test_accuracy);
-            rec.record(ABLATION_CURVE.at(list), share);
-        }
+        rec.record(ABLATIONS.at(list), accuracies(&runs));
+        record_epochs(rec, &ABLATION_CURVE.at(list), &runs, |epoch| epoch.test_accuracy);
     }
     Ok(())
 }
@@ -368,25 +364,22 @@ fn ablations(rec: &mut Recorder) -> Result<()> {
 pub const BATCHES: [usize; 3] = [32, 128, 512];
 
 fn speed(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "mixed_precision.amp.speed";
-    let data = lab::data::load(&lab::data::Options {
-        folder: rec.data.clone(),
-        ..lab::data::Options::default()
-    })?;
+    let data = rec.data_set()?;
     let data = DataSet { test: data.test.first(10), ..data };
     let mut devices = vec![Device::Cpu];
     if rec.device == Device::Cpu {
-        rec.skip(KEY, &[("device", &"cuda")], "this run has no GPU that the build can use");
+        let why = "this run has no GPU that the build can use";
+        rec.skip_at(SPEED.at(&[("device", &"cuda")]), why);
     } else {
         devices.push(rec.device);
     }
     for device in devices {
         for batch in BATCHES {
+            let list: ParamList = &[("device", &device), ("batch", &batch)];
             let mut medians = Vec::new();
             for precision in Precision::ALL {
-                let list: ParamList =
-                    &[("precision", &precision), ("device", &device), ("batch", &batch)];
-                rec.note(KEY, list);
+                let quantity = SPEED.at(list).with("precision", precision);
+                rec.note_at(&quantity);
                 let limit = Some(batch * (6400 / batch).max(8));
                 let settings =
                     Settings { precision, batch, limit, epochs: 6, ..Settings::default() };
@@ -394,13 +387,10 @@ fn speed(rec: &mut Recorder) -> Result<()> {
                 let outcome = amp::train_on(&config, &data, &mut Silent)?;
                 // The first epoch warms up.
                 let rates = outcome.history.iter().skip(1).map(|epoch| epoch.images_per_second);
-                let rates = Samples(rates.collect());
-                medians.push(rec.value(KEY, list, Unit::ImagesPerSecond, rates));
+                medians.push(rec.record(quantity, Samples(rates.collect())));
             }
             if let [full, half] = medians[..] {
-                let list: ParamList = &[("device", &device), ("batch", &batch)];
-                let ratio = Samples::one(half / full);
-                rec.value("mixed_precision.amp.speed.ratio", list, Unit::Ratio, ratio);
+                rec.record(SPEED_RATIO.at(list), Samples::one(half / full));
             }
         }
     }
@@ -408,24 +398,13 @@ fn speed(rec: &mut Recorder) -> Result<()> {
 }
 
 fn memory(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "mixed_precision.amp.memory";
-    rec.note(KEY, &[]);
-    let per_parameter = counted()?;
-    let share = |precision: Precision, what: &str, bytes: f64, rec: &mut Recorder| {
-        let list: ParamList = &[("precision", &precision), ("what", &what)];
-        rec.value(KEY, list, Unit::Number, Samples::one(bytes));
-    };
-    for precision in Precision::ALL {
-        let mut all = 0.0;
-        for (what, f32, amp) in per_parameter {
-            let bytes = if precision == Precision::F32 { f32 } else { amp };
-            share(precision, what, bytes, rec);
-            all += bytes;
+    let counted = counted()?;
+    let all = counted.iter().fold((0.0, 0.0), |all, (_, f32, amp)| (all.0 + f32, all.1 + amp));
+    for (what, f32, amp) in counted.into_iter().chain([("all", all.0, all.1)]) {
+        for (precision, bytes) in [(Precision::F32, f32), (Precision::Amp, amp)] {
+            let quantity = MEMORY.at(&[("precision", &precision), ("what", &what)]);
+            rec.record(quantity, Samples::one(bytes));
         }
-        share(precision, "all", all, rec);
-    }
-    if rec.budget == Budget::Full {
-        rec.note(KEY, &[("what", &"done")]);
     }
     Ok(())
 }
@@ -491,7 +470,7 @@ impl TensorVisitor<H, Cpu> for Count<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{data, progress::Progress};
+    use lab::{data, testing};
 
     #[test]
     fn mixed_precision_keeps_more_bytes_for_each_parameter() {
@@ -516,25 +495,20 @@ mod tests {
 
     #[test]
     fn shares_and_histograms_become_values() {
-        let (all, progress) = (experiments(), Progress::hidden());
-        let mut rec = Recorder::new(&all[0], Budget::Quick, Device::Cpu, &progress);
-        let (full, half) = ([0.0, 1e-9, 1.0, 2.0], [0.0, 0.0, 1.0, 2.0]);
-        let list: ParamList = &[("model", &"mlp"), ("scale", &1.0)];
-        record_histogram(&mut rec, &list[..1], &[&full]);
-        record_shares(&mut rec, list, &[&full], &[&half]);
-        let (values, _) = rec.finish();
-        let of = |key: &str, list: &[(&str, &str)]| {
-            let found = values
-                .iter()
-                .find(|v| v.key == key && list.iter().all(|(name, text)| v.params[*name] == *text));
-            found.unwrap().median
+        let small = |rec: &mut Recorder| {
+            let (full, half) = ([0.0, 1e-9, 1.0, 2.0], [0.0, 0.0, 1.0, 2.0]);
+            record_histogram(rec, &GRADIENTS.at(&[]), &[&full]);
+            record_shares(rec, &SHARES.at(&[]), 1.0, (&[&full], &[&half]));
+            Ok(())
         };
-        let bin = of("mixed_precision.gradients", &[("exponent", "1")]);
-        assert!((bin - 1.0 / 3.0).abs() < 1e-12);
+        let experiment = testing::experiment(crate::chapter(), GRADIENTS.name);
+        let run = testing::run(&Experiment { run: small, ..experiment });
+        let records = testing::records(&crate::chapter(), &run.values, &run.skipped);
+        let of = |quantity: Quantity| records.get(quantity).unwrap().median;
+        assert!((of(GRADIENTS.at(&[("exponent", &1)])) - 1.0 / 3.0).abs() < 1e-12);
         for from in ["predicted", "measured"] {
             for (kind, wanted) in [("zero", 0.25), ("vanished", 0.25), ("normal", 0.5)] {
-                let list = [("from", from), ("kind", kind)];
-                let share = of("mixed_precision.gradients.share", &list);
+                let share = of(SHARES.at(&[("from", &from), ("kind", &kind)]));
                 assert!((share - wanted).abs() < 1e-12, "{from} {kind}: {share}");
             }
         }

@@ -8,7 +8,6 @@ use crate::bf16::{
     update::{self, update},
 };
 use backprop::{
-    Result,
     adam::{Adam, Factors, Moments},
     order::order,
     peers::{self, Job},
@@ -16,11 +15,12 @@ use backprop::{
 };
 use half::bf16;
 use lab::{
-    Budget, Experiment, Key, Recorder, Samples, Unit,
-    data::{self, DataSet, Options as DataOptions, Source},
+    Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit,
+    data::Source,
     key::Quantity,
     machine,
     peak::{self, Traffic},
+    race::Results,
     random::numbers,
     record::ParamList,
 };
@@ -28,7 +28,7 @@ use matmul::{Unit as Multiplier, parallel, simd::Level};
 use std::{
     hint::black_box,
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 const OPERATIONS: Key =
@@ -61,6 +61,29 @@ pub const SECONDS: Key =
 pub const GAIN: Key =
     Key::calculated("mixed_precision.bf16.roofline.gain", Unit::Ratio, &["network"]);
 
+/// How far a sum is off.
+pub const ERROR: Key = Key::counted("mixed_precision.bf16.error", Unit::Number, &["sum", "k"]);
+const ERROR_PREDICTED: Key =
+    Key::calculated("mixed_precision.bf16.error.predicted", Unit::Number, &["sum", "k"]);
+const WALKS: Key = Key::measured("mixed_precision.bf16.walks", Unit::Seconds, &["part"]);
+const WALKS_RATE: Key =
+    Key::measured("mixed_precision.bf16.walks.rate", Unit::BytesPerSecond, &["part"]);
+/// Pictures a second of the race.
+pub const RATE: Key = Key::measured("mixed_precision.bf16", Unit::ImagesPerSecond, &["who"]);
+const STEP: Key = Key::measured("mixed_precision.bf16.step", Unit::Seconds, &["who"]);
+const FLOPS: Key = Key::measured("mixed_precision.bf16.flops", Unit::FlopsPerSecond, &["who"]);
+/// How many times as long the slow one takes.
+pub const RATIO: Key = Key::measured("mixed_precision.bf16.ratio", Unit::Ratio, &["slow", "fast"]);
+/// What the accuracy's numbers are told apart by.
+const TRAINING: &[&str] = &["number", "data", "epochs", "unit"];
+/// Right answers.
+pub const RIGHT: Key = Key::measured("mixed_precision.bf16.accuracy", Unit::Share, TRAINING);
+/// The training loss.
+pub const LOSS: Key = Key::measured("mixed_precision.bf16.accuracy.loss", Unit::Number, TRAINING);
+/// What bf16 changes in the right answers, seed by seed.
+pub const DIFFERENCE: Key =
+    Key::measured("mixed_precision.bf16.accuracy.difference", Unit::Share, &["data", "epochs"]);
+
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
     vec![
@@ -83,9 +106,9 @@ pub fn experiments() -> Vec<Experiment> {
             },
         },
         Experiment {
-            key: "mixed_precision.bf16.error",
+            key: ERROR.name,
             shows: "how far sums of products are off with inputs in bf16, by the number of terms",
-            values: &["mixed_precision.bf16.error", "mixed_precision.bf16.error.predicted"],
+            values: &[ERROR.name, ERROR_PREDICTED.name],
             quick: true,
             run: |r| {
                 errors(r);
@@ -93,9 +116,9 @@ pub fn experiments() -> Vec<Experiment> {
             },
         },
         Experiment {
-            key: "mixed_precision.bf16.walks",
+            key: WALKS.name,
             shows: "how long rounding takes beside the work that it is done with",
-            values: &["mixed_precision.bf16.walks", "mixed_precision.bf16.walks.rate"],
+            values: &[WALKS.name, WALKS_RATE.name],
             quick: true,
             run: |r| {
                 walks(r);
@@ -103,27 +126,18 @@ pub fn experiments() -> Vec<Experiment> {
             },
         },
         Experiment {
-            key: "mixed_precision.bf16",
+            key: RATE.name,
             shows: "a step of 784-2048-2048-10 in f32 and in bf16, and PyTorch's (with `measure --peers`)",
-            values: &[
-                "mixed_precision.bf16",
-                "mixed_precision.bf16.step",
-                "mixed_precision.bf16.flops",
-                "mixed_precision.bf16.ratio",
-            ],
+            values: &[RATE.name, STEP.name, FLOPS.name, RATIO.name],
             quick: false,
-            run: |r| Ok(race(r)?),
+            run: race,
         },
         Experiment {
-            key: "mixed_precision.bf16.accuracy",
+            key: RIGHT.name,
             shows: "what training in bf16 costs in accuracy: 784-512-512-10, five seeds",
-            values: &[
-                "mixed_precision.bf16.accuracy",
-                "mixed_precision.bf16.accuracy.loss",
-                "mixed_precision.bf16.accuracy.difference",
-            ],
+            values: &[RIGHT.name, LOSS.name, DIFFERENCE.name],
             quick: false,
-            run: |r| Ok(accuracy(r)?),
+            run: accuracy,
         },
     ]
 }
@@ -191,34 +205,25 @@ fn limits(r: &mut Recorder) {
 pub const TERMS: [usize; 7] = [1, 4, 16, 64, 256, 1024, 4096];
 
 fn errors(r: &mut Recorder) {
-    const KEY: &str = "mixed_precision.bf16.error";
     let (seeds, products) = if r.budget == Budget::Full { (5, 2_000_000) } else { (3, 200_000) };
     for sum in Sum::ALL {
         for k in TERMS {
             let list: ParamList = &[("sum", &sum.name()), ("k", &k)];
             let found = (0..seeds).map(|seed| sum.measured(k, (products / k).max(200), seed));
-            r.value(KEY, list, Unit::Number, Samples(found.collect()));
-            let predicted = Samples::one(sum.predicted(k as f64));
-            r.value(&format!("{KEY}.predicted"), list, Unit::Number, predicted);
+            r.record(ERROR.at(list), Samples(found.collect()));
+            r.record(ERROR_PREDICTED.at(list), Samples::one(sum.predicted(k as f64)));
         }
     }
 }
 
 fn walks(r: &mut Recorder) {
-    const KEY: &str = "mixed_precision.bf16.walks";
     let (threads, width) = (parallel::available(), WIDE[1]);
     let bandwidth = peak::bandwidth(Traffic::Triad, threads);
     let mut walk = |part: &str, bytes: f64, work: &mut dyn FnMut()| {
         let list: ParamList = &[("part", &part)];
-        let seconds = r.seconds(KEY, list, work);
-        let rate = format!("{KEY}.rate");
-        r.limited(
-            &rate,
-            list,
-            Unit::BytesPerSecond,
-            Samples::one(bytes / seconds),
-            Some(bandwidth.clone()),
-        );
+        let seconds = r.time(WALKS.at(list), work);
+        let rate = WALKS_RATE.at(list).against(bandwidth.clone());
+        r.record(rate, Samples::one(bytes / seconds));
     };
     let count = width * width;
     let (mut p, g, mut moments) = (numbers(count, 1), numbers(count, 2), Moments::zeros(count));
@@ -236,10 +241,6 @@ fn walks(r: &mut Recorder) {
         pass::hidden(&sums, &bias, &mut kept, threads);
         black_box(&kept);
     });
-}
-
-fn load(r: &Recorder) -> Result<DataSet> {
-    Ok(data::load(&DataOptions { folder: r.data.clone(), ..DataOptions::default() })?)
 }
 
 /// A contender of the race.
@@ -304,8 +305,8 @@ const RATIOS: [(&str, &str); 6] = [
     ("f32", "bf16-portable"),
 ];
 
-/// Runs an epoch of [`STEPS`] batches and says how long it took.
-type Turn<'a> = Box<dyn FnMut(u64) -> Result<f64> + 'a>;
+/// Runs an epoch of [`STEPS`] batches, given how many it ran before, and says how long it took.
+type Turn<'t> = Box<dyn FnMut(usize) -> Result<f64> + 't>;
 
 /// What keeps a contender out of the race.
 #[derive(Debug)]
@@ -315,9 +316,19 @@ struct Absent {
     step: Option<f64>,
 }
 
-impl Absent {
-    fn because(why: String) -> Self {
+impl From<String> for Absent {
+    fn from(why: String) -> Self {
         Self { why, step: None }
+    }
+}
+
+impl Contender {
+    /// Its turns with these examples, as many as [`STEPS`] take.
+    fn turn<'t>(&self, train: &'t Examples, source: &Source) -> Result<Result<Turn<'t>, Absent>> {
+        match self.by {
+            By::Way(way) => ours(way(), train),
+            By::PyTorch(more) => Ok(pytorch(more, source, train.len())),
+        }
     }
 }
 
@@ -326,13 +337,13 @@ fn ours(way: Way, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
     if let Way::Keeping(unit) | Way::Rounding(unit) = way
         && !unit.available()
     {
-        return Ok(Err(Absent::because(no_tiles())));
+        return Ok(Err(no_tiles().into()));
     }
     let settings =
         Settings { sizes: WIDE.to_vec(), batch: BATCH, dropout: 0.0, ..Settings::default() };
     let mut learner = learner(settings, way)?;
-    Ok(Ok(Box::new(move |round| {
-        let epoch = round as usize + 1;
+    Ok(Ok(Box::new(move |turns| {
+        let epoch = turns + 1;
         let order = order(0, epoch, train.len());
         let start = Instant::now();
         learner.epoch(train, &order, epoch)?;
@@ -352,17 +363,16 @@ fn pytorch(more: &[&str], source: &Source, pictures: usize) -> Result<Turn<'stat
     };
     // One step alone: without the instructions for it, PyTorch's bf16 takes the better part of a minute.
     let first = Job { batch: BATCH, epochs: 1, seed: 0 };
-    let (_, answer) =
-        peers::ready(&program, source, &told(&step), first).map_err(Absent::because)?;
+    let (_, answer) = peers::ready(&program, source, &told(&step), first)?;
     let step: f64 = answer.seconds.iter().sum();
     if step > TOO_LONG {
         let why = format!("a step takes {step:.0} s on this CPU, too long for a race");
         return Err(Absent { why, step: Some(step) });
     }
-    let mut peer = peers::start(&program, source, &told(&all)).map_err(Absent::because)?;
-    Ok(Box::new(move |round| {
+    let mut peer = peers::start(&program, source, &told(&all))?;
+    Ok(Box::new(move |turns| {
         // The first epoch of a job builds the network and warms up.
-        let answer = peer.run(Job { batch: BATCH, epochs: 3, seed: round })?;
+        let answer = peer.run(Job { batch: BATCH, epochs: 3, seed: turns as u64 })?;
         Ok(Samples(answer.seconds.get(1..).unwrap_or_default().to_vec()).median())
     }))
 }
@@ -372,119 +382,99 @@ fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py")
 }
 
-/// Says of a contender why it is not there.
-fn leave_out(r: &mut Recorder, who: &str, Absent { why, step }: &Absent) {
-    const KEY: &str = "mixed_precision.bf16";
-    let list: ParamList = &[("who", &who)];
-    for key in [KEY, "mixed_precision.bf16.flops"] {
-        r.skip(key, list, why);
-    }
-    match step {
-        Some(step) => {
-            r.value("mixed_precision.bf16.step", list, Unit::Seconds, Samples::one(*step));
-        }
-        None => r.skip("mixed_precision.bf16.step", list, why),
-    }
-    for (slow, fast) in RATIOS.iter().filter(|(slow, fast)| *slow == who || *fast == who) {
-        let list: ParamList = &[("slow", slow), ("fast", fast)];
-        r.skip("mixed_precision.bf16.ratio", list, why);
-    }
-}
+/// Seven turns of each, after one that meets memory that the system has yet to give.
+const TURNS: Plan =
+    Plan { warm_up: Duration::ZERO, time: Duration::ZERO, min_samples: 7, max_samples: 7 };
 
 /// Turns of all that can run here; the rest are skipped.
 fn race(r: &mut Recorder) -> Result<()> {
-    const KEY: &str = "mixed_precision.bf16";
-    let data = load(r)?;
+    let data = r.data_set()?;
     let mut train = Examples::of(&data.train);
     train.labels.truncate(STEPS * BATCH);
     train.pixels.truncate(train.labels.len() * train.width);
-    let mut running: Vec<(&str, Turn, Vec<f64>)> = Vec::new();
-    for Contender { who, by, .. } in &CONTENDERS {
-        let turn = match by {
-            By::Way(way) => ours(way(), &train)?,
-            By::PyTorch(more) => pytorch(more, &data.source, train.len()),
-        };
-        match turn {
-            Ok(turn) => running.push((who, turn, Vec::new())),
-            Err(absent) => leave_out(r, who, &absent),
-        }
-    }
-    for round in 0..8 {
-        for (who, turn, seconds) in &mut running {
-            r.note(KEY, &[("round", &round), ("who", who)]);
-            let time = turn(round)?;
-            if round > 0 {
-                seconds.push(time); // the first turn meets memory that the system has yet to give
+    let mut slow = Vec::new();
+    let results = {
+        let tell = |round, who: &str| r.note(RATE.name, &[("round", &round), ("who", &who)]);
+        let mut race = Race::new().telling(tell);
+        for contender in &CONTENDERS {
+            match contender.turn(&train, &data.source)? {
+                Ok(turn) => race.turn(contender.who, turn),
+                Err(Absent { why, step }) => {
+                    race.skip(contender.who, why);
+                    slow.extend(step.map(|step| (contender.who, step)));
+                }
             }
         }
-    }
-    let found: Vec<(&str, Samples)> =
-        running.into_iter().map(|(who, _, seconds)| (who, Samples(seconds))).collect();
-    record(r, &found, train.len());
-    Ok(())
+        race.run(TURNS)?
+    };
+    record(r, &results, train.len(), &slow)
 }
 
-/// What the race has found: rates, and who takes how many times as long as whom.
-fn record(r: &mut Recorder, found: &[(&str, Samples)], pictures: usize) {
-    const KEY: &str = "mixed_precision.bf16";
+/// What the race has found: rates, and who takes how many times as long as whom. Of those who are too slow for it, the
+/// seconds of a step are known.
+fn record(
+    r: &mut Recorder,
+    results: &Results,
+    pictures: usize,
+    slow: &[(&str, f64)],
+) -> Result<()> {
     let cores = parallel::available();
     let steps = pictures.div_ceil(BATCH) as f64;
     let operations = Needs::of(&WIDE, BATCH, true).operations * pictures as f64 / BATCH as f64;
-    for (who, seconds) in found {
+    for Contender { who, .. } in &CONTENDERS {
         let list: ParamList = &[("who", who)];
-        r.value(KEY, list, Unit::ImagesPerSecond, seconds.map(|s| pictures as f64 / s));
-        r.value("mixed_precision.bf16.step", list, Unit::Seconds, seconds.map(|s| s / steps));
         let tiles =
             matches!(*who, "bf16" | "bf16-rounding" | "pytorch-bf16" | "pytorch-bf16-fused");
         let limit = if tiles { peak::amx_bf16(cores) } else { None };
         let limit = limit.unwrap_or_else(|| peak::fma_f32(cores));
-        let rate = seconds.map(|s| operations / s);
-        let key = "mixed_precision.bf16.flops";
-        r.limited(key, list, Unit::FlopsPerSecond, rate, Some(limit));
+        r.record_or_skip(RATE.at(list), results.rate(who, pictures as f64))?;
+        r.record_or_skip(FLOPS.at(list).against(limit), results.rate(who, operations))?;
+        let step = match slow.iter().find(|(other, _)| other == who) {
+            Some((_, step)) => Ok(Samples::one(*step)),
+            None => results.samples(who).map(|all| all.map(|seconds| seconds / steps)),
+        };
+        r.record_or_skip(STEP.at(list), step)?;
     }
-    let of = |name: &str| found.iter().find(|(who, _)| *who == name).map(|(_, seconds)| seconds);
     for (slow, fast) in RATIOS {
-        if let (Some(a), Some(b)) = (of(slow), of(fast)) {
-            let list: ParamList = &[("slow", &slow), ("fast", &fast)];
-            let ratios = a.paired(b, |a, b| a / b);
-            r.value("mixed_precision.bf16.ratio", list, Unit::Ratio, ratios);
-        }
+        let ratio = RATIO.at(&[("slow", &slow), ("fast", &fast)]);
+        r.record_or_skip(ratio, results.ratio(slow, fast))?;
     }
+    Ok(())
 }
 
 /// The network whose accuracy is compared: small enough that all runs together take minutes on two cores.
 const SMALLER: [usize; 4] = [784, 512, 512, 10];
 
 fn accuracy(r: &mut Recorder) -> Result<()> {
-    const KEY: &str = "mixed_precision.bf16.accuracy";
-    let data = load(r)?;
+    let data = r.data_set()?;
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
-    let source = data.source.name();
-    let ways = [("f32", Way::F32), ("bf16", Way::Keeping(Multiplier::best()))];
-    let mut found = [Vec::new(), Vec::new()];
-    let mut losses = [Vec::new(), Vec::new()];
     let epochs = 8;
-    for seed in 0..5 {
-        for ((way, found), losses) in ways.iter().zip(&mut found).zip(&mut losses) {
-            r.note(KEY, &[("seed", &seed), ("number", &way.0)]);
-            let (sizes, batch) = (SMALLER.to_vec(), 128);
-            let settings =
-                Settings { sizes, batch, epochs, dropout: 0.0, seed, ..Settings::default() };
-            let mut learner = learner(settings.clone(), way.1)?;
-            let history = fit(&mut *learner, (&train, &tested), &settings, |_| {})?;
-            found.push(history.last().map_or(f64::NAN, |epoch| epoch.accuracy));
-            losses.push(history.last().map_or(f64::NAN, |epoch| epoch.loss));
+    let ways = [("f32", Way::F32), ("bf16", Way::Keeping(Multiplier::best()))];
+    let results = {
+        let tell = |seed, number: &str| r.note(RIGHT.name, &[("seed", &seed), ("number", &number)]);
+        let mut race = Race::default().telling(tell);
+        for (number, way) in ways {
+            let (train, tested) = (&train, &tested);
+            race.turn(number, move |seed| {
+                let (sizes, batch, seed) = (SMALLER.to_vec(), 128, seed as u64);
+                let settings =
+                    Settings { sizes, batch, epochs, dropout: 0.0, seed, ..Settings::default() };
+                let mut learner = learner(settings.clone(), way)?;
+                let history = fit(&mut *learner, (train, tested), &settings, |_| {})?;
+                Ok(history.last().map_or((f64::NAN, f64::NAN), |last| (last.accuracy, last.loss)))
+            });
         }
-    }
-    let apart = found[1].iter().zip(&found[0]).map(|(narrow, wide)| narrow - wide).collect();
-    let list: ParamList = &[("data", &source), ("epochs", &epochs)];
-    r.value(&format!("{KEY}.difference"), list, Unit::Share, Samples(apart));
-    for ((way, found), losses) in ways.into_iter().zip(found).zip(losses) {
+        race.rounds(5)?
+    };
+    let list: ParamList = &[("data", &data.source.name()), ("epochs", &epochs)];
+    let right = results.map(|(right, _)| *right);
+    let apart = right.samples("bf16")?.paired(&right.samples("f32")?, |narrow, wide| narrow - wide);
+    r.record(DIFFERENCE.at(list), apart);
+    for (number, _) in ways {
         let unit = Multiplier::best().name();
-        let list: ParamList =
-            &[("number", &way.0), ("data", &source), ("epochs", &epochs), ("unit", &unit)];
-        r.value(KEY, list, Unit::Share, Samples(found));
-        r.value(&format!("{KEY}.loss"), list, Unit::Number, Samples(losses));
+        let of = |key: Key| key.at(list).with("number", number).with("unit", unit);
+        r.record(of(RIGHT), right.samples(number)?);
+        r.record(of(LOSS), results.map(|(_, loss)| *loss).samples(number)?);
     }
     Ok(())
 }
@@ -492,37 +482,27 @@ fn accuracy(r: &mut Recorder) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Device, progress::Progress, record::Value};
+    use lab::{data, record::Run, testing};
 
-    fn values(key: &str) -> (Vec<Value>, usize) {
-        let experiment = experiments().into_iter().find(|e| e.key == key).unwrap();
-        let progress = Progress::hidden();
-        let mut rec = Recorder::new(&experiment, Budget::Quick, Device::Cpu, &progress);
-        (experiment.run)(&mut rec).unwrap();
-        let (values, skipped) = rec.finish();
-        (values, skipped.len())
+    fn run(key: Key) -> Run {
+        testing::run(&testing::experiment(crate::chapter(), key.name))
     }
 
     #[test]
     fn the_wide_network_gains_more_than_the_small_one_where_there_are_tiles() {
-        let (values, skipped) = values("mixed_precision.bf16.roofline");
-        let gain: Vec<f64> = values
-            .iter()
-            .filter(|v| v.key == "mixed_precision.bf16.roofline.gain")
-            .map(|v| v.median)
-            .collect();
+        let run = testing::run(&experiments()[0]);
+        let of = |key: Key| run.values.iter().filter(move |value| value.key == key.name);
+        let gain: Vec<f64> = of(GAIN).map(|value| value.median).collect();
         match gain[..] {
             [small, wide] => assert!(wide > small && small > 0.5, "{gain:?}"),
-            _ => assert!(!Multiplier::Tiles.available() && skipped > 0),
+            _ => assert!(!Multiplier::Tiles.available() && !run.skipped.is_empty()),
         }
-        let operations =
-            values.iter().filter(|v| v.key == "mixed_precision.bf16.roofline.operations");
-        assert_eq!(operations.count(), 4);
+        assert_eq!(of(OPERATIONS).count(), 4);
     }
 
     #[test]
     fn errors_stay_close_to_what_was_predicted() {
-        let (values, _) = values("mixed_precision.bf16.error");
+        let values = run(ERROR).values;
         for pair in values.chunks_exact(2) {
             let ratio = pair[0].median / pair[1].median;
             assert!((0.7..1.4).contains(&ratio), "{pair:?}");
@@ -534,10 +514,7 @@ mod tests {
     fn contenders_that_cannot_run_say_why() {
         let train = Examples::of(&data::drawn(10, 1, 1).train);
         for contender in &CONTENDERS {
-            let turn = match contender.by {
-                By::Way(way) => ours(way(), &train).unwrap(),
-                By::PyTorch(more) => pytorch(more, &Source::Drawn, 10),
-            };
+            let turn = contender.turn(&train, &Source::Drawn).unwrap();
             let why = turn.err().map(|absent| absent.why);
             match contender.who {
                 "f32" | "bf16-portable" => assert_eq!(why, None),

@@ -10,9 +10,45 @@ use crate::formats::{
 use backprop::random::{SplitMix64, key};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use lab::{Budget, Experiment, Recorder, Result, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Recorder, Result, Samples, Unit};
 use matmul::Input;
 use std::hint::black_box;
+
+/// A format's bits.
+pub const BITS: Key = Key::counted("mixed_precision.formats.bits", Unit::Count, &["format"]);
+/// Its largest number.
+pub const MAX: Key = Key::calculated("mixed_precision.formats.max", Unit::Number, &["format"]);
+/// Its smallest normal number.
+pub const NORMAL: Key =
+    Key::calculated("mixed_precision.formats.normal", Unit::Number, &["format"]);
+/// Its smallest number.
+pub const SMALLEST: Key =
+    Key::calculated("mixed_precision.formats.smallest", Unit::Number, &["format"]);
+/// From 1 to the next.
+pub const EPSILON: Key =
+    Key::calculated("mixed_precision.formats.epsilon", Unit::Number, &["format"]);
+/// How many numbers lie between a power of two and the next.
+pub const BINADE: Key =
+    Key::calculated("mixed_precision.formats.binade", Unit::Count, &["format", "exponent"]);
+/// The relative error of rounding.
+pub const ROUNDING: Key =
+    Key::counted("mixed_precision.rounding", Unit::Number, &["format", "power"]);
+/// Bytes read and written in a second.
+pub const CONVERT: Key =
+    Key::measured("mixed_precision.convert", Unit::BytesPerSecond, &["to", "how"]);
+/// Over the readable way.
+pub const CONVERT_SPEEDUP: Key =
+    Key::measured("mixed_precision.convert.speedup", Unit::Ratio, &["to", "how"]);
+/// A running sum.
+pub const SUMS: Key = Key::counted("mixed_precision.sums", Unit::Number, &["sum", "n"]);
+/// Where it stops, as predicted.
+pub const STALL: Key = Key::calculated("mixed_precision.sums.stall", Unit::Number, &["sum"]);
+/// What is added, rounded to the format.
+const ADDED: Key = Key::calculated("mixed_precision.sums.term", Unit::Number, &["sum"]);
+/// The relative error of a dot product.
+pub const DOT: Key = Key::counted("mixed_precision.dot", Unit::Number, &["sum", "n"]);
+/// Half of the gap between 1 and the next number.
+pub const HALF_GAP: Key = Key::calculated("mixed_precision.dot.unit", Unit::Number, &["sum"]);
 
 /// What is added again and again.
 pub const TERM: f64 = 1e-4;
@@ -27,46 +63,35 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: "mixed_precision.formats",
             shows: "what each format can hold: its limits, and how many numbers lie between one power of two and the next",
-            values: &[
-                "mixed_precision.formats.bits",
-                "mixed_precision.formats.max",
-                "mixed_precision.formats.normal",
-                "mixed_precision.formats.smallest",
-                "mixed_precision.formats.epsilon",
-                "mixed_precision.formats.binade",
-            ],
+            values: &[BITS.name, MAX.name, NORMAL.name, SMALLEST.name, EPSILON.name, BINADE.name],
             quick: true,
             run: formats,
         },
         Experiment {
-            key: "mixed_precision.rounding",
+            key: ROUNDING.name,
             shows: "the relative error of rounding to each format, by the magnitude of the number: 21 quantiles of 2000 errors",
-            values: &["mixed_precision.rounding"],
+            values: &[ROUNDING.name],
             quick: true,
             run: rounding,
         },
         Experiment {
-            key: "mixed_precision.convert",
+            key: CONVERT.name,
             shows: "how fast f32 becomes f16 and bf16: the readable conversion, the one in integers, and that of half",
-            values: &["mixed_precision.convert", "mixed_precision.convert.speedup"],
+            values: &[CONVERT.name, CONVERT_SPEEDUP.name],
             quick: true,
             run: convert,
         },
         Experiment {
-            key: "mixed_precision.sums",
+            key: SUMS.name,
             shows: "where a running sum of 0.0001 stops growing, and what goes on",
-            values: &[
-                "mixed_precision.sums",
-                "mixed_precision.sums.stall",
-                "mixed_precision.sums.term",
-            ],
+            values: &[SUMS.name, STALL.name, ADDED.name],
             quick: true,
             run: sums,
         },
         Experiment {
-            key: "mixed_precision.dot",
+            key: DOT.name,
             shows: "the relative error of a dot product of f16 numbers by its length and by what adds it up",
-            values: &["mixed_precision.dot", "mixed_precision.dot.unit"],
+            values: &[DOT.name, HALF_GAP.name],
             quick: true,
             run: dot,
         },
@@ -81,27 +106,22 @@ fn turning_points(format: Format) -> Vec<i32> {
 
 fn formats(rec: &mut Recorder) -> Result<()> {
     for format in Format::ALL {
-        let name = format.name();
-        let list: ParamList = &[("format", &name)];
         for (key, value) in [
-            ("mixed_precision.formats.max", format.max()),
-            ("mixed_precision.formats.normal", format.min_normal()),
-            ("mixed_precision.formats.smallest", format.min_positive()),
-            ("mixed_precision.formats.epsilon", format.epsilon()),
+            (MAX, format.max()),
+            (NORMAL, format.min_normal()),
+            (SMALLEST, format.min_positive()),
+            (EPSILON, format.epsilon()),
+            (BITS, f64::from(format.bits())),
         ] {
-            rec.value(key, list, Unit::Number, Samples::one(value));
+            rec.record(key.at(&[("format", &format.name())]), Samples::one(value));
         }
-        let bits = f64::from(format.bits());
-        rec.value("mixed_precision.formats.bits", list, Unit::Count, Samples::one(bits));
+        let binade = BINADE.at(&[("format", &format.name())]);
         for exponent in turning_points(format) {
-            let list: ParamList = &[("format", &name), ("exponent", &exponent)];
-            let numbers = f64::from(format.in_binade(exponent));
-            rec.value("mixed_precision.formats.binade", list, Unit::Count, Samples::one(numbers));
+            let numbers = Samples::one(format.in_binade(exponent).into());
+            rec.record(binade.clone().with("exponent", exponent), numbers);
         }
         // Where 1 is: what the table shows.
-        let list: ParamList = &[("format", &name), ("exponent", &"one")];
-        let numbers = f64::from(format.in_binade(0));
-        rec.value("mixed_precision.formats.binade", list, Unit::Count, Samples::one(numbers));
+        rec.record(binade.with("exponent", "one"), Samples::one(format.in_binade(0).into()));
     }
     Ok(())
 }
@@ -116,8 +136,7 @@ pub const MAGNITUDES: std::ops::RangeInclusive<i32> = -12..=8;
 fn rounding(rec: &mut Recorder) -> Result<()> {
     for format in COMPARED {
         for power in MAGNITUDES {
-            let name = format.name();
-            let list: ParamList = &[("format", &name), ("power", &power)];
+            let quantity = ROUNDING.at(&[("format", &format.name()), ("power", &power)]);
             let mut random = SplitMix64::new(7);
             let errors: Vec<f64> = (0..TRIES)
                 .map(|_| {
@@ -130,10 +149,10 @@ fn rounding(rec: &mut Recorder) -> Result<()> {
                 // The percentiles tell as much as two thousand samples.
                 let errors = Samples(errors);
                 let percentiles = (0..=20).map(|i| errors.quantile(f64::from(i) / 20.0)).collect();
-                rec.value("mixed_precision.rounding", list, Unit::Number, Samples(percentiles));
+                rec.record(quantity, Samples(percentiles));
             } else {
-                let why = format!("{name} ends below numbers of this magnitude");
-                rec.skip("mixed_precision.rounding", list, why);
+                let why = format!("{} ends below numbers of this magnitude", format.name());
+                rec.skip_at(quantity, why);
             }
         }
     }
@@ -155,7 +174,7 @@ fn convert(rec: &mut Recorder) -> Result<()> {
         let to = format.name();
         let mut slowest = f64::NAN;
         for how in WAYS {
-            let list: ParamList = &[("to", &to), ("how", &how)];
+            let of = |key: Key| key.at(&[("to", &to), ("how", &how)]);
             let numbers = black_box(&numbers[..]);
             let each = |bits: &mut [u16], convert: fn(f32) -> u16| {
                 for (bits, &x) in bits.iter_mut().zip(numbers) {
@@ -174,13 +193,11 @@ fn convert(rec: &mut Recorder) -> Result<()> {
                 (_, "f16") => Box::new(|| halves.convert_from_f32_slice(numbers)),
                 _ => Box::new(|| brains.convert_from_f32_slice(numbers)),
             };
-            let unit = Unit::BytesPerSecond;
-            let rate = rec.rate("mixed_precision.convert", list, unit, bytes, None, &mut work);
+            let rate = rec.time_rate(of(CONVERT), bytes, &mut work);
             if how == "readable" {
                 slowest = rate;
             } else {
-                let speedup = Samples::one(rate / slowest);
-                rec.value("mixed_precision.convert.speedup", list, Unit::Ratio, speedup);
+                rec.record(of(CONVERT_SPEEDUP), Samples::one(rate / slowest));
             }
         }
     }
@@ -220,15 +237,15 @@ fn sums(rec: &mut Recorder) -> Result<()> {
     };
     for (name, format, adder) in ADDERS {
         let term = format.nearest(TERM);
-        let list: ParamList = &[("sum", &name)];
-        rec.value("mixed_precision.sums.term", list, Unit::Number, Samples::one(term));
+        let of = |key: Key| key.at(&[("sum", &name)]);
+        rec.record(of(ADDED), Samples::one(term));
         let predicted = match adder {
             Adder::Running => Some(stall(format, term)),
             Adder::Kahan => Some(kahan_stall(format, term)),
             Adder::Dice => None,
         };
         if let Some(predicted) = predicted {
-            rec.value("mixed_precision.sums.stall", list, Unit::Number, Samples::one(predicted));
+            rec.record(of(STALL), Samples::one(predicted));
         }
         // Far enough for each stall, whatever the budget. A sum in f32 is the CPU's own work.
         let counts = counts(match adder {
@@ -278,8 +295,7 @@ fn sums(rec: &mut Recorder) -> Result<()> {
             }
         }
         for (n, sums) in counts.into_iter().zip(sums) {
-            let list: ParamList = &[("sum", &name), ("n", &n)];
-            rec.value("mixed_precision.sums", list, Unit::Number, Samples(sums));
+            rec.record(of(SUMS).with("n", n), Samples(sums));
         }
     }
     Ok(())
@@ -301,14 +317,11 @@ fn dot(rec: &mut Recorder) -> Result<()> {
         Budget::Full => (16, 21),
     };
     for (name, format) in DOTS {
-        let list: ParamList = &[("sum", &name)];
         let half_gap = Samples::one(0.5 * format.epsilon());
-        rec.value("mixed_precision.dot.unit", list, Unit::Number, half_gap);
+        rec.record(HALF_GAP.at(&[("sum", &name)]), half_gap);
         for n in (4..=longest).step_by(2).map(|power| 1_usize << power) {
             let errors = (0..seeds).map(|seed| dot_error(name, format, n, seed));
-            let list: ParamList = &[("sum", &name), ("n", &n)];
-            let errors = Samples(errors.collect());
-            rec.value("mixed_precision.dot", list, Unit::Number, errors);
+            rec.record(DOT.at(&[("sum", &name), ("n", &n)]), Samples(errors.collect()));
         }
     }
     Ok(())

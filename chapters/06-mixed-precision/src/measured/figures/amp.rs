@@ -6,15 +6,16 @@ use crate::{
         range,
     },
     measured::experiments::amp::{
-        ABLATION_CURVE, ABLATION_SEEDS, BATCHES, CURVE, GRADIENTS, LAYERS, LOOKS, SCALE, SHARES,
+        ABLATION_CURVE, ABLATION_SEEDS, ABLATIONS, BATCHES, CURVE, DIFFERENCE, FAILED, GRADIENTS,
+        LAYERS, LOOKS, MEMORY, RIGHT, SCALE, SHARES, SPEED, SPEED_RATIO,
     },
 };
 use lab::{
-    Drawing, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
     drawing::Lines,
     key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
-    record::{ParamList, Value},
+    record::Value,
     table::Grid,
     units::{difference, plain},
 };
@@ -23,9 +24,9 @@ use training::Precision;
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
     vec![
-        Figure { key: "mixed_precision.gradients", draw: draw_gradients },
+        Figure { key: GRADIENTS.name, draw: draw_gradients },
         Figure { key: "mixed_precision.gradients.scale", draw: draw_scale },
-        Figure { key: "mixed_precision.amp", draw: draw_accuracy },
+        Figure { key: RIGHT.name, draw: draw_accuracy },
         Figure { key: "mixed_precision.ablations.deep", draw: draw_deep },
         Figure { key: "mixed_precision.ablations.loss", draw: draw_loss },
         Figure { key: "mixed_precision.ablations.steps", draw: draw_steps },
@@ -35,11 +36,11 @@ pub fn figures() -> Vec<Figure> {
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
     vec![
-        Table { key: "mixed_precision.gradients", make: table_gradients },
-        Table { key: "mixed_precision.amp", make: table_accuracy },
-        Table { key: "mixed_precision.ablations", make: table_ablations },
-        Table { key: "mixed_precision.amp.speed", make: table_speed },
-        Table { key: "mixed_precision.amp.memory", make: table_memory },
+        Table { key: GRADIENTS.name, make: table_gradients },
+        Table { key: RIGHT.name, make: table_accuracy },
+        Table { key: ABLATIONS.name, make: table_ablations },
+        Table { key: SPEED.name, make: table_speed },
+        Table { key: MEMORY.name, make: table_memory },
     ]
 }
 
@@ -168,7 +169,7 @@ fn wrong(share: f64) -> f64 {
 }
 
 fn draw_accuracy(records: &Records) -> Result<Drawing> {
-    let difference = records.find("mixed_precision.amp.difference", &[])?;
+    let difference = records.get(DIFFERENCE.at(&[]))?;
     let caption = format!(
         "Wrong answers of chapter 4's network 784-128-10 on the test pictures, in f32 and in mixed precision (medians of {} seeds, \
          bands: half of them). At the end, the two differ by {} points in the median, from the same seed.",
@@ -194,55 +195,40 @@ fn curves(records: &Records, lines: Vec<(String, Quantity)>, caption: String) ->
 }
 
 fn table_accuracy(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for precision in Precision::ALL {
-        let value = records.find("mixed_precision.amp", &[("precision", &precision)])?;
-        let range =
-            |of: fn(f64, f64) -> f64, start| value.samples.0.iter().copied().fold(start, of);
-        rows.push(vec![
-            precision.to_string(),
-            value.text(),
-            Unit::Share.format(range(f64::min, f64::MAX)),
-            Unit::Share.format(range(f64::max, f64::MIN)),
-        ]);
-    }
-    Ok(TableData {
-        caption: "Test accuracy of 784-128-10 on MNIST after ten epochs, from the same seeds."
-            .into(),
-        head: ["precision", "median", "lowest", "highest"].map(String::from).into(),
-        rows,
-    })
+    let quantile = |value: &Value, at| Unit::Share.format(value.samples.quantile(at));
+    Grid::new(records.every(RIGHT.at(&[]))?)
+        .column("precision", |value| value.param("precision").unwrap_or_default())
+        .column("median", |value| value.text())
+        .column("lowest", |value| quantile(value, 0.0))
+        .column("highest", |value| quantile(value, 1.0))
+        .table(
+            records,
+            "Test accuracy of 784-128-10 on MNIST after ten epochs, from the same seeds.",
+        )
 }
 
 /// The curves of some variants of a setting.
 fn variants(setting: &Setting, variants: &[Variant]) -> Vec<(String, Quantity)> {
-    let curve = |variant: &Variant| {
-        let quantity = ABLATION_CURVE.at(&[("setting", &setting.name), ("variant", variant)]);
-        (variant.to_string(), quantity)
-    };
+    let curve = |variant: &Variant| (variant.to_string(), of(ABLATION_CURVE, setting, *variant));
     variants.iter().map(curve).collect()
 }
 
-/// The accuracy that a variant ends with.
-fn end<'r>(records: &'r Records, setting: &Setting, variant: Variant) -> Result<&'r Value> {
-    let list: ParamList = &[("setting", &setting.name), ("variant", &variant)];
-    records.find("mixed_precision.ablations", list)
+/// A number of a variant.
+fn of(key: Key, setting: &Setting, variant: Variant) -> Quantity {
+    key.at(&[("setting", &setting.name), ("variant", &variant)])
 }
 
 /// What a variant ends with, in words: an accuracy, or that some seeds came to no number.
 fn ending(records: &Records, setting: &Setting, variant: Variant) -> Result<String> {
-    let missing = match end(records, setting, variant) {
-        Ok(value) => return Ok(value.text()),
-        Err(missing) => missing,
-    };
-    let list: ParamList = &[("setting", &setting.name), ("variant", &variant)];
-    let failed = records.find("mixed_precision.ablations.failed", list).map_err(|_| missing)?;
-    let seeds = failed.samples.0.len();
-    Ok(format!("NaN in step {} ({seeds} of {ABLATION_SEEDS} seeds)", failed.text()))
+    records.text(of(ABLATIONS, setting, variant)).or_else(|missing| {
+        let failed = records.get(of(FAILED, setting, variant)).map_err(|_| missing)?;
+        let seeds = failed.samples.0.len();
+        Ok(format!("NaN in step {} ({seeds} of {ABLATION_SEEDS} seeds)", failed.text()))
+    })
 }
 
 fn draw_deep(records: &Records) -> Result<Drawing> {
-    let of = |variant| Ok::<_, lab::Error>(end(records, &SETTINGS[1], variant)?.text());
+    let of = |variant| records.text(of(ABLATIONS, &SETTINGS[1], variant));
     let caption = format!(
         "The network with eight hidden layers in f32, in mixed precision, and in mixed precision without a factor before \
          the loss. They end at {}, {} and {} right answers.",
@@ -267,7 +253,7 @@ fn draw_loss(records: &Records) -> Result<Drawing> {
 }
 
 fn draw_steps(records: &Records) -> Result<Drawing> {
-    let of = |variant| Ok::<_, lab::Error>(end(records, &SETTINGS[2], variant)?.text());
+    let of = |variant| records.text(of(ABLATIONS, &SETTINGS[2], variant));
     let caption = format!(
         "784-128-10 with a learning rate of {}. With weights that are f16 between steps it reads {} of the test pictures, \
          with f32 weights {}, in f32 throughout {}.",
@@ -282,87 +268,61 @@ fn draw_steps(records: &Records) -> Result<Drawing> {
 fn table_ablations(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
     for setting in &SETTINGS {
-        let full = end(records, setting, Variant::F32)?.median;
+        let full = records.get(of(ABLATIONS, setting, Variant::F32))?.median;
         for variant in setting.variants {
-            let accuracy = ending(records, setting, *variant)?;
-            let against = match end(records, setting, *variant) {
-                Ok(value) => difference(100.0 * (value.median - full), 2),
-                Err(_) => "none".to_owned(),
-            };
-            // A key has the number as Rust writes it.
-            let variant = match variant {
-                Variant::HalfAdam { epsilon } => format!("f16 adam, ε = {}", plain(*epsilon)),
-                other => other.to_string(),
-            };
-            rows.push(vec![setting.name.into(), variant, accuracy, against]);
+            rows.push((setting, *variant, full, ending(records, setting, *variant)?));
         }
     }
-    Ok(TableData {
-        caption: "Test accuracy without each part of mixed precision, medians of three seeds, and the difference to f32 \
-                  in points."
-            .into(),
-        head: ["setting", "variant", "test accuracy", "against f32"].map(String::from).into(),
-        rows,
-    })
+    Grid::new(rows)
+        .column("setting", |(setting, ..)| setting.name)
+        .column("variant", |(_, variant, ..)| match variant {
+            // A key has the number as Rust writes it.
+            Variant::HalfAdam { epsilon } => format!("f16 adam, ε = {}", plain(*epsilon)),
+            other => other.to_string(),
+        })
+        .column("test accuracy", |(.., ending)| ending.clone())
+        .column("against f32", |(setting, variant, full, _)| {
+            let value = records.get(of(ABLATIONS, setting, *variant));
+            value.map_or_else(
+                |_| "none".to_owned(),
+                |value| difference(100.0 * (value.median - full), 2),
+            )
+        })
+        .table(
+            records,
+            "Test accuracy without each part of mixed precision, medians of three seeds, and the difference to f32 \
+             in points.",
+        )
 }
 
 fn table_speed(records: &Records) -> Result<TableData> {
-    const KEY: &str = "mixed_precision.amp.speed";
-    let mut devices: Vec<String> =
-        records.all(KEY, &[]).iter().filter_map(|v| v.params.get("device").cloned()).collect();
-    devices.sort();
+    let mut devices: Vec<&str> =
+        records.every(SPEED.at(&[]))?.iter().filter_map(|value| value.param("device")).collect();
+    devices.sort_unstable();
     devices.dedup();
-    let mut rows = Vec::new();
-    for device in &devices {
-        for batch in BATCHES {
-            let of = |precision: Precision| {
-                let list: ParamList =
-                    &[("precision", &precision), ("device", device), ("batch", &batch)];
-                records.find(KEY, list).map(Value::text)
-            };
-            let list: ParamList = &[("device", device), ("batch", &batch)];
-            let ratio = records.find("mixed_precision.amp.speed.ratio", list)?;
-            rows.push(vec![
-                device.clone(),
-                batch.to_string(),
-                of(Precision::F32)?,
-                of(Precision::Amp)?,
-                ratio.text(),
-            ]);
-        }
+    let rows = devices.into_iter().flat_map(|device| BATCHES.map(|batch| (device, batch)));
+    let of =
+        |key: Key, (device, batch): &(&str, usize)| key.at(&[("device", device), ("batch", batch)]);
+    let mut grid = Grid::new(rows)
+        .column("device", |(device, _)| *device)
+        .column("batch", |(_, batch)| batch.to_string());
+    for precision in Precision::ALL {
+        grid =
+            grid.column(precision.name(), move |row| of(SPEED, row).with("precision", precision));
     }
-    if rows.is_empty() {
-        records.find(KEY, &[])?;
-    }
-    Ok(TableData {
-        caption:
-            "Pictures that 784-128-10 learns from in a second, and mixed precision against f32."
-                .into(),
-        head: ["device", "batch", "f32", "amp", "amp against f32"].map(String::from).into(),
-        rows,
-    })
+    grid.column("amp against f32", |row| of(SPEED_RATIO, row)).table(
+        records,
+        "Pictures that 784-128-10 learns from in a second, and mixed precision against f32.",
+    )
 }
 
 fn table_memory(records: &Records) -> Result<TableData> {
-    const KEY: &str = "mixed_precision.amp.memory";
-    let of = |precision: Precision, what: &str| {
-        let list: ParamList = &[("precision", &precision), ("what", &what)];
-        records.find(KEY, list).map(Value::text)
-    };
-    let kinds = [
-        "weights in f32",
-        "weights in f16",
-        "gradients in f16",
-        "gradients in f32",
-        "Adam's means",
-        "all",
-    ];
-    let row = |what: &str| {
-        Ok(vec![what.to_owned(), of(Precision::F32, what)?, of(Precision::Amp, what)?])
-    };
-    Ok(TableData {
-        caption: "Bytes for each parameter of 784-128-10, counted on the tensors of a step.".into(),
-        head: ["what", "f32", "amp"].map(String::from).into(),
-        rows: kinds.into_iter().map(row).collect::<Result<_>>()?,
-    })
+    let kinds = records.every(MEMORY.at(&[("precision", &Precision::F32)]))?;
+    let mut grid = Grid::new(kinds).column("what", |bytes| bytes.param("what").unwrap_or_default());
+    for precision in Precision::ALL {
+        grid = grid.column(precision.name(), move |bytes| {
+            MEMORY.beside(bytes).with("precision", precision)
+        });
+    }
+    grid.table(records, "Bytes for each parameter of 784-128-10, counted on the tensors of a step.")
 }

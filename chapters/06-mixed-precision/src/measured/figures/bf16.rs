@@ -6,12 +6,14 @@ use crate::{
         roofline::{Product, products},
     },
     measured::experiments::bf16::{
-        BATCH, BYTES, CONTENDERS, GAIN, INTENSITY, NETWORKS, PRODUCT, RIDGE, SECONDS, TERMS, WIDE,
+        BATCH, BYTES, CONTENDERS, DIFFERENCE, ERROR, GAIN, INTENSITY, LOSS, NETWORKS, PRODUCT,
+        RATE, RATIO, RIDGE, RIGHT, SECONDS, TERMS, WIDE,
     },
 };
 use lab::{
     Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
-    plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
+    drawing::{Bars, Lines},
+    plot::{Axis, LimitLine, LinePlot, Scale},
     record::ParamList,
     table::{Entry, Grid},
     units,
@@ -19,10 +21,7 @@ use lab::{
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
-    vec![
-        Figure { key: "mixed_precision.bf16.error", draw: draw_error },
-        Figure { key: "mixed_precision.bf16", draw: draw_race },
-    ]
+    vec![Figure { key: ERROR.name, draw: draw_error }, Figure { key: RATE.name, draw: draw_race }]
 }
 
 /// The tables that the page quotes.
@@ -30,66 +29,50 @@ pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "mixed_precision.bf16.roofline", make: table_roofline },
         Table { key: "mixed_precision.bf16.needs", make: table_needs },
-        Table { key: "mixed_precision.bf16.accuracy", make: table_accuracy },
+        Table { key: RIGHT.name, make: table_accuracy },
     ]
 }
 
 fn draw_error(records: &Records) -> Result<Drawing> {
-    const KEY: &str = "mixed_precision.bf16.error";
-    let (mut series, mut limits) = (Vec::new(), Vec::new());
-    for (sum, name) in [
+    let of = |sum: Sum| ERROR.at(&[("sum", &sum.name())]);
+    let sums = [
         (Sum::Narrow, "sums in bf16"),
         (Sum::Centred, "sums in f32, terms of both signs"),
         (Sum::Positive, "sums in f32, positive terms"),
-    ] {
-        let (mut points, mut band) = (Vec::new(), Vec::new());
-        for k in TERMS {
-            let found = records.find(KEY, &[("sum", &sum.name()), ("k", &k)])?;
-            points.push((k as f64, 100.0 * found.median));
-            band.push((100.0 * found.low, 100.0 * found.high));
-        }
-        series.push(Series { name: name.to_owned(), points, band, joined: false });
-        let predicted = |k: &usize| (*k as f64, 100.0 * sum.predicted(*k as f64));
-        limits.push(LimitLine {
-            name: if sum == Sum::Narrow { "predicted".to_owned() } else { String::new() },
-            points: TERMS.iter().map(predicted).collect(),
-        });
-    }
+    ];
     let k = TERMS[TERMS.len() - 1];
-    let of = |sum: Sum| records.find(KEY, &[("sum", &sum.name()), ("k", &k)]);
-    let (centred, narrow) = (of(Sum::Centred)?, of(Sum::Narrow)?);
     let caption = format!(
         "A sum of {k} products whose inputs were rounded to bf16 is off by {} if it is kept in f32, no more than \
          a single product; kept in bf16 it is off by {}. Dashed: predicted.",
-        centred.text(),
-        narrow.text(),
+        records.text(of(Sum::Centred).with("k", k))?,
+        records.text(of(Sum::Narrow).with("k", k))?,
     );
-    let plot = LinePlot {
-        x: Axis::new("terms of the sum", Scale::Log).ticks(TERMS.map(|k| k as f64)),
+    let mut plot = Lines {
+        over: "k",
+        x: Axis::new("terms of the sum", Scale::Log),
         y: Axis::new("error (% of the sum's size)", Scale::Log),
-        series,
-        limits,
-    };
+        scale: |error| 100.0 * error,
+        lines: sums.map(|(sum, name)| (name.to_owned(), of(sum))).into(),
+        ..Lines::default()
+    }
+    .plot(records)?;
+    plot.series.iter_mut().for_each(|series| series.joined = false);
+    let limits = sums.map(|(sum, _)| LimitLine {
+        name: if sum == Sum::Narrow { "predicted".to_owned() } else { String::new() },
+        points: TERMS.map(|k| (k as f64, 100.0 * sum.predicted(k as f64))).into(),
+    });
     // Only one of the dashed lines has a name; the words are those of the points.
-    let words = LinePlot { limits: Vec::new(), ..plot.clone() };
-    Ok(Drawing { svg: plot.svg(), ..words.drawing(caption) })
+    let words = plot.drawing(caption);
+    Ok(Drawing { svg: LinePlot { limits: limits.into(), ..plot }.svg(), ..words })
 }
 
 fn draw_race(records: &Records) -> Result<Drawing> {
-    const KEY: &str = "mixed_precision.bf16";
-    let mut bars = Vec::new();
-    for contender in &CONTENDERS {
-        let found = records.find(KEY, &[("who", &contender.who)]);
-        bars.push(Bar::of(contender.name, found, 1.0)?);
-    }
-    let ratio = |slow: &str, fast: &str| {
-        let list: ParamList = &[("slow", &slow), ("fast", &fast)];
-        records.find("mixed_precision.bf16.ratio", list)
-    };
+    let ratio =
+        |slow: &str, fast: &str| records.text(RATIO.at(&[("slow", &slow), ("fast", &fast)]));
     let finding = match (ratio("f32", "bf16"), ratio("f32", "bf16-portable")) {
-        (Ok(found), _) => format!("on tiles bf16 is {} as fast as f32.", found.text()),
+        (Ok(found), _) => format!("on tiles bf16 is {found} as fast as f32."),
         (Err(Error::Skipped { why, .. }), Ok(found)) => {
-            format!("{why}; through the f32 registers bf16 is {} as fast as f32.", found.text())
+            format!("{why}; through the f32 registers bf16 is {found} as fast as f32.")
         }
         (Err(error), _) => return Err(error),
     };
@@ -98,8 +81,12 @@ fn draw_race(records: &Records) -> Result<Drawing> {
         WIDE.map(|size| size.to_string()).join("-"),
         records.machine.in_words(),
     );
-    let axis = Axis::new("images a second", Scale::Linear);
-    Ok(BarPlot { axis, bars, limits: vec![] }.drawing(caption))
+    Bars {
+        axis: Axis::new("images a second", Scale::Linear),
+        bars: CONTENDERS.iter().map(|c| (c.name.to_owned(), RATE.at(&[("who", &c.who)]))).collect(),
+        ..Bars::default()
+    }
+    .draw(records, caption)
 }
 
 fn table_roofline(records: &Records) -> Result<TableData> {
@@ -161,22 +148,20 @@ fn table_needs(records: &Records) -> Result<TableData> {
 }
 
 fn table_accuracy(records: &Records) -> Result<TableData> {
-    const KEY: &str = "mixed_precision.bf16.accuracy";
-    let mut rows = Vec::new();
-    for number in ["f32", "bf16"] {
-        let list: ParamList = &[("number", &number)];
-        let (found, loss) = (records.find(KEY, list)?, records.find(&format!("{KEY}.loss"), list)?);
-        let runs: Vec<String> =
-            found.samples.0.iter().map(|share| Unit::Share.format(*share)).collect();
-        rows.push(vec![number.to_owned(), found.text(), runs.join(", "), loss.text()]);
-    }
-    let difference = records.find(&format!("{KEY}.difference"), &[])?;
-    let seeds = difference.samples.0.len();
+    let difference = records.get(DIFFERENCE.at(&[]))?;
     let caption = format!(
-        "Test accuracy of 784-512-512-10 with {seeds} seeds: training in bf16 changes it by {} points \
+        "Test accuracy of 784-512-512-10 with {} seeds: training in bf16 changes it by {} points \
          (median over the seeds of each one's difference).",
+        difference.samples.0.len(),
         units::difference(100.0 * difference.median, 2)
     );
-    let head = ["products", "median", "each seed", "training loss"];
-    Ok(TableData { caption, head: head.map(str::to_owned).to_vec(), rows })
+    Grid::new(records.every(RIGHT.at(&[]))?)
+        .column("products", |right| right.param("number").unwrap_or_default())
+        .column("median", |right| right.text())
+        .column("each seed", |right| {
+            let runs = right.samples.0.iter().map(|share| Unit::Share.format(*share));
+            runs.collect::<Vec<_>>().join(", ")
+        })
+        .column("training loss", |right| LOSS.beside(right))
+        .table(records, caption)
 }
