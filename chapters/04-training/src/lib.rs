@@ -23,7 +23,9 @@ pub use learning::{
     augment, engine, engine::gpus, fit, loss, optimizer, order, schedule, sets, step, team,
 };
 pub use measured::{chapter, experiments, experiments::studies};
-pub use models::{cnn, conv, cpu, fused, linear, mlp, model, norm, resnet, rnn, transformer};
+pub use models::{
+    cnn, conv, cpu, fused, layers, linear, mlp, model, norm, resnet, rnn, transformer,
+};
 pub use runner::{
     checkpoint,
     events::Board,

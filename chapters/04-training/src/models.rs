@@ -3,7 +3,7 @@
 //! 1. [`model`]: what all models share; [`linear`], [`mlp`] (the article's Keras example on dfdx).
 //! 2. [`cnn`] with its [`conv`]olutions, and the CPU's own [`windows`]; [`resnet`] with its batch [`norm`]alisation.
 //! 3. [`rnn`] with its [`gates`] and [`transformer`] with its [`attention`], on [`fused`] operations on rows.
-//! 4. [`cpu`]: what the CPU's own operations share.
+//! 4. [`layers`]: how dfdx is told what a model is made of. [`cpu`]: what the CPU's own operations share.
 
 pub mod attention;
 pub mod cnn;
@@ -11,6 +11,7 @@ pub mod conv;
 pub mod cpu;
 pub mod fused;
 pub mod gates;
+pub mod layers;
 pub mod linear;
 pub mod mlp;
 pub mod model;

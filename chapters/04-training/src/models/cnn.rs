@@ -5,13 +5,7 @@ use crate::models::{
     model::{Images, Learned, Logits, Network},
     norm::Mode,
 };
-use dfdx::{
-    nn::tensor_collection::{ModuleVisitor, TensorCollection},
-    prelude::*,
-    tensor_ops::Device,
-};
-use num_traits::Float;
-use rand_distr::uniform::SampleUniform;
+use dfdx::{prelude::*, tensor_ops::Device};
 
 // ANCHOR: model
 /// Two convolutions, each followed by ReLU and a pool, then two dense layers:
@@ -34,22 +28,7 @@ pub type Dense<E, D> =
 /// What the filters have found: (batch, 800).
 type Features<D, T> = Tensor<(usize, Const<800>), f32, D, T>;
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Cnn<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = Cnn<E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("conv1", |s| &s.conv1, |s| &mut s.conv1),
-                Self::module("conv2", |s| &s.conv2, |s| &mut s.conv2),
-                Self::module("dense", |s| &s.dense, |s| &mut s.dense),
-            ),
-            |(conv1, conv2, dense)| Cnn { conv1, conv2, dense },
-        )
-    }
-}
+crate::made_of!(Cnn: conv1, conv2, dense);
 
 impl<D: Convolve> Cnn<f32, D> {
     /// The picture's features: (batch, 800).

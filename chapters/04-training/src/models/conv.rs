@@ -4,13 +4,13 @@
 //! one piece in memory. [`convolve_gather`] and [`max_pool_by_choice`] use operations that dfdx has on every
 //! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests hold them equal.
 
+use crate::models::layers::Number;
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
     prelude::*,
     tensor_ops::Device,
 };
-use num_traits::Float;
-use rand_distr::{Uniform, uniform::SampleUniform};
+use rand_distr::Uniform;
 
 /// Pictures with `C` channels: (batch, height, width, C).
 pub type Maps<const C: usize, D, T = NoneTape> = Tensor<(usize, usize, usize, Const<C>), f32, D, T>;
@@ -121,14 +121,8 @@ where
 }
 // ANCHOR_END: convolve
 
-impl<
-    const CI: usize,
-    const CO: usize,
-    const K: usize,
-    const PAD: usize,
-    E: Dtype + Float + SampleUniform,
-    D: Device<E>,
-> TensorCollection<E, D> for Conv2d<CI, CO, K, PAD, E, D>
+impl<const CI: usize, const CO: usize, const K: usize, const PAD: usize, E: Number, D: Device<E>>
+    TensorCollection<E, D> for Conv2d<CI, CO, K, PAD, E, D>
 {
     type To<E2: Dtype, D2: Device<E2>> = Conv2d<CI, CO, K, PAD, E2, D2>;
 
@@ -147,13 +141,8 @@ impl<
 
 /// Filters begin with random numbers of the variance 2 / inputs, which ReLU halves again. He et al. 2015,
 /// equation 10.
-pub(crate) fn he<
-    const CI: usize,
-    const CO: usize,
-    const K: usize,
-    E: Dtype + Float + SampleUniform,
-    D: Device<E>,
->() -> TensorOptions<Rank4<K, K, CI, CO>, E, D> {
+pub(crate) fn he<const CI: usize, const CO: usize, const K: usize, E: Number, D: Device<E>>()
+-> TensorOptions<Rank4<K, K, CI, CO>, E, D> {
     TensorOptions::reset_with(|t| {
         let inputs = E::from_usize(K * K * CI).unwrap_or(E::one());
         let bound = (E::from_f32(6.0).unwrap_or(E::one()) / inputs).sqrt();

@@ -6,6 +6,7 @@
 
 use crate::models::{
     cpu::{accumulate, matrix, numbers, product, taken},
+    layers::Number,
     norm::Rows,
 };
 use dfdx::{
@@ -14,8 +15,7 @@ use dfdx::{
     tensor_ops::Device,
 };
 use matmul::{Epilogue, Options, Threads};
-use num_traits::Float;
-use rand_distr::{Uniform, uniform::SampleUniform};
+use rand_distr::Uniform;
 use rayon::prelude::*;
 
 /// One row, the same for all: a bias, a scale.
@@ -282,8 +282,8 @@ impl<const I: usize, const O: usize, D: FusedRows> Affine<I, O, f32, D> {
     }
 }
 
-impl<const I: usize, const O: usize, E: Dtype + Float + SampleUniform, D: Device<E>>
-    TensorCollection<E, D> for Affine<I, O, E, D>
+impl<const I: usize, const O: usize, E: Number, D: Device<E>> TensorCollection<E, D>
+    for Affine<I, O, E, D>
 {
     type To<E2: Dtype, D2: Device<E2>> = Affine<I, O, E2, D2>;
 
@@ -311,7 +311,7 @@ impl<const I: usize, const O: usize, E: Dtype + Float + SampleUniform, D: Device
 }
 
 /// As dfdx and PyTorch start dense layers with `I` inputs.
-fn fill<const I: usize, S: Shape, E: Dtype + Float + SampleUniform, D: Device<E>>(
+fn fill<const I: usize, S: Shape, E: Number, D: Device<E>>(
     tensor: &mut Tensor<S, E, D>,
 ) -> Result<(), D::Err> {
     let bound = E::from_usize(I).unwrap_or(E::one()).sqrt().recip();

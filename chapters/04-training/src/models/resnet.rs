@@ -2,6 +2,7 @@
 
 use crate::models::{
     conv::{Convolve, Filters, Maps, he},
+    layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{BatchNorm, Mode, Norm, normalise},
 };
@@ -10,8 +11,6 @@ use dfdx::{
     prelude::*,
     tensor_ops::Device,
 };
-use num_traits::Float;
-use rand_distr::uniform::SampleUniform;
 
 /// Filters, then a batch normalisation, whose bias makes one of the filters' own needless.
 #[derive(Clone, Debug)]
@@ -93,13 +92,8 @@ impl<D: Convolve + BatchNorm> Network<D> for Resnet<f32, D> {
     }
 }
 
-impl<
-    const CI: usize,
-    const CO: usize,
-    const K: usize,
-    E: Dtype + Float + SampleUniform,
-    D: Device<E>,
-> TensorCollection<E, D> for Layer<CI, CO, K, E, D>
+impl<const CI: usize, const CO: usize, const K: usize, E: Number, D: Device<E>>
+    TensorCollection<E, D> for Layer<CI, CO, K, E, D>
 {
     type To<E2: Dtype, D2: Device<E2>> = Layer<CI, CO, K, E2, D2>;
 
@@ -116,9 +110,7 @@ impl<
     }
 }
 
-impl<const C: usize, E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D>
-    for Block<C, E, D>
-{
+impl<const C: usize, E: Number, D: Device<E>> TensorCollection<E, D> for Block<C, E, D> {
     type To<E2: Dtype, D2: Device<E2>> = Block<C, E2, D2>;
 
     fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
@@ -134,21 +126,4 @@ impl<const C: usize, E: Dtype + Float + SampleUniform, D: Device<E>> TensorColle
     }
 }
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Resnet<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = Resnet<E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("stem", |s| &s.stem, |s| &mut s.stem),
-                Self::module("wide", |s| &s.wide, |s| &mut s.wide),
-                Self::module("grow", |s| &s.grow, |s| &mut s.grow),
-                Self::module("deep", |s| &s.deep, |s| &mut s.deep),
-                Self::module("dense", |s| &s.dense, |s| &mut s.dense),
-            ),
-            |(stem, wide, grow, deep, dense)| Resnet { stem, wide, grow, deep, dense },
-        )
-    }
-}
+crate::made_of!(Resnet: stem, wide, grow, deep, dense);

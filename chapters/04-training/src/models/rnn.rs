@@ -6,13 +6,7 @@ use crate::models::{
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
 };
-use dfdx::{
-    nn::tensor_collection::{ModuleVisitor, TensorCollection},
-    prelude::*,
-    tensor_ops::Device,
-};
-use num_traits::Float;
-use rand_distr::uniform::SampleUniform;
+use dfdx::{prelude::*, tensor_ops::Device};
 
 /// Moments: the rows of a picture.
 pub const MOMENTS: usize = 28;
@@ -35,22 +29,7 @@ pub struct Rnn<E: Dtype, D: Device<E>> {
     pub dense: Affine<HIDDEN, CLASSES, E, D>,
 }
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Rnn<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = Rnn<E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("input", |s| &s.input, |s| &mut s.input),
-                Self::module("recurrent", |s| &s.recurrent, |s| &mut s.recurrent),
-                Self::module("dense", |s| &s.dense, |s| &mut s.dense),
-            ),
-            |(input, recurrent, dense)| Rnn { input, recurrent, dense },
-        )
-    }
-}
+crate::made_of!(Rnn: input, recurrent, dense);
 
 impl<D: FusedRows + GatedStep> Rnn<f32, D> {
     // ANCHOR: forward

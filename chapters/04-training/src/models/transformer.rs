@@ -3,6 +3,7 @@
 use crate::models::{
     attention::Attend,
     fused::{Affine, FusedRows},
+    layers::Number,
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
 };
@@ -14,8 +15,7 @@ use dfdx::{
     prelude::*,
     tensor_ops::Device,
 };
-use num_traits::Float;
-use rand_distr::{Uniform, uniform::SampleUniform};
+use rand_distr::Uniform;
 
 pub use crate::models::attention::{HEAD, HEADS, PATCHES, WIDTH};
 
@@ -72,50 +72,11 @@ pub struct Attention<E: Dtype, D: Device<E>> {
     pub merge: Affine<WIDTH, WIDTH, E, D>,
 }
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Block<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = Block<E2, D2>;
+crate::made_of!(Block: norm1, attention, norm2, wide, narrow);
 
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("norm1", |s| &s.norm1, |s| &mut s.norm1),
-                Self::module("attention", |s| &s.attention, |s| &mut s.attention),
-                Self::module("norm2", |s| &s.norm2, |s| &mut s.norm2),
-                Self::module("wide", |s| &s.wide, |s| &mut s.wide),
-                Self::module("narrow", |s| &s.narrow, |s| &mut s.narrow),
-            ),
-            |(norm1, attention, norm2, wide, narrow)| Block {
-                norm1,
-                attention,
-                norm2,
-                wide,
-                narrow,
-            },
-        )
-    }
-}
+crate::made_of!(Attention: query, key, value, merge);
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Attention<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = Attention<E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("query", |s| &s.query, |s| &mut s.query),
-                Self::module("key", |s| &s.key, |s| &mut s.key),
-                Self::module("value", |s| &s.value, |s| &mut s.value),
-                Self::module("merge", |s| &s.merge, |s| &mut s.merge),
-            ),
-            |(query, key, value, merge)| Attention { query, key, value, merge },
-        )
-    }
-}
-
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Transformer<E, D> {
+impl<E: Number, D: Device<E>> TensorCollection<E, D> for Transformer<E, D> {
     type To<E2: Dtype, D2: Device<E2>> = Transformer<E2, D2>;
 
     fn iter_tensors<V: ModuleVisitor<Self, E, D>>(

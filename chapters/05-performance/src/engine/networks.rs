@@ -14,10 +14,9 @@ use dfdx::{
     prelude::*,
     tensor_ops::Device,
 };
-use num_traits::Float;
-use rand_distr::uniform::SampleUniform;
 use training::{
     fused::{Affine, FusedRows as _},
+    layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{Mode, Rows},
 };
@@ -74,21 +73,7 @@ pub struct FastMlp<E: Dtype, D: Device<E>> {
     pub ways: Ways,
 }
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for FastMlp<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = FastMlp<E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("one", |s| &s.one, |s| &mut s.one),
-                Self::module("two", |s| &s.two, |s| &mut s.two),
-            ),
-            |(one, two)| FastMlp { one, two, share: 0.2, ways: Ways::default() },
-        )
-    }
-}
+training::made_of!(FastMlp: one, two; share = 0.2, ways = Ways::default());
 
 impl Network<Cpu> for FastMlp<f32, Cpu> {
     const DRAWS_PER_STEP: u64 = 1;
@@ -122,22 +107,7 @@ pub struct FastDeep<E: Dtype, D: Device<E>> {
     pub ways: Ways,
 }
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for FastDeep<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = FastDeep<E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("one", |s| &s.one, |s| &mut s.one),
-                Self::module("two", |s| &s.two, |s| &mut s.two),
-                Self::module("three", |s| &s.three, |s| &mut s.three),
-            ),
-            |(one, two, three)| FastDeep { one, two, three, share: 0.2, ways: Ways::default() },
-        )
-    }
-}
+training::made_of!(FastDeep: one, two, three; share = 0.2, ways = Ways::default());
 
 impl Network<Cpu> for FastDeep<f32, Cpu> {
     const DRAWS_PER_STEP: u64 = 2;
@@ -168,7 +138,7 @@ pub type StockLayers<E, D> = (
     Linear<128, 10, E, D>,
 );
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for StockDeep<E, D> {
+impl<E: Number, D: Device<E>> TensorCollection<E, D> for StockDeep<E, D> {
     type To<E2: Dtype, D2: Device<E2>> = StockDeep<E2, D2>;
 
     fn iter_tensors<V: ModuleVisitor<Self, E, D>>(

@@ -9,10 +9,9 @@ use dfdx::{
     prelude::*,
     tensor_ops::Device,
 };
-use num_traits::Float;
-use rand_distr::uniform::SampleUniform;
 use training::{
     engine::Engine,
+    layers::Number,
     model::{CLASSES, Images, Learned, Logits, Network, PIXELS},
     norm::Mode,
 };
@@ -30,7 +29,7 @@ pub type Layers<E, D> = (
 #[derive(Clone, Debug)]
 pub struct Deep<E: Dtype, D: Device<E>>(pub Layers<E, D>);
 
-impl<E: Dtype + Float + SampleUniform, D: Device<E>> TensorCollection<E, D> for Deep<E, D> {
+impl<E: Number, D: Device<E>> TensorCollection<E, D> for Deep<E, D> {
     type To<E2: Dtype, D2: Device<E2>> = Deep<E2, D2>;
 
     fn iter_tensors<V: ModuleVisitor<Self, E, D>>(

@@ -123,10 +123,9 @@ pub const LAYERS: [(&str, &[&str]); 2] = [
 /// Each tensor's gradients: its name and its numbers, in f32.
 type Named = Vec<(String, Vec<f32>)>;
 
-/// The numbers of a model by their tensors' names.
-fn named<M: Network<Cpu>>(model: &M) -> Result<Named, Error> {
-    let values = model::parameters(model)?;
-    let mut rest = &values[..];
+/// Numbers of a model by their tensors' names.
+fn named<M: Network<Cpu>>(model: &M, values: &[f32]) -> Result<Named, Error> {
+    let mut rest = values;
     let tensors = model::tensors(model)?.into_iter().map(|(name, shape)| {
         let (mine, others) = rest.split_at(shape.iter().product());
         rest = others;
@@ -162,7 +161,8 @@ where
             let scores = model.learn(images.clone().traced(grads)).map_err(Error::device)?;
             let loss = cross_entropy_with_logits_loss(scores, targets.clone());
             let full = loss.try_backward().map_err(Error::device)?;
-            let full = named(&in_place_of(&amp.master.model, &full)?)?;
+            let full = model::gradients(&amp.master.model, &full)?;
+            let full = named(&amp.master.model, &full)?;
             let mut half = halved(&amp.master.model)?;
             let state = amp.scaler;
             let mut at = |scale: f32| {
@@ -172,7 +172,8 @@ where
                     .map_err(Error::device)?;
                 let model = unscaled::<M, Cpu>(&half, &grads, scale).map_err(Error::device)?;
                 let overflow = || Error::Config("a gradient overflowed".into());
-                named(&model.ok_or_else(overflow)?)
+                let model = model.ok_or_else(overflow)?;
+                named(&model, &model::parameters(&model)?)
             };
             let half = [at(1.0)?, at(SCALE)?];
             amp.scaler = state;
@@ -181,30 +182,6 @@ where
         amp.step(settings.lr, images, targets)?;
     }
     Ok(found)
-}
-
-/// Gradients as the numbers of a model.
-struct InPlaceOf<'g>(&'g Gradients<f32, Cpu>);
-
-impl TensorVisitor<f32, Cpu> for InPlaceOf<'_> {
-    type Viewer = ViewTensorRef;
-    type Err = CpuError;
-    type E2 = f32;
-    type D2 = Cpu;
-
-    fn visit<S: Shape>(
-        &mut self,
-        _: TensorOptions<S, f32, Cpu>,
-        weights: &Tensor<S, f32, Cpu>,
-    ) -> Result<Option<Tensor<S, f32, Cpu>>, CpuError> {
-        Ok(Some(self.0.get(weights)))
-    }
-}
-
-fn in_place_of<M: Network<Cpu>>(model: &M, grads: &Gradients<f32, Cpu>) -> Result<M, Error> {
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut InPlaceOf(grads) })
-        .map_err(Error::device)?
-        .ok_or_else(|| Error::Device("a gradient is missing".into()))
 }
 
 fn gradients(rec: &mut Recorder) -> Result<()> {

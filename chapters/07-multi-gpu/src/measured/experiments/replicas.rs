@@ -88,22 +88,7 @@ pub struct Large<E: Dtype, D: Device<E>> {
     pub three: Linear<2048, 10, E, D>,
 }
 
-impl<D: Device<f32>> TensorCollection<f32, D> for Large<f32, D> {
-    type To<E2: Dtype, D2: Device<E2>> = Large<E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, f32, D>>(
-        visitor: &mut V,
-    ) -> std::result::Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("one", |s| &s.one, |s| &mut s.one),
-                Self::module("two", |s| &s.two, |s| &mut s.two),
-                Self::module("three", |s| &s.three, |s| &mut s.three),
-            ),
-            |(one, two, three)| Large { one, two, three },
-        )
-    }
-}
+training::made_of!(Large: one, two, three);
 
 impl<D: Engine> Network<D> for Large<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
