@@ -7,7 +7,6 @@ use crate::measured::experiments::compare::{
 use lab::{
     Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
     drawing::{Bars, Limits},
-    key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
     table::{Entry, Grid},
@@ -163,10 +162,7 @@ fn draw_batches(records: &Records) -> Result<Drawing> {
 }
 
 fn table_batches(records: &Records) -> Result<TableData> {
-    let reached = |quantity: Quantity| match records.get(&quantity) {
-        Err(Error::Skipped { .. }) => Entry::from("not reached"),
-        _ => Entry::from(quantity),
-    };
+    let reached = |quantity| Entry::Or(quantity, "not reached");
     Grid::new(records.every(BATCH_RATE.at(&[]))?)
         .column("batch", |rate| rate.param("batch").unwrap_or_default())
         .column("learning rate", |rate| rate.number("lr").map_or_else(|| "–".to_owned(), plain))

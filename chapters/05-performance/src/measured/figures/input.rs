@@ -234,13 +234,6 @@ fn table_kept(records: &Records) -> Result<TableData> {
 }
 
 fn table_stream(records: &Records) -> Result<TableData> {
-    let params = |value: &Value| {
-        ["shuffle", "room"].map(|name| value.param(name).unwrap_or_default().to_owned())
-    };
-    let of = |key: Key, value: &Value| {
-        let [shuffle, room] = params(value);
-        key.at(&[("shuffle", &shuffle), ("room", &room)])
-    };
     let whole = 10.0 * (1.0 - 0.9_f64.powi(32));
     let caption = format!(
         "A file sorted by digit, the worst case. Of 32 records in a row, a whole shuffle has {whole:.2} different \
@@ -248,18 +241,17 @@ fn table_stream(records: &Records) -> Result<TableData> {
     );
     Grid::new(records.every(STREAM.at(&[]))?)
         .column("shuffle", |value| {
-            let [shuffle, room] = params(value);
-            match (shuffle.as_str(), room.as_str()) {
-                ("none", _) => "as they lie".to_owned(),
-                ("whole", _) => "blocks with one record, shuffled".to_owned(),
-                ("window", "256") => "one block at a time, mixed".to_owned(),
-                ("window", _) => format!("blocks with {room} at a time, mixed"),
-                _ => format!("blocks, and a buffer of {room}"),
+            match ["shuffle", "room"].map(|name| value.param(name).unwrap_or_default()) {
+                ["none", _] => "as they lie".to_owned(),
+                ["whole", _] => "blocks with one record, shuffled".to_owned(),
+                ["window", "256"] => "one block at a time, mixed".to_owned(),
+                ["window", room] => format!("blocks with {room} at a time, mixed"),
+                [_, room] => format!("blocks, and a buffer of {room}"),
             }
         })
-        .column("memory, predicted", |value| of(STREAM_PREDICTED, value))
-        .column("memory, measured", |value| of(STREAM_BYTES, value))
-        .column("digits in 32", |value| match records.get(of(VARIETY, value)) {
+        .column("memory, predicted", |value| STREAM_PREDICTED.beside(value))
+        .column("memory, measured", |value| STREAM_BYTES.beside(value))
+        .column("digits in 32", |value| match records.get(VARIETY.beside(value)) {
             Ok(variety) => format!("{:.2}", variety.median),
             Err(_) => "–".to_owned(),
         })

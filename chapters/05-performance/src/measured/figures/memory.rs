@@ -11,7 +11,7 @@ use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
     key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
-    record::{ParamList, Value},
+    record::Value,
     table::{Entry, Grid},
     units::{difference, scientific},
 };
@@ -135,8 +135,8 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
 }
 
 /// Model and batch of a value.
-fn case(value: &Value) -> [&str; 2] {
-    ["model", "batch"].map(|name| value.param(name).unwrap_or_default())
+fn case(value: &Value) -> String {
+    ["model", "batch"].map(|name| value.param(name).unwrap_or_default()).join(", ")
 }
 
 fn table_memory(records: &Records) -> Result<TableData> {
@@ -148,72 +148,55 @@ fn table_memory(records: &Records) -> Result<TableData> {
         Unit::Share.format(halved.iter().copied().fold(f64::MAX, f64::min)),
         Unit::Share.format(halved.iter().copied().fold(f64::MIN, f64::max))
     );
-    let of = |key: lab::Key, value: &Value| {
-        let [model, batch] = case(value);
-        key.at(&[("model", &model), ("batch", &batch)])
-    };
     Grid::new(all)
-        .column("model, batch", |value| case(value).join(", "))
-        .column("chapter 3's counter", |value| of(LEAST, value))
-        .column("predicted for dfdx", |value| of(PREDICTED, value))
+        .column("model, batch", |value| case(value))
+        .column("chapter 3's counter", |value| LEAST.beside(value))
+        .column("predicted for dfdx", |value| PREDICTED.beside(value))
         .column("measured", |value| value.text())
-        .column("off by", |value| match records.get(of(PREDICTED, value)) {
+        .column("off by", |value| match records.get(PREDICTED.beside(value)) {
             Ok(predicted) => {
                 format!("{}%", difference(100.0 * (value.median / predicted.median - 1.0), 1))
             }
             Err(_) => "–".to_owned(),
         })
-        .column("with half the batch", |value| of(HALVED, value))
+        .column("with half the batch", |value| HALVED.beside(value))
         .table(records, caption)
 }
 
 fn table_parts(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for value in records.every(MEMORY.at(&[("batch", &128)]))? {
-        let [model, batch] = case(value);
-        let list: ParamList = &[("model", &model), ("batch", &batch)];
-        let mut row = vec![format!("{model}, {batch}")];
-        let mut sum = 0.0;
-        for part in ["weights", "gradients", "optimizer", "activations", "backward"] {
-            let bytes = records.get(PART.at(list).with("part", part))?;
-            sum += bytes.median;
-            row.push(bytes.text());
-        }
-        let beyond = records.get(PREDICTED.at(list))?.median - sum;
-        let sign = if beyond < 0.0 { "−" } else { "+" };
-        row.push(format!("{sign}{}", Unit::Bytes.format(beyond.abs())));
-        rows.push(row);
+    let parts = [
+        ("weights", "weights"),
+        ("gradients", "gradients"),
+        ("optimizer", "Adam"),
+        ("activations", "kept for the way back"),
+        ("backward", "on the way back"),
+    ];
+    let of = |value: &Value, part: &str| PART.beside(value).with("part", part);
+    let median = |quantity| records.get(quantity).map_or(f64::NAN, |bytes| bytes.median);
+    let mut grid = Grid::new(records.every(MEMORY.at(&[("batch", &128)]))?)
+        .column("model, batch", |value| case(value));
+    for (part, head) in parts {
+        grid = grid.column(head, move |value| of(value, part));
     }
-    Ok(TableData {
-        caption: "What a step must hold, part by part, and what dfdx holds beyond or below it."
-            .to_owned(),
-        head: [
-            "model, batch",
-            "weights",
-            "gradients",
-            "Adam",
-            "kept for the way back",
-            "on the way back",
-            "dfdx",
-        ]
-        .map(String::from)
-        .into(),
-        rows,
+    grid.column("dfdx", |value| {
+        let sum: f64 = parts.iter().map(|(part, _)| median(of(value, part))).sum();
+        let beyond = median(PREDICTED.beside(value)) - sum;
+        let sign = if beyond < 0.0 { "−" } else { "+" };
+        format!("{sign}{}", Unit::Bytes.format(beyond.abs()))
     })
+    .table(records, "What a step must hold, part by part, and what dfdx holds beyond or below it.")
 }
 
 fn table_accumulate(records: &Records) -> Result<TableData> {
     let all = records.every(PIECES.at(&[("model", &"mlp")]))?;
-    let of = |key: lab::Key, value: &Value| {
-        key.at(&[("model", &"mlp"), ("piece", &value.param("piece").unwrap_or_default())])
-    };
-    let off = |value: &Value| records.get(of(PIECES_OFF, value)).map_or(f64::NAN, |off| off.median);
+    let off =
+        |value: &Value| records.get(PIECES_OFF.beside(value)).map_or(f64::NAN, |off| off.median);
     let farthest = all.iter().map(|value| off(value)).fold(0.0, f64::max);
     Grid::new(all)
         .column("piece", |value| value.param("piece").unwrap_or_default().to_owned())
-        .column("predicted", |value| of(PIECES_PREDICTED, value))
+        .column("predicted", |value| PIECES_PREDICTED.beside(value))
         .column("measured", |value| value.text())
-        .column("time of a step", |value| of(PIECES_SECONDS, value))
+        .column("time of a step", |value| PIECES_SECONDS.beside(value))
         .column("distance", |value| scientific(off(value), 2))
         .table(
             records,
@@ -230,18 +213,15 @@ fn table_recompute(records: &Records) -> Result<TableData> {
     let (low, high) = slower
         .map(|value| value.median)
         .fold((f64::MAX, f64::MIN), |(low, high), s| (low.min(s), high.max(s)));
-    let of = |key: lab::Key, value: &Value| {
-        key.at(&[("segments", &value.param("segments").unwrap_or_default())])
-    };
     Grid::new(records.every(SEGMENTS.at(&[]))?)
         .column("segments", |value| match value.param("segments") {
             Some(segments) if segments != "0" => Entry::from(segments),
             _ => Entry::from("none: everything kept"),
         })
-        .column("predicted", |value| of(SEGMENTS_PREDICTED, value))
+        .column("predicted", |value| SEGMENTS_PREDICTED.beside(value))
         .column("measured", |value| value.text())
-        .column("time of a step", |value| of(SEGMENTS_SECONDS, value))
-        .column("against keeping", |value| of(SEGMENTS_SLOWER, value))
+        .column("time of a step", |value| SEGMENTS_SECONDS.beside(value))
+        .column("against keeping", |value| SEGMENTS_SLOWER.beside(value))
         .table(
             records,
             format!(

@@ -174,10 +174,8 @@ fn scaling_table(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
     for value in records.every(PUBLISHED.at(&[]))? {
         let of = |name: &str| value.param(name).unwrap_or_default().to_owned();
-        let same = |key: Key| {
-            key.at(&[("by", &of("by")), ("model", &of("model")), ("cards", &of("cards"))])
-        };
-        let (predicted, error) = (records.get(same(SCALING))?, records.get(same(SCALING_ERROR))?);
+        let predicted = records.get(SCALING.beside(value))?;
+        let error = records.get(SCALING_ERROR.beside(value))?;
         rows.push(vec![
             in_full(&of("by")),
             in_full(&of("model")),
