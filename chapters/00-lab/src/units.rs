@@ -161,12 +161,13 @@ pub fn scientific(value: f64, digits: usize) -> String {
     format!("{sign}{mantissa}{}", power_of_ten(power))
 }
 
-/// A number that somebody chose (a size, a learning rate, a tick), in the digits that it has: `512`,
+/// A number that somebody chose (a size, a learning rate, a tick), in the digits that it has, four of many: `512`,
 /// `0.0005`, `20,000`, `10⁷`, `5×10⁸`.
 ///
 /// ```
 /// assert_eq!(lab::units::plain(5e-4), "0.0005");
 /// assert_eq!(lab::units::plain(1e-8), "10⁻⁸");
+/// assert_eq!(lab::units::plain(10f64.powf(-7.5)), "3.162×10⁻⁸");
 /// ```
 pub fn plain(value: f64) -> String {
     let size = value.abs();
@@ -179,8 +180,9 @@ pub fn plain(value: f64) -> String {
         return format!("{sign}{}", power_of_ten(&power.round().to_string()));
     }
     if !(1e-4..1e6).contains(&size) {
-        let text = format!("{value:e}").replace('-', "−");
+        let text = format!("{value:.3e}").replace('-', "−");
         let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
+        let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
         return format!("{mantissa}×{}", power_of_ten(power));
     }
     let digits = (3.0 - power.floor()).clamp(0.0, 8.0) as usize;
