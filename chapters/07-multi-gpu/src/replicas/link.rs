@@ -6,15 +6,13 @@ use crate::{
     rank::{Rank, part_of},
     replicas::watch::{Slow, Watch},
 };
-use std::{cell::RefCell, fmt, ops::Range, rc::Rc, time::Instant};
+use std::{cell::RefCell, fmt, ops::Range, time::Instant};
 use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
 
 /// What a rank found in its part of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// Pictures of its part.
-    pub pictures: usize,
-    /// Their losses and right answers.
+    /// How many pictures its part has, their losses and right answers.
     pub tally: Tally,
     /// Seconds of its forward and backward passes.
     pub seconds: f64,
@@ -92,7 +90,7 @@ pub fn original(error: training::Error) -> Error {
 
 impl Link {
     /// A link by a communicator.
-    pub fn new(comm: Box<dyn Communicator>) -> Rc<Self> {
+    pub fn new(comm: Box<dyn Communicator>) -> Self {
         let (rank, size) = (comm.rank(), comm.size());
         let inner = Inner {
             comm,
@@ -103,7 +101,7 @@ impl Link {
             slow: None,
             spent: Spent::default(),
         };
-        Rc::new(Self { rank, size, inner: RefCell::new(inner) })
+        Self { rank, size, inner: RefCell::new(inner) }
     }
 
     /// Who am I?
@@ -140,7 +138,7 @@ impl Link {
         let inner = &mut *self.inner.borrow_mut();
         // NaN plus anything is NaN: one bad rank would spoil all of them.
         let broken = row.iter().any(|value| !value.is_finite());
-        let share = self.weight(mine.pictures as f32);
+        let share = self.weight(mine.tally.seen as f32);
         let weigh = |v: &mut f32| *v = if broken { 0.0 } else { share * *v };
         row.iter_mut().for_each(weigh);
         let numbers = row.len();
@@ -163,9 +161,9 @@ impl Link {
 
     /// A report as numbers. Counts are exact in f32 up to 2²⁴.
     fn report(&self, mine: Report, broken: bool, asked: bool) -> Vec<f32> {
-        let Tally { loss, right, .. } = mine.tally;
+        let Tally { loss, right, seen } = mine.tally;
         let mut report = vec![0.0; REPORT + 2 * self.size];
-        let counts = [mine.pictures as f32, loss as f32, right as f32, f32::from(u8::from(asked))];
+        let counts = [seen as f32, loss as f32, right as f32, f32::from(u8::from(asked))];
         report[..REPORT].copy_from_slice(&counts);
         // Each rank has two places of its own: a sum with zeros is a list.
         report[REPORT + self.rank.0] = mine.seconds as f32;
@@ -221,11 +219,7 @@ impl Team for Link {
     }
 
     fn sum(&self, mine: Tally) -> training::Result<Tally> {
-        let mut report = self.report(
-            Report { pictures: mine.seen as usize, tally: mine, seconds: 0.0 },
-            false,
-            false,
-        );
+        let mut report = self.report(Report { tally: mine, seconds: 0.0 }, false, false);
         self.inner.borrow_mut().comm.all_reduce(&mut report).map_err(carried)?;
         let loss = f64::from(report[1]);
         Ok(Tally { loss, right: report[2] as u64, seen: report[0] as u64 })
@@ -275,7 +269,7 @@ mod tests {
 
     fn report(pictures: usize) -> Report {
         let tally = Tally { loss: 0.1 * pictures as f64, right: 1, seen: pictures as u64 };
-        Report { pictures, tally, seconds: 0.25 }
+        Report { tally, seconds: 0.25 }
     }
 
     #[test]

@@ -17,14 +17,12 @@ use lab::{Device, data::DataSet};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    rc::Rc,
     sync::mpsc,
     thread,
 };
 use training::{
-    Config, Model, Outcome, Precision, Silent, Watcher, cnn::Cnn, engine::Engine, linear::Linear,
-    mlp::Mlp, model::Network, models::AllModels, resnet::Resnet, rnn::Rnn, train_stepper,
-    transformer::Transformer,
+    Config, Outcome, Precision, Silent, Watcher, any::AllModels, engine::Engine, step::Learner,
+    train_stepper,
 };
 
 /// What a rank's run has reached, and where its time went.
@@ -61,7 +59,7 @@ pub fn train_rank(
 
 /// [`train_rank`], where the ranks are known to have the same settings and data.
 fn train_equal(
-    link: &Rc<Link>,
+    link: &Link,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
@@ -82,43 +80,35 @@ fn train_equal(
 }
 
 /// [`train_rank`], on a device of one kind, its random numbers freshly seeded.
-fn train_on<D: Engine + AllModels>(
+fn train_on<D: AllModels>(
     dev: &D,
-    link: &Rc<Link>,
+    link: &Link,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    match config.settings.model {
-        Model::Linear => train_network::<Linear<D>, D>(dev, link, config, data, watcher),
-        Model::Mlp => train_network::<Mlp<D>, D>(dev, link, config, data, watcher),
-        Model::Cnn => train_network::<Cnn<f32, D>, D>(dev, link, config, data, watcher),
-        Model::Resnet => train_network::<Resnet<f32, D>, D>(dev, link, config, data, watcher),
-        Model::Rnn => train_network::<Rnn<f32, D>, D>(dev, link, config, data, watcher),
-        Model::Transformer => {
-            train_network::<Transformer<f32, D>, D>(dev, link, config, data, watcher)
-        }
-    }
+    train_learner(dev.learner(&config.settings)?, dev, link, config, data, watcher)
 }
 
-// ANCHOR: train_network
+// ANCHOR: train_learner
 /// Chapter 4's training, by a stepper and a team of this chapter.
 #[allow(clippy::missing_errors_doc, reason = "those of `train_rank`")]
-pub fn train_network<M: Network<D>, D: Engine>(
+pub fn train_learner<D: Engine>(
+    learner: Box<dyn Learner<Device = D>>,
     dev: &D,
-    link: &Rc<Link>,
+    link: &Link,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    let replica = Replica::<M, D>::new(dev, &config.settings, Rc::clone(link))?;
-    let outcome = train_stepper(replica, &**link, dev, config, data, watcher);
+    let mut replica = Replica::new(learner, link);
+    let outcome = train_stepper(&mut replica, link, dev, config, data, watcher);
     let outcome = outcome.map_err(original)?;
     // Nobody leaves before everybody has everything.
     link.talk(|comm| comm.barrier())?;
     Ok((outcome, link.spent()))
 }
-// ANCHOR_END: train_network
+// ANCHOR_END: train_learner
 
 /// The words of a panic.
 fn words(panic: &(dyn Any + Send)) -> &str {
@@ -208,7 +198,8 @@ mod tests {
     use crate::replicas::show::{all, furthest, twenty_steps};
     use lab::data;
     use training::{
-        Settings, Start, checkpoint::Checkpoint, optimizer::Rule, train_on as alone, watch::Epoch,
+        Model, Settings, Start, checkpoint::Checkpoint, optimizer::Rule, train_on as alone,
+        watch::Epoch,
     };
 
     fn settings(model: Model) -> Settings {
