@@ -5,9 +5,9 @@ use crate::{
     error::{Error, Result},
     rank::Rank,
     replicas::{
+        detector::lock,
         handshake::{Setup, shake},
         link::{Link, Spent, original},
-        relay::{Relay, follow},
         step::Replica,
     },
     threads,
@@ -17,7 +17,7 @@ use lab::{Device, data::DataSet};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::mpsc,
+    sync::Mutex,
     thread,
 };
 use training::{
@@ -166,27 +166,18 @@ pub fn train_threads(
         return Err(Error::Config("--replicas must be at least 1".into()));
     }
     check(config)?;
-    let (send, events) = mpsc::channel();
-    let relay = Relay::new(send);
-    let stop = relay.stop_flag();
-    let mut reached = thread::scope(|scope| {
-        let ranks = scope.spawn(move || {
-            threads::run(size, |comm| {
-                let rank = comm.rank();
-                let mut relay = relay.clone();
-                in_own_pool(rank, threads_each(size), || {
-                    let device = device_of(config.device, rank.0);
-                    let config = Config { device, ..config.clone() };
-                    let watcher: &mut dyn Watcher =
-                        if rank.0 == 0 { &mut relay } else { &mut Silent };
-                    train_equal(&Link::new(Box::new(comm)), &config, data, watcher)
-                })
-            })
-        });
-        // The person's watcher stays in this thread, where the terminal and Ctrl-C are.
-        follow(&events, &stop, watcher);
-        ranks.join().unwrap_or_else(|panic| {
-            Err(Error::Config(format!("the replicas panicked: {}", words(&*panic))))
+    let watcher = Mutex::new(Some(watcher)); // rank 0 takes it
+    let mut reached = threads::run(size, |comm| {
+        let rank = comm.rank();
+        in_own_pool(rank, threads_each(size), || {
+            let device = device_of(config.device, rank.0);
+            let config = Config { device, ..config.clone() };
+            let (mut silent, link) = (Silent, Link::new(Box::new(comm)));
+            let watcher = match rank {
+                Rank(0) => lock(&watcher).take().unwrap_or(&mut silent),
+                _ => &mut silent,
+            };
+            train_equal(&link, &config, data, watcher)
         })
     })?;
     Ok(reached.swap_remove(0))
@@ -195,7 +186,8 @@ pub fn train_threads(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replicas::show::{all, furthest, twenty_steps};
+    use crate::replicas::show::{all, twenty_steps};
+    use crate::split::equality::largest;
     use lab::data;
     use training::{
         Model, Settings, Start, checkpoint::Checkpoint, optimizer::Rule, train_on as alone,
@@ -219,7 +211,7 @@ mod tests {
                 let ranks = all(size, &config, &data).unwrap();
                 for rank in &ranks {
                     assert!(rank.weights == ranks[0].weights, "ranks differ: {model}, {size}");
-                    let far = furthest(&rank.weights, &one.weights);
+                    let far = largest(&rank.weights, &one.weights);
                     assert!(far < 1e-5, "{model}, {size} ranks: {far}");
                     let same = rank.weights == one.weights;
                     assert!(size > 1 || same, "one rank is not one device: {model}, {far}");
@@ -246,7 +238,7 @@ mod tests {
             let ranks = all(5, &config, &data).unwrap();
             for rank in &ranks {
                 assert!(rank.weights == ranks[0].weights);
-                let far = furthest(&rank.weights, &one.weights);
+                let far = largest(&rank.weights, &one.weights);
                 assert!(far < 1e-5, "{rule}: {far}");
                 assert_eq!(rank.test_accuracy(), one.test_accuracy());
             }
@@ -261,7 +253,7 @@ mod tests {
         assert!(all(1, &with, &data).unwrap()[0].weights == one.weights);
         let two = all(2, &with, &data).unwrap();
         assert!(two[0].weights == two[1].weights);
-        assert!(furthest(&two[0].weights, &one.weights) > 1e-4);
+        assert!(largest(&two[0].weights, &one.weights) > 1e-4);
     }
 
     #[test]
@@ -274,7 +266,7 @@ mod tests {
         // What is kept for predictions is the same everywhere...
         assert!(two[0].weights == two[1].weights);
         // ...and what is learned is near what one device learns, but not equal.
-        let far = furthest(&two[0].weights, &one.weights);
+        let far = largest(&two[0].weights, &one.weights);
         assert!(far > 1e-5 && far < 0.5, "{far}");
     }
 
@@ -314,7 +306,7 @@ mod tests {
             let second = Config { start: Start::Resume, ..first };
             let (outcome, spent) = train_threads(after, &second, &data, &mut Silent).unwrap();
             assert_eq!(spent.steps, 20 - 7);
-            let far = furthest(&outcome.weights, &whole.weights);
+            let far = largest(&outcome.weights, &whole.weights);
             assert!(far < 1e-5, "{before} then {after} ranks: {far}");
             assert_eq!(outcome.history.len(), 5);
             assert!(run.join("model.safetensors").exists());

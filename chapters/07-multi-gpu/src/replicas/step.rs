@@ -1,6 +1,6 @@
 //! A replica's step: chapter 4's, with one line more.
 
-use crate::replicas::link::{Link, Report, Verdict, average};
+use crate::replicas::link::{Link, Report, carried};
 use dfdx::prelude::*;
 use std::time::Instant;
 use training::{
@@ -73,10 +73,9 @@ impl<D: Engine> Stepper for Replica<'_, D> {
         // The line that chapter 4 does not have: what did the others find?
         self.learner.pack(&mut self.row)?;
         let report = Report { tally: tally(&scores, &truth), seconds };
-        if average(self.link, &mut self.row, report)? == Verdict::Step {
-            self.learner.unpack(&self.row)?;
-            self.learner.update(lr)?;
-        }
+        self.link.average(&mut self.row, report).map_err(carried)?;
+        self.learner.unpack(&self.row)?;
+        self.learner.update(lr)?;
         self.row.clear();
         Ok(scores)
     }
