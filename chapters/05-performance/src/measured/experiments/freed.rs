@@ -1,7 +1,7 @@
 //! What it costs that the heap gives freed memory back between two steps.
 
 use super::profile::BATCH;
-use crate::{Result, profile::step::Step};
+use crate::{Result, profile::step::plain};
 use dfdx::prelude::Cpu;
 use lab::{
     Budget, Experiment, Recorder, Samples, Unit,
@@ -9,25 +9,14 @@ use lab::{
     record::ParamList,
 };
 use std::time::Instant;
-use training::{
-    Model, cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
-    transformer::Transformer,
-};
+use training::{Model, Settings, any::AllModels, engine::Resident};
 
 /// The experiment's key.
 pub const KEY: &str = "performance.freed";
 
 /// The models, by what a step frees.
-pub const MODELS: [(Model, Compare); 5] = [
-    (Model::Mlp, compare::<Mlp<Cpu>>),
-    (Model::Rnn, compare::<Rnn<f32, Cpu>>),
-    (Model::Transformer, compare::<Transformer<f32, Cpu>>),
-    (Model::Cnn, compare::<Cnn<f32, Cpu>>),
-    (Model::Resnet, compare::<Resnet<f32, Cpu>>),
-];
-
-/// Measures a model.
-pub type Compare = fn(&mut Recorder, Model, &Resident<Cpu>) -> Result<()>;
+pub const MODELS: [Model; 5] =
+    [Model::Mlp, Model::Rnn, Model::Transformer, Model::Cnn, Model::Resnet];
 
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
@@ -55,7 +44,7 @@ fn run(rec: &mut Recorder) -> Result<()> {
     }
     let options = lab::data::Options { folder: rec.data.clone(), ..Default::default() };
     let data = Resident::new(&Cpu::default(), &lab::data::load(&options)?.train.first(BATCH))?;
-    for (model, compare) in MODELS {
+    for model in MODELS {
         compare(rec, model, &data)?;
     }
     // As the command has it.
@@ -65,22 +54,22 @@ fn run(rec: &mut Recorder) -> Result<()> {
 
 /// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample. After a change one step is
 /// not counted: what the one before it has handed back, it has to ask for again.
-fn compare<M: Network<Cpu>>(rec: &mut Recorder, model: Model, data: &Resident<Cpu>) -> Result<()> {
+fn compare(rec: &mut Recorder, model: Model, data: &Resident<Cpu>) -> Result<()> {
     rec.note(KEY, &[("model", &model)]);
     let (rounds, steps) = match rec.budget {
         Budget::Full => (11, 4),
         Budget::Quick => (3, 1),
     };
     let index: Vec<usize> = (0..BATCH).collect();
-    let mut step = Step::<M, Cpu>::new(&Cpu::seed_from_u64(1))?;
+    let mut learner = Cpu::seed_from_u64(1).learner(&Settings { model, ..Settings::default() })?;
     let (mut seconds, mut faults): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
     for _ in 0..rounds {
         for (at, freed) in Freed::ALL.into_iter().enumerate() {
             heap::set(freed);
-            step.plain(data, &index)?;
+            plain(&mut *learner, data, &index)?;
             let (before, begun) = (heap::page_faults(), Instant::now());
             for _ in 0..steps {
-                step.plain(data, &index)?;
+                plain(&mut *learner, data, &index)?;
             }
             seconds[at].push(begun.elapsed().as_secs_f64() / f64::from(steps));
             let counted = heap::page_faults().zip(before).map(|(after, before)| after - before);

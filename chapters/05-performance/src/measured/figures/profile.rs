@@ -279,7 +279,7 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
 /// What a step takes with freed memory handed back, and with it kept.
 fn table_freed(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
-    for (name, _) in &freed::MODELS {
+    for name in &freed::MODELS {
         let batch: (&str, &dyn Display) = ("batch", &BATCH);
         let model: (&str, &dyn Display) = ("model", name);
         let of = |key, freed: Freed| records.find(key, &[model, batch, ("freed", &freed.name())]);
