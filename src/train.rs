@@ -114,7 +114,7 @@ pub(crate) const RUNS: &str = "runs";
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Shows nothing, and hears Ctrl-C.
-struct Quiet<'s>(&'s dyn Fn() -> bool);
+struct Quiet<'s>(&'s (dyn Fn() -> bool + Sync));
 
 impl Watcher for Quiet<'_> {
     fn stop(&mut self) -> bool {

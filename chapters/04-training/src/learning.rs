@@ -1,7 +1,7 @@
 //! How a model learns.
 //!
 //! 1. [`loss`]: softmax and cross-entropy, from scratch.
-//! 2. [`step`]: forward, backward, update.
+//! 2. [`step`]: forward, backward, update, of [`any`] of the six models; its gradients in a [`flat`] row.
 //! 3. [`optimizer`]: five rules, from scratch and on dfdx's kernels, with a state that can be saved; the
 //!    [`schedule`] of the learning rate.
 //! 4. [`engine`]: the CPU or a GPU, and the data set that lives there; [`sets`]: the pictures of a run.
@@ -10,9 +10,11 @@
 //!    A run may be one of several that learn together: [`team`].
 //! 7. [`metrics`]: what is known of a step and of an epoch; [`snapshot`]: all that a run must know to go on.
 
+pub mod any;
 pub mod augment;
 pub mod engine;
 pub mod fit;
+pub mod flat;
 pub mod loss;
 pub mod metrics;
 pub mod optimizer;

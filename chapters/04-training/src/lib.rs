@@ -20,7 +20,7 @@ pub mod runner;
 pub use config::{Config, Model, Precision, Settings, Start};
 pub use error::{Error, Result};
 pub use learning::{
-    augment, engine, engine::gpus, fit, loss, optimizer, order, schedule, sets, step, team,
+    any, augment, engine, engine::gpus, fit, loss, optimizer, order, schedule, sets, step, team,
 };
 pub use measured::{chapter, experiments, experiments::studies};
 pub use models::{

@@ -20,13 +20,3 @@ pub mod resnet;
 pub mod rnn;
 pub mod transformer;
 pub mod windows;
-
-use attention::Attend;
-use conv::Convolve;
-use gates::GatedStep;
-use norm::BatchNorm;
-
-/// A device with the operations of every model, for a program that chooses the model when it runs.
-pub trait AllModels: Convolve + BatchNorm + GatedStep + Attend {}
-
-impl<D: Convolve + BatchNorm + GatedStep + Attend> AllModels for D {}

@@ -69,16 +69,13 @@ fn train_with<D: HalfEngine>(
 ) -> Result<Outcome> {
     let settings = &config.settings;
     match settings.model {
-        Model::Linear => train_stepper(
-            Amp::<Linear<D>, D>::new(dev, settings)?,
-            &Alone,
-            dev,
-            config,
-            data,
-            watcher,
-        ),
+        Model::Linear => {
+            let mut amp = Amp::<Linear<D>, D>::new(dev, settings)?;
+            train_stepper(&mut amp, &Alone, dev, config, data, watcher)
+        }
         Model::Mlp => {
-            train_stepper(Amp::<Mlp<D>, D>::new(dev, settings)?, &Alone, dev, config, data, watcher)
+            let mut amp = Amp::<Mlp<D>, D>::new(dev, settings)?;
+            train_stepper(&mut amp, &Alone, dev, config, data, watcher)
         }
         other => Err(Error::Config(format!(
             "--precision amp trains linear and mlp; the operations that chapter 4 wrote for {other} are in f32 alone, \

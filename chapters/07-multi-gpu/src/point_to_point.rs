@@ -1,10 +1,21 @@
 //! What a device can do: send numbers to another one, and receive them.
 
-use crate::{error::Result, rank::Rank};
+use crate::{
+    error::{Error, Result},
+    rank::Rank,
+};
 use std::time::Duration;
 
 /// How long the ranks of a library (MPI, NCCL) wait for each other before they say so.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The error of a rank that gets a message of another length than it waits for: (from whom, how many numbers), and (who
+/// waits, for how many).
+pub(crate) fn other_length((from, sent): (Rank, usize), (me, wanted): (Rank, usize)) -> Error {
+    Error::Config(format!(
+        "rank {from} sent {sent} numbers where rank {me} waits for {wanted}; all ranks must run the same program"
+    ))
+}
 
 /// # Errors
 /// Every operation fails with [`Error::Lost`](crate::Error::Lost) if a rank it needs has ended and with

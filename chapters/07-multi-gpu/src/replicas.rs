@@ -3,7 +3,7 @@
 //! The modules in the order of the page:
 //!
 //! 1. [`link`]: the message of a step; [`step`]: a replica's step.
-//! 2. [`run`]: one trainer for many devices; [`relay`]: its progress, told to another thread.
+//! 2. [`run`]: one trainer for many devices.
 //! 3. [`place`]: how ranks come to be; [`launch`]: starts a run of them; [`children`]: processes that it has started.
 //! 4. [`tcp`]: ranks that are processes; [`frame`]: what they say; [`rendezvous`]: how they find each other.
 //! 5. [`detector`]: who is still there? [`watch`]: who is slow? [`handshake`]: ranks that differ are refused.
@@ -16,7 +16,6 @@ pub mod handshake;
 pub mod launch;
 pub mod link;
 pub mod place;
-pub mod relay;
 pub mod rendezvous;
 pub mod run;
 pub mod show;

@@ -10,7 +10,7 @@
 //! 6. [`zero`]: replicas that do not keep everything everywhere.
 //! 7. [`group`]: some ranks of others; [`hybrid`]: data × pipeline × tensor.
 //! 8. [`wire`]: a slow network; [`overlap`]: gradients on their way during the backward pass.
-//! 9. [`flat`]: all gradients of a model in one row; [`dfdx`]: chapter 4's models, split.
+//! 9. [`dfdx`]: chapter 4's models, split.
 //! 10. [`equality`]: every way against one device.
 //! 11. [`claims`]: what people say of it.
 
@@ -20,7 +20,6 @@ pub mod claims;
 pub mod data_parallel;
 pub mod dfdx;
 pub mod equality;
-pub mod flat;
 pub mod group;
 pub mod hybrid;
 pub mod job;

@@ -3,7 +3,7 @@
 use crate::{
     communicator::Communicator,
     error::{Error, Result},
-    point_to_point::PointToPoint,
+    point_to_point::{PointToPoint, other_length},
     rank::Rank,
 };
 use std::{
@@ -114,12 +114,7 @@ impl PointToPoint for Threads {
             }
         })?;
         if got.len() != data.len() {
-            return Err(Error::Config(format!(
-                "rank {from} sent {} numbers where rank {} waits for {}; all ranks must run the same program",
-                got.len(),
-                self.rank,
-                data.len()
-            )));
+            return Err(other_length((from, got.len()), (self.rank, data.len())));
         }
         data.copy_from_slice(&got);
         Ok(())

@@ -7,8 +7,15 @@ use crate::{
     Result,
     config::Settings,
     learning::{
-        engine::Resident, loss::Tally, metrics::Step, order::order, schedule::rate, sets::Sets,
-        step::Stepper, team::Team, trainer::Trainer,
+        engine::{Engine, Resident},
+        loss::Tally,
+        metrics::Step,
+        order::order,
+        schedule::rate,
+        sets::Sets,
+        step::Stepper,
+        team::Team,
+        trainer::Trainer,
     },
 };
 use std::ops::ControlFlow;
@@ -32,11 +39,11 @@ pub type Flow = Result<ControlFlow<()>>;
 ///
 /// # Errors
 /// [`Diverged`](crate::Error::Diverged), the device's, the team's, and those of `tell`.
-pub fn fit<S: Stepper>(
-    run: &mut Trainer<S>,
-    sets: &Sets<S::Device>,
+pub fn fit<D: Engine>(
+    run: &mut Trainer<D>,
+    sets: &Sets<D>,
     team: &dyn Team,
-    mut tell: impl FnMut(&mut Trainer<S>, Done) -> Flow,
+    mut tell: impl FnMut(&mut Trainer<D>, Done) -> Flow,
 ) -> Flow {
     let Settings { batch, epochs, seed, augment, .. } = run.at.settings;
     let pictures = sets.train.len();
@@ -66,8 +73,8 @@ pub fn fit<S: Stepper>(
         // The clock stops when the device has done what it was given.
         sets.train.synchronize()?;
         run.lap_of_training();
-        let tested = test(&run.stepper, &sets.test, team)?;
-        let held = sets.held.as_ref().map(|held| test(&run.stepper, held, team)).transpose()?;
+        let tested = test(run.stepper, &sets.test, team)?;
+        let held = sets.held.as_ref().map(|held| test(run.stepper, held, team)).transpose()?;
         run.count_epoch(tested, held)?;
         if tell(run, Done::Epoch)?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -77,7 +84,11 @@ pub fn fit<S: Stepper>(
 }
 
 /// Loss and right answers on pictures that the model has not learned from.
-fn test<S: Stepper>(stepper: &S, data: &Resident<S::Device>, team: &dyn Team) -> Result<Tally> {
+fn test<D: Engine>(
+    stepper: &dyn Stepper<Device = D>,
+    data: &Resident<D>,
+    team: &dyn Team,
+) -> Result<Tally> {
     // ANCHOR: test
     let mut tally = Tally::default();
     // All of the pictures, unless others take a part of them.

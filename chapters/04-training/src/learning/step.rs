@@ -5,10 +5,11 @@ use crate::{
     config::Settings,
     learning::{
         engine::Engine,
+        flat,
         optimizer::{Optimizer, State},
         snapshot::{Checkpoint, LossScale},
     },
-    models::model::{self, Images, Network, Targets},
+    models::model::{self, Images, Logits, Network, Targets},
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
 
@@ -55,6 +56,34 @@ pub trait Stepper {
     fn restore(&mut self, dev: &Self::Device, saved: &Checkpoint) -> Result<()>;
 }
 
+/// A [`Stepper`] whose step comes in parts, for one who does something between them: chapter 7's replicas. Who trains one
+/// behind this interface compiles no model.
+///
+/// # Errors
+/// Its methods fail with [`Error::Device`].
+#[allow(clippy::missing_errors_doc, reason = "said once, for all of them")]
+pub trait Learner: Stepper {
+    /// Draws the random numbers of so many steps, and throws them away.
+    fn skip(&self, dev: &Self::Device, steps: usize);
+
+    /// Forward and backward. The gradients wait for [`Learner::update`]; the scores are (batch, 10), on the device.
+    fn gradients(
+        &mut self,
+        images: Images<Self::Device>,
+        targets: Targets<Self::Device>,
+    ) -> Result<Logits<Self::Device>>;
+
+    /// Appends the gradients, and what the model keeps beside its parameters, to `row`, in the order of
+    /// [`model::parameters`].
+    fn pack(&self, row: &mut Vec<f32>) -> Result<()>;
+
+    /// Puts back what [`Learner::pack`] took, or what has become of it: as many numbers.
+    fn unpack(&mut self, row: &[f32]) -> Result<()>;
+
+    /// Moves the parameters against their gradients at this learning rate; then the gradients are zero.
+    fn update(&mut self, lr: f64) -> Result<()>;
+}
+
 /// A model of chapter 4 and its optimizer, both in f32.
 pub struct Full<M, D: Engine> {
     /// The model.
@@ -62,7 +91,7 @@ pub struct Full<M, D: Engine> {
     /// Its optimizer.
     pub optimizer: Optimizer<D>,
     /// Gradients of the parameters, all zero between steps. They are lent to a step.
-    pub grads: Gradients<f32, D>,
+    grads: Gradients<f32, D>,
 }
 
 impl<M: Network<D>, D: Engine> Full<M, D> {
@@ -79,28 +108,55 @@ impl<M: Network<D>, D: Engine> Full<M, D> {
     }
 }
 
+impl<M: Network<D>, D: Engine> Learner for Full<M, D> {
+    fn skip(&self, dev: &D, steps: usize) {
+        for _ in 0..M::DRAWS_PER_STEP * steps as u64 {
+            dev.random_u64();
+        }
+    }
+
+    // ANCHOR: step
+    /// A step's passes on a batch. Returns the scores that its loss is made of.
+    fn gradients(
+        &mut self,
+        images: Images<D>,   // (batch, 784)
+        targets: Targets<D>, // (batch, 10)
+    ) -> Result<Logits<D>> {
+        let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
+        // Forward: scores for each class, noting every operation on a tape.
+        let learned = self.model.learn(images.traced(grads));
+        let scores = learned.map_err(Error::device)?;
+        let seen = scores.retaped::<NoneTape>();
+        // Backward: the tape in reverse gives each weight's gradient.
+        let loss = cross_entropy_with_logits_loss(scores, targets);
+        self.grads = loss.try_backward().map_err(Error::device)?;
+        Ok(seen)
+    }
+
+    /// The step's end: every weight moves a little against its gradient.
+    fn update(&mut self, lr: f64) -> Result<()> {
+        self.optimizer.update(lr, &mut self.model, &mut self.grads)?;
+        self.model.try_zero_grads(&mut self.grads).map_err(Error::device)
+    }
+    // ANCHOR_END: step
+
+    fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
+        flat::pack(&self.model, &self.grads, row)
+    }
+
+    fn unpack(&mut self, row: &[f32]) -> Result<()> {
+        flat::unpack(&mut self.model, &mut self.grads, row)
+    }
+}
+
 impl<M: Network<D>, D: Engine> Stepper for Full<M, D> {
     type Device = D;
 
-    // ANCHOR: step
-    /// One step on a batch. Returns the scores that its loss is made of.
     fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
-        let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
-        // Forward: scores for each class, noting every operation on a tape.
-        let scores = self.model.learn(images.traced(grads)).map_err(Error::device)?;
-        let seen = scores.retaped::<NoneTape>();
-        // Backward: the tape in reverse gives each weight's gradient.
-        let mut grads = cross_entropy_with_logits_loss(scores, targets)
-            .try_backward()
-            .map_err(Error::device)?;
-        // Update: every weight moves a little against its gradient.
-        self.optimizer.update(lr, &mut self.model, &mut grads)?;
-        self.model.try_zero_grads(&mut grads).map_err(Error::device)?;
-        self.grads = grads;
-        // Only now, when all is under way, wait for the device.
-        Ok(seen.as_vec())
+        let scores = self.gradients(images, targets)?;
+        self.update(lr)?;
+        Ok(scores.as_vec()) // only now, when all is under way, wait for the device
     }
-    // ANCHOR_END: step
 
     fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
         Ok(self.model.predict(images).map_err(Error::device)?.as_vec())
@@ -123,9 +179,7 @@ impl<M: Network<D>, D: Engine> Stepper for Full<M, D> {
     /// seeded.
     fn restore(&mut self, dev: &D, saved: &Checkpoint) -> Result<()> {
         // The same draws as in the run's first life: weights, then masks.
-        for _ in 0..M::DRAWS_PER_STEP * saved.header.steps as u64 {
-            dev.random_u64();
-        }
+        self.skip(dev, saved.header.steps as usize);
         model::set_parameters(&mut self.model, &saved.weights)?;
         self.optimizer.set_state(&self.model, &saved.optimizer)
     }

@@ -4,6 +4,7 @@ use crate::{
     Error, Result,
     config::Settings,
     learning::{
+        engine::Engine,
         loss::Tally,
         metrics::Epoch,
         snapshot::{Checkpoint, Header},
@@ -18,9 +19,9 @@ use std::time::Instant;
 const EXPLODED: f64 = 2303.0;
 
 /// A run in memory: what learns, and where it is.
-pub struct Trainer<S> {
+pub struct Trainer<'s, D: Engine> {
     /// What learns.
-    pub stepper: S,
+    pub stepper: &'s mut dyn Stepper<Device = D>,
     /// Where the run is.
     pub at: Header,
     /// The weights after the epoch [`Header::best`]; empty without one.
@@ -31,12 +32,16 @@ pub struct Trainer<S> {
     lap: Instant,
 }
 
-impl<S: Stepper> Trainer<S> {
+impl<'s, D: Engine> Trainer<'s, D> {
     /// A run at its beginning; `data` is its fingerprint.
     ///
     /// # Errors
     /// The stepper's.
-    pub fn new(stepper: S, settings: Settings, data: String) -> Result<Self> {
+    pub fn new(
+        stepper: &'s mut dyn Stepper<Device = D>,
+        settings: Settings,
+        data: String,
+    ) -> Result<Self> {
         let at = Header {
             settings,
             data,
@@ -60,8 +65,8 @@ impl<S: Stepper> Trainer<S> {
     /// # Errors
     /// The stepper's.
     pub fn resume(
-        mut stepper: S,
-        dev: &S::Device,
+        stepper: &'s mut dyn Stepper<Device = D>,
+        dev: &D,
         settings: Settings,
         saved: Checkpoint,
     ) -> Result<Self> {

@@ -18,12 +18,12 @@ pub struct Terminal<'s> {
     progress: Progress,
     /// The epochs so far.
     history: Vec<Epoch>,
-    stop: &'s dyn Fn() -> bool,
+    stop: &'s (dyn Fn() -> bool + Sync),
 }
 
 impl<'s> Terminal<'s> {
     /// A watcher that stops the run when `stop` says so.
-    pub fn new(stop: &'s dyn Fn() -> bool) -> Self {
+    pub fn new(stop: &'s (dyn Fn() -> bool + Sync)) -> Self {
         Self { progress: Progress::hidden(), history: Vec::new(), stop }
     }
 }

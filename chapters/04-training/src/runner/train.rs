@@ -5,8 +5,9 @@
 use crate::learning::engine::cuda;
 use crate::{
     Error, Result,
-    config::{Config, Model, Precision, Start},
+    config::{Config, Precision, Start},
     learning::{
+        any::AllModels,
         engine::{Engine, Resident},
         fit::{Done, Flow, fit},
         sets::{Sets, fingerprint, seen},
@@ -15,10 +16,7 @@ use crate::{
         team::{Alone, Team},
         trainer::Trainer,
     },
-    models::{
-        AllModels, cnn::Cnn, linear::Linear, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
-        transformer::Transformer,
-    },
+    models::model::Network,
     runner::{
         checkpoint, memory,
         outcome::Outcome,
@@ -75,20 +73,14 @@ pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> R
 }
 
 /// [`train_on`], on a device of one kind, its random numbers freshly seeded.
-fn train_with<D: Engine + AllModels>(
+fn train_with<D: AllModels>(
     dev: &D,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
-    match config.settings.model {
-        Model::Linear => train_network::<Linear<D>, D>(dev, config, data, watcher),
-        Model::Mlp => train_network::<Mlp<D>, D>(dev, config, data, watcher),
-        Model::Cnn => train_network::<Cnn<f32, D>, D>(dev, config, data, watcher),
-        Model::Resnet => train_network::<Resnet<f32, D>, D>(dev, config, data, watcher),
-        Model::Rnn => train_network::<Rnn<f32, D>, D>(dev, config, data, watcher),
-        Model::Transformer => train_network::<Transformer<f32, D>, D>(dev, config, data, watcher),
-    }
+    let mut learner = dev.learner(&config.settings)?;
+    train_stepper(&mut *learner, &Alone, dev, config, data, watcher)
 }
 
 /// [`train_on`], with any network on a device that is freshly seeded: a reader's own, or chapter 5's faster one. The
@@ -102,8 +94,8 @@ pub fn train_network<M: Network<D>, D: Engine>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
-    let stepper = Full::<M, D>::new(dev, &config.settings)?;
-    train_stepper(stepper, &Alone, dev, config, data, watcher)
+    let mut stepper = Full::<M, D>::new(dev, &config.settings)?;
+    train_stepper(&mut stepper, &Alone, dev, config, data, watcher)
 }
 
 /// [`train_on`] with a stepper of the caller's, which decides how a step computes, as one of a [`Team`]. The stepper was
@@ -112,10 +104,10 @@ pub fn train_network<M: Network<D>, D: Engine>(
 ///
 /// # Errors
 /// As [`train`], and what the team fails with.
-pub fn train_stepper<S: Stepper>(
-    stepper: S,
+pub fn train_stepper<D: Engine>(
+    stepper: &mut dyn Stepper<Device = D>,
     team: &dyn Team,
-    dev: &S::Device,
+    dev: &D,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
@@ -215,7 +207,7 @@ struct Keeper<'r> {
 
 impl Keeper<'_> {
     /// What the loop has done; whether it is to go on.
-    fn hear<S: Stepper>(&mut self, run: &mut Trainer<S>, done: Done) -> Flow {
+    fn hear<D: Engine>(&mut self, run: &mut Trainer<D>, done: Done) -> Flow {
         match done {
             Done::Step(step) => {
                 self.watcher.step(&step);
@@ -244,7 +236,7 @@ impl Keeper<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn save<S: Stepper>(&mut self, run: &Trainer<S>) -> Result<()> {
+    fn save<D: Engine>(&mut self, run: &Trainer<D>) -> Result<()> {
         if let Some(folder) = &self.folder {
             run.checkpoint()?.save(folder.path())?;
         }

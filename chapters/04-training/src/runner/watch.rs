@@ -26,8 +26,8 @@ pub struct Begin {
     pub history: Vec<Epoch>,
 }
 
-/// Follows a run. Every method has a default that does nothing.
-pub trait Watcher {
+/// Follows a run, from the thread that trains. Every method has a default that does nothing.
+pub trait Watcher: Send {
     /// The run begins or goes on.
     fn begin(&mut self, _begin: &Begin) {}
     /// A step was taken.

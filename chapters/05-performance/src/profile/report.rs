@@ -2,7 +2,7 @@
 
 use super::{
     cost::{Cost, Operation, Reader, beside},
-    step::Step,
+    step::{Step, plain},
     tape::{Event, Phase},
 };
 use crate::{Error, Result};
@@ -14,7 +14,8 @@ use lab::{
 };
 use std::time::Instant;
 use training::{
-    Model,
+    Model, Settings,
+    any::AllModels,
     cnn::Cnn,
     engine::Resident,
     linear::Linear,
@@ -116,23 +117,24 @@ fn run<M: Network<Cpu>>(
 ) -> Result<Profile> {
     let dev = Cpu::seed_from_u64(0);
     let mut step = Step::<M, Cpu>::new(&dev)?;
+    let mut learner = dev.learner(&Settings { model, ..Settings::default() })?;
     let data = Resident::new(&dev, &data.train)?;
     let order = order(0, 1, data.len());
     let whole = data.len() / batch * batch;
     let mut batches = order[..whole].chunks(batch).cycle();
-    let (mut all, mut plain) = (Vec::new(), Vec::new());
+    let (mut all, mut seconds) = (Vec::new(), Vec::new());
     for at in 0..WARM_UP + steps {
         let Some(index) = batches.next() else { break };
         let events = step.profiled(&data, index)?;
         let start = Instant::now();
-        step.plain(&data, index)?;
+        plain(&mut *learner, &data, index)?;
         if at >= WARM_UP {
-            plain.push(start.elapsed().as_secs_f64());
+            seconds.push(start.elapsed().as_secs_f64());
             all.push(events);
         }
     }
     let parameters = model::parameters(step.model())?.len();
-    summary(model, batch, parameters, &all, Samples(plain))
+    summary(model, batch, parameters, &all, Samples(seconds))
 }
 
 /// The name and the cost of each event of a step, in its order.

@@ -8,6 +8,7 @@ use training::{
     loss::Tally,
     model::{self, Network},
     optimizer::{Optimizer, Rule},
+    step::Learner,
 };
 
 /// What happened in a step, or why there was none.
@@ -67,20 +68,18 @@ impl<M: Network<D>, D: Engine> Step<M, D> {
         Ok(tape::finish())
     }
     // ANCHOR_END: step
+}
 
-    /// The same step on dfdx's own tape, as chapter 4 takes it.
-    ///
-    /// # Errors
-    /// [`Error::Device`].
-    pub fn plain(&mut self, data: &Resident<D>, index: &[usize]) -> Result<()> {
-        let grads = std::mem::replace(&mut self.grads, Gradients::leaky());
-        let scores = self.model.learn(data.images(index)?.traced(grads)).map_err(Error::device)?;
-        Tally::default().add(&scores.as_vec(), &data.labels(index));
-        let loss = cross_entropy_with_logits_loss(scores, data.targets(index)?);
-        let mut grads = loss.try_backward().map_err(Error::device)?;
-        self.optimizer.update(1e-3, &mut self.model, &mut grads)?;
-        self.model.try_zero_grads(&mut grads).map_err(Error::device)?;
-        self.grads = grads;
-        Ok(())
-    }
+/// The same step on dfdx's own tape, as chapter 4 takes it.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn plain<D: Engine>(
+    learner: &mut dyn Learner<Device = D>,
+    data: &Resident<D>,
+    index: &[usize], // of the pictures
+) -> Result<()> {
+    let scores = learner.step(1e-3, data.images(index)?, data.targets(index)?)?;
+    Tally::default().add(&scores, &data.labels(index));
+    Ok(())
 }

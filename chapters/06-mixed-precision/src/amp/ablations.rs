@@ -145,8 +145,8 @@ impl Setting {
             return with::<Deep<f32, Cpu>>(variant, &dev, &config, data);
         }
         if variant == Variant::NarrowSums {
-            let amp = Amp::<Mlp<Cpu>, Cpu>::new(&dev, &config.settings)?.forward(narrow::mlp);
-            return train_stepper(amp, &Alone, &dev, &config, data, &mut Silent);
+            let mut amp = Amp::<Mlp<Cpu>, Cpu>::new(&dev, &config.settings)?.forward(narrow::mlp);
+            return train_stepper(&mut amp, &Alone, &dev, &config, data, &mut Silent);
         }
         with::<Mlp<Cpu>>(variant, &dev, &config, data)
     }
@@ -161,12 +161,12 @@ where
     let settings = &config.settings;
     let scaling = match variant {
         Variant::F32 => {
-            let full = Full::<M, Cpu>::new(dev, settings)?;
-            return train_stepper(full, &Alone, dev, config, data, &mut Silent);
+            let mut full = Full::<M, Cpu>::new(dev, settings)?;
+            return train_stepper(&mut full, &Alone, dev, config, data, &mut Silent);
         }
         Variant::HalfAdam { epsilon } => {
-            let half = AllHalf::<M, Cpu>::new(dev, settings, epsilon)?;
-            return train_stepper(half, &Alone, dev, config, data, &mut Silent);
+            let mut half = AllHalf::<M, Cpu>::new(dev, settings, epsilon)?;
+            return train_stepper(&mut half, &Alone, dev, config, data, &mut Silent);
         }
         Variant::NarrowSums => {
             return Err(Error::Config("sums in f16 are made for the perceptron alone".into()));
@@ -177,7 +177,7 @@ where
     };
     let mut amp = Amp::<M, Cpu>::new(dev, settings)?.scaling(scaling);
     amp.keep_f32 = variant != Variant::NoMasters;
-    train_stepper(amp, &Alone, dev, config, data, &mut Silent)
+    train_stepper(&mut amp, &Alone, dev, config, data, &mut Silent)
 }
 
 // ANCHOR: all_half

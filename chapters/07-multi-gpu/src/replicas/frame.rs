@@ -9,7 +9,7 @@ use std::{
 };
 
 /// What every rank says first: whoever says something else is no rank.
-pub const PROTOCOL: &str = "throughput 2";
+pub const PROTOCOL: &str = "throughput 3";
 
 /// The longest header, in bytes.
 const MOST_HEADER: usize = 1 << 16;
@@ -20,32 +20,37 @@ const MOST_NUMBERS: u64 = 1 << 28;
 /// The memory that a message gets before its numbers come.
 const ROOM: u64 = 1 << 20;
 
-/// How a rank ended the run.
+/// The most characters of a reason that others are told.
+const MOST_WORDS: usize = 2000;
+
+/// What ends a run for all ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum End {
-    /// It is gone, for this reason.
-    Lost(String),
-    /// It has been silent for so many seconds.
-    Silent(f64),
+pub enum Failure {
+    /// A rank is gone, for this reason.
+    Lost(Rank, String),
+    /// A rank has been silent for so many seconds.
+    Silent(Rank, f64),
     /// The ranks do not fit together, for this reason.
     Refused(String),
 }
 
-/// The rank that ended the run, and how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Failure {
-    /// The rank.
-    pub rank: Rank,
-    /// How it ended.
-    pub end: End,
+impl Failure {
+    /// What the others hear when `rank` ends with an error.
+    pub fn of(rank: Rank, error: &Error) -> Self {
+        match error {
+            Error::Lost { rank, why } => Self::Lost(*rank, why.clone()),
+            Error::Silent { rank, seconds } => Self::Silent(*rank, *seconds),
+            other => Self::Lost(rank, other.to_string().chars().take(MOST_WORDS).collect()),
+        }
+    }
 }
 
 impl From<Failure> for Error {
-    fn from(Failure { rank, end }: Failure) -> Self {
-        match end {
-            End::Lost(why) => Self::Lost { rank, why },
-            End::Silent(seconds) => Self::Silent { rank, seconds },
-            End::Refused(why) => Self::Config(why),
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Lost(rank, why) => Self::Lost { rank, why },
+            Failure::Silent(rank, seconds) => Self::Silent { rank, seconds },
+            Failure::Refused(why) => Self::Config(why),
         }
     }
 }
@@ -55,8 +60,8 @@ impl From<Failure> for Error {
 pub enum Frame {
     /// Who I am, on a new connection.
     Hello(Hello),
-    /// All have come; this is where each listens, rank 0 excepted.
-    Roster(Vec<Option<SocketAddr>>),
+    /// All have come; this is where each listens.
+    Roster(Vec<SocketAddr>),
     /// I live.
     Alive,
     /// So many numbers follow.
@@ -77,7 +82,7 @@ pub struct Hello {
     /// How many there are, as it was told.
     pub size: usize,
     /// Where it listens for those after it.
-    pub address: Option<SocketAddr>,
+    pub address: SocketAddr,
 }
 
 fn nonsense(what: &str) -> io::Error {
@@ -132,19 +137,17 @@ mod tests {
 
     #[test]
     fn every_frame_comes_back() {
-        let lost = Failure { rank: Rank(7), end: End::Lost("a\nb \u{1f69a}".into()) };
-        let silent = Failure { rank: Rank(2), end: End::Silent(6.5) };
-        let address = Some("10.0.0.2:99".parse().unwrap());
+        let address = "10.0.0.2:99".parse().unwrap();
         let hello = Hello { protocol: PROTOCOL.into(), rank: Rank(1), size: 4, address };
         for frame in [
             Frame::Hello(hello),
-            Frame::Roster(vec![None, address]),
+            Frame::Roster(vec![address; 2]),
             Frame::Alive,
             Frame::Numbers(2),
             Frame::Done,
-            Frame::Over(lost),
-            Frame::Over(silent),
-            Frame::Over(Failure { rank: Rank(0), end: End::Refused("no".into()) }),
+            Frame::Over(Failure::Lost(Rank(7), "a\nb \u{1f69a}".into())),
+            Frame::Over(Failure::Silent(Rank(2), 6.5)),
+            Frame::Over(Failure::Refused("no".into())),
         ] {
             let odd = [f32::from_bits(0x7f80_0001), -0.0]; // bits arrive as they are
             let sent: &[f32] = if frame == Frame::Numbers(2) { &odd } else { &[] };

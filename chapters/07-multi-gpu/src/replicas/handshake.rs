@@ -9,7 +9,7 @@ use crate::{
 use lab::data::DataSet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
+use std::{collections::BTreeMap, sync::OnceLock};
 use training::{Config, Start, sets};
 
 // ANCHOR: setup
@@ -34,12 +34,7 @@ fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let file = std::env::current_exe().and_then(std::fs::read);
-        file.map_or("unknown".to_owned(), |bytes| {
-            Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            })
-        })
+        file.map_or("unknown".to_owned(), |bytes| format!("{:x}", Sha256::digest(bytes)))
     })
 }
 

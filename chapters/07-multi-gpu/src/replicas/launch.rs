@@ -7,7 +7,7 @@ use crate::{
     replicas::{
         children::Children,
         detector::Limits,
-        place::{HUB, Place, Way},
+        place::{HUB, Way},
         run::{Reached, device_of, threads_each, train_rank, train_threads},
         tcp::Tcp,
     },
@@ -39,15 +39,15 @@ pub fn train(
             children.wait(Duration::from_secs(if reached.is_ok() { 3 } else { 1 }));
             reached
         }
-        Way::Place(Place { rank: Rank(0), size, hub, local, .. }) => {
-            let hub = TcpListener::bind(hub).map_err(no_hub)?;
-            let tcp = Tcp::lead(&hub, *size, limits, &mut || goes_on(watcher))?;
-            train_process(tcp, *local, config, data, watcher)
+        Way::Place(place) if place.rank == Rank(0) => {
+            let hub = TcpListener::bind(&place.hub).map_err(no_hub)?;
+            let tcp = Tcp::lead(&hub, place.size, limits, &mut || goes_on(watcher))?;
+            train_process(tcp, place.local(), config, data, watcher)
         }
         Way::Place(place) => {
             let mut look = || goes_on(watcher).and_then(|()| place.has_parent());
             let tcp = Tcp::follow(&place.hub, place.rank, place.size, limits, &mut look)?;
-            train_process(tcp, place.local, config, data, watcher)
+            train_process(tcp, place.local(), config, data, watcher)
         }
         #[cfg(feature = "mpi")]
         Way::Mpi(..) => {
@@ -119,6 +119,7 @@ fn train_here(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replicas::place::Place;
 
     /// Somebody who has pressed Ctrl-C.
     struct Asked;

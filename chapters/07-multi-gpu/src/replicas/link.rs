@@ -6,15 +6,13 @@ use crate::{
     rank::{Rank, part_of},
     replicas::watch::{Slow, Watch},
 };
-use std::{cell::RefCell, fmt, ops::Range, rc::Rc, time::Instant};
+use std::{cell::RefCell, fmt, ops::Range, time::Instant};
 use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
 
 /// What a rank found in its part of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// Pictures of its part.
-    pub pictures: usize,
-    /// Their losses and right answers.
+    /// How many pictures its part has, their losses and right answers.
     pub tally: Tally,
     /// Seconds of its forward and backward passes.
     pub seconds: f64,
@@ -43,15 +41,6 @@ impl fmt::Display for Spent {
     }
 }
 
-/// What happens to a step after the sum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The row holds the gradient of the whole batch: take the step.
-    Step,
-    /// Nobody has a finite gradient: the run has diverged, and the loop will see it by the loss.
-    Skip,
-}
-
 /// Numbers that follow the gradients, beside two for each rank: pictures, loss, right answers, stop.
 const REPORT: usize = 4;
 
@@ -75,7 +64,7 @@ struct Inner {
 }
 
 /// An error for chapter 4's loop, which hands it on; [`original`] takes it out again.
-fn carried(error: Error) -> training::Error {
+pub fn carried(error: Error) -> training::Error {
     training::Error::Team(Box::new(error))
 }
 
@@ -92,7 +81,7 @@ pub fn original(error: training::Error) -> Error {
 
 impl Link {
     /// A link by a communicator.
-    pub fn new(comm: Box<dyn Communicator>) -> Rc<Self> {
+    pub fn new(comm: Box<dyn Communicator>) -> Self {
         let (rank, size) = (comm.rank(), comm.size());
         let inner = Inner {
             comm,
@@ -103,7 +92,7 @@ impl Link {
             slow: None,
             spent: Spent::default(),
         };
-        Rc::new(Self { rank, size, inner: RefCell::new(inner) })
+        Self { rank, size, inner: RefCell::new(inner) }
     }
 
     /// Who am I?
@@ -135,24 +124,24 @@ impl Link {
     ///
     /// # Errors
     /// The communicator's, and one that names ranks with broken numbers.
-    pub fn average(&self, row: &mut Vec<f32>, mine: Report) -> Result<Verdict> {
+    pub fn average(&self, row: &mut Vec<f32>, mine: Report) -> Result<()> {
         let begun = Instant::now();
         let inner = &mut *self.inner.borrow_mut();
         // NaN plus anything is NaN: one bad rank would spoil all of them.
         let broken = row.iter().any(|value| !value.is_finite());
-        let share = self.weight(mine.pictures as f32);
+        let share = self.weight(mine.tally.seen as f32);
         let weigh = |v: &mut f32| *v = if broken { 0.0 } else { share * *v };
         row.iter_mut().for_each(weigh);
         let numbers = row.len();
         row.extend(self.report(mine, broken, inner.asked));
         inner.comm.all_reduce(row)?;
         let report = row.split_off(numbers);
-        let verdict = inner.read(self.size, &report)?;
+        inner.read(self.size, &report)?;
         let whole = self.weight(report[0]);
         let divide = |sum: &mut f32| *sum /= whole;
         row.iter_mut().for_each(divide);
         inner.spent.add(mine.seconds, begun.elapsed().as_secs_f64());
-        Ok(verdict)
+        Ok(())
     }
     // ANCHOR_END: average
 
@@ -163,9 +152,9 @@ impl Link {
 
     /// A report as numbers. Counts are exact in f32 up to 2²⁴.
     fn report(&self, mine: Report, broken: bool, asked: bool) -> Vec<f32> {
-        let Tally { loss, right, .. } = mine.tally;
+        let Tally { loss, right, seen } = mine.tally;
         let mut report = vec![0.0; REPORT + 2 * self.size];
-        let counts = [mine.pictures as f32, loss as f32, right as f32, f32::from(u8::from(asked))];
+        let counts = [seen as f32, loss as f32, right as f32, f32::from(u8::from(asked))];
         report[..REPORT].copy_from_slice(&counts);
         // Each rank has two places of its own: a sum with zeros is a list.
         report[REPORT + self.rank.0] = mine.seconds as f32;
@@ -176,11 +165,11 @@ impl Link {
 
 impl Inner {
     /// Reads the sum of all reports.
-    fn read(&mut self, size: usize, report: &[f32]) -> Result<Verdict> {
+    fn read(&mut self, size: usize, report: &[f32]) -> Result<()> {
         let [pictures, loss, right, stop] = [0, 1, 2, 3].map(|at| report[at]);
         let (seconds, broken) = report[REPORT..].split_at(size);
         let bad: Vec<usize> = (0..size).filter(|rank| broken[*rank] > 0.0).collect();
-        // With a learning rate that is too large all ranks break at once: that is the loop's to tell.
+        // With a learning rate that is too large all ranks break at once: the loop sees it by the loss, and ends.
         let all = bad.len() == size;
         if !bad.is_empty() && !all {
             return Err(broken_gradients(&bad));
@@ -189,7 +178,7 @@ impl Inner {
         self.counted = Tally { loss, right: right as u64, seen: pictures as u64 };
         self.stop = stop > 0.0;
         self.slow = self.watch.step(seconds);
-        Ok(if all { Verdict::Skip } else { Verdict::Step })
+        Ok(())
     }
 }
 
@@ -221,11 +210,7 @@ impl Team for Link {
     }
 
     fn sum(&self, mine: Tally) -> training::Result<Tally> {
-        let mut report = self.report(
-            Report { pictures: mine.seen as usize, tally: mine, seconds: 0.0 },
-            false,
-            false,
-        );
+        let mut report = self.report(Report { tally: mine, seconds: 0.0 }, false, false);
         self.inner.borrow_mut().comm.all_reduce(&mut report).map_err(carried)?;
         let loss = f64::from(report[1]);
         Ok(Tally { loss, right: report[2] as u64, seen: report[0] as u64 })
@@ -260,14 +245,6 @@ impl Team for Link {
     }
 }
 
-/// [`Link::average`] for a [`training::step::Stepper`].
-///
-/// # Errors
-/// As there.
-pub fn average(link: &Link, row: &mut Vec<f32>, mine: Report) -> training::Result<Verdict> {
-    link.average(row, mine).map_err(carried)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,7 +252,7 @@ mod tests {
 
     fn report(pictures: usize) -> Report {
         let tally = Tally { loss: 0.1 * pictures as f64, right: 1, seen: pictures as u64 };
-        Report { pictures, tally, seconds: 0.25 }
+        Report { tally, seconds: 0.25 }
     }
 
     #[test]
@@ -285,8 +262,7 @@ mod tests {
             let link = Link::new(Box::new(comm));
             let rank = link.rank().0;
             let mut row = vec![10.0 * rank as f32; 3];
-            let verdict = link.average(&mut row, report(rank))?;
-            assert_eq!(verdict, Verdict::Step);
+            link.average(&mut row, report(rank))?;
             Ok((row, link.counted(Tally::default())))
         });
         let mean = (10.0 + 2.0 * 20.0 + 3.0 * 30.0) / 6.0;
@@ -318,10 +294,10 @@ mod tests {
     fn if_all_are_broken_the_loop_hears_it_by_the_loss() {
         let done = threads::run(2, |comm| {
             let link = Link::new(Box::new(comm));
-            let verdict = link.average(&mut vec![f32::NAN], report(2))?;
-            Ok((verdict, link.counted(Tally::default()).mean_loss().is_nan()))
+            link.average(&mut vec![f32::NAN], report(2))?;
+            Ok(link.counted(Tally::default()).mean_loss().is_nan())
         });
-        assert_eq!(done.unwrap(), [(Verdict::Skip, true); 2]);
+        assert_eq!(done.unwrap(), [true; 2]);
     }
 
     #[test]

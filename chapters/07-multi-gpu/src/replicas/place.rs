@@ -12,8 +12,6 @@ pub const RANK: &str = "THROUGHPUT_RANK";
 pub const RANKS: &str = "THROUGHPUT_RANKS";
 /// Where rank 0 waits for the others: `192.168.0.7:7000`.
 pub const HUB: &str = "THROUGHPUT_HUB";
-/// How many of the ranks are on this machine, if not one.
-pub const LOCAL: &str = "THROUGHPUT_LOCAL";
 /// The process that started this one: without it there is nothing to train for.
 pub const PARENT: &str = "THROUGHPUT_PARENT";
 /// What Open MPI sets in each process that `mpirun` starts.
@@ -28,8 +26,6 @@ pub struct Place {
     pub size: usize,
     /// Where rank 0 waits.
     pub hub: String,
-    /// How many of them share this machine.
-    pub local: usize,
     /// The process that started it, if that one is a rank, too, or waits for it.
     pub parent: Option<u32>,
 }
@@ -52,7 +48,12 @@ impl Place {
     /// One of `size` ranks that this process starts, all on this machine.
     pub fn here(rank: usize, size: usize, hub: &str) -> Self {
         let parent = Some(std::process::id());
-        Self { rank: Rank(rank), size, hub: hub.to_owned(), local: size, parent }
+        Self { rank: Rank(rank), size, hub: hub.to_owned(), parent }
+    }
+
+    /// How many of them share this machine: all that one process has started, or else this one alone.
+    pub fn local(&self) -> usize {
+        if self.parent.is_some() { self.size } else { 1 }
     }
 
     /// The variables by which a process that is started learns its place.
@@ -61,7 +62,6 @@ impl Place {
             (RANK, self.rank.to_string()),
             (RANKS, self.size.to_string()),
             (HUB, self.hub.clone()),
-            (LOCAL, self.local.to_string()),
         ];
         all.extend(self.parent.map(|parent| (PARENT, parent.to_string())));
         all
@@ -104,13 +104,16 @@ impl Way {
         replicas: Option<usize>,
         processes: bool,
     ) -> Result<Option<Self>> {
-        let number = |name: &str| {
-            let text = variable(name).ok_or_else(|| {
-                let all = format!("{RANK}, {RANKS} and {HUB}");
+        let text = |name: &str| {
+            variable(name).ok_or_else(|| {
                 Error::Config(format!(
-                    "{name} is missing; a rank that is started by hand needs {all}"
+                    "{name} is missing; a rank that is started by hand needs {RANK}, {RANKS} and {HUB}, which is where \
+                     rank 0 waits, such as 192.168.0.7:7000"
                 ))
-            })?;
+            })
+        };
+        let number = |name: &str| {
+            let text = text(name)?;
             let parsed = text.parse::<usize>();
             parsed
                 .map_err(|_| Error::Config(format!("{name} must be a whole number, not `{text}`")))
@@ -123,14 +126,9 @@ impl Way {
                     size.saturating_sub(1)
                 )));
             }
-            let local = if variable(LOCAL).is_some() { number(LOCAL)? } else { 1 };
-            let hub = variable(HUB).ok_or_else(|| {
-                Error::Config(format!(
-                    "{HUB} is missing: where does rank 0 wait, such as 192.168.0.7:7000?"
-                ))
-            })?;
             let parent = variable(PARENT).and_then(|id| id.parse().ok());
-            return Ok(Some(Self::Place(Place { rank: Rank(rank), size, hub, local, parent })));
+            let place = Place { rank: Rank(rank), size, hub: text(HUB)?, parent };
+            return Ok(Some(Self::Place(place)));
         }
         if variable(MPI).is_some() {
             let rank = Rank(number("OMPI_COMM_WORLD_RANK")?);

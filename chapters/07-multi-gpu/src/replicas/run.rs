@@ -5,9 +5,9 @@ use crate::{
     error::{Error, Result},
     rank::Rank,
     replicas::{
+        detector::lock,
         handshake::{Setup, shake},
         link::{Link, Spent, original},
-        relay::{Relay, follow},
         step::Replica,
     },
     threads,
@@ -17,14 +17,12 @@ use lab::{Device, data::DataSet};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    rc::Rc,
-    sync::mpsc,
+    sync::Mutex,
     thread,
 };
 use training::{
-    Config, Model, Outcome, Precision, Silent, Watcher, cnn::Cnn, engine::Engine, linear::Linear,
-    mlp::Mlp, model::Network, models::AllModels, resnet::Resnet, rnn::Rnn, train_stepper,
-    transformer::Transformer,
+    Config, Outcome, Precision, Silent, Watcher, any::AllModels, engine::Engine, step::Learner,
+    train_stepper,
 };
 
 /// What a rank's run has reached, and where its time went.
@@ -61,7 +59,7 @@ pub fn train_rank(
 
 /// [`train_rank`], where the ranks are known to have the same settings and data.
 fn train_equal(
-    link: &Rc<Link>,
+    link: &Link,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
@@ -82,43 +80,35 @@ fn train_equal(
 }
 
 /// [`train_rank`], on a device of one kind, its random numbers freshly seeded.
-fn train_on<D: Engine + AllModels>(
+fn train_on<D: AllModels>(
     dev: &D,
-    link: &Rc<Link>,
+    link: &Link,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    match config.settings.model {
-        Model::Linear => train_network::<Linear<D>, D>(dev, link, config, data, watcher),
-        Model::Mlp => train_network::<Mlp<D>, D>(dev, link, config, data, watcher),
-        Model::Cnn => train_network::<Cnn<f32, D>, D>(dev, link, config, data, watcher),
-        Model::Resnet => train_network::<Resnet<f32, D>, D>(dev, link, config, data, watcher),
-        Model::Rnn => train_network::<Rnn<f32, D>, D>(dev, link, config, data, watcher),
-        Model::Transformer => {
-            train_network::<Transformer<f32, D>, D>(dev, link, config, data, watcher)
-        }
-    }
+    train_learner(dev.learner(&config.settings)?, dev, link, config, data, watcher)
 }
 
-// ANCHOR: train_network
+// ANCHOR: train_learner
 /// Chapter 4's training, by a stepper and a team of this chapter.
 #[allow(clippy::missing_errors_doc, reason = "those of `train_rank`")]
-pub fn train_network<M: Network<D>, D: Engine>(
+pub fn train_learner<D: Engine>(
+    learner: Box<dyn Learner<Device = D>>,
     dev: &D,
-    link: &Rc<Link>,
+    link: &Link,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    let replica = Replica::<M, D>::new(dev, &config.settings, Rc::clone(link))?;
-    let outcome = train_stepper(replica, &**link, dev, config, data, watcher);
+    let mut replica = Replica::new(learner, link);
+    let outcome = train_stepper(&mut replica, link, dev, config, data, watcher);
     let outcome = outcome.map_err(original)?;
     // Nobody leaves before everybody has everything.
     link.talk(|comm| comm.barrier())?;
     Ok((outcome, link.spent()))
 }
-// ANCHOR_END: train_network
+// ANCHOR_END: train_learner
 
 /// The words of a panic.
 fn words(panic: &(dyn Any + Send)) -> &str {
@@ -176,27 +166,18 @@ pub fn train_threads(
         return Err(Error::Config("--replicas must be at least 1".into()));
     }
     check(config)?;
-    let (send, events) = mpsc::channel();
-    let relay = Relay::new(send);
-    let stop = relay.stop_flag();
-    let mut reached = thread::scope(|scope| {
-        let ranks = scope.spawn(move || {
-            threads::run(size, |comm| {
-                let rank = comm.rank();
-                let mut relay = relay.clone();
-                in_own_pool(rank, threads_each(size), || {
-                    let device = device_of(config.device, rank.0);
-                    let config = Config { device, ..config.clone() };
-                    let watcher: &mut dyn Watcher =
-                        if rank.0 == 0 { &mut relay } else { &mut Silent };
-                    train_equal(&Link::new(Box::new(comm)), &config, data, watcher)
-                })
-            })
-        });
-        // The person's watcher stays in this thread, where the terminal and Ctrl-C are.
-        follow(&events, &stop, watcher);
-        ranks.join().unwrap_or_else(|panic| {
-            Err(Error::Config(format!("the replicas panicked: {}", words(&*panic))))
+    let watcher = Mutex::new(Some(watcher)); // rank 0 takes it
+    let mut reached = threads::run(size, |comm| {
+        let rank = comm.rank();
+        in_own_pool(rank, threads_each(size), || {
+            let device = device_of(config.device, rank.0);
+            let config = Config { device, ..config.clone() };
+            let (mut silent, link) = (Silent, Link::new(Box::new(comm)));
+            let watcher = match rank {
+                Rank(0) => lock(&watcher).take().unwrap_or(&mut silent),
+                _ => &mut silent,
+            };
+            train_equal(&link, &config, data, watcher)
         })
     })?;
     Ok(reached.swap_remove(0))
@@ -205,10 +186,12 @@ pub fn train_threads(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replicas::show::{all, furthest, twenty_steps};
+    use crate::replicas::show::{all, twenty_steps};
+    use crate::split::equality::largest;
     use lab::data;
     use training::{
-        Settings, Start, checkpoint::Checkpoint, optimizer::Rule, train_on as alone, watch::Epoch,
+        Model, Settings, Start, checkpoint::Checkpoint, optimizer::Rule, train_on as alone,
+        watch::Epoch,
     };
 
     fn settings(model: Model) -> Settings {
@@ -228,7 +211,7 @@ mod tests {
                 let ranks = all(size, &config, &data).unwrap();
                 for rank in &ranks {
                     assert!(rank.weights == ranks[0].weights, "ranks differ: {model}, {size}");
-                    let far = furthest(&rank.weights, &one.weights);
+                    let far = largest(&rank.weights, &one.weights);
                     assert!(far < 1e-5, "{model}, {size} ranks: {far}");
                     let same = rank.weights == one.weights;
                     assert!(size > 1 || same, "one rank is not one device: {model}, {far}");
@@ -255,7 +238,7 @@ mod tests {
             let ranks = all(5, &config, &data).unwrap();
             for rank in &ranks {
                 assert!(rank.weights == ranks[0].weights);
-                let far = furthest(&rank.weights, &one.weights);
+                let far = largest(&rank.weights, &one.weights);
                 assert!(far < 1e-5, "{rule}: {far}");
                 assert_eq!(rank.test_accuracy(), one.test_accuracy());
             }
@@ -270,7 +253,7 @@ mod tests {
         assert!(all(1, &with, &data).unwrap()[0].weights == one.weights);
         let two = all(2, &with, &data).unwrap();
         assert!(two[0].weights == two[1].weights);
-        assert!(furthest(&two[0].weights, &one.weights) > 1e-4);
+        assert!(largest(&two[0].weights, &one.weights) > 1e-4);
     }
 
     #[test]
@@ -283,7 +266,7 @@ mod tests {
         // What is kept for predictions is the same everywhere...
         assert!(two[0].weights == two[1].weights);
         // ...and what is learned is near what one device learns, but not equal.
-        let far = furthest(&two[0].weights, &one.weights);
+        let far = largest(&two[0].weights, &one.weights);
         assert!(far > 1e-5 && far < 0.5, "{far}");
     }
 
@@ -323,7 +306,7 @@ mod tests {
             let second = Config { start: Start::Resume, ..first };
             let (outcome, spent) = train_threads(after, &second, &data, &mut Silent).unwrap();
             assert_eq!(spent.steps, 20 - 7);
-            let far = furthest(&outcome.weights, &whole.weights);
+            let far = largest(&outcome.weights, &whole.weights);
             assert!(far < 1e-5, "{before} then {after} ranks: {far}");
             assert_eq!(outcome.history.len(), 5);
             assert!(run.join("model.safetensors").exists());

@@ -3,6 +3,7 @@
 use crate::{
     error::Result,
     replicas::run::{in_own_pool, train_rank},
+    split::equality::largest,
     threads,
 };
 use lab::data::{self, DataSet};
@@ -26,14 +27,6 @@ pub fn all(size: usize, config: &Config, data: &DataSet) -> Result<Vec<Outcome>>
     })
 }
 
-/// The largest difference between two rows of numbers; infinite if they have not the same length.
-pub fn furthest(a: &[f32], b: &[f32]) -> f32 {
-    if a.len() != b.len() {
-        return f32::INFINITY;
-    }
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
-}
-
 /// Trains with `size` replicas and with one device, and prints how far apart they end.
 ///
 /// # Errors
@@ -45,6 +38,6 @@ pub fn against_one_device(model: Model, size: usize) -> Result<()> {
     let equal = ranks.iter().all(|rank| rank.weights == ranks[0].weights);
     println!("{model}, {} weights, 20 steps, {size} replicas", one.weights.len());
     println!("equal to each other, bit for bit: {equal}");
-    println!("furthest from one device: {:.1e}", furthest(&ranks[0].weights, &one.weights));
+    println!("furthest from one device: {:.1e}", largest(&ranks[0].weights, &one.weights));
     Ok(())
 }

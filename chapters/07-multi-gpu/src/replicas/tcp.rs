@@ -8,13 +8,14 @@
 use crate::{
     communicator::Communicator,
     error::{Error, Result},
-    point_to_point::PointToPoint,
+    point_to_point::{PointToPoint, other_length},
     rank::Rank,
     replicas::{
-        detector::{Detector, LOOK, Limits, is_late, lock},
-        frame::Frame,
+        detector::{Detector, LOOK, Limits, Watching, is_late, lock},
+        frame::{Failure, Frame},
         rendezvous::{self, Look, failed},
     },
+    threads::{self, PATIENCE},
 };
 use std::{
     io::{self, Write},
@@ -23,7 +24,6 @@ use std::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -34,12 +34,10 @@ const WHY: Duration = Duration::from_secs(2);
 const STALLED: Duration = Duration::from_secs(1);
 
 /// A rank that is a process.
-#[derive(Debug)]
 pub struct Tcp {
-    detector: Arc<Detector>,
+    detector: Arc<Watching>,
     /// From each rank.
     messages: Vec<Receiver<Vec<f32>>>,
-    limits: Limits,
 }
 
 impl Tcp {
@@ -48,9 +46,7 @@ impl Tcp {
     /// # Errors
     /// As [`rendezvous::lead`].
     pub fn lead(hub: &TcpListener, size: usize, limits: Limits, look: Look) -> Result<Self> {
-        let (detector, messages) = Detector::new(Rank(0), size, limits);
-        rendezvous::lead(hub, &detector, limits, look)?;
-        Ok(Self { detector: Arc::new(detector), messages, limits })
+        Self::meet(Rank(0), size, limits, |detector| rendezvous::lead(hub, detector, look))
     }
 
     /// Another rank: it goes to rank 0's address.
@@ -58,18 +54,31 @@ impl Tcp {
     /// # Errors
     /// As [`rendezvous::follow`].
     pub fn follow(hub: &str, rank: Rank, size: usize, limits: Limits, look: Look) -> Result<Self> {
-        let (detector, messages) = Detector::new(rank, size, limits);
-        rendezvous::follow(hub, &detector, limits, look)?;
-        Ok(Self { detector: Arc::new(detector), messages, limits })
+        Self::meet(rank, size, limits, |detector| rendezvous::follow(hub, detector, look))
+    }
+
+    /// A rank that meets the others; if it fails, those who have come hear why.
+    fn meet(
+        rank: Rank,
+        size: usize,
+        limits: Limits,
+        way: impl FnOnce(&Arc<Detector>) -> Result<()>,
+    ) -> Result<Self> {
+        let (detector, messages) = Watching::start(rank, size, limits);
+        way(&detector).inspect_err(|error| match error {
+            Error::Config(why) => detector.decide(Failure::Refused(why.clone())),
+            error => detector.failed(error),
+        })?;
+        Ok(Self { detector: Arc::new(detector), messages })
     }
 
     /// Who am I?
     pub fn rank(&self) -> Rank {
-        self.detector.rank()
+        self.detector.rank
     }
 
     /// The watch over the other processes. They hear that this one is done when it is told so, or that it is gone.
-    pub fn detector(&self) -> Arc<Detector> {
+    pub fn detector(&self) -> Arc<Watching> {
         Arc::clone(&self.detector)
     }
 
@@ -82,23 +91,16 @@ impl Tcp {
     /// Looks whether a wait for `rank` has to end.
     fn look(&self, rank: Rank, since: Instant) -> Result<()> {
         self.detector.check()?;
-        if since.elapsed() > self.limits.numbers {
+        if since.elapsed() > PATIENCE {
             return Err(Error::Silent { rank, seconds: since.elapsed().as_secs_f64() });
         }
         Ok(())
     }
 }
 
-/// The sentence for ranks that do not do the same.
-fn other_length(from: Rank, sent: usize, waited_for: usize) -> Error {
-    Error::Config(format!(
-        "rank {from} sent {sent} numbers where {waited_for} are waited for; all ranks must run the same program"
-    ))
-}
-
 impl PointToPoint for Tcp {
     fn rank(&self) -> Rank {
-        self.detector.rank()
+        self.detector.rank
     }
 
     fn size(&self) -> usize {
@@ -143,7 +145,7 @@ impl PointToPoint for Tcp {
             }
         };
         if got.len() != data.len() {
-            return Err(other_length(from, got.len(), data.len()));
+            return Err(other_length((from, got.len()), (self.rank(), data.len())));
         }
         data.copy_from_slice(&got);
         Ok(())
@@ -160,38 +162,40 @@ impl Communicator for Tcp {}
 /// Runs `work` on `size` ranks that are threads of this process and talk by TCP: for tests and measurements.
 ///
 /// # Errors
-/// The first rank's error, in the order of ranks.
+/// As [`threads::run`].
 pub fn run<T: Send>(size: usize, work: impl Fn(Tcp) -> Result<T> + Sync) -> Result<Vec<T>> {
+    run_within(Limits::default(), size, work)
+}
+
+fn run_within<T: Send>(
+    limits: Limits,
+    size: usize,
+    work: impl Fn(Tcp) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     let hub = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
     let address = hub.local_addr().map_err(failed)?.to_string();
-    thread::scope(|scope| {
-        let (work, hub) = (&work, &hub);
-        let ranks = (0..size).map(|rank| {
-            let address = address.clone();
-            scope.spawn(move || {
-                let (limits, look) = (Limits::default(), &mut || Ok(()));
-                let tcp = match rank {
-                    0 => Tcp::lead(hub, size, limits, look),
-                    _ => Tcp::follow(&address, Rank(rank), size, limits, look),
-                }?;
-                let detector = tcp.detector();
-                let result = work(tcp)?;
-                detector.done();
-                Ok(result)
-            })
-        });
-        let ranks: Vec<_> = ranks.collect();
-        let panicked = |rank| Error::Lost { rank: Rank(rank), why: "it panicked".into() };
-        let results = ranks.into_iter().enumerate();
-        results.map(|(rank, thread)| thread.join().map_err(|_| panicked(rank))?).collect()
+    threads::run(size, |thread| {
+        let (rank, look) = (thread.rank(), &mut || Ok(()));
+        let tcp = match rank {
+            Rank(0) => Tcp::lead(&hub, size, limits, look),
+            _ => Tcp::follow(&address, rank, size, limits, look),
+        }?;
+        let detector = tcp.detector();
+        let result = work(tcp)?;
+        detector.done();
+        Ok(result)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replicas::frame::{End, Failure, Hello, PROTOCOL};
-    use std::net::TcpStream;
+    use crate::replicas::frame::{Hello, PROTOCOL};
+    use std::{
+        net::TcpStream,
+        sync::{Barrier, Mutex},
+        thread,
+    };
 
     #[test]
     fn says_what_threads_say() {
@@ -207,7 +211,7 @@ mod tests {
                     Ok((sum, told))
                 };
                 let tcp = run(size, |mut comm| work(&mut comm));
-                let threads = crate::threads::run(size, |mut comm| work(&mut comm));
+                let threads = threads::run(size, |mut comm| work(&mut comm));
                 // Bit for bit: the sums are taken in the same order.
                 assert_eq!(tcp.unwrap(), threads.unwrap(), "{size} ranks, {len} numbers");
             }
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_leaves_is_named_by_all_not_its_neighbours() {
-        let said = std::sync::Mutex::new(Vec::new());
+        let said = Mutex::new(Vec::new());
         let result = run(4, |mut comm| {
             if comm.rank() == Rank(2) {
                 return Err(Error::Config("rank 2 leaves without a word".into()));
@@ -249,7 +253,6 @@ mod tests {
         beat: Duration::from_millis(50),
         silence: Duration::from_millis(800),
         arrival: Duration::from_secs(5),
-        numbers: Duration::from_secs(5),
     };
 
     fn hub() -> (TcpListener, String) {
@@ -259,59 +262,46 @@ mod tests {
     }
 
     fn hello(rank: usize, size: usize) -> Frame {
-        let address = Some("127.0.0.1:9".parse().unwrap());
+        let address = "127.0.0.1:9".parse().unwrap();
         Frame::Hello(Hello { protocol: PROTOCOL.into(), rank: Rank(rank), size, address })
     }
 
-    /// So many ranks; those that are not in `come` do not come.
-    fn ranks(size: usize, come: &[usize], limits: Limits) -> Vec<Result<Tcp>> {
-        let (listener, address) = hub();
-        thread::scope(|scope| {
-            let (listener, address) = (&listener, address.as_str());
-            let all: Vec<_> = come
-                .iter()
-                .map(|rank| {
-                    scope.spawn(move || match rank {
-                        0 => Tcp::lead(listener, size, limits, &mut || Ok(())),
-                        _ => Tcp::follow(address, Rank(*rank), size, limits, &mut || Ok(())),
-                    })
-                })
-                .collect();
-            all.into_iter().map(|thread| thread.join().unwrap()).collect()
-        })
+    fn lead(hub: &TcpListener, size: usize, limits: Limits) -> Result<Tcp> {
+        Tcp::lead(hub, size, limits, &mut || Ok(()))
     }
 
-    fn all(size: usize) -> Vec<Arc<Detector>> {
-        let come: Vec<usize> = (0..size).collect();
-        ranks(size, &come, QUICK).into_iter().map(|tcp| tcp.unwrap().detector()).collect()
+    fn follow(hub: &str, rank: usize, size: usize, limits: Limits) -> Result<Tcp> {
+        Tcp::follow(hub, Rank(rank), size, limits, &mut || Ok(()))
+    }
+
+    /// What it says that does not meet the others.
+    fn refusal(tcp: Result<Tcp>) -> String {
+        tcp.err().unwrap().to_string()
     }
 
     #[test]
     fn a_rank_that_fails_is_named_to_all_with_its_words() {
         for failing in [0, 2] {
-            let detectors = all(3);
-            detectors[failing].failed(&Error::Config("its disk is full".into()));
-            for detector in &detectors {
-                let failure = detector.failure_within(Duration::from_secs(3)).unwrap();
-                let end = End::Lost("its disk is full".into());
-                assert_eq!(failure, Failure { rank: Rank(failing), end });
-            }
+            let met = Barrier::new(3);
+            let heard = run_within(QUICK, 3, |comm| {
+                met.wait();
+                if comm.rank().0 == failing {
+                    comm.detector.failed(&Error::Config("its disk is full".into()));
+                }
+                Ok(comm.detector.failure_within(Duration::from_secs(3)))
+            });
+            let wanted = Some(Failure::Lost(Rank(failing), "its disk is full".into()));
+            assert!(heard.unwrap().iter().all(|heard| *heard == wanted));
         }
     }
 
     #[test]
-    fn a_rank_that_goes_without_a_word_is_lost_and_one_that_is_done_is_not() {
-        let mut detectors = all(4);
-        detectors[3].done();
-        detectors.remove(3);
-        thread::sleep(Duration::from_millis(200));
-        assert!(detectors.iter().all(|detector| detector.failure().is_none()));
-        detectors.remove(1);
-        for detector in &detectors {
-            let failure = detector.failure_within(Duration::from_secs(3)).unwrap();
-            assert_eq!(failure.rank, Rank(1));
-            assert!(matches!(failure.end, End::Lost(_)));
-        }
+    fn a_rank_that_is_done_may_leave() {
+        let heard = run_within(QUICK, 4, |comm| {
+            let patience = if comm.rank() == Rank(3) { 0 } else { 200 };
+            Ok(comm.detector.failure_within(Duration::from_millis(patience)))
+        });
+        assert_eq!(heard.unwrap(), [const { None }; 4]);
     }
 
     #[test]
@@ -320,9 +310,9 @@ mod tests {
         // A rank that comes and gives no sign of life, as one that is stopped.
         let mut line = TcpStream::connect(address).unwrap();
         line.write_all(&hello(1, 2).header()).unwrap();
-        let tcp = Tcp::lead(&listener, 2, QUICK, &mut || Ok(())).unwrap();
-        let failure = tcp.detector().failure_within(Duration::from_secs(4)).unwrap();
-        assert_eq!(failure, Failure { rank: Rank(1), end: End::Silent(0.8) });
+        let tcp = lead(&listener, 2, QUICK).unwrap();
+        let failure = tcp.detector.failure_within(Duration::from_secs(4)).unwrap();
+        assert_eq!(failure, Failure::Silent(Rank(1), 0.8));
         let words = Error::from(failure).to_string();
         assert!(words.starts_with("rank 1 has not answered for 1 s"), "{words}");
     }
@@ -335,10 +325,8 @@ mod tests {
         let begun = Instant::now();
         let mut line = TcpStream::connect(&address).unwrap();
         line.write_all(&hello(1, 4).header()).unwrap();
-        let other = thread::spawn(move || {
-            Tcp::follow(&address, Rank(2), 4, slow, &mut || Ok(())).unwrap_err().to_string()
-        });
-        let error = Tcp::lead(&listener, 4, slow, &mut || Ok(())).unwrap_err().to_string();
+        let other = thread::spawn(move || refusal(follow(&address, 2, 4, slow)));
+        let error = refusal(lead(&listener, 4, slow));
         assert!(error.starts_with("rank 1 has not answered"), "{error}");
         assert_eq!(other.join().unwrap(), error);
         assert!(begun.elapsed() < Duration::from_secs(10));
@@ -346,12 +334,16 @@ mod tests {
 
     #[test]
     fn those_who_do_not_come_or_come_twice_are_named() {
+        let (listener, address) = hub();
         let short = Limits { arrival: Duration::from_millis(300), ..QUICK };
-        let said = ranks(3, &[0], short);
-        let error = said[0].as_ref().unwrap_err().to_string();
+        let error = refusal(lead(&listener, 3, short));
         assert!(error.starts_with("rank 1 is gone: it has not come within"), "{error}");
-        for tcp in ranks(3, &[0, 1, 1], QUICK) {
-            let error = tcp.unwrap_err().to_string();
+        let others = [(); 2].map(|()| {
+            let address = address.clone();
+            thread::spawn(move || refusal(follow(&address, 1, 3, QUICK)))
+        });
+        let said = [refusal(lead(&listener, 3, QUICK))].into_iter();
+        for error in said.chain(others.map(|other| other.join().unwrap())) {
             assert!(error.starts_with("two processes say that they are rank 1"), "{error}");
         }
     }
@@ -363,14 +355,11 @@ mod tests {
             || if begun.elapsed() > LOOK { Err(Error::Config("enough".into())) } else { Ok(()) };
         let (listener, address) = hub();
         let slow = Limits { arrival: Duration::from_mins(5), ..QUICK };
-        let error = Tcp::lead(&listener, 2, slow, &mut told).unwrap_err().to_string();
-        assert_eq!(error, "enough");
+        assert_eq!(refusal(Tcp::lead(&listener, 2, slow, &mut told)), "enough");
         // A rank that waits for rank 0, whether somebody is there or not.
-        let error = Tcp::follow(&address, Rank(1), 2, slow, &mut told).unwrap_err().to_string();
-        assert_eq!(error, "enough");
+        assert_eq!(refusal(Tcp::follow(&address, Rank(1), 2, slow, &mut told)), "enough");
         drop(listener);
-        let error = Tcp::follow(&address, Rank(1), 2, slow, &mut told).unwrap_err().to_string();
-        assert_eq!(error, "enough");
+        assert_eq!(refusal(Tcp::follow(&address, Rank(1), 2, slow, &mut told)), "enough");
         assert!(begun.elapsed() < Duration::from_secs(5));
     }
 
@@ -391,9 +380,9 @@ mod tests {
         let begun = Instant::now();
         let other = thread::spawn(move || {
             thread::sleep(Duration::from_millis(500));
-            Tcp::follow(&address, Rank(1), 2, QUICK, &mut || Ok(())).map(|tcp| tcp.rank())
+            follow(&address, 1, 2, QUICK).map(|tcp| tcp.rank())
         });
-        let lead = Tcp::lead(&listener, 2, QUICK, &mut || Ok(())).unwrap();
+        let lead = lead(&listener, 2, QUICK).unwrap();
         assert_eq!(other.join().unwrap().unwrap(), Rank(1));
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
         drop((lead, silent));
@@ -406,7 +395,7 @@ mod tests {
             let mut line = TcpStream::connect(address).unwrap();
             let said = [hello(1, 2).header(), Frame::Numbers(count).header()].concat();
             line.write_all(&said).unwrap();
-            let mut tcp = Tcp::lead(&listener, 2, QUICK, &mut || Ok(())).unwrap();
+            let mut tcp = lead(&listener, 2, QUICK).unwrap();
             let error = tcp.receive(Rank(1), &mut [0.0]).unwrap_err().to_string();
             assert!(error.starts_with("rank 1 is gone: it says what no rank says"), "{error}");
         }

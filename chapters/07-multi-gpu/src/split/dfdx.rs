@@ -5,7 +5,6 @@ use crate::{
     communicator::Communicator,
     error::{Error, Result},
     rank::{Rank, part_of},
-    split::flat::{pack, unpack},
 };
 use dfdx::{
     losses::cross_entropy_with_logits_loss,
@@ -13,9 +12,12 @@ use dfdx::{
     prelude::*,
 };
 use training::{
+    Model, Settings,
+    any::AllModels,
     mlp::Mlp,
-    model::{CLASSES, Images, Network, PIXELS, Targets, build, parameters},
+    model::{CLASSES, Images, PIXELS, Targets, build, parameters},
     optimizer::{Optimizer, Rule},
+    step::Learner,
 };
 
 /// How a model of dfdx is trained.
@@ -27,6 +29,14 @@ pub struct Task {
     pub lr: f64,
     /// The optimizer.
     pub rule: Rule,
+}
+
+impl Task {
+    /// Chapter 4's settings for it, without dropout.
+    fn settings(self, model: Model) -> Settings {
+        let Self { seed, lr, rule: optimizer } = self;
+        Settings { model, seed, lr, optimizer, dropout: 0.0, decay: 0.0, ..Settings::default() }
+    }
 }
 
 /// An error of the device.
@@ -53,31 +63,28 @@ fn tensors(dev: &Cpu, batch: &Batch) -> Result<(Images<Cpu>, Targets<Cpu>)> {
 
 /// One step of a replica: its part of the batch, one all-reduce of all gradients, the same update everywhere. Returns
 /// the mean loss of the whole batch.
-fn step<M: Network<Cpu>>(
-    (model, optimizer): (&mut M, &mut Optimizer<Cpu>),
+fn step(
+    model: &mut dyn Learner<Device = Cpu>,
     dev: &Cpu,
     (batch, lr): (&Batch, f64),
     comm: &mut dyn Communicator,
 ) -> Result<f64> {
     // ANCHOR: step
     let mine = batch.part(part_of(batch.len(), comm.rank(), comm.size()))?;
-    let mut grads = model.try_alloc_grads().map_err(device)?;
     let mut row = vec![0.0];
     if !mine.is_empty() {
         let (images, targets) = tensors(dev, &mine)?;
-        let scores = model.learn(images.traced(grads)).map_err(device)?;
-        let loss = cross_entropy_with_logits_loss(scores, targets);
-        row[0] = loss.array();
-        grads = loss.try_backward().map_err(device)?;
+        let scores = model.gradients(images, targets.clone())?;
+        row[0] = cross_entropy_with_logits_loss(scores, targets).array();
     }
-    pack(model, &grads, &mut row)?;
+    model.pack(&mut row)?;
     let share = mine.len() as f32 / batch.len() as f32;
     for number in &mut row {
         *number *= share;
     }
     comm.all_reduce(&mut row)?;
-    unpack(model, &mut grads, &row[1..])?;
-    optimizer.update(lr, model, &mut grads)?;
+    model.unpack(&row[1..])?;
+    model.update(lr)?;
     // ANCHOR_END: step
     Ok(f64::from(row[0]))
 }
@@ -86,44 +93,39 @@ fn step<M: Network<Cpu>>(
 ///
 /// # Errors
 /// [`Error::Training`], [`Error::Config`] if a batch is not one of digits, and the communicator's.
-pub fn data_parallel<M: Network<Cpu>>(
+pub fn data_parallel(
+    model: Model,
     task: Task,
     batches: &[Batch],
     comm: &mut dyn Communicator,
 ) -> Result<Trained> {
     let dev = Cpu::seed_from_u64(task.seed);
-    let mut model: M = build(&dev)?;
-    model.set_dropout(0.0);
-    let mut optimizer = Optimizer::new(&model, task.rule, 0.0)?;
+    let mut learner = dev.learner(&task.settings(model))?;
     let mut losses = Vec::new();
     for batch in batches {
         not_empty(batch)?;
-        losses.push(step((&mut model, &mut optimizer), &dev, (batch, task.lr), comm)?);
+        losses.push(step(&mut *learner, &dev, (batch, task.lr), comm)?);
     }
-    Ok(Trained { parameters: parameters(&model)?, losses })
+    Ok(Trained { parameters: learner.parameters()?, losses })
 }
 
 /// Trains on one device by chapter 4's own step, without dropout.
 ///
 /// # Errors
 /// [`Error::Training`], and [`Error::Config`] if a batch is not one of digits.
-pub fn one_device<M: Network<Cpu>>(task: Task, batches: &[Batch]) -> Result<Trained> {
+pub fn one_device(model: Model, task: Task, batches: &[Batch]) -> Result<Trained> {
     let dev = Cpu::seed_from_u64(task.seed);
-    let mut model: M = build(&dev)?;
-    model.set_dropout(0.0);
-    let mut optimizer = Optimizer::new(&model, task.rule, 0.0)?;
+    let mut learner = dev.learner(&task.settings(model))?;
     let mut losses = Vec::new();
     for batch in batches {
         not_empty(batch)?;
         let (images, targets) = tensors(&dev, batch)?;
-        let grads = model.try_alloc_grads().map_err(device)?;
-        let scores = model.learn(images.traced(grads)).map_err(device)?;
+        let scores = learner.gradients(images, targets.clone())?;
         let loss = cross_entropy_with_logits_loss(scores, targets);
         losses.push(f64::from(loss.array()));
-        let mut grads = loss.try_backward().map_err(device)?;
-        optimizer.update(task.lr, &mut model, &mut grads)?;
+        learner.update(task.lr)?;
     }
-    Ok(Trained { parameters: parameters(&model)?, losses })
+    Ok(Trained { parameters: learner.parameters()?, losses })
 }
 
 /// Units between the two layers.
@@ -222,18 +224,17 @@ mod tests {
         split::{equality::difference, job::tests::batches},
         threads,
     };
-    use training::{cnn::Cnn, linear};
 
     const TASKS: [Task; 2] =
         [Task { seed: 4, lr: 0.01, rule: Rule::Sgd }, Task { seed: 4, lr: 1e-3, rule: Rule::Adam }];
 
-    fn equal<M: Network<Cpu>>(rows: &[usize], ranks: &[usize], steps: usize) {
+    fn equal(model: Model, rows: &[usize], ranks: &[usize], steps: usize) {
         let batches = batches(PIXELS, CLASSES, rows, steps);
         for task in TASKS {
-            let wanted = one_device::<M>(task, &batches).unwrap();
+            let wanted = one_device(model, task, &batches).unwrap();
             for &ranks in ranks {
                 let found =
-                    threads::run(ranks, |mut comm| data_parallel::<M>(task, &batches, &mut comm))
+                    threads::run(ranks, |mut comm| data_parallel(model, task, &batches, &mut comm))
                         .unwrap();
                 assert!(found.iter().all(|f| f.parameters == found[0].parameters));
                 let off = difference(&wanted, &found[0]);
@@ -245,20 +246,20 @@ mod tests {
 
     #[test]
     fn replicas_are_one_device() {
-        equal::<Mlp<Cpu>>(&[24, 13], &[1, 3], 20);
-        equal::<linear::Linear<Cpu>>(&[3], &[1, 2, 5], 20); // fewer pictures than ranks
+        equal(Model::Mlp, &[24, 13], &[1, 3], 20);
+        equal(Model::Linear, &[3], &[1, 2, 5], 20); // fewer pictures than ranks
     }
 
     #[test]
     fn replicas_of_a_convolutional_network_are_one_device() {
-        equal::<Cnn<f32, Cpu>>(&[5], &[2], 3);
+        equal(Model::Cnn, &[5], &[2], 3);
     }
 
     #[test]
     fn two_tapes_are_one_device_bit_for_bit() {
         let batches = batches(PIXELS, CLASSES, &[24, 13], 20);
         for task in TASKS {
-            let wanted = one_device::<Mlp<Cpu>>(task, &batches).unwrap();
+            let wanted = one_device(Model::Mlp, task, &batches).unwrap();
             let found = threads::run(2, |mut comm| layers(task, &batches, &mut comm)).unwrap();
             assert_eq!(found[0], wanted);
             assert_eq!(found[1], wanted);
@@ -271,7 +272,7 @@ mod tests {
         let strange = batches(PIXELS, 100, &[40], 1);
         for batches in [narrow, strange, vec![Batch::default()]] {
             assert!(
-                threads::run(2, |mut c| data_parallel::<Mlp<Cpu>>(TASKS[0], &batches, &mut c))
+                threads::run(2, |mut c| data_parallel(Model::Mlp, TASKS[0], &batches, &mut c))
                     .is_err()
             );
             assert!(threads::run(2, |mut c| layers(TASKS[0], &batches, &mut c)).is_err());

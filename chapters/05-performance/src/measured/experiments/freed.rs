@@ -1,7 +1,7 @@
 //! What it costs that the heap gives freed memory back between two steps.
 
 use super::profile::BATCH;
-use crate::{Result, profile::step::Step};
+use crate::{Result, profile::step::plain};
 use dfdx::prelude::Cpu;
 use lab::{
     Budget, Experiment, Key, Race, Recorder, Samples, Unit,
@@ -9,10 +9,7 @@ use lab::{
     record::ParamList,
 };
 use std::{cell::RefCell, time::Instant};
-use training::{
-    Model, cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn,
-    transformer::Transformer,
-};
+use training::{Model, Settings, any::AllModels, engine::Resident};
 
 /// Seconds of a step.
 pub const SECONDS: Key =
@@ -24,16 +21,8 @@ pub const FAULTS: Key =
 pub const GAIN: Key = Key::measured("performance.freed.gain", Unit::Ratio, &["model", "batch"]);
 
 /// The models, by what a step frees.
-pub const MODELS: [(Model, Compare); 5] = [
-    (Model::Mlp, compare::<Mlp<Cpu>>),
-    (Model::Rnn, compare::<Rnn<f32, Cpu>>),
-    (Model::Transformer, compare::<Transformer<f32, Cpu>>),
-    (Model::Cnn, compare::<Cnn<f32, Cpu>>),
-    (Model::Resnet, compare::<Resnet<f32, Cpu>>),
-];
-
-/// Measures a model.
-pub type Compare = fn(&mut Recorder, Model, &Resident<Cpu>) -> Result<()>;
+pub const MODELS: [Model; 5] =
+    [Model::Mlp, Model::Rnn, Model::Transformer, Model::Cnn, Model::Resnet];
 
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
@@ -58,7 +47,7 @@ fn run(rec: &mut Recorder) -> Result<()> {
         return Ok(());
     }
     let data = Resident::new(&Cpu::default(), &rec.data_set()?.train.first(BATCH))?;
-    for (model, compare) in MODELS {
+    for model in MODELS {
         compare(rec, model, &data)?;
     }
     // As the command has it.
@@ -68,7 +57,7 @@ fn run(rec: &mut Recorder) -> Result<()> {
 
 /// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample. After a change one step is
 /// not counted: what the one before it has handed back, it has to ask for again.
-fn compare<M: Network<Cpu>>(rec: &mut Recorder, model: Model, data: &Resident<Cpu>) -> Result<()> {
+fn compare(rec: &mut Recorder, model: Model, data: &Resident<Cpu>) -> Result<()> {
     let list: ParamList = &[("model", &model), ("batch", &BATCH)];
     rec.note_at(SECONDS.at(list));
     let (rounds, steps) = match rec.budget {
@@ -76,17 +65,18 @@ fn compare<M: Network<Cpu>>(rec: &mut Recorder, model: Model, data: &Resident<Cp
         Budget::Quick => (3, 1),
     };
     let index: Vec<usize> = (0..BATCH).collect();
-    let step = RefCell::new(Step::<M, Cpu>::new(&Cpu::seed_from_u64(1))?);
+    let learner = Cpu::seed_from_u64(1).learner(&Settings { model, ..Settings::default() })?;
+    let learner = RefCell::new(learner);
     let mut race = Race::default();
     for freed in Freed::ALL {
-        let (step, index) = (&step, &index);
+        let (learner, index) = (&learner, &index);
         race.turn(freed.name(), move |_| {
-            let mut step = step.borrow_mut();
+            let mut learner = learner.borrow_mut();
             heap::set(freed);
-            step.plain(data, index)?;
+            plain(&mut **learner, data, index)?;
             let (before, begun) = (heap::page_faults(), Instant::now());
             for _ in 0..steps {
-                step.plain(data, index)?;
+                plain(&mut **learner, data, index)?;
             }
             let seconds = begun.elapsed().as_secs_f64() / f64::from(steps);
             let faults = heap::page_faults().zip(before).map(|(after, before)| after - before);

@@ -269,8 +269,7 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
 /// What a step takes with freed memory handed back, and with it kept.
 fn table_freed(records: &Records) -> Result<TableData> {
     let of = |key: Key, model: &Model| key.at(&[("model", model), ("batch", &BATCH)]);
-    let models = freed::MODELS.map(|(model, _)| model);
-    let mut grid = Grid::new(models).column("model", Model::to_string);
+    let mut grid = Grid::new(freed::MODELS).column("model", Model::to_string);
     for (freed, head) in Freed::ALL.map(Freed::name).into_iter().zip(["handed back", "kept"]) {
         grid = grid
             .column(head, move |model| of(freed::SECONDS, model).with("freed", freed))

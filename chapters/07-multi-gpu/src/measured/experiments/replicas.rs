@@ -7,7 +7,7 @@ use crate::{
     replicas::{
         link::{Link, Spent},
         place::Place,
-        run::{in_own_pool, threads_each, train_network},
+        run::{in_own_pool, threads_each, train_learner},
         tcp,
     },
     threads,
@@ -25,12 +25,15 @@ use std::{
 };
 use training::{
     Config, Outcome, Settings, Silent,
+    any::AllModels,
     engine::Engine,
-    mlp::Mlp,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
     optimizer::Rule,
     run::METRICS,
+    step::{Full, Learner},
+    team::Alone,
+    train_stepper,
 };
 
 /// Pictures in a second.
@@ -134,15 +137,20 @@ impl Job {
         }
     }
 
+    /// What learns on a device that is freshly seeded, and the choices of its run.
+    fn learner(self, dev: &Cpu) -> training::Result<(Box<dyn Learner<Device = Cpu>>, Config)> {
+        let config = self.config(EPOCHS);
+        let learner = match self.model {
+            "large" => Box::new(Full::<Large<f32, Cpu>, Cpu>::new(dev, &config.settings)?),
+            _ => dev.learner(&config.settings)?,
+        };
+        Ok((learner, config))
+    }
+
     fn rank(self, comm: Box<dyn Communicator>, data: &DataSet) -> Result<(Outcome, Spent)> {
-        let (config, link) = (self.config(EPOCHS), Link::new(comm));
         let dev = Cpu::seed_from_u64(0);
-        match self.model {
-            "large" => {
-                train_network::<Large<f32, Cpu>, Cpu>(&dev, &link, &config, data, &mut Silent)
-            }
-            _ => train_network::<Mlp<Cpu>, Cpu>(&dev, &link, &config, data, &mut Silent),
-        }
+        let (learner, config) = self.learner(&dev)?;
+        train_learner(learner, &dev, &Link::new(comm), &config, data, &mut Silent)
     }
 
     /// Rank 0's outcome with so many ranks, each on one thread.
@@ -160,19 +168,10 @@ impl Job {
 
     /// One device with all cores and no replicas.
     fn alone(self, data: &DataSet) -> Result<Outcome> {
-        let config = self.config(EPOCHS);
         in_own_pool(Rank(0), threads_each(1), || {
             let dev = Cpu::seed_from_u64(0);
-            let outcome = match self.model {
-                "large" => training::train_network::<Large<f32, Cpu>, Cpu>(
-                    &dev,
-                    &config,
-                    data,
-                    &mut Silent,
-                ),
-                _ => training::train_network::<Mlp<Cpu>, Cpu>(&dev, &config, data, &mut Silent),
-            };
-            Ok(outcome?)
+            let (mut learner, config) = self.learner(&dev)?;
+            Ok(train_stepper(&mut *learner, &Alone, &dev, &config, data, &mut Silent)?)
         })
     }
 }

@@ -21,15 +21,12 @@ use crate::{
     rank::Rank,
     threads,
 };
-use ::dfdx::prelude::Cpu;
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
 };
 use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
 use std::{sync::Barrier, time::Instant};
-use training::{
-    cnn::Cnn, mlp::Mlp, model::Network, optimizer::Rule as DfdxRule, studies::side_by_side,
-};
+use training::{Model, optimizer::Rule as DfdxRule, studies::side_by_side};
 
 /// The largest difference of a parameter from one device.
 pub const EQUALITY: Key =
@@ -246,9 +243,9 @@ fn equality(rec: &mut Recorder) -> Result<()> {
     }
     for rule in [DfdxRule::Sgd, DfdxRule::Adam] {
         let task = Task { seed: 1, lr: rule.usual_rate(), rule };
-        of_dfdx::<Mlp<Cpu>>(rec, "mlp", task, &batches, &[1, 2, 4])?;
-        of_dfdx::<Cnn<f32, Cpu>>(rec, "cnn", task, &batches[..5], &[2])?;
-        let wanted = dfdx::one_device::<Mlp<Cpu>>(task, &batches)?;
+        of_dfdx(rec, Model::Mlp, task, &batches, &[1, 2, 4])?;
+        of_dfdx(rec, Model::Cnn, task, &batches[..5], &[2])?;
+        let wanted = dfdx::one_device(Model::Mlp, task, &batches)?;
         let found = threads::run(2, |mut comm| dfdx::layers(task, &batches, &mut comm))?;
         let list: ParamList =
             &[("model", &"mlp"), ("rule", &rule.name()), ("way", &"layers"), ("ranks", &2)];
@@ -258,17 +255,17 @@ fn equality(rec: &mut Recorder) -> Result<()> {
 }
 
 /// Replicas of a model of dfdx.
-fn of_dfdx<M: Network<Cpu>>(
+fn of_dfdx(
     rec: &mut Recorder,
-    model: &str,
+    model: Model,
     task: Task,
     batches: &[Batch],
     ranks: &[usize],
 ) -> Result<()> {
-    let wanted = dfdx::one_device::<M>(task, batches)?;
+    let wanted = dfdx::one_device(model, task, batches)?;
     for ranks in ranks {
         let found =
-            threads::run(*ranks, |mut comm| dfdx::data_parallel::<M>(task, batches, &mut comm))?;
+            threads::run(*ranks, |mut comm| dfdx::data_parallel(model, task, batches, &mut comm))?;
         let list: ParamList =
             &[("model", &model), ("rule", &task.rule.name()), ("way", &"data"), ("ranks", ranks)];
         apart(rec, list, &wanted, &found[0]);

@@ -1,8 +1,8 @@
 //! All gradients of a model in one row of numbers, in the order in which the model is visited: one long message instead of
-//! many short ones.
+//! many short ones. Chapter 7 sends it.
 
+use crate::{Error, Result, learning::engine::Engine, models::model::Network};
 use dfdx::{prelude::*, tensor_ops::Device};
-use training::{Error, Result, engine::Engine, model::Network};
 
 /// Appends to a row of numbers: of what is learned the gradient, of what is
 /// only kept (a batch normalisation's means) the value.
@@ -22,7 +22,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Pack<'_, D> {
         &mut self,
         options: TensorOptions<S, f32, D>,
         p: &Tensor<S, f32, D>,
-    ) -> std::result::Result<Option<Tensor<S, f32, D>>, D::Err> {
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
         let from = self.row.len();
         self.row.resize(from + p.shape().num_elements(), 0.0);
         let into = &mut self.row[from..];
@@ -52,7 +52,7 @@ impl<D: Engine> TensorVisitor<f32, D> for Unpack<'_, D> {
         &mut self,
         options: TensorOptions<S, f32, D>,
         p: &mut Tensor<S, f32, D>,
-    ) -> std::result::Result<Option<Tensor<S, f32, D>>, D::Err> {
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
         let (mine, rest) = self.row.split_at(p.shape().num_elements());
         self.row = rest;
         if options.do_gradient_update {
@@ -95,7 +95,7 @@ pub fn unpack<M: Network<D>, D: Engine>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use training::{
+    use crate::models::{
         model::{build, parameters},
         resnet::Resnet,
     };
