@@ -16,7 +16,7 @@ mod set;
 #[rustfmt::skip] // points read better in rows
 mod strokes;
 
-use crate::Result;
+use crate::{Result, limits};
 use files::Published;
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -113,6 +113,7 @@ pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
             }
         }
     }
+    limits::start_threads(None)?;
     Ok(DataSet { note: note(&notes), ..drawn(60_000, 10_000, 0) })
 }
 // ANCHOR_END: find
