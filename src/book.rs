@@ -2,12 +2,12 @@
 
 use crate::{
     chapters, course,
-    out::say,
     train::{RUNS, youngest_first},
 };
 use anyhow::{Context, Result, bail};
 use bookbinder::{Binder, links};
 use clap::{Args, Subcommand};
+use lab::out::say;
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -95,7 +95,7 @@ impl Book {
                 ));
                 Ok(())
             }
-            Self::Serve(serve) => serve.from.binder()?.serve(serve.port, &say),
+            Self::Serve(serve) => serve.from.binder()?.serve(serve.port),
         }
     }
 }

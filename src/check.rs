@@ -1,13 +1,13 @@
 //! `check`: the exercises, what is solved, what comes next.
 
-use crate::{
-    course,
-    out::{put, say},
-};
+use crate::course;
 use anyhow::{Context, Result, bail};
 use bookbinder::exercises::{self, Checker, Exercise, Outcome};
 use clap::Args;
-use lab::progress::Progress;
+use lab::{
+    out::{put, say},
+    progress::Progress,
+};
 use std::{
     fs,
     io::IsTerminal as _,

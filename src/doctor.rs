@@ -1,8 +1,8 @@
 //! `doctor`: what this machine has, and what is missing.
 
-use crate::out::{put, say};
 use anyhow::{Result, bail};
 use clap::Args;
+use lab::out::{put, say};
 use std::path::Path;
 
 /// The options of `doctor`.

@@ -3,7 +3,7 @@
 //! `cargo run --release` measures this machine, trains a network on handwritten digits, builds the book
 //! with the reader's own numbers and serves it. Each of these steps is a subcommand of its own.
 
-#![deny(clippy::print_stdout, clippy::print_stderr)] // they end the program when nobody reads: see `out`
+#![deny(clippy::print_stdout, clippy::print_stderr)] // they end the program when nobody reads: see `lab::out`
 
 mod book;
 mod card;
@@ -15,13 +15,13 @@ mod findings;
 mod measure;
 mod notebooks;
 mod open;
-mod out;
 mod pace;
 mod plan;
 mod predict;
 mod train;
 
 use clap::{Parser, Subcommand};
+use lab::out;
 use std::{path::PathBuf, process::ExitCode};
 
 /// Throughput: training neural networks on GPUs, in Rust.
@@ -77,7 +77,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     if let Some(limited) = lab::limits::mind() {
-        out::warn(&format!("note: {limited}"));
+        out::warn(format!("note: {limited}"));
     }
     // Each training step asks for the memory that the one before gave back (chapter 5).
     lab::heap::set(lab::heap::Freed::Kept);
@@ -92,11 +92,11 @@ fn main() -> ExitCode {
         Command::Notebooks(notebooks) => notebooks.run(),
         Command::Check(check) => check.run(),
     };
-    match done.and_then(|()| out::finish()) {
+    match done.and_then(|()| Ok(out::finish()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // One line: what failed, then why, outermost first.
-            out::warn(&format!("error: {error:#}"));
+            out::warn(format!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }

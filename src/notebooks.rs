@@ -1,6 +1,6 @@
 //! `notebooks`: Jupyter with the Rust kernel, and the pages as notebooks.
 
-use crate::{chapters, course, out::say};
+use crate::{chapters, course};
 use anyhow::{Context, Result, bail};
 use bookbinder::{
     Binder,
@@ -8,7 +8,7 @@ use bookbinder::{
     notebook::{self, Change, Kind, Notebook},
 };
 use clap::{Args, Subcommand};
-use lab::progress::Progress;
+use lab::{out::say, progress::Progress};
 use std::path::{Path, PathBuf};
 
 /// The subcommands of `notebooks`.

@@ -5,19 +5,20 @@ use crate::{
     card::card,
     chapters, course, findings,
     measure::{self, How, YOURS},
-    out::say,
     pace::{BOOK, Pace, TRAINING},
     train::{RUNS, Train},
 };
 use anyhow::Result;
 use bookbinder::{Binder, serve::Server};
 use clap::Args;
-use lab::{Budget, Chapter, Device, Experiment, Records, doctor, machine::Machine, record};
+use lab::{
+    Budget, Chapter, Device, Experiment, Records, doctor, machine::Machine, out::say, record,
+};
 use std::{
+    cell::RefCell,
     collections::BTreeSet,
     io::{IsTerminal as _, stdout},
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 /// The options of `open`.
@@ -52,16 +53,15 @@ impl Default for Open {
 impl Open {
     /// Runs the course.
     pub fn run(self, data: Option<&Path>) -> Result<()> {
-        let mut at = Desk::new(&self, data)?;
-        let began = Instant::now();
-        say(&at.step(began, "1/4 This machine"));
+        let at = Desk::new(&self, data)?;
+        say(&at.timed("1/4 This machine"));
         say(&format!("    {}", summary(&at.machine, &doctor::examine(data))));
         let server = at.first_book()?;
 
-        at.measure(began)?;
-        let run = at.train(began)?;
+        at.measure()?;
+        let run = at.train()?;
 
-        say(&at.step(began, "4/4 The book, with your numbers"));
+        say(&at.timed("4/4 The book, with your numbers"));
         let (index, binder) = at.book()?;
         let (server, address) = match server {
             _ if self.no_serve => (None, index.display().to_string()),
@@ -78,7 +78,7 @@ impl Open {
         };
         say(&format!("\n{}", card(&at.folder, at.reference()?.as_ref(), &run, &address)?));
         match server {
-            Some(server) => binder.watch(&server, &say),
+            Some(server) => binder.watch(&server),
             None => Ok(()),
         }
     }
@@ -98,7 +98,7 @@ struct Desk<'a> {
     chapters: Vec<Chapter>,
     machine: Machine,
     device: Device,
-    pace: Pace,
+    pace: RefCell<Pace>,
 }
 
 impl<'a> Desk<'a> {
@@ -106,11 +106,12 @@ impl<'a> Desk<'a> {
         let records = course::records()?;
         let (folder, chapters) = (records.join(YOURS), chapters::all());
         let (machine, device) = (Machine::detect(), Device::choose(None, training::gpus())?);
-        let pace = Pace::of(Vec::new());
-        let mut desk = Self { open, data, records, folder, chapters, machine, device, pace };
+        let pace = RefCell::new(Pace::of(Vec::new()));
+        let desk = Self { open, data, records, folder, chapters, machine, device, pace };
         let parts: BTreeSet<&str> = desk.wanted()?.iter().map(|(c, _)| c.name).collect();
         let first = desk.serves_early().then_some(BOOK);
-        desk.pace = Pace::of(parts.into_iter().chain(first).chain([TRAINING, BOOK]).collect());
+        let parts = parts.into_iter().chain(first).chain([TRAINING, BOOK]);
+        desk.pace.replace(Pace::of(parts.collect()));
         Ok(desk)
     }
 
@@ -125,8 +126,8 @@ impl<'a> Desk<'a> {
     }
 
     /// `2/4 Measuring it (5 s so far, about 90 s to go)`.
-    fn step(&self, began: Instant, what: &str) -> String {
-        format!("{what} ({:.0} s so far, {})", began.elapsed().as_secs_f64(), self.pace.to_go())
+    fn timed(&self, what: &str) -> String {
+        format!("{what} ({})", self.pace.borrow().told())
     }
 
     /// Whether a person sits there who can read while the machine is measured.
@@ -136,7 +137,7 @@ impl<'a> Desk<'a> {
 
     /// The book with the numbers that are here already. It is built before anything is measured, and not beside that:
     /// two programs at once measure each other.
-    fn first_book(&mut self) -> Result<Option<Server>> {
+    fn first_book(&self) -> Result<Option<Server>> {
         if !self.serves_early() {
             return Ok(None);
         }
@@ -149,11 +150,11 @@ impl<'a> Desk<'a> {
         Ok(Some(server))
     }
 
-    fn measure(&mut self, began: Instant) -> Result<()> {
+    fn measure(&self) -> Result<()> {
         let Self { open, data, device, .. } = *self;
         let wanted = self.wanted()?;
         let title = format!("2/4 Measuring it: {}", count(wanted.len()));
-        say(&self.step(began, &title));
+        say(&self.timed(&title));
         // What was measured before needs no waiting.
         for chapter in &self.chapters {
             if !wanted.iter().any(|(wanted, _)| wanted.name == chapter.name) && !trains(chapter) {
@@ -167,24 +168,20 @@ impl<'a> Desk<'a> {
             folder: &self.folder,
             verbose: open.verbose,
         };
-        let mut done = Vec::new();
         measure::measure(&wanted, &how, &mut |progress, measured| {
             if !measured.last {
                 return;
             }
-            done.push(measured.chapter.name);
+            self.pace.borrow_mut().done(measured.chapter.name);
             if trains(measured.chapter) {
                 return; // its finding comes with the training
             }
             if let Some(finding) = self.finding(measured.chapter.name) {
+                let finding = self.timed(&finding);
                 // A line on standard output would break the bar.
                 if progress.width().is_some() { progress.println(&finding) } else { say(&finding) }
             }
-        })?;
-        for chapter in done {
-            self.pace.done(chapter);
-        }
-        Ok(())
+        })
     }
 
     /// `    matmul            your CPU: 357 times …`, if the chapter's records have a finding.
@@ -200,9 +197,9 @@ impl<'a> Desk<'a> {
     }
 
     /// Trains the digit classifier, keeps that as a record, and returns the run's folder.
-    fn train(&mut self, began: Instant) -> Result<PathBuf> {
+    fn train(&self) -> Result<PathBuf> {
         let what = format!("3/4 Training a network to read handwritten digits, on {}", self.device);
-        say(&self.step(began, &what));
+        say(&self.timed(&what));
         let outcome = Train::usual(!self.open.verbose).train(self.data.map(Path::to_owned))?;
         let experiments =
             self.chapters.iter().flat_map(|c| c.experiments.iter().map(move |e| (c, e)));
@@ -213,16 +210,16 @@ impl<'a> Desk<'a> {
             record::save(&self.folder, &self.machine, chapter.name, run)?;
             self.say_finding(chapter.name);
         }
-        self.pace.done(TRAINING);
+        self.pace.borrow_mut().done(TRAINING);
         Ok(outcome.run.unwrap_or_default())
     }
 
     /// The book from the records as they are now: its first page, and what builds it again.
-    fn book(&mut self) -> Result<(PathBuf, Binder)> {
+    fn book(&self) -> Result<(PathBuf, Binder)> {
         let mut binder = Binder::open(&course::root()?, chapters::all(), &self.records)?;
         binder.files.push(digit_model(Path::new(RUNS))?);
         let index = binder.build()?;
-        self.pace.done(BOOK);
+        self.pace.borrow_mut().done(BOOK);
         Ok((index, binder))
     }
 
@@ -298,6 +295,21 @@ mod tests {
         let other = Machine { cpu: "another".into(), ..machine.clone() };
         assert_eq!(unmeasured(all(), Some(&records), &other).len(), all().len());
         assert_eq!(unmeasured(all(), None, &machine).len(), all().len());
+    }
+
+    #[test]
+    fn a_step_says_the_time_spent_and_the_time_to_go() {
+        let desk = Open { no_serve: true, again: true, ..Open::default() };
+        let desk = Desk::new(&desk, None).unwrap();
+        assert_eq!(
+            desk.timed("1/4 This machine"),
+            "1/4 This machine (0 s so far, about 60 s to go)"
+        );
+        for (chapter, _) in desk.wanted().unwrap() {
+            desk.pace.borrow_mut().done(chapter.name);
+        }
+        // All of a minute's measuring in no time.
+        assert!(desk.timed("3/4").ends_with(" s so far, a few seconds to go)"));
     }
 
     #[test]

@@ -44,9 +44,10 @@ impl Pace {
         }
     }
 
-    /// `about 40 s to go`.
-    pub fn to_go(&self) -> String {
-        format!("{} to go", about(self.left_after(self.began.elapsed().as_secs_f64())))
+    /// `5 s so far, about 40 s to go`.
+    pub fn told(&self) -> String {
+        let gone = self.began.elapsed().as_secs_f64();
+        format!("{gone:.0} s so far, {} to go", about(self.left_after(gone)))
     }
 
     /// Seconds that are left when so many have gone.

@@ -127,7 +127,7 @@ impl Optimizer {
 impl Plan {
     /// Prints the plan.
     pub fn run(&self) -> Result<()> {
-        crate::out::say(&self.report()?);
+        lab::out::say(&self.report()?);
         Ok(())
     }
 

@@ -1,11 +1,9 @@
 //! `predict`: a digit from a picture.
 
-use crate::{
-    out::put,
-    train::{RUNS, youngest_first},
-};
+use crate::train::{RUNS, youngest_first};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use lab::{limits, out::put};
 use serde_json::json;
 use std::{
     io::{IsTerminal, stdout},
@@ -54,6 +52,7 @@ impl Predict {
         let pixels = picture::read(&self.image, self.index)?;
         let file = self.model(runs)?;
         let classifier = Classifier::load(&file)?;
+        limits::start_threads(None)?;
         let probabilities = classifier.probabilities(&pixels)?.concat();
         let digit = classifier.digits(&pixels)?[0];
         if self.json {

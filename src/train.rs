@@ -1,9 +1,11 @@
 //! `train`: the main training job.
 
-use crate::out::{say, warn};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
-use lab::{Device, data};
+use lab::{
+    Device, data,
+    out::{say, warn},
+};
 use multi_gpu::{
     Rank,
     replicas::{launch, place::Way},
@@ -178,7 +180,7 @@ impl Train {
             None => (mixed_precision::amp::train_on(&config, &data, &mut board)?, None),
         };
         if let Some(problem) = board.problem() {
-            warn(&format!("warning: TensorBoard will miss points: {problem}"));
+            warn(format!("warning: TensorBoard will miss points: {problem}"));
         }
         let folder = outcome.run.as_deref().unwrap_or(Path::new("."));
         if let Some((epoch, step)) = outcome.stopped {

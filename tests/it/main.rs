@@ -1,5 +1,6 @@
 //! The course as a whole, as its readers have it: one program, so that it is linked once.
 
+mod book;
 mod check;
 mod contribute;
 mod forge;

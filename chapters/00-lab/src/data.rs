@@ -16,7 +16,7 @@ mod set;
 #[rustfmt::skip] // points read better in rows
 mod strokes;
 
-use crate::{Key, Recorder, Result};
+use crate::{Key, Recorder, Result, limits};
 use files::Published;
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -136,6 +136,7 @@ pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
             }
         }
     }
+    limits::start_threads(None)?;
     Ok(DataSet { note: note(&notes), ..drawn(60_000, 10_000, 0) })
 }
 // ANCHOR_END: find

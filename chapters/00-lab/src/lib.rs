@@ -15,7 +15,8 @@
 //!    held against.
 //! 9. [`plot`]: numbers as pictures; [`drawing`] and [`table`]: records as figures and tables, as data; [`show`] puts
 //!    them in a notebook.
-//! 10. [`progress`]: what a person sees while they wait.
+//! 10. [`progress`]: what a person sees while they wait; [`out`]: what a command says. [`limits`]: what the system may
+//!     refuse.
 //!
 //! What this chapter itself measures is in [`measured`]: the model for the others.
 
@@ -33,6 +34,7 @@ pub mod limits;
 pub mod machine;
 pub mod measure;
 pub mod measured;
+pub mod out;
 pub mod peak;
 pub mod plot;
 pub mod probe;

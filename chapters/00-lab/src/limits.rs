@@ -1,7 +1,8 @@
-//! What the system, or the person who starts the program, may limit: the threads and the length of a file.
+//! What the system, or the person who starts the program, may limit: threads, memory and the length of a file.
 
-use crate::machine;
-use std::env;
+use crate::{Error, Result, machine};
+use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
+use std::{env, error::Error as _};
 
 /// The most threads for each core. More of them only take memory and each other's time.
 const THREADS_PER_CORE: usize = 32;
@@ -15,24 +16,61 @@ pub fn mind() -> Option<String> {
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
-    let most = THREADS_PER_CORE * machine::cores();
-    let asked = env::var("RAYON_NUM_THREADS").ok();
-    let asked = asked.as_deref().and_then(too_many(most))?;
-    // Fails only where the threads are there already.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(most).build_global();
-    Some(format!(
-        "RAYON_NUM_THREADS asks for {asked} threads on {} cores; {most} are used",
-        machine::cores()
-    ))
+    let (asked, most) = (asked()?, most());
+    (asked > most).then(|| {
+        let cores = machine::cores();
+        format!("RAYON_NUM_THREADS asks for {asked} threads on {cores} cores; {most} are used")
+    })
 }
 
-/// The number in the variable, if it is larger than `most`.
-fn too_many(most: usize) -> impl Fn(&str) -> Option<usize> {
-    // What is too long for a number is too many.
-    move |text| {
-        let digits = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
-        digits.then(|| text.parse().unwrap_or(usize::MAX)).filter(|asked| *asked > most)
+/// Starts the threads that share the work, unless they are there or the caller has brought some: `number` of them, or as
+/// many as `RAYON_NUM_THREADS` asks for within reason, or one for each core.
+///
+/// # Errors
+/// A sentence with the way out if the system refuses one.
+pub fn start_threads(number: Option<usize>) -> Result<()> {
+    if rayon::current_thread_index().is_some() {
+        return Ok(());
     }
+    let usual = || asked().map_or_else(machine::cores, |asked| asked.min(most()));
+    let number = number.unwrap_or_else(usual);
+    started(ThreadPoolBuilder::new().num_threads(number).build_global())
+}
+
+/// That the threads were there already is no error.
+fn started(built: Result<(), ThreadPoolBuildError>) -> Result<()> {
+    match built {
+        Err(error) if error.source().is_some() => Err(Error::Message(format!(
+            "the system starts no more threads ({error}); ask for fewer with RAYON_NUM_THREADS=1, end other programs, \
+             or allow more with ulimit -u"
+        ))),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Whether the system grants so many bytes now. Nothing is written, so it hands out addresses and no memory: this finds
+/// limits of the process (`ulimit -v`), and more than the whole machine could hold.
+pub fn grants(bytes: u64) -> bool {
+    usize::try_from(bytes).is_ok_and(|bytes| {
+        let mut asked: Vec<u8> = Vec::new();
+        std::hint::black_box(&mut asked).try_reserve_exact(bytes).is_ok()
+    })
+}
+
+/// The most threads that are started.
+fn most() -> usize {
+    THREADS_PER_CORE * machine::cores()
+}
+
+/// How many threads the person asks for.
+fn asked() -> Option<usize> {
+    number(&env::var("RAYON_NUM_THREADS").ok()?)
+}
+
+/// The number in the variable; 0 asks for none in particular, and what is too long for a number is too many.
+fn number(text: &str) -> Option<usize> {
+    let digits = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(usize::MAX)).filter(|number| *number > 0)
 }
 
 #[cfg(test)]
@@ -40,13 +78,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_many_threads_are_noticed() {
-        let too_many = too_many(64);
-        for fine in ["", "0", "1", "64", "all", "-5"] {
-            assert_eq!(too_many(fine), None, "{fine}");
+    fn a_number_of_threads_is_read_from_what_anybody_may_write() {
+        for none in ["", "0", "all", "-5"] {
+            assert_eq!(number(none), None, "{none}");
         }
-        assert_eq!(too_many("65"), Some(65));
-        assert_eq!(too_many("100000"), Some(100_000));
-        assert_eq!(too_many("99999999999999999999999"), Some(usize::MAX));
+        for (text, wanted) in [("1", 1), ("65", 65), ("99999999999999999999999", usize::MAX)] {
+            assert_eq!(number(text), Some(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn threads_that_can_not_be_started_get_a_sentence() {
+        start_threads(None).unwrap();
+        start_threads(Some(2)).unwrap(); // they are there
+        let none = ThreadPoolBuilder::new()
+            .num_threads(1)
+            .spawn_handler(|_| Err(std::io::Error::other("no room")));
+        let said = started(none.build().map(|_| ())).unwrap_err().to_string();
+        assert!(said.contains("no room") && said.contains("RAYON_NUM_THREADS=1"), "{said}");
+    }
+
+    #[test]
+    fn more_memory_than_there_are_addresses_is_not_granted() {
+        assert!(grants(1 << 20));
+        assert!(!grants(1 << 60) && !grants(u64::MAX));
     }
 }

@@ -92,25 +92,28 @@ impl Shares {
                 "the table has no measurements to calculate with; take it back".to_owned(),
             )
         };
-        let shares = |what: What, only: Option<&str>| {
-            let found = market.measured.iter().filter(|m| m.what == what);
-            let found = found.filter(|m| only.is_none_or(|id| m.card == id));
-            Range::of(found.filter_map(|m| {
-                let of = market.card(&m.card).ok()?;
-                let limit = m.format.map_or(Some(of.bandwidth.value), |format| of.rate(format))?;
-                Some(m.value / limit)
-            }))
-        };
-        let best = |what| shares(what, Some(&card.id)).or_else(|| shares(what, None));
-        let training = best(What::Training).ok_or_else(none)?;
-        let product = shares(What::Product, Some(&card.id)).map_or(1.0, |range| range.high);
+        let here = |what| measured(market, what, Some(card));
+        let best = |what| here(what).or_else(|| measured(market, what, None)).ok_or_else(none);
+        let training = best(What::Training)?;
+        let product = here(What::Product).map_or(1.0, |range| range.high);
         Ok(Self {
             compute: Range::new(training.low.min(product), training.high.min(product)),
-            memory: best(What::Copy).ok_or_else(none)?,
+            memory: best(What::Copy)?,
             parallel: PARALLEL,
             launch: LAUNCH,
         })
     }
+}
+
+/// What others have measured of a kind, on one card or on all, as shares of the datasheets' limits.
+pub fn measured(market: &Market, what: What, only: Option<&Card>) -> Option<Range> {
+    let found = market.measured.iter().filter(|m| m.what == what);
+    let found = found.filter(|m| only.is_none_or(|card| m.card == card.id));
+    Range::of(found.filter_map(|m| {
+        let of = market.card(&m.card).ok()?;
+        let limit = m.format.map_or(Some(of.bandwidth.value), |format| of.rate(format))?;
+        Some(m.value / limit)
+    }))
 }
 
 /// Seconds of a job on `cards` cards of this peak (FLOP/s) and bandwidth (B/s): in the best case and in the worst.

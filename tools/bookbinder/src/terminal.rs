@@ -1,16 +1,7 @@
 //! What is printed for people. A reader who went away (`book serve | head -1`) ends no work.
 
-use std::{
-    collections::BTreeSet,
-    fmt::Display,
-    io::{self, Write as _},
-    sync::Mutex,
-};
-
-/// A line on the error stream; one that nobody can read is lost.
-pub fn note(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
-}
+use lab::out::warn;
+use std::{collections::BTreeSet, sync::Mutex};
 
 /// A line on the error stream that is said once, however often the same is found.
 pub fn note_once(line: String) {
@@ -18,7 +9,7 @@ pub fn note_once(line: String) {
     if let Ok(mut said) = SAID.lock()
         && !said.contains(&line)
     {
-        note(&line);
+        warn(&line);
         said.insert(line);
     }
 }

@@ -8,7 +8,7 @@ use super::{
     idx,
     set::{DataSet, Source, Split},
 };
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::{
@@ -88,6 +88,10 @@ fn through_mnist_crate(
         !file.packed && file.header == idx::Header { count, rows: 28, cols: 28 }
     };
     if !shape(&train.0, 60_000) || !shape(&test.0, 10_000) || train.1.packed || test.1.packed {
+        return None;
+    }
+    // While it joins and splits its pictures it holds up to four times as many bytes, and it panics without them.
+    if !limits::grants(4 * (train.0.bytes.len() + test.0.bytes.len()) as u64) {
         return None;
     }
     let name = |file: &Checked| file.path.file_name()?.to_str().map(str::to_owned);
@@ -239,6 +243,10 @@ fn bytes_of(path: &Path, packed: bool, kind: Kind) -> Result<Vec<u8>> {
                     path.display()
                 ))
             }
+            io::ErrorKind::OutOfMemory => Error::Message(format!(
+                "there is no memory for {}; end other programs, or allow more with ulimit -v",
+                path.display()
+            )),
             _ => Error::io(path, error),
         },
     )

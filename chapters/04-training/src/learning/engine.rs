@@ -10,7 +10,7 @@ use crate::{
     models::model::{CLASSES, Images, PIXELS, Targets, add_gradient},
 };
 use dfdx::{prelude::*, tensor::Synchronize, tensor_ops::Device};
-use lab::data::Split;
+use lab::{data::Split, limits};
 
 /// A dfdx device that can keep rows of numbers and gather some of them into a tensor.
 pub trait Engine: Device<f32> + Synchronize {
@@ -167,7 +167,7 @@ impl<D: Engine> Resident<D> {
     ///
     /// # Errors
     /// [`Error::Config`] if there are no pictures, if they are not 28 by 28, or if labels are missing or
-    /// above 9; [`Error::Device`].
+    /// above 9, or if there is no memory for them; [`Error::Device`].
     pub fn new(dev: &D, split: &Split) -> Result<Self> {
         if split.rows * split.cols != PIXELS {
             return Err(Error::Config(format!(
@@ -184,6 +184,13 @@ impl<D: Engine> Resident<D> {
         }
         if let Some(label) = split.labels.iter().find(|label| usize::from(**label) >= CLASSES) {
             return Err(Error::Config(format!("a label is {label}; they must be from 0 to 9")));
+        }
+        // As f32, and once more while they move; nobody else would say it in a sentence.
+        if !limits::grants(2 * 4 * split.images.len() as u64) {
+            return Err(Error::Config(format!(
+                "there is no memory for {} pictures; end other programs, or allow more with ulimit -v",
+                split.labels.len()
+            )));
         }
         let mut targets = vec![0.0; split.labels.len() * CLASSES];
         for (row, label) in targets.chunks_exact_mut(CLASSES).zip(&split.labels) {

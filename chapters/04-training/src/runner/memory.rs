@@ -1,10 +1,9 @@
-//! Whether there is memory for a step, and threads to take it, asked before the first one: on a CPU, who asks for too
-//! much in the middle of it is ended by the system without a sentence.
+//! Whether there is memory for a step, asked before the first one: on a CPU, who asks for too much in the middle of it is
+//! ended by the system without a sentence.
 
 use crate::{Error, Result, config::Model};
-use lab::Unit;
-use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
-use std::{error::Error as _, fs};
+use lab::{Unit, limits};
+use std::fs;
 
 /// Bytes that a CPU needs for each picture of a step at its highest point: activations, their gradients, and what an
 /// operation needs beside them. Measured; chapter 5 says where they come from.
@@ -26,12 +25,7 @@ pub fn bytes_of_a_picture(model: Model) -> u64 {
 /// [`Error::Config`] that names the option.
 pub(crate) fn check(model: Model, pictures: usize) -> Result<()> {
     let bytes = bytes_of_a_picture(model).saturating_mul(pictures as u64);
-    let granted = usize::try_from(bytes).is_ok_and(|bytes| {
-        // Nothing is written, so the system hands out addresses and no memory.
-        let mut asked: Vec<u8> = Vec::new();
-        std::hint::black_box(&mut asked).try_reserve_exact(bytes).is_ok()
-    });
-    if granted && free().is_none_or(|free| bytes <= free) {
+    if limits::grants(bytes) && free().is_none_or(|free| bytes <= free) {
         return Ok(());
     }
     Err(Error::Config(format!(
@@ -50,27 +44,6 @@ fn free() -> Option<u64> {
     Some(1024 * (kib("MemAvailable:")? + kib("SwapFree:").unwrap_or(0)))
 }
 
-/// Starts the threads that share the work, unless the caller has brought some.
-///
-/// # Errors
-/// [`Error::Config`] if the system has no more of them.
-pub(crate) fn start_threads() -> Result<()> {
-    if rayon::current_thread_index().is_some() {
-        return Ok(());
-    }
-    started(ThreadPoolBuilder::new().build_global())
-}
-
-/// That the threads were there already is no error.
-fn started(built: Result<(), ThreadPoolBuildError>) -> Result<()> {
-    match built {
-        Err(error) if error.source().is_some() => Err(Error::Config(format!(
-            "the system starts no more threads ({error}); end other programs, or allow more with ulimit -u"
-        ))),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,16 +57,5 @@ mod tests {
                 assert!(said.contains("--batch"), "{said}");
             }
         }
-    }
-
-    #[test]
-    fn threads_that_cannot_be_started_get_a_sentence() {
-        start_threads().unwrap();
-        start_threads().unwrap(); // they are there
-        let none = ThreadPoolBuilder::new()
-            .num_threads(1)
-            .spawn_handler(|_| Err(std::io::Error::other("no room")));
-        let said = started(none.build().map(|_| ())).unwrap_err().to_string();
-        assert!(said.contains("no room") && said.contains("ulimit -u"), "{said}");
     }
 }

@@ -53,8 +53,11 @@ impl Watcher for Terminal<'_> {
 
     fn step(&mut self, step: &Step) {
         self.progress.inc(1);
-        // Words cost more than the counting; nobody reads faster than this.
-        if step.step.is_multiple_of(25) {
+        if step.step == step.steps {
+            // The test that comes now takes its time and counts no steps.
+            self.progress.note("testing");
+        } else if step.step.is_multiple_of(25) {
+            // Words cost more than the counting; nobody reads faster than this.
             self.progress.note(&format!(
                 "epoch {}, loss {:.3}, accuracy {:.1}%",
                 step.epoch,

@@ -113,7 +113,7 @@ pub fn train_stepper<D: Engine>(
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
     let settings = &config.settings;
-    memory::start_threads()?;
+    lab::limits::start_threads(None)?;
     let mark = fingerprint(&seen(settings, data));
     let folder = config.run.as_deref().filter(|_| team.leads());
     let folder = folder.map(|path| Folder::open(path, config.start)).transpose()?;

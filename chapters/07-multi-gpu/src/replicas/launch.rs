@@ -108,9 +108,7 @@ fn train_here(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    // The pool may be there already.
-    let pool = rayon::ThreadPoolBuilder::new();
-    let _ = pool.num_threads(threads_each(local)).build_global();
+    lab::limits::start_threads(Some(threads_each(local)))?;
     let device = device_of(config.device, comm.rank().0 % local.max(1));
     let config = Config { device, ..config.clone() };
     train_rank(comm, &config, data, watcher)

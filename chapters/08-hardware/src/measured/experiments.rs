@@ -1,84 +1,135 @@
 //! What this chapter measures, and what it calculates from measurements of others.
 
 use crate::{
-    Job, Market, Options, Reader, buy,
+    Error, Job, Market, Options, Reader, buy,
     calculator::{Line, Range},
     cards::{Format, Verified},
     power::{Rapl, gpu_joules},
 };
 use lab::{
-    Device, Experiment, Recorder, Result, Samples, Unit,
+    Device, Experiment, Key, Recorder, Result, Samples, Unit,
     data::{self, DataSet, Options as DataOptions},
+    key::Quantity,
     machine, peak,
     record::ParamList,
 };
 use training::{Config, Model, Settings, Silent, studies, train_on};
 
+/// How many of each the tables hold.
+const TABLE: Key = Key::counted("hardware.table", Unit::Count, &["what"]);
+/// A card's ridge: operations per byte.
+const RIDGE: Key = Key::calculated("hardware.roofline", Unit::Number, &["card"]);
+/// A step's operations per byte.
+const INTENSITY: Key = Key::calculated("hardware.roofline.intensity", Unit::Number, &["job"]);
+/// The share of a card's peak that its bandwidth lets a step reach.
+const SHARE: Key = Key::calculated("hardware.roofline.share", Unit::Share, &["job", "card"]);
+/// Hours of a reader's job.
+const HOURS: Key = of_reader("hardware.readers");
+/// Its kilowatt-hours.
+const KWH: Key = of_reader("hardware.readers.kwh");
+/// Its rent in US dollars.
+const RENT: Key = of_reader("hardware.readers.rent");
+/// US dollars to buy the cards.
+const PRICE: Key = of_reader("hardware.readers.price");
+/// US dollars of electricity for the job.
+const ELECTRICITY: Key = of_reader("hardware.readers.electricity");
+/// Hours of use until buying has cost as much as renting.
+const BREAK_EVEN: Key = of_reader("hardware.readers.break_even");
+/// The job's operations.
+const OPERATIONS: Key = Key::calculated("hardware.readers.operations", Unit::Number, &["reader"]);
+/// US dollars to rent a card for VGG16.
+pub const MONEY: Key = of_rented("hardware.money", Unit::Number);
+/// Hours of VGG16.
+const MONEY_HOURS: Key = of_rented("hardware.money.hours", Unit::Number);
+/// US dollars for an hour.
+const PER_HOUR: Key = of_rented("hardware.money.per_hour", Unit::Number);
+/// How many times dearer than the cheapest.
+const TIMES_CHEAPEST: Key = of_rented("hardware.money.times_cheapest", Unit::Ratio);
+/// Days of GPT-3.
+const GPT3_DAYS: Key = Key::calculated("hardware.money.gpt3_days", Unit::Number, &["side"]);
+/// Seconds of a whole training here, at the measured rate.
+pub const TIME: Key = Key::measured("hardware.time", Unit::Seconds, &["model"]);
+/// Pictures a second.
+const RATE: Key = Key::measured("hardware.time.rate", Unit::ImagesPerSecond, &["model"]);
+/// Operations a second.
+const FLOPS: Key = Key::measured("hardware.time.flops", Unit::FlopsPerSecond, &["model"]);
+/// Seconds of the same training on a card.
+const CARD: Key = Key::calculated("hardware.time.card", Unit::Seconds, &["model", "card", "side"]);
+/// Joules of a training.
+const ENERGY: Key = of_training("hardware.energy", Unit::Number);
+/// Their mean for a second.
+const WATTS: Key = of_training("hardware.energy.watts", Unit::Number);
+/// The training's seconds.
+const SECONDS: Key = of_training("hardware.energy.seconds", Unit::Seconds);
+
+const fn of_reader(name: &'static str) -> Key {
+    Key::calculated(name, Unit::Number, &["reader", "card", "side"])
+}
+
+const fn of_rented(name: &'static str, unit: Unit) -> Key {
+    Key::calculated(name, unit, &["card", "side"])
+}
+
+const fn of_training(name: &'static str, unit: Unit) -> Key {
+    Key::measured(name, unit, &["model", "device", "run"])
+}
+
 /// The experiments, in the order of the page.
 pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
-            key: "hardware.table",
+            key: TABLE.name,
             shows: "how many figures the table of cards has, and how many of their sources were read",
-            values: &["hardware.table"],
+            values: &[TABLE.name],
             quick: true,
             run: table,
         },
         Experiment {
-            key: "hardware.roofline",
+            key: RIDGE.name,
             shows: "from how many operations per byte on each card's arithmetic is the limit, and how many training steps have",
-            values: &[
-                "hardware.roofline",
-                "hardware.roofline.intensity",
-                "hardware.roofline.share",
-            ],
+            values: &[RIDGE.name, INTENSITY.name, SHARE.name],
             quick: true,
             run: roofline,
         },
         Experiment {
-            key: "hardware.readers",
+            key: HOURS.name,
             shows: "hours, energy and money of the four readers' jobs, calculated from measured efficiency",
             values: &[
-                "hardware.readers",
-                "hardware.readers.kwh",
-                "hardware.readers.rent",
-                "hardware.readers.price",
-                "hardware.readers.electricity",
-                "hardware.readers.break_even",
-                "hardware.readers.operations",
+                HOURS.name,
+                KWH.name,
+                RENT.name,
+                PRICE.name,
+                ELECTRICITY.name,
+                BREAK_EVEN.name,
+                OPERATIONS.name,
             ],
             quick: true,
             run: readers,
         },
         Experiment {
-            key: "hardware.money",
+            key: MONEY.name,
             shows: "what VGG16 costs on each card that can be rented, and how dear the dearest card is",
             values: &[
-                "hardware.money",
-                "hardware.money.hours",
-                "hardware.money.per_hour",
-                "hardware.money.times_cheapest",
-                "hardware.money.gpt3_days",
+                MONEY.name,
+                MONEY_HOURS.name,
+                PER_HOUR.name,
+                TIMES_CHEAPEST.name,
+                GPT3_DAYS.name,
             ],
             quick: true,
             run: money,
         },
         Experiment {
-            key: "hardware.time",
+            key: TIME.name,
             shows: "how long chapter 4's models train here by their recipes, and on a card by the calculator",
-            values: &[
-                "hardware.time",
-                "hardware.time.rate",
-                "hardware.time.flops",
-                "hardware.time.card",
-            ],
+            values: &[TIME.name, RATE.name, FLOPS.name, CARD.name],
             quick: false,
             run: time,
         },
         Experiment {
-            key: "hardware.energy",
+            key: ENERGY.name,
             shows: "the energy that training the article's network takes, by the machine's own counters",
-            values: &["hardware.energy", "hardware.energy.watts", "hardware.energy.seconds"],
+            values: &[ENERGY.name, WATTS.name, SECONDS.name],
             quick: false,
             run: energy,
         },
@@ -86,11 +137,9 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// Both ends of a range, as values with `side=low` and `side=high`.
-fn ends(rec: &mut Recorder, key: &str, list: ParamList, unit: Unit, range: Range) {
+fn ends(rec: &mut Recorder, quantity: &Quantity, range: Range) {
     for (side, end) in [("low", range.low), ("high", range.high)] {
-        let mut with: Vec<(&str, &dyn std::fmt::Display)> = list.to_vec();
-        with.push(("side", &side));
-        rec.value(key, &with, unit, Samples::one(end));
+        rec.record(quantity.clone().with("side", side), Samples::one(end));
     }
 }
 
@@ -108,7 +157,7 @@ fn table(rec: &mut Recorder) -> Result<()> {
         ("quoted", sources(Verified::Quoted)),
         ("unread", sources(Verified::Datasheet)),
     ] {
-        rec.value("hardware.table", &[("what", &what)], Unit::Count, Samples::one(count as f64));
+        rec.record(TABLE.at(&[("what", &what)]), Samples::one(count as f64));
     }
     Ok(())
 }
@@ -148,23 +197,21 @@ pub fn jobs() -> crate::Result<Vec<Shown>> {
 fn roofline(rec: &mut Recorder) -> Result<()> {
     let market = Market::load()?;
     for card in &market.cards {
-        let list: ParamList = &[("card", &card.id)];
+        let ridge = RIDGE.at(&[("card", &card.id)]);
         match card.ridge() {
-            Some(ridge) => {
-                rec.value("hardware.roofline", list, Unit::Number, Samples::one(ridge));
+            Some(found) => {
+                rec.record(ridge, Samples::one(found));
             }
-            None => rec.skip("hardware.roofline", list, "no floating-point rate is published"),
+            None => rec.skip_at(ridge, "no floating-point rate is published"),
         }
     }
     for Shown { id: name, job, .. } in jobs()? {
-        let list: ParamList = &[("job", &name)];
         let intensity = job.intensity(Format::Bf16);
-        rec.value("hardware.roofline.intensity", list, Unit::Number, Samples::one(intensity));
+        rec.record(INTENSITY.at(&[("job", &name)]), Samples::one(intensity));
         for id in ["t4", "rtx-4090", "h100", "tpu-v6e"] {
             let Some(ridge) = market.card(id)?.ridge() else { continue };
-            let list: ParamList = &[("job", &name), ("card", &id)];
             let share = (intensity / ridge).min(1.0);
-            rec.value("hardware.roofline.share", list, Unit::Share, Samples::one(share));
+            rec.record(SHARE.at(&[("job", &name), ("card", &id)]), Samples::one(share));
         }
     }
     Ok(())
@@ -175,32 +222,23 @@ fn readers(rec: &mut Recorder) -> Result<()> {
     for reader in Reader::ALL {
         let options = reader.options()?;
         let work = options.job.steps() * options.job.step_operations();
-        rec.value(
-            "hardware.readers.operations",
-            &[("reader", &reader)],
-            Unit::Number,
-            Samples::one(work),
-        );
+        rec.record(OPERATIONS.at(&[("reader", &reader)]), Samples::one(work));
         for line in buy(&market, &options)?.lines {
             let list: ParamList = &[("reader", &reader), ("card", &line.card)];
-            ends(rec, "hardware.readers", list, Unit::Number, line.hours);
+            ends(rec, &HOURS.at(list), line.hours);
             for (key, range, why) in [
-                ("hardware.readers.kwh", line.kwh, "its power is not published"),
-                ("hardware.readers.rent", line.rent, "nobody in the table rents it out"),
-                ("hardware.readers.electricity", line.electricity, "its power is not published"),
-                (
-                    "hardware.readers.break_even",
-                    line.break_even,
-                    "there is no price to buy it, or none to rent it",
-                ),
+                (KWH, line.kwh, "its power is not published"),
+                (RENT, line.rent, "nobody in the table rents it out"),
+                (ELECTRICITY, line.electricity, "its power is not published"),
+                (BREAK_EVEN, line.break_even, "there is no price to buy it, or none to rent it"),
             ] {
                 match range {
-                    Some(range) => ends(rec, key, list, Unit::Number, range),
-                    None => rec.skip(key, list, why),
+                    Some(range) => ends(rec, &key.at(list), range),
+                    None => rec.skip_at(key.at(list), why),
                 }
             }
             if let Some(price) = line.price {
-                rec.value("hardware.readers.price", list, Unit::Number, Samples::one(price));
+                rec.record(PRICE.at(list), Samples::one(price));
             }
         }
     }
@@ -227,31 +265,22 @@ fn money(rec: &mut Recorder) -> Result<()> {
     let rented = rented(&market)?;
     for (hour, line) in &rented {
         let list: ParamList = &[("card", &line.card)];
-        rec.value("hardware.money.per_hour", list, Unit::Number, Samples::one(*hour));
-        ends(rec, "hardware.money.hours", list, Unit::Number, line.hours);
+        rec.record(PER_HOUR.at(list), Samples::one(*hour));
+        ends(rec, &MONEY_HOURS.at(list), line.hours);
         if let Some(rent) = line.rent {
-            ends(rec, "hardware.money", list, Unit::Number, rent);
+            ends(rec, &MONEY.at(list), rent);
         }
     }
-    let cost = |(_, line): &(f64, Line)| line.rent.map(Range::middle);
-    let cheapest = rented.iter().filter_map(cost).fold(f64::INFINITY, f64::min);
-    for entry in &rented {
-        if let Some(cost) = cost(entry) {
-            let list: ParamList = &[("card", &entry.1.card)];
-            rec.value(
-                "hardware.money.times_cheapest",
-                list,
-                Unit::Ratio,
-                Samples::one(cost / cheapest),
-            );
-        }
+    let costs = rented.iter().filter_map(|(_, line)| Some((&line.card, line.rent?.middle())));
+    let cheapest = costs.clone().map(|(_, cost)| cost).fold(f64::INFINITY, f64::min);
+    for (card, cost) in costs {
+        rec.record(TIMES_CHEAPEST.at(&[("card", card)]), Samples::one(cost / cheapest));
     }
     // A published run, to hold the calculator against: GPT-3 on 10,000 V100.
     let job = Job::language(175e9, 96, 3.2e6, 300e9)?;
     let options = Options { cards: 10_000, only: vec!["v100".to_owned()], ..Options::of(job) };
     for line in buy(&market, &options)?.lines {
-        let days = line.hours.times(1.0 / 24.0);
-        ends(rec, "hardware.money.gpt3_days", &[], Unit::Number, days);
+        ends(rec, &GPT3_DAYS.at(&[]), line.hours.times(1.0 / 24.0));
     }
     Ok(())
 }
@@ -269,19 +298,17 @@ fn time(rec: &mut Recorder) -> Result<()> {
     let limit = peak::fma_f32(machine::cores());
     for model in Model::ALL {
         let list: ParamList = &[("model", &model)];
-        rec.note("hardware.time", list);
+        rec.note_at(TIME.at(list));
         let job = Job::chapter_4(model)?;
         let rates = studies::rates(model, Device::Cpu, Settings::of(model).batch, &data)?;
-        rec.value("hardware.time.rate", list, Unit::ImagesPerSecond, rates.clone());
+        rec.record(RATE.at(list), rates.clone());
         let flops = rates.clone().map(|rate| rate * job.operations);
-        rec.limited("hardware.time.flops", list, Unit::FlopsPerSecond, flops, Some(limit.clone()));
-        rec.value("hardware.time", list, Unit::Seconds, rates.map(|rate| job.examples / rate));
+        rec.record(FLOPS.at(list).against(limit.clone()), flops);
+        rec.record(TIME.at(list), rates.map(|rate| job.examples / rate));
         for id in ["t4", "h100"] {
             let options = Options { only: vec![id.to_owned()], ..Options::of(job.clone()) };
             for line in buy(&market, &options)?.lines {
-                let list: ParamList = &[("model", &model), ("card", &id)];
-                let seconds = line.hours.times(3600.0);
-                ends(rec, "hardware.time.card", list, Unit::Seconds, seconds);
+                ends(rec, &CARD.at(list).with("card", id), line.hours.times(3600.0));
             }
         }
     }
@@ -292,62 +319,58 @@ fn time(rec: &mut Recorder) -> Result<()> {
 const RUNS: usize = 3;
 
 fn energy(rec: &mut Recorder) -> Result<()> {
-    const KEY: &str = "hardware.energy";
     let device = rec.device;
-    let list: ParamList = &[("model", &Model::Mlp), ("device", &device)];
-    let on_cpu = rec.device == Device::Cpu;
-    let rapl = match Rapl::find() {
-        Ok(rapl) => Some(rapl),
-        Err(error) if on_cpu => {
-            for key in [KEY, "hardware.energy.watts", "hardware.energy.seconds"] {
-                rec.skip(key, list, error.to_string());
-            }
-            return Ok(());
+    let of = |key: Key| key.at(&[("model", &Model::Mlp), ("device", &device)]);
+    match trainings(rec) {
+        Ok((joules, seconds)) => {
+            let watts = joules.paired(&seconds, |joules, seconds| joules / seconds);
+            rec.record(of(ENERGY), joules);
+            rec.record(of(WATTS), watts);
+            rec.record(of(SECONDS), seconds);
         }
-        Err(_) => None,
-    };
+        Err(Error::Power(why)) => {
+            for key in [ENERGY, WATTS, SECONDS] {
+                rec.skip_at(of(key), &why);
+            }
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// Joules and seconds of each training.
+fn trainings(rec: &Recorder) -> crate::Result<(Samples, Samples)> {
+    let rapl = if rec.device == Device::Cpu { Some(Rapl::find()?) } else { None };
     let data = load(rec)?;
     let config =
         Config { settings: Settings::of(Model::Mlp), device: rec.device, ..Config::default() };
+    let train = || train_on(&config, &data, &mut Silent);
     let (mut joules, mut seconds) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
-        rec.note(KEY, &[("run", &run)]);
-        let train = || train_on(&config, &data, &mut Silent);
-        let (energy, outcome) = if on_cpu {
-            let Some(rapl) = &rapl else { return Ok(()) };
-            let mut meter = rapl.start()?;
-            let outcome = train();
-            (meter.joules()?, outcome?)
-        } else {
-            match gpu_joules(train) {
-                Ok((energy, outcome)) => (energy, outcome?),
-                Err(error) => {
-                    rec.skip(KEY, list, error.to_string());
-                    return Ok(());
-                }
+        rec.note_at(ENERGY.at(&[("run", &run)]));
+        let (energy, outcome) = match &rapl {
+            Some(rapl) => {
+                let mut meter = rapl.start()?;
+                let outcome = train();
+                (meter.joules()?, outcome)
             }
+            None => gpu_joules(train)?,
         };
         joules.push(energy);
-        seconds.push(outcome.seconds);
+        seconds.push(outcome?.seconds);
     }
-    let watts = joules.iter().zip(&seconds).map(|(joules, seconds)| joules / seconds).collect();
-    rec.value(KEY, list, Unit::Number, Samples(joules));
-    rec.value("hardware.energy.watts", list, Unit::Number, Samples(watts));
-    rec.value("hardware.energy.seconds", list, Unit::Seconds, Samples(seconds));
-    Ok(())
+    Ok((Samples(joules), Samples(seconds)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Budget, chapter, progress::Progress};
+    use lab::testing;
 
     #[test]
     fn what_is_calculated_is_recorded_whole() {
-        let progress = Progress::hidden();
-        for experiment in experiments().into_iter().filter(|experiment| experiment.quick) {
-            let run =
-                chapter::run(&experiment, Budget::Quick, Device::Cpu, None, &progress).unwrap();
+        for experiment in experiments().iter().filter(|experiment| experiment.quick) {
+            let run = testing::run(experiment);
             assert!(run.values.len() > 5, "{}", experiment.key);
             for value in &run.values {
                 assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");

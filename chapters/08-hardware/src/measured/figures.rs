@@ -1,14 +1,15 @@
 //! The chapter's pictures and tables.
 
 use crate::{
-    Error as Wrong, Job, Market, Reader, buy,
-    calculator::{Line, Range},
-    cards::{Card, Figure as Number, Format, Kind},
-    measured::experiments::{Shown, jobs, rented},
+    Error, Job, Market, Reader, buy,
+    calculator::{Line, Range, measured},
+    cards::{Card, Figure as Number, Format, Kind, What},
+    measured::experiments::{MONEY, Shown, TIME, jobs, rented},
 };
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Figure, Records, Result, Table, TableData, Unit,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
+    table::Grid,
 };
 use training::{Model, Settings};
 
@@ -16,9 +17,9 @@ use training::{Model, Settings};
 pub fn figures() -> Vec<Figure> {
     vec![
         Figure { key: "hardware.roofline", draw: draw_roofline },
-        Figure { key: "hardware.money", draw: draw_money },
+        Figure { key: MONEY.name, draw: draw_money },
         Figure { key: "hardware.break_even", draw: draw_break_even },
-        Figure { key: "hardware.time", draw: draw_time },
+        Figure { key: TIME.name, draw: draw_time },
     ]
 }
 
@@ -29,17 +30,15 @@ pub fn tables() -> Vec<Table> {
         Table { key: "hardware.offers", make: table_offers },
         Table { key: "hardware.shares", make: table_shares },
         Table { key: "hardware.sources", make: table_sources },
-        Table { key: "hardware.small", make: |_| table_reader(Reader::Small) },
-        Table { key: "hardware.laptop", make: |_| table_reader(Reader::Laptop) },
-        Table { key: "hardware.workstation", make: |_| table_reader(Reader::Workstation) },
-        Table { key: "hardware.cluster", make: |_| table_reader(Reader::Cluster) },
+        Table { key: "hardware.small", make: |records| table_reader(records, Reader::Small) },
+        Table { key: "hardware.laptop", make: |records| table_reader(records, Reader::Laptop) },
+        Table {
+            key: "hardware.workstation",
+            make: |records| table_reader(records, Reader::Workstation),
+        },
+        Table { key: "hardware.cluster", make: |records| table_reader(records, Reader::Cluster) },
         Table { key: "hardware.models", make: table_models },
     ]
-}
-
-/// The table of cards, or the lab's error.
-fn market() -> Result<Market> {
-    Ok(Market::load()?)
 }
 
 /// Cards that share a colour: their name, and which they are.
@@ -58,7 +57,7 @@ const FAMILIES: [Family; 6] = [
 ];
 
 fn draw_roofline(_: &Records) -> Result<Drawing> {
-    let market = market()?;
+    let market = Market::load()?;
     let (mut series, mut limits, mut words) = (Vec::new(), Vec::new(), Vec::new());
     for (name, belongs) in FAMILIES {
         let mut points: Vec<(f64, f64)> = market
@@ -104,7 +103,7 @@ fn draw_roofline(_: &Records) -> Result<Drawing> {
         limits,
     };
     let alt = format!("Points and lines over operations per byte. {}.", words.join("; "));
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(Drawing { alt, ..plot.drawing(caption) })
 }
 
 /// The ends of the roofline's axis.
@@ -130,7 +129,7 @@ fn short(name: &str) -> &str {
 }
 
 fn draw_money(_: &Records) -> Result<Drawing> {
-    let market = market()?;
+    let market = Market::load()?;
     let rented = rented(&market)?;
     let rent = |line: &Line| line.rent.unwrap_or(Range::new(f64::NAN, f64::NAN));
     let bars: Vec<Bar> = rented
@@ -156,16 +155,15 @@ fn draw_money(_: &Records) -> Result<Drawing> {
         ),
         None => "The table has no card to rent.".to_owned(),
     };
-    let alt = format!("Bars with spread. {}.", Bar::in_words(&bars));
     let axis = Axis::new("US dollars for the run", Scale::Log);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    Ok(BarPlot { axis, bars, limits: vec![] }.drawing(caption))
 }
 
 /// Hours of a year.
 const YEAR: f64 = 8766.0;
 
 fn draw_break_even(_: &Records) -> Result<Drawing> {
-    let market = market()?;
+    let market = Market::load()?;
     let lines = rented(&market)?.into_iter().map(|(_, line)| line);
     let found: Vec<(String, Range)> =
         lines.filter_map(|line| Some((short(&line.name).to_owned(), line.break_even?))).collect();
@@ -186,193 +184,128 @@ fn draw_break_even(_: &Records) -> Result<Drawing> {
             )
         },
     );
-    let alt = format!("Bars with spread. {}.", Bar::in_words(&bars));
     let axis = Axis::new("days until buying is cheaper", Scale::Log);
     let limits = vec![("a year".to_owned(), YEAR / 24.0)];
-    Ok(Drawing { svg: BarPlot { axis, bars, limits }.svg(), caption, alt })
+    Ok(BarPlot { axis, bars, limits }.drawing(caption))
 }
 
 fn draw_time(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    let mut longest: Option<(f64, String)> = None;
-    for model in Model::ALL {
-        let found = records.find("hardware.time", &[("model", &model)]);
-        if let Ok(value) = &found
-            && longest.as_ref().is_none_or(|(most, _)| value.median > *most)
-        {
-            longest = Some((value.median, model.to_string()));
-        }
-        let mut bar = Bar::of(model.name(), found, 60.0)?;
-        if let Some((middle, ..)) = bar.value {
-            bar.text = match 60.0 * middle {
-                seconds if seconds < 120.0 => Unit::Seconds.format(seconds),
-                _ => format!("{} min", Unit::Number.format(middle)),
-            };
-        }
-        bars.push(bar);
-    }
-    let caption = match longest {
-        Some((seconds, model)) => format!(
-            "Chapter 4's models, trained by their recipes on {}, at the measured rates: the longest, {model}, would take {} minutes.",
-            records.machine.in_words(),
-            Unit::Number.format(seconds / 60.0),
-        ),
-        None => "Chapter 4's models were not trained on this machine.".to_owned(),
+    let mut times = records.every(TIME.at(&[]))?;
+    times.sort_by(|a, b| b.median.total_cmp(&a.median));
+    let caption = format!(
+        "Chapter 4's models, trained by their recipes on {}, at the measured rates: the longest, {}, would take {} minutes.",
+        records.machine.in_words(),
+        times[0].param("model").unwrap_or_default(),
+        Unit::Number.format(times[0].median / 60.0),
+    );
+    let bar = |model: Model| {
+        let found = records.get(TIME.at(&[("model", &model)]));
+        let bar = Bar::of(model.name(), found, 60.0)?;
+        Ok(match bar.value {
+            Some((minutes, ..)) if minutes >= 2.0 => {
+                Bar { text: format!("{} min", Unit::Number.format(minutes)), ..bar }
+            }
+            _ => bar,
+        })
     };
-    let alt = format!("Bars. {}.", Bar::in_words(&bars));
+    let bars = Model::ALL.into_iter().map(bar).collect::<Result<_>>()?;
     let axis = Axis::new("minutes", Scale::Log);
-    Ok(Drawing { svg: BarPlot { axis, bars, limits: vec![] }.svg(), caption, alt })
+    Ok(BarPlot { axis, bars, limits: vec![] }.drawing(caption))
 }
 
-fn head<const N: usize>(names: [&str; N]) -> Vec<String> {
-    names.map(str::to_owned).to_vec()
+/// What there is as text, or a dash.
+fn or_dash<T>(found: Option<T>, text: impl Fn(T) -> String) -> String {
+    found.map_or_else(|| "–".to_owned(), text)
 }
 
 /// A figure in units of `scale`, or a dash.
 fn cell(figure: Option<&Number>, scale: f64) -> String {
-    figure.map_or("–".to_owned(), |figure| Unit::Number.format(figure.value / scale))
+    or_dash(figure, |figure| Unit::Number.format(figure.value / scale))
 }
 
-fn table_cards(_: &Records) -> Result<TableData> {
-    let market = market()?;
-    let rows = market
-        .cards
-        .iter()
-        .map(|card| {
-            let half = card.bf16.as_ref().or(card.f16.as_ref());
-            vec![
-                card.name.clone(),
-                card.year.to_string(),
-                cell(Some(&card.memory), 1e9),
-                cell(Some(&card.bandwidth), 1e9),
-                cell(card.f32.as_ref(), 1e12),
-                cell(half, 1e12),
-                cell(card.fp8.as_ref(), 1e12),
-                cell(card.power.as_ref(), 1.0),
-                cell(card.price.as_ref(), 1.0),
-                card.ridge().map_or("–".to_owned(), |ridge| format!("{ridge:.0}")),
-            ]
-        })
-        .collect();
+fn table_cards(records: &Records) -> Result<TableData> {
+    let market = Market::load()?;
     let caption = format!(
         "{} accelerators: memory in GB (10⁹ bytes), bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
          ridge in operations per byte. A dash: not published, or without a source. The MI250X is two chips, each with half of its figures. The sources are listed below.",
         market.cards.len()
     );
-    let head = head([
-        "card",
-        "year",
-        "memory",
-        "bandwidth",
-        "f32",
-        "16 bits",
-        "fp8",
-        "power",
-        "price",
-        "ridge",
-    ]);
-    Ok(TableData { caption, head, rows })
+    Grid::new(&market.cards)
+        .column("card", |card| card.name.clone())
+        .column("year", |card| card.year.to_string())
+        .column("memory", |card| cell(Some(&card.memory), 1e9))
+        .column("bandwidth", |card| cell(Some(&card.bandwidth), 1e9))
+        .column("f32", |card| cell(card.f32.as_ref(), 1e12))
+        .column("16 bits", |card| cell(card.bf16.as_ref().or(card.f16.as_ref()), 1e12))
+        .column("fp8", |card| cell(card.fp8.as_ref(), 1e12))
+        .column("power", |card| cell(card.power.as_ref(), 1.0))
+        .column("price", |card| cell(card.price.as_ref(), 1.0))
+        .column("ridge", |card| or_dash(card.ridge(), |ridge| format!("{ridge:.0}")))
+        .table(records, caption)
 }
 
-fn table_offers(_: &Records) -> Result<TableData> {
-    let market = market()?;
-    let rows = market
-        .offers
-        .iter()
-        .map(|offer| {
-            let name = market.card(&offer.card).map_or("two CPU cores", |card| short(&card.name));
-            vec![
-                name.to_owned(),
-                offer.provider.clone(),
-                offer.instance.clone(),
-                offer.cards.to_string(),
-                usd(offer.each()),
-                offer.region.clone(),
-                // A date that breaks over two lines is hard to read.
-                offer.dated.replace('-', "\u{2011}"),
-            ]
-        })
-        .collect();
+fn table_offers(records: &Records) -> Result<TableData> {
+    let market = Market::load()?;
     let dates = market.price_dates().unwrap_or_default();
     let caption = format!(
         "What an hour costs on demand, in US dollars for one card, on the day named: from {} to {}.",
         dates.0, dates.1
     );
-    let head =
-        head(["card", "provider", "instance", "cards", "one card, one hour", "region", "day"]);
-    Ok(TableData { caption, head, rows })
+    let name = |card: &str| market.card(card).map_or("two CPU cores", |card| short(&card.name));
+    Grid::new(&market.offers)
+        .column("card", |offer| name(&offer.card).to_owned())
+        .column("provider", |offer| offer.provider.clone())
+        .column("instance", |offer| offer.instance.clone())
+        .column("cards", |offer| offer.cards.to_string())
+        .column("one card, one hour", |offer| usd(offer.each()))
+        .column("region", |offer| offer.region.clone())
+        // A date that breaks over two lines is hard to read.
+        .column("day", |offer| offer.dated.replace('-', "\u{2011}"))
+        .table(records, caption)
 }
 
-fn table_shares(_: &Records) -> Result<TableData> {
-    use crate::cards::What;
-    let market = market()?;
-    let mut rows = Vec::new();
-    for card in &market.cards {
-        let share = |what: What| {
-            let found = market.measured.iter().filter(|m| m.card == card.id && m.what == what);
-            Range::of(found.filter_map(|m| {
-                let limit = match m.format {
-                    Some(format) => card.rate(format)?,
-                    None => card.bandwidth.value,
-                };
-                Some(m.value / limit)
-            }))
-        };
-        let shares = [What::Product, What::Training, What::Copy].map(share);
-        if shares.iter().any(Option::is_some) {
-            let percent = |share: f64| format!("{:.0}%", 100.0 * share);
-            let text = |range: Option<Range>| match range.map(|r| (percent(r.low), percent(r.high)))
-            {
-                None => "–".to_owned(),
-                Some((low, high)) if low == high => low,
-                Some((low, high)) => format!("{low} to {high}"),
-            };
-            rows.push([short(&card.name).to_owned()].into_iter().chain(shares.map(text)).collect());
-        }
-    }
-    let all = market.measured.iter().filter(|m| m.what == What::Training);
-    let training =
-        Range::of(all.filter_map(|m| Some(m.value / market.card(&m.card).ok()?.rate(m.format?)?)))
-            .unwrap_or(Range::new(0.0, 0.0));
-    let caption = format!(
-        "What others have measured, as shares of the datasheets' limits: layers that train reach {:.0}% to {:.0}% of the peak.",
-        100.0 * training.low,
-        100.0 * training.high,
-    );
-    let head = head([
-        "card",
-        "of the peak: best product",
-        "of the peak: layers in training",
-        "of the bandwidth",
-    ]);
-    Ok(TableData { caption, head, rows })
-}
-
-fn table_sources(_: &Records) -> Result<TableData> {
-    let market = market()?;
-    let rows = market
-        .sources
-        .values()
-        .map(|source| {
-            let verified = source.via.as_ref().map_or_else(
-                || source.verified.name().to_owned(),
-                |via| format!("{}: {via}", source.verified.name()),
-            );
-            vec![
-                source.publisher.clone(),
-                source.title.clone(),
-                source.url.clone(),
-                source.dated.clone(),
-                verified,
-            ]
+fn table_shares(records: &Records) -> Result<TableData> {
+    let market = Market::load()?;
+    let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+    let text = |card: &Card, what| {
+        or_dash(measured(&market, what, Some(card)), |range| {
+            match (percent(range.low), percent(range.high)) {
+                (low, high) if low == high => low,
+                (low, high) => format!("{low} to {high}"),
+            }
         })
-        .collect();
+    };
+    let training = measured(&market, What::Training, None).unwrap_or(Range::new(0.0, 0.0));
+    let caption = format!(
+        "What others have measured, as shares of the datasheets' limits: layers that train reach {} to {} of the peak.",
+        percent(training.low),
+        percent(training.high),
+    );
+    let known = |card: &&Card| market.measured.iter().any(|m| m.card == card.id);
+    Grid::new(market.cards.iter().filter(known))
+        .column("card", |card| short(&card.name).to_owned())
+        .column("of the peak: best product", |card| text(card, What::Product))
+        .column("of the peak: layers in training", |card| text(card, What::Training))
+        .column("of the bandwidth", |card| text(card, What::Copy))
+        .table(records, caption)
+}
+
+fn table_sources(records: &Records) -> Result<TableData> {
+    let market = Market::load()?;
     let caption = format!(
         "The {} sources of the tables. Each figure in the data files names its own.",
         market.sources.len()
     );
-    let head = head(["publisher", "title", "address", "figures of", "how it was read"]);
-    Ok(TableData { caption, head, rows })
+    Grid::new(market.sources.values())
+        .column("publisher", |source| source.publisher.clone())
+        .column("title", |source| source.title.clone())
+        .column("address", |source| source.url.clone())
+        .column("figures of", |source| source.dated.clone())
+        .column("how it was read", |source| {
+            let how = source.verified.name();
+            source.via.as_ref().map_or_else(|| how.to_owned(), |via| format!("{how}: {via}"))
+        })
+        .table(records, caption)
 }
 
 /// Hours for a person, in the unit that suits them.
@@ -385,32 +318,14 @@ fn spell(hours: Range) -> String {
     format!("{} {unit}", hours.times(scale).text())
 }
 
-fn table_reader(reader: Reader) -> Result<TableData> {
-    let report = buy(&market()?, &reader.options().map_err(Error::from)?).map_err(Error::from)?;
+fn table_reader(records: &Records, reader: Reader) -> Result<TableData> {
+    let report = buy(&Market::load()?, &reader.options()?)?;
     let most = |of: fn(&Line) -> Option<Range>| {
         report.lines.iter().filter_map(of).map(|range| range.high).fold(0.0, f64::max)
     };
     // A small job's numbers in the small units, so that nobody counts zeros.
     let (energy, in_energy) = if most(|l| l.kwh) < 0.1 { (1e3, "Wh") } else { (1.0, "kWh") };
     let (money, in_money) = if most(|l| l.rent) < 1.0 { (100.0, "US cents") } else { (1.0, "USD") };
-    let range = |range: Option<Range>, scale: f64| {
-        range.map_or("–".to_owned(), |range| range.times(scale).text())
-    };
-    let rows = report
-        .lines
-        .iter()
-        .map(|line| {
-            let cards = if line.cards == 1 { String::new() } else { format!("{} × ", line.cards) };
-            vec![
-                format!("{cards}{}", short(&line.name)),
-                spell(line.hours),
-                range(line.kwh, energy),
-                range(line.rent, money),
-                line.price.map_or("–".to_owned(), usd),
-                range(line.break_even, 1.0),
-            ]
-        })
-        .collect();
     let Job { name, .. } = &report.job;
     let caption = match report.best() {
         Some(Line { name: card, hours, rent, .. }) => format!(
@@ -425,73 +340,79 @@ fn table_reader(reader: Reader) -> Result<TableData> {
         ),
         None => format!("{name}: no card of the table can."),
     };
-    let rent = format!("rent, {in_money}");
-    let head = head(["card", "time", in_energy, &rent, "price, USD", "break-even, hours of use"]);
-    Ok(TableData { caption, head, rows })
+    let range = |range: Option<Range>, scale| or_dash(range, |range| range.times(scale).text());
+    Grid::new(&report.lines)
+        .column("card", |line| match line.cards {
+            1 => short(&line.name).to_owned(),
+            cards => format!("{cards} × {}", short(&line.name)),
+        })
+        .column("time", |line| spell(line.hours))
+        .column(in_energy, |line| range(line.kwh, energy))
+        .column(format!("rent, {in_money}"), |line| range(line.rent, money))
+        .column("price, USD", |line| or_dash(line.price, usd))
+        .column("break-even, hours of use", |line| range(line.break_even, 1.0))
+        .table(records, caption)
 }
 
 fn table_models(records: &Records) -> Result<TableData> {
-    let market = market()?;
-    let hour = market.prices("two-cores").first().copied();
-    let hour =
-        hour.ok_or_else(|| Wrong::Config("the table has no price of two cores".to_owned()))?;
-    let (mut rows, mut total) = (Vec::new(), 0.0);
-    for model in Model::ALL {
-        let epochs = Settings::of(model).epochs;
-        let seconds = records.find("hardware.time", &[("model", &model)])?.median;
-        let cost = seconds / 3600.0 * hour;
-        total += cost;
-        rows.push(vec![
-            model.to_string(),
-            epochs.to_string(),
-            Unit::Seconds.format(seconds),
-            Unit::Number.format(100.0 * cost),
-        ]);
-    }
+    let market = Market::load()?;
+    let hour = *market
+        .prices("two-cores")
+        .first()
+        .ok_or_else(|| Error::Config("the table has no price of two cores".to_owned()))?;
+    let of = |model: Model| TIME.at(&[("model", &model)]);
+    let cents = |model| Ok(records.get(of(model))?.median / 3600.0 * 100.0 * hour);
+    let cents: Vec<f64> = Model::ALL.into_iter().map(cents).collect::<Result<_>>()?;
     let caption = format!(
         "Chapter 4's models on {}, at the rates of this chapter's experiment. All six together would cost {:.1} US cents at {} US dollars an hour, the price of a \
          rented machine with two other cores (Arm).",
         records.machine.in_words(),
-        100.0 * total,
+        cents.iter().sum::<f64>(),
         usd(hour),
     );
-    let head = head(["model", "epochs", "time", "US cents"]);
-    Ok(TableData { caption, head, rows })
+    Grid::new(Model::ALL.into_iter().zip(&cents))
+        .column("model", |(model, _)| model.to_string())
+        .column("epochs", |(model, _)| Settings::of(*model).epochs.to_string())
+        .column("time", |(model, _)| of(*model))
+        .column("US cents", |(_, cents)| Unit::Number.format(**cents))
+        .table(records, caption)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
+    use lab::testing::{self, MadeUp};
 
-    fn records() -> Records {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/records/epyc-2core");
-        Records::load(&folder).unwrap()
+    /// Splits those that need records from those that are made of the chapter's tables alone.
+    fn split<T>(all: Vec<T>, key: fn(&T) -> &str) -> (Vec<T>, Vec<T>) {
+        all.into_iter().partition(|one| [TIME.name, "hardware.models"].contains(&key(one)))
     }
 
     #[test]
     fn pictures_and_tables_say_what_they_show() {
-        let records = records();
-        for figure in figures().into_iter().filter(|figure| figure.key != "hardware.time") {
-            let drawing = (figure.draw)(&records).unwrap();
-            assert!(
-                drawing.svg.starts_with("<svg") && !drawing.svg.contains("NaN"),
-                "{}",
-                figure.key
-            );
-            let text = format!("{} {}", drawing.caption, drawing.alt);
+        let mut made_up = MadeUp::default();
+        for (model, minutes) in Model::ALL.into_iter().zip(1..) {
+            made_up.add(TIME.at(&[("model", &model)]), 60.0 * f64::from(minutes));
+        }
+        let records = made_up.records(&crate::chapter());
+        let (drawn, calculated) = split(figures(), |figure| figure.key);
+        let (made, calculated_tables) = split(tables(), |table| table.key);
+        testing::are_drawn(&drawn, &made, &records);
+        for Figure { key, draw } in calculated {
+            let Drawing { svg, caption, alt } = draw(&testing::unmeasured()).unwrap();
+            assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{key}");
+            let text = format!("{caption} {alt}");
             assert!(text.len() > 100 && !text.contains("NaN") && !text.contains("inf"), "{text}");
         }
-        for table in tables() {
-            let data = (table.make)(&records).unwrap();
-            assert!(data.rows.len() > 2 && data.caption.len() > 40, "{}", table.key);
-            assert!(data.rows.iter().all(|row| row.len() == data.head.len()), "{}", table.key);
+        for Table { key, make } in calculated_tables {
+            let data = make(&testing::unmeasured()).unwrap();
+            assert!(data.rows.len() > 2 && data.caption.len() > 40, "{key}");
         }
     }
 
     #[test]
     fn every_card_with_a_rate_is_in_one_family() {
-        for card in market().unwrap().cards.iter().filter(|card| card.ridge().is_some()) {
+        for card in Market::load().unwrap().cards.iter().filter(|card| card.ridge().is_some()) {
             let families = FAMILIES.iter().filter(|(_, belongs)| belongs(card)).count();
             assert_eq!(families, 1, "{}", card.id);
         }

@@ -3,6 +3,7 @@
 use super::{Binder, machines::records};
 use crate::serve::Server;
 use anyhow::Result;
+use lab::out::say;
 use std::{
     fs,
     path::Path,
@@ -15,30 +16,25 @@ const SOURCES: [&str; 5] = ["book/src", "book/theme", "book/book.toml", "chapter
 
 impl Binder {
     /// Builds the book, serves it on this machine alone, and builds it again when a page, a quoted file or
-    /// a record changes. Runs until the program is ended, and tells what it does.
+    /// a record changes. Runs until the program is ended, and says what it does.
     ///
     /// # Errors
     /// If the book can't be built the first time, or no port is free.
-    pub fn serve(&self, port: u16, tell: &dyn Fn(&str)) -> Result<()> {
+    pub fn serve(&self, port: u16) -> Result<()> {
         // What changes while it is built is a change.
         let seen = self.newest();
         self.build()?;
         let server = Server::start(&self.out, port)?;
-        tell(&format!("the book is at http://{}/ (Ctrl-C ends it)", server.address()));
-        self.watch_since(seen, &server, tell)
+        say(&format!("the book is at http://{}/ (Ctrl-C ends it)", server.address()));
+        self.watch_since(seen, &server)
     }
 
     /// [`Binder::serve`] from where the book is built and served already.
-    pub fn watch(&self, server: &Server, tell: &dyn Fn(&str)) -> ! {
-        self.watch_since(self.newest(), server, tell)
+    pub fn watch(&self, server: &Server) -> ! {
+        self.watch_since(self.newest(), server)
     }
 
-    fn watch_since(
-        &self,
-        mut seen: (SystemTime, usize),
-        server: &Server,
-        tell: &dyn Fn(&str),
-    ) -> ! {
+    fn watch_since(&self, mut seen: (SystemTime, usize), server: &Server) -> ! {
         loop {
             thread::sleep(Duration::from_millis(500));
             let now = self.newest();
@@ -49,10 +45,10 @@ impl Binder {
             let built = records(&self.folder).and_then(|records| self.build_from(&records));
             match built {
                 Ok(_) => {
-                    tell("built again");
+                    say("built again");
                     server.changed();
                 }
-                Err(error) => tell(&format!("error: {error:#}")),
+                Err(error) => say(&format!("error: {error:#}")),
             }
         }
     }

@@ -1,12 +1,9 @@
 //! The Rust kernel, and the settings by which Jupyter knows it.
 
 use super::folder::{Jupyter, KERNEL, SET_UP};
-use crate::{
-    process::{cargo, cause, watch},
-    terminal::note,
-};
+use crate::process::{cargo, cause, watch};
 use anyhow::{Context, Result, anyhow, bail};
-use lab::progress::Progress;
+use lab::{out::warn, progress::Progress};
 use serde_json::json;
 use std::{
     collections::HashSet,
@@ -78,7 +75,7 @@ impl Jupyter {
         }
         wait.finish();
         let seconds = began.elapsed().as_secs();
-        note(format!(
+        warn(format!(
             "Rust kernel: evcxr_jupyter {KERNEL} installed in {} min {} s",
             seconds / 60,
             seconds % 60

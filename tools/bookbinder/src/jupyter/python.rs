@@ -1,12 +1,9 @@
 //! The Python environment and its packages.
 
 use super::folder::{Jupyter, SET_UP};
-use crate::{
-    process::{answers, cause, watch},
-    terminal::note,
-};
+use crate::process::{answers, cause, watch};
 use anyhow::{Context, Result, anyhow, bail};
-use lab::progress::Progress;
+use lab::{out::warn, progress::Progress};
 use std::{
     fs,
     process::Command,
@@ -33,7 +30,7 @@ impl Jupyter {
         }
         let list = packages.join("\n") + "\n";
         if old == list && self.python().is_file() {
-            note("Python packages: there");
+            warn("Python packages: there");
             return Ok(());
         }
         let uv = answers("uv", &["--version"], "uv ", ANSWER);
@@ -71,7 +68,7 @@ impl Jupyter {
         }
         wait.finish();
         fs::write(&noted, list).with_context(|| format!("can't write {}", noted.display()))?;
-        note(format!("Python packages: installed in {} s", began.elapsed().as_secs()));
+        warn(format!("Python packages: installed in {} s", began.elapsed().as_secs()));
         Ok(())
     }
 

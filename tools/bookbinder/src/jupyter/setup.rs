@@ -4,12 +4,9 @@ use super::{
     folder::{Jupyter, KERNEL, SET_UP},
     run::Event,
 };
-use crate::{
-    notebook::{Kind, Notebook},
-    terminal::note,
-};
+use crate::notebook::{Kind, Notebook};
 use anyhow::{Context, Result, bail};
-use lab::progress::Progress;
+use lab::{out::warn, progress::Progress};
 use std::{fs, time::Instant};
 
 impl Jupyter {
@@ -25,7 +22,7 @@ impl Jupyter {
         self.make_python(lab)?;
         let kernel = match self.kernel() {
             Some(kernel) => {
-                note(format!(
+                warn(format!(
                     "Rust kernel: evcxr_jupyter {KERNEL} is there ({})",
                     kernel.display()
                 ));
@@ -82,7 +79,7 @@ impl Jupyter {
                 );
             }
         }
-        note(format!(
+        warn(format!(
             "Rust kernel: it answers, and what the notebooks load is compiled ({} s)",
             began.elapsed().as_secs()
         ));

@@ -11,20 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-#[test]
-fn the_book_builds_and_its_links_lead_somewhere() {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("book");
-    for arguments in [&["book", "build", "--out"], &["book", "check"][..]] {
-        let ran = Command::new(env!("CARGO_BIN_EXE_throughput"))
-            .args(arguments)
-            .arg(&out)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .unwrap();
-        assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
-    }
-}
-
 /// The build holds that every source is cited and every citation resolves; this holds the form of the file.
 #[test]
 fn the_bibliography_has_each_source_once_with_its_address_and_in_order() {

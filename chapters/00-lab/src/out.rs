@@ -1,10 +1,11 @@
-//! What the command says, on a standard output that need not be there.
+//! What a command says, on a standard output that need not be there.
 //!
 //! `println!` ends the program when nobody reads it, and a server or a training must not end for that. Here a closed pipe
 //! ends the talk alone; anything else, such as a full disk, fails the command once its work is done.
 
-use anyhow::{Context, Result};
+use crate::{Error, Result};
 use std::{
+    fmt::Display,
     io::{self, ErrorKind, Write},
     sync::{Mutex, PoisonError},
 };
@@ -29,14 +30,17 @@ pub fn put(text: &str) {
 }
 
 /// A line on standard error. Where that can't be written there is nobody to tell.
-pub fn warn(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+pub fn warn(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Whether all was written that somebody could have read.
+///
+/// # Errors
+/// The first failure to write.
 pub fn finish() -> Result<()> {
     match LOST.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        Some(error) => Err(error).context("standard output can't be written"),
+        Some(error) => Err(Error::Message(format!("standard output can't be written: {error}"))),
         None => Ok(()),
     }
 }
