@@ -2,11 +2,10 @@
 //! tables that are made from them.
 
 use crate::{
-    Device, Error, Plan, Result, Samples, Unit,
+    Device, Error, Key, Plan, Result,
     machine::Provenance,
-    measure,
     progress::Progress,
-    record::{Limit, ParamList, Records, Run, Skipped, Value, is_below, params},
+    record::{ParamList, Records, Run, Skipped, Value, is_below, params},
 };
 use std::path::{Path, PathBuf};
 
@@ -63,11 +62,18 @@ pub struct Experiment {
     /// One sentence that says what it shows.
     pub shows: &'static str,
     /// Keys of the values that it may leave; a page that names any other does not build.
-    pub values: &'static [&'static str],
+    pub values: &'static [Key],
     /// Whether the quick budget of `open` includes it.
     pub quick: bool,
     /// Runs it.
     pub run: fn(&mut Recorder) -> Result<()>,
+}
+
+impl Experiment {
+    /// The key of this name, if the experiment declares it.
+    pub fn declared(&self, name: &str) -> Option<&'static Key> {
+        self.values.iter().find(|key| key.name == name)
+    }
 }
 
 /// A picture made from one machine's records.
@@ -169,52 +175,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Times `work` and records the seconds of one call. Returns the median.
-    pub fn seconds(&mut self, key: &str, list: ParamList, work: impl FnMut()) -> f64 {
-        self.note(key, list);
-        let samples = measure::time(self.budget.plan(), work);
-        self.value(key, list, Unit::Seconds, samples)
-    }
-
-    /// Times `work`, which does `amount` (operations, bytes, pictures) in each call, and records the rate
-    /// in `unit`, against `limit` if there is one. Returns the median rate.
-    pub fn rate(
-        &mut self,
-        key: &str,
-        list: ParamList,
-        unit: Unit,
-        amount: f64,
-        limit: Option<Limit>,
-        work: impl FnMut(),
-    ) -> f64 {
-        self.note(key, list);
-        let samples = measure::time(self.budget.plan(), work).map(|seconds| amount / seconds);
-        self.limited(key, list, unit, samples, limit)
-    }
-
-    /// Records samples taken elsewhere. Returns their median.
-    pub fn value(&mut self, key: &str, list: ParamList, unit: Unit, samples: Samples) -> f64 {
-        self.limited(key, list, unit, samples, None)
-    }
-
-    /// Records samples of a rate and the limit that it is held against. Returns the median, which is that of all samples;
-    /// the record keeps [`KEPT`](crate::record::KEPT) of them.
+    /// The value goes into the record, which keeps [`KEPT`](crate::record::KEPT) of its samples. Returns the median, which
+    /// is that of all samples.
     ///
     /// # Panics
     /// If the experiment does not declare the key, or records the same key and parameters twice: both are
     /// mistakes in the experiment.
-    pub fn limited(
-        &mut self,
-        key: &str,
-        list: ParamList,
-        unit: Unit,
-        samples: Samples,
-        limit: Option<Limit>,
-    ) -> f64 {
-        self.leave(Value { limit, ..Value::new(key, list, unit, samples) })
-    }
-
-    /// The value goes into the record. Returns its median.
     pub(crate) fn leave(&mut self, value: Value) -> f64 {
         self.declared(&value.key);
         let value = value.thinned(crate::record::KEPT);
@@ -230,19 +196,12 @@ impl<'a> Recorder<'a> {
         median
     }
 
-    /// Says that a value can't be measured here, and why: `this CPU has no AMX`.
-    ///
-    /// # Panics
-    /// If the experiment does not declare the key.
-    pub fn skip(&mut self, key: &str, list: ParamList, why: impl Into<String>) {
-        self.leave_out(Skipped { key: key.to_owned(), params: params(list), why: why.into() });
-    }
-
-    /// [`Recorder::skip`] for all that the experiment declares.
+    /// Says that nothing of what the experiment declares can be measured here, and why: `this CPU has no AMX`.
     pub fn skip_all(&mut self, list: ParamList, why: impl Into<String>) {
         let why = why.into();
         for key in self.experiment.values {
-            self.skip(key, list, &why);
+            let key = key.name.to_owned();
+            self.leave_out(Skipped { key, params: params(list), why: why.clone() });
         }
     }
 
@@ -254,7 +213,7 @@ impl<'a> Recorder<'a> {
 
     fn declared(&self, key: &str) {
         assert!(
-            is_below(key, self.experiment.key) && self.experiment.values.contains(&key),
+            is_below(key, self.experiment.key) && self.experiment.declared(key).is_some(),
             "experiment {} does not declare the value {key}",
             self.experiment.key
         );
@@ -328,21 +287,24 @@ pub fn named<'c>(chapters: &'c [Chapter], name: &str) -> Result<&'c Chapter> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Samples, Unit, record::Limit};
 
+    const TIME: Key = Key::measured("some.thing", Unit::Seconds, &["n"]);
+    const RATE: Key = Key::measured("some.thing.more", Unit::BytesPerSecond, &["n"]);
+    const OTHER: Key = Key::counted("other.key", Unit::Count, &[]);
     const EXPERIMENT: Experiment = Experiment {
-        key: "some.thing",
+        key: TIME.name,
         shows: "a thing",
-        values: &["some.thing", "some.thing.more", "other.key"],
+        values: &[TIME, RATE, OTHER],
         quick: true,
         run: |recorder| {
             let n = recorder.data.as_ref().map_or(1, |path| path.as_os_str().len());
-            recorder.seconds("some.thing", &[("n", &n)], || {});
-            let limit = Some(Limit { name: "a limit".to_owned(), value: 1e30 });
-            let list: ParamList = &[("n", &n)];
-            recorder.rate("some.thing.more", list, Unit::BytesPerSecond, 8.0, limit, || {
+            recorder.time(TIME.at(&[("n", &n)]), || {});
+            let limit = Limit { name: "a limit".to_owned(), value: 1e30 };
+            recorder.time_rate(RATE.at(&[("n", &n)]).against(limit), 8.0, || {
                 std::thread::sleep(std::time::Duration::from_micros(10));
             });
-            recorder.skip("some.thing.more", &[("n", &0)], "nothing is there");
+            recorder.skip_at(RATE.at(&[("n", &0)]), "nothing is there");
             Ok(())
         },
     };
@@ -384,23 +346,14 @@ mod tests {
     #[test]
     #[should_panic(expected = "does not declare the value some.thing.else")]
     fn an_undeclared_key_is_a_mistake() {
-        recorder(&EXPERIMENT, &Progress::hidden()).value(
-            "some.thing.else",
-            &[],
-            Unit::Count,
-            Samples::default(),
-        );
+        const ELSE: Key = Key::counted("some.thing.else", Unit::Count, &[]);
+        recorder(&EXPERIMENT, &Progress::hidden()).record(ELSE.at(&[]), Samples::default());
     }
 
     #[test]
     #[should_panic(expected = "does not declare the value other.key")]
     fn a_key_of_another_experiment_is_a_mistake() {
-        recorder(&EXPERIMENT, &Progress::hidden()).value(
-            "other.key",
-            &[],
-            Unit::Count,
-            Samples::default(),
-        );
+        recorder(&EXPERIMENT, &Progress::hidden()).record(OTHER.at(&[]), Samples::default());
     }
 
     #[test]
@@ -409,7 +362,7 @@ mod tests {
         let progress = Progress::hidden();
         let mut recorder = recorder(&EXPERIMENT, &progress);
         for _ in 0..2 {
-            recorder.value("some.thing", &[("n", &1)], Unit::Count, Samples(vec![1.0]));
+            recorder.record(TIME.at(&[("n", &1)]), Samples(vec![1.0]));
         }
     }
 

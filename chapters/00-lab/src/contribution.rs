@@ -260,7 +260,7 @@ fn check_run(run: &Run, chapter: &Chapter) -> Result<()> {
         .ok_or_else(|| unknown("experiment", &run.experiment))?;
     let keys = run.values.iter().map(|v| &v.key).chain(run.skipped.iter().map(|s| &s.key));
     for key in keys {
-        if !experiment.values.contains(&key.as_str()) {
+        if experiment.declared(key).is_none() {
             return Err(unknown("value", key));
         }
     }

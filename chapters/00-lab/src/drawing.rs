@@ -198,7 +198,7 @@ mod tests {
         let experiment = Experiment {
             key: SEEN.name,
             shows: "a demonstration",
-            values: &[SEEN.name, MODEL.name],
+            values: &[SEEN, MODEL],
             quick: true,
             run: |recorder| {
                 for (who, rate) in [("ours", 2e9), ("theirs", 1e9)] {

@@ -9,7 +9,7 @@
 //! let experiment = Experiment {
 //!     key: RATE.name,
 //!     shows: "how keys are used",
-//!     values: &[RATE.name],
+//!     values: &[RATE],
 //!     quick: true,
 //!     run: |recorder| {
 //!         let n = 512;
@@ -177,7 +177,8 @@ impl Recorder<'_> {
     /// Records samples. Returns their median.
     ///
     /// # Panics
-    /// As [`Recorder::limited`].
+    /// If the experiment does not declare the key, or records the same quantity twice: both are mistakes in the
+    /// experiment.
     pub fn record(&mut self, quantity: Quantity, samples: Samples) -> f64 {
         self.leave(quantity.value(samples))
     }

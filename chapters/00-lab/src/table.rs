@@ -141,7 +141,7 @@ mod tests {
         let experiment = Experiment {
             key: "demo",
             shows: "a demonstration",
-            values: &[RATE.name],
+            values: &[RATE],
             quick: true,
             run: |_| Ok(()),
         };

@@ -121,12 +121,12 @@ pub fn unmeasured() -> Records {
 /// If no experiment of the chapter declares the key of a value: then no machine leaves it.
 pub fn records(chapter: &Chapter, values: &[Value], skipped: &[Skipped]) -> Records {
     let declared =
-        |key: &str| chapter.experiments.iter().any(|experiment| experiment.values.contains(&key));
+        |key: &str| chapter.experiments.iter().any(|experiment| experiment.declared(key).is_some());
     for key in values.iter().map(|v| &v.key).chain(skipped.iter().map(|s| &s.key)) {
         assert!(declared(key), "no experiment of `{}` declares `{key}`", chapter.name);
     }
     let runs = chapter.experiments.iter().map(|experiment| {
-        let belongs = |key: &str| experiment.values.contains(&key);
+        let belongs = |key: &str| experiment.declared(key).is_some();
         Run {
             experiment: experiment.key.to_owned(),
             command: format!("measure {}", chapter.name),
@@ -154,9 +154,9 @@ pub fn run(experiment: &Experiment) -> Run {
     let run = chapter::run(experiment, Budget::Quick, Device::Cpu, None, &Progress::hidden());
     let run = run.expect("the experiment runs");
     for declared in experiment.values {
-        let left = run.values.iter().any(|value| value.key == *declared)
-            || run.skipped.iter().any(|skipped| skipped.key == *declared);
-        assert!(left, "{} declares {declared} and leaves none", experiment.key);
+        let left = run.values.iter().any(|value| value.key == declared.name)
+            || run.skipped.iter().any(|skipped| skipped.key == declared.name);
+        assert!(left, "{} declares {} and leaves none", experiment.key, declared.name);
     }
     run
 }

@@ -1,16 +1,17 @@
 use super::*;
 use crate::{
-    Experiment, Samples,
+    Experiment, Key, Samples,
     record::{Limit, Skipped},
 };
+
+const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["n"]);
+const RATIO: Key = Key::measured("demo.rate.ratio", Unit::Ratio, &[]);
+const MORE: Key = Key::measured("demo.more", Unit::Count, &[]);
 
 fn demo() -> Vec<Chapter> {
     let experiment =
         |key, values| Experiment { key, shows: "it", values, quick: true, run: |_| Ok(()) };
-    let experiments = vec![
-        experiment("demo.rate", &["demo.rate", "demo.rate.ratio"]),
-        experiment("demo.more", &["demo.more"]),
-    ];
+    let experiments = vec![experiment(RATE.name, &[RATE, RATIO]), experiment(MORE.name, &[MORE])];
     vec![Chapter {
         number: 1,
         name: "demo",

@@ -28,14 +28,14 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: PEAK.name,
             shows: "the most that this machine's arithmetic and memory can do",
-            values: &[PEAK.name, BANDWIDTH.name, RIDGE.name],
+            values: &[PEAK, BANDWIDTH, RIDGE],
             quick: true,
             run: peaks,
         },
         Experiment {
             key: FOOLING.name,
             shows: "six ways to measure wrongly, and by how much each is wrong",
-            values: &[FOOLING.name, WRONG.name, RIGHT.name],
+            values: &[FOOLING, WRONG, RIGHT],
             quick: true,
             run: fooling,
         },

@@ -18,21 +18,18 @@ pub struct Keys {
     pub accuracy: Key,
     /// Over ours.
     pub ratio: Key,
-    /// The names of all.
-    pub names: [&'static str; 4],
+    /// All of them.
+    pub all: [Key; 4],
 }
 
 impl Keys {
     /// Keys of these names, with the parameters `who`, `version`, `threads` and more.
     pub const fn new(names: [&'static str; 4], params: &'static [&'static str]) -> Self {
-        let [seconds, rate, accuracy, ratio] = names;
-        Self {
-            names,
-            seconds: Key::measured(seconds, Unit::Seconds, params),
-            rate: Key::measured(rate, Unit::ImagesPerSecond, params),
-            accuracy: Key::measured(accuracy, Unit::Share, params),
-            ratio: Key::measured(ratio, Unit::Ratio, params),
-        }
+        let seconds = Key::measured(names[0], Unit::Seconds, params);
+        let rate = Key::measured(names[1], Unit::ImagesPerSecond, params);
+        let accuracy = Key::measured(names[2], Unit::Share, params);
+        let ratio = Key::measured(names[3], Unit::Ratio, params);
+        Self { seconds, rate, accuracy, ratio, all: [seconds, rate, accuracy, ratio] }
     }
 }
 

@@ -35,7 +35,7 @@ impl<'a> Quotes<'a> {
     /// Whether an experiment declares a value with this key.
     pub(super) fn declared(self, key: &str) -> bool {
         let experiments = self.chapters.iter().flat_map(|chapter| &chapter.experiments);
-        experiments.into_iter().any(|experiment| experiment.values.contains(&key))
+        experiments.into_iter().any(|experiment| experiment.declared(key).is_some())
     }
 
     /// What each machine has of `what`. A key that is wrong stops the build, unless another machine has the value:

@@ -27,7 +27,7 @@ pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: KEY,
         shows: "what the simulator counts for each rung, beside the hardware's own counters",
-        values: &[HARDWARE.name, SIMULATED.name, ERROR.name],
+        values: &[HARDWARE, SIMULATED, ERROR],
         quick: false,
         run,
     }]

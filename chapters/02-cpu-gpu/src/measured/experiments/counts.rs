@@ -61,14 +61,14 @@ pub fn all() -> Vec<Experiment> {
             key: "cpu_gpu.counts",
             shows: "what each rung of the ladder moves and waits for, counted on a simulated GPU",
             values: &[
-                SECTORS_PER_LOAD.name,
-                MOVED.name,
-                EFFICIENCY.name,
-                INTENSITY.name,
-                SHARED_PASSES.name,
-                CONFLICTS.name,
-                FLOPS_PER_PASS.name,
-                BARRIERS.name,
+                SECTORS_PER_LOAD,
+                MOVED,
+                EFFICIENCY,
+                INTENSITY,
+                SHARED_PASSES,
+                CONFLICTS,
+                FLOPS_PER_PASS,
+                BARRIERS,
             ],
             quick: true,
             run: counts,
@@ -76,21 +76,14 @@ pub fn all() -> Vec<Experiment> {
         Experiment {
             key: "cpu_gpu.lessons",
             shows: "sectors, bank conflicts and divergences of small kernels, counted on a simulated GPU",
-            values: &[
-                SECTORS.name,
-                USEFUL.name,
-                STORE_SECTORS.name,
-                BANK_CONFLICTS.name,
-                DIVERGENCES.name,
-                INSTRUCTIONS.name,
-            ],
+            values: &[SECTORS, USEFUL, STORE_SECTORS, BANK_CONFLICTS, DIVERGENCES, INSTRUCTIONS],
             quick: true,
             run: small,
         },
         Experiment {
             key: OCCUPANCY.name,
             shows: "how many warps fit on a multiprocessor, by the registers of a thread",
-            values: &[OCCUPANCY.name],
+            values: &[OCCUPANCY],
             quick: true,
             run: |rec| {
                 fullness(rec);
@@ -211,7 +204,7 @@ mod tests {
         for experiment in all() {
             let run = testing::run(&experiment);
             for key in experiment.values {
-                assert!(run.values.iter().any(|value| value.key == *key), "{key}");
+                assert!(run.values.iter().any(|value| value.key == key.name), "{key:?}");
             }
         }
     }

@@ -29,7 +29,7 @@ pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: "cpu_gpu.devices",
         shows: "cores, lanes, clocks and memory of the CPU and of every device",
-        values: &[UNITS.name, CLOCK.name, LANES.name, LANES_RATIO.name, MEMORY.name],
+        values: &[UNITS, CLOCK, LANES, LANES_RATIO, MEMORY],
         quick: true,
         run,
     }]

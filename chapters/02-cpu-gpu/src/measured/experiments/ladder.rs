@@ -46,15 +46,7 @@ pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: RATE.name,
         shows: "what each rung gains, on every device there is",
-        values: &[
-            RATE.name,
-            SPEEDUP.name,
-            TILED.name,
-            OF_CUBLAS.name,
-            COMPILE.name,
-            TILES.name,
-            BANDWIDTH.name,
-        ],
+        values: &[RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWIDTH],
         quick: true,
         run: |r| rungs(r, None),
     }]

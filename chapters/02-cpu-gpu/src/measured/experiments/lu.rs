@@ -41,16 +41,7 @@ pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: RATE.name,
         shows: "LU decomposition as fast as its products let it be: unblocked, in blocks, by a library, on a device",
-        values: &[
-            RATE.name,
-            PRODUCT.name,
-            RATIO.name,
-            OF_PRODUCT.name,
-            SHARE.name,
-            PREDICTED.name,
-            RESIDUAL.name,
-            WIDTH.name,
-        ],
+        values: &[RATE, PRODUCT, RATIO, OF_PRODUCT, SHARE, PREDICTED, RESIDUAL, WIDTH],
         quick: true,
         run: |r| {
             let sizes = [256, 512, 1024, 2048, 4096];

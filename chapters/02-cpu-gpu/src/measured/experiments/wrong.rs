@@ -15,7 +15,7 @@ pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: WRONG.name,
         shows: "which check finds which of the classic mistakes",
-        values: &[WRONG.name],
+        values: &[WRONG],
         quick: true,
         run: mistakes,
     }]

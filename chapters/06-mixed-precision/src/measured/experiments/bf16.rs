@@ -90,15 +90,7 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: "mixed_precision.bf16.roofline",
             shows: "operations and bytes of a step in f32 and in bf16, and the time that the limits leave for it",
-            values: &[
-                OPERATIONS.name,
-                BYTES.name,
-                INTENSITY.name,
-                PRODUCT.name,
-                RIDGE.name,
-                SECONDS.name,
-                GAIN.name,
-            ],
+            values: &[OPERATIONS, BYTES, INTENSITY, PRODUCT, RIDGE, SECONDS, GAIN],
             quick: true,
             run: |r| {
                 limits(r);
@@ -108,7 +100,7 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: ERROR.name,
             shows: "how far sums of products are off with inputs in bf16, by the number of terms",
-            values: &[ERROR.name, ERROR_PREDICTED.name],
+            values: &[ERROR, ERROR_PREDICTED],
             quick: true,
             run: |r| {
                 errors(r);
@@ -118,7 +110,7 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: WALKS.name,
             shows: "how long rounding takes beside the work that it is done with",
-            values: &[WALKS.name, WALKS_RATE.name],
+            values: &[WALKS, WALKS_RATE],
             quick: true,
             run: |r| {
                 walks(r);
@@ -128,14 +120,14 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: RATE.name,
             shows: "a step of 784-2048-2048-10 in f32 and in bf16, and PyTorch's (with `measure --peers`)",
-            values: &[RATE.name, STEP.name, FLOPS.name, RATIO.name],
+            values: &[RATE, STEP, FLOPS, RATIO],
             quick: false,
             run: race,
         },
         Experiment {
             key: RIGHT.name,
             shows: "what training in bf16 costs in accuracy: 784-512-512-10, five seeds",
-            values: &[RIGHT.name, LOSS.name, DIFFERENCE.name],
+            values: &[RIGHT, LOSS, DIFFERENCE],
             quick: false,
             run: accuracy,
         },

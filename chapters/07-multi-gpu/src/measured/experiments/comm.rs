@@ -50,14 +50,14 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: "multi_gpu.alpha_beta",
             shows: "the latency and the time per byte of a message, between threads and between processes",
-            values: &[MESSAGE.name, ALPHA.name, BETA.name, BANDWIDTH.name, ERROR.name, WORST.name],
+            values: &[MESSAGE, ALPHA, BETA, BANDWIDTH, ERROR, WORST],
             quick: true,
             run: |rec| Ok(alpha_beta(rec)?),
         },
         Experiment {
             key: ALL_REDUCE.name,
             shows: "how long naive, tree, halving and ring all-reduces take, by ranks and bytes",
-            values: &[ALL_REDUCE.name, BUS.name],
+            values: &[ALL_REDUCE, BUS],
             quick: true,
             run: |rec| Ok(all_reduce(rec)?),
         },

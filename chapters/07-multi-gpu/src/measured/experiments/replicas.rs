@@ -63,14 +63,14 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: REPLICAS.name,
             shows: "how fast 1, 2 and 4 replicas learn together, and where the time of a step goes",
-            values: &[REPLICAS.name, SPEEDUP.name, COMPUTE.name, SUM.name, STEP.name],
+            values: &[REPLICAS, SPEEDUP, COMPUTE, SUM, STEP],
             quick: false,
             run: replicas,
         },
         Experiment {
             key: FAILURES.name,
             shows: "how long it takes from the end of one process until the last of the others has ended",
-            values: &[FAILURES.name, WORST.name],
+            values: &[FAILURES, WORST],
             quick: false,
             run: failures,
         },

@@ -70,7 +70,7 @@ fn shown<'m>(
             "figure" | "table" if owner(key).is_some_and(|found| found.key == experiment.key) => {
                 false
             }
-            "measure" if experiment.values.contains(&key) => true,
+            "measure" if experiment.declared(key).is_some() => true,
             _ => return None,
         };
         Some((!mention.page.starts_with(page::folder(chapter)), number))
@@ -84,7 +84,11 @@ fn shown<'m>(
 mod tests {
     use super::*;
     use crate::mention::mentions;
+    use lab::{Key, Unit};
     use std::path::Path;
+
+    const X: Key = Key::measured("a.x", Unit::Count, &[]);
+    const Y: Key = Key::measured("a.x.y", Unit::Count, &[]);
 
     #[test]
     fn a_figure_of_the_own_chapter_comes_before_a_number_and_before_other_chapters() {
@@ -99,7 +103,7 @@ mod tests {
             tables: Vec::new(),
         };
         let chapters = [
-            chapter(1, "a", vec![experiment("a.x", &["a.x"]), experiment("a.x.y", &["a.x.y"])]),
+            chapter(1, "a", vec![experiment(X.name, &[X]), experiment(Y.name, &[Y])]),
             chapter(2, "b", Vec::new()),
         ];
         let all = [
