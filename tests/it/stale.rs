@@ -337,7 +337,7 @@ fn desk() -> PathBuf {
     let desk = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stale-desk");
     let _ = fs::remove_dir_all(&desk);
     fs::create_dir_all(desk.join("data")).unwrap();
-    let set = lab::data::drawn::drawn(1_000, 64, 3);
+    let set = lab::data::drawn::drawn(250, 64, 3);
     for (name, split) in [("train", &set.train), ("t10k", &set.test)] {
         let images = lab::data::idx::write_images(&split.images, split.rows, split.cols);
         let labels = lab::data::idx::write_labels(&split.labels);

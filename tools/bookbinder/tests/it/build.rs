@@ -620,6 +620,9 @@ fn a_notebook_is_markdown() {
 
 #[test]
 fn each_mistake_stops_the_build_and_says_where() {
+    let fixture = Fixture::new();
+    let page = fixture.path("book/src/09-demo/README.md");
+    let sound = fs::read_to_string(&page).unwrap();
     for (text, says) in [
         ("{{#measure demo.gone}}", "no experiment declares"),
         ("{{#measure demo.rate n=65}}", "not among the values"),
@@ -646,12 +649,11 @@ fn each_mistake_stops_the_build_and_says_where() {
         ("A formula $\\nosuch$.", "nosuch"),
         ("A source[^gone].", "[^gone]"),
     ] {
-        let fixture = Fixture::new();
+        fs::write(&page, &sound).unwrap();
         fixture.append(text);
         let error = fixture.error();
         assert!(error.contains(says), "{text}: {error}");
-        let lines =
-            fs::read_to_string(fixture.path("book/src/09-demo/README.md")).unwrap().lines().count();
+        let lines = fs::read_to_string(&page).unwrap().lines().count();
         let place = format!("book/src/09-demo/README.md:{lines}");
         assert!(error.contains(&place), "{text}: {error} does not say {place}");
     }

@@ -238,6 +238,7 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
     let verify = |name: &str| together(&[name]).remove(0);
     // At once, as the course's own tests do it; and where one does not compile, the others are told all the same.
     assert_eq!(together(&["second", "first"]), [Ok(()), Ok(())]);
+    assert_eq!(fs::read_to_string(file(root.path(), "second")).unwrap(), code("b"));
     fs::write(file(root.path(), "first"), code("a + c")).unwrap();
     let told = together(&["second", "first", "third"]);
     assert_eq!(told[0], Ok(()));
@@ -249,13 +250,6 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
     assert!(told[0].is_ok() && told[1].as_ref().unwrap_err().contains("the stub passes"));
     fs::write(file(root.path(), "first"), code("a")).unwrap();
 
-    verify("second").unwrap();
-    assert_eq!(fs::read_to_string(file(root.path(), "second")).unwrap(), code("b"));
-    assert!(verify("third").unwrap_err().contains("no page"));
-
-    fs::write(file(root.path(), "first"), code("b + a")).unwrap();
-    assert!(verify("first").unwrap_err().contains("the stub passes"));
-    fs::write(file(root.path(), "first"), code("a")).unwrap();
     let solution = root.path().join("chapters/01-demo/exercises/first/solution.rs");
     fs::write(&solution, code("a * b")).unwrap();
     let error = verify("first").unwrap_err();
