@@ -42,7 +42,7 @@ fn started(built: Result<(), ThreadPoolBuildError>) -> Result<()> {
     match built {
         Err(error) if error.source().is_some() => Err(Error::Message(format!(
             "the system starts no more threads ({error}); ask for fewer with RAYON_NUM_THREADS=1, end other programs, \
-             or allow more with ulimit -u"
+             or allow more with ulimit -u or -v"
         ))),
         Ok(()) | Err(_) => Ok(()),
     }
