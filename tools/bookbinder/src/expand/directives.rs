@@ -2,7 +2,7 @@
 
 use super::{finish::BIBLIOGRAPHY, shared::OnPage};
 use crate::{
-    directive::{diagram, exercise, index, kernel, map, route, term},
+    directive::{diagram, exercise, index, kernel, map, route, sections, term},
     html, include,
     markdown::{Code, code_ranges},
     page::Flavour,
@@ -11,7 +11,8 @@ use anyhow::{Context as _, Result, bail};
 use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
 /// What stands on a line of its own, and which of the maps do.
-const BLOCKS: [&str; 7] = ["figure", "table", "diagram", "kernel", "exercise", "route", "index"];
+const BLOCKS: [&str; 8] =
+    ["figure", "table", "diagram", "kernel", "exercise", "route", "sections", "index"];
 const MAPS: [&str; 2] = ["needs", "times"];
 
 /// A page without directives, and what these name.
@@ -175,6 +176,12 @@ impl Walk<'_, '_> {
                 Flavour::Html => html::one_line(&route::svg(&shared.entries, &up)) + "\n",
                 Flavour::Notebook => route::list(&shared.entries),
             },
+            // A section's first sentence may quote numbers and terms.
+            "sections" => self.all(&sections::list(root, &shared.entries, self.page.path)?)?,
+            "minutes" => {
+                shared.known(argument)?;
+                map::minutes_mark(argument)
+            }
             "map" => match argument {
                 "needs" => html::one_line(&map::svg(root, quotes.chapters, &up)?) + "\n",
                 // A chapter's note may quote numbers and terms.
