@@ -3,7 +3,7 @@
 //! | in the source | on the page |
 //! | --- | --- |
 //! | `{{#include path:anchor}}` | the quoted lines, see [`mod@crate::include`] |
-//! | `{{#measure KEY p=v … [of-limit\|as-flop]}}` | a measured number, see [`crate::quote`] |
+//! | `{{#measure KEY p=v … [of-limit\|as-flop] [@MACHINE]}}` | a measured number, see [`crate::quote`] |
 //! | `{{#figure KEY}}`, `{{#table KEY}}` | a figure, a table |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |
 //! | `{{#diagram FILE.svg Caption}}` | a drawing that lies beside the page, see [`crate::directive::diagram`] |
