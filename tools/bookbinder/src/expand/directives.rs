@@ -237,7 +237,8 @@ impl Walk<'_, '_> {
                     "there is no map of `{argument}`; there are `needs`, `times`, `hours` and `practice`"
                 ),
             },
-            "index" => index::list(argument, root, quotes, &shared.mentions, &up)?,
+            // A claim may quote numbers and terms.
+            "index" => self.all(&index::list(argument, root, quotes, &shared.mentions, &up)?)?,
             name => bail!("there is no directive `{{{{#{name}}}}}`"),
         })
     }
