@@ -30,8 +30,10 @@
 
   const show = (name) => {
     for (const element of document.querySelectorAll('[data-machine]')) {
+      // One machine's stands in for others that have none.
+      const { machine, also = '' } = element.dataset;
       // Not `.hidden`: parts of a drawing have no such property.
-      element.toggleAttribute('hidden', element.dataset.machine !== name);
+      element.toggleAttribute('hidden', machine !== name && !also.split(' ').includes(name));
     }
     for (const select of document.querySelectorAll('.machine-switch select')) select.value = name;
     scrollers();

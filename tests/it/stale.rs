@@ -120,6 +120,39 @@ fn links_lead_somewhere() {
     assert!(checked.status.success(), "{}", said(&checked));
 }
 
+/// The addresses that a page's script leads on to, by the anchor that was asked for.
+fn led_on(html: &str) -> serde_json::Map<String, serde_json::Value> {
+    let map = html.split("const fragmentMap =").nth(1).unwrap_or("{}").trim();
+    let mut values = serde_json::Deserializer::from_str(map).into_iter();
+    values.next().map_or_else(Default::default, |map| map.expect("a map of anchors"))
+}
+
+#[test]
+fn old_addresses_lead_to_their_text() {
+    let has = |page: &str, anchor: &str| {
+        let html = fs::read_to_string(book().join(page)).unwrap_or_default();
+        html.contains(&format!("id=\"{anchor}\""))
+    };
+    let mut wrong = Vec::new();
+    for old in read("tests/stale/headings.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (page, anchor) = old.split_once('#').unwrap();
+        let leads = led_on(&fs::read_to_string(book().join(page)).unwrap());
+        let Some(to) = leads.get(&format!("#{anchor}")).and_then(|to| to.as_str()) else {
+            if !has(page, anchor) {
+                wrong.push(format!("{old} leads nowhere; see [output.html.redirect] in book.toml"));
+            }
+            continue;
+        };
+        let (file, anchor) = to.split_once('#').unwrap_or((to, ""));
+        let target = Path::new(page).with_file_name(file);
+        let there = book().join(&target).is_file();
+        if !there || !(anchor.is_empty() || has(target.to_str().unwrap(), anchor)) {
+            wrong.push(format!("{old} leads to {to}, which is not there"));
+        }
+    }
+    assert_none(&wrong);
+}
+
 #[test]
 fn notebooks_are_their_pages() {
     let checked = throughput(&["notebooks", "sync", "--check"], root());

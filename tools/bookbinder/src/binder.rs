@@ -1,9 +1,10 @@
 //! From the repository to the book.
 //!
-//! `machines` finds the records, `work` is where a book is made until it is whole, `watch` makes it again when
+//! `machines` finds the records, `moved` leads old addresses on, `work` is where a book is made until it is whole, `watch` makes it again when
 //! something changes.
 
 mod machines;
+mod moved;
 mod watch;
 mod work;
 
@@ -104,6 +105,7 @@ impl Binder {
             })?;
             self.expand(&mut source, records, Flavour::Html)?;
             source.book.items.extend(machines::part(records));
+            moved::to_sections(&mut source)?;
             if records.is_empty() {
                 // A setting for a page that does not exist would be a warning.
                 source.config.set("output.html.search.chapter", toml::Table::new())?;

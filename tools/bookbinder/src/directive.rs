@@ -9,4 +9,5 @@ pub mod index;
 pub mod kernel;
 pub mod map;
 pub mod route;
+pub mod sections;
 pub mod term;

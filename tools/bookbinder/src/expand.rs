@@ -3,13 +3,15 @@
 //! | in the source | on the page |
 //! | --- | --- |
 //! | `{{#include path:anchor}}` | the quoted lines, see [`mod@crate::include`] |
-//! | `{{#measure KEY p=v … [of-limit\|as-flop]}}` | a measured number, see [`crate::quote`] |
+//! | `{{#measure KEY p=v … [of-limit\|as-flop] [@MACHINE]}}` | a measured number, see [`crate::quote`] |
 //! | `{{#figure KEY}}`, `{{#table KEY}}` | a figure, a table |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |
 //! | `{{#diagram FILE.svg Caption}}` | a drawing that lies beside the page, see [`crate::directive::diagram`] |
 //! | `{{#kernel CHAPTER/FILE}}` | a kernel's source for the page's scripts, see [`crate::directive::kernel`] |
 //! | `{{#term KEY}}`, `{{#term KEY as it reads}}` | a link to the glossary |
 //! | `{{#route}}` | the chapters along a road |
+//! | `{{#sections}}` | the sections of a chapter, on its opener, see [`crate::directive::sections`] |
+//! | `{{#minutes PAGE …}}` | the minutes that these pages take to read; of a chapter, `01-matmul` |
 //! | `{{#map needs}}`, `{{#map times}}` and more | what the chapters stand on and take, see [`crate::directive::map`] |
 //! | `{{#index WHAT}}` | all experiments, kernels or exercises, see [`crate::directive::index`] |
 //! | `{{#bibliography}}` | every source, with the pages that cite it; what follows it on the page are the sources |

@@ -1,14 +1,14 @@
-//! The directives of a page, and the headings that they stand below.
+//! The directives and the claims of a page, and the headings that they stand below.
 
 use crate::{html, markdown::headings};
 use std::path::{Path, PathBuf};
 
-/// A directive of a page, and the heading that it stands below.
+/// A directive or a claim of a page, and the heading that it stands below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// The directive's name: `figure`.
+    /// The directive's name: `figure`; of a claim, [`Mention::CLAIM`].
     pub name: String,
-    /// What stands behind the name.
+    /// What stands behind the name; of a claim what people say and, on a second line, the verdict.
     pub argument: String,
     /// The page, relative to `book/src`.
     pub page: PathBuf,
@@ -19,6 +19,9 @@ pub struct Mention {
 }
 
 impl Mention {
+    /// The name of a claim, `> [!CLAIM] People say: "…"`.
+    pub const CLAIM: &str = "claim";
+
     /// A link to the heading, from a page that is `up` below the book's root.
     pub fn link(&self, up: &str) -> String {
         let anchor = self.anchor.as_ref().map_or(String::new(), |anchor| format!("#{anchor}"));
@@ -37,9 +40,19 @@ impl Mention {
     }
 }
 
-/// Every directive of a page, in order.
+/// Every directive of a page, in order, and behind them every claim.
 pub fn mentions(page: &Path, source: &str) -> Vec<Mention> {
     let headings = headings(source);
+    let mention = |at: usize, name: &str, argument: &str| {
+        let above = headings.iter().rev().find(|heading| heading.at < at);
+        Mention {
+            name: name.to_owned(),
+            argument: argument.to_owned(),
+            page: page.to_owned(),
+            heading: above.map(|heading| heading.text.clone()).unwrap_or_default(),
+            anchor: above.filter(|heading| !heading.title).map(|heading| heading.anchor.clone()),
+        }
+    };
     let mut found = Vec::new();
     for (at, _) in source.match_indices("{{#") {
         let Some((body, _)) = source[at + 3..].split_once("}}") else { continue };
@@ -47,16 +60,25 @@ pub fn mentions(page: &Path, source: &str) -> Vec<Mention> {
             continue;
         }
         let (name, argument) = body.trim().split_once(char::is_whitespace).unwrap_or((body, ""));
-        let above = headings.iter().rev().find(|heading| heading.at < at);
-        found.push(Mention {
-            name: name.to_owned(),
-            argument: argument.trim().to_owned(),
-            page: page.to_owned(),
-            heading: above.map(|heading| heading.text.clone()).unwrap_or_default(),
-            anchor: above.filter(|heading| !heading.title).map(|heading| heading.anchor.clone()),
-        });
+        found.push(mention(at, name, argument.trim()));
+    }
+    for (at, mark) in source.match_indices("\n> [!CLAIM] ") {
+        let quote = source[at + mark.len()..].split("\n\n").next().unwrap_or_default();
+        let says = quote.lines().next().unwrap_or_default();
+        let says = says.strip_prefix("People say: ").unwrap_or(says).trim();
+        found.push(mention(at, Mention::CLAIM, &format!("{says}\n{}", verdict(quote))));
     }
     found
+}
+
+/// What the box of a claim says of it: `**Verdict: no.**` is `No.`.
+fn verdict(quote: &str) -> String {
+    let bold = quote.split("**Verdict: ").nth(1).and_then(|rest| rest.split_once("**"));
+    let text = bold.map_or("", |(verdict, _)| verdict).trim_end_matches([';', ',', '.']);
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@
 //! | `experiments` | experiment | the chapters' crates, the records, and the pages that quote them |
 //! | `kernels` | kernel | the head of its file in `chapters/NN-name/kernels`, and the page that quotes it |
 //! | `exercises` | exercise | its README, and the page that has it |
+//! | `claims` | claim that is tested | the page's box, `> [!CLAIM] …`, and the verdict in it |
 //! | `open` | figure or table of a page that no machine has measured | the records |
 
+mod claims;
 mod experiments;
 mod kernels;
 mod words;
@@ -39,9 +41,10 @@ pub fn list(
                 .map(|experiment| experiments::item(experiment, chapter, quotes, mentions, up))
                 .collect(),
             "kernels" => kernels::items(root, chapter, mentions, up)?,
+            "claims" => claims::items(chapter, mentions, up),
             "exercises" => Vec::new(),
             _ => bail!(
-                "there is no index of `{what}`; there are `experiments`, `kernels`, `exercises` and `open`"
+                "there is no index of `{what}`; there are `claims`, `experiments`, `kernels`, `exercises` and `open`"
             ),
         };
         groups.push((chapter, items));

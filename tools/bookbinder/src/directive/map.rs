@@ -3,7 +3,7 @@
 //!
 //! Nothing here is typed: which crate uses which is in their manifests, how long a page takes to read is
 //! counted (see [`crate::markdown::reading_minutes`]), and what else a chapter takes is the note on its
-//! first screen.
+//! opener.
 
 use crate::{exercises, html, manifest, page, picture};
 use anyhow::{Context, Result};
@@ -149,9 +149,20 @@ fn sentence(at: usize, needs: &[BTreeSet<usize>], chapters: &[Chapter]) -> Strin
     }
 }
 
-/// What stands for the minutes that the page at `path` takes until all pages are expanded.
-pub fn minutes_mark(path: &Path) -> String {
-    format!("<!-- minutes {} -->", path.display())
+/// What stands for the minutes that pages and chapters take, until all pages are expanded: `names` are their paths with
+/// a space between them.
+pub fn minutes_mark(names: &str) -> String {
+    format!("{MINUTES}{names}{END}")
+}
+
+const MINUTES: &str = "<!-- minutes ";
+const END: &str = " -->";
+
+/// The first mark of a text (see [`minutes_mark`]): what stands before it, its names, what stands behind it.
+pub fn minutes_asked(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once(MINUTES)?;
+    let (names, after) = rest.split_once(END)?;
+    Some((before, names, after))
 }
 
 /// The hours that all exercises take, by what their READMEs say.
@@ -193,7 +204,7 @@ pub fn times(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
             chapter.number,
             html::text(chapter.title),
             page.display(),
-            minutes_mark(&page),
+            minutes_mark(&page::folder(chapter)),
         );
     }
     Ok(out)
@@ -284,7 +295,7 @@ mod tests {
         let list = times(root.path(), &chapters, "").unwrap();
         assert_eq!(
             list,
-            "- **[0. The title of one chapter](00-a/README.md)**, <!-- minutes 00-a/README.md --> \
+            "- **[0. The title of one chapter](00-a/README.md)**, <!-- minutes 00-a --> \
              minutes to read. You need nothing.\n"
         );
         write("# A\n\n## Later\n\n> [!NOTE]\n> Too late.\n");

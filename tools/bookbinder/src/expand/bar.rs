@@ -3,7 +3,7 @@
 use super::{outputs, shared::OnPage};
 use crate::{
     aside, docs, html,
-    markdown::title_end,
+    markdown::{headings, title_end},
     page::as_index,
     quote::{
         Quotes,
@@ -37,12 +37,17 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
     if text.contains("data-machine=") {
         parts.extend(switch(page, shared.quotes));
     }
-    if let Some(file) = outputs::notebook(page).filter(|_| text.contains(",cell"))
+    let section = !page.path.ends_with("README.md");
+    if let Some(file) = outputs::notebook(page).filter(|_| !section || text.contains(",cell"))
         && let Some(name) = file.file_name()
     {
+        let title = headings(text).into_iter().find(|heading| heading.title && section);
+        let heading =
+            title.map_or(String::new(), |title| format!("#{}", title.text.replace(' ', "-")));
         parts.push(format!(
-            "<a class=\"notebook-link\" href=\"{up}notebooks/{}\">Open this chapter as a notebook</a>",
-            name.display()
+            "<a class=\"notebook-link\" href=\"{up}notebooks/{}{}\">Work in the notebook</a>",
+            name.display(),
+            html::attribute(&heading)
         ));
     }
     if let Some(link) = docs::link(shared.docs, shared.quotes.chapters, page.path) {

@@ -2,16 +2,19 @@
 
 use super::{finish::BIBLIOGRAPHY, shared::OnPage};
 use crate::{
-    directive::{diagram, exercise, index, kernel, map, route, term},
+    directive::{diagram, exercise, index, kernel, map, route, sections, term},
     html, include,
     markdown::{Code, code_ranges},
     page::Flavour,
+    quote::{Quotes, machine::is_reference},
 };
 use anyhow::{Context as _, Result, bail};
+use lab::Records;
 use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
 /// What stands on a line of its own, and which of the maps do.
-const BLOCKS: [&str; 7] = ["figure", "table", "diagram", "kernel", "exercise", "route", "index"];
+const BLOCKS: [&str; 8] =
+    ["figure", "table", "diagram", "kernel", "exercise", "route", "sections", "index"];
 const MAPS: [&str; 2] = ["needs", "times"];
 
 /// A page without directives, and what these name.
@@ -72,6 +75,39 @@ impl<'t> Found<'t> {
         bail!("`{{{{#{}}}}}` stands on a line of its own", self.name)
     }
 
+    /// That a number in a sentence that names a machine is that machine's.
+    fn pinned(&self, quotes: Quotes) -> Result<()> {
+        if self.argument.contains('@') {
+            return Ok(());
+        }
+        let start = self.source[..self.range.start].rfind("\n\n").map_or(0, |at| at + 2);
+        let end = self.source[self.range.end..]
+            .find("\n\n")
+            .map_or(self.source.len(), |at| self.range.end + at);
+        let (before, after) =
+            (&self.source[start..self.range.start], &self.source[self.range.end..end]);
+        let stop = |c: char, rest: &str| ".?!".contains(c) && rest.starts_with(char::is_whitespace);
+        let begin =
+            before.char_indices().rev().find(|(at, c)| stop(*c, &before[at + c.len_utf8()..]));
+        let end = after.char_indices().find(|(at, c)| stop(*c, &after[at + c.len_utf8()..]));
+        let sentence = [
+            &before[begin.map_or(0, |(at, c)| at + c.len_utf8())..],
+            &after[..end.map_or(after.len(), |(at, _)| at)],
+        ];
+        let names = |records: &&Records| {
+            is_reference(records)
+                && sentence.iter().any(|part| without_pins(part).contains(records.name.as_str()))
+        };
+        match quotes.records.iter().find(names) {
+            Some(records) => bail!(
+                "the sentence names {0}, and the number is any machine's; write `{{{{#measure {1} @{0}}}}}`",
+                records.name,
+                self.argument
+            ),
+            None => Ok(()),
+        }
+    }
+
     /// HTML in its place. It ends at a blank line; in a quote such a line would end the quote.
     fn block(&self, made: &str) -> String {
         let before = self.before();
@@ -84,6 +120,15 @@ impl<'t> Found<'t> {
         let indent: String = self.before().chars().take_while(|c| *c == ' ' || *c == '>').collect();
         if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) }
     }
+}
+
+/// A text without what its directives say.
+fn without_pins(text: &str) -> String {
+    let mut out = String::new();
+    for part in text.split("{{#") {
+        out.push_str(part.split_once("}}").map_or(part, |(_, rest)| rest));
+    }
+    out
 }
 
 impl Walk<'_, '_> {
@@ -148,6 +193,7 @@ impl Walk<'_, '_> {
         Ok(match found.name {
             "include" => found.indented(&include::include(&self.page.folder(), argument)?),
             "measure" => {
+                found.pinned(quotes)?;
                 self.measures.borrow_mut().push(argument.to_owned());
                 quotes.measure(argument, &up, flavour)?
             }
@@ -175,6 +221,12 @@ impl Walk<'_, '_> {
                 Flavour::Html => html::one_line(&route::svg(&shared.entries, &up)) + "\n",
                 Flavour::Notebook => route::list(&shared.entries),
             },
+            // A section's first sentence may quote numbers and terms.
+            "sections" => self.all(&sections::list(root, &shared.entries, self.page.path)?)?,
+            "minutes" => {
+                shared.known(argument)?;
+                map::minutes_mark(argument)
+            }
             "map" => match argument {
                 "needs" => html::one_line(&map::svg(root, quotes.chapters, &up)?) + "\n",
                 // A chapter's note may quote numbers and terms.
@@ -185,7 +237,8 @@ impl Walk<'_, '_> {
                     "there is no map of `{argument}`; there are `needs`, `times`, `hours` and `practice`"
                 ),
             },
-            "index" => index::list(argument, root, quotes, &shared.mentions, &up)?,
+            // A claim may quote numbers and terms.
+            "index" => self.all(&index::list(argument, root, quotes, &shared.mentions, &up)?)?,
             name => bail!("there is no directive `{{{{#{name}}}}}`"),
         })
     }

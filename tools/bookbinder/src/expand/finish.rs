@@ -13,8 +13,11 @@ use std::{fmt::Write as _, path::Path};
 /// The list of sources, the minutes that other pages take, and on the glossary where each term is introduced.
 pub fn finish(shared: &Shared, path: &Path, text: &str) -> String {
     let mut text = text.replace(BIBLIOGRAPHY, &bibliography(shared));
-    for (page, minutes) in &shared.minutes {
-        text = text.replace(&map::minutes_mark(page), &minutes.to_string());
+    while let Some((before, names, after)) = map::minutes_asked(&text) {
+        let named = |page: &Path| names.split(' ').any(|name| page.starts_with(name));
+        let minutes: u64 =
+            shared.minutes.iter().filter(|(page, _)| named(page)).map(|(_, all)| all).sum();
+        text = format!("{before}{minutes}{after}");
     }
     let chapters = shared.minutes.iter().filter(|(page, _)| of_chapter(page));
     let minutes: u64 = chapters.map(|(_, minutes)| minutes).sum();

@@ -6,6 +6,7 @@ use crate::{
     quote::Quotes,
     sources::{Bibliography, Glossary},
 };
+use anyhow::{Result, bail};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -38,6 +39,21 @@ pub struct Shared<'a> {
 }
 
 impl Shared<'_> {
+    /// Whether the table of contents has these pages and chapters, named with a space between them.
+    ///
+    /// # Errors
+    /// If there is no such page.
+    pub(super) fn known(&self, names: &str) -> Result<()> {
+        for name in names.split_whitespace() {
+            let mut paths = self.entries.iter().filter_map(|entry| entry.path.as_deref());
+            if !paths.any(|path| path == Path::new(name) || path.parent() == Some(Path::new(name)))
+            {
+                bail!("the table of contents has no page `{name}`");
+            }
+        }
+        Ok(())
+    }
+
     /// The title that the table of contents gives a page.
     pub(super) fn title(&self, page: &Path) -> String {
         let entry = self.entries.iter().find(|entry| entry.path.as_deref() == Some(page));

@@ -11,12 +11,13 @@ type Link<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// What stands for the address of a picture.
 type Picture<'a> = &'a dyn Fn(&str) -> Result<Option<String>>;
 
-/// The cells of a page, without ids.
+/// The cells of a page, without ids. If it is a `part` of another one, its headings are a level lower.
 ///
 /// # Errors
 /// If a cell stands in a list, a quotation or a table, or is empty, or a picture is wrong.
-pub(super) fn cells(text: &str, link: Link, picture: Picture) -> Result<Vec<Cell>> {
-    let mut page = Page { text, cuts: Vec::new(), edits: Vec::new(), depth: 0, in_cell: false };
+pub(super) fn cells(text: &str, part: bool, link: Link, picture: Picture) -> Result<Vec<Cell>> {
+    let (cuts, edits) = (Vec::new(), Vec::new());
+    let mut page = Page { text, part, cuts, edits, depth: 0, in_cell: false };
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
         match event {
             Event::Start(Tag::Link { dest_url, .. }) => {
@@ -49,6 +50,7 @@ enum Cut {
 /// A page on its way.
 struct Page<'t> {
     text: &'t str,
+    part: bool,
     cuts: Vec<Cut>,
     /// What stands for what.
     edits: Vec<(Range<usize>, String)>,
@@ -75,6 +77,9 @@ impl Page<'_> {
             Event::Start(Tag::Heading { level, id, .. }) => {
                 if self.depth == 0 && matches!(level, HeadingLevel::H1 | HeadingLevel::H2) {
                     self.cuts.push(Cut::Heading(range.start));
+                }
+                if self.part && self.text[range.start..].starts_with('#') {
+                    self.edits.push((range.start..range.start, "#".to_owned()));
                 }
                 // `{#anchor}` is mdBook's; Jupyter would show it.
                 if id.is_some()

@@ -19,6 +19,8 @@ pub(super) struct Site<'a> {
     with_cells: HashSet<String>,
     /// For each page its anchors, and the ones that Jupyter gives to the same headings.
     anchors: HashMap<PathBuf, HashMap<String, String>>,
+    /// The anchor that Jupyter gives to a section's title.
+    titles: HashMap<PathBuf, String>,
 }
 
 impl<'a> Site<'a> {
@@ -32,7 +34,12 @@ impl<'a> Site<'a> {
             all.map(|heading| (heading.anchor, heading.text.replace(' ', "-"))).collect()
         };
         let anchors = pages.iter().map(|page| (tidy(&page.path), anchors(page))).collect();
-        Self { root, with_cells, anchors }
+        let sections = pages.iter().filter(|page| !page.path.ends_with("README.md"));
+        let titles = sections.filter_map(|page| {
+            let title = headings(&page.markdown).into_iter().find(|heading| heading.title)?;
+            Some((tidy(&page.path), title.text.replace(' ', "-")))
+        });
+        Self { root, with_cells, anchors, titles: titles.collect() }
     }
 
     /// The notebook that a page is a part of, by name.
@@ -59,9 +66,18 @@ impl<'a> Site<'a> {
             let known = self.anchors.get(&target).and_then(|anchors| anchors.get(fragment));
             format!("#{}", known.map_or(fragment, String::as_str))
         });
-        let jupyter = jupyter.unwrap_or_default();
+        let title = || self.titles.get(&target).map(|title| format!("#{title}"));
+        let jupyter = jupyter.or_else(title).unwrap_or_default();
         let new = match folder(&target) {
             _ if file.is_empty() => jupyter,
+            // Another section of the same notebook.
+            Some(name)
+                if !jupyter.is_empty()
+                    && Some(&name) == folder(&own).as_ref()
+                    && self.with_cells.contains(&name) =>
+            {
+                jupyter
+            }
             Some(name) if self.with_cells.contains(&name) && is_page(&target) => {
                 format!("{name}.ipynb{jupyter}")
             }

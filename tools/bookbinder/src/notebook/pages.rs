@@ -32,5 +32,9 @@ pub fn from_pages(root: &Path, pages: &[Page]) -> Result<Vec<(String, Notebook)>
 /// A page's cells, without ids.
 fn cells(site: &Site, page: &Page) -> Result<Vec<Cell>> {
     let text = drawing::as_pictures(&page.markdown)?;
-    cut::cells(&text, &|address| site.link(page, address), &|address| site.picture(page, address))
+    // The notebook is one page: the chapter's opener has its title, and a section is a part of it.
+    let part = !page.path.ends_with("README.md");
+    cut::cells(&text, part, &|address| site.link(page, address), &|address| {
+        site.picture(page, address)
+    })
 }

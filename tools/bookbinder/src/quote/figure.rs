@@ -2,7 +2,7 @@
 
 use super::{
     machine::{is_reference, source},
-    quotes::{Found, Quotes},
+    quotes::{Found, Quotes, lacking, stand_in},
 };
 use crate::{
     html,
@@ -41,9 +41,9 @@ impl<'a> Quotes<'a> {
         if found.is_empty() {
             out.push_str("<figure><p class=\"unmeasured\">Not measured yet.</p></figure>");
         }
-        for (records, found) in &found {
-            let machine = self.machine_attributes(records);
-            match found {
+        for (records, one) in &found {
+            let machine = self.machine_attributes(records, &lacking(&found, records));
+            match one {
                 Found::Yes(Drawing { svg, caption, alt }) => {
                     let _ = write!(
                         out,
@@ -55,12 +55,8 @@ impl<'a> Quotes<'a> {
                     );
                 }
                 Found::No(why) => {
-                    let _ = write!(
-                        out,
-                        "<figure {machine}><p class=\"unmeasured\">On {}: {}.</p></figure>",
-                        html::text(&records.name),
-                        html::text(why)
-                    );
+                    let why = why_not(records, why, stand_in(&found));
+                    let _ = write!(out, "<figure {machine}>{why}</figure>");
                 }
             }
         }
@@ -91,9 +87,9 @@ impl<'a> Quotes<'a> {
         if found.is_empty() {
             out.push_str("<p class=\"unmeasured\">Not measured yet.</p>");
         }
-        for (records, found) in &found {
-            let machine = self.machine_attributes(records);
-            match found {
+        for (records, one) in &found {
+            let machine = self.machine_attributes(records, &lacking(&found, records));
+            match one {
                 Found::Yes(table) => {
                     let _ = write!(
                         out,
@@ -102,12 +98,8 @@ impl<'a> Quotes<'a> {
                     );
                 }
                 Found::No(why) => {
-                    let _ = write!(
-                        out,
-                        "<p class=\"unmeasured\" {machine}>On {}: {}.</p>",
-                        html::text(&records.name),
-                        html::text(why)
-                    );
+                    let why = why_not(records, why, stand_in(&found));
+                    let _ = write!(out, "<div {machine}>{why}</div>");
                 }
             }
         }
@@ -144,6 +136,16 @@ impl<'a> Quotes<'a> {
     fn made(self, table: &Table) -> Result<Vec<(&'a Records, Found<TableData>)>> {
         self.each(&format!("the table `{}`", table.key), |records| (table.make)(records))
     }
+}
+
+/// Why a machine lacks a figure or a table, and whose is shown in its place.
+fn why_not(records: &Records, why: &str, other: Option<&Records>) -> String {
+    let (class, other) = match other {
+        Some(other) => ("elsewhere", format!(" Shown is that of {}.", html::text(&other.name))),
+        None => ("unmeasured", String::new()),
+    };
+    let (name, why) = (html::text(&records.name), html::text(why));
+    format!("<p class=\"{class}\">On {name}: {why}.{other}</p>")
 }
 
 /// For each machine why it lacks something; nothing for one that has it.

@@ -1,8 +1,9 @@
-//! A number: `{{#measure KEY p=v … [of-limit|as-flop]}}`.
+//! A number: `{{#measure KEY p=v … [of-limit|as-flop] [@MACHINE]}}`. With `@MACHINE` it is that machine's, whatever
+//! machine the reader chooses: a sentence that names a machine says so.
 
 use super::{
     machine::{is_reference, records_page, run_place},
-    quotes::{Found, Quotes, SKIPPED},
+    quotes::{Found, Quotes, SKIPPED, lacking, stand_in},
 };
 use crate::{html, page::Flavour};
 use anyhow::{Result, anyhow, bail};
@@ -29,16 +30,33 @@ struct Asked {
     key: String,
     wanted: Params,
     as_: As,
+    /// The machine whose value it is, if the page says.
+    on: Option<String>,
 }
 
 impl Asked {
-    /// `key p=v … [of-limit|as-flop]`, of a value that an experiment declares.
+    /// `key p=v … [of-limit|as-flop] [@MACHINE]`, of a value that an experiment declares.
     fn of(spec: &str, quotes: Quotes) -> Result<Self> {
-        let (key, wanted, as_) = parse(spec)?;
-        if !quotes.declared(&key) {
-            bail!("no experiment declares the value `{key}`");
+        let asked = parse(spec)?;
+        if !quotes.declared(&asked.key) {
+            bail!("no experiment declares the value `{}`", asked.key);
         }
-        Ok(Self { key, wanted, as_ })
+        if let Some(on) = &asked.on
+            && !quotes.records.iter().any(|records| records.name == *on && is_reference(records))
+        {
+            bail!("there is no reference machine `{on}`");
+        }
+        Ok(asked)
+    }
+
+    /// What the one machine has that the page names.
+    fn pinned<'a>(&self, quotes: Quotes<'a>, on: &str) -> Result<(&'a Records, &'a Value)> {
+        let found = self.found(quotes)?.into_iter().find(|(records, _)| records.name == on);
+        match found {
+            Some((records, Found::Yes(value))) => Ok((records, value)),
+            Some((_, Found::No(why))) => bail!("`{}` on {on}: {why}", self.name()),
+            None => bail!("there is no machine `{on}`"),
+        }
     }
 
     fn name(&self) -> String {
@@ -60,6 +78,13 @@ impl Quotes<'_> {
     /// If no experiment declares the key, or the parameters name no value or several.
     pub fn measure(self, spec: &str, up: &str, flavour: Flavour) -> Result<String> {
         let asked = Asked::of(spec, self)?;
+        if let Some(on) = &asked.on {
+            let (records, value) = asked.pinned(self, on)?;
+            return match flavour {
+                Flavour::Notebook => shown(value, asked.as_),
+                Flavour::Html => link(records, value, asked.as_, "", up),
+            };
+        }
         let found = asked.found(self)?;
         if flavour == Flavour::Notebook {
             return in_notebook(&found, asked.as_);
@@ -68,32 +93,23 @@ impl Quotes<'_> {
         if found.is_empty() {
             out.push_str("<span class=\"unmeasured\">not measured yet</span>");
         }
-        for (records, found) in &found {
-            let machine = self.machine_attributes(records);
-            match found {
+        for (records, one) in &found {
+            match one {
                 Found::Yes(value) => {
-                    let _ = write!(
-                        out,
-                        "<a class=\"measured\" {machine} href=\"{up}{}#{}\" title=\"{}\"><data \
-                         value=\"{}\">{}</data></a>",
-                        records_page(&records.name),
-                        html::value_anchor(&name(&value.key, &value.params)),
-                        html::attribute(&tooltip(value, records, asked.as_)?),
-                        if asked.as_ == As::OfLimit {
-                            value.of_limit().unwrap_or(f64::NAN)
-                        } else {
-                            value.median
-                        },
-                        html::text(&shown(value, asked.as_)?),
-                    );
+                    let machine = self.machine_attributes(records, &lacking(&found, records));
+                    out.push_str(&link(records, value, asked.as_, &machine, up)?);
                 }
                 // In a sentence the reason would bury it: a link as a measured number is one, to where the
                 // reason stands.
                 Found::No(why) => {
+                    let machine = self.machine_attributes(records, &[]);
+                    let (class, words) = match stand_in(&found) {
+                        Some(other) => ("elsewhere", format!(" on {}", html::text(&other.name))),
+                        None => ("unmeasured", "not measured yet".to_owned()),
+                    };
                     let _ = write!(
                         out,
-                        "<a class=\"unmeasured\" {machine} href=\"{up}{}\" title=\"{}\">not measured \
-                         yet</a>",
+                        "<a class=\"{class}\" {machine} href=\"{up}{}\" title=\"{}\">{words}</a>",
                         run_place(&asked.key, records),
                         html::attribute(&format!("{} on {}: {why}", asked.name(), records.name))
                     );
@@ -111,12 +127,13 @@ impl Quotes<'_> {
     pub fn measure_in_drawing(self, spec: &str, flavour: Flavour) -> Result<String> {
         let asked = Asked::of(spec, self)?;
         let mut out = String::new();
-        for (records, found) in asked.found(self)? {
-            let Found::Yes(value) = found else { continue };
+        let found = asked.found(self)?;
+        for (records, one) in &found {
+            let Found::Yes(value) = one else { continue };
             let text = html::text(&shown(value, asked.as_)?);
             match flavour {
                 Flavour::Html => {
-                    let machine = self.machine_attributes(records);
+                    let machine = self.machine_attributes(records, &lacking(&found, records));
                     let _ = write!(out, "<tspan {machine}>{text}</tspan>");
                 }
                 // As everywhere in a notebook: the first reference machine's.
@@ -153,7 +170,7 @@ impl Quotes<'_> {
             let _ = write!(
                 out,
                 "\n\n<div class=\"reasons\" {}><p>What is not measured yet on {}, and why:</p><ul>",
-                self.machine_attributes(records),
+                self.machine_attributes(records, &[]),
                 html::text(&records.name)
             );
             for why in reasons {
@@ -163,6 +180,21 @@ impl Quotes<'_> {
         }
         Ok(out)
     }
+}
+
+/// A number as a link to its record.
+fn link(records: &Records, value: &Value, as_: As, machine: &str, up: &str) -> Result<String> {
+    let exact = match as_ {
+        As::OfLimit => value.of_limit().unwrap_or(f64::NAN),
+        As::ItIs | As::Flop => value.median,
+    };
+    Ok(format!(
+        "<a class=\"measured\" {machine} href=\"{up}{}#{}\" title=\"{}\"><data value=\"{exact}\">{}</data></a>",
+        records_page(&records.name),
+        html::value_anchor(&name(&value.key, &value.params)),
+        html::attribute(&tooltip(value, records, as_)?),
+        html::text(&shown(value, as_)?),
+    ))
 }
 
 /// The number of the first reference machine, or of the next one that has it, which is then named.
@@ -180,13 +212,13 @@ fn in_notebook(found: &[(&Records, Found<&Value>)], as_: As) -> Result<String> {
     }
 }
 
-/// `key p=v … [of-limit|as-flop]`.
-fn parse(spec: &str) -> Result<(String, Params, As)> {
+/// `key p=v … [of-limit|as-flop] [@MACHINE]`.
+fn parse(spec: &str) -> Result<Asked> {
     let mut words = spec.split_whitespace();
     let Some(key) = words.next() else {
         bail!("a measure needs a key: {{{{#measure matmul.ladder n=1024}}}}");
     };
-    let (mut wanted, mut as_) = (Params::new(), As::ItIs);
+    let (mut wanted, mut as_, mut on) = (Params::new(), As::ItIs, None);
     for word in words {
         match (word.split_once('='), word) {
             (Some((name, value)), _) => {
@@ -194,10 +226,11 @@ fn parse(spec: &str) -> Result<(String, Params, As)> {
             }
             (None, "of-limit") => as_ = As::OfLimit,
             (None, "as-flop") => as_ = As::Flop,
-            _ => bail!("`{word}` is none of `name=value`, `of-limit` and `as-flop`"),
+            (None, machine) if machine.starts_with('@') => on = Some(machine[1..].to_owned()),
+            _ => bail!("`{word}` is none of `name=value`, `of-limit`, `as-flop` and `@MACHINE`"),
         }
     }
-    Ok((key.to_owned(), wanted, as_))
+    Ok(Asked { key: key.to_owned(), wanted, as_, on })
 }
 
 /// A value as a page writes it.
@@ -244,10 +277,11 @@ mod tests {
 
     #[test]
     fn a_spec_has_a_key_parameters_and_a_flag() {
-        let (key, wanted, as_) = parse("a.b n=1 rung=avx2 of-limit").unwrap();
-        assert_eq!((key.as_str(), wanted.len(), as_), ("a.b", 2, As::OfLimit));
-        assert_eq!(parse("a.b as-flop").unwrap().2, As::Flop);
-        assert_eq!(wanted["rung"], "avx2");
+        let asked = parse("a.b n=1 rung=avx2 of-limit @far").unwrap();
+        assert_eq!((asked.key.as_str(), asked.wanted.len(), asked.as_), ("a.b", 2, As::OfLimit));
+        assert_eq!((asked.wanted["rung"].as_str(), asked.on.as_deref()), ("avx2", Some("far")));
+        let asked = parse("a.b as-flop").unwrap();
+        assert_eq!((asked.as_, asked.on), (As::Flop, None));
         assert!(parse("").is_err() && parse("a.b of-limits").is_err());
     }
 

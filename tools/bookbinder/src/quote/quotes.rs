@@ -82,11 +82,33 @@ impl<'a> Quotes<'a> {
         }
     }
 
-    /// The attributes that the machine switch works with. What is not the default machine's is hidden, so
-    /// that a page without its script shows one machine.
-    pub(super) fn machine_attributes(self, records: &Records) -> String {
-        let default = self.default_machine().is_some_and(|first| first.name == records.name);
+    /// The attributes that the machine switch works with: whose it is, and for whom it stands in, because they have
+    /// none. What is not the default machine's is hidden, so that a page without its script shows one machine.
+    pub(super) fn machine_attributes(self, records: &Records, stands_in: &[&str]) -> String {
+        let shown_for = |name: &str| name == records.name || stands_in.contains(&name);
+        let default = self.default_machine().is_some_and(|first| shown_for(&first.name));
+        let also = match stands_in {
+            [] => String::new(),
+            _ => format!(" data-also=\"{}\"", html::attribute(&stands_in.join(" "))),
+        };
         let hidden = if default { "" } else { " hidden" };
-        format!("data-machine=\"{}\"{hidden}", html::attribute(&records.name))
+        format!("data-machine=\"{}\"{also}{hidden}", html::attribute(&records.name))
     }
+}
+
+/// The first reference machine that has the thing: it stands in for those that have none.
+pub(super) fn stand_in<'a, T>(found: &[(&'a Records, Found<T>)]) -> Option<&'a Records> {
+    let has = |(records, found): &&(&'a Records, Found<T>)| {
+        is_reference(records) && matches!(found, Found::Yes(_))
+    };
+    found.iter().find(has).map(|(records, _)| *records)
+}
+
+/// For whom a machine stands in: all that have none, if it is the first reference machine that has the thing.
+pub(super) fn lacking<'a, T>(found: &[(&'a Records, Found<T>)], records: &Records) -> Vec<&'a str> {
+    if stand_in(found).is_none_or(|first| first.name != records.name) {
+        return Vec::new();
+    }
+    let lacks = found.iter().filter(|(_, found)| matches!(found, Found::No(_)));
+    lacks.map(|(records, _)| records.name.as_str()).collect()
 }

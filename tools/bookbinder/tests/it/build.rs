@@ -188,7 +188,7 @@ fn the_book_is_whole() {
         ">110\u{a0}GFLOP/s</data>",
         ">55%</data>",
         // A sentence stays short where a number is missing; the reason is a step away, and once on the page.
-        "on small: not measured: this CPU has no AMX\">not measured yet</a>",
+        "on small: not measured: this CPU has no AMX\"> on large</a>",
         "not measured yet on small, and why:</p>",
         "<li>this CPU has no AMX.</li>",
         // The figure, its ids its own, its caption text and not Markdown.
@@ -262,7 +262,7 @@ fn the_lists_hold_what_the_chapters_have() {
     let page = fixture.page("lists.html");
     for part in [
         "<a href=\"09-demo/index.html\"><title>Chapter 9, A demonstration: it stands on no other</title>",
-        "2 minutes to read. It runs for <span class=\"measure\">",
+        "4 minutes to read. It runs for <span class=\"measure\">",
         "<p>In 1 and 1 hours.</p>",
         "None: all that the pages show has been measured.",
         "There are 1 experiments in 1 chapters.",
@@ -280,6 +280,34 @@ fn the_lists_hold_what_the_chapters_have() {
 }
 
 #[test]
+fn an_opener_lists_its_sections_and_leads_old_addresses_on() {
+    let fixture = Fixture::new();
+    for section in ["more", "gpu"] {
+        let file = fixture.path(&format!("book/src/09-demo/{section}.md"));
+        let text = fs::read_to_string(&file).unwrap();
+        let (title, rest) = text.split_once('\n').unwrap();
+        fs::write(file, format!("{title}\n\nYou will be able to go on.\n\n## Once here\n{rest}"))
+            .unwrap();
+    }
+    let asked = "{{#sections}}\n\nIn all {{#minutes 09-demo/more.md 09-demo/gpu.md}} minutes. On large \
+                 {{#measure demo.rate n=64 @large}}.";
+    fixture.append(asked);
+    fixture.binder().build().unwrap();
+    let page = fixture.page("09-demo/index.html");
+    for part in [
+        "<li><a href=\"more.html\">More</a> (1 min). You will be able to go on.</li>",
+        "In all 3 minutes.",
+        "\"#once-here\":\"more.html#once-here\"",
+        "On large <a class=\"measured\" href=\"../records/large.html#demo-rate-n-64\"",
+    ] {
+        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
+    }
+    // An address of the opener's own stays there.
+    assert!(!page.contains("\"#the-table\":"), "{page}");
+    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+}
+
+#[test]
 fn drawings_and_kernels_are_a_part_of_the_page() {
     let fixture = Fixture::new();
     fixture.binder().build().unwrap();
@@ -291,7 +319,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         // Each machine's number where it has one, the default's shown.
         "<tspan data-machine=\"small\">110\u{a0}GFLOP/s</tspan>",
         "<tspan data-machine=\"large\" hidden=\"\">220\u{a0}GFLOP/s</tspan>",
-        "<tspan data-machine=\"large\" hidden=\"\">3.00\u{a0}TFLOP/s</tspan></text>",
+        "<tspan data-machine=\"large\" data-also=\"small\">3.00\u{a0}TFLOP/s</tspan></text>",
         "<figcaption>A box, which holds a_b &amp; 2 × 2.</figcaption>",
         "<step-player>",
         "<digit-canvas>",
@@ -647,6 +675,11 @@ fn each_mistake_stops_the_build_and_says_where() {
         ("{{#map nothing}}", "no map of `nothing`"),
         ("{{#kernel demo/gone.wgsl}}", "gone.wgsl"),
         ("{{#kernel gone/naive.wgsl}}", "no chapter"),
+        ("On large it is {{#measure demo.rate n=64}}.", "names large"),
+        ("{{#measure demo.rate n=64 @gone}}", "no reference machine `gone`"),
+        ("{{#measure demo.rate n=128 @small}}", "no AMX"),
+        ("{{#minutes 09-demo gone.md}}", "no page `gone.md`"),
+        ("{{#sections}}", "begins with"),
         ("{{#measure demo.rate", "without `}}`"),
         ("A formula $\\nosuch$.", "nosuch"),
         ("A source[^gone].", "[^gone]"),

@@ -165,6 +165,27 @@ fn links_of_the_expanded_page_lead_to_notebooks() {
 }
 
 #[test]
+fn sections_are_parts_of_one_notebook() {
+    let (root, mut pages) = course();
+    let section = "# Rows\n\n[up](README.md#the-inner-loop) [here](rows.md)\n\n## One\n\n```rust,cell\n1\n```\n";
+    pages.push(page("01-matmul/rows.md", section));
+    pages[1].markdown.push_str("\n[there](../01-matmul/rows.md) [one](../01-matmul/rows.md#one)\n");
+    let made = notebook::from_pages(root.path(), &pages).unwrap();
+    let text = |at: usize| {
+        let cells = made[at].1.cells.iter().map(|cell| cell.source.as_str());
+        cells.collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(made.len(), 2);
+    assert!(text(1).contains("\n## Rows\n") && text(1).contains("\n### One"), "{}", text(1));
+    assert!(text(1).contains("[up](#The-inner-loop) [here](#Rows)"), "{}", text(1));
+    assert!(
+        text(0).contains("[there](01-matmul.ipynb#Rows) [one](01-matmul.ipynb#One)"),
+        "{}",
+        text(0)
+    );
+}
+
+#[test]
 fn drawings_become_pictures_that_stand_alone() {
     let (root, mut pages) = course();
     let svg = "<svg viewBox=\"0 0 56 15\" role=\"img\" aria-label=\"a < b\" style=\"width:100%\">\n<g/>\n</svg>";
