@@ -130,7 +130,7 @@ mod tests {
             chapter("Welcome", Some("README.md")),
             chapter("0. The lab", Some("00-lab/README.md")),
             chapter("1. One matrix multiplication & more", Some("01-matmul/deep.md")),
-            chapter("2. CPU and GPU", None),
+            chapter("2. The GPU", None),
             chapter("3. Back again", None),
         ]
     }

@@ -10,7 +10,7 @@ use crate::{
     picture::{address, in_page, standalone},
 };
 use anyhow::{Result, anyhow};
-use lab::{Drawing, Figure, Records, Table, TableData};
+use lab::{Drawing, Figure, Key, Records, Table, TableData, key::Kind, record::is_below};
 use std::fmt::Write as _;
 
 impl<'a> Quotes<'a> {
@@ -51,7 +51,7 @@ impl<'a> Quotes<'a> {
                          </figure>",
                         in_page(svg, alt, &format!("{key}-{}", records.name))?,
                         html::text(caption),
-                        source(key, records, up),
+                        source(&self.how(key, records), key, records, up),
                     );
                 }
                 Found::No(why) => {
@@ -94,7 +94,7 @@ impl<'a> Quotes<'a> {
                     let _ = write!(
                         out,
                         "<div class=\"table-wrapper\" {machine}>{}</div>",
-                        html_table(table, &source(key, records, up))
+                        html_table(table, &source(&self.how(key, records), key, records, up))
                     );
                 }
                 Found::No(why) => {
@@ -125,6 +125,28 @@ impl<'a> Quotes<'a> {
         let whys: Option<Vec<String>> = whys.into_iter().collect();
         Ok(whys
             .map(|whys| whys.into_iter().next().unwrap_or_else(|| "not measured yet".to_owned())))
+    }
+
+    /// How the numbers of a figure or a table came about: `Measured`, `Counted and calculated`.
+    fn how(self, key: &str, records: &Records) -> String {
+        let run = records.run_of(key).map(|run| run.experiment.as_str());
+        let all = self.chapters.iter().flat_map(|chapter| &chapter.experiments);
+        let experiment = all.into_iter().find(|experiment| Some(experiment.key) == run);
+        let declared = experiment.map_or(&[][..], |experiment| experiment.values);
+        // A picture of one of the experiment's keys, or of all of them.
+        let own: Vec<&Key> = declared.iter().filter(|one| is_below(key, one.name)).collect();
+        let below = declared.iter().filter(|one| is_below(one.name, key));
+        let shown = if own.iter().any(|one| one.name != run.unwrap_or_default()) {
+            own
+        } else {
+            below.collect()
+        };
+        let mut kinds: Vec<String> = shown.iter().map(|key| key.kind.to_string()).collect();
+        kinds.sort();
+        kinds.dedup();
+        let words = if kinds.is_empty() { Kind::Measured.to_string() } else { kinds.join(" and ") };
+        let mut letters = words.chars();
+        letters.next().map_or(String::new(), |c| c.to_uppercase().to_string() + letters.as_str())
     }
 
     /// The figure with this key, as each machine's records draw it.

@@ -62,10 +62,10 @@ pub fn run_place(key: &str, records: &Records) -> String {
     records.run_of(key).map_or(page.clone(), |run| page.clone() + &run_anchor(run))
 }
 
-/// The link under a figure or a table.
-pub fn source(key: &str, records: &Records, up: &str) -> String {
+/// The link under a figure or a table: how its numbers came about, and on which machine.
+pub fn source(how: &str, key: &str, records: &Records, up: &str) -> String {
     format!(
-        "<a class=\"source\" href=\"{up}{}\">Measured on {}</a>",
+        "<a class=\"source\" href=\"{up}{}\">{how} on {}</a>",
         run_place(key, records),
         html::text(&records.name)
     )
