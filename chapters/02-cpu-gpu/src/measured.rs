@@ -10,7 +10,7 @@ pub fn chapter() -> Chapter {
     Chapter {
         number: 2,
         name: "cpu_gpu",
-        title: "CPU and GPU",
+        title: "The GPU",
         experiments: experiments::all(),
         figures: figures::all(),
         tables: figures::tables(),

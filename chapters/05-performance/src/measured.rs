@@ -19,5 +19,5 @@ pub fn chapter() -> Chapter {
         part(measured::compare::experiments(), drawn::compare::figures(), drawn::compare::tables()),
         part(measured::gpu::experiments(), vec![], drawn::gpu::tables()),
     ];
-    Chapter::of(5, "performance", "Making it fast", parts)
+    Chapter::of(5, "performance", "Making a training step fast", parts)
 }
