@@ -128,7 +128,14 @@ fn inner_overlap() {
     let small = gpu.alloc(300).unwrap();
     let error = feed.run(Way::Overlapped, &[&bytes[..256]], &small, || Ok(())).unwrap_err();
     assert!(error.to_string().contains("do not fit 300 bytes"), "{error}");
-    drop((feed, pinned, kernel, small));
+    // A panic between two copies frees nothing that one of them still reads.
+    let (places, source) = (gpu.alloc(512).unwrap(), [&bytes[..256]; 3]);
+    let broken = std::panic::AssertUnwindSafe(|| {
+        feed.run(Way::Pinned, &source, &places, || panic!("a step that fails"))
+    });
+    assert!(std::panic::catch_unwind(broken).is_err());
+    assert_eq!(count("libcuda.so", "fake_waiting\0"), 0, "copies are under way");
+    drop((feed, pinned, kernel, small, places));
     drop(gpu);
     assert_eq!(left(), 0, "not everything was given back");
 }

@@ -75,6 +75,12 @@ long fake_left() {
     return memory.size() + streams.size() + modules.size() + events.size() + graphs.size() + pinned.size() + retained;
 }
 long fake_calls() { return calls; }
+// What was given to a stream and is not done.
+long fake_waiting() {
+    long waiting = 0;
+    for (auto *stream : streams) waiting += stream->waiting.size();
+    return waiting;
+}
 
 int cuDriverGetVersion(int *version) { *version = number("FAKE_VERSION", 13000); return OK; }
 int cuInit(unsigned flags) {

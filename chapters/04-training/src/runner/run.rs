@@ -27,6 +27,7 @@ use lab::machine::{Machine, Provenance};
 use std::{
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 pub use files::{CURVES, METRICS, MODEL};
@@ -106,15 +107,20 @@ impl Folder {
 fn locked(folder: &Path) -> Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
     let file = file.map_err(|e| lab::Error::io(folder, e))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(Error::Damaged {
-            path: folder.to_owned(),
-            why: "another training is at work in this folder; wait for its end, or choose another folder with --run"
-                .into(),
-        }),
-        // Not every file system has locks.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    // A process that starts another one hands it all its open files for a moment, and with them the lock of a run that has
+    // ended: what is locked after a fifth of a second is at work.
+    for _ in 0..20 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            // Not every file system has locks.
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
+        }
     }
+    Err(Error::Damaged {
+        path: folder.to_owned(),
+        why: "another training is at work in this folder; wait for its end, or choose another folder with --run"
+            .into(),
+    })
 }
 
 /// Why a new run can't have a folder that holds results.

@@ -21,6 +21,24 @@ fn failed(what: &str) -> impl Fn(DriverError) -> Error {
     }
 }
 
+/// Waits for all that is under way on the current context, at the latest when it is dropped: a panic must not free memory
+/// that a copy still reads.
+struct Finish;
+
+impl Finish {
+    fn now(&self) -> std::result::Result<(), DriverError> {
+        // SAFETY: the call takes no pointers; without a context it fails.
+        unsafe { sys::cuCtxSynchronize() }.result()
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        // Who panics has no use for another error.
+        let _ = self.now();
+    }
+}
+
 /// Bytes of the CPU's memory that the system never moves, freed when dropped.
 pub struct Pinned<'c> {
     cuda: &'c Cuda,
@@ -190,10 +208,10 @@ impl<'c> Feed<'c> {
         mut compute: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         self.cuda.bind()?;
+        // Whatever happens, nothing may be under way when the borrows end, not even if `compute` panics.
+        let finish = Finish;
         let done = self.start(way, batches, places, &mut compute);
-        // Whatever happened, nothing may be under way when the borrows end.
-        // SAFETY: the context is current.
-        let over = unsafe { sys::cuCtxSynchronize() }.result();
+        let over = finish.now();
         done?;
         over.map_err(failed("finish its work"))
     }
