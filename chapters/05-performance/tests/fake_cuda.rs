@@ -83,6 +83,11 @@ fn inner_graph() {
     assert_eq!(left(), 0, "not everything was given back");
 }
 
+/// What the stand-in's streams have yet to do.
+fn waiting() -> i64 {
+    count("libcuda.so", "fake_waiting\0")
+}
+
 /// What was not given back to the stand-in.
 fn left() -> i64 {
     count("libcuda.so", "fake_left\0")
@@ -134,7 +139,7 @@ fn inner_overlap() {
         feed.run(Way::Pinned, &source, &places, || panic!("a step that fails"))
     });
     assert!(std::panic::catch_unwind(broken).is_err());
-    assert_eq!(count("libcuda.so", "fake_waiting\0"), 0, "copies are under way");
+    assert_eq!(waiting(), 0, "copies are under way");
     drop((feed, pinned, kernel, small, places));
     drop(gpu);
     assert_eq!(left(), 0, "not everything was given back");
