@@ -2,12 +2,17 @@
 //! tables that are made from them.
 
 use crate::{
-    Device, Error, Key, Plan, Result,
+    Device, Error, Key, Plan, Result, Samples,
+    key::Quantity,
     machine::Provenance,
+    measure,
     progress::Progress,
     record::{ParamList, Records, Run, Skipped, Value, is_below, params},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Borrow,
+    path::{Path, PathBuf},
+};
 
 /// A chapter: what it measures, what it draws.
 pub struct Chapter {
@@ -284,10 +289,61 @@ pub fn named<'c>(chapters: &'c [Chapter], name: &str) -> Result<&'c Chapter> {
         })
 }
 
+impl Recorder<'_> {
+    /// Records samples. Returns their median.
+    ///
+    /// # Panics
+    /// If the experiment does not declare the key, or records the same quantity twice: both are mistakes in the
+    /// experiment.
+    pub fn record(&mut self, quantity: Quantity, samples: Samples) -> f64 {
+        self.leave(quantity.value(samples))
+    }
+
+    /// Records what was found, or leaves it out for the reason that there is none.
+    ///
+    /// # Errors
+    /// Any other than [`Error::Skipped`].
+    pub fn record_or_skip(&mut self, quantity: Quantity, found: Result<Samples>) -> Result<()> {
+        match found {
+            Ok(samples) => {
+                self.record(quantity, samples);
+            }
+            Err(Error::Skipped { why, .. }) => self.skip_at(quantity, why),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Says that a quantity can't be measured here, and why: `this CPU has no AMX`.
+    pub fn skip_at(&mut self, quantity: Quantity, why: impl Into<String>) {
+        self.leave_out(quantity.skipped(why));
+    }
+
+    /// Tells the person who waits what is being measured now.
+    pub fn note_at(&self, quantity: impl Borrow<Quantity>) {
+        self.note_text(&quantity.borrow().to_string());
+    }
+
+    /// Times `work` by the budget's plan and records the seconds of one call. Returns the median.
+    pub fn time(&mut self, quantity: Quantity, work: impl FnMut()) -> f64 {
+        self.note_at(&quantity);
+        let samples = measure::time(self.budget.plan(), work);
+        self.record(quantity, samples)
+    }
+
+    /// Times `work`, which does `amount` (operations, bytes, images) in each call, and records the rate. Returns the
+    /// median.
+    pub fn time_rate(&mut self, quantity: Quantity, amount: f64, work: impl FnMut()) -> f64 {
+        self.note_at(&quantity);
+        let samples = measure::time(self.budget.plan(), work).map(|seconds| amount / seconds);
+        self.record(quantity, samples)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Samples, Unit, record::Limit};
+    use crate::{Unit, record::Limit};
 
     const TIME: Key = Key::measured("some.thing", Unit::Seconds, &["n"]);
     const RATE: Key = Key::measured("some.thing.more", Unit::BytesPerSecond, &["n"]);

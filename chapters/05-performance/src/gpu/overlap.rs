@@ -26,7 +26,7 @@ fn failed(what: &str) -> impl Fn(DriverError) -> Error {
 struct Finish;
 
 impl Finish {
-    fn now(&self) -> std::result::Result<(), DriverError> {
+    fn now() -> std::result::Result<(), DriverError> {
         // SAFETY: the call takes no pointers; without a context it fails.
         unsafe { sys::cuCtxSynchronize() }.result()
     }
@@ -35,7 +35,7 @@ impl Finish {
 impl Drop for Finish {
     fn drop(&mut self) {
         // Who panics has no use for another error.
-        let _ = self.now();
+        let _ = Self::now();
     }
 }
 
@@ -209,9 +209,9 @@ impl<'c> Feed<'c> {
     ) -> Result<()> {
         self.cuda.bind()?;
         // Whatever happens, nothing may be under way when the borrows end, not even if `compute` panics.
-        let finish = Finish;
+        let _finish = Finish;
         let done = self.start(way, batches, places, &mut compute);
-        let over = finish.now();
+        let over = Finish::now();
         done?;
         over.map_err(failed("finish its work"))
     }

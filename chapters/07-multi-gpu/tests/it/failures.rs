@@ -239,7 +239,7 @@ fn parent(run: &Path, fate: &str) -> Ranks {
 }
 
 #[test]
-fn a_child_that_is_lost_before_all_have_come_is_named_by_all() {
+fn a_child_that_is_lost_before_all_have_come_is_named() {
     for (fate, named) in [
         ("2 KILL", "error: rank 2 is gone: its process has ended"),
         ("2 STOP", "error: rank 2 has not answered for 6 s"),
@@ -249,8 +249,11 @@ fn a_child_that_is_lost_before_all_have_come_is_named_by_all() {
         // Six seconds of silence, and what a busy machine takes to start them; it was more than 30 s once.
         let said = last_words_within(2 * LIMIT, &mut ranks, None).remove(0);
         let errors = said.lines().filter(|line| line.starts_with("error: "));
-        assert!(errors.clone().count() > 0, "{said}");
-        assert!(errors.clone().all(|line| line.contains(named)), "{fate}: {said}");
+        assert!(errors.clone().any(|line| line.contains(named)), "{fate}: {said}");
+        // Who comes when rank 0 has already ended can't know more than that.
+        let late = "error: rank 0 is gone: its process has ended";
+        let known = |line: &str| line.contains(named) || line.starts_with(late);
+        assert!(errors.clone().all(known), "{fate}: {said}");
     }
 }
 

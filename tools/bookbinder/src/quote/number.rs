@@ -41,21 +41,23 @@ impl Asked {
         if !quotes.declared(&asked.key) {
             bail!("no experiment declares the value `{}`", asked.key);
         }
+        let mut machines = quotes.records.iter().filter(|records| is_reference(records)).peekable();
         if let Some(on) = &asked.on
-            && !quotes.records.iter().any(|records| records.name == *on && is_reference(records))
+            && machines.peek().is_some()
+            && !machines.any(|records| records.name == *on)
         {
             bail!("there is no reference machine `{on}`");
         }
         Ok(asked)
     }
 
-    /// What the one machine has that the page names.
-    fn pinned<'a>(&self, quotes: Quotes<'a>, on: &str) -> Result<(&'a Records, &'a Value)> {
+    /// What the one machine has that the page names; nothing in a book without reference machines.
+    fn pinned<'a>(&self, quotes: Quotes<'a>, on: &str) -> Result<Option<(&'a Records, &'a Value)>> {
         let found = self.found(quotes)?.into_iter().find(|(records, _)| records.name == on);
         match found {
-            Some((records, Found::Yes(value))) => Ok((records, value)),
+            Some((records, Found::Yes(value))) => Ok(Some((records, value))),
             Some((_, Found::No(why))) => bail!("`{}` on {on}: {why}", self.name()),
-            None => bail!("there is no machine `{on}`"),
+            None => Ok(None),
         }
     }
 
@@ -79,10 +81,13 @@ impl Quotes<'_> {
     pub fn measure(self, spec: &str, up: &str, flavour: Flavour) -> Result<String> {
         let asked = Asked::of(spec, self)?;
         if let Some(on) = &asked.on {
-            let (records, value) = asked.pinned(self, on)?;
-            return match flavour {
-                Flavour::Notebook => shown(value, asked.as_),
-                Flavour::Html => link(records, value, asked.as_, "", up),
+            return match (asked.pinned(self, on)?, flavour) {
+                (None, Flavour::Notebook) => Ok("(not measured yet)".to_owned()),
+                (None, Flavour::Html) => {
+                    Ok("<span class=\"unmeasured\">not measured yet</span>".to_owned())
+                }
+                (Some((_, value)), Flavour::Notebook) => shown(value, asked.as_),
+                (Some((records, value)), Flavour::Html) => link(records, value, asked.as_, "", up),
             };
         }
         let found = asked.found(self)?;
