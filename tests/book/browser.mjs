@@ -268,19 +268,23 @@ part('weight', async () => {
   }
 });
 
-// The titles of pages, and of each section a term that no other links to the glossary: what people look for.
+// The titles of pages, and of each section a term of its own that few pages name: what people look for. A word that every
+// other page has leads to those that have it in a heading.
+const FEW = 10;
 
 function queries() {
   const text = (html) => html.replace(/<[^>]*>/g, '').replace(/&amp;/g, '&').replace(/&#(?:x27|39);/g, "'").trim();
   const sections = opened.filter((page) => /^\d\d-/.test(page));
   const terms = new Map(sections.map((page) => [page, new Map([...source(page).matchAll(/<a class="term"(?: id="[^"]*")? href="[^"]*#([^"]+)"[^>]*>(.*?)<\/a>/g)].map(([, key, name]) => [key, text(name)]).reverse())]));
   const uses = (key) => sections.filter((page) => terms.get(page).has(key)).length;
+  const texts = opened.map((page) => text(source(page)).toLowerCase());
+  const rare = (name) => texts.filter((words) => words.includes(name.toLowerCase())).length <= FEW;
   for (const chapter of new Set(sections.map((page) => page.split('/')[0]))) {
     if (!sections.some((page) => page.startsWith(chapter) && terms.get(page).size)) fail(chapter, 'links no term to the glossary');
   }
   return opened.filter((page) => !/^(records|404|print|index)/.test(page)).flatMap((page) => {
     const title = text(source(page).match(/<main>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1] ?? '');
-    const own = [...terms.get(page) ?? []].filter(([key]) => uses(key) === 1).slice(0, 1).map(([, name]) => name);
+    const own = [...terms.get(page) ?? []].filter(([key, name]) => uses(key) === 1 && rare(name)).slice(0, 1).map(([, name]) => name);
     return [title, ...own].map((query) => [query, page]);
   });
 }
