@@ -164,17 +164,19 @@ async function timed(tab, page) {
   if (!(loaded.get(page)?.[0] < took)) loaded.set(page, [took, parsed]);
 }
 
-// The machine switch changes every number, and stays when the page is loaded again.
+// The machine switch changes every number, and stays when the page is loaded again. What stands in for a machine that has
+// none counts as that machine's.
 async function switches(tab, where) {
-  const state = () => tab.evaluate(() => ({
-    names: [...document.querySelectorAll('.machine-switch option')].map((o) => o.value),
-    shown: [...new Set([...document.querySelectorAll('[data-machine]')].filter((e) => !e.hasAttribute('hidden')).map((e) => e.dataset.machine))],
-    value: document.querySelector('.machine-switch select')?.value,
-  }));
+  const state = () => tab.evaluate(() => {
+    const value = document.querySelector('.machine-switch select')?.value;
+    const whose = (e) => (e.dataset.also?.split(' ').includes(value) ? value : e.dataset.machine);
+    const names = [...document.querySelectorAll('.machine-switch option')].map((o) => o.value);
+    return { names, value, shown: [...new Set([...document.querySelectorAll('[data-machine]:not([hidden])')].map(whose))] };
+  });
   const before = await state();
   if (before.shown.length !== 1 || before.shown[0] !== before.value) fail(where, `shows ${before.shown} at first`);
   // A machine that a reader sent in comes a moment later, with a script of its own.
-  const arrives = (name) => tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => e.dataset.machine === name), name).catch(() => {});
+  const arrives = (name) => tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name).catch(() => {});
   for (const other of before.names.filter((name) => name !== before.value)) {
     await tab.locator('.machine-switch select').first().selectOption(other);
     await arrives(other);
