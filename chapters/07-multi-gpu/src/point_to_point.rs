@@ -18,8 +18,8 @@ pub(crate) fn other_length((from, sent): (Rank, usize), (me, wanted): (Rank, usi
 }
 
 /// # Errors
-/// Every operation fails with [`Error::Lost`](crate::Error::Lost) if a rank it needs has ended and with
-/// [`Error::Silent`](crate::Error::Silent) if one says nothing for too long; it never waits for ever.
+/// Every operation fails with [`Error::Lost`] if a rank it needs has ended and with
+/// [`Error::Silent`] if one says nothing for too long; it never waits for ever.
 #[allow(clippy::missing_errors_doc, reason = "said once, for all of them")]
 // ANCHOR: point_to_point
 /// A rank's way to the others, whatever carries the numbers.
