@@ -1,7 +1,7 @@
 //! From the repository to the book.
 //!
-//! `machines` finds the records, `moved` leads old addresses on, `work` is where a book is made until it is whole, `watch` makes it again when
-//! something changes.
+//! `machines` finds the records, `moved` leads old addresses on, `work` is where a book is made until it is whole, `watch`
+//! makes it again when something changes.
 
 mod machines;
 mod moved;
@@ -12,7 +12,7 @@ use crate::{
     aside, docs,
     expand::{self, Shared},
     mention,
-    page::{Entry, Flavour, Page, of_chapter},
+    page::{Entry, Flavour, Page, is_opener, of_chapter},
     quote::{Quotes, machine::is_reference},
     sources, theme, warnings,
 };
@@ -218,7 +218,7 @@ impl Binder {
             }
             // As mdBook's own `index` does: a folder's README is its first page.
             if let Some(path) = &mut chapter.path
-                && path.file_name().is_some_and(|name| name == "README.md")
+                && is_opener(path)
             {
                 path.set_file_name("index.md");
             }

@@ -3,6 +3,7 @@
 //! A page links to its crate's documentation only if the book has it, so that no link is dead. The link check
 //! leaves the folder itself to rustdoc, which checks its own links.
 
+use crate::page::is_opener;
 use anyhow::{Context, Result, bail};
 use lab::Chapter;
 use std::{fs, path::Path};
@@ -21,7 +22,7 @@ fn chapter_of<'c>(chapters: &'c [Chapter], page: &Path) -> Option<&'c Chapter> {
 /// Where the documentation of the page's crate is, from the book's root, if the page is a chapter's first and `docs`
 /// has it.
 pub fn link(docs: Option<&Path>, chapters: &[Chapter], page: &Path) -> Option<String> {
-    let chapter = chapter_of(chapters, page).filter(|_| page.ends_with("README.md"))?;
+    let chapter = chapter_of(chapters, page).filter(|_| is_opener(page))?;
     let index = format!("{}/index.html", chapter.name);
     docs?.join(&index).is_file().then(|| format!("{FOLDER}/{index}"))
 }

@@ -82,6 +82,13 @@ pub struct Heading {
     pub title: bool,
 }
 
+impl Heading {
+    /// The anchor that Jupyter gives it.
+    pub fn in_jupyter(&self) -> String {
+        self.text.replace(' ', "-")
+    }
+}
+
 /// The headings of a page, in order.
 pub fn headings(source: &str) -> Vec<Heading> {
     let mut all: Vec<Heading> = Vec::new();
@@ -109,6 +116,39 @@ pub fn headings(source: &str) -> Vec<Heading> {
         }
     }
     all
+}
+
+/// The sentences of a text, one behind the other: each ends with one of these characters before a space.
+pub fn sentences<'t>(text: &'t str, stops: &str) -> Vec<&'t str> {
+    let (mut all, mut start) = (Vec::new(), 0);
+    for (at, c) in text.char_indices() {
+        let end = at + c.len_utf8();
+        if stops.contains(c) && text[end..].starts_with(char::is_whitespace) {
+            all.push(&text[start..end]);
+            start = end;
+        }
+    }
+    all.push(&text[start..]);
+    all
+}
+
+/// A text that begins with a capital letter.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
+/// A page with this sign for every `{{#…}}`: no lines are lost, and no words of what a directive says are left.
+pub fn without_directives(page: &str, sign: char) -> String {
+    let mut out = String::with_capacity(page.len());
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once("{{#") {
+        out.push_str(before);
+        out.push(sign);
+        rest = after.split_once("}}").map_or("", |(_, rest)| rest);
+    }
+    out + rest
 }
 
 /// Where the title ends.

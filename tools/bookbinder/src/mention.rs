@@ -1,6 +1,9 @@
 //! The directives and the claims of a page, and the headings that they stand below.
 
-use crate::{html, markdown::headings};
+use crate::{
+    html,
+    markdown::{capitalised, headings},
+};
 use std::path::{Path, PathBuf};
 
 /// A directive or a claim of a page, and the heading that it stands below.
@@ -75,10 +78,7 @@ pub fn mentions(page: &Path, source: &str) -> Vec<Mention> {
 fn verdict(quote: &str) -> String {
     let bold = quote.split("**Verdict: ").nth(1).and_then(|rest| rest.split_once("**"));
     let text = bold.map_or("", |(verdict, _)| verdict).trim_end_matches([';', ',', '.']);
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+    if text.is_empty() { String::new() } else { capitalised(text) + "." }
 }
 
 #[cfg(test)]

@@ -38,6 +38,11 @@ pub fn of_chapter(page: &Path) -> bool {
     page.components().count() > 1
 }
 
+/// Whether a page is the first of its folder: a chapter's opener, and not one of its sections.
+pub fn is_opener(page: &Path) -> bool {
+    page.ends_with("README.md")
+}
+
 /// The way from a page to the book's root: `../` for each folder.
 pub fn up(page: &Path) -> String {
     "../".repeat(page.components().count().saturating_sub(1))

@@ -10,4 +10,4 @@ pub mod number;
 mod panics;
 mod quotes;
 
-pub use quotes::Quotes;
+pub use quotes::{Quotes, owner};

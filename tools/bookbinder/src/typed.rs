@@ -11,6 +11,7 @@
 //! - the sentence says that nobody measured it: "would", "should", "could", "suppose", "at most", "at least",
 //!   "predict", "expect".
 
+use crate::markdown::{sentences, without_directives};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::fmt;
 
@@ -57,20 +58,7 @@ struct Block {
 
 /// The typed numbers of a page, from its Markdown before any directive is expanded.
 pub fn numbers(page: &str) -> Vec<Typed> {
-    blocks(&without_directives(page)).iter().flat_map(in_block).collect()
-}
-
-/// Every `{{#…}}` as a single sign, of the same length so that lines stay where they are. What a term reads as
-/// holds no numbers.
-fn without_directives(page: &str) -> String {
-    let mut out = String::with_capacity(page.len());
-    let mut rest = page;
-    while let Some((before, after)) = rest.split_once("{{#") {
-        out.push_str(before);
-        out.push(OTHER);
-        rest = after.split_once("}}").map_or("", |(_, rest)| rest);
-    }
-    out + rest
+    blocks(&without_directives(page, OTHER)).iter().flat_map(in_block).collect()
 }
 
 fn blocks(page: &str) -> Vec<Block> {
@@ -135,7 +123,7 @@ fn in_block(block: &Block) -> Vec<Typed> {
         None => &block.text,
     };
     let mut found = Vec::new();
-    for sentence in sentences(text) {
+    for sentence in sentences(text, ".?!:;") {
         let lower = sentence.to_lowercase();
         let asks = sentence.ends_with('?');
         if asks || sentence.contains(FORMULA) || SUPPOSED.iter().any(|word| lower.contains(word)) {
@@ -157,20 +145,6 @@ fn in_block(block: &Block) -> Vec<Typed> {
         }
     }
     found
-}
-
-/// The sentences of a text: each ends with a stop or a colon before a space.
-fn sentences(text: &str) -> Vec<&str> {
-    let (mut all, mut start) = (Vec::new(), 0);
-    for (at, c) in text.char_indices() {
-        let end = at + c.len_utf8();
-        if ".?!:;".contains(c) && text[end..].starts_with(char::is_whitespace) {
-            all.push(&text[start..end]);
-            start = end;
-        }
-    }
-    all.push(&text[start..]);
-    all
 }
 
 /// The numbers of a sentence that have a unit of what one measures, each with its unit.

@@ -3,7 +3,7 @@
 
 use crate::{
     markdown::headings,
-    page::{as_index, of_chapter},
+    page::{is_opener, of_chapter},
 };
 use anyhow::{Context as _, Result};
 use mdbook_driver::MDBook;
@@ -27,7 +27,7 @@ pub(super) fn to_sections(source: &mut MDBook) -> Result<()> {
         };
         let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
         let here = anchors(&page.content);
-        if path.ends_with("README.md") {
+        if is_opener(path) {
             openers.entry(folder).or_default().extend(here);
         } else if let Some(file) = path.file_stem() {
             let file = file.display();
@@ -39,8 +39,7 @@ pub(super) fn to_sections(source: &mut MDBook) -> Result<()> {
     }
     for (folder, anchor, to) in found {
         if openers.get(&folder).is_some_and(|own| !own.contains(&anchor)) {
-            let index = as_index("README.md").replace(".md", ".html");
-            leads.entry(format!("/{folder}/{index}#{anchor}")).or_insert(to);
+            leads.entry(format!("/{folder}/index.html#{anchor}")).or_insert(to);
         }
     }
     if leads.is_empty() { Ok(()) } else { source.config.set(SETTING, leads) }

@@ -1,7 +1,7 @@
 //! The sections of a chapter, on its opener: a link, the minutes, and what the reader will be able to do.
 
 use super::map::minutes_mark;
-use crate::page::Entry;
+use crate::page::{Entry, is_opener};
 use anyhow::{Context, Result, bail};
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -14,7 +14,7 @@ const GOAL: &str = "You will be able to";
 /// # Errors
 /// If the page is no opener, or a section can't be read or does not begin with what it is for.
 pub fn list(root: &Path, entries: &[Entry], opener: &Path) -> Result<String> {
-    let folder = opener.parent().filter(|_| opener.ends_with("README.md"));
+    let folder = opener.parent().filter(|_| is_opener(opener));
     let folder = folder.context("only the opener of a chapter lists its sections")?;
     let mut out = String::new();
     for entry in entries {

@@ -4,7 +4,7 @@ use super::{outputs, shared::OnPage};
 use crate::{
     aside, docs, html,
     markdown::{headings, title_end},
-    page::as_index,
+    page::{as_index, is_opener},
     quote::{
         Quotes,
         machine::{self, YOURS},
@@ -37,13 +37,12 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
     if text.contains("data-machine=") {
         parts.extend(switch(page, shared.quotes));
     }
-    let section = !page.path.ends_with("README.md");
+    let section = !is_opener(page.path);
     if let Some(file) = outputs::notebook(page).filter(|_| !section || text.contains(",cell"))
         && let Some(name) = file.file_name()
     {
         let title = headings(text).into_iter().find(|heading| heading.title && section);
-        let heading =
-            title.map_or(String::new(), |title| format!("#{}", title.text.replace(' ', "-")));
+        let heading = title.map_or(String::new(), |title| format!("#{}", title.in_jupyter()));
         parts.push(format!(
             "<a class=\"notebook-link\" href=\"{up}notebooks/{}{}\">Work in the notebook</a>",
             name.display(),

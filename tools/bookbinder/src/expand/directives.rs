@@ -4,7 +4,7 @@ use super::{finish::BIBLIOGRAPHY, shared::OnPage};
 use crate::{
     directive::{diagram, exercise, index, kernel, map, route, sections, term},
     html, include,
-    markdown::{Code, code_ranges},
+    markdown::{Code, code_ranges, sentences, without_directives},
     page::Flavour,
     quote::{Quotes, machine::is_reference},
 };
@@ -81,23 +81,15 @@ impl<'t> Found<'t> {
             return Ok(());
         }
         let start = self.source[..self.range.start].rfind("\n\n").map_or(0, |at| at + 2);
-        let end = self.source[self.range.end..]
-            .find("\n\n")
-            .map_or(self.source.len(), |at| self.range.end + at);
-        let (before, after) =
-            (&self.source[start..self.range.start], &self.source[self.range.end..end]);
-        let stop = |c: char, rest: &str| ".?!".contains(c) && rest.starts_with(char::is_whitespace);
-        let begin =
-            before.char_indices().rev().find(|(at, c)| stop(*c, &before[at + c.len_utf8()..]));
-        let end = after.char_indices().find(|(at, c)| stop(*c, &after[at + c.len_utf8()..]));
-        let sentence = [
-            &before[begin.map_or(0, |(at, c)| at + c.len_utf8())..],
-            &after[..end.map_or(after.len(), |(at, _)| at)],
-        ];
-        let names = |records: &&Records| {
-            is_reference(records)
-                && sentence.iter().any(|part| without_pins(part).contains(records.name.as_str()))
-        };
+        let paragraph = self.source[start..].split("\n\n").next().unwrap_or_default();
+        let mut end = start;
+        let sentence = sentences(paragraph, ".?!").into_iter().find(|sentence| {
+            end += sentence.len();
+            end > self.range.start
+        });
+        let words = without_directives(sentence.unwrap_or_default(), ' ');
+        let names =
+            |records: &&Records| is_reference(records) && words.contains(records.name.as_str());
         match quotes.records.iter().find(names) {
             Some(records) => bail!(
                 "the sentence names {0}, and the number is any machine's; write `{{{{#measure {1} @{0}}}}}`",
@@ -120,15 +112,6 @@ impl<'t> Found<'t> {
         let indent: String = self.before().chars().take_while(|c| *c == ' ' || *c == '>').collect();
         if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) }
     }
-}
-
-/// A text without what its directives say.
-fn without_pins(text: &str) -> String {
-    let mut out = String::new();
-    for part in text.split("{{#") {
-        out.push_str(part.split_once("}}").map_or(part, |(_, rest)| rest));
-    }
-    out
 }
 
 impl Walk<'_, '_> {

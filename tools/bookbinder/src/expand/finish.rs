@@ -14,7 +14,7 @@ use std::{fmt::Write as _, path::Path};
 pub fn finish(shared: &Shared, path: &Path, text: &str) -> String {
     let mut text = text.replace(BIBLIOGRAPHY, &bibliography(shared));
     while let Some((before, names, after)) = map::minutes_asked(&text) {
-        let named = |page: &Path| names.split(' ').any(|name| page.starts_with(name));
+        let named = |page: &Path| names.split_whitespace().any(|name| page.starts_with(name));
         let minutes: u64 =
             shared.minutes.iter().filter(|(page, _)| named(page)).map(|(_, all)| all).sum();
         text = format!("{before}{minutes}{after}");

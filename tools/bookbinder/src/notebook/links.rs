@@ -2,7 +2,7 @@
 
 use crate::{
     markdown::{code_ranges, headings},
-    page::Page,
+    page::{Page, is_opener},
     picture,
 };
 use anyhow::{Context, Result, bail};
@@ -31,13 +31,17 @@ impl<'a> Site<'a> {
             pages.iter().filter(has_cells).filter_map(|page| folder(&page.path)).collect();
         let anchors = |page: &Page| {
             let all = headings(&page.markdown).into_iter();
-            all.map(|heading| (heading.anchor, heading.text.replace(' ', "-"))).collect()
+            let named = all.map(|heading| {
+                let in_jupyter = heading.in_jupyter();
+                (heading.anchor, in_jupyter)
+            });
+            named.collect()
         };
         let anchors = pages.iter().map(|page| (tidy(&page.path), anchors(page))).collect();
-        let sections = pages.iter().filter(|page| !page.path.ends_with("README.md"));
+        let sections = pages.iter().filter(|page| !is_opener(&page.path));
         let titles = sections.filter_map(|page| {
             let title = headings(&page.markdown).into_iter().find(|heading| heading.title)?;
-            Some((tidy(&page.path), title.text.replace(' ', "-")))
+            Some((tidy(&page.path), title.in_jupyter()))
         });
         Self { root, with_cells, anchors, titles: titles.collect() }
     }

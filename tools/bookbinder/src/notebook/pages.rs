@@ -1,7 +1,7 @@
 //! From the pages of the book to the notebooks.
 
 use super::{cell::Cell, cut, drawing, format::Notebook, links::Site, load};
-use crate::page::Page;
+use crate::page::{Page, is_opener};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -33,8 +33,7 @@ pub fn from_pages(root: &Path, pages: &[Page]) -> Result<Vec<(String, Notebook)>
 fn cells(site: &Site, page: &Page) -> Result<Vec<Cell>> {
     let text = drawing::as_pictures(&page.markdown)?;
     // The notebook is one page: the chapter's opener has its title, and a section is a part of it.
-    let part = !page.path.ends_with("README.md");
-    cut::cells(&text, part, &|address| site.link(page, address), &|address| {
+    cut::cells(&text, !is_opener(&page.path), &|address| site.link(page, address), &|address| {
         site.picture(page, address)
     })
 }

@@ -2,10 +2,11 @@
 
 use super::{
     machine::{is_reference, source},
-    quotes::{Found, Quotes, lacking, stand_in},
+    quotes::{Found, Quotes, owner, stand_in},
 };
 use crate::{
     html,
+    markdown::capitalised,
     page::Flavour,
     picture::{address, in_page, standalone},
 };
@@ -42,7 +43,7 @@ impl<'a> Quotes<'a> {
             out.push_str("<figure><p class=\"unmeasured\">Not measured yet.</p></figure>");
         }
         for (records, one) in &found {
-            let machine = self.machine_attributes(records, &lacking(&found, records));
+            let machine = self.attributes_among(records, &found);
             match one {
                 Found::Yes(Drawing { svg, caption, alt }) => {
                     let _ = write!(
@@ -51,7 +52,7 @@ impl<'a> Quotes<'a> {
                          </figure>",
                         in_page(svg, alt, &format!("{key}-{}", records.name))?,
                         html::text(caption),
-                        source(&self.how(key, records), key, records, up),
+                        source(&self.how(key), key, records, up),
                     );
                 }
                 Found::No(why) => {
@@ -88,13 +89,13 @@ impl<'a> Quotes<'a> {
             out.push_str("<p class=\"unmeasured\">Not measured yet.</p>");
         }
         for (records, one) in &found {
-            let machine = self.machine_attributes(records, &lacking(&found, records));
+            let machine = self.attributes_among(records, &found);
             match one {
                 Found::Yes(table) => {
                     let _ = write!(
                         out,
                         "<div class=\"table-wrapper\" {machine}>{}</div>",
-                        html_table(table, &source(&self.how(key, records), key, records, up))
+                        html_table(table, &source(&self.how(key), key, records, up))
                     );
                 }
                 Found::No(why) => {
@@ -128,15 +129,13 @@ impl<'a> Quotes<'a> {
     }
 
     /// How the numbers of a figure or a table came about: `Measured`, `Counted and calculated`.
-    fn how(self, key: &str, records: &Records) -> String {
-        let run = records.run_of(key).map(|run| run.experiment.as_str());
-        let all = self.chapters.iter().flat_map(|chapter| &chapter.experiments);
-        let experiment = all.into_iter().find(|experiment| Some(experiment.key) == run);
+    fn how(self, key: &str) -> String {
+        let experiment = owner(self.chapters, key);
         let declared = experiment.map_or(&[][..], |experiment| experiment.values);
         // A picture of one of the experiment's keys, or of all of them.
         let own: Vec<&Key> = declared.iter().filter(|one| is_below(key, one.name)).collect();
         let below = declared.iter().filter(|one| is_below(one.name, key));
-        let shown = if own.iter().any(|one| one.name != run.unwrap_or_default()) {
+        let shown = if own.iter().any(|one| experiment.is_some_and(|all| all.key != one.name)) {
             own
         } else {
             below.collect()
@@ -145,8 +144,7 @@ impl<'a> Quotes<'a> {
         kinds.sort();
         kinds.dedup();
         let words = if kinds.is_empty() { Kind::Measured.to_string() } else { kinds.join(" and ") };
-        let mut letters = words.chars();
-        letters.next().map_or(String::new(), |c| c.to_uppercase().to_string() + letters.as_str())
+        capitalised(&words)
     }
 
     /// The figure with this key, as each machine's records draw it.

@@ -3,7 +3,7 @@
 
 use super::{
     machine::{is_reference, records_page, run_place},
-    quotes::{Found, Quotes, SKIPPED, lacking, stand_in},
+    quotes::{Found, Quotes, SKIPPED, stand_in},
 };
 use crate::{html, page::Flavour};
 use anyhow::{Result, anyhow, bail};
@@ -99,15 +99,14 @@ impl Quotes<'_> {
             out.push_str("<span class=\"unmeasured\">not measured yet</span>");
         }
         for (records, one) in &found {
+            let machine = self.attributes_among(records, &found);
             match one {
                 Found::Yes(value) => {
-                    let machine = self.machine_attributes(records, &lacking(&found, records));
                     out.push_str(&link(records, value, asked.as_, &machine, up)?);
                 }
                 // In a sentence the reason would bury it: a link as a measured number is one, to where the
                 // reason stands.
                 Found::No(why) => {
-                    let machine = self.machine_attributes(records, &[]);
                     let (class, words) = match stand_in(&found) {
                         Some(other) => ("elsewhere", format!(" on {}", html::text(&other.name))),
                         None => ("unmeasured", "not measured yet".to_owned()),
@@ -138,7 +137,7 @@ impl Quotes<'_> {
             let text = html::text(&shown(value, asked.as_)?);
             match flavour {
                 Flavour::Html => {
-                    let machine = self.machine_attributes(records, &lacking(&found, records));
+                    let machine = self.attributes_among(records, &found);
                     let _ = write!(out, "<tspan {machine}>{text}</tspan>");
                 }
                 // As everywhere in a notebook: the first reference machine's.

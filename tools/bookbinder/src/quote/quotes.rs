@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{html, terminal};
 use anyhow::{Result, anyhow, bail};
-use lab::{Chapter, Error, Records};
+use lab::{Chapter, Error, Experiment, Records, record::is_below};
 
 /// What pages quote from: the chapters say which keys there are, the machines what was measured.
 #[derive(Clone, Copy)]
@@ -82,6 +82,15 @@ impl<'a> Quotes<'a> {
         }
     }
 
+    /// The attributes of what one machine has, or has not, beside the others: see [`Quotes::machine_attributes`].
+    pub(super) fn attributes_among<T>(
+        self,
+        records: &Records,
+        found: &[(&Records, Found<T>)],
+    ) -> String {
+        self.machine_attributes(records, &lacking(found, records))
+    }
+
     /// The attributes that the machine switch works with: whose it is, and for whom it stands in, because they have
     /// none. What is not the default machine's is hidden, so that a page without its script shows one machine.
     pub(super) fn machine_attributes(self, records: &Records, stands_in: &[&str]) -> String {
@@ -96,6 +105,12 @@ impl<'a> Quotes<'a> {
     }
 }
 
+/// The experiment that a key belongs to: a value's, a figure's or a table's.
+pub fn owner<'c>(chapters: &'c [Chapter], key: &str) -> Option<&'c Experiment> {
+    let all = chapters.iter().flat_map(|chapter| &chapter.experiments);
+    all.filter(|experiment| is_below(key, experiment.key)).max_by_key(|e| e.key.len())
+}
+
 /// The first reference machine that has the thing: it stands in for those that have none.
 pub(super) fn stand_in<'a, T>(found: &[(&'a Records, Found<T>)]) -> Option<&'a Records> {
     let has = |(records, found): &&(&'a Records, Found<T>)| {
@@ -105,7 +120,7 @@ pub(super) fn stand_in<'a, T>(found: &[(&'a Records, Found<T>)]) -> Option<&'a R
 }
 
 /// For whom a machine stands in: all that have none, if it is the first reference machine that has the thing.
-pub(super) fn lacking<'a, T>(found: &[(&'a Records, Found<T>)], records: &Records) -> Vec<&'a str> {
+fn lacking<'a, T>(found: &[(&'a Records, Found<T>)], records: &Records) -> Vec<&'a str> {
     if stand_in(found).is_none_or(|first| first.name != records.name) {
         return Vec::new();
     }

@@ -8,9 +8,10 @@ use crate::{
     quote::{
         Quotes,
         machine::{records_page, run_anchor},
+        owner,
     },
 };
-use lab::{Chapter, Experiment, record::is_below};
+use lab::{Chapter, Experiment};
 use std::fmt::Write as _;
 
 /// An experiment's item.
@@ -60,14 +61,12 @@ fn shown<'m>(
     chapters: &[Chapter],
     mentions: &'m [Mention],
 ) -> Option<&'m Mention> {
-    let owner = |key: &str| {
-        let all = chapters.iter().flat_map(|chapter| &chapter.experiments);
-        all.filter(|experiment| is_below(key, experiment.key)).max_by_key(|e| e.key.len())
-    };
     let rank = |mention: &Mention| {
         let key = mention.first();
         let number = match mention.name.as_str() {
-            "figure" | "table" if owner(key).is_some_and(|found| found.key == experiment.key) => {
+            "figure" | "table"
+                if owner(chapters, key).is_some_and(|found| found.key == experiment.key) =>
+            {
                 false
             }
             "measure" if experiment.declared(key).is_some() => true,
