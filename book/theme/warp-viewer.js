@@ -73,8 +73,8 @@
   }
 
   /**
-   * What one load of shared memory costs: its passes, and what they would be without conflicts. A bank gives one
-   * word in a pass, here the lowest first. Sixteen bytes a thread go in groups of eight threads; of sixteen, where
+   * What one load of shared memory costs: its wavefronts, and what they would be without conflicts. A bank gives one
+   * word per wavefront, here the lowest first. Sixteen bytes a thread go in groups of eight threads; of sixteen, where
    * all neighbours, or all next but one, want the same.
    */
   function sharedLoad(begins, bytes) {
@@ -140,7 +140,7 @@
     @media (max-width: 620px) { .threads { grid-template-columns: repeat(8, 1fr); } .row { grid-template-columns: 3.2rem repeat(4, 1fr); gap: 0 3px; } .row i { color: transparent !important; border-inline-width: 0 1px !important; } .sector { gap: 0; } }
   `;
 
-  const plural = (count, one) => `${count} ${count === 1 ? one : { sector: 'sectors', line: 'lines', pass: 'passes' }[one]}`;
+  const plural = (count, one) => `${count} ${count === 1 ? one : { sector: 'sectors', line: 'lines', wavefront: 'wavefronts' }[one]}`;
 
   /** Lanes in words: 0 to 7, 9 and 12. */
   function listed(lanes) {
@@ -162,8 +162,8 @@
       const { shared } = this;
       const options = (all) => all.map(({ id, name }) => `<option value="${id}">${name}</option>`).join('');
       const key = shared
-        ? [['wanted', 'wanted'], ['crowded', 'wanted from a bank that has to give several'], ['wanted now', 'given in this pass']]
-        : [['wanted', 'wanted'], ['vain', 'fetched in vain'], ['wanted now', 'wanted of this sector']];
+        ? [['wanted', 'wanted'], ['crowded', 'wanted from a bank that has to give several'], ['wanted now', 'given in this wavefront']]
+        : [['wanted', 'wanted'], ['vain', 'fetched but not wanted'], ['wanted now', 'wanted of this sector']];
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
@@ -174,10 +174,10 @@
           </div>
           <div class="threads" role="group" aria-label="Threads of the warp, each with its ${shared ? 'word' : 'address'}">
             ${list(LANES, (lane) => `<button type="button" tabindex="${lane ? -1 : 0}" aria-pressed="false"><b><span>thread </span>${lane}</b> <small><span>${shared ? 'word' : 'byte'} </span><i></i></small></button>`).join('')}</div>
-          <form class="guess" hidden><label>How many ${shared ? 'passes' : 'sectors'}?<input type="number" min="1" max="64" required></label><button>Look</button></form>
+          <form class="guess" hidden><label>How many ${shared ? 'wavefronts' : 'sectors'}?<input type="number" min="1" max="64" required></label><button>Look</button></form>
           <div class="answer">
             <p class="total" role="status" aria-live="polite"></p>
-            ${Player.controls(`One ${shared ? 'pass' : 'sector'} after the other`, ['back', 'play', 'next'])}
+            ${Player.controls(`One ${shared ? 'wavefront' : 'sector'} after the other`, ['back', 'play', 'next'])}
             <p class="step" role="status" aria-live="polite"></p>
             <div class="key">${key.map(([name, says]) => `<span><i class="${name}"></i>${says}</span>`).join('')}</div>
             <div class="grid" role="img"></div></div>
@@ -243,7 +243,7 @@
       }
       const lost = load.passes - load.ideal;
       const groups = load.groups > 1 ? ` Threads with 16 bytes each go in ${load.groups} groups of ${LANES / load.groups}, so it takes ${load.groups} at best.` : '';
-      return `${plural(load.passes, 'pass')}.${groups} ${lost ? `Conflicts cost ${lost} of them.` : 'No bank has to give two words at a time: no conflict.'}`;
+      return `${plural(load.passes, 'wavefront')}.${groups} ${lost ? `Conflicts cost ${lost} of them.` : 'No bank has to give two words at a time: no conflict.'}`;
     }
 
     /** Draws the rows of memory that are touched. */
@@ -301,7 +301,7 @@
 
     get end() { return this.load.steps.length; }
 
-    /** Shows one sector or pass; 0 is all of them. */
+    /** Shows one sector or wavefront; 0 is all of them. */
     show() {
       const { steps } = this.load;
       const now = steps[this.step - 1];
@@ -315,13 +315,13 @@
       }
       this.lanes.forEach((button, lane) => button.classList.toggle('now', Boolean(now?.lanes.includes(lane))));
       this.part('.step').textContent = this.words(now);
-      this.part('output').textContent = `${this.shared ? 'Pass' : 'Sector'} ${this.step} of ${steps.length}`;
+      this.part('output').textContent = `${this.shared ? 'Wavefront' : 'Sector'} ${this.step} of ${steps.length}`;
     }
 
     /** What a step does, in words. */
     words(now) {
       if (!now) return `Go through them one by one, or choose a thread to see ${this.shared ? 'its bank' : 'its sector'}.`;
-      if (this.shared) return `Pass ${this.step}: ${now.words.length === 1 ? `bank ${now.words[0] % BANKS} gives one word` : `${now.words.length} banks give a word each`}, for ${listed(now.lanes)}.`;
+      if (this.shared) return `Wavefront ${this.step}: ${now.words.length === 1 ? `bank ${now.words[0] % BANKS} gives one word` : `${now.words.length} banks give a word each`}, for ${listed(now.lanes)}.`;
       const first = 4 * now.words[0];
       return `Sector ${first / SECTOR}, bytes ${first} to ${first + SECTOR - 1}, for ${listed(now.lanes)}.`;
     }

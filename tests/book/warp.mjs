@@ -20,17 +20,17 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
         const found = await part(selector).count();
         if (found !== wanted) fail(where, `${what}: ${found} of ${selector}, not ${wanted}`);
       };
-      await says(shared ? '1 pass' : '4 sectors of 32 bytes, in 1 line', 'neighbours');
+      await says(shared ? '1 wavefront' : '4 sectors of 32 bytes, in 1 line', 'neighbours');
       if (await part('.play').isVisible()) fail(where, 'offers to move by itself to a reader who asked for less motion');
 
       await part('[type=range]').fill('2');
-      await says(shared ? '2 passes. Conflicts cost 1 of them.' : '8 sectors of 32 bytes, in 2 lines of 128: 256 bytes are fetched, of which 128 are wanted, 50%', 'a stride of 2');
+      await says(shared ? '2 wavefronts. Conflicts cost 1 of them.' : '8 sectors of 32 bytes, in 2 lines of 128: 256 bytes are fetched, of which 128 are wanted, 50%', 'a stride of 2');
       await count('.grid .wanted', 32, 'a stride of 2');
       await part('.type').selectOption('float4');
-      await says(shared ? '8 passes' : '32 sectors', 'a stride of 2 with 16 bytes');
+      await says(shared ? '8 wavefronts' : '32 sectors', 'a stride of 2 with 16 bytes');
       await part('.type').selectOption('f32');
       await part('.pattern').selectOption('column');
-      await says(shared ? '32 passes. Conflicts cost 31' : '32 sectors', 'a column');
+      await says(shared ? '32 wavefronts. Conflicts cost 31' : '32 sectors', 'a column');
       await count('.grid .crowded', shared ? 32 : 0, 'a column');
 
       // Step by step, and with the keyboard: the page neither scrolls nor turns.
@@ -56,7 +56,7 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
 
       if (shared) {
         await part('[type=range]').fill('1');
-        await says('1 pass. No bank', 'a column of a tile with padding');
+        await says('1 wavefront. No bank', 'a column of a tile with padding');
       }
       // A prediction first.
       await part('[type=checkbox]').check();

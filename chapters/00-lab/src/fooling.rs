@@ -1,7 +1,7 @@
-//! Six ways to measure wrongly, each beside the right way, on the same small job.
+//! Six ways to measure wrongly, each next to the right way, on the same small job.
 //!
 //! The wrong ways are those that benchmarks on the web use every day. Two of them need bad luck (a neighbour
-//! that wakes up); there this module stages it, and says so.
+//! that wakes up); there this module stages it, and its comments report it.
 
 use crate::{Plan, Race, Result, Samples, Unit, machine, measure};
 use std::{
@@ -11,17 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the wrong and the right way say about one job.
+/// What the wrong and the right way report about one job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fooled {
-    /// The samples, or the one number, of the wrong way.
+    /// The samples, or the one sample, of the wrong way.
     pub wrong: Samples,
     /// The samples of the right way.
     pub right: Samples,
 }
 
 impl Fooled {
-    /// The wrong samples in units of the right median: 1 would be the truth.
+    /// The wrong samples in units of the right median: 1 would be correct.
     pub fn ratio(&self) -> Samples {
         let truth = self.right.median();
         self.wrong.map(|wrong| wrong / truth)
@@ -31,7 +31,7 @@ impl Fooled {
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// Nobody uses the result, so the compiler leaves out the work.
+    /// The result is not used, so the compiler leaves out the work.
     Unused,
     /// The first call counts, in which the machine makes everything ready.
     Cold,
@@ -39,7 +39,7 @@ pub enum Mistake {
     Single,
     /// The mean of samples, one of which a neighbour has spoilt.
     Mean,
-    /// The clock's own time beside work that is shorter.
+    /// The clock's own overhead on top of work that is shorter.
     Clock,
     /// One contender after the other, while the machine changes in between.
     Turns,
@@ -82,7 +82,7 @@ impl Mistake {
         }
     }
 
-    /// Makes the mistake, and measures rightly beside it.
+    /// Makes the mistake, and measures correctly next to it.
     ///
     /// # Errors
     /// As [`Race::run`].
@@ -133,7 +133,7 @@ fn cold(plan: Plan) -> Fooled {
 }
 // ANCHOR_END: cold
 
-/// The wrong way takes one sample. Here it is the unluckiest of all that the right way took.
+/// The wrong way takes one sample. Here it is the slowest of all that the right way took.
 fn single(plan: Plan) -> Fooled {
     let numbers = vec![1.5; 1 << 16];
     let right = measure::time(plan, || {
@@ -204,11 +204,11 @@ fn turns(plan: Plan) -> Result<Fooled> {
 }
 
 /// Threads that keep every core busy until they are told to stop: two for each core, or the scheduler would
-/// put one beside the other and leave a core to the contender.
+/// put both on one core and leave another to the contender.
 struct Neighbour<'a>(&'a AtomicBool);
 
 impl Neighbour<'_> {
-    /// Runs `work` while the neighbour is awake.
+    /// Runs `work` while the neighbour is running.
     fn beside<T>(work: impl FnOnce() -> T) -> T {
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {

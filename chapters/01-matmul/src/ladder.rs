@@ -11,7 +11,7 @@ use crate::{
 pub struct Rung {
     /// Short and stable, for records: `naive`, `avx2`, `threads`.
     pub key: &'static str,
-    /// For pictures and tables.
+    /// For figures and tables.
     pub name: &'static str,
     /// Whether it runs on all threads; the others run on one.
     pub parallel: bool,

@@ -12,14 +12,14 @@ pub const PEAK: Key = Key::measured("lab.peaks", Unit::FlopsPerSecond, &["unit",
 /// Rates of memory.
 pub const BANDWIDTH: Key =
     Key::measured("lab.peaks.bandwidth", Unit::BytesPerSecond, &["kind", "threads"]);
-/// Where the roofline bends: so many operations pay for a byte.
+/// Where the roofline bends: operations per byte.
 pub const RIDGE: Key = Key::measured("lab.peaks.ridge", Unit::Number, &["threads"]);
 
-/// What the wrong way says, over what the right way says.
+/// What the wrong way reports, over what the right way reports.
 pub const FOOLING: Key = Key::measured("lab.fooling", Unit::Ratio, &["mistake"]);
-/// What the wrong way says.
+/// What the wrong way reports.
 pub const WRONG: Key = Key::measured("lab.fooling.wrong", Unit::Seconds, &["mistake"]);
-/// What the right way says.
+/// What the right way reports.
 pub const RIGHT: Key = Key::measured("lab.fooling.right", Unit::Seconds, &["mistake"]);
 
 /// This chapter's experiments.
@@ -27,7 +27,7 @@ pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: PEAK.name,
-            shows: "the most that this machine's arithmetic and memory can do",
+            shows: "the limits of this machine's arithmetic and memory",
             values: &[PEAK, BANDWIDTH, RIDGE],
             quick: true,
             run: peaks,

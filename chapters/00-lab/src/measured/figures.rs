@@ -36,7 +36,7 @@ fn who(records: &Records, threads: &str) -> String {
     }
 }
 
-/// The names of the units of arithmetic, as the records have them and as people write them.
+/// The names of the units of arithmetic, as the records have them and as readers see them.
 const UNITS: [(&str, &str); 2] = [("fma-f32", "f32 FMA"), ("amx-bf16", "bf16 AMX")];
 
 fn peak(unit: &str, threads: &str) -> Quantity {
@@ -106,7 +106,7 @@ fn table_peaks(records: &Records) -> Result<TableData> {
     let memory = Traffic::ALL.map(|traffic| {
         (format!("memory, {}", traffic.name()), THREADS.map(|t| bandwidth(traffic, t)))
     });
-    let ridges = [("operations that a byte pays for".to_owned(), THREADS.map(ridge))];
+    let ridges = [("operations per byte at the ridge".to_owned(), THREADS.map(ridge))];
     Grid::new(units.into_iter().chain(memory).chain(ridges))
         .column("limit", |(label, _)| label.clone())
         .column(who(records, "1"), |(_, both)| both[0].clone())
@@ -122,8 +122,8 @@ fn draw_fooling(records: &Records) -> Result<Drawing> {
     let medians = Mistake::ALL.map(|mistake| Ok(records.get(of(FOOLING, mistake))?.median));
     let medians = Samples(medians.into_iter().collect::<Result<_>>()?);
     let caption = format!(
-        "Six ways to measure the time of a small job wrongly. The worst reports {} times too little, the worst \
-         on the other side {} times too much.",
+        "Six ways to measure the time of a small job wrongly. The lowest report is {} times too little, the highest \
+         {} times too much.",
         Unit::Count.format((1.0 / medians.quantile(0.0)).round()),
         Unit::Number.format(medians.quantile(1.0)),
     );
@@ -131,15 +131,15 @@ fn draw_fooling(records: &Records) -> Result<Drawing> {
     Bars {
         axis: Axis::new("reported time ÷ true time", Scale::Log),
         bars: Mistake::ALL.map(bar).into(),
-        limits: Limits::These(vec![("the truth".to_owned(), 1.0)]),
+        limits: Limits::These(vec![("true time".to_owned(), 1.0)]),
         ..Bars::default()
     }
     .draw(records, caption)
 }
 
 fn table_fooling(records: &Records) -> Result<TableData> {
-    let caption = "The same job, measured wrongly and rightly. In the last row both contenders are one \
-                   function, and the numbers say how much longer the second one seems to take.";
+    let caption = "The same job, measured wrongly and correctly. In the last row both contenders are the same \
+                   function, and the values are how much longer the second one seems to take.";
     Grid::new(Mistake::ALL)
         .column("mistake", |mistake| mistake.label())
         .column("wrong", |mistake| of(WRONG, *mistake))

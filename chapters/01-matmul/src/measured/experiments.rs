@@ -30,7 +30,7 @@ pub const PER_STEP: Key =
     Key::new(Kind::Simulated, "matmul.misses.per_step", Unit::Number, &["n", "rung", "event"]);
 /// Rates of the rungs.
 pub const LADDER: Key = Key::measured("matmul.ladder", Unit::FlopsPerSecond, &["n", "rung"]);
-/// Over the rung before, and over the first.
+/// Over the previous rung, and over the first.
 pub const SPEEDUP: Key =
     Key::measured("matmul.ladder.speedup", Unit::Ratio, &["n", "rung", "over"]);
 /// The fastest rung over the first.
@@ -94,7 +94,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: ROOFLINE.name,
-            shows: "how close each rung is to what its bytes and operations allow",
+            shows: "how close each rung comes to its roofline",
             values: &[ROOFLINE, INTENSITY, BANDWIDTH, PEAK],
             quick: true,
             run: |r| roofs(r, MISSES_N),
@@ -141,7 +141,7 @@ impl From<crate::Error> for lab::Error {
 
 /// The n of the ladder.
 pub const LADDER_N: usize = 1024;
-/// The n at which the simulator counts, and at which the rungs are held against their rooflines.
+/// The n at which the simulator counts, and at which the rungs are compared with their rooflines.
 pub const MISSES_N: usize = 512;
 /// Length of the arrays that [`sums`] adds: both together fill half of a first-level cache.
 const SUM_LEN: usize = 2048;
@@ -228,7 +228,7 @@ fn missing(rung: &str) -> &'static str {
     }
 }
 
-/// What a rung's rate is held against.
+/// What a rung's rate is compared with.
 fn limit(rung: &Rung) -> Option<Limit> {
     let threads = if rung.parallel { parallel::available() } else { 1 };
     if rung.bf16 { peak::amx_bf16(threads) } else { Some(peak::fma_f32(threads)) }
@@ -270,7 +270,7 @@ fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
         }
         rates.push(rate);
     }
-    // The rungs whose inputs are rounded to bf16 compute another product: they have a total of their own.
+    // The rungs whose inputs are rounded to bf16 compute a different product: they have a total of their own.
     for (inputs, bf16) in [("f32", false), ("bf16", true)] {
         let climbed = ladder().into_iter().filter(|rung| (rung.available)());
         let fastest = climbed

@@ -1,4 +1,4 @@
-//! The chapter's pictures and tables, made from one machine's records.
+//! The chapter's figures and tables, made from one machine's records.
 
 use super::experiments::{
     BANDWIDTH, CONTENDERS, INTENSITY, LADDER, LADDER_N, MISSES, MISSES_N, PEAK, PER_STEP, ROOFLINE,
@@ -101,7 +101,7 @@ fn draw_misses(records: &Records) -> Result<Drawing> {
 
 fn draw_vectorise(records: &Records) -> Result<Drawing> {
     let caption = format!(
-        "Multiply-adds on numbers that stay in the first-level cache, compiled with the same options: eight \
+        "Multiply-adds on data in the first-level cache, compiled with the same options: eight \
          sums run {} as fast as one, on {}.",
         records.text(VECTORISE_SPEEDUP.at(&[("loop", &"eight-sums")]))?,
         records.machine.in_words(),
@@ -158,7 +158,7 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
     Ok(LinePlot { x, y: rate_axis(Scale::Log), series, limits }.drawing(caption))
 }
 
-/// The contenders' names in the records and in pictures.
+/// The contenders' names in the records and in figures.
 fn contenders() -> [(&'static str, &'static str); 3] {
     CONTENDERS.map(|who| (who, if who == "ours" { "this crate" } else { who }))
 }
@@ -179,7 +179,7 @@ fn by_size<'r>(records: &'r Records, quantity: &Quantity) -> Result<Vec<(usize, 
     Ok(sizes)
 }
 
-/// The sizes as places on an axis.
+/// The sizes as ticks of an axis.
 fn size_axis(sizes: &[(usize, &Value)]) -> Axis {
     Axis::new("n", Scale::Log).ticks(sizes.iter().map(|&(n, _)| n as f64).collect::<Vec<_>>())
 }
@@ -188,7 +188,7 @@ fn draw_sizes(records: &Records, threads: &str, words: &str) -> Result<Drawing> 
     let ratios = by_size(records, &SIZES_RATIO.at(&[("threads", &threads)]))?;
     let said = ratios.iter().map(|(n, ratio)| format!("{} at n = {n}", ratio.text()));
     let caption = format!(
-        "Square products on {words} of {}. This crate against the better library of each round: {}.",
+        "Square products on {words} of {}. This crate against the faster library of each round: {}.",
         records.machine.in_words(),
         said.collect::<Vec<_>>().join(", ")
     );
@@ -247,8 +247,8 @@ fn table_ladder(records: &Records) -> Result<TableData> {
         .column("rung", |rung| rung.name)
         .column("rate", |rung| Entry::OrWhy(rate(rung)))
         .column("of the peak", |rung| Entry::OfLimit(rate(rung)))
-        .column("against the rung before", |rung| over(rung, "previous"))
-        .column("against naive", |rung| over(rung, "naive"))
+        .column("over the previous rung", |rung| over(rung, "previous"))
+        .column("over naive", |rung| over(rung, "naive"))
         .table(records, caption)
 }
 
@@ -263,7 +263,7 @@ fn table_sizes(records: &Records) -> Result<TableData> {
         }
     }
     let caption = format!(
-        "This crate and the libraries on {}, sampled in turn in one run. The ratio is to the better \
+        "This crate and the libraries on {}, sampled in turn in one run. The ratio is to the faster \
          library of each round; the lowest is {}.",
         records.machine.in_words(),
         Unit::Ratio.format(lowest)
@@ -283,7 +283,7 @@ fn table_shapes(records: &Records) -> Result<TableData> {
     let ratios = records.every(SHAPES_RATIO.at(&[]))?;
     let won = ratios.iter().filter(|ratio| ratio.median >= 1.0).count();
     let caption = format!(
-        "The products of a training step on {}: this crate is at least as fast as the better library in \
+        "The products of a training step on {}: this crate is at least as fast as the faster library in \
          {won} of {} cases.",
         records.machine.in_words(),
         ratios.len()
@@ -312,7 +312,7 @@ mod tests {
         testing::{self, MadeUp},
     };
 
-    /// Values of a machine without AVX-512 and AMX, made up, with all keys that pictures need.
+    /// Values of a machine without AVX-512 and AMX, made up, with all keys that figures need.
     fn made_up() -> Records {
         let mut all = MadeUp::default();
         let peak = || Limit { name: "a made-up peak".to_owned(), value: 2e11 };

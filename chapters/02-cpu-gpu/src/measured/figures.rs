@@ -1,4 +1,4 @@
-//! The pictures and tables of this chapter, made from records.
+//! The figures and tables of this chapter, made from records.
 
 pub mod counters;
 pub mod counts;
@@ -11,7 +11,7 @@ pub mod wrong;
 
 use lab::{Figure, Table};
 
-/// Every picture, in the order of the page.
+/// Every figure, in the order of the page.
 pub fn all() -> Vec<Figure> {
     [
         devices::figures(),

@@ -37,7 +37,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How far the gradient is from finite differences.
+/// The gradient's error against finite differences.
 pub const CHECK: Key = Key::measured("backprop.check", Unit::Number, &["numbers"]);
 /// The same, by the step of the differences.
 pub const CHECK_STEP: Key = Key::measured("backprop.check.step", Unit::Number, &["numbers", "h"]);
@@ -58,7 +58,7 @@ pub const STEP_BOUND: Key =
 const RATE: Key = Key::measured("backprop.ladder", Unit::ImagesPerSecond, &["rung", "batch"]);
 /// Seconds of an epoch of 60,000 images.
 pub const EPOCH: Key = Key::measured("backprop.ladder.epoch", Unit::Seconds, &["rung", "batch"]);
-/// Operations of the products a second, held against the peak of all cores.
+/// Operations of the products per second, against the peak of all cores.
 pub const FLOPS: Key =
     Key::measured("backprop.ladder.flops", Unit::FlopsPerSecond, &["rung", "batch"]);
 /// The gain over the rung before.
@@ -117,7 +117,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: LINEAR.name,
-            shows: "how well one layer reads MNIST after 1,000 steps of gradient descent",
+            shows: "how accurate one layer is on MNIST after 1,000 steps of gradient descent",
             values: &[LINEAR, LINEAR_SECONDS],
             quick: true,
             run: regression,
@@ -167,10 +167,10 @@ pub fn experiments() -> Vec<Experiment> {
     ]
 }
 
-/// Runs with other random numbers: they show how much of an accuracy is luck.
+/// Runs with different random numbers: they show how much of an accuracy is chance.
 const SEEDS: usize = 5;
 
-/// The contenders beside ours: name, program, what else it is told.
+/// The other contenders: name, program, further arguments.
 const PEERS: [(&str, &str, &[&str]); 3] = [
     ("pytorch", "pytorch.py", &[]),
     ("pytorch-fused", "pytorch.py", &["--fused"]),
@@ -255,7 +255,7 @@ const SIZES: [usize; 3] = [784, 128, 10];
 /// Parameters of the article's network.
 const PARAMETERS: usize = 784 * 128 + 128 + 128 * 10 + 10;
 
-/// Operations of its products for one picture: two for each weight forward, as many for the weights' gradient,
+/// Operations of its products for one image: two for each weight forward, as many for the weights' gradient,
 /// and as many for the gradient of the hidden units.
 const OPERATIONS: f64 = 2.0 * (2.0 * 784.0 * 128.0 + 3.0 * 128.0 * 10.0);
 
@@ -272,7 +272,7 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
         let (x_view, w_view, dh_view) =
             (at(&x[..], batch, inputs)?, at(&w[..], inputs, hidden)?, at(&dh[..], batch, hidden)?);
         let forward = Shape::new(batch, inputs, hidden);
-        // `read` bytes come from a set of `of` bytes, which lies in whichever cache it fits into.
+        // `read` bytes come from a set of `of` bytes, which lies in the smallest cache that it fits into.
         let mut part = |name: &str, operations: f64, read: f64, of: f64, work: &mut dyn FnMut()| {
             let list: ParamList = &[("part", &name), ("batch", &batch)];
             r.time(STEP.at(list), &mut *work);
@@ -282,8 +282,8 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
             let bound = (operations / peak.value).max(read / bandwidth);
             r.record(STEP_BOUND.at(list), Samples::one(bound));
         };
-        let (pictures, all) = (4.0 * (batch * inputs) as f64, size_of_val(&data[..]) as f64);
-        part("gather", 0.0, pictures, all, &mut {
+        let (images, all) = (4.0 * (batch * inputs) as f64, size_of_val(&data[..]) as f64);
+        part("gather", 0.0, images, all, &mut {
             let (mut to, mut random) = (vec![0.0; batch * inputs], SplitMix64::new(5));
             let data = &data;
             move || {
@@ -293,11 +293,11 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
                 black_box(&to);
             }
         });
-        let read = pictures + 4.0 * (inputs * hidden) as f64;
+        let read = images + 4.0 * (inputs * hidden) as f64;
         part("forward", forward.operations(), read, forward.bytes(), &mut || {
             black_box(f32::product(&mut h, x_view, w_view).is_ok());
         });
-        let read = pictures + 4.0 * (batch * hidden) as f64;
+        let read = images + 4.0 * (batch * hidden) as f64;
         part("weights", forward.operations(), read, forward.bytes(), &mut || {
             black_box(f32::product(&mut dw, x_view.t(), dh_view).is_ok());
         });
@@ -431,8 +431,8 @@ fn counting(r: &mut Recorder) -> Result<()> {
 }
 
 /// Bytes that a pass moves for one image at least: each weight once (three times backward: read for the
-/// input's gradient, and its own gradient written, which a cache first reads), and each unrolled picture written and
-/// read (backward it is unrolled again, and its derivatives are written and read, too).
+/// input's gradient, and its own gradient written, which a cache first reads), and each unrolled image written and
+/// read (backward it is unrolled again, and its derivatives are also written and read).
 fn bytes_moved(counts: &Counts, backward: bool) -> f64 {
     let unrolled: u64 = counts.rows.iter().map(|row| row.unrolled).sum();
     let (weights, unrolled) = (counts.parameters as f64, unrolled as f64);
@@ -465,7 +465,7 @@ struct Predicted {
     seconds: f64,
 }
 
-/// The seconds of both passes: by their operations at the rate of a large product, and by the bytes that they move, too.
+/// The seconds of both passes: by their operations at the rate of a large product, and with the bytes that they move.
 fn predicted(r: &mut Recorder, counts: &Counts) -> Result<Vec<Predicted>> {
     // Chapter 1's record again, in this run: all cores, n = 1024.
     let n = 1024;
@@ -522,7 +522,7 @@ fn passes(r: &mut Recorder, model: &Model, pixels: usize, predicted: &[Predicted
     Ok(())
 }
 
-/// What a convolution consists of, each alone: unrolling, for the largest picture, and all products of the forward pass.
+/// What a convolution consists of, each alone: unrolling, for the largest image, and all products of the forward pass.
 fn convolutions(r: &mut Recorder, counts: &Counts) -> Result<()> {
     let sides = Sides::new([64, 224, 224], 3, 1, 1);
     let sides = sides.ok_or_else(|| lab::Error::message("VGG16 has changed"))?;

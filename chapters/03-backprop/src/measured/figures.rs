@@ -1,4 +1,4 @@
-//! The chapter's pictures and tables, made from one machine's records.
+//! The chapter's figures and tables, made from one machine's records.
 
 use crate::{
     count::Model,
@@ -54,7 +54,7 @@ fn draw_check(records: &Records) -> Result<Drawing> {
     let mut plot = lines.plot(records)?;
     let mut best = Vec::new();
     for series in &mut plot.series {
-        // Too short a step finds no difference at all, which has no place on a logarithmic axis beside the others.
+        // Too short a step finds no difference at all, and a logarithmic axis has no zero.
         series.points.retain(|(_, error)| error.is_finite() && *error > 0.0);
         series.band.clear();
         if let Some((h, error)) = series.points.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
@@ -63,7 +63,7 @@ fn draw_check(records: &Records) -> Result<Drawing> {
         }
     }
     Ok(plot.drawing(format!(
-        "How far finite differences are from the gradient, by their step h. Long steps lose to ReLU's kink, short ones to \
+        "Error of finite differences against the gradient, by their step h. Long steps lose to ReLU's kink, short ones to \
          rounding. The best is {}.",
         best.join(", ")
     )))
@@ -77,8 +77,8 @@ fn of(key: Key, rung: &Rung, batch: usize) -> Quantity {
 fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
     let rungs = ladder();
     let mut caption = format!(
-        "An epoch of 60,000 pictures in batches of {batch} on {}: the last way learns {} as fast as the first, \
-         and the same.",
+        "An epoch of 60,000 images in batches of {batch} on {}: the last rung trains {} as fast as the first, \
+         with the same result.",
         records.machine.in_words(),
         records.text(TOTAL.at(&[("batch", &batch)]))?
     );
@@ -91,7 +91,7 @@ fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
         );
     }
     Bars {
-        axis: Axis::new("seconds an epoch", Scale::Linear),
+        axis: Axis::new("seconds per epoch", Scale::Linear),
         bars: rungs.iter().map(|rung| (rung.name.to_owned(), of(EPOCH, rung, batch))).collect(),
         limits: Limits::These(limits),
         ..Bars::default()
@@ -101,7 +101,7 @@ fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
 
 /// The parts of a step, in their order: their key in the records, and their name.
 const PARTS: [(&str, &str); 4] = [
-    ("gather", "gather the pictures"),
+    ("gather", "gather the images"),
     ("forward", "product forward"),
     ("weights", "product for the weights"),
     ("adam", "Adam, in one pass"),
@@ -148,7 +148,7 @@ fn draw_race(records: &Records) -> Result<Drawing> {
         found.unwrap_or_else(|_| "not measured".to_owned())
     };
     let caption = format!(
-        "An epoch of 60,000 pictures on {}. PyTorch takes {} as long as this chapter in batches of 32, and {} in \
+        "An epoch of 60,000 images on {}. PyTorch takes {} as long as this chapter in batches of 32, and {} in \
          batches of 128; with its fused Adam {} and {}.",
         records.machine.in_words(),
         ratio(&RACE32, "pytorch"),
@@ -158,7 +158,7 @@ fn draw_race(records: &Records) -> Result<Drawing> {
     );
     let bar = |(name, who, keys): (String, &str, &Keys)| (name, keys.seconds.at(&[("who", &who)]));
     Bars {
-        axis: Axis::new("seconds an epoch", Scale::Linear),
+        axis: Axis::new("seconds per epoch", Scale::Linear),
         bars: raced().map(bar).collect(),
         ..Bars::default()
     }
@@ -191,7 +191,7 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
     let of = |what: &str| records.get(quantity(what)).map(|value| value.median);
     let parameters = of("weights")? + of("gradients")? + of("optimizer")?;
     let caption = format!(
-        "What training VGG16 with Adam in batches of 32 keeps in memory, in f32: {} in all. Four numbers for each \
+        "What training VGG16 with Adam in batches of 32 keeps in memory, in f32: {} in all. Four values for each \
          parameter (itself, its gradient, Adam's two) take {}, the activations {}, scratch {}. The weights alone are {} \
          of it.",
         records.text(quantity("total"))?,
@@ -213,8 +213,8 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
 
 fn table_ladder(records: &Records) -> Result<TableData> {
     let caption = format!(
-        "Seconds an epoch, the gain over the rung before, and the products' share of the peak of all cores, \
-         on {}. In batches of 32 the whole ladder gains {}.",
+        "Seconds per epoch, the gain over the previous rung, and the products' rate as a fraction of the peak of all \
+         cores, on {}. In batches of 32 the whole ladder gains {}.",
         records.machine.in_words(),
         records.text(TOTAL.at(&[("batch", &32)]))?
     );
@@ -232,8 +232,8 @@ fn table_race(records: &Records) -> Result<TableData> {
     let ours = records.get(RACE32.seconds.at(&[("who", &"ours")]))?;
     let caption = format!(
         "An epoch of 784-128-10 with dropout and Adam on {}, with {} threads. For each batch size all took turns \
-         in one run: five seeds, three epochs each. The time is the median epoch, beside it where half of them \
-         lie; the accuracy is the median of the seeds; the ratio is the median over the seeds of its median epoch \
+         in one run: five seeds, three epochs each. The time is the median epoch, next to it the middle half \
+         of all epochs; the accuracy is the median of the seeds; the ratio is the median over the seeds of its median epoch \
          over ours, so it need not be the ratio of the medians.",
         records.machine.in_words(),
         ours.param("threads").unwrap_or_default()
@@ -241,14 +241,14 @@ fn table_race(records: &Records) -> Result<TableData> {
     let seconds = |who: &str, keys: &Keys| records.get(keys.seconds.at(&[("who", &who)]));
     Grid::new(raced())
         .column("who", |(name, ..)| name.clone())
-        .column("an epoch", |(_, who, keys)| keys.seconds.at(&[("who", who)]))
-        .column("half of them", |(_, who, keys)| {
+        .column("time per epoch", |(_, who, keys)| keys.seconds.at(&[("who", who)]))
+        .column("middle half", |(_, who, keys)| {
             let spread =
                 |v: &Value| format!("{} to {}", v.unit.format(v.low), v.unit.format(v.high));
             seconds(who, keys).map_or_else(|_| "–".to_owned(), spread)
         })
         .column("test accuracy", |(_, who, keys)| keys.accuracy.at(&[("who", who)]))
-        .column("times as long", |(_, who, keys)| keys.ratio.at(&[("who", who)]))
+        .column("ratio to ours", |(_, who, keys)| keys.ratio.at(&[("who", who)]))
         .column("version", |(_, who, keys)| {
             let theirs = seconds(who, keys).ok().filter(|_| *who != "ours");
             theirs.and_then(|value| value.param("version")).unwrap_or_default().to_owned()
@@ -280,7 +280,7 @@ fn table_vgg16(_: &Records) -> Result<TableData> {
     Ok(TableData {
         caption: format!(
             "VGG16 has {} parameters. One image takes {} million operations forward and {} million backward, \
-             and keeps {} for the way back.",
+             and keeps {} for the backward pass.",
             Unit::Count.format(counts.parameters as f64),
             Unit::Count.format((counts.forward / 1e6).round()),
             Unit::Count.format((counts.backward / 1e6).round()),
@@ -310,7 +310,7 @@ mod tests {
             }
             made.add(TOTAL.at(&[("batch", &batch)]), 8.0);
             made.add(THREADS.at(&[("batch", &batch)]), 2.0);
-            made.skip(FLOPS.at(&[("batch", &batch)]), "nobody counted");
+            made.skip(FLOPS.at(&[("batch", &batch)]), "not counted");
             for (part, _) in PARTS {
                 made.add(STEP.at(&[("part", &part), ("batch", &batch)]), 1e-4);
                 made.add(STEP_BOUND.at(&[("part", &part), ("batch", &batch)]), 5e-5);

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_drawn_and_say_so_without_records() {
+    fn all_are_drawn_and_report_missing_records() {
         let records = made_up().records(&crate::chapter());
         are_drawn(&figures(), &tables(), &records);
     }

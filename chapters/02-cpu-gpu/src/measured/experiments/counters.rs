@@ -1,4 +1,4 @@
-//! The simulator's counts beside the hardware's, for each portable rung.
+//! The simulator's counts next to the hardware's, for each portable rung.
 
 use super::counts::of_rung;
 use crate::{
@@ -16,7 +16,7 @@ pub const HARDWARE: Key = Key::measured("cpu_gpu.counters.hardware", Unit::Count
 /// What the simulator counted.
 pub const SIMULATED: Key =
     Key::new(Kind::Simulated, "cpu_gpu.counters.simulated", Unit::Count, PARAMS);
-/// How far the simulator is off, as a share of the hardware's count.
+/// How far the simulator is off, as a fraction of the hardware's count.
 pub const ERROR: Key = Key::measured("cpu_gpu.counters.error", Unit::Share, PARAMS);
 
 /// The n at which both count: the simulator runs every thread by itself.
@@ -26,7 +26,7 @@ pub const N: usize = 256;
 pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: KEY,
-        shows: "what the simulator counts for each rung, beside the hardware's own counters",
+        shows: "what the simulator counts for each rung, next to the hardware's own counters",
         values: &[HARDWARE, SIMULATED, ERROR],
         quick: false,
         run,
@@ -38,7 +38,7 @@ fn run(recorder: &mut Recorder) -> Result<()> {
     if counters::run_if_asked()? {
         return Ok(());
     }
-    // Where that program's own records go: a folder that nobody keeps.
+    // Where that program's own records go: a temporary folder.
     let folder = std::env::temp_dir().join(format!("throughput-counters-{}", std::process::id()));
     let ready = ready(&folder);
     for rung in &ladder::LADDER {

@@ -10,7 +10,7 @@ use crate::simt::{
 use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind, random::numbers};
 use matmul::Shape;
 
-/// The size of the ladder's product. A simulated thread takes its time, and the counts follow the size.
+/// The size of the ladder's product. A simulated thread is slow, and the counts follow the size.
 pub const SIZE: usize = 128;
 
 /// A count of a rung's product.
@@ -22,15 +22,15 @@ const fn of_counts(name: &'static str, unit: Unit) -> Key {
 pub const SECTORS_PER_LOAD: Key = of_counts("cpu_gpu.counts.sectors_per_load", Unit::Number);
 /// Bytes between global memory and the multiprocessors.
 pub const MOVED: Key = of_counts("cpu_gpu.counts.moved", Unit::Bytes);
-/// The share of them that a thread asked for.
+/// The fraction of them that a thread requested.
 pub const EFFICIENCY: Key = of_counts("cpu_gpu.counts.efficiency", Unit::Share);
 /// Operations for each byte.
 pub const INTENSITY: Key = of_counts("cpu_gpu.counts.intensity", Unit::Number);
-/// Passes of shared memory.
+/// Wavefronts of shared memory.
 pub const SHARED_PASSES: Key = of_counts("cpu_gpu.counts.shared_passes", Unit::Count);
 /// Those of them that bank conflicts cost.
 pub const CONFLICTS: Key = of_counts("cpu_gpu.counts.conflicts", Unit::Count);
-/// Operations for each pass.
+/// Operations for each wavefront.
 const FLOPS_PER_PASS: Key = of_counts("cpu_gpu.counts.flops_per_pass", Unit::Number);
 /// Barriers.
 const BARRIERS: Key = of_counts("cpu_gpu.counts.barriers", Unit::Count);
@@ -50,7 +50,7 @@ const DIVERGENCES: Key =
 const INSTRUCTIONS: Key =
     of_lesson("cpu_gpu.lessons.instructions", Unit::Count, &["kernel", "threads"]);
 
-/// The share of the places for warps that blocks take.
+/// The fraction of the warp slots that blocks take.
 pub const OCCUPANCY: Key =
     Key::calculated("cpu_gpu.occupancy", Unit::Share, &["capability", "registers", "threads"]);
 
@@ -96,7 +96,7 @@ pub fn all() -> Vec<Experiment> {
 /// What `rung` costs for a product of `n`×`n` matrices.
 ///
 /// # Errors
-/// A sentence if there is no such rung, or if it makes a mistake.
+/// A message if there is no such rung, or if it has a bug.
 pub fn of_rung(rung: &str, n: usize) -> Result<Counts> {
     let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
     match ladder::product(rung, &a, &b, Shape::square(n)) {

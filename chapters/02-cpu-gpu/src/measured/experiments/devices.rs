@@ -14,7 +14,7 @@ pub const DEVICES: [&str; 3] = ["opencl-cpu", "opencl-gpu", "cuda"];
 
 /// Cores of a CPU, multiprocessors of a device.
 pub const UNITS: Key = Key::counted("cpu_gpu.devices.units", Unit::Count, &["device"]);
-/// The CPU's as measured, a device's as its driver tells.
+/// The CPU's as measured, a device's as its driver reports it.
 pub const CLOCK: Key = Key::measured("cpu_gpu.devices.clock", Unit::Hertz, &["device"]);
 /// Multiply-adds in f32 in a cycle.
 pub const LANES: Key = Key::measured("cpu_gpu.devices.lanes", Unit::Number, &["device"]);
@@ -91,7 +91,7 @@ fn cpu(r: &mut Recorder) -> Option<[f64; 2]> {
     Some(lanes)
 }
 
-/// Records a device, and its lanes beside the CPU's.
+/// Records a device, and its lanes next to the CPU's.
 fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
     let at = |key: Key| key.at(&[("device", &about.id)]);
     r.record(at(UNITS), Samples::one(f64::from(about.compute_units)));
@@ -100,13 +100,13 @@ fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
         Some(clock) => {
             r.record(at(CLOCK), Samples::one(clock));
         }
-        None => r.skip_at(at(CLOCK), "its driver does not tell the clock"),
+        None => r.skip_at(at(CLOCK), "its driver does not report the clock"),
     }
     let Some(lanes) = devices::lanes_of(about) else {
         let why = if about.kind == Kind::Cpu {
             "it is the CPU itself, with the CPU's lanes"
         } else {
-            "its driver does not tell how wide a compute unit is"
+            "its driver does not report how wide a compute unit is"
         };
         r.skip_at(at(LANES), why);
         return r.skip_at(at(LANES_RATIO), why);

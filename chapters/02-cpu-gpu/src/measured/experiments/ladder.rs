@@ -1,4 +1,4 @@
-//! What each rung gains on each device, held against the device's peak and the vendor's library.
+//! What each rung gains on each device, against the device's peak and the vendor's library.
 
 use super::devices::{DEVICES, why_missing};
 use crate::{
@@ -26,7 +26,7 @@ pub const SPEEDUP: Key =
 /// How many times as fast tiles in shared memory are as the naive rung.
 pub const TILED: Key =
     Key::measured("cpu_gpu.ladder.tiled_over_naive", Unit::Ratio, &["device", "n"]);
-/// The share of what cuBLAS reaches with the same inputs, round by round.
+/// The fraction of what cuBLAS reaches with the same inputs, round by round.
 pub const OF_CUBLAS: Key =
     Key::measured("cpu_gpu.ladder.of_cublas", Unit::Share, &["device", "rung", "n"]);
 /// Until the first product is done, from a kernel's text.
@@ -52,11 +52,11 @@ pub fn all() -> Vec<Experiment> {
     }]
 }
 
-/// The libraries that the rungs are held against, with what they multiply.
+/// The libraries that the rungs are compared with, and what they multiply.
 const CUBLAS: [(&str, Precision); 2] =
     [("cublas", Precision::F32), ("cublas_bf16", Precision::Bf16)];
 
-/// All rungs by their names in records: the portable ones, those of CUDA alone, and what they are held against.
+/// All rungs by their names in records: the portable ones, those of CUDA alone, and what they are compared with.
 pub fn rung_names() -> impl Iterator<Item = &'static str> {
     let portable = LADDER.iter().map(|rung| rung.name);
     portable.chain(CudaRung::ALL.map(CudaRung::name)).chain(CUBLAS.map(|(name, _)| name))

@@ -24,11 +24,11 @@ pub const RATE: Key = Key::measured("cpu_gpu.lu", FLOPS, &["n", "threads", "vari
 pub const PRODUCT: Key = Key::measured("cpu_gpu.lu.product", FLOPS, &["n", "threads"]);
 /// How many times as fast as faer the blocked decomposition is, round by round.
 pub const RATIO: Key = Key::measured("cpu_gpu.lu.ratio", Unit::Ratio, &["n", "threads"]);
-/// Its rate as a share of the product's, round by round.
+/// Its rate as a fraction of the product's, round by round.
 pub const OF_PRODUCT: Key = Key::measured("cpu_gpu.lu.of_product", Unit::Share, &["n", "threads"]);
-/// A part's share of the time.
+/// A part's fraction of the time.
 pub const SHARE: Key = Key::measured("cpu_gpu.lu.share", Unit::Share, &["n", "threads", "part"]);
-/// The product's share of the operations.
+/// The product's fraction of the operations.
 pub const PREDICTED: Key = Key::calculated("cpu_gpu.lu.predicted", Unit::Share, &["n"]);
 /// How far solutions are from solving their systems.
 const RESIDUAL: Key =
@@ -40,7 +40,7 @@ pub const WIDTH: Key = Key::measured("cpu_gpu.lu.block", FLOPS, &["n", "block"])
 pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: RATE.name,
-        shows: "LU decomposition as fast as its products let it be: unblocked, in blocks, by a library, on a device",
+        shows: "LU decomposition at the speed of its products: unblocked, in blocks, by a library, on a device",
         values: &[RATE, PRODUCT, RATIO, OF_PRODUCT, SHARE, PREDICTED, RESIDUAL, WIDTH],
         quick: true,
         run: |r| {
@@ -267,7 +267,7 @@ fn devices(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
     Ok(())
 }
 
-/// The rate of a matrix that is on the device already; the panels' journeys are part of the time.
+/// The rate of a matrix that is on the device already; copying the panels is part of the time.
 fn on_a_device(r: &mut Recorder, gpu: &dyn Gpu, on_device: &OnDevice, n: usize) -> Result<()> {
     let id = &gpu.about().id;
     let at = |key: Key| key.at(&[("variant", &"device"), ("device", id), ("n", &n)]);

@@ -22,7 +22,7 @@ const FLOPS: Unit = Unit::FlopsPerSecond;
 /// The time of the smallest job.
 pub const LATENCY: Key =
     Key::measured("cpu_gpu.truck.latency", Unit::Seconds, &["job", "device", "transfer"]);
-/// The rate of the map of n numbers.
+/// The rate of the map of n elements.
 pub const MAP: Key =
     Key::measured("cpu_gpu.truck.map", FLOPS, &["steps", "n", "device", "transfer"]);
 /// The rate of the product of n×n matrices.
@@ -34,16 +34,16 @@ const TRANSFER: Key = Key::measured(
     Unit::BytesPerSecond,
     &["device", "direction", "bytes"],
 );
-/// The size from which on a device is faster than the CPU.
+/// The size above which a device is faster than the CPU.
 pub const CROSSOVER: Key =
     Key::measured("cpu_gpu.truck.crossover", Unit::Count, &["work", "device", "transfer"]);
-/// The same by the lines through the times.
+/// The same, predicted by the lines through the times.
 pub const PREDICTED: Key = Key::calculated(
     "cpu_gpu.truck.crossover.predicted",
     Unit::Count,
     &["work", "device", "transfer"],
 );
-/// The size from which on all threads are faster than one.
+/// The size above which all threads are faster than one.
 pub const THREADS: Key = Key::measured("cpu_gpu.truck.threads", Unit::Count, &["work"]);
 /// How many times as fast all threads are at the largest size.
 pub const THREADS_SPEEDUP: Key =
@@ -64,7 +64,7 @@ pub const MODEL_RATE: Key = Key::measured("cpu_gpu.truck.model.rate", FLOPS, &["
 pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: "cpu_gpu.truck",
-        shows: "one small job and ever larger ones: from which size the CPU's threads and each device win",
+        shows: "one small job and ever larger ones: above which size the CPU's threads and each device win",
         values: &[
             LATENCY,
             MAP,
@@ -86,7 +86,7 @@ pub fn all() -> Vec<Experiment> {
 /// A job of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
-    /// The same steps for every one of n numbers.
+    /// The same steps for each of n elements.
     Map(u32),
     /// A product of n×n matrices.
     Product,
@@ -113,7 +113,7 @@ impl Work {
         }
     }
 
-    /// Its rates by one who does it, with the copies or without.
+    /// Its rates on a device, with the copies or without.
     pub fn rate(self, device: &str, transfer: &str) -> Quantity {
         let rate = self.key().at(&[("device", &device), ("transfer", &transfer)]);
         match self {
@@ -180,10 +180,10 @@ impl JobSizes {
     }
 }
 
-/// Runner does a job: `core` and `cpu` are one thread and all threads of the CPU; others are devices.
+/// What runs a job: `core` and `cpu` are one thread and all threads of the CPU; others are devices.
 type Runner = (String, &'static str);
 
-/// The measured seconds of a job by size, for each who did it.
+/// The measured seconds of a job by size, for each runner.
 type Timed = BTreeMap<Runner, Vec<(f64, f64)>>;
 
 /// Seconds of one call. Short jobs are done many times for one sample, so that looking at the clock costs nothing.
@@ -279,7 +279,7 @@ enum Library {
 }
 
 impl Library {
-    /// Runner did a job, in records: `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
+    /// The runner's name in records: `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
     fn name(self, id: &str) -> String {
         match self {
             Self::Ours => id.to_owned(),
@@ -290,7 +290,7 @@ impl Library {
 
 /// The rung that a device's products take.
 fn rung_for(gpu: &dyn Gpu, budget: Budget) -> Result<&'static ladder::Rung> {
-    // A reader should not wait for several kernels to be compiled.
+    // The quick budget compiles one kernel only.
     match (budget, gpu.about().kind) {
         (Budget::Quick, Kind::Cpu) => ladder::rung("tile2d"),
         (Budget::Quick, Kind::Gpu) => ladder::rung("warp_tiles"),
@@ -379,7 +379,7 @@ fn model(r: &mut Recorder, (work, device): (&str, &str), line: Option<Line>, uni
     }
 }
 
-/// The less of both at each size that both have: what a reader who chooses well gets.
+/// The smaller time at each size that both have.
 fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let sizes = one.iter().chain(all).map(|&(size, _)| size);
     let mut sizes: Vec<f64> = sizes.collect();
@@ -402,7 +402,7 @@ fn record_crossover(r: &mut Recorder, what: Quantity, found: Option<Crossover>, 
         }
         Some(Crossover::Never(largest)) => {
             let n = Unit::Count.format(largest);
-            let why = format!("it is no faster at n = {n}, the largest size that both did");
+            let why = format!("it is no faster at n = {n}, the largest size that both ran");
             r.skip_at(what, why);
         }
         None => r.skip_at(what, "no size was measured on both"),
@@ -412,7 +412,7 @@ fn record_crossover(r: &mut Recorder, what: Quantity, found: Option<Crossover>, 
 /// A device wins where it is so many times as fast: less may be noise.
 pub const CLEARLY: f64 = 1.05;
 
-/// From which size on `truck` is clearly faster, from points (size, seconds).
+/// Above which size `truck` is clearly faster, from points (size, seconds).
 pub fn clear_crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Crossover> {
     let slower: Vec<_> = truck.iter().map(|&(size, seconds)| (size, CLEARLY * seconds)).collect();
     truck::crossover(car, &slower)
@@ -434,7 +434,7 @@ impl<'t> OnCpu<'t> {
     fn new(work: Work, timed: &'t Timed) -> Self {
         let (core, cpu) = (points(timed, "core", "without"), points(timed, "cpu", "without"));
         let best = best(core, cpu);
-        // Fewer numbers than threads are no work for all of them.
+        // With fewer elements than threads, some threads have no work.
         let enough: Vec<(f64, f64)> =
             cpu.iter().copied().filter(|point| point.0 >= machine::cores() as f64).collect();
         Self {
@@ -448,7 +448,7 @@ impl<'t> OnCpu<'t> {
     }
 }
 
-/// What was measured of a job by one who did it: sizes and seconds.
+/// What was measured of a job on one runner: sizes and seconds.
 fn points<'t>(timed: &'t Timed, device: &str, transfer: &'static str) -> &'t [(f64, f64)] {
     timed.get(&(device.to_owned(), transfer)).map_or(&[], Vec::as_slice)
 }
@@ -460,7 +460,7 @@ fn line(work: Work, points: &[(f64, f64)]) -> Option<Line> {
     Line::fit(&by_operations)
 }
 
-/// The largest size that both did, and how many times as fast the second is there.
+/// The largest size that both ran, and how many times as fast the second is there.
 fn ratio_at_end(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<(f64, f64)> {
     let &(size, seconds) = truck.iter().rfind(|p| car.iter().any(|c| c.0 == p.0))?;
     let &(_, other) = car.iter().find(|c| c.0 == size)?;
@@ -497,7 +497,7 @@ fn conclude(
     }
 }
 
-/// From which size on a device is faster than the CPU, and how much at the end.
+/// Above which size a device is faster than the CPU, and how much at the largest size.
 fn against_cpu(
     r: &mut Recorder,
     work: Work,
@@ -520,7 +520,7 @@ pub fn of_device(key: Key, work: Work, device: &str, transfer: &str) -> Quantity
     key.at(&[("work", &work.name()), ("device", &device), ("transfer", &transfer)])
 }
 
-/// Where the lines alone say that a device becomes faster than the CPU: its own, and those of the copies there and back.
+/// Where the lines alone predict that a device becomes faster than the CPU: its own, and those of the copies both ways.
 fn predict(
     r: &mut Recorder,
     work: Work,

@@ -1,4 +1,4 @@
-//! Which check finds which of the classic mistakes.
+//! Which check finds which of the classic bugs.
 
 use super::devices::{DEVICES, why_missing};
 use crate::{
@@ -7,14 +7,14 @@ use crate::{
 };
 use lab::{Experiment, Key, Recorder, Samples, Unit};
 
-/// 1 where a check finds a mistake and 0 where it passes, with what was found in a word or two.
+/// 1 where a check finds a bug and 0 where it passes, with what was found in a word or two.
 pub const WRONG: Key = Key::counted("cpu_gpu.wrong", Unit::Count, &["mistake", "check", "found"]);
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
     vec![Experiment {
         key: WRONG.name,
-        shows: "which check finds which of the classic mistakes",
+        shows: "which check finds which of the classic bugs",
         values: &[WRONG],
         quick: true,
         run: mistakes,

@@ -1,4 +1,4 @@
-//! The table that holds the simulator to the hardware.
+//! The table that compares the simulator with the hardware.
 
 use crate::{
     counters::Counter,
@@ -20,7 +20,7 @@ pub fn tables() -> Vec<Table> {
 /// What the table shows, from memory to arithmetic.
 const SHOWN: [(Counter, &str); 4] = [
     (Counter::LoadSectors, "sectors loaded"),
-    (Counter::SharedPasses, "passes of shared memory"),
+    (Counter::SharedPasses, "wavefronts of shared memory"),
     (Counter::BankConflicts, "bank conflicts"),
     (Counter::Fma, "FMAs"),
 ];
@@ -36,7 +36,7 @@ fn table(records: &Records) -> Result<TableData> {
         for (counter, name) in SHOWN {
             let of = |key: Key| records.get(at(key, rung.name, counter));
             let (simulated, hardware) = (of(SIMULATED)?, of(HARDWARE)?);
-            // Where the hardware counted none and the simulator some, there is no share.
+            // Where the hardware counted none and the simulator some, there is no relative error.
             let error = of(ERROR).ok();
             if let Some(error) = error
                 && worst.is_none_or(|(most, ..)| error.median > most)
@@ -48,7 +48,7 @@ fn table(records: &Records) -> Result<TableData> {
                 name.to_owned(),
                 simulated.text(),
                 hardware.text(),
-                error.map_or_else(|| "no share".to_owned(), lab::record::Value::text),
+                error.map_or_else(|| "none".to_owned(), lab::record::Value::text),
             ]);
         }
     }
@@ -90,10 +90,10 @@ mod tests {
         are_drawn(&[], &tables(), &records);
         let table = table(&records).unwrap();
         assert_eq!(table.rows.len(), LADDER.len() * SHOWN.len());
-        let worst = "passes of shared memory of “shared tiles”: by 50.0%";
+        let worst = "wavefronts of shared memory of “shared tiles”: by 50.0%";
         assert!(table.caption.contains(worst), "{}", table.caption);
         assert_eq!(table.rows[0][2..], ["101", "100", "1.00%"]);
-        assert_eq!(table.rows[2][4], "no share");
+        assert_eq!(table.rows[2][4], "none");
     }
 
     #[test]

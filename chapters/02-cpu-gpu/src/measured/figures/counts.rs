@@ -1,4 +1,4 @@
-//! What the simulated machine does, drawn from what it does: the pictures run the kernels.
+//! What the simulated machine does: the figures run the kernels and draw what they do.
 
 use crate::{
     measured::experiments::counts::{
@@ -19,7 +19,7 @@ use lab::{
 };
 use std::{collections::BTreeMap, fmt::Write as _};
 
-/// The pictures of this file.
+/// The figures of this file.
 pub fn figures() -> Vec<Figure> {
     vec![
         Figure { key: "cpu_gpu.lessons.sectors", draw: draw_sectors },
@@ -36,7 +36,7 @@ pub fn tables() -> Vec<Table> {
     vec![Table { key: "cpu_gpu.counts", make: table_counts }]
 }
 
-/// A picture of `width`×`height` units in the theme's colours.
+/// An SVG of `width`×`height` units in the theme's colours.
 fn picture(width: f64, height: f64, body: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"inherit\" \
@@ -152,8 +152,8 @@ fn draw_divergence(_: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: picture(480.0, 26.0 + rows * (CELL + 1.0), &body),
         caption: format!(
-            "The 32 lanes of one warp (columns) in each instruction of a sum (rows, from the top): who takes part \
-             is filled. Of {} lane places {} do work when the adding threads stand far apart, and {} of {} when \
+            "The 32 lanes of one warp (columns) in each instruction of a sum (rows, from the top): active lanes \
+             are filled. Of {} lane slots {} do work when the adding threads are far apart, and {} of {} when \
              they are neighbours: within one warp both waste the same. The difference begins with more warps, \
              where neighbours leave whole warps free.",
             32 * far.instructions,
@@ -325,7 +325,7 @@ fn draw_intensity(records: &Records) -> Result<Drawing> {
     let most = values.iter().copied().fold(0.0, f64::max);
     let caption = format!(
         "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {} times as many \
-         operations. From the 2D tiles on it stays: the later rungs save elsewhere.",
+         operations. After the 2D tiles it stays the same: the later rungs save elsewhere.",
         Unit::Count.format((most / values[0]).round())
     );
     Bars {
@@ -348,7 +348,7 @@ fn draw_occupancy(records: &Records) -> Result<Drawing> {
         *share = 100.0 * records.get(h100.1.clone().with("registers", registers))?.median;
     }
     let caption = format!(
-        "Blocks of 256 threads: with 32 registers each, {:.0}% of the places for warps are taken on an H100 or H200 \
+        "Blocks of 256 threads: with 32 registers each, {:.0}% of the warp slots are occupied on an H100 or H200 \
          (capability 9.0); with 128, {:.0}%; with 255, {:.1}%.",
         shares[0], shares[1], shares[2]
     );
@@ -371,8 +371,8 @@ fn table_counts(records: &Records) -> Result<TableData> {
         useful.insert(rung, format!("{:.0}%", 100.0 * share));
     }
     let caption = format!(
-        "Counted on the simulated GPU, a product of {SIZE}×{SIZE} matrices. \"Useful\" is the share of the moved \
-         bytes that a thread has asked for."
+        "Counted on the simulated GPU, a product of {SIZE}×{SIZE} matrices. \"Useful\" is the fraction of the moved \
+         bytes that a thread requested."
     );
     Grid::new(RUNGS)
         .column("rung", |rung| *rung)
@@ -380,8 +380,8 @@ fn table_counts(records: &Records) -> Result<TableData> {
         .column("useful", |rung| useful[rung].clone())
         .column("moved", |rung| at(MOVED, rung))
         .column("operations per byte", |rung| at(INTENSITY, rung))
-        .column("passes of shared memory", |rung| at(SHARED_PASSES, rung))
-        .column("conflicts", |rung| at(CONFLICTS, rung))
+        .column("wavefronts", |rung| at(SHARED_PASSES, rung))
+        .column("lost to conflicts", |rung| at(CONFLICTS, rung))
         .table(records, caption)
 }
 

@@ -1,4 +1,4 @@
-//! Cores, lanes and clocks: this machine's, beside those that everybody knows.
+//! Cores, lanes and clocks: this machine's, next to well-known ones.
 
 use super::words::{device_name, devices_of};
 use crate::{
@@ -79,14 +79,14 @@ fn draw(records: &Records) -> Result<Drawing> {
 fn table(records: &Records) -> Result<TableData> {
     let devices = measured(records)?;
     let at = |key: Key, device: &str| key.at(&[("device", &device)]);
-    // A share of a lane is noise.
+    // A fraction of a lane is noise.
     let lanes = |device: &str| match records.get(at(LANES, device)) {
         Ok(lanes) => Entry::Words(Unit::Count.format(lanes.median.round())),
         Err(_) => Entry::Value(at(LANES, device)),
     };
     let caption = format!(
         "What computes on {}, a machine of {} cores. The CPU's clock and lanes are measured (its lanes as \
-         multiplications in a clock, so a little under what it has); the devices' are what their drivers tell.",
+         multiplications per cycle, so a little below what it has); the devices' are what their drivers report.",
         records.machine.cpu,
         records.text(at(UNITS, "cpu"))?
     );

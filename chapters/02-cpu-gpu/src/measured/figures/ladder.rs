@@ -48,7 +48,7 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// The rung's name in pictures.
+/// The rung's name in figures.
 fn title(rung: &str) -> &str {
     match rung {
         "async_copy" => "asynchronous copies",
@@ -61,7 +61,7 @@ fn title(rung: &str) -> &str {
     }
 }
 
-/// The device, as a person would say it.
+/// The device's name in captions.
 fn device_words(records: &Records, device: &str) -> String {
     let cpu = &records.machine.cpu;
     match device {
@@ -79,7 +79,7 @@ fn sizes(records: &Records, device: &str) -> Result<Vec<usize>> {
     Ok(sizes)
 }
 
-/// The size that pictures show: 4096 where it was measured, else the largest.
+/// The size that figures show: 4096 where it was measured, else the largest.
 fn shown(sizes: &[usize]) -> usize {
     if sizes.contains(&4096) { 4096 } else { sizes.last().copied().unwrap_or(0) }
 }
@@ -142,23 +142,23 @@ fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
 
 fn draw_share(records: &Records) -> Result<Drawing> {
     let n = shown(&sizes(records, "cuda")?);
-    // A rung that was left out has no share either: its reason is that of its rate.
+    // A rung that was left out has no fraction either: its reason is that of its rate.
     let share = |rung: &str| {
         let rate = at(RATE, "cuda", rung, n);
         if records.get(&rate).is_ok() { at(OF_CUBLAS, "cuda", rung, n) } else { rate }
     };
     let Some((_, best)) = best(records, |rung| at(OF_CUBLAS, "cuda", rung, n)) else {
         records.get(at(OF_CUBLAS, "cuda", "naive", n))?;
-        return Err(Error::message("no rung has a share of cuBLAS"));
+        return Err(Error::message("no rung was compared with cuBLAS"));
     };
     let caption = format!(
-        "Each rung's share of what cuBLAS reaches with the same inputs, in the same rounds, at n = {n}: the best portable \
-         one has {}.",
+        "Each rung's rate as a fraction of cuBLAS's with the same inputs, in the same rounds, at n = {n}: the best portable \
+         one reaches {}.",
         best.text()
     );
     let rungs = rung_names().filter(|rung| !rung.starts_with("cublas"));
     Bars {
-        axis: Axis::new("share of cuBLAS (%)", Scale::Linear),
+        axis: Axis::new("of cuBLAS's rate (%)", Scale::Linear),
         scale: |share| 100.0 * share,
         bars: rungs.map(|rung| (title(rung).to_owned(), share(rung))).collect(),
         limits: Limits::These(vec![("cuBLAS".to_owned(), 1.0)]),
@@ -166,7 +166,7 @@ fn draw_share(records: &Records) -> Result<Drawing> {
     .draw(records, caption)
 }
 
-/// The rungs as points over their operations for each byte. Those that ask memory for the same bytes stand above each
+/// The rungs as points over their operations for each byte. Those that request the same bytes from memory lie above each
 /// other and have one name.
 fn points(records: &Records, device: &str, n: usize) -> Result<Vec<Series>> {
     let mut groups: Vec<(&str, Series)> = Vec::new();
@@ -207,7 +207,7 @@ fn draw_roofline(records: &Records, device: &str) -> Result<Drawing> {
         points: vec![(low, peak.value / GIGA), (high, peak.value / GIGA)],
     }));
     let caption = format!(
-        "Rates at n = {n} on {} over the operations for each byte that a rung asks memory for, as the simulator counts \
+        "Rates at n = {n} on {} over the operations for each byte that a rung requests from memory, as the simulator counts \
          them at n = {COUNTED}. A point above the slope gets some of its bytes from a cache.",
         device_words(records, device),
     );
@@ -225,8 +225,8 @@ fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
     let n = shown(&sizes);
     let naive = records.text(at(RATE, device, "naive", n))?;
     let caption = format!(
-        "Every rung on {}; shares and ratios at n = {n}, where the naive kernel reaches {naive}. The median of rounds in which \
-         all took their turn. The last column is the compiler's time, unless the driver had kept its result.",
+        "Every rung on {}; percentages and ratios at n = {n}, where the naive kernel reaches {naive}. Medians of rounds in which \
+         all took turns. The last column includes compilation, unless the driver had cached its result.",
         device_words(records, device),
     );
     let mut grid = Grid::new(rungs_on(device)).column("rung", |rung| title(rung).to_owned());
@@ -237,7 +237,7 @@ fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
     if device == "cuda" {
         grid = grid.column("of cuBLAS", |rung| at(OF_CUBLAS, device, rung, n));
     }
-    grid.column("against naive", |rung| at(SPEEDUP, device, rung, n))
+    grid.column("over naive", |rung| at(SPEEDUP, device, rung, n))
         .column("until the first product", |rung| {
             COMPILE.at(&[("device", &device), ("rung", rung)])
         })
@@ -262,7 +262,7 @@ fn table_tiles(records: &Records) -> Result<TableData> {
     grid.column("rate", |value| value.text()).table(records, caption)
 }
 
-/// Boehm's table: GFLOP/s at 4096³ on an RTX A6000, and the share of cuBLAS, 23249.6 GFLOP/s (the README of
+/// Boehm's table: GFLOP/s at 4096³ on an RTX A6000, as fractions of cuBLAS, 23249.6 GFLOP/s (the README of
 /// `siboehm/SGEMM_CUDA`). In the order of his kernels: his table is sorted by rate, but double buffering is kernel 11,
 /// built on kernel 10, the warp tiles.
 const PUBLISHED: [(&str, f64); 9] = [
@@ -364,7 +364,7 @@ mod tests {
         assert!(draw_ladder(&records, "opencl-cpu")?.caption.contains("512×512"));
         let share = draw_share(&records)?;
         assert!(share.alt.contains("wgmma, bf16: this GPU is no Hopper"), "{}", share.alt);
-        // The eighth portable rung has the share 0.05 · 7.
+        // The eighth portable rung has the fraction 0.05 · 7.
         assert!(share.caption.contains("35.0%"), "{}", share.caption);
         Ok(())
     }
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(DEVICES.map(|device| rungs_on(device).len()), [8, 8, 13]);
     }
 
-    /// The shares in the published table are those of its last row.
+    /// The fractions in the published table are those of its last row.
     #[test]
     fn published_shares_are_of_the_published_cublas() -> Result<()> {
         let table = table_published(&unmeasured())?;

@@ -1,4 +1,4 @@
-//! LU decomposition in pictures: rates, where the time goes, and the width of the panels.
+//! LU decomposition in figures: rates, where the time goes, and the width of the panels.
 
 use super::words::without_empty_columns;
 use crate::{
@@ -100,7 +100,7 @@ fn draw_share(records: &Records) -> Result<Drawing> {
     let text =
         |n: usize, threads: &str| records.text(on(SHARE, n, threads).with("part", "product"));
     let caption = format!(
-        "Share of the time that the blocked decomposition spends in its product, with panels of {BLOCK} columns on \
+        "Fraction of the time that the blocked decomposition spends in its product, with panels of {BLOCK} columns on \
          {}: on one thread {} at n = {first} and {} at n = {last}, where {} of the operations are; on all threads \
          {} at n = {last}, because the rest gains less from threads.",
         records.machine.in_words(),
@@ -247,7 +247,7 @@ mod tests {
             for table in tables() {
                 assert_eq!((table.make)(&records).unwrap().rows.len(), 4, "{}", table.key);
             }
-            // Where it was not measured it has no column.
+            // What was not measured has no column.
             let data = table_rates(&records).unwrap();
             let faer = data.head.iter().position(|name| name == "faer");
             let rate = faer.map(|at| data.rows[1][at].as_str());

@@ -1,4 +1,4 @@
-//! The sports car and the truck in pictures and tables.
+//! The sports car and the truck in figures and tables.
 
 use super::words::{device_name, devices_of, without_empty_columns};
 use crate::{
@@ -40,7 +40,7 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// What a person calls a job.
+/// A job's name for readers.
 fn work_name(work: Work) -> &'static str {
     match work {
         Work::Map(1) => "a map with one step",
@@ -49,10 +49,10 @@ fn work_name(work: Work) -> &'static str {
     }
 }
 
-/// Whether the copies belong to a job's time: in records, and for a person.
+/// Whether the copies belong to a job's time: in records, and for readers.
 const TRANSFERS: [(&str, &str); 2] = [("without", "data there"), ("with", "with copies")];
 
-/// Who does a job and whether with copies, for a person. The CPU copies nothing.
+/// Which device does a job and whether with copies, for readers. The CPU copies nothing.
 fn doer(device: &str, copies: &str) -> String {
     match device {
         "core" | "cpu" => device_name(device),
@@ -86,7 +86,7 @@ fn draw_rates(records: &Records, work: Work) -> Result<Drawing> {
             }
         }
     }
-    // There are eight colours. What the CPU does through OpenCL is the first to go.
+    // There are eight colours. The CPU through OpenCL is left out first.
     if series.len() > 8 {
         let cpu = device_name("opencl-cpu");
         series.retain(|line| !line.name.starts_with(&cpu));
@@ -104,7 +104,7 @@ fn draw_rates(records: &Records, work: Work) -> Result<Drawing> {
         work_name(work),
         records.machine.cpu
     );
-    let what = if work == Work::Product { "rows of the matrices, n" } else { "numbers, n" };
+    let what = if work == Work::Product { "rows of the matrices, n" } else { "elements, n" };
     let plot = LinePlot {
         x: Axis::new(what, Scale::Log),
         y: Axis::new("rate (GFLOP/s)", Scale::Log),
@@ -121,7 +121,7 @@ fn fastest(series: &[Series], at: fn(&Series) -> Option<&(f64, f64)>) -> Option<
     Some((line.name.clone(), Unit::FlopsPerSecond.format(point.1 * 1e9)))
 }
 
-/// The device that a picture with room for one shows: a GPU where there is one.
+/// The device that a figure with room for one shows: a GPU where there is one.
 fn shown_device(records: &Records) -> Option<String> {
     let devices = devices_of(records, MAP);
     ["cuda", "opencl-gpu", "opencl-cpu"]
@@ -163,7 +163,7 @@ fn draw_model(records: &Records) -> Result<Drawing> {
             Err(Error::Skipped { .. }) => continue,
             Err(error) => return Err(error),
         };
-        // Fewer numbers than cores are no work for all of them.
+        // With fewer elements than cores, some cores have no work.
         let least = if device == "cpu" { records.machine.cores as f64 } else { 1.0 };
         let mut points = seconds(records, work, device);
         points.retain(|(n, _)| *n >= least);
@@ -173,7 +173,7 @@ fn draw_model(records: &Records) -> Result<Drawing> {
             "any rate".to_owned()
         };
         let name = device_name(device);
-        words.push(format!("{name}: {} and then {rate}", Unit::Seconds.format(line.alpha)));
+        words.push(format!("{name}: {} and {rate}", Unit::Seconds.format(line.alpha)));
         limits.push(fitted(work, line, &points));
         series.push(Series { name, points, band: vec![], joined: false });
     }
@@ -187,7 +187,7 @@ fn draw_model(records: &Records) -> Result<Drawing> {
         records.machine.cpu,
     );
     let plot = LinePlot {
-        x: Axis::new("numbers, n", Scale::Log),
+        x: Axis::new("elements, n", Scale::Log),
         y: Axis::new("time (s)", Scale::Log),
         series,
         limits,
@@ -213,8 +213,8 @@ fn table_latency(records: &Records) -> Result<TableData> {
         grid = grid.column(head, move |(_, of)| of.clone().with("job", work.name()));
     }
     let caption = format!(
-        "The time of the smallest job, one number or two matrices of 1×1, until its result is there. One core \
-         of {} needs {core} for a number.",
+        "The time of the smallest job, one element or two matrices of 1×1, until its result is ready. One core \
+         of {} needs {core} for an element.",
         records.machine.cpu,
     );
     grid.table(records, caption)
@@ -243,8 +243,8 @@ fn table_threads(records: &Records) -> Result<TableData> {
         }
     };
     let caption = format!(
-        "All {} cores of {} against one: the size from which they are faster by more than noise ({}%), and by how \
-         much at the largest size that both did.",
+        "All {} cores of {} against one: the smallest size at which they are faster by more than noise ({}%), and by how \
+         much at the largest size that both ran.",
         records.machine.cores,
         records.machine.cpu,
         plain(100.0 * (CLEARLY - 1.0))
@@ -274,7 +274,7 @@ fn table_crossover(records: &Records) -> Result<TableData> {
     let mut devices = devices_of(records, MAP);
     devices.retain(|device| device != "core" && device != "cpu");
     if devices.is_empty() {
-        // The reason is that of the first device that the experiment has looked for.
+        // The reason is that of the first device that the experiment looked for.
         records.get(CROSSOVER.at(&[("work", &"map"), ("device", &"opencl-cpu")]))?;
     }
     let cublas = "cublas".to_owned();
@@ -295,7 +295,7 @@ fn table_crossover(records: &Records) -> Result<TableData> {
         }
     }
     let caption = format!(
-        "From which size a device stays faster than the CPU's best (one core or all, whichever is faster) on {}, \
+        "The size above which a device stays faster than the CPU (one core or all, whichever is faster) on {}, \
          by more than noise ({}%): in {won} of {} cases there is such a size.",
         records.machine.cpu,
         plain(100.0 * (CLEARLY - 1.0)),
@@ -306,7 +306,7 @@ fn table_crossover(records: &Records) -> Result<TableData> {
         .column("device", |(_, device, ..)| device_name(device))
         .column("copies", |(_, _, copies, ..)| *copies)
         .column("measured", |(_, _, _, found, _)| found.clone())
-        .column("by the lines", |(.., predicted)| predicted.clone())
+        .column("predicted by the lines", |(.., predicted)| predicted.clone())
         .table(records, caption)
 }
 
@@ -340,7 +340,7 @@ fn table_speedup(records: &Records) -> Result<TableData> {
         Entry::Words(found.unwrap_or_else(|_| "–".to_owned()))
     };
     let caption = format!(
-        "How many times as fast as the CPU each device is at the largest size that both did on {}, beside the \
+        "Speed-up of each device over the CPU at the largest size that both ran on {}, next to the \
          ratio of lanes where it is known. The highest is {}, over one core.",
         records.machine.cpu,
         Unit::Ratio.format(highest)

@@ -1,4 +1,4 @@
-//! Which check finds which mistake, as a table.
+//! Which check finds which bug, as a table.
 
 use crate::{
     measured::experiments::wrong::WRONG,
@@ -30,11 +30,11 @@ fn table_wrong(records: &Records) -> Result<TableData> {
         rows.push(row);
     }
     let [careless, _, odd, simulator] = caught;
-    let mut head = vec!["mistake".to_owned()];
+    let mut head = vec!["bug".to_owned()];
     head.extend(Check::ALL.map(|check| check.title().to_owned()));
     Ok(TableData {
         caption: format!(
-            "What each check says of {} wrong kernels: the careless one finds {careless}, ours with odd sizes {odd}, the \
+            "What each check reports about {} wrong kernels: the careless one finds {careless}, ours with odd sizes {odd}, the \
              simulator {simulator}.",
             rows.len()
         ),

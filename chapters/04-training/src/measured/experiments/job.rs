@@ -1,4 +1,4 @@
-//! What this chapter measures: how well the network learns, what each part of the work costs, and how far
+//! What this chapter measures: the network's accuracy, what each part of the work costs, and how far
 //! drawn digits carry.
 
 use crate::{
@@ -27,7 +27,7 @@ pub const SECONDS: Key = Key::measured("training.mlp.seconds", Unit::Seconds, RU
 const EPOCH: Key = Key::measured("training.mlp.epoch", Unit::Seconds, RUN);
 const RATE: Key = Key::measured("training.mlp.rate", Unit::ImagesPerSecond, RUN);
 const FLOPS: Key = Key::measured("training.mlp.flops", Unit::FlopsPerSecond, RUN);
-/// The loss after each epoch, on the training and on the test pictures.
+/// The loss after each epoch, on the training and on the test images.
 pub const LOSSES: Key = Key::measured("training.mlp.loss", Unit::Number, OF_EPOCH);
 /// The accuracy after each epoch.
 pub const ACCURACIES: Key = Key::measured("training.mlp.accuracy", Unit::Share, OF_EPOCH);
@@ -45,7 +45,7 @@ pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: MLP,
-            shows: "how well 784-128-10 reads MNIST after 10 epochs, from several seeds, and how fast it learns",
+            shows: "how accurate 784-128-10 is on MNIST after 10 epochs, over several seeds, and how fast it trains",
             values: &[ACCURACY, SECONDS, EPOCH, RATE, FLOPS, LOSSES, ACCURACIES],
             quick: true,
             run: mlp,
@@ -59,7 +59,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: DRAWN_DIGITS.name,
-            shows: "how well a model that has only seen drawn digits reads MNIST's real ones",
+            shows: "how accurate a model trained only on drawn digits is on MNIST's real ones",
             values: &[DRAWN_DIGITS],
             quick: false,
             run: drawn_digits,
@@ -67,10 +67,10 @@ pub fn experiments() -> Vec<Experiment> {
     ]
 }
 
-/// Runs of `training.mlp`: five seeds show how much of the accuracy is luck.
+/// Runs of `training.mlp`: five seeds show how much of the accuracy is chance.
 const SEEDS: u64 = 5;
 
-/// Tells the person who waits which epoch it is.
+/// Reports which epoch is running.
 struct Note<'r, 'p> {
     rec: &'r Recorder<'p>,
     seed: u64,
@@ -126,10 +126,10 @@ pub fn run_of(experiment: &Experiment, outcome: &Outcome) -> Result<Run> {
     })
 }
 
-/// Operations of one training picture: 2 for each weight forward, and twice as many backward.
+/// Operations of one training image: 2 for each weight forward, and twice as many backward.
 const FLOPS_PER_IMAGE: f64 = 3.0 * 2.0 * (784.0 * 128.0 + 128.0 * 10.0);
 
-/// One number of an epoch.
+/// One metric of an epoch.
 type Metric = fn(&Epoch) -> f64;
 
 /// Records finished runs that differ in their seed alone.
@@ -190,7 +190,7 @@ fn cost(rec: &mut Recorder) -> Result<()> {
     let prepared = COST.at(&[("stage", &"preprocess"), ("data", &name)]);
     rec.record(prepared, Samples(seconds));
 
-    // One epoch for everybody; the ten of the whole job where there is time.
+    // One epoch in any case; the ten of the whole job where there is time.
     let mut weights = Vec::new();
     for (epochs, times) in [(1, if full { 5 } else { 1 }), (10, usize::from(full))] {
         let mut seconds = Vec::new();
@@ -221,7 +221,7 @@ fn store_and_serve(
 ) -> Result<()> {
     let path = folder.join(MODEL);
     let trained = Classifier::from_weights(Settings::default().model, weights)?;
-    trained.save(&path)?; // what fails once is a sentence; below it could only be a panic
+    trained.save(&path)?; // a failure here is an error message; below it could only be a panic
     rec.time(COST.at(&[("stage", &"store")]), || {
         std::hint::black_box(trained.save(&path).is_ok());
     });

@@ -18,30 +18,30 @@ use std::{
     thread,
 };
 
-/// Test accuracy of each model by its recipe.
+/// Test accuracy of each model with its recipe.
 pub const MODELS: Key =
     Key::measured("training.models", Unit::Share, &["model", "device", "epochs"]);
 /// The same after each epoch.
 pub const MODELS_CURVE: Key =
     Key::measured("training.models.curve", Unit::Share, &["model", "epoch"]);
-/// What each model learns.
+/// The number of trained parameters of each model.
 pub const MODELS_PARAMETERS: Key =
     Key::counted("training.models.parameters", Unit::Count, &["model"]);
 
-/// Pictures a second, by the size of a batch.
+/// Images per second, by batch size.
 pub const SPEED: Key =
     Key::measured("training.speed", Unit::ImagesPerSecond, &["model", "device", "batch"]);
 /// Seconds of an epoch in the recipe's batches.
 pub const SPEED_EPOCH: Key =
     Key::measured("training.speed.epoch", Unit::Seconds, &["model", "device"]);
 
-/// Test accuracy by each rule.
+/// Test accuracy with each optimizer.
 pub const OPTIMIZERS: Key = Key::measured("training.optimizers", Unit::Share, &["optimizer", "lr"]);
 /// Training loss after each epoch.
 pub const OPTIMIZERS_LOSS: Key =
     Key::measured("training.optimizers.loss", Unit::Number, &["optimizer", "epoch"]);
 
-/// Test accuracy with a learning rate that stays or falls.
+/// Test accuracy with a constant or a falling learning rate.
 pub const SCHEDULE: Key = Key::measured("training.schedule", Unit::Share, &["schedule", "lr"]);
 /// The same after each epoch.
 pub const SCHEDULE_ACCURACY: Key =
@@ -50,7 +50,7 @@ pub const SCHEDULE_ACCURACY: Key =
 /// Test accuracy by learning rate and batch.
 pub const MAP: Key = Key::measured("training.map", Unit::Share, &["batch", "lr", "epochs"]);
 
-/// Test accuracy of a network that has seen few pictures, by what helps.
+/// Test accuracy of a network trained on few images, by remedy.
 pub const OVERFIT: Key = Key::measured("training.overfit", Unit::Share, &["cure"]);
 /// The accuracy at some epochs.
 pub const OVERFIT_ACCURACY: Key =
@@ -63,7 +63,7 @@ pub fn studies() -> Vec<Experiment> {
     vec![
         Experiment {
             key: MODELS.name,
-            shows: "how well each model reads MNIST by its recipe, from several seeds",
+            shows: "how accurate each model is on MNIST with its recipe, over several seeds",
             values: &[MODELS, MODELS_CURVE, MODELS_PARAMETERS],
             quick: false,
             run: models,
@@ -98,7 +98,7 @@ pub fn studies() -> Vec<Experiment> {
         },
         Experiment {
             key: OVERFIT.name,
-            shows: "what a thousand pictures teach, and what helps against learning them by heart",
+            shows: "how a network overfits a thousand images, and what helps against it",
             values: &[OVERFIT, OVERFIT_ACCURACY, OVERFIT_LOSS],
             quick: false,
             run: overfit,
@@ -159,7 +159,7 @@ pub fn side_by_side<J: Sync, T: Send>(
                         1 => work(job),
                         _ => alone(|| work(job)),
                     };
-                    // Nobody listens any more once another run has failed.
+                    // The receiver is gone once another run has failed.
                     if send.send((at, outcome)).is_err() {
                         break;
                     }
@@ -193,7 +193,7 @@ pub fn accuracies(runs: &[Outcome]) -> Samples {
     Samples(runs.iter().filter_map(Outcome::test_accuracy).collect())
 }
 
-/// Records a number of each epoch, as far as one of the runs came.
+/// Records a metric of each epoch, as far as one of the runs came.
 pub fn record_epochs(
     rec: &mut Recorder,
     quantity: &Quantity,
@@ -206,12 +206,12 @@ pub fn record_epochs(
     }
 }
 
-/// A number of the epoch with this place (from 0) in each run that came so far.
+/// A metric of the epoch with this index (from 0) in each run that came so far.
 fn at_epoch(runs: &[Outcome], at: usize, of: impl Fn(&Epoch) -> f64) -> Samples {
     Samples(runs.iter().filter_map(|run| run.history.get(at)).map(of).collect())
 }
 
-/// Seeds of the models, the schedules and the cures.
+/// Seeds of the models, the schedules and the remedies.
 const SEEDS: u64 = 5;
 
 fn models(rec: &mut Recorder) -> Result<()> {
@@ -235,8 +235,8 @@ fn models(rec: &mut Recorder) -> Result<()> {
 
 /// Batches to time each model with.
 const BATCHES: [usize; 5] = [8, 32, 128, 512, 2048];
-/// Pictures of an epoch.
-const PICTURES: f64 = 60_000.0;
+/// Images of an epoch.
+const IMAGES: f64 = 60_000.0;
 
 fn speed(rec: &mut Recorder) -> Result<()> {
     let data = rec.data_set()?;
@@ -255,7 +255,7 @@ fn speed(rec: &mut Recorder) -> Result<()> {
                 rec.record(SPEED.at(list), rates.clone());
                 if batch == Settings::of(model).batch {
                     let list: ParamList = &[("model", &model), ("device", device)];
-                    let seconds = rates.map(|rate| PICTURES / rate);
+                    let seconds = rates.map(|rate| IMAGES / rate);
                     rec.record(SPEED_EPOCH.at(list), seconds);
                 }
             }
@@ -264,7 +264,7 @@ fn speed(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// Pictures per second of a model that learns on a device, in parts of a second or more.
+/// Images per second of a model that trains on a device, in parts of a second or more.
 ///
 /// # Errors
 /// As [`train_on`].
@@ -336,11 +336,11 @@ fn map(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// What a cure changes.
+/// What a remedy changes.
 pub type Cure = fn(&mut Settings);
 
-/// What helps against learning by heart: a name, and what it changes. Together they are what they are alone.
-/// Early stopping holds a sixth of the pictures back, so two more runs show what that sixth is worth.
+/// What helps against overfitting: a name, and what it changes. Together they do what each does alone.
+/// Early stopping holds out a sixth of the images, so two more runs show what that sixth is worth.
 pub const CURES: [(&str, Cure); 8] = [
     ("none", |_| ()),
     ("decay", decays),
@@ -368,10 +368,10 @@ fn stops(settings: &mut Settings) {
     settings.patience = Some(20);
 }
 
-/// One number of an epoch.
+/// One metric of an epoch.
 type Metric = fn(&Epoch) -> f64;
 
-/// Epochs of this study whose numbers are kept: close together at first.
+/// Epochs of this study whose metrics are kept: close together at first.
 pub const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
 
 fn overfit(rec: &mut Recorder) -> Result<()> {
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_that_fails_ends_them_all_with_its_sentence() {
+    fn one_run_that_fails_ends_them_all_with_its_error() {
         let data = data::drawn(60, 20, 2);
         let bad = Settings { lr: 1e30, epochs: 1, batch: 8, ..Settings::default() };
         let all = [Settings { epochs: 1, ..Settings::default() }, bad];
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cure_changes_something_and_can_work() {
+    fn each_remedy_changes_something_and_can_work() {
         let base = Settings { limit: Some(1000), dropout: 0.0, ..Settings::default() };
         for (at, (name, change)) in CURES.into_iter().enumerate() {
             let mut changed = base.clone();

@@ -1,4 +1,4 @@
-//! The main job's pictures and tables: how it learns, and what each part of the work costs.
+//! The main job's figures and tables: how it learns, and what each part of the work costs.
 
 use crate::measured::experiments::job::{ACCURACIES, ACCURACY, COST, LOSSES, SECONDS};
 use lab::{
@@ -23,7 +23,7 @@ pub fn tables() -> Vec<Table> {
     vec![Table { key: "training.seeds", make: table_seeds }]
 }
 
-/// The run that the figures are about: how well it reads in the end.
+/// The run that the figures are about: its accuracy at the end.
 fn job(records: &Records) -> Result<&Value> {
     records.get(ACCURACY.at(&[]))
 }
@@ -54,7 +54,7 @@ fn seeds(value: &Value) -> String {
     }
 }
 
-/// What a run of the records learned from.
+/// What a run of the records was trained on.
 fn data(value: &Value) -> &'static str {
     match value.param("data") {
         Some("mnist") => "MNIST",
@@ -64,16 +64,16 @@ fn data(value: &Value) -> &'static str {
 }
 
 fn draw_accuracy(records: &Records) -> Result<Drawing> {
-    let value = job(records)?; // not measured is said once, by the experiment's own key
+    let value = job(records)?; // the experiment's own key reports what is not measured
     let caption = format!(
-        "After {} epochs the network reads {} of the test pictures correctly ({}, {}). \
-         Training answers are counted with dropout, while the weights still move, so they start lower.",
+        "After {} epochs the network classifies {} of the test images correctly ({}, {}). \
+         Training accuracy is counted with dropout, while the weights still change, so it starts lower.",
         value.param("epochs").unwrap_or_default(),
         value.text(),
         seeds(value),
         data(value)
     );
-    curves(ACCURACIES, "right answers (%)", |share| 100.0 * share).draw(records, caption)
+    curves(ACCURACIES, "accuracy (%)", |share| 100.0 * share).draw(records, caption)
 }
 
 fn draw_loss(records: &Records) -> Result<Drawing> {
@@ -83,8 +83,8 @@ fn draw_loss(records: &Records) -> Result<Drawing> {
         Ok(points.last().map_or(f64::NAN, |(_, value)| value.median))
     };
     let caption = format!(
-        "The loss falls fast, then slowly: in the last epoch it is {} on the training pictures and {} \
-         on the test pictures ({}, {}).",
+        "The loss falls fast, then slowly: in the last epoch it is {} on the training images and {} \
+         on the test images ({}, {}).",
         Unit::Number.format(end("train")?),
         Unit::Number.format(end("test")?),
         seeds(value),
@@ -102,8 +102,8 @@ fn draw_cost(records: &Records) -> Result<Drawing> {
             ("train", Some(epochs), _) => Some(format!("train, {epochs} epochs")),
             ("store", ..) => Some("store the model".to_owned()),
             ("load", ..) => Some("load the model".to_owned()),
-            ("serve", _, Some("1")) => Some("read 1 picture".to_owned()),
-            ("serve", _, Some(images)) => Some(format!("read {images} pictures")),
+            ("serve", _, Some("1")) => Some("classify 1 image".to_owned()),
+            ("serve", _, Some(images)) => Some(format!("classify {images} images")),
             _ => None,
         };
     let all = records.every(COST.at(&[]))?;
@@ -140,7 +140,7 @@ fn table_seeds(records: &Records) -> Result<TableData> {
     let (low, high) = ends(accuracy);
     Ok(TableData {
         caption: format!(
-            "The same program from other random numbers: the test accuracy lies between {low} and {high} ({}).",
+            "The same program with different seeds: the test accuracy lies between {low} and {high} ({}).",
             data(accuracy)
         ),
         head: ["seed", "test accuracy", "test loss", "time"].map(String::from).into(),
@@ -206,7 +206,7 @@ mod tests {
             "{}",
             cost.caption
         );
-        assert!(cost.alt.contains("read 1 picture: 20.0 µs"), "{}", cost.alt);
+        assert!(cost.alt.contains("classify 1 image: 20.0 µs"), "{}", cost.alt);
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn without_records_they_say_so() {
+    fn without_records_they_report_it() {
         let none = records(&[]);
         for figure in figures() {
             let error = (figure.draw)(&none).unwrap_err();

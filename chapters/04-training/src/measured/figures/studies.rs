@@ -1,4 +1,4 @@
-//! The studies' pictures and tables, made from one machine's records.
+//! The studies' figures and tables, made from one machine's records.
 
 use crate::{
     config::{Model, Rule, Schedule, Settings},
@@ -55,14 +55,14 @@ fn over_epochs(label: &str, scale: fn(f64) -> f64, lines: Vec<(String, Quantity)
     }
 }
 
-/// From a share of right answers to wrong ones in percent.
+/// From an accuracy to an error rate in percent.
 fn wrong(share: f64) -> f64 {
     100.0 * (1.0 - share)
 }
 
 fn draw_models(records: &Records) -> Result<Drawing> {
     let lines = Model::ALL.map(|m| (m.to_string(), MODELS_CURVE.at(&[("model", &m)])));
-    let plot = over_epochs("wrong answers (%)", wrong, lines.into()).plot(records)?;
+    let plot = over_epochs("test error (%)", wrong, lines.into()).plot(records)?;
     let best = plot
         .series
         .iter()
@@ -70,7 +70,7 @@ fn draw_models(records: &Records) -> Result<Drawing> {
         .min_by(|a, b| a.1.total_cmp(&b.1));
     let caption = best.map_or_else(String::new, |(name, wrong)| {
         format!(
-            "Test pictures that are read wrongly, after each epoch (medians over the seeds, bands: half of them). \
+            "Test error after each epoch (medians over the seeds; bands: the middle half). \
              The model that ends lowest is {name}, with {}. The axis is logarithmic.",
             Unit::Share.format(0.01 * wrong)
         )
@@ -90,14 +90,14 @@ fn table_models(records: &Records) -> Result<TableData> {
             let (low, high) = ends(share);
             format!("{low} to {high}")
         })
-        .column("an epoch", |(model, _)| {
+        .column("time per epoch", |(model, _)| {
             let seconds = SPEED_EPOCH.at(&[("model", model), ("device", &Device::Cpu)]);
             records.text(seconds).unwrap_or_else(|_| "not measured".into())
         })
         .table(
             records,
             format!(
-                "Each model by its recipe, on MNIST: the median of {} seeds, and all of them.",
+                "Each model with its recipe on MNIST: median and range of {} seeds.",
                 first.samples.0.len()
             ),
         )
@@ -108,7 +108,7 @@ fn draw_optimizers(records: &Records) -> Result<Drawing> {
     let plot = over_epochs("training loss", |loss| loss, lines.into()).plot(records)?;
     let last = |name: &str| Unit::Number.format(plot.end(name).1);
     let caption = format!(
-        "Training loss of 784-128-10 by five rules, each with a usual learning rate. In the last epoch plain descent \
+        "Training loss of 784-128-10 with five optimizers, each at a usual learning rate. In the last epoch plain SGD \
          has {}, with momentum {}, Adam {}.",
         last("sgd"),
         last("momentum"),
@@ -126,11 +126,11 @@ fn table_optimizers(records: &Records) -> Result<TableData> {
     Grid::new(Rule::ALL)
         .column("optimizer", |rule| rule.name())
         .column("learning rate", rate)
-        .column("numbers kept", |rule| rule.memory().to_string())
+        .column("values per parameter", |rule| rule.memory().to_string())
         .column("test accuracy", share)
         .table(
             records,
-            "Ten epochs by each rule: what it keeps for each parameter, and what comes of it.",
+            "Ten epochs with each optimizer: what it stores per parameter, and the resulting accuracy.",
         )
 }
 
@@ -143,10 +143,10 @@ fn draw_schedule(records: &Records) -> Result<Drawing> {
         lines.push((format!("{schedule}, {lr}"), SCHEDULE_ACCURACY.at(list)));
     }
     let caption = format!(
-        "Wrong answers on the test pictures, with a learning rate that stays and one that falls. At the end: {}.",
+        "Test error with a constant learning rate and with a falling one. Final accuracy: {}.",
         ends.join("; ")
     );
-    over_epochs("wrong answers (%)", wrong, lines).draw(records, caption)
+    over_epochs("test error (%)", wrong, lines).draw(records, caption)
 }
 
 /// A cell of the map.
@@ -167,7 +167,7 @@ fn draw_map(records: &Records) -> Result<Drawing> {
         let cells = RATES.map(|lr| {
             let share = records.get(cell(batch, lr)).map_or(f64::NAN, |value| value.median);
             Cell {
-                // From 90% on, where the differences are; NaN has no tint.
+                // Above 90%, where the differences are; NaN has no tint.
                 tint: ((share - 0.9) / 0.08).max(0.0).powi(2),
                 text: format!("{:.1}", 100.0 * share),
                 framed: top.is_some_and(|top| top.total_cmp(&lr).is_eq()),
@@ -178,8 +178,8 @@ fn draw_map(records: &Records) -> Result<Drawing> {
     let ends = [MAP_BATCHES[0], MAP_BATCHES[MAP_BATCHES.len() - 1]]
         .map(|batch| best(records, batch).map_or(f64::NAN, |(lr, _)| lr));
     let caption = format!(
-        "Test accuracy in percent after {} epochs of Adam, medians of {} seeds. The best of each row has \
-         a frame: for the smallest batch it is {}, for the largest {}.",
+        "Test accuracy in percent after {} epochs of Adam, medians of {} seeds. The best of each row is \
+         framed: for the smallest batch it is {}, for the largest {}.",
         first.param("epochs").unwrap_or_default(),
         first.samples.0.len(),
         ends[0],
@@ -204,14 +204,14 @@ fn table_batches(records: &Records) -> Result<TableData> {
             let epochs = value.number("epochs").unwrap_or(f64::NAN);
             Unit::Count.format(epochs * (60_000.0 / *batch as f64).ceil())
         })
-        .column("same rate", |(batch, ..)| cell(*batch, usual))
-        .column("best rate", |(batch, lr, _)| cell(*batch, *lr))
-        .column("which is", |(_, lr, _)| lr.to_string())
+        .column("at the same rate", |(batch, ..)| cell(*batch, usual))
+        .column("at the best rate", |(batch, lr, _)| cell(*batch, *lr))
+        .column("best learning rate", |(_, lr, _)| lr.to_string())
         .table(
             records,
             format!(
-                "The same number of epochs in larger and larger batches: with the learning rate {usual} for all, and \
-                 with the best one of each row of the map."
+                "Test accuracy after the same number of epochs in larger and larger batches: with the learning rate {usual} \
+                 for all, and with the best one of each row of the map."
             ),
         )
 }
@@ -222,20 +222,20 @@ fn draw_overfit(records: &Records) -> Result<Drawing> {
     let lines = Lines {
         over: "epoch",
         x: Axis::new("epoch", Scale::Log),
-        y: Axis::new("right answers (%)", Scale::Linear).range(60.0, 100.0),
+        y: Axis::new("accuracy (%)", Scale::Linear).range(60.0, 100.0),
         scale: |share| 100.0 * share,
         lines: vec![
             ("training".to_owned(), of("none", "train")),
             ("test".to_owned(), of("none", "test")),
-            ("test, all cures".to_owned(), of("all", "test")),
+            ("test, all remedies".to_owned(), of("all", "test")),
         ],
         limits: Limits::None,
     };
     let mut plot = lines.plot(records)?;
     plot.x.ticks = None; // round ones, not those of the points
     let caption = format!(
-        "A thousand pictures, learned by heart: in the end {} of them are right, and {} of the test \
-         pictures ({} seeds; the bands hold half of them).",
+        "Overfitting a thousand images: the final accuracy is {} on them, and {} on the test \
+         images ({} seeds; bands: the middle half).",
         Unit::Share.format(0.01 * plot.end("training").1),
         last.text(),
         last.samples.0.len()
@@ -251,7 +251,7 @@ fn draw_cures(records: &Records) -> Result<Drawing> {
         .filter_map(|(cure, _)| Some((*cure, records.get(of(cure)).ok()?.median)));
     let (cure, share) = alone.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", none));
     let caption = format!(
-        "What helps against learning a thousand pictures by heart. Alone, {cure} does most: {:.1} points.",
+        "What helps against overfitting a thousand images. Alone, {cure} helps most: {:.1} points.",
         100.0 * (share - none)
     );
     Bars {
@@ -284,7 +284,7 @@ fn draw_speed(records: &Records) -> Result<Drawing> {
     };
     let lines = Lines {
         over: "batch",
-        x: Axis::new("pictures of a batch", Scale::Log),
+        x: Axis::new("images per batch", Scale::Log),
         y: Axis::new("images/s", Scale::Log),
         scale: |rate| rate,
         lines: devices.iter().flat_map(|d| Model::ALL.map(|model| line(d, model))).collect(),
@@ -296,15 +296,15 @@ fn draw_speed(records: &Records) -> Result<Drawing> {
         Some(points.iter().map(|p| p.1).fold(0.0, f64::max) / points.first()?.1)
     };
     let caption = format!(
-        "Pictures that a model learns from in a second, by the size of a batch. From the smallest batch to the best one \
-         the perceptron gains {}, the residual network {}.",
+        "Training throughput by batch size. From the smallest batch to the best one the perceptron gains {}, \
+         the residual network {}.",
         Unit::Ratio.format(gain("mlp").unwrap_or(f64::NAN)),
         Unit::Ratio.format(gain("resnet").unwrap_or(f64::NAN))
     );
     Ok(plot.drawing(caption))
 }
 
-/// From which batch on a GPU learns from more pictures a second than the CPU.
+/// The smallest batch in which a GPU trains on more images per second than the CPU.
 fn table_devices(records: &Records) -> Result<TableData> {
     let gpu = devices(records).unwrap_or_default().into_iter().find(|device| device != "cpu");
     let Some(gpu) = gpu else {
@@ -333,8 +333,8 @@ fn table_devices(records: &Records) -> Result<TableData> {
         ]);
     }
     Ok(TableData {
-        caption: "From which batch on the GPU is the faster one, and by how much at best.".into(),
-        head: ["model", "GPU pays from batch", "at best"].map(String::from).into(),
+        caption: "The smallest batch for which the GPU is faster, and its largest gain.".into(),
+        head: ["model", "smallest batch", "largest gain"].map(String::from).into(),
         rows,
     })
 }
