@@ -35,7 +35,7 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
 
       // Step by step, and with the keyboard: the page neither scrolls nor turns.
       await part('.next').click();
-      await says(shared ? 'Pass 1: bank 3 gives one word, for thread 0.' : 'Sector 0, bytes 0 to 31, for thread 0.', 'the first step', '.step');
+      await says(shared ? 'Wavefront 1: bank 3 gives one word, for thread 0.' : 'Sector 0, bytes 0 to 31, for thread 0.', 'the first step', '.step');
       await count('.grid .wanted.now', 1, 'the first step');
       const [address, top] = [tab.url(), await tab.evaluate(() => scrollY)];
       await tab.keyboard.press('ArrowRight');

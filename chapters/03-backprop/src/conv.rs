@@ -1,11 +1,11 @@
-//! A convolution is a matrix product, too: unroll each window of the picture into a column, and all windows
+//! A convolution is a matrix product, too: unroll each window of the image into a column, and all windows
 //! together are a matrix. And pooling, which has no product.
 
 use crate::{Result, count::windows, error::count, real::Real};
 use matmul::MatRef;
 use std::ops::Range;
 
-/// The sides of what a convolution reads and writes, for one picture.
+/// The sides of what a convolution reads and writes, for one image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sides {
     /// Input channels, rows and columns.
@@ -14,7 +14,7 @@ pub struct Sides {
     pub size: usize,
     /// From one window to the next.
     pub stride: usize,
-    /// Zeros around the picture.
+    /// Zeros around the image.
     pub padding: usize,
     /// Output rows and columns.
     pub output: [usize; 2],
@@ -38,7 +38,7 @@ impl Sides {
     }
 
     /// For each row of the output, the columns of the input that column `right` of the windows meets, as the range
-    /// of output columns for which they are inside the picture.
+    /// of output columns for which they are inside the image.
     fn inside(&self, right: usize) -> Range<usize> {
         let width = self.input[2] as isize;
         let first = right as isize - self.padding as isize;
@@ -50,7 +50,7 @@ impl Sides {
         (from.min(to) as usize)..(to as usize)
     }
 
-    /// Row `y` of the output and row `down` of the windows: the input's row, if it is inside the picture.
+    /// Row `y` of the output and row `down` of the windows: the input's row, if it is inside the image.
     fn row(&self, y: usize, down: usize) -> Option<usize> {
         (y * self.stride + down).checked_sub(self.padding).filter(|row| *row < self.input[1])
     }
@@ -59,18 +59,18 @@ impl Sides {
 /// Calls `work` with each channel's part of both, the channels shared out over the cores.
 fn by_channel<T: Real>(
     columns: &mut [T],
-    picture: &mut [T],
+    image: &mut [T],
     channels: usize,
     work: impl Fn(&mut [T], &mut [T]) + Sync,
 ) {
-    let (wide, narrow) = (columns.len() / channels, picture.len() / channels);
+    let (wide, narrow) = (columns.len() / channels, image.len() / channels);
     let share = channels.div_ceil(matmul::parallel::available());
     std::thread::scope(|scope| {
-        let pairs = columns.chunks_mut(wide * share).zip(picture.chunks_mut(narrow * share));
-        let mut pairs = pairs.map(|(columns, picture)| {
+        let pairs = columns.chunks_mut(wide * share).zip(image.chunks_mut(narrow * share));
+        let mut pairs = pairs.map(|(columns, image)| {
             let work = &work;
             move || {
-                for (c, p) in columns.chunks_mut(wide).zip(picture.chunks_mut(narrow)) {
+                for (c, p) in columns.chunks_mut(wide).zip(image.chunks_mut(narrow)) {
                     work(c, p);
                 }
             }
@@ -85,11 +85,11 @@ fn by_channel<T: Real>(
     });
 }
 
-/// Unrolls a picture: column j of the result holds the numbers of window j. `columns` is window×places, row
-/// after row; the picture is channels×rows×columns and stays as it is.
+/// Unrolls an image: column j of the result holds the numbers of window j. `columns` is window×places, row
+/// after row; the image is channels×rows×columns and stays as it is.
 // ANCHOR: unroll
-pub fn unroll<T: Real>(columns: &mut [T], picture: &mut [T], s: &Sides) {
-    by_channel(columns, picture, s.input[0], |columns, plane| {
+pub fn unroll<T: Real>(columns: &mut [T], image: &mut [T], s: &Sides) {
+    by_channel(columns, image, s.input[0], |columns, plane| {
         let [height, width] = s.output;
         let lines = columns.chunks_exact_mut(height * width);
         for (line, row) in lines.enumerate() {
@@ -108,9 +108,9 @@ pub fn unroll<T: Real>(columns: &mut [T], picture: &mut [T], s: &Sides) {
 }
 // ANCHOR_END: unroll
 
-/// The way back: adds each number of the windows to the place of the picture that it came from.
-pub fn roll<T: Real>(columns: &mut [T], picture: &mut [T], s: &Sides) {
-    by_channel(columns, picture, s.input[0], |columns, plane| {
+/// The backward pass: adds each number of the windows to the place of the image that it came from.
+pub fn roll<T: Real>(columns: &mut [T], image: &mut [T], s: &Sides) {
+    by_channel(columns, image, s.input[0], |columns, plane| {
         plane.fill(T::ZERO);
         let [height, width] = s.output;
         for (line, row) in columns.chunks_exact(height * width).enumerate() {
@@ -139,14 +139,14 @@ pub struct Conv<T> {
 }
 
 impl<T: Real> Conv<T> {
-    /// Y = W·columns + b for one picture; `columns` is memory for the unrolled picture.
+    /// Y = W·columns + b for one image; `columns` is memory for the unrolled image.
     ///
     /// # Errors
-    /// [`crate::Error::Count`] for a picture of another size, or too little memory.
-    pub fn forward(&self, picture: &mut [T], columns: &mut [T]) -> Result<Vec<T>> {
+    /// [`crate::Error::Count`] for an image of another size, or too little memory.
+    pub fn forward(&self, image: &mut [T], columns: &mut [T]) -> Result<Vec<T>> {
         let (channels, window) = (self.bias.len(), self.sides.window());
         let places = self.sides.places();
-        let columns = self.unrolled(picture, columns)?;
+        let columns = self.unrolled(image, columns)?;
         let mut y = vec![T::ZERO; channels * places];
         let w = MatRef::new(&self.weights, channels, window)?;
         T::product_on_all(&mut y, w, MatRef::new(columns, window, places)?)?;
@@ -158,24 +158,24 @@ impl<T: Real> Conv<T> {
         Ok(y)
     }
 
-    /// Unrolls the picture into the first of the columns.
-    fn unrolled<'a>(&self, picture: &mut [T], columns: &'a mut [T]) -> Result<&'a mut [T]> {
-        count("numbers in the picture", picture.len(), self.sides.input.iter().product())?;
+    /// Unrolls the image into the first of the columns.
+    fn unrolled<'a>(&self, image: &mut [T], columns: &'a mut [T]) -> Result<&'a mut [T]> {
+        count("numbers in the image", image.len(), self.sides.input.iter().product())?;
         let needed = self.sides.window() * self.sides.places();
-        count("numbers in the unrolled picture", columns.len().min(needed), needed)?;
+        count("numbers in the unrolled image", columns.len().min(needed), needed)?;
         let columns = &mut columns[..needed];
-        unroll(columns, picture, &self.sides);
+        unroll(columns, image, &self.sides);
         Ok(columns)
     }
 
     /// dW = dY·columnsᵀ into `dw`, the sums of dY's rows into `db`, and, if asked for, dX: Wᵀ·dY, rolled back
-    /// into a picture.
+    /// into an image.
     ///
     /// # Errors
     /// As [`Conv::forward`].
     pub fn backward(
         &self,
-        picture: &mut [T],
+        image: &mut [T],
         dy: &[T],
         columns: &mut [T],
         (dw, db): (&mut [T], &mut [T]),
@@ -184,7 +184,7 @@ impl<T: Real> Conv<T> {
         let (channels, window) = (self.bias.len(), self.sides.window());
         let places = self.sides.places();
         let dy_view = MatRef::new(dy, channels, places)?;
-        let columns = self.unrolled(picture, columns)?;
+        let columns = self.unrolled(image, columns)?;
         T::product_on_all(dw, dy_view, MatRef::new(columns, window, places)?.t())?;
         for (db, row) in db.iter_mut().zip(dy.chunks_exact(places)) {
             *db = row.iter().copied().sum();
@@ -194,15 +194,15 @@ impl<T: Real> Conv<T> {
         }
         let w = MatRef::new(&self.weights, channels, window)?;
         T::product_on_all(columns, w.t(), dy_view)?;
-        let mut dx = vec![T::ZERO; picture.len()];
+        let mut dx = vec![T::ZERO; image.len()];
         roll(columns, &mut dx, &self.sides);
         Ok(dx)
     }
 }
 
-/// The largest number of each window of `size`×`size`, and where in the picture it was. The picture is
+/// The largest number of each window of `size`×`size`, and where in the image it was. The image is
 /// channels×rows×columns; rows and columns that fill no window are left out.
-pub fn pool<T: Real>(picture: &[T], sides: [usize; 3], size: usize) -> (Vec<T>, Vec<u32>) {
+pub fn pool<T: Real>(image: &[T], sides: [usize; 3], size: usize) -> (Vec<T>, Vec<u32>) {
     let [channels, rows, cols] = sides;
     let (height, width) = (rows / size, cols / size);
     let mut largest = Vec::with_capacity(channels * height * width);
@@ -216,12 +216,12 @@ pub fn pool<T: Real>(picture: &[T], sides: [usize; 3], size: usize) -> (Vec<T>, 
                     for at in (first + down * cols..).take(size) {
                         // NaN is the largest, so that it shows.
                         #[allow(clippy::eq_op, reason = "that is how NaN is known")]
-                        if picture[at] > picture[best] || picture[at] != picture[at] {
+                        if image[at] > image[best] || image[at] != image[at] {
                             best = at;
                         }
                     }
                 }
-                largest.push(picture[best]);
+                largest.push(image[best]);
                 places.push(best as u32);
             }
         }
@@ -229,7 +229,7 @@ pub fn pool<T: Real>(picture: &[T], sides: [usize; 3], size: usize) -> (Vec<T>, 
     (largest, places)
 }
 
-/// The way back: each derivative goes to the place that the number came from.
+/// The backward pass: each derivative goes to the place that the number came from.
 pub fn unpool<T: Real>(dy: &[T], places: &[u32], len: usize) -> Vec<T> {
     let mut dx = vec![T::ZERO; len];
     for (dy, place) in dy.iter().zip(places) {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     /// Each output from its definition.
-    fn naive(conv: &Conv<f64>, picture: &[f64]) -> Vec<f64> {
+    fn naive(conv: &Conv<f64>, image: &[f64]) -> Vec<f64> {
         let Sides { input: [channels, rows, cols], size, stride, padding, output } = conv.sides;
         let mut y = Vec::new();
         for (out, bias) in conv.bias.iter().enumerate() {
@@ -265,7 +265,7 @@ mod tests {
                                 if let (Some(r), Some(s)) = (at(i, down, rows), at(j, right, cols))
                                 {
                                     let w = ((out * channels + c) * size + down) * size + right;
-                                    sum += conv.weights[w] * picture[(c * rows + r) * cols + s];
+                                    sum += conv.weights[w] * image[(c * rows + r) * cols + s];
                                 }
                             }
                         }
@@ -299,12 +299,12 @@ mod tests {
     }
 
     #[test]
-    fn a_product_with_the_unrolled_picture_is_the_convolution() {
-        for (conv, mut picture) in examples() {
+    fn a_product_with_the_unrolled_image_is_the_convolution() {
+        for (conv, mut image) in examples() {
             let mut columns = vec![f64::NAN; conv.sides.window() * conv.sides.places() + 3];
-            let y = conv.forward(&mut picture, &mut columns).unwrap();
-            assert!(check::error(&y, &naive(&conv, &picture)) < 1e-12, "{:?}", conv.sides);
-            let single: Vec<f32> = picture.iter().map(|x| *x as f32).collect();
+            let y = conv.forward(&mut image, &mut columns).unwrap();
+            assert!(check::error(&y, &naive(&conv, &image)) < 1e-12, "{:?}", conv.sides);
+            let single: Vec<f32> = image.iter().map(|x| *x as f32).collect();
             let narrow = Conv {
                 sides: conv.sides,
                 weights: conv.weights.iter().map(|w| *w as f32).collect(),
@@ -319,43 +319,43 @@ mod tests {
 
     #[test]
     fn derivatives_are_those_of_finite_differences() {
-        for (conv, picture) in examples() {
+        for (conv, image) in examples() {
             let len = conv.sides.window() * conv.sides.places();
             let dy = numbers(conv.bias.len() * conv.sides.places(), 4);
-            let loss = |conv: &Conv<f64>, picture: &[f64]| {
-                naive(conv, picture).iter().zip(&dy).map(|(y, dy)| y * dy).sum::<f64>()
+            let loss = |conv: &Conv<f64>, image: &[f64]| {
+                naive(conv, image).iter().zip(&dy).map(|(y, dy)| y * dy).sum::<f64>()
             };
             let (mut dw, mut db) =
                 (vec![f64::NAN; conv.weights.len()], vec![f64::NAN; conv.bias.len()]);
             let mut columns = vec![f64::NAN; len];
             let dx = conv
-                .backward(&mut picture.clone(), &dy, &mut columns, (&mut dw, &mut db), true)
+                .backward(&mut image.clone(), &dy, &mut columns, (&mut dw, &mut db), true)
                 .unwrap();
             let wanted = check::differences(&conv.weights, |w| {
-                loss(&Conv { weights: w.to_vec(), ..conv.clone() }, &picture)
+                loss(&Conv { weights: w.to_vec(), ..conv.clone() }, &image)
             });
             assert!(check::error(&dw, &wanted) < 1e-8, "{:?}", conv.sides);
             let wanted = check::differences(&conv.bias, |b| {
-                loss(&Conv { bias: b.to_vec(), ..conv.clone() }, &picture)
+                loss(&Conv { bias: b.to_vec(), ..conv.clone() }, &image)
             });
             assert!(check::error(&db, &wanted) < 1e-8);
-            let wanted = check::differences(&picture, |picture| loss(&conv, picture));
+            let wanted = check::differences(&image, |image| loss(&conv, image));
             assert!(check::error(&dx, &wanted) < 1e-8, "{:?}", conv.sides);
         }
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let (conv, mut picture) = examples().remove(1);
-        assert!(conv.forward(&mut picture[1..], &mut [0.0; 9]).is_err());
-        assert!(conv.forward(&mut picture, &mut [0.0; 10]).is_err());
+        let (conv, mut image) = examples().remove(1);
+        assert!(conv.forward(&mut image[1..], &mut [0.0; 9]).is_err());
+        assert!(conv.forward(&mut image, &mut [0.0; 10]).is_err());
         assert!(Sides::new([1, 2, 2], 3, 1, 0).is_none());
     }
 
     #[test]
     fn a_pool_takes_the_largest_and_gives_the_derivative_back_to_it() {
-        let picture = [1.0, 5.0, 2.0, 3.0, 4.0, 9.0, -1.0, -2.0, 7.0, -3.0, -4.0, 8.0];
-        let (largest, places) = pool(&picture, [2, 2, 3], 2);
+        let image = [1.0, 5.0, 2.0, 3.0, 4.0, 9.0, -1.0, -2.0, 7.0, -3.0, -4.0, 8.0];
+        let (largest, places) = pool(&image, [2, 2, 3], 2);
         assert_eq!((&largest[..], &places[..]), (&[5.0, -1.0][..], &[1, 6][..]));
         let dx = unpool(&[10.0, 20.0], &places, 12);
         assert_eq!(dx.iter().sum::<f64>(), 30.0);

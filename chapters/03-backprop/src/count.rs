@@ -21,7 +21,7 @@ pub enum Layer {
         /// From one window to the next.
         #[serde(default = "one")]
         stride: usize,
-        /// Zeros around the picture.
+        /// Zeros around the image.
         #[serde(default)]
         padding: usize,
     },
@@ -34,7 +34,7 @@ pub enum Layer {
     Relu,
     /// Channels, rows and columns become one row.
     Flatten,
-    /// While it learns, this share of the numbers is left out.
+    /// While it learns, this fraction of the numbers is left out.
     Dropout {
         /// The share, from 0 up to, not including, 1.
         rate: f64,
@@ -65,13 +65,13 @@ impl Layer {
 pub struct Model {
     /// What it is called.
     pub name: String,
-    /// One picture: `[channels, rows, columns]`, or `[numbers]`.
+    /// One image: `[channels, rows, columns]`, or `[numbers]`.
     pub input: Vec<usize>,
     /// From the input to the scores.
     pub layers: Vec<Layer>,
 }
 
-/// What one layer needs for one picture.
+/// What one layer needs for one image.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// What it is.
@@ -87,16 +87,16 @@ pub struct Row {
     pub backward: f64,
     /// Numbers that are kept for the backward pass.
     pub kept: u64,
-    /// Numbers of the unrolled picture, if it is a convolution (see [`crate::conv`]).
+    /// Numbers of the unrolled image, if it is a convolution (see [`crate::conv`]).
     pub unrolled: u64,
 }
 
-/// What a model needs for one picture.
+/// What a model needs for one image.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Counts {
     /// Its name.
     pub name: String,
-    /// Numbers of one picture.
+    /// Numbers of one image.
     pub input: u64,
     /// Layer by layer.
     pub rows: Vec<Row>,
@@ -106,11 +106,11 @@ pub struct Counts {
     pub forward: f64,
     /// Operations backward.
     pub backward: f64,
-    /// Numbers that are kept for the backward pass, the picture among them.
+    /// Numbers that are kept for the backward pass, the image among them.
     pub kept: u64,
     /// The largest output of any layer: the backward pass holds two such at a time.
     pub largest: u64,
-    /// The largest unrolled picture.
+    /// The largest unrolled image.
     pub unrolled: u64,
 }
 
@@ -155,7 +155,7 @@ impl Model {
         Ok(Self { name, input: vec![sizes[0]], layers })
     }
 
-    /// VGG16 for pictures of 224×224 (Simonyan and Zisserman 2015, "Very deep convolutional networks for
+    /// VGG16 for images of 224×224 (Simonyan and Zisserman 2015, "Very deep convolutional networks for
     /// large-scale image recognition", table 1, column D).
     pub fn vgg16() -> Self {
         let mut layers = Vec::new();
@@ -186,7 +186,7 @@ impl Model {
         })
     }
 
-    /// What it needs for one picture.
+    /// What it needs for one image.
     ///
     /// # Errors
     /// [`Error::Layer`] where a layer can't take what the one before gives, [`Error::Config`] without an
@@ -243,7 +243,7 @@ pub(crate) fn windows(side: usize, size: usize, stride: usize, padding: usize) -
 impl Layer {
     fn count(&self, shape: &[usize], first: bool) -> Result<Row, String> {
         const MANY: &str = "there are too many numbers to count";
-        let picture = || match *shape {
+        let image = || match *shape {
             [channels, rows, cols] => Ok((channels, rows, cols)),
             _ => Err(format!("it needs [channels, rows, columns], and gets {shape:?}")),
         };
@@ -275,7 +275,7 @@ impl Layer {
                 row.kept = units as u64;
             }
             Self::Conv { channels, size, stride, padding } => {
-                let (inputs, height, width) = picture()?;
+                let (inputs, height, width) = image()?;
                 let place = |side| windows(side, size, stride, padding).filter(|_| channels > 0);
                 let (Some(height), Some(width)) = (place(height), place(width)) else {
                     return Err(format!(
@@ -290,7 +290,7 @@ impl Layer {
                 row.unrolled = numbers(&[inputs, size, size, height, width]).ok_or(MANY)?;
             }
             Self::Pool { size } => {
-                let (channels, height, width) = picture()?;
+                let (channels, height, width) = image()?;
                 let place = |side| windows(side, size, size, 0);
                 let (Some(height), Some(width)) = (place(height), place(width)) else {
                     return Err(format!("windows of {size}×{size} do not fit into {shape:?}"));
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(counts.parameters, 784 * 128 + 128 + 128 * 10 + 10);
         let (one, two) = (2.0 * 784.0 * 128.0, 2.0 * 128.0 * 10.0);
         assert_eq!((counts.forward, counts.backward), (one + two, one + 2.0 * two));
-        // The picture, the hidden units, their mask, the scores.
+        // The image, the hidden units, their mask, the scores.
         assert_eq!(counts.kept, 784 + 128 + 128 + 10);
     }
 

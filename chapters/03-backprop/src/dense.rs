@@ -1,6 +1,6 @@
 //! A dense layer: forward one product, backward two.
 //!
-//! The rows of X are the pictures of a batch. L is the loss, a number that depends on Y. Each dA below stands
+//! The rows of X are the images of a batch. L is the loss, a number that depends on Y. Each dA below stands
 //! for the derivatives of L with respect to the elements of A, in a matrix of A's own shape.
 
 use crate::{

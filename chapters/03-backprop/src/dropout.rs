@@ -7,14 +7,14 @@ use crate::{Error, Result, random};
 /// How often units are left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dropout {
-    /// The share of units that is left out.
+    /// The fraction of units that is left out.
     rate: f64,
     /// Numbers of 32 bits below this one leave the unit out.
     below: u64,
 }
 
 impl Dropout {
-    /// Leaves out this share of the units, from 0 up to, not including, 1.
+    /// Leaves out this fraction of the units, from 0 up to, not including, 1.
     ///
     /// # Errors
     /// [`Error::Config`] for another share.
@@ -27,7 +27,7 @@ impl Dropout {
         Ok(Self { rate, below: (rate * 2f64.powi(32)).round() as u64 })
     }
 
-    /// The share of units that is left out.
+    /// The fraction of units that is left out.
     pub fn rate(self) -> f64 {
         self.rate
     }

@@ -17,7 +17,7 @@ pub enum Error {
     /// A choice that can't work, such as a layer without units.
     #[error("{0}")]
     Config(String),
-    /// A batch of no pictures has no mean loss and no gradient.
+    /// A batch of no images has no mean loss and no gradient.
     #[error("the batch is empty; give it at least one row")]
     EmptyBatch,
     /// A slice does not hold whole rows.

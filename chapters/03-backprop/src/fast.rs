@@ -3,7 +3,7 @@
 //!
 //! A step in each core: its own hidden units from the whole batch; then it waits for the others, once; then all
 //! scores (a small product, which each core does for itself), the gradient of its own units, and the update. Two cores
-//! exchange 128 numbers a picture, and no gradients. The result has the same bits for any number of threads.
+//! exchange 128 numbers an image, and no gradients. The result has the same bits for any number of threads.
 
 use crate::{
     Error, Result,
@@ -54,7 +54,7 @@ pub struct Fast {
     dropout: Dropout,
     ways: Ways,
     parts: Vec<Part>,
-    /// Scores of a picture, rounded up to whole vectors.
+    /// Scores of an image, rounded up to whole vectors.
     width: usize,
     shared: Shared,
     /// Steps taken.
@@ -337,7 +337,7 @@ impl Learner for Fast {
 }
 
 impl Part {
-    /// One epoch in one thread. Returns the sum of the pictures' losses.
+    /// One epoch in one thread. Returns the sum of the images' losses.
     fn epoch(&mut self, job: &Job, thread: usize) -> Result<f64> {
         let mut guard = Guard { barrier: &job.shared.barrier, done: false };
         let mut batches = job.order.chunks(job.settings.batch).peekable();
@@ -457,7 +457,7 @@ impl Part {
 }
 
 impl Job<'_> {
-    /// Copies this thread's share of a batch's pictures into one matrix.
+    /// Copies this thread's fraction of a batch's images into one matrix.
     fn gather(&self, at: usize, batch: &[usize], thread: usize) {
         let inputs = self.settings.sizes[0];
         let share = batch.len().div_ceil(self.threads);

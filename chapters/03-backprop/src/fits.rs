@@ -40,12 +40,12 @@ pub struct Bytes {
     /// What the forward pass keeps for the backward pass, for the whole batch.
     pub activations: u64,
     /// What the backward pass holds at a time: the derivatives of one layer's output and of its input, for the whole
-    /// batch, and one picture unrolled for a convolution, with its derivatives.
+    /// batch, and one image unrolled for a convolution, with its derivatives.
     pub scratch: u64,
 }
 
 impl Bytes {
-    /// Of a step on `batch` pictures.
+    /// Of a step on `batch` images.
     pub fn of(counts: &Counts, batch: u64, moves: Moves) -> Self {
         let times = |numbers: u64, copies: u64| {
             let values = numbers.saturating_mul(copies);
@@ -70,7 +70,7 @@ impl Bytes {
     }
 }
 
-/// The largest batch whose step fits into `card` bytes; 0 if not even one picture does.
+/// The largest batch whose step fits into `card` bytes; 0 if not even one image does.
 pub fn largest_batch(counts: &Counts, card: u64, moves: Moves) -> u64 {
     let fixed = Bytes::of(counts, 0, moves).total();
     let each = Bytes::of(counts, 1, moves).total().saturating_sub(fixed).max(1);

@@ -86,14 +86,14 @@ mod tests {
     use crate::{check, order::order, train::tests::digits};
 
     #[test]
-    fn every_rung_refuses_an_empty_order_and_pictures_that_are_not_there() {
+    fn every_rung_refuses_an_empty_order_and_images_that_are_not_there() {
         let (data, _) = digits(40, 1);
         for rung in ladder() {
             let mut learner = (rung.learner)(Settings::default()).unwrap();
             let empty = learner.epoch(&data, &[], 1).unwrap_err();
             assert!(matches!(empty, crate::Error::EmptyBatch), "{}: {empty}", rung.key);
             let outside = learner.epoch(&data, &[3, 40], 1).unwrap_err().to_string();
-            assert!(outside.contains("no picture 40"), "{}: {outside}", rung.key);
+            assert!(outside.contains("no image 40"), "{}: {outside}", rung.key);
         }
     }
 

@@ -1,5 +1,5 @@
 //! Softmax regression: one dense layer, the second article's TensorFlow example. It takes 1,000 steps of plain
-//! gradient descent with a learning rate of 0.5, each on 100 pictures, from weights of zero.
+//! gradient descent with a learning rate of 0.5, each on 100 images, from weights of zero.
 
 use crate::{
     Error, Result,
@@ -12,13 +12,13 @@ use crate::{
 /// What the article chose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Regression {
-    /// Pictures in a batch.
+    /// Images in a batch.
     pub batch: usize,
     /// How many batches.
     pub steps: usize,
     /// The learning rate.
     pub lr: f64,
-    /// Where the order of the pictures comes from.
+    /// Where the order of the images comes from.
     pub seed: u64,
 }
 
@@ -28,7 +28,7 @@ impl Default for Regression {
     }
 }
 
-/// Trains on `data` for `classes` classes; when all pictures have been seen, it goes on in another order.
+/// Trains on `data` for `classes` classes; when all images have been seen, it goes on in another order.
 ///
 /// # Errors
 /// [`Error::EmptyBatch`], [`Error::Diverged`], and what [`Examples::check`] finds.

@@ -73,12 +73,12 @@ impl<T: Real> Mlp<T> {
         inputs.into_iter().chain(self.layers.iter().map(|layer| layer.outputs)).collect()
     }
 
-    /// How many scores a picture gets.
+    /// How many scores an image gets.
     pub fn classes(&self) -> usize {
         self.layers.last().map_or(0, |layer| layer.outputs)
     }
 
-    /// The scores of a batch, one row a picture, and what the backward pass needs. With `noise`, units of the
+    /// The scores of a batch, one row an image, and what the backward pass needs. With `noise`, units of the
     /// hidden layers are left out.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl<T: Real> Mlp<T> {
         for (at, layer) in self.layers.iter().enumerate().rev() {
             layers.push(layer.backward_weights(&pass.inputs[at], &dy)?);
             if at == 0 && !input_gradient {
-                break; // nobody needs the derivatives of the pictures
+                break; // nobody needs the derivatives of the images
             }
             dy = layer.backward_input(&dy)?;
             if at == 0 {

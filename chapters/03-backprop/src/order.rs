@@ -1,14 +1,14 @@
-//! The order of the pictures. Each epoch shuffles anew, and the order is a function of the seed and the
+//! The order of the images. Each epoch shuffles anew, and the order is a function of the seed and the
 //! number of the epoch: a run that goes on needs nothing but these two numbers to find it again.
 
 use crate::random::SplitMix64;
 
 /// The numbers 0 to `pictures` − 1 in the order of epoch `epoch`.
-pub fn order(seed: u64, epoch: usize, pictures: usize) -> Vec<usize> {
+pub fn order(seed: u64, epoch: usize, images: usize) -> Vec<usize> {
     // Mixed, not added: seed 1 in epoch 2 must not repeat seed 2 in epoch 1.
     let start = SplitMix64::new(seed).next();
     let start = start ^ (epoch as u64).wrapping_mul(0xd1b5_4a32_d192_ed03);
-    SplitMix64::new(start).order(pictures)
+    SplitMix64::new(start).order(images)
 }
 
 #[cfg(test)]
@@ -39,8 +39,8 @@ mod tests {
     }
 
     #[test]
-    fn every_picture_reaches_every_place() {
-        // 4000 shuffles of four: each picture is first about 1000 times (σ ≈ 27).
+    fn every_image_reaches_every_place() {
+        // 4000 shuffles of four: each image is first about 1000 times (σ ≈ 27).
         let mut first = [0; 4];
         for epoch in 0..4000 {
             first[order(9, epoch, 4)[0]] += 1;

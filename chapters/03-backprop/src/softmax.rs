@@ -89,7 +89,7 @@ pub fn best<T: Real>(scores: &[T]) -> usize {
     best
 }
 
-/// The share of rows whose best class is the label, from 0 to 1.
+/// The fraction of rows whose best class is the label, from 0 to 1.
 ///
 /// # Errors
 /// As [`loss_and_gradient`].

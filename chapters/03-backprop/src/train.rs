@@ -15,24 +15,24 @@ use lab::data::Split;
 use matmul::{Epilogue, MatMut, MatRef, Options, Threads, sgemm};
 use std::time::Instant;
 
-/// Pictures and their labels, ready for a product.
+/// Images and their labels, ready for a product.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Examples {
-    /// Grey levels from 0 to 1, one picture after the other.
+    /// Grey levels from 0 to 1, one image after the other.
     pub pixels: Vec<f32>,
-    /// The class of each picture.
+    /// The class of each image.
     pub labels: Vec<u8>,
-    /// Pixels of one picture.
+    /// Pixels of one image.
     pub width: usize,
 }
 
 impl Examples {
-    /// The pictures of a data set's part.
+    /// The images of a data set's part.
     pub fn of(split: &Split) -> Self {
         Self { pixels: split.scaled(), labels: split.labels.clone(), width: split.pixels() }
     }
 
-    /// How many pictures.
+    /// How many images.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
@@ -42,18 +42,18 @@ impl Examples {
         self.labels.is_empty()
     }
 
-    /// Picture `i`.
+    /// Image `i`.
     ///
     /// # Panics
-    /// If there is no picture `i`, as with any slice.
+    /// If there is no image `i`, as with any slice.
     pub fn picture(&self, i: usize) -> &[f32] {
         &self.pixels[i * self.width..][..self.width]
     }
 
-    /// The pictures with these numbers, one after the other, and their labels.
+    /// The images with these numbers, one after the other, and their labels.
     ///
     /// # Panics
-    /// If there is no picture of one of the numbers, as [`Examples::picture`].
+    /// If there is no image of one of the numbers, as [`Examples::picture`].
     pub fn batch(&self, numbers: &[usize]) -> (Vec<f32>, Vec<u8>) {
         let x = numbers.iter().flat_map(|i| self.picture(*i)).copied().collect();
         (x, numbers.iter().map(|i| self.labels[*i]).collect())
@@ -64,12 +64,12 @@ impl Examples {
     /// # Errors
     /// [`Error::EmptyBatch`], [`Error::Rows`], [`Error::Count`], [`Error::Label`].
     pub fn check(&self, inputs: usize, classes: usize) -> Result<()> {
-        count("pixels in a picture", self.width, inputs)?;
+        count("pixels in an image", self.width, inputs)?;
         count("labels", self.len(), rows("pictures", self.pixels.len(), self.width)?)?;
         check_labels(&self.labels, classes)
     }
 
-    /// Fails unless `order` names at least one picture, and none that is not there.
+    /// Fails unless `order` names at least one image, and none that is not there.
     ///
     /// # Errors
     /// [`Error::EmptyBatch`], [`Error::Config`].
@@ -78,7 +78,7 @@ impl Examples {
             return Err(Error::EmptyBatch);
         }
         match order.iter().find(|i| **i >= self.len()) {
-            Some(i) => Err(Error::Config(format!("there is no picture {i}, only {}", self.len()))),
+            Some(i) => Err(Error::Config(format!("there is no image {i}, only {}", self.len()))),
             None => Ok(()),
         }
     }
@@ -89,11 +89,11 @@ impl Examples {
 pub struct Settings {
     /// Pixels, hidden layers, classes.
     pub sizes: Vec<usize>,
-    /// Pictures in a batch.
+    /// Images in a batch.
     pub batch: usize,
-    /// How often all pictures are seen.
+    /// How often all images are seen.
     pub epochs: usize,
-    /// The share of hidden units that is left out in each step.
+    /// The fraction of hidden units that is left out in each step.
     pub dropout: f64,
     /// How the parameters move.
     pub rule: Adam,
@@ -152,8 +152,8 @@ pub fn step_key(seed: u64, epoch: usize, step: usize) -> u64 {
 
 /// Something that learns: the readable network, and the fast ones.
 pub trait Learner {
-    /// Sees the pictures of `data` once, in this order, in batches of `batch`; the last one may be shorter.
-    /// Returns the mean loss of a picture. `epoch` counts from 1.
+    /// Sees the images of `data` once, in this order, in batches of `batch`; the last one may be shorter.
+    /// Returns the mean loss of an image. `epoch` counts from 1.
     ///
     /// # Errors
     /// [`Error::Diverged`], and what [`Examples::check`] finds.
@@ -172,7 +172,7 @@ pub struct Textbook {
     optimizer: Adaptive<f32>,
     settings: Settings,
     dropout: Dropout,
-    /// Whether each step computes the gradient with respect to the pictures, which nobody needs.
+    /// Whether each step computes the gradient with respect to the images, which nobody needs.
     input_gradient: bool,
 }
 
@@ -241,9 +241,9 @@ pub struct Epoch {
     pub epoch: usize,
     /// Seconds of training, without the test.
     pub seconds: f64,
-    /// The mean loss of a picture while the network learned.
+    /// The mean loss of an image while the network learned.
     pub loss: f64,
-    /// The share of right answers on the test pictures.
+    /// The accuracy on the test images.
     pub accuracy: f64,
 }
 
@@ -270,10 +270,10 @@ pub fn fit(
     Ok(history)
 }
 
-/// Pictures that are tested at once.
+/// Images that are tested at once.
 const TEST_BATCH: usize = 1000;
 
-/// The share of pictures that the model reads correctly, on all cores.
+/// The fraction of images that the model reads correctly, on all cores.
 ///
 /// # Errors
 /// As [`Examples::check`].
@@ -361,7 +361,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn pictures_that_do_not_fit_are_refused() {
+    fn images_that_do_not_fit_are_refused() {
         let model = Mlp::zeros(&[784, 10]).unwrap();
         let (train, _) = digits(20, 1);
         assert!(test(&model, &train).is_ok());

@@ -1,4 +1,4 @@
-//! A described model that runs: one picture forward and backward, from scratch. It is here to put the counter's
+//! A described model that runs: one image forward and backward, from scratch. It is here to put the counter's
 //! predictions to the test, on VGG16 among others.
 
 use crate::{
@@ -32,7 +32,7 @@ enum Step<T> {
 pub struct Network<T> {
     steps: Vec<Step<T>>,
     inputs: usize,
-    /// Memory for one unrolled picture, used by all convolutions.
+    /// Memory for one unrolled image, used by all convolutions.
     columns: Vec<T>,
 }
 
@@ -44,7 +44,7 @@ enum Note<T> {
     Mask(Vec<T>),
 }
 
-/// What the forward pass leaves for the backward pass: the picture, and of each layer its output and a note. A
+/// What the forward pass leaves for the backward pass: the image, and of each layer its output and a note. A
 /// layer that works in place takes the output of the one before, whose own is then empty.
 #[derive(Clone, Debug)]
 pub struct Trace<T> {
@@ -72,7 +72,7 @@ impl<T> Trace<T> {
 /// The derivatives of the loss with respect to each layer's weights and bias.
 pub type Gradients<T> = Vec<(Vec<T>, Vec<T>)>;
 
-/// How long the parts of one picture took.
+/// How long the parts of one image took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seconds {
     /// The forward pass with the loss.
@@ -139,13 +139,13 @@ impl<T: Real> Network<T> {
             .collect()
     }
 
-    /// The scores of one picture; with `noise`, a key for this step, dropout leaves numbers out.
+    /// The scores of one image; with `noise`, a key for this step, dropout leaves numbers out.
     ///
     /// # Errors
-    /// [`Error::Count`] for a picture of another size.
-    pub fn forward(&mut self, picture: &[T], noise: Option<u64>) -> Result<Trace<T>> {
-        count("numbers in the picture", picture.len(), self.inputs)?;
-        let (mut outputs, mut notes) = (vec![picture.to_vec()], Vec::new());
+    /// [`Error::Count`] for an image of another size.
+    pub fn forward(&mut self, image: &[T], noise: Option<u64>) -> Result<Trace<T>> {
+        count("numbers in the image", image.len(), self.inputs)?;
+        let (mut outputs, mut notes) = (vec![image.to_vec()], Vec::new());
         for (at, step) in self.steps.iter().enumerate() {
             let x = &mut outputs[at];
             let mut note = Note::None;
@@ -230,19 +230,19 @@ impl<T: Real> Network<T> {
         Ok(())
     }
 
-    /// One picture forward and backward, with the time of each. Returns the loss, too.
+    /// One image forward and backward, with the time of each. Returns the loss, too.
     ///
     /// # Errors
     /// [`Error::Count`], [`Error::Label`].
     pub fn learn_from(
         &mut self,
-        picture: &[T],
+        image: &[T],
         label: u8,
         noise: Option<u64>,
         gradients: &mut Gradients<T>,
     ) -> Result<(f64, Seconds)> {
         let start = Instant::now();
-        let mut trace = self.forward(picture, noise)?;
+        let mut trace = self.forward(image, noise)?;
         let classes = trace.scores().len();
         let (loss, scores) = loss_and_gradient(trace.scores(), &[label], classes)?;
         let forward = start.elapsed().as_secs_f64();
@@ -339,7 +339,7 @@ mod tests {
         Model { name: "small".into(), input: vec![2, 8, 8], layers }
     }
 
-    fn picture(len: usize) -> Vec<f64> {
+    fn image(len: usize) -> Vec<f64> {
         let mut random = SplitMix64::new(9);
         (0..len).map(|_| random.normal()).collect()
     }
@@ -348,9 +348,9 @@ mod tests {
     fn the_whole_networks_gradient_is_that_of_finite_differences() {
         for noise in [None, Some(5)] {
             let mut network = Network::<f64>::new(&small(), 4).unwrap();
-            let picture = picture(128);
+            let image = image(128);
             let mut gradients = network.gradients();
-            let (loss, _) = network.learn_from(&picture, 2, noise, &mut gradients).unwrap();
+            let (loss, _) = network.learn_from(&image, 2, noise, &mut gradients).unwrap();
             assert!(loss > 0.0);
             let flat = |gradients: &Gradients<f64>| {
                 gradients.iter().flat_map(|(w, b)| w.iter().chain(b)).copied().collect::<Vec<_>>()
@@ -361,7 +361,7 @@ mod tests {
                 for tensor in network.tensors_mut() {
                     tensor.iter_mut().zip(&mut values).for_each(|(to, from)| *to = *from);
                 }
-                let trace = network.forward(&picture, noise).unwrap();
+                let trace = network.forward(&image, noise).unwrap();
                 loss_and_gradient(trace.scores(), &[2], 4).unwrap().0
             });
             let error = check::error(&flat(&gradients), &wanted);
@@ -374,7 +374,7 @@ mod tests {
         let model = small();
         let counts = model.count().unwrap();
         let mut network = Network::<f64>::new(&model, 4).unwrap();
-        let trace = network.forward(&picture(128), Some(1)).unwrap();
+        let trace = network.forward(&image(128), Some(1)).unwrap();
         assert_eq!(trace.kept() as u64, counts.kept);
         assert_eq!(network.tensors_mut().map(|t| t.len() as u64).sum::<u64>(), counts.parameters);
         assert_eq!(network.columns.len() as u64, counts.unrolled);
@@ -387,10 +387,10 @@ mod tests {
     fn in_f32_it_is_the_same_network() {
         let mut wide = Network::<f64>::new(&small(), 4).unwrap();
         let mut narrow = Network::<f32>::new(&small(), 4).unwrap();
-        let picture = picture(128);
-        let single: Vec<f32> = picture.iter().map(|x| *x as f32).collect();
+        let image = image(128);
+        let single: Vec<f32> = image.iter().map(|x| *x as f32).collect();
         let (mut g64, mut g32) = (wide.gradients(), narrow.gradients());
-        let (a, _) = wide.learn_from(&picture, 1, Some(3), &mut g64).unwrap();
+        let (a, _) = wide.learn_from(&image, 1, Some(3), &mut g64).unwrap();
         let (b, _) = narrow.learn_from(&single, 1, Some(3), &mut g32).unwrap();
         assert!((a - b).abs() < 1e-5 * a, "{a} {b}");
         for ((w64, b64), (w32, b32)) in g64.iter().zip(&g32) {
@@ -423,7 +423,7 @@ mod tests {
         let mut network = Network::<f64>::new(&small(), 4).unwrap();
         assert!(matches!(network.forward(&[0.0; 3], None), Err(Error::Count { .. })));
         let mut gradients = network.gradients();
-        let error = network.learn_from(&picture(128), 4, None, &mut gradients).unwrap_err();
+        let error = network.learn_from(&image(128), 4, None, &mut gradients).unwrap_err();
         assert!(matches!(error, Error::Label { .. }));
     }
 }

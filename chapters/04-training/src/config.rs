@@ -1,4 +1,4 @@
-//! What a person can choose about a run.
+//! The settings of a run.
 
 use crate::{Error, Result, error::short};
 use lab::Device;
@@ -18,9 +18,9 @@ pub enum Model {
     Cnn,
     /// A residual network: convolutions with batch normalisation, and ways around them.
     Resnet,
-    /// A recurrent network: the rows of a picture one after the other.
+    /// A recurrent network: the rows of an image one after the other.
     Rnn,
-    /// A transformer: the patches of a picture, each looking at all others.
+    /// A transformer: the patches of an image, each looking at all others.
     Transformer,
 }
 
@@ -218,9 +218,9 @@ pub struct Settings {
     pub precision: Precision,
     /// The rule of its steps.
     pub optimizer: Rule,
-    /// How many times it sees all pictures.
+    /// How many times it sees all images.
     pub epochs: usize,
-    /// Pictures of one step.
+    /// Images of one step.
     pub batch: usize,
     /// The learning rate: how far one step goes.
     pub lr: f64,
@@ -228,23 +228,23 @@ pub struct Settings {
     pub schedule: Schedule,
     /// Steps in which the learning rate grows from almost nothing.
     pub warmup: usize,
-    /// The share of itself that a weight loses in a step, before the learning rate.
+    /// The fraction of itself that a weight loses in a step, before the learning rate.
     pub decay: f64,
-    /// The share of units that dropout switches off, where the model has dropout.
+    /// The fraction of units that dropout switches off, where the model has dropout.
     pub dropout: f64,
-    /// Whether each epoch shows the pictures a little changed.
+    /// Whether each epoch shows the images a little changed.
     pub augment: bool,
-    /// Hold back a sixth of the training pictures, stop after so many epochs without a smaller loss on them, and
+    /// Hold out a sixth of the training images, stop after so many epochs without a smaller loss on them, and
     /// keep the weights of the best epoch.
     pub patience: Option<usize>,
     /// Where weights, order, changes and dropout come from.
     pub seed: u64,
-    /// Only the first pictures of the training set, if it is not all of them.
+    /// Only the first images of the training set, if it is not all of them.
     pub limit: Option<usize>,
 }
 
 impl Default for Settings {
-    /// The article's Keras example: 10 epochs with Adam's usual learning rate, which stays. Keras' batch of 32 is
+    /// The Keras example: 10 epochs with Adam's usual learning rate, which stays. Keras' batch of 32 is
     /// here [`DEFAULT_BATCH`].
     fn default() -> Self {
         Self {
@@ -289,19 +289,19 @@ impl Settings {
 }
 // ANCHOR_END: recipes
 
-/// Keras takes 32. Four times as many pictures a step keep two cores busier and cost no accuracy that
+/// Keras takes 32. Four times as many images a step keep two cores busier and cost no accuracy that
 /// the spread between seeds would not hide.
 pub const DEFAULT_BATCH: usize = 128;
 
 /// What to do with the run's folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// Begin; refuse a folder that already holds a run.
+    /// Begin; refuse a folder that already contains a run.
     #[default]
     New,
     /// Go on from the folder's checkpoint.
     Resume,
-    /// Begin, in place of a run that the folder may hold.
+    /// Begin, replacing a run that the folder may contain.
     Replace,
 }
 
@@ -364,7 +364,7 @@ impl Settings {
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::Config(format!(
-                "--dropout must be a share from 0 up to, not including, 1, not {}",
+                "--dropout must be a fraction from 0 up to, not including, 1, not {}",
                 short(self.dropout)
             )));
         }

@@ -1,4 +1,4 @@
-//! What can go wrong in training, each as one sentence with the way out.
+//! What can go wrong in training, each as one message that says what to do.
 
 use std::{fmt::Display, path::PathBuf};
 
@@ -11,7 +11,7 @@ pub enum Error {
     /// The lab's own errors: files, data sets, plots.
     #[error(transparent)]
     Lab(#[from] lab::Error),
-    /// A choice that can't work, such as a batch of no pictures.
+    /// A choice that can't work, such as a batch of no images.
     #[error("{0}")]
     Config(String),
     /// A checkpoint belongs to a run with other choices.
@@ -29,7 +29,7 @@ pub enum Error {
         /// Its value now.
         asked: String,
     },
-    /// A file is not what its name says, or not whole.
+    /// A file is not what its name says, or incomplete.
     #[error("{}: {why}", .path.display())]
     Damaged {
         /// The file.
@@ -37,7 +37,7 @@ pub enum Error {
         /// What is wrong with it and what to do.
         why: String,
     },
-    /// The loss, a weight or one of the optimizer's means is no longer a number that can be learned from.
+    /// The loss, a weight or one of the optimizer's means is no longer finite, or too large to train on.
     #[error("{what} in step {step} of epoch {epoch}, with {}", smaller(*.lr, *.chosen, *.decay))]
     Diverged {
         /// The epoch, from 1.
@@ -75,14 +75,14 @@ fn smaller(lr: f64, chosen: f64, decay: f64) -> String {
     format!("a learning rate of {lr}; start again with a smaller one, such as --lr {next}")
 }
 
-/// A number that a person chose, in few characters: `0.001`, `1e23`.
+/// A number that the user chose, in few characters: `0.001`, `1e23`.
 pub(crate) fn short(value: f64) -> String {
     let usual = value == 0.0 || (1e-6..1e9).contains(&value.abs());
     if usual { value.to_string() } else { format!("{value:e}") }
 }
 
 impl Error {
-    /// An [`Error::Device`] from what dfdx said.
+    /// An [`Error::Device`] from dfdx's message.
     pub fn device(error: impl Display) -> Self {
         Self::Device(error.to_string())
     }

@@ -1,14 +1,14 @@
-//! Chapter 4: training with dfdx. Networks learn to read handwritten digits, on a CPU or a GPU, and a run
+//! Chapter 4: training with dfdx. Networks learn to classify handwritten digits, on a CPU or a GPU, and a run
 //! that is stopped goes on as if nothing had happened.
 //!
 //! The parts in the order of the page, each of them a folder:
 //!
-//! 1. [`models`]: six models, and what each needs beside dfdx's operations.
+//! 1. [`models`]: six models, and what each needs in addition to dfdx's operations.
 //! 2. [`learning`]: loss, step, optimizer, and the loop around them.
 //! 3. [`runner`]: a run's folder, its checkpoint, those who watch it, and the trained model.
 //! 4. [`measured`]: what this chapter measures, and what is drawn of it.
 //!
-//! [`config`] is what a person can choose, [`error`] what can go wrong.
+//! [`config`] is what a run can be told, [`error`] what can go wrong.
 
 pub mod config;
 pub mod error;

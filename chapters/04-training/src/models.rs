@@ -1,6 +1,6 @@
-//! The six models, and what each needs beside dfdx's operations.
+//! The six models, and what each needs in addition to dfdx's operations.
 //!
-//! 1. [`model`]: what all models share; [`linear`], [`mlp`] (the article's Keras example on dfdx).
+//! 1. [`model`]: what all models share; [`linear`], [`mlp`] (the Keras example on dfdx).
 //! 2. [`cnn`] with its [`conv`]olutions, and the CPU's own [`windows`]; [`resnet`] with its batch [`norm`]alisation.
 //! 3. [`rnn`] with its [`gates`] and [`transformer`] with its [`attention`], on [`fused`] operations on rows.
 //! 4. [`layers`]: how dfdx is told what a model is made of. [`cpu`]: what the CPU's own operations share.

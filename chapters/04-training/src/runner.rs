@@ -1,8 +1,8 @@
-//! What stands around the loop: a run's folder, those who watch it, and the trained model.
+//! What surrounds the loop: a run's folder, its watchers, and the trained model.
 //!
 //! 1. [`train`]: from the data set to the files; [`memory`]: whether there is room for a step.
 //! 2. [`run`]: what a run leaves in its folder; [`checkpoint`]: its whole state in one file that is never half written;
-//!    [`files`]: how that is done; [`curves`]: its picture; [`outcome`]: what it has reached.
+//!    [`files`]: how that is done; [`curves`]: its figure; [`outcome`]: what it has reached.
 //! 3. [`watch`]: who is told about the progress, and who may stop it; [`terminal`] with its [`chart`].
 //! 4. [`events`]: the curves as TensorBoard reads them.
 //! 5. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form;

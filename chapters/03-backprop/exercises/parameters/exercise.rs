@@ -8,7 +8,7 @@ pub enum Layer {
         /// Outputs.
         units: u64,
     },
-    /// Windows of 3×3 with zeros around the picture, so that its size stays; a weight for each number of a window and
+    /// Windows of 3×3 with zeros around the image, so that its size stays; a weight for each number of a window and
     /// each output channel, and a bias for each output channel.
     Conv {
         /// Output channels.
@@ -19,9 +19,9 @@ pub enum Layer {
 }
 
 /// Parameters and forward operations (a multiplication and an addition count as two; biases are left out) of a
-/// network that reads pictures of channels×rows×columns. The first dense layer reads the whole picture as one row.
-pub fn count(picture: [u64; 3], layers: &[Layer]) -> (u64, u64) {
-    let [mut channels, mut rows, mut cols] = picture;
+/// network that reads images of channels×rows×columns. The first dense layer reads the whole image as one row.
+pub fn count(image: [u64; 3], layers: &[Layer]) -> (u64, u64) {
+    let [mut channels, mut rows, mut cols] = image;
     let (mut parameters, mut operations) = (0, 0);
     for layer in layers {
         match *layer {

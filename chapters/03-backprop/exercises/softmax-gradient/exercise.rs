@@ -1,6 +1,6 @@
 //! The gradient of softmax and cross-entropy.
 
-/// The derivatives of one picture's loss with respect to its scores, into `gradient`. The loss is minus the logarithm
+/// The derivatives of one image's loss with respect to its scores, into `gradient`. The loss is minus the logarithm
 /// of the right class's probability; a probability is e to the power of the score, over the sum of all powers.
 pub fn gradient(scores: &[f32], right: usize, gradient: &mut [f32]) {
     // EXERCISE: begin

@@ -527,8 +527,8 @@ fn convolutions(r: &mut Recorder, counts: &Counts) -> Result<()> {
     let sides = Sides::new([64, 224, 224], 3, 1, 1);
     let sides = sides.ok_or_else(|| lab::Error::message("VGG16 has changed"))?;
     let mut columns = vec![0.0f32; sides.window() * sides.places()];
-    let mut picture = numbers(64 * 224 * 224, 4);
-    r.time(VGG_UNROLLING.at(&[]), || unroll(&mut columns, &mut picture, &sides));
+    let mut image = numbers(64 * 224 * 224, 4);
+    r.time(VGG_UNROLLING.at(&[]), || unroll(&mut columns, &mut image, &sides));
 
     let mut products = 0.0;
     for row in counts.rows.iter().filter(|row| row.unrolled > 0) {

@@ -23,9 +23,9 @@ pub fn ask(python: &str) {
 /// What a peer is to do.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Job {
-    /// Pictures in a batch.
+    /// Images in a batch.
     pub batch: usize,
-    /// How often all pictures are seen.
+    /// How often all images are seen.
     pub epochs: usize,
     /// Where its random numbers start.
     pub seed: u64,
@@ -36,7 +36,7 @@ pub struct Job {
 pub struct Answer {
     /// Seconds of each epoch, without the test.
     pub seconds: Vec<f64>,
-    /// The share of right answers on the test pictures, after the last epoch.
+    /// The accuracy on the test images, after the last epoch.
     pub accuracy: f64,
     /// The same after each epoch, where the peer says it.
     #[serde(default)]

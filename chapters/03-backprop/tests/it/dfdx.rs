@@ -1,4 +1,4 @@
-//! The same weights in, the same gradients out: this chapter's network beside dfdx's.
+//! The same weights in, the same gradients out: this chapter's network next to dfdx's.
 
 use backprop::{
     adam::{Adam, Adaptive},
@@ -68,7 +68,7 @@ fn parameters(t: &Theirs) -> Vec<f32> {
     ])
 }
 
-/// A batch: pictures and labels.
+/// A batch: images and labels.
 fn batch(random: &mut SplitMix64, size: usize) -> (Vec<f32>, Vec<u8>) {
     let x = (0..size * SIZES[0]).map(|_| random.normal() as f32).collect();
     (x, (0..size).map(|_| random.below(10) as u8).collect())
@@ -121,7 +121,7 @@ fn the_same_weights_give_the_same_loss_and_gradients() {
     }
 }
 
-/// A hundred steps of both from the same weights, on the same batches. The pictures' classes can be learned.
+/// A hundred steps of both from the same weights, on the same batches. The images' classes can be learned.
 fn race(
     mut optimizer: impl Optimizer<f32>,
     mut model: Mlp<f32>,

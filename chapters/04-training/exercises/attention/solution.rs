@@ -1,15 +1,15 @@
 //! Scaled dot-product attention, one head. Vaswani and others 2017, equation 1.
 
-/// How much of each value each question gets: questions×keys, a softmax over the keys of Q·Kᵀ/√d.
-/// Q is questions×d, K is keys×d, row after row; `width` is d.
-pub fn shares(questions: &[f32], keys: &[f32], width: usize) -> Vec<f32> {
-    let (rows, cols) = (questions.len() / width, keys.len() / width);
-    let mut shares = vec![0.0; rows * cols];
+/// How much of each value each query gets: queries×keys, a softmax over the keys of Q·Kᵀ/√d.
+/// Q is queries×d, K is keys×d, row after row; `width` is d.
+pub fn weights(queries: &[f32], keys: &[f32], width: usize) -> Vec<f32> {
+    let (rows, cols) = (queries.len() / width, keys.len() / width);
+    let mut weights = vec![0.0; rows * cols];
     // EXERCISE: begin
     let scale = 1.0 / (width as f32).sqrt();
-    for (row, question) in shares.chunks_exact_mut(cols).zip(questions.chunks_exact(width)) {
+    for (row, query) in weights.chunks_exact_mut(cols).zip(queries.chunks_exact(width)) {
         for (score, key) in row.iter_mut().zip(keys.chunks_exact(width)) {
-            *score = scale * question.iter().zip(key).map(|(q, k)| q * k).sum::<f32>();
+            *score = scale * query.iter().zip(key).map(|(q, k)| q * k).sum::<f32>();
         }
         let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let mut sum = 0.0;
@@ -22,18 +22,18 @@ pub fn shares(questions: &[f32], keys: &[f32], width: usize) -> Vec<f32> {
         }
     }
     // EXERCISE: end
-    shares
+    weights
 }
 
-/// The mixtures: questions×`width`, shares·V. V is keys×`width`.
-pub fn mixed(shares: &[f32], values: &[f32], width: usize) -> Vec<f32> {
+/// The weighted sums: queries×`width`, weights·V. V is keys×`width`.
+pub fn mixed(weights: &[f32], values: &[f32], width: usize) -> Vec<f32> {
     let keys = values.len() / width;
-    let mut out = vec![0.0; shares.len() / keys * width];
+    let mut out = vec![0.0; weights.len() / keys * width];
     // EXERCISE: begin
-    for (out, row) in out.chunks_exact_mut(width).zip(shares.chunks_exact(keys)) {
-        for (share, value) in row.iter().zip(values.chunks_exact(width)) {
+    for (out, row) in out.chunks_exact_mut(width).zip(weights.chunks_exact(keys)) {
+        for (weight, value) in row.iter().zip(values.chunks_exact(width)) {
             for (out, value) in out.iter_mut().zip(value) {
-                *out += share * value;
+                *out += weight * value;
             }
         }
     }

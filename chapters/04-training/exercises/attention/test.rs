@@ -5,11 +5,11 @@
 mod exercise;
 
 use backprop::{check, random::SplitMix64};
-use exercise::{mixed, shares};
+use exercise::{mixed, weights};
 
-/// Rows of random numbers: questions and keys of one width, values of another.
+/// Rows of random numbers: queries and keys of one width, values of another.
 struct Head {
-    questions: Vec<f32>,
+    queries: Vec<f32>,
     keys: Vec<f32>,
     values: Vec<f32>,
     width: usize,
@@ -17,43 +17,43 @@ struct Head {
 }
 
 impl Head {
-    fn new([questions, keys, width, out]: [usize; 4], size: f64) -> Self {
-        let mut random = SplitMix64::new((questions * 1000 + keys * 100 + width) as u64);
+    fn new([queries, keys, width, out]: [usize; 4], size: f64) -> Self {
+        let mut random = SplitMix64::new((queries * 1000 + keys * 100 + width) as u64);
         let mut rows = |count: usize, size: f64| -> Vec<f32> {
             (0..count).map(|_| (size * random.normal()) as f32).collect()
         };
-        let (questions, keys, values) =
-            (rows(questions * width, size), rows(keys * width, size), rows(keys * out, 1.0));
-        Self { questions, keys, values, width, out }
+        let (queries, keys, values) =
+            (rows(queries * width, size), rows(keys * width, size), rows(keys * out, 1.0));
+        Self { queries, keys, values, width, out }
     }
 
-    fn shares(&self) -> Vec<f32> {
-        shares(&self.questions, &self.keys, self.width)
+    fn weights(&self) -> Vec<f32> {
+        weights(&self.queries, &self.keys, self.width)
     }
 
     fn mixed(&self) -> Vec<f32> {
-        mixed(&self.shares(), &self.values, self.out)
+        mixed(&self.weights(), &self.values, self.out)
     }
 
-    /// Shares and mixtures in f64, element by element.
+    /// Weights and weighted sums in f64, element by element.
     fn reference(&self) -> [Vec<f64>; 2] {
         let wide = |row: &[f32]| row.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
-        let (q, k, v) = (wide(&self.questions), wide(&self.keys), wide(&self.values));
+        let (q, k, v) = (wide(&self.queries), wide(&self.keys), wide(&self.values));
         let (d, count) = (self.width, k.len() / self.width);
-        let (mut shares, mut mixed) = (Vec::new(), Vec::new());
+        let (mut weights, mut mixed) = (Vec::new(), Vec::new());
         for i in 0..q.len() / d {
             let score = |j: usize| -> f64 {
                 (0..d).map(|p| q[i * d + p] * k[j * d + p]).sum::<f64>() / (d as f64).sqrt()
             };
-            // A share is one over the sum of e to the differences: no power of a score alone.
-            let share =
+            // A weight is one over the sum of e to the differences: no power of a score alone.
+            let weight =
                 |j: usize| 1.0 / (0..count).map(|l| (score(l) - score(j)).exp()).sum::<f64>();
-            let row: Vec<f64> = (0..count).map(share).collect();
-            let answer = |c: usize| (0..count).map(|j| row[j] * v[j * self.out + c]).sum::<f64>();
-            mixed.extend((0..self.out).map(answer));
-            shares.extend(row);
+            let row: Vec<f64> = (0..count).map(weight).collect();
+            let output = |c: usize| (0..count).map(|j| row[j] * v[j * self.out + c]).sum::<f64>();
+            mixed.extend((0..self.out).map(output));
+            weights.extend(row);
         }
-        [shares, mixed]
+        [weights, mixed]
     }
 }
 
@@ -69,39 +69,39 @@ fn apart(found: &[f32], wanted: &[f64]) -> f64 {
 }
 
 #[test]
-fn shares_and_mixtures_are_those_of_the_formula() {
+fn weights_and_sums_are_those_of_the_formula() {
     for head in heads() {
-        let [wanted_shares, wanted] = head.reference();
+        let [wanted_weights, wanted] = head.reference();
         for (what, error) in [
-            ("shares", apart(&head.shares(), &wanted_shares)),
-            ("mixtures", apart(&head.mixed(), &wanted)),
+            ("weights", apart(&head.weights(), &wanted_weights)),
+            ("sums", apart(&head.mixed(), &wanted)),
         ] {
-            let (rows, cols) = (head.questions.len() / head.width, head.keys.len() / head.width);
-            assert!(error < 1e-5, "{what} of {rows} questions, {cols} keys: off by {error}");
+            let (rows, cols) = (head.queries.len() / head.width, head.keys.len() / head.width);
+            assert!(error < 1e-5, "{what} of {rows} queries, {cols} keys: off by {error}");
         }
     }
 }
 
 #[test]
-fn the_mixture_uses_the_shares_that_it_is_given() {
-    // Two questions, three keys, values of width 2.
+fn the_sum_uses_the_weights_that_it_is_given() {
+    // Two queries, three keys, values of width 2.
     let out = mixed(&[0.0, 1.0, 0.0, 0.5, 0.25, 0.25], &[1.0, 2.0, 3.0, 4.0, 5.0, 8.0], 2);
     assert!(check::error_f32(&out, &[3.0, 4.0, 2.5, 4.0]) < 1e-6, "{out:?}");
 }
 
 #[test]
-fn the_shares_of_a_question_sum_to_one() {
+fn the_weights_of_a_query_sum_to_one() {
     for head in heads() {
         let keys = head.keys.len() / head.width;
-        for row in head.shares().chunks(keys) {
+        for row in head.weights().chunks(keys) {
             let sum: f32 = row.iter().sum();
-            assert!((sum - 1.0).abs() < 1e-5 && row.iter().all(|share| *share >= 0.0), "{row:?}");
+            assert!((sum - 1.0).abs() < 1e-5 && row.iter().all(|weight| *weight >= 0.0), "{row:?}");
         }
     }
 }
 
 #[test]
-fn keys_and_values_may_change_places_together() {
+fn keys_and_values_may_be_permuted_together() {
     for head in heads() {
         let before = head.mixed();
         assert!(before.iter().any(|x| x.abs() > 1e-3), "nothing but zeros");

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 /// The learning rate of a step, from 0, of a run of so many steps in all. Over the first `warmup`
 /// steps it grows to `peak` in equal parts, beginning with one part; then it falls along half a
-/// cosine, which would reach `floor` at step `steps`. From there on it stays.
+/// cosine, which would reach `floor` at step `steps`. After that it stays.
 pub fn rate(step: usize, steps: usize, warmup: usize, peak: f64, floor: f64) -> f64 {
     // EXERCISE: begin
     // A straight line, which falls from the first step on, and never stops.

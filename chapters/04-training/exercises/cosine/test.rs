@@ -62,7 +62,7 @@ fn a_run_that_is_no_longer_than_its_warm_up_only_warms_up() {
             let (found, wanted) = (rate(step, steps, 10, PEAK, FLOOR), at(step));
             assert!((found - wanted).abs() < 1e-12, "step {step} of {steps}: {found}");
         }
-        // Nobody takes this step, but asking for its rate must not panic.
+        // This step is never taken, but asking for its rate must not panic.
         assert!(rate(10, steps, 10, PEAK, FLOOR).is_finite());
     }
 }

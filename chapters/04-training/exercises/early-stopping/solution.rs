@@ -1,4 +1,4 @@
-//! Early stopping: the weights of the best epoch, and no epoch that waits in vain.
+//! Early stopping: the weights of the best epoch, and no unnecessary epoch.
 
 /// What became of a run. Epochs count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Stop {
     pub after: usize,
 }
 
-/// What becomes of a run whose epochs would have these losses on the pictures held back, if none
+/// What becomes of a run whose epochs would have these losses on the held-out images, if none
 /// stopped it. It ends after `patience` (1 or more) epochs in a row that are not better.
 pub fn early_stop(losses: &[f64], patience: usize) -> Stop {
     // EXERCISE: begin

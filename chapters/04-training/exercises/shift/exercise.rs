@@ -1,21 +1,21 @@
-//! Augmentation: pictures moved by whole pixels.
+//! Augmentation: images moved by whole pixels.
 
 use backprop::random::{SplitMix64, key};
 
 /// Pixels on a side.
 pub const SIDE: usize = 28;
 
-/// By how many pixels a picture moves in an epoch, to the right and down: each from −`most` to
+/// By how many pixels an image moves in an epoch, to the right and down: each from −`most` to
 /// `most`.
-pub fn amount(seed: u64, epoch: usize, picture: usize, most: usize) -> [isize; 2] {
+pub fn amount(seed: u64, epoch: usize, image: usize, most: usize) -> [isize; 2] {
     // EXERCISE: begin
-    let _ = (epoch, picture); // the same for every picture in every epoch
+    let _ = (epoch, image); // the same for every image in every epoch
     let way = SplitMix64::new(key(&[seed])).below(most + 1) as isize; // never left or up
     [way, way]
     // EXERCISE: end
 }
 
-/// A picture of 28×28 pixels (0 is paper), moved by so many pixels to the right and down.
+/// An image of 28×28 pixels (0 is paper), moved by so many pixels to the right and down.
 pub fn shift(from: &[u8], [right, down]: [isize; 2]) -> Vec<u8> {
     let mut to = vec![0; SIDE * SIDE];
     // EXERCISE: begin

@@ -1,22 +1,22 @@
-//! Augmentation: pictures moved by whole pixels.
+//! Augmentation: images moved by whole pixels.
 
 use backprop::random::{SplitMix64, key};
 
 /// Pixels on a side.
 pub const SIDE: usize = 28;
 
-/// By how many pixels a picture moves in an epoch, to the right and down: each from −`most` to
+/// By how many pixels an image moves in an epoch, to the right and down: each from −`most` to
 /// `most`.
-pub fn amount(seed: u64, epoch: usize, picture: usize, most: usize) -> [isize; 2] {
+pub fn amount(seed: u64, epoch: usize, image: usize, most: usize) -> [isize; 2] {
     // EXERCISE: begin
-    let start = key(&[seed, epoch as u64, picture as u64]);
+    let start = key(&[seed, epoch as u64, image as u64]);
     let mut random = SplitMix64::new(start);
     let mut way = || random.below(2 * most + 1) as isize - most as isize;
     [way(), way()]
     // EXERCISE: end
 }
 
-/// A picture of 28×28 pixels (0 is paper), moved by so many pixels to the right and down.
+/// An image of 28×28 pixels (0 is paper), moved by so many pixels to the right and down.
 pub fn shift(from: &[u8], [right, down]: [isize; 2]) -> Vec<u8> {
     let mut to = vec![0; SIDE * SIDE];
     // EXERCISE: begin

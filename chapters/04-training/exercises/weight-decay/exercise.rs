@@ -1,4 +1,4 @@
-//! Weight decay: in Adam's gradient, or beside it. Loshchilov and Hutter 2019, algorithm 2.
+//! Weight decay: in Adam's gradient, or decoupled from it. Loshchilov and Hutter 2019, algorithm 2.
 
 /// How much Adam's two means keep of themselves.
 pub const BETAS: [f32; 2] = [0.9, 0.999];
@@ -10,7 +10,7 @@ pub const EPSILON: f32 = 1e-8;
 pub enum Decay {
     /// In the gradient, which gains this times the weight: Adam with L2.
     Gradient(f32),
-    /// In the step, beside Adam's: the weight also loses `lr` times this, times itself. `AdamW`.
+    /// Decoupled from Adam's step: the weight also loses `lr` times this, times itself. `AdamW`.
     Step(f32),
 }
 

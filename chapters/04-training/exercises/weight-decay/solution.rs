@@ -1,4 +1,4 @@
-//! Weight decay: in Adam's gradient, or beside it. Loshchilov and Hutter 2019, algorithm 2.
+//! Weight decay: in Adam's gradient, or decoupled from it. Loshchilov and Hutter 2019, algorithm 2.
 
 /// How much Adam's two means keep of themselves.
 pub const BETAS: [f32; 2] = [0.9, 0.999];
@@ -10,7 +10,7 @@ pub const EPSILON: f32 = 1e-8;
 pub enum Decay {
     /// In the gradient, which gains this times the weight: Adam with L2.
     Gradient(f32),
-    /// In the step, beside Adam's: the weight also loses `lr` times this, times itself. `AdamW`.
+    /// Decoupled from Adam's step: the weight also loses `lr` times this, times itself. `AdamW`.
     Step(f32),
 }
 
@@ -36,14 +36,14 @@ impl Adam {
         let means = self.m.iter_mut().zip(&mut self.v);
         for ((p, (m, v)), g) in p.iter_mut().zip(means).zip(g) {
             // EXERCISE: begin
-            let (inside, beside) = match decay {
+            let (inside, outside) = match decay {
                 Decay::Gradient(decay) => (decay * *p, 0.0),
                 Decay::Step(decay) => (0.0, decay * *p),
             };
             let g = g + inside;
             *m = beta1 * *m + (1.0 - beta1) * g;
             *v = beta2 * *v + (1.0 - beta2) * g * g;
-            *p -= lr * ((*m / part1) / ((*v / part2).sqrt() + EPSILON) + beside);
+            *p -= lr * ((*m / part1) / ((*v / part2).sqrt() + EPSILON) + outside);
             // EXERCISE: end
         }
     }

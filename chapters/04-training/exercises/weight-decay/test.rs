@@ -97,6 +97,6 @@ fn large_gradients_drown_the_decay_in_the_gradient_alone() {
     let none = end(Decay::Step(0.0));
     let [l2, own] = [Decay::Gradient(0.1), Decay::Step(0.1)].map(|decay| none - end(decay));
     println!("gradients of ±100, 200 steps: the decay takes {l2} (L2), {own} (AdamW)");
-    assert!((own / none - 0.18).abs() < 0.01, "a share of about 1 − 0.999²⁰⁰: {own} of {none}");
+    assert!((own / none - 0.18).abs() < 0.01, "a fraction of about 1 − 0.999²⁰⁰: {own} of {none}");
     assert!(l2 > 0.0 && l2 < own / 20.0, "{l2} and {own}");
 }

@@ -1,8 +1,8 @@
 //! Augmentation: the same digit a little turned, moved, stretched and slanted is still the same digit. Each epoch
-//! shows each picture in another way, so there is less to learn by heart.
+//! shows each image in another way, so there is less to memorise.
 //!
-//! How a picture is changed is a function of the seed, the epoch and the picture, so a resumed run sees the same
-//! pictures again.
+//! How an image is changed is a function of the seed, the epoch and the image, so a resumed run sees the same
+//! images again.
 
 use crate::models::model::PIXELS;
 use backprop::random::{SplitMix64, key};
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 const SIDE: usize = 28;
 
 // ANCHOR: warp
-/// Where each pixel looks in the old picture: a matrix, then a shift.
+/// Where each pixel looks in the old image: a matrix, then a shift.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Warp {
     matrix: [[f32; 2]; 2],
@@ -21,8 +21,8 @@ pub struct Warp {
 
 impl Warp {
     /// Up to 12° either way, a tenth in size and slant, two pixels.
-    pub fn random(seed: u64, epoch: usize, picture: usize) -> Self {
-        let start = key(&[seed, epoch as u64, picture as u64]);
+    pub fn random(seed: u64, epoch: usize, image: usize) -> Self {
+        let start = key(&[seed, epoch as u64, image as u64]);
         let mut random = SplitMix64::new(start);
         let mut within = |most: f32| most * (2.0 * random.unit() as f32 - 1.0);
         let (turn, slant) = (within(12.0).to_radians(), within(0.1));
@@ -40,13 +40,13 @@ impl Warp {
 // ANCHOR_END: warp
 
 impl Warp {
-    /// The changed picture, 784 numbers from 0 to 1. Between pixels it mixes the four neighbours by their
+    /// The changed image, 784 values from 0 to 1. Between pixels it mixes the four neighbours by their
     /// distance; outside there is paper.
     ///
     /// # Panics
     /// If `from` or `to` is not 784 long.
     pub fn apply(&self, from: &[u8], to: &mut [f32]) {
-        assert_eq!((from.len(), to.len()), (PIXELS, PIXELS), "a picture has 784 pixels");
+        assert_eq!((from.len(), to.len()), (PIXELS, PIXELS), "an image has 784 pixels");
         let grey = |x: isize, y: isize| match (usize::try_from(x), usize::try_from(y)) {
             (Ok(x), Ok(y)) if x < SIDE && y < SIDE => f32::from(from[y * SIDE + x]) / 255.0,
             _ => 0.0,
@@ -58,7 +58,7 @@ impl Warp {
                 self.matrix[row][0] * x + self.matrix[row][1] * y + self.shift[row] + middle
             });
             let (left, top) = (x.floor(), y.floor());
-            let (right, below) = (x - left, y - top); // the shares of the other neighbours
+            let (right, below) = (x - left, y - top); // the weights of the other neighbours
             let (left, top) = (left as isize, top as isize);
             *pixel = (1.0 - below)
                 * ((1.0 - right) * grey(left, top) + right * grey(left + 1, top))
@@ -67,12 +67,12 @@ impl Warp {
     }
 }
 
-/// The pictures with the numbers in `index`, each below the number of pictures in `images`, changed for this epoch.
+/// The images with the indices in `index`, each below the number of images in `images`, changed for this epoch.
 pub fn augmented(images: &[u8], index: &[usize], seed: u64, epoch: usize) -> Vec<f32> {
     let mut batch = vec![0.0; index.len() * PIXELS];
-    batch.par_chunks_mut(PIXELS).zip(index).for_each(|(to, picture)| {
-        let from = &images[picture * PIXELS..][..PIXELS];
-        Warp::random(seed, epoch, *picture).apply(from, to);
+    batch.par_chunks_mut(PIXELS).zip(index).for_each(|(to, image)| {
+        let from = &images[image * PIXELS..][..PIXELS];
+        Warp::random(seed, epoch, *image).apply(from, to);
     });
     batch
 }
@@ -88,16 +88,16 @@ mod tests {
         to
     }
 
-    /// Leaves a picture as it is.
+    /// Leaves an image as it is.
     const NONE: Warp = Warp { matrix: [[1.0, 0.0], [0.0, 1.0]], shift: [0.0, 0.0] };
 
     #[test]
     fn nothing_stays_nothing_and_a_shift_is_a_shift() {
-        let picture = drawn(1, 0, 3).train.images;
-        let same: Vec<f32> = picture.iter().map(|p| f32::from(*p) / 255.0).collect();
-        assert_eq!(warped(NONE, &picture), same);
-        // The new picture looks two to the right and one down: the ink moves left and up.
-        let moved = warped(Warp { shift: [2.0, 1.0], ..NONE }, &picture);
+        let image = drawn(1, 0, 3).train.images;
+        let same: Vec<f32> = image.iter().map(|p| f32::from(*p) / 255.0).collect();
+        assert_eq!(warped(NONE, &image), same);
+        // The new image looks two to the right and one down: the ink moves left and up.
+        let moved = warped(Warp { shift: [2.0, 1.0], ..NONE }, &image);
         for (y, x) in (0..27).flat_map(|y| (0..26).map(move |x| (y, x))) {
             assert!((moved[y * 28 + x] - same[(y + 1) * 28 + x + 2]).abs() < 1e-6, "{x}, {y}");
         }
@@ -116,12 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_digit_in_the_picture() {
+    fn keeps_the_digit_in_the_image() {
         let data = drawn(50, 0, 1).train;
         let index: Vec<usize> = (0..50).collect();
         let batch = augmented(&data.images, &index, 1, 1);
-        for (picture, to) in index.iter().zip(batch.chunks(PIXELS)) {
-            let from = data.image(*picture);
+        for (image, to) in index.iter().zip(batch.chunks(PIXELS)) {
+            let from = data.image(*image);
             let before: f32 = from.iter().map(|p| f32::from(*p) / 255.0).sum();
             let after: f32 = to.iter().sum();
             assert!((0.7..1.4).contains(&(after / before)), "{after} of {before}");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn depends_on_seed_epoch_and_picture_alone() {
+    fn depends_on_seed_epoch_and_image_alone() {
         let warp = Warp::random(1, 2, 3);
         assert_eq!(warp, Warp::random(1, 2, 3));
         for other in [Warp::random(2, 2, 3), Warp::random(1, 3, 3), Warp::random(1, 2, 4)] {

@@ -1,8 +1,8 @@
 //! The device that trains, chosen when the program starts, and the data set that lives on it.
 //!
 //! Everything that learns is generic over [`Engine`]: dfdx's CPU, and with the feature `cuda` its GPU. The data set is
-//! converted once and stays on the device; a batch is gathered there. The operations that a model needs beside dfdx's
-//! stand with that model.
+//! converted once and stays on the device; a batch is gathered there. The operations that a model needs in addition to dfdx's
+//! are with that model.
 
 use crate::{
     Error, Result,
@@ -12,18 +12,18 @@ use crate::{
 use dfdx::{prelude::*, tensor::Synchronize, tensor_ops::Device};
 use lab::{data::Split, limits};
 
-/// A dfdx device that can keep rows of numbers and gather some of them into a tensor.
+/// A dfdx device that can keep rows of values and gather some of them into a tensor.
 pub trait Engine: Device<f32> + Synchronize {
-    /// Rows of `W` numbers, kept on the device.
+    /// Rows of `W` values, kept on the device.
     type Rows<const W: usize>;
 
-    /// Moves rows of `W` numbers onto the device.
+    /// Moves rows of `W` values onto the device.
     ///
     /// # Errors
     /// The device's own: no memory, or a length that is no multiple of `W`.
     fn keep<const W: usize>(&self, rows: Vec<f32>) -> Result<Self::Rows<W>, Self::Err>;
 
-    /// The rows with the numbers in `index`, which must be below the number of rows: (index, W).
+    /// The rows with the indices in `index`, which must be below the number of rows: (index, W).
     ///
     /// # Errors
     /// The device's own.
@@ -49,7 +49,7 @@ pub trait Engine: Device<f32> + Synchronize {
 }
 
 impl Engine for Cpu {
-    // dfdx's own gather walks over every number with its indices; whole rows are copied here.
+    // dfdx's own gather loops over every value with its indices; whole rows are copied here.
     type Rows<const W: usize> = Vec<f32>;
 
     fn keep<const W: usize>(&self, rows: Vec<f32>) -> Result<Vec<f32>, CpuError> {
@@ -152,32 +152,32 @@ pub fn cuda(index: usize, seed: u64) -> Result<Cuda> {
     Cuda::try_build(index, seed).map_err(Error::device)
 }
 
-/// Pictures and their labels on a device.
+/// Images and their labels on a device.
 pub struct Resident<D: Engine> {
     dev: D,
     images: D::Rows<PIXELS>,
     targets: D::Rows<CLASSES>,
-    /// The pictures as they came, if they are to be changed for each epoch.
+    /// The images as they came, if they are to be changed for each epoch.
     bytes: Vec<u8>,
     labels: Vec<u8>,
 }
 
 impl<D: Engine> Resident<D> {
-    /// Scales the pictures to numbers from 0 to 1 and moves them onto the device, once.
+    /// Scales the images to values from 0 to 1 and moves them onto the device, once.
     ///
     /// # Errors
-    /// [`Error::Config`] if there are no pictures, if they are not 28 by 28, or if labels are missing or
+    /// [`Error::Config`] if there are no images, if they are not 28 by 28, or if labels are missing or
     /// above 9, or if there is no memory for them; [`Error::Device`].
     pub fn new(dev: &D, split: &Split) -> Result<Self> {
         if split.rows * split.cols != PIXELS {
             return Err(Error::Config(format!(
-                "this model reads pictures of 28×28 pixels, and these have {}×{}",
+                "this model reads images of 28×28 pixels, and these have {}×{}",
                 split.rows, split.cols
             )));
         }
         if split.labels.is_empty() || split.images.len() != split.labels.len() * PIXELS {
             return Err(Error::Config(format!(
-                "there are {} labels for {} pixels; each picture of 28×28 needs one",
+                "there are {} labels for {} pixels; each image of 28×28 needs one",
                 split.labels.len(),
                 split.images.len()
             )));
@@ -185,10 +185,10 @@ impl<D: Engine> Resident<D> {
         if let Some(label) = split.labels.iter().find(|label| usize::from(**label) >= CLASSES) {
             return Err(Error::Config(format!("a label is {label}; they must be from 0 to 9")));
         }
-        // As f32, and once more while they move; nobody else would say it in a sentence.
+        // As f32, and once more while they move; without this check the system would kill the process.
         if !limits::grants(2 * 4 * split.images.len() as u64) {
             return Err(Error::Config(format!(
-                "there is no memory for {} pictures; end other programs, or allow more with ulimit -v",
+                "there is no memory for {} images; end other programs, or allow more with ulimit -v",
                 split.labels.len()
             )));
         }
@@ -205,7 +205,7 @@ impl<D: Engine> Resident<D> {
         })
     }
 
-    /// The same, with the pictures of this split as they came, for [`Resident::augmented`].
+    /// The same, with the images of this split as they came, for [`Resident::augmented`].
     #[must_use]
     pub fn with_bytes(self, split: &Split) -> Self {
         Self { bytes: split.images.clone(), ..self }
@@ -224,7 +224,7 @@ impl<D: Engine> Resident<D> {
         self.dev.try_synchronize().map_err(Error::device)
     }
 
-    /// How many pictures there are.
+    /// How many images there are.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
@@ -234,7 +234,7 @@ impl<D: Engine> Resident<D> {
         self.labels.is_empty()
     }
 
-    /// The pictures with these numbers, each below [`Resident::len`].
+    /// The images with these indices, each below [`Resident::len`].
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -242,20 +242,20 @@ impl<D: Engine> Resident<D> {
         self.dev.gather(&self.images, index).map_err(Error::device)
     }
 
-    /// The same pictures, each changed a little, in another way in each epoch: see [`augmented`]. They are made
+    /// The same images, each changed a little, in another way in each epoch: see [`augmented`]. They are made
     /// on the host and then travel to the device.
     ///
     /// # Errors
     /// [`Error::Config`] without [`Resident::with_bytes`], [`Error::Device`].
     pub fn augmented(&self, index: &[usize], seed: u64, epoch: usize) -> Result<Images<D>> {
         if self.bytes.is_empty() {
-            return Err(Error::Config("these pictures were not kept as they came".into()));
+            return Err(Error::Config("these images were not kept as they came".into()));
         }
         let batch = augmented(&self.bytes, index, seed, epoch);
         self.dev.try_tensor_from_vec(batch, (index.len(), Const)).map_err(Error::device)
     }
 
-    /// Their right answers as probabilities.
+    /// Their labels, one-hot.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -263,7 +263,7 @@ impl<D: Engine> Resident<D> {
         self.dev.gather(&self.targets, index).map_err(Error::device)
     }
 
-    /// Their right answers.
+    /// Their labels.
     pub fn labels(&self, index: &[usize]) -> Vec<u8> {
         index.iter().map(|at| self.labels[*at]).collect()
     }
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    fn split(pictures: usize) -> Split {
+    fn split(images: usize) -> Split {
         Split {
             images: (0..pictures * PIXELS).map(|i| (i % 251) as u8).collect(),
             labels: (0..pictures).map(|i| (i % 10) as u8).collect(),

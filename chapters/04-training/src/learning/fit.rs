@@ -20,7 +20,7 @@ use crate::{
 };
 use std::ops::ControlFlow;
 
-/// Pictures that are tested at once.
+/// Images that are tested at once.
 const TEST_BATCH: usize = 250;
 
 /// What the loop has just done.
@@ -46,13 +46,13 @@ pub fn fit<D: Engine>(
     mut tell: impl FnMut(&mut Trainer<D>, Done) -> Flow,
 ) -> Flow {
     let Settings { batch, epochs, seed, augment, .. } = run.at.settings;
-    let pictures = sets.train.len();
-    let steps = pictures.div_ceil(batch);
+    let count = sets.train.len();
+    let steps = count.div_ceil(batch);
     run.start_clock();
     while !run.is_over() {
         let epoch = run.at.epoch + 1;
-        // A function of seed and epoch: a run that goes on finds its place in it again.
-        let order = order(seed, epoch, pictures);
+        // A function of seed and epoch: a resumed run finds its position in it again.
+        let order = order(seed, epoch, count);
         for index in order.chunks(batch).skip(run.at.step) {
             let lr = rate(&run.at.settings, run.at.steps as usize, epochs * steps);
             let mine = &index[team.part(index.len())];
@@ -83,7 +83,7 @@ pub fn fit<D: Engine>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Loss and right answers on pictures that the model has not learned from.
+/// Loss and correct predictions on images that the model was not trained on.
 fn test<D: Engine>(
     stepper: &dyn Stepper<Device = D>,
     data: &Resident<D>,
@@ -91,7 +91,7 @@ fn test<D: Engine>(
 ) -> Result<Tally> {
     // ANCHOR: test
     let mut tally = Tally::default();
-    // All of the pictures, unless others take a part of them.
+    // All of the images, unless others take a part of them.
     let mine: Vec<usize> = team.part(data.len()).collect();
     for index in mine.chunks(TEST_BATCH) {
         // Without a tape there is no dropout and no gradient.

@@ -1,10 +1,10 @@
-//! All gradients of a model in one row of numbers, in the order in which the model is visited: one long message instead of
+//! All gradients of a model in one row of values, in the order in which the model is visited: one long message instead of
 //! many short ones. Chapter 7 sends it.
 
 use crate::{Error, Result, learning::engine::Engine, models::model::Network};
 use dfdx::{prelude::*, tensor_ops::Device};
 
-/// Appends to a row of numbers: of what is learned the gradient, of what is
+/// Appends to a row of values: of what is trained the gradient, of what is
 /// only kept (a batch normalisation's means) the value.
 struct Pack<'a, D: Storage<f32>> {
     grads: &'a Gradients<f32, D>,
@@ -36,7 +36,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Pack<'_, D> {
     // ANCHOR_END: visit
 }
 
-/// Takes the numbers back, from the row's front.
+/// Takes the values back, from the row's front.
 struct Unpack<'a, D: Storage<f32>> {
     grads: &'a mut Gradients<f32, D>,
     row: &'a [f32],
@@ -64,7 +64,7 @@ impl<D: Engine> TensorVisitor<f32, D> for Unpack<'_, D> {
     }
 }
 
-/// Appends a model's gradients, and what it keeps beside its parameters, to `row`.
+/// Appends a model's gradients, and what it keeps besides its parameters, to `row`.
 ///
 /// # Errors
 /// The device's own.

@@ -1,5 +1,5 @@
 //! How wrong is the model? Softmax turns scores into probabilities, cross-entropy turns the probability of
-//! the right answer into a number to make smaller.
+//! the label into a loss to minimise.
 //!
 //! dfdx computes the same on the device, together with its gradient. These functions are the readable
 //! version; they also count the progress of a run on the host, in `f64`.
@@ -17,7 +17,7 @@ pub fn softmax(scores: &[f32]) -> Vec<f64> {
     scores.iter().map(|score| power(score) / sum).collect()
 }
 
-/// Minus the logarithm of the probability of the right answer.
+/// Minus the logarithm of the probability of the label.
 pub fn cross_entropy(scores: &[f32], right: usize) -> f64 {
     let highest = highest(scores);
     let power = |score: &f32| f64::from(score - highest).exp();
@@ -42,14 +42,14 @@ pub fn best(scores: &[f32]) -> usize {
     best
 }
 
-/// Losses and right answers, added up over batches.
+/// Losses and correct predictions, added up over batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// The sum of the pictures' losses.
+    /// The sum of the images' losses.
     pub loss: f64,
-    /// How many answers were right.
+    /// How many predictions were correct.
     pub right: u64,
-    /// How many pictures there were.
+    /// How many images there were.
     pub seen: u64,
 }
 
@@ -72,12 +72,12 @@ impl Tally {
         loss / labels.len() as f64
     }
 
-    /// The mean loss of a picture.
+    /// The mean loss of an image.
     pub fn mean_loss(&self) -> f64 {
         self.loss / self.seen as f64
     }
 
-    /// The share of right answers, from 0 to 1.
+    /// The accuracy, from 0 to 1.
     pub fn accuracy(&self) -> f64 {
         self.right as f64 / self.seen as f64
     }
@@ -138,9 +138,9 @@ mod tests {
     fn counts_right_answers() {
         let mut tally = Tally::default();
         let mut scores = vec![0.0; 30];
-        scores[3] = 1.0; // says 3
-        scores[10 + 4] = 1.0; // says 4
-        scores[20 + 5] = 1.0; // says 5
+        scores[3] = 1.0; // predicts 3
+        scores[10 + 4] = 1.0; // predicts 4
+        scores[20 + 5] = 1.0; // predicts 5
         tally.add(&scores, &[3, 4, 6]);
         assert_eq!((tally.right, tally.seen), (2, 3));
         close(tally.accuracy(), 2.0 / 3.0, 1e-12);

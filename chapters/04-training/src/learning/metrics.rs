@@ -16,7 +16,7 @@ pub struct Step {
     pub loss: f64,
     /// The learning rate of this step.
     pub lr: f64,
-    /// The epoch's losses and right answers so far.
+    /// The epoch's losses and correct predictions so far.
     pub tally: Tally,
 }
 
@@ -25,28 +25,28 @@ pub struct Step {
 pub struct Epoch {
     /// The epoch, from 1.
     pub epoch: usize,
-    /// Mean loss of a training picture, with dropout, while the weights changed.
+    /// Mean loss of a training image, with dropout, while the weights changed.
     pub train_loss: f64,
-    /// Share of right answers among them.
+    /// Accuracy among them.
     pub train_accuracy: f64,
-    /// Mean loss of a test picture, after the epoch.
+    /// Mean loss of a test image, after the epoch.
     pub test_loss: f64,
-    /// Share of right answers among them.
+    /// Accuracy among them.
     pub test_accuracy: f64,
-    /// Mean loss of a training picture that was held back, if some were.
+    /// Mean loss of a held-out image, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_loss: Option<f64>,
-    /// Share of right answers among them.
+    /// Accuracy among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_accuracy: Option<f64>,
     /// Seconds of training, without the test.
     pub seconds: f64,
-    /// Training pictures per second.
+    /// Training images per second.
     pub images_per_second: f64,
 }
 
 impl std::fmt::Display for Epoch {
-    /// The line that a person reads.
+    /// The line that the terminal shows.
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(
             f,

@@ -95,21 +95,21 @@ pub struct Optimizer<D: Storage<f32>> {
     rule: Rule,
     decay: f64,
     t: i32,
-    /// One set of numbers for each parameter in each; the first [`Rule::memory`] of them matter.
+    /// One value per parameter in each; the first [`Rule::memory`] of them matter.
     slots: Vec<Gradients<f32, D>>,
 }
 
-/// What an optimizer has learned about the gradients, on the host. It starts with zeros.
+/// An optimizer's state, on the host. It starts with zeros.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// Steps taken.
     pub t: i32,
-    /// [`Rule::memory`] numbers for each parameter, in the order of [`crate::models::model::parameters`].
+    /// [`Rule::memory`] values for each parameter, in the order of [`crate::models::model::parameters`].
     pub slots: Vec<Vec<f32>>,
 }
 
 impl<D: Device<f32>> Optimizer<D> {
-    /// An optimizer that has seen nothing. `decay` is the share of itself that a weight loses in a step,
+    /// An optimizer that has seen nothing. `decay` is the fraction of itself that a weight loses in a step,
     /// before the learning rate: decoupled from the gradient for [`Rule::AdamW`], a part of it for the others.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl<D: Device<f32>> Optimizer<D> {
         let wanted = (self.rule.memory(), model.num_trainable_params());
         if state.slots.len() != wanted.0 || state.slots.iter().any(|s| s.len() != wanted.1) {
             return Err(Error::Config(format!(
-                "{} keeps {} numbers for each of {} parameters, and the optimizer's state has {:?}",
+                "{} keeps {} values for each of {} parameters, and the optimizer's state has {:?}",
                 self.rule,
                 wanted.0,
                 wanted.1,
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_state_comes_back_around_numbers_that_are_not_learned() {
-        // A normalisation's running means lie between the parameters and have no place in the state.
+        // A normalisation's running means lie between the parameters and are not in the state.
         type Normal = (modules::BatchNorm1D<3, f32, Cpu>, modules::Linear<3, 2, f32, Cpu>);
         let dev = Cpu::seed_from_u64(2);
         let model = Normal::build(&dev);

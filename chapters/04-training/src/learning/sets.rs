@@ -1,4 +1,4 @@
-//! The pictures of a run: those to learn from, those that are held back to see when to stop, and those of the exam.
+//! The images of a run: for training, held out for early stopping, and for the test.
 
 use crate::{
     Error, Result,
@@ -9,11 +9,11 @@ use lab::data::{DataSet, Split};
 use sha2::{Digest, Sha256};
 use std::{borrow::Cow, fmt::Write as _};
 
-/// A run's pictures, on its device.
+/// A run's images, on its device.
 pub struct Sets<D: Engine> {
-    /// To learn from.
+    /// For training.
     pub train: Resident<D>,
-    /// Held back from these, with patience: to see when to stop.
+    /// Held out from these, with patience: for early stopping.
     pub held: Option<Resident<D>>,
     /// The exam.
     pub test: Resident<D>,
@@ -35,7 +35,7 @@ impl<D: Engine> Sets<D> {
     }
 }
 
-/// The training pictures that a run with these settings sees.
+/// The training images that a run with these settings sees.
 pub fn seen<'d>(settings: &Settings, data: &'d DataSet) -> Cow<'d, Split> {
     match settings.limit {
         Some(limit) => Cow::Owned(data.train.first(limit)),
@@ -43,7 +43,7 @@ pub fn seen<'d>(settings: &Settings, data: &'d DataSet) -> Cow<'d, Split> {
     }
 }
 
-/// SHA-256 of the pictures and labels that a run learns from.
+/// SHA-256 of the images and labels that a run trains on.
 pub fn fingerprint(split: &Split) -> String {
     let mut sha = Sha256::new();
     sha.update((split.labels.len() as u64).to_le_bytes());
@@ -55,7 +55,7 @@ pub fn fingerprint(split: &Split) -> String {
     })
 }
 
-/// With patience, the first five sixths of the pictures to learn from, and the rest to see when to stop.
+/// With patience, the first five sixths of the training images, and the rest for early stopping.
 fn split(train: &Split, settings: &Settings) -> Result<(Option<Split>, Option<Split>)> {
     if settings.patience.is_none() {
         return Ok((None, None));
@@ -63,7 +63,7 @@ fn split(train: &Split, settings: &Settings) -> Result<(Option<Split>, Option<Sp
     let held = train.len() / 6;
     if held == 0 {
         return Err(Error::Config(format!(
-            "--patience holds back a sixth of the training pictures, and there are only {}",
+            "--patience holds out a sixth of the training images, and there are only {}",
             train.len()
         )));
     }

@@ -6,12 +6,12 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// All of a run's state but the numbers that grow with the model.
+/// All of a run's state but what grows with the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// What the run computes.
     pub settings: Settings,
-    /// What it learns from: SHA-256 of training pictures and labels.
+    /// What it trains on: SHA-256 of training images and labels.
     pub data: String,
     /// Epochs that are over.
     pub epoch: usize,
@@ -22,11 +22,11 @@ pub struct Header {
     /// The factor before the losses, in a run that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_scale: Option<LossScale>,
-    /// Numbers that the model has, and those of them that it learns.
+    /// The number of the model's values, and of those that are trained.
     pub numbers: [usize; 2],
-    /// The epoch with the smallest loss on pictures held back, if there are any.
+    /// The epoch with the smallest loss on held-out images, if there are any.
     pub best: Option<usize>,
-    /// Losses and right answers of the epoch that is not over.
+    /// Losses and correct predictions of the epoch that is not over.
     pub tally: Tally,
     /// Seconds that it has trained.
     pub epoch_seconds: f64,

@@ -13,10 +13,10 @@ use crate::{
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
 
-/// The scores of a batch's pictures, on the host.
+/// The scores of a batch's images, on the host.
 pub type Scores = Result<Vec<f32>>;
 
-/// What learns in a run: a model and its optimizer, in a number format. It is
+/// What is trained in a run: a model and its optimizer, in a number format. It is
 /// just built, on a device that is freshly seeded. Errors are the device's.
 #[allow(clippy::missing_errors_doc)]
 // ANCHOR: stepper
@@ -32,13 +32,13 @@ pub trait Stepper {
         truth: Targets<Self::Device>,
     ) -> Scores;
 
-    /// The scores for pictures that it does not learn from.
+    /// The scores for images that it is not trained on.
     fn scores(&self, images: Images<Self::Device>) -> Result<Vec<f32>>;
 
-    /// All numbers of the model, as [`model::parameters`] has them.
+    /// All values of the model, as [`model::parameters`] has them.
     fn parameters(&self) -> Result<Vec<f32>>;
 
-    /// How many of them it learns.
+    /// How many of them are trained.
     fn learned(&self) -> usize;
 
     /// What its optimizer remembers.
@@ -73,11 +73,11 @@ pub trait Learner: Stepper {
         targets: Targets<Self::Device>,
     ) -> Result<Logits<Self::Device>>;
 
-    /// Appends the gradients, and what the model keeps beside its parameters, to `row`, in the order of
+    /// Appends the gradients, and what the model keeps besides its parameters, to `row`, in the order of
     /// [`model::parameters`].
     fn pack(&self, row: &mut Vec<f32>) -> Result<()>;
 
-    /// Puts back what [`Learner::pack`] took, or what has become of it: as many numbers.
+    /// Puts back what [`Learner::pack`] took, or what has become of it: as many values.
     fn unpack(&mut self, row: &[f32]) -> Result<()>;
 
     /// Moves the parameters against their gradients at this learning rate; then the gradients are zero.

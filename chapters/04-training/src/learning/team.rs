@@ -1,4 +1,4 @@
-//! Those who learn together: chapter 7's replicas, each with a part of every batch.
+//! Runs that train together: chapter 7's replicas, each with a part of every batch.
 
 use crate::{
     Result,
@@ -13,10 +13,10 @@ use std::ops::Range;
 #[allow(clippy::missing_errors_doc, reason = "said once, for all of them")]
 // ANCHOR: team
 /// What the loop asks those who train one model together, all of them in
-/// the same order. Each default is the answer of one who trains alone.
+/// the same order. Each default is that of a run that trains alone.
 pub trait Team {
-    /// Which of so many pictures are mine?
-    fn part(&self, pictures: usize) -> Range<usize> {
+    /// Which of so many images are this run's?
+    fn part(&self, images: usize) -> Range<usize> {
         0..pictures
     }
     /// What have all counted in the step that was taken, if I counted this?
@@ -36,7 +36,7 @@ pub trait Team {
     fn leads(&self) -> bool {
         true
     }
-    /// Where do we go on, if the one who leads has read this?
+    /// Where to go on, if the leader has read this?
     fn saved(&self, read: Option<Checkpoint>) -> Result<Option<Checkpoint>> {
         Ok(read)
     }

@@ -1,4 +1,4 @@
-//! A run in memory: what learns, and where it is.
+//! A run in memory: what is trained, and where it is.
 
 use crate::{
     Error, Result,
@@ -14,13 +14,13 @@ use crate::{
 use lab::machine::Provenance;
 use std::time::Instant;
 
-/// A batch whose loss is above this learns nothing any more: a thousand times the loss of a model that
+/// A batch whose loss is above this trains nothing any more: a thousand times the loss of a model that
 /// has no idea.
 const EXPLODED: f64 = 2303.0;
 
-/// A run in memory: what learns, and where it is.
+/// A run in memory: what is trained, and where it is.
 pub struct Trainer<'s, D: Engine> {
-    /// What learns.
+    /// What is trained.
     pub stepper: &'s mut dyn Stepper<Device = D>,
     /// Where the run is.
     pub at: Header,
@@ -82,7 +82,7 @@ impl<'s, D: Engine> Trainer<'s, D> {
             || self.at.settings.patience.is_some_and(|patience| since_best >= patience)
     }
 
-    /// The clock runs from now on.
+    /// Starts the clock.
     pub fn start_clock(&mut self) {
         self.lap = Instant::now();
     }
@@ -142,7 +142,7 @@ impl<'s, D: Engine> Trainer<'s, D> {
         Ok(())
     }
 
-    /// Keeps the weights, if the last epoch's loss on the pictures held back is the smallest so far.
+    /// Keeps the weights, if the last epoch's loss on the held-out images is the smallest so far.
     fn keep_if_best(&mut self) -> Result<()> {
         let loss = |epoch: &Epoch| epoch.validation_loss.unwrap_or(f64::INFINITY);
         let Some((now, before)) = self.at.history.split_last() else { return Ok(()) };
@@ -156,7 +156,7 @@ impl<'s, D: Engine> Trainer<'s, D> {
     /// The run as it is now, on the host.
     ///
     /// # Errors
-    /// [`Error::Diverged`] if it has numbers that are not finite: the loss shows them only in the step after, and
+    /// [`Error::Diverged`] if it has values that are not finite: the loss shows them only in the step after, and
     /// they must not replace good ones.
     pub fn checkpoint(&self) -> Result<Checkpoint> {
         let weights = self.stepper.parameters()?;
@@ -168,7 +168,7 @@ impl<'s, D: Engine> Trainer<'s, D> {
         Ok(Checkpoint { header: self.at.clone(), weights, optimizer, best: self.best.clone() })
     }
 
-    /// The weights that the run has come to: the best epoch's, if pictures were held back.
+    /// The weights that the run has come to: the best epoch's, if there are held-out images.
     ///
     /// # Errors
     /// The stepper's.
@@ -176,9 +176,9 @@ impl<'s, D: Engine> Trainer<'s, D> {
         if self.best.is_empty() { self.stepper.parameters() } else { Ok(self.best.clone()) }
     }
 
-    /// The loss, if it can be learned from.
+    /// The loss, if it can be trained on.
     fn learnable(&self, loss: f64) -> Result<f64> {
-        // Written so that NaN stops too.
+        // Written so that NaN also stops.
         if matches!(loss, 0.0..=EXPLODED) {
             return Ok(loss);
         }

@@ -1,4 +1,4 @@
-//! The convolutional network: filters that look at small patches, the same ones everywhere in the picture.
+//! The convolutional network: filters that look at small patches, the same ones everywhere in the image.
 
 use crate::models::{
     conv::{Conv2d, Convolve},
@@ -31,7 +31,7 @@ type Features<D, T> = Tensor<(usize, Const<800>), f32, D, T>;
 crate::made_of!(Cnn: conv1, conv2, dense);
 
 impl<D: Convolve> Cnn<f32, D> {
-    /// The picture's features: (batch, 800).
+    /// The image's features: (batch, 800).
     fn features<T: Tape<f32, D> + Merge<T>>(
         &self,
         images: Images<D, T>,

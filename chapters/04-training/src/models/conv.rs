@@ -1,8 +1,8 @@
-//! Convolution on stable Rust: cut the pictures into patches, and it is a matrix product.
+//! Convolution on stable Rust: cut the images into patches, and it is a matrix product.
 //!
-//! Pictures have their channels last: (batch, height, width, channels), so that a row of a patch lies in
+//! Images have their channels last: (batch, height, width, channels), so that a row of a patch lies in
 //! one piece in memory. [`convolve_gather`] and [`max_pool_by_choice`] use operations that dfdx has on every
-//! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests hold them equal.
+//! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests check that they are equal.
 
 use crate::models::layers::Number;
 use dfdx::{
@@ -12,7 +12,7 @@ use dfdx::{
 };
 use rand_distr::Uniform;
 
-/// Pictures with `C` channels: (batch, height, width, C).
+/// Images with `C` channels: (batch, height, width, C).
 pub type Maps<const C: usize, D, T = NoneTape> = Tensor<(usize, usize, usize, Const<C>), f32, D, T>;
 /// One patch in each row: (batch · height · width, K · K · channels).
 pub type Patches<D, T = NoneTape> = Tensor<(usize, usize), f32, D, T>;
@@ -150,7 +150,7 @@ pub(crate) fn he<const CI: usize, const CO: usize, const K: usize, E: Number, D:
     })
 }
 
-/// Which pixel each place of each patch of an `h`×`w` picture reads, row by row; `None` is outside.
+/// Which pixel each element of each patch of an `h`×`w` image reads, row by row; `None` is outside.
 fn places(h: usize, w: usize, k: usize, pad: usize) -> Vec<Option<usize>> {
     let (out_h, out_w) = (h + 2 * pad + 1 - k, w + 2 * pad + 1 - k);
     let mut places = Vec::with_capacity(out_h * out_w * k * k);
@@ -183,7 +183,7 @@ pub fn patches_by_gather<const C: usize, D: Device<f32>, T: Tape<f32, D> + Merge
     let maps = maps.try_reshape_like(&(batch, h * w, Const::<C>))?;
     let mut patches: Tensor<(usize, usize, Const<C>), f32, D, T> = maps.try_gather(index)?;
     if pad > 0 {
-        // What was read in place of the border counts nothing.
+        // What was read instead of the border counts nothing.
         let inside = places.iter().map(|place| f32::from(u8::from(place.is_some()))).collect();
         let inside = dev
             .try_tensor_from_vec::<(usize,)>(inside, (count,))?
@@ -309,8 +309,8 @@ mod tests {
         both_ways_are_equal::<5>(1, 8, 6, 2);
         both_ways_are_equal::<3>(3, 4, 4, 0);
         both_ways_are_equal::<1>(1, 2, 2, 0);
-        both_ways_are_equal::<3>(37, 5, 5, 1); // more pictures than a task has, and an odd rest
-        both_ways_are_equal::<3>(17, 20, 13, 1); // a picture that is a group by itself
+        both_ways_are_equal::<3>(37, 5, 5, 1); // more images than a task has, and an odd rest
+        both_ways_are_equal::<3>(17, 20, 13, 1); // an image that is a group by itself
     }
 
     #[test]

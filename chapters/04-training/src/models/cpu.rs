@@ -1,4 +1,4 @@
-//! What the CPU's own operations share: a tensor's numbers as a slice, chapter 1's product on slices, and gradients that
+//! What the CPU's own operations share: a tensor's values as a slice, chapter 1's product on slices, and gradients that
 //! are changed where they lie.
 
 use dfdx::prelude::*;
@@ -6,7 +6,7 @@ use matmul::{MatMut, MatRef, Options, sgemm};
 use rayon::prelude::*;
 use std::{mem::take, ops::DerefMut};
 
-/// A tensor's numbers, in the order of its shape. dfdx's own `as_vec` follows the strides number by number; here the
+/// A tensor's values, in the order of its shape. dfdx's own `as_vec` follows the strides value by value; here the
 /// whole memory is copied at once, after it was put in order if it was not.
 ///
 /// # Errors
@@ -46,8 +46,8 @@ pub(crate) fn accumulate(sum: &mut [f32], more: &[f32]) {
     sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
-/// Does `work` for each picture, whose `len` numbers it may change; pictures are shared out over the threads.
-/// Each picture's sums stay in one thread, so that the result does not depend on their number.
+/// Does `work` for each image, whose `len` values it may change; images are divided among the threads.
+/// Each image's sums stay in one thread, so that the result does not depend on their number.
 pub(crate) fn each<T: Send>(numbers: &mut [T], len: usize, work: impl Fn(usize, &mut [T]) + Sync) {
     if len > 0 {
         numbers.par_chunks_exact_mut(len).enumerate().for_each(|(at, own)| work(at, own));

@@ -1,8 +1,8 @@
-//! Several operations in one: what dfdx would do in many passes over the numbers, done in one on the CPU.
+//! Several operations in one: what dfdx would do in many passes over the values, done in one on the CPU.
 //!
-//! dfdx's operations that broadcast walk from number to number on the CPU and look up each one's place. That
+//! dfdx's operations that broadcast loop over single values on the CPU and look up each one's offset. That
 //! takes longer than the products between them. The CPU gets operations of its own here, each with
-//! its gradient; a GPU gets the same out of dfdx's operations, and tests hold both equal.
+//! its gradient; a GPU gets the same out of dfdx's operations, and tests check that both are equal.
 
 use crate::models::{
     cpu::{accumulate, matrix, numbers, product, taken},
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 /// One row, the same for all: a bias, a scale.
 pub type Row<const N: usize, D> = Tensor<Rank1<N>, f32, D>;
-/// Layer normalisation adds this to the variance, so that equal numbers are not divided by zero.
+/// Layer normalisation adds this to the variance, so that equal values are not divided by zero.
 pub const EPSILON: f32 = 1e-5;
 
 /// A device with operations on rows. Every error is the device's own.
@@ -184,7 +184,7 @@ impl FusedRows for Cpu {
             let of_rows = grads.get_or_alloc_mut(&of_rows)?.par_chunks_exact_mut(N);
             let ups = up.par_chunks_exact(N).zip(kept.par_chunks_exact(N));
             of_rows.zip(ups).for_each(|(of_row, (up, shares))| {
-                // One share can only grow at the cost of the others.
+                // One probability can only grow at the cost of the others.
                 let mean: f32 = up.iter().zip(shares).map(|(up, share)| up * share).sum();
                 for (sum, (up, share)) in of_row.iter_mut().zip(up.iter().zip(shares)) {
                     *sum += share * (up - mean);
@@ -270,7 +270,7 @@ pub struct Affine<const I: usize, const O: usize, E: Dtype, D: Device<E>> {
 }
 
 impl<const I: usize, const O: usize, D: FusedRows> Affine<I, O, f32, D> {
-    /// Rows of `I` numbers become rows of `O` numbers.
+    /// Rows of `I` values become rows of `O` values.
     ///
     /// # Errors
     /// The device's own.
@@ -346,12 +346,12 @@ pub(crate) mod tests {
         }
     }
 
-    /// Holds a model's scores to those of a `plain` implementation in f64, from parameters and one picture,
+    /// Compares a model's scores with those of a `plain` implementation in f64, from parameters and one image,
     /// and its gradients to the slopes of the same.
     pub(crate) fn equals_plain<M: Network<Cpu>>(plain: impl Fn(&mut Plain, &[f64]) -> Vec<f64>) {
         let dev = Cpu::seed_from_u64(11);
         let mut model: M = build(&dev).unwrap();
-        // Nothing may stay at one or zero, where a mistake would not show.
+        // Nothing may stay at one or zero, where a bug would not show.
         let mut values = parameters(&model).unwrap();
         for (at, value) in values.iter_mut().enumerate() {
             *value += (at % 13) as f32 * 0.005 - 0.03;
@@ -410,7 +410,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Holds two results equal, and the gradients of `inputs` that they lead to.
+    /// Checks that two results are equal, and the gradients of `inputs` that they lead to.
     pub(crate) fn both_equal<const N: usize>(
         both: [Taped<N>; 2],
         inputs: impl Fn(&Gradients<f32, Cpu>) -> Vec<Vec<f32>>,

@@ -1,5 +1,5 @@
 //! The gated recurrent unit: what a network that reads row by row does at each moment. [`step_by_operations`] spells it
-//! out; the CPU does it in one pass over the numbers, and tests hold both equal.
+//! out; the CPU does it in one pass over the values, and tests check that both are equal.
 
 use crate::models::{
     cpu::{accumulate, numbers, taken},
@@ -51,7 +51,7 @@ fn thirds<const H: usize, const G: usize, D: Device<f32>, T: Tape<f32, D>>(
 #[allow(clippy::missing_errors_doc)]
 pub trait GatedStep: Device<f32> {
     /// Deals the rows out: the first part gets row 0 of each `parts` rows, the second one row 1 and so on. The
-    /// tape goes on beside them.
+    /// tape goes on alongside.
     fn deal_rows<const N: usize, T: Tape<f32, Self>>(
         rows: Rows<N, Self, T>,
         parts: usize,
@@ -59,7 +59,7 @@ pub trait GatedStep: Device<f32> {
 
     /// The state after one more moment of a gated recurrent unit with `H` units, as
     /// [`step_by_operations`] spells it out. `G` is 3·H: the sums for the gates r and z and for the
-    /// proposal n lie side by side, in `input` those of the picture and in `sums` those of `state`.
+    /// proposal n lie side by side, in `input` those of the image and in `sums` those of `state`.
     fn gated_step<const H: usize, const G: usize, T: Tape<f32, Self> + Merge<T>>(
         input: &Rows<G, Self>,
         sums: Rows<G, Self, T>,

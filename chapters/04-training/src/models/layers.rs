@@ -10,7 +10,7 @@ pub trait Number: Dtype + Float + SampleUniform {}
 impl<E: Dtype + Float + SampleUniform> Number for E {}
 
 /// Tells dfdx of which layers a model is made, by its fields and in the order in which they are visited, as in
-/// `made_of!(Rnn: input, recurrent, dense)`. Behind a semicolon stand its other fields, and what they are in a new model.
+/// `made_of!(Rnn: input, recurrent, dense)`. Its other fields follow a semicolon, and what they are in a new model.
 #[macro_export]
 macro_rules! made_of {
     ($model:ident: $($layer:ident),+ $(; $($other:ident = $value:expr),+)?) => {

@@ -14,7 +14,7 @@ use dfdx::{
 /// 784 pixels, 128 hidden units, 10 digits: a tuple is a sequence of layers.
 pub type Mlp<D> = (
     (Linear<784, 128, f32, D>, ReLU), // Dense(128, activation="relu")
-    Dropout,                          // Dropout(0.2): the share is a setting
+    Dropout,                          // Dropout(0.2): the rate is a setting
     Linear<128, 10, f32, D>,          // Dense(10); the softmax is in the loss
 );
 // ANCHOR_END: model

@@ -1,18 +1,18 @@
-//! What all models share: pictures in, scores out, parameters that can be read, written and named.
+//! What all models share: images in, scores out, parameters that can be read, written and named.
 
 use crate::{Error, Result, models::norm::Mode};
 use dfdx::{prelude::*, tensor_ops::Device};
 
-/// Pixels of a picture.
+/// Pixels of an image.
 pub const PIXELS: usize = 784;
 /// Classes.
 pub const CLASSES: usize = 10;
 
-/// Pictures on a device: (batch, 784), each pixel from 0 to 1.
+/// Images on a device: (batch, 784), each pixel from 0 to 1.
 pub type Images<D, T = NoneTape> = Tensor<(usize, Const<PIXELS>), f32, D, T>;
-/// One score for each class: (batch, 10). The highest is the answer; see [`crate::learning::loss::softmax`].
+/// One score for each class: (batch, 10). The highest is the prediction; see [`crate::learning::loss::softmax`].
 pub type Logits<D, T = NoneTape> = Tensor<(usize, Const<CLASSES>), f32, D, T>;
-/// The right answers as probabilities: (batch, 10), a one and nine zeros in each row.
+/// The labels, one-hot: (batch, 10), a one and nine zeros in each row.
 pub type Targets<D> = Tensor<(usize, Const<CLASSES>), f32, D>;
 
 /// What [`Network::learn`] gives: scores, with every operation on the tape.
@@ -26,13 +26,13 @@ pub trait Network<D: Device<f32>>: TensorCollection<f32, D, To<f32, D> = Self> {
     /// each layer of dropout, the seed of its mask.
     const DRAWS_PER_STEP: u64;
 
-    /// Scores for pictures to learn from, with every operation on the tape.
+    /// Scores for training images, with every operation on the tape.
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T>;
 
-    /// Scores for pictures, without a tape and without dropout.
+    /// Scores for images, without a tape and without dropout.
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err>;
 
-    /// The share of units that dropout switches off from now on.
+    /// Sets the fraction of units that dropout switches off.
     fn set_dropout(&mut self, _share: f32) {} // most layers have none
 }
 // ANCHOR_END: network
@@ -100,7 +100,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Write<'_> {
     }
 }
 
-/// All numbers of a model, in the order in which it is visited: what it learns, and what it keeps beside
+/// All values of a model, in the order in which it is visited: what is trained, and what it keeps besides
 /// that (the running means of a batch normalisation).
 ///
 /// # Errors
@@ -218,7 +218,7 @@ mod tests {
         draws_as_it_says::<M>();
     }
 
-    /// A resumed run draws the numbers again that its first life drew.
+    /// A resumed run draws the numbers again that it drew before the interruption.
     fn draws_as_it_says<M: Network<Cpu>>() {
         let next = |dev: &Cpu, learn: bool| {
             let mut model: M = build(dev).unwrap();

@@ -1,8 +1,8 @@
 //! Batch normalisation: each channel gets the mean 0 and the deviation 1 over the batch, then a scale and a bias that
 //! are learned. Ioffe and Szegedy 2015, algorithms 1 and 2.
 //!
-//! dfdx has it, put together from operations that each walk over all numbers once, on every device. The CPU has one
-//! of its own here, which walks twice forward and twice backward; a test holds the two equal.
+//! dfdx has it, put together from operations that each pass over all values once, on every device. The CPU has one
+//! of its own here, with two passes forward and two backward; a test checks that both are equal.
 
 use crate::models::{conv::Maps, cpu::numbers};
 use dfdx::{nn::modules::BatchNorm1D, prelude::*, tensor_ops::Device};
@@ -66,7 +66,7 @@ impl BatchNorm for Cuda {
     }
 }
 
-/// Whether a model is learning: its tape says so.
+/// Whether a model is in training: it has a tape.
 pub trait Mode<D: Device<f32>>: Tape<f32, D> + Merge<Self> {
     /// Normalises: while it learns, by the batch's own mean and variance; without a tape by the ones that were noted.
     ///
@@ -104,7 +104,7 @@ impl<D: Device<f32>> Mode<D> for NoneTape {
     }
 }
 
-/// [`Mode::normalise`] for pictures with their channels last.
+/// [`Mode::normalise`] for images with their channels last.
 ///
 /// # Errors
 /// The device's own.
@@ -120,7 +120,7 @@ pub fn normalise<const C: usize, D: BatchNorm, T: Mode<D>>(
 /// Rows that one task sums. The sum is the same for any number of threads.
 const BLOCK: usize = 1024;
 
-/// For each channel, the sums of two numbers of each row, in `f64` over blocks.
+/// For each channel, the sums of two values of each row, in `f64` over blocks.
 fn sums<const C: usize>(
     rows: usize,
     of: impl Fn(usize, &mut [[f32; C]; 2]) + Sync,
@@ -193,7 +193,7 @@ fn by_batch<const C: usize, T: Tape<f32, Cpu>>(
 
     let (scale, bias) = (norm.scale.clone(), norm.bias.clone());
     let inverse = var.map(|var| 1.0 / (var + norm.epsilon as f32).sqrt());
-    // What becomes of the input: (x − mean) / deviation, kept for the way back.
+    // What becomes of the input: (x − mean) / deviation, kept for the backward pass.
     let mut hat = input;
     each_row::<C>(&mut hat, |_, row| {
         for (v, (mean, inverse)) in row.iter_mut().zip(mean.iter().zip(&inverse)) {

@@ -17,7 +17,7 @@ use dfdx::{
 pub struct Layer<const CI: usize, const CO: usize, const K: usize, E: Dtype, D: Device<E>> {
     /// `CO` filters of K×K pixels over `CI` channels.
     pub weight: Filters<CI, CO, K, D, E>,
-    /// The normalisation of their answers.
+    /// The normalisation of their outputs.
     pub norm: Norm<CO, E, D>,
 }
 

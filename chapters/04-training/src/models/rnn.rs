@@ -1,4 +1,4 @@
-//! The recurrent network: it reads a picture row by row, from the top, and remembers.
+//! The recurrent network: it reads an image row by row, from the top, and remembers.
 
 use crate::models::{
     fused::{Affine, FusedRows},
@@ -8,7 +8,7 @@ use crate::models::{
 };
 use dfdx::{prelude::*, tensor_ops::Device};
 
-/// Moments: the rows of a picture.
+/// Moments: the rows of an image.
 pub const MOMENTS: usize = 28;
 /// Numbers that the network sees at each moment: the pixels of a row.
 pub const SEEN: usize = 28;
@@ -18,10 +18,10 @@ pub const HIDDEN: usize = 128;
 pub const GATES: usize = 3 * HIDDEN;
 
 /// A gated recurrent unit (Cho et al. 2014, as cuDNN computes it) that reads
-/// the 28 rows of a picture as 28 moments; a dense layer on its last state.
+/// the 28 rows of an image as 28 moments; a dense layer on its last state.
 #[derive(Clone, Debug)]
 pub struct Rnn<E: Dtype, D: Device<E>> {
-    /// What a row of the picture says to the gates.
+    /// What a row of the image says to the gates.
     pub input: Affine<SEEN, GATES, E, D>,
     /// What the state, all that is remembered, says to them.
     pub recurrent: Affine<HIDDEN, GATES, E, D>,
@@ -33,7 +33,7 @@ crate::made_of!(Rnn: input, recurrent, dense);
 
 impl<D: FusedRows + GatedStep> Rnn<f32, D> {
     // ANCHOR: forward
-    /// Reads the pictures from the top row to the bottom one.
+    /// Reads the images from the top row to the bottom one.
     fn scores<T: Tape<f32, D> + Merge<T>>(
         &self,
         images: Images<D, T>,
@@ -73,7 +73,7 @@ mod tests {
         model::{build, tensors},
     };
 
-    /// The definition, in f64: scores of one picture.
+    /// The definition, in f64: scores of one image.
     fn plain(parameters: &mut Plain, image: &[f64]) -> Vec<f64> {
         let rows: Vec<Vec<f64>> = image.chunks_exact(SEEN).map(<[f64]>::to_vec).collect();
         let inputs = parameters.affine(&rows, GATES);

@@ -1,4 +1,4 @@
-//! The transformer: every patch of the picture looks at every other one and takes from it what it needs.
+//! The transformer: every patch of the image looks at every other one and takes from it what it needs.
 
 use crate::models::{
     attention::Attend,
@@ -23,16 +23,16 @@ pub use crate::models::attention::{HEAD, HEADS, PATCHES, WIDTH};
 pub const PATCH: usize = 49;
 /// Hidden units of a block.
 pub const WIDE: usize = 128;
-/// Numbers that stand for a picture.
+/// Values that represent an image.
 const PICTURE: usize = PATCHES * WIDTH;
 
-/// The encoder of Vaswani et al. (2017) on patches of a picture, as in
-/// Dosovitskiy et al. (2020): each patch becomes 64 numbers.
+/// The encoder of Vaswani et al. (2017) on patches of an image, as in
+/// Dosovitskiy et al. (2020): each patch becomes 64 values.
 #[derive(Clone, Debug)]
 pub struct Transformer<E: Dtype, D: Device<E>> {
-    /// 49 pixels to 64 numbers.
+    /// 49 pixels to 64 values.
     pub embed: Affine<PATCH, WIDTH, E, D>,
-    /// Added to them: where in the picture the patch lies.
+    /// Added to them: where in the image the patch lies.
     pub position: Tensor<Rank2<PATCHES, WIDTH>, E, D>,
     /// The first block.
     pub block1: Block<E, D>,
@@ -59,16 +59,16 @@ pub struct Block<E: Dtype, D: Device<E>> {
     pub narrow: Affine<WIDE, WIDTH, E, D>,
 }
 
-/// Questions and answers between the patches.
+/// Attention between the patches.
 #[derive(Clone, Debug)]
 pub struct Attention<E: Dtype, D: Device<E>> {
-    /// What a patch asks.
+    /// What a patch looks for.
     pub query: Affine<WIDTH, WIDTH, E, D>,
-    /// What a patch has an answer to.
+    /// What a patch offers.
     pub key: Affine<WIDTH, WIDTH, E, D>,
-    /// That answer.
+    /// What it passes on.
     pub value: Affine<WIDTH, WIDTH, E, D>,
-    /// Puts the answers of all heads together.
+    /// Joins the outputs of all heads.
     pub merge: Affine<WIDTH, WIDTH, E, D>,
 }
 
@@ -109,7 +109,7 @@ impl<E: Number, D: Device<E>> TensorCollection<E, D> for Transformer<E, D> {
 
 impl<D: Attend> Attention<f32, D> {
     // ANCHOR: questions
-    /// Every patch asks all patches and gets a mixture of their answers.
+    /// Every patch attends to all patches: a weighted sum of their values.
     fn forward<T: Tape<f32, D> + Merge<T>>(
         &self,
         patches: Rows<WIDTH, D, T>,
@@ -147,7 +147,7 @@ fn normalise<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
 }
 
 impl<D: Attend> Transformer<f32, D> {
-    /// Patches to numbers, two blocks, and the mean of all patches decides.
+    /// Patches to values, two blocks, and the mean of all patches decides.
     fn scores<T: Tape<f32, D> + Merge<T>>(
         &self,
         images: Images<D, T>,
@@ -164,7 +164,7 @@ impl<D: Attend> Transformer<f32, D> {
     }
 }
 
-/// The 16 patches of each picture, one in each row.
+/// The 16 patches of each image, one in each row.
 fn patches<D: Device<f32>, T: Tape<f32, D>>(
     images: Images<D, T>,
 ) -> Result<Rows<PATCH, D, T>, D::Err> {
@@ -218,9 +218,9 @@ mod tests {
                 (score / (HEAD as f64).sqrt()).exp()
             };
             let sum: f64 = (0..PATCHES).map(power).sum();
-            for (asked, answer) in v.iter().enumerate() {
-                let share = power(asked) / sum;
-                own.clone().for_each(|i| mixed[asking][i] += share * answer[i]);
+            for (asked, value) in v.iter().enumerate() {
+                let weight = power(asked) / sum;
+                own.clone().for_each(|i| mixed[asking][i] += weight * value[i]);
             }
         }
         parameters.affine(&mixed, WIDTH)
@@ -231,7 +231,7 @@ mod tests {
         sums.zip(more.iter().flatten()).for_each(|(sum, more)| *sum += more);
     }
 
-    /// The definition, in f64: scores of one picture.
+    /// The definition, in f64: scores of one image.
     fn plain(parameters: &mut Plain, image: &[f64]) -> Vec<f64> {
         let patch = |at: usize| -> Vec<f64> {
             let (top, left) = (at / 4 * 7, at % 4 * 7);

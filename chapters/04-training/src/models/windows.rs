@@ -1,7 +1,7 @@
-//! The CPU's own convolution and pool. The convolution cuts a few pictures at a time into patches, so that what is cut is still in the cache
-//! when chapter 1's product multiplies it, and it cuts them anew on the way back instead of keeping them.
+//! The CPU's own convolution and pool. The convolution cuts a few images at a time into patches, so that what is cut is still in the cache
+//! when chapter 1's product multiplies it, and it cuts them anew in the backward pass instead of keeping them.
 //!
-//! [`crate::models::conv::convolve_gather`] does the same out of dfdx's operations, on every device; a test holds the two
+//! [`crate::models::conv::convolve_gather`] does the same out of dfdx's operations, on every device; a test checks that the two are
 //! equal.
 
 use crate::models::{
@@ -32,13 +32,13 @@ impl Convolve for Cpu {
     }
 }
 
-/// Pictures of one task. Each task sums its own part of the filters' gradient, and the parts are added in the order
-/// of the pictures: the same bits for any number of threads.
+/// Images of one task. Each task sums its own part of the filters' gradient, and the parts are added in the order
+/// of the images: the same bits for any number of threads.
 const TASK: usize = 16;
 /// Rows that make a product worth its start.
 const ROWS: usize = 192;
 
-/// How a picture is cut into patches: `k`×`k` pixels of so many channels, with a border of `pad` zeros.
+/// How an image is cut into patches: `k`×`k` pixels of so many channels, with a border of `pad` zeros.
 #[derive(Clone, Copy)]
 struct Cut {
     h: usize,
@@ -49,7 +49,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// Patches of one picture.
+    /// Patches of one image.
     fn patches(&self) -> usize {
         (self.h + 2 * self.pad + 1 - self.k) * (self.w + 2 * self.pad + 1 - self.k)
     }
@@ -59,18 +59,18 @@ impl Cut {
         self.k * self.k * self.channels
     }
 
-    /// Numbers of one picture.
-    fn picture(&self) -> usize {
+    /// Values of one image.
+    fn image(&self) -> usize {
         self.h * self.w * self.channels
     }
 
-    /// Pictures that are cut and multiplied at once.
+    /// Images that are cut and multiplied at once.
     fn group(&self) -> usize {
         ROWS.div_ceil(self.patches()).min(TASK)
     }
 
-    /// Calls `row` for each row of each patch, as far as it lies in the picture: where it starts among the
-    /// patches, where in the picture, and how many numbers it has.
+    /// Calls `row` for each row of each patch, as far as it lies in the image: where it starts among the
+    /// patches, where in the image, and how many values it has.
     fn rows(&self, mut row: impl FnMut(usize, usize, usize)) {
         let Self { h, w, channels, k, pad } = *self;
         let (out_h, out_w) = (h + 2 * pad + 1 - k, w + 2 * pad + 1 - k);
@@ -86,29 +86,29 @@ impl Cut {
         }
     }
 
-    /// Copies pictures into patches. The border's zeros must be there already.
-    fn cut(&self, pictures: &[f32], patches: &mut [f32]) {
+    /// Copies images into patches. The border's zeros must be there already.
+    fn cut(&self, images: &[f32], patches: &mut [f32]) {
         let all = patches.chunks_exact_mut(self.patches() * self.len());
-        for (picture, patches) in pictures.chunks_exact(self.picture()).zip(all) {
+        for (image, patches) in images.chunks_exact(self.image()).zip(all) {
             self.rows(|patch, pixel, len| {
-                patches[patch..patch + len].copy_from_slice(&picture[pixel..pixel + len]);
+                patches[patch..patch + len].copy_from_slice(&image[pixel..pixel + len]);
             });
         }
     }
 
-    /// The way back: each pixel sums what all of its copies got.
-    fn paste(&self, patches: &[f32], pictures: &mut [f32]) {
+    /// The backward pass: each pixel sums what all of its copies got.
+    fn paste(&self, patches: &[f32], images: &mut [f32]) {
         let all = patches.chunks_exact(self.patches() * self.len());
-        for (picture, patches) in pictures.chunks_exact_mut(self.picture()).zip(all) {
+        for (image, patches) in images.chunks_exact_mut(self.image()).zip(all) {
             self.rows(|patch, pixel, len| {
-                let pixels = picture[pixel..pixel + len].iter_mut();
+                let pixels = image[pixel..pixel + len].iter_mut();
                 pixels.zip(&patches[patch..patch + len]).for_each(|(sum, g)| *sum += g);
             });
         }
     }
 }
 
-/// The convolution of pictures with filters, and a number added for each filter if there are any.
+/// The convolution of images with filters, and a number added for each filter if there are any.
 fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>(
     maps: Maps<CI, Cpu, T>,
     filters: &Tensor<Rank4<K, K, CI, CO>, f32, Cpu>,
@@ -119,16 +119,16 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
     let &(batch, h, w, _) = maps.shape();
     let cut = Cut { h, w, channels: CI, k: K, pad };
     let (pixels, weight) = (numbers(&maps)?, numbers(filters)?);
-    let (inside, outside, group) = (cut.picture(), cut.patches() * CO, cut.group());
+    let (inside, outside, group) = (cut.image(), cut.patches() * CO, cut.group());
 
     let mut out = vec![0.0; batch * outside];
     let start = bias.map(numbers).transpose()?;
     let epilogue = start.as_deref().map_or(Epilogue::None, Epilogue::Bias);
     out.par_chunks_mut(group * outside).zip(pixels.par_chunks(group * inside)).try_for_each_init(
         || vec![0.0; group * cut.patches() * cut.len()],
-        |patches, (out, pictures)| {
+        |patches, (out, images)| {
             let patches = &mut patches[..out.len() / CO * cut.len()];
-            cut.cut(pictures, patches);
+            cut.cut(images, patches);
             let options = Options { epilogue, ..Options::default() };
             product((out, CO), matrix(patches, cut.len())?, matrix(&weight, CO)?, options)
         },
@@ -148,15 +148,15 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
             .zip(up.par_chunks(TASK * outside))
             .map_init(
                 || [0, 1].map(|_| vec![0.0; group * cut.patches() * cut.len()]),
-                |[patches, down], ((dx, pictures), up)| {
+                |[patches, down], ((dx, images), up)| {
                     let mut dw = vec![0.0; cut.len() * CO];
                     let mut db = [0.0; CO];
                     let groups = dx.chunks_mut(group * inside);
-                    let groups = groups.zip(pictures.chunks(group * inside));
-                    for ((dx, pictures), up) in groups.zip(up.chunks(group * outside)) {
+                    let groups = groups.zip(images.chunks(group * inside));
+                    for ((dx, images), up) in groups.zip(up.chunks(group * outside)) {
                         let len = up.len() / CO * cut.len();
                         let (patches, down) = (&mut patches[..len], &mut down[..len]);
-                        cut.cut(pictures, patches);
+                        cut.cut(images, patches);
                         let (dy, patches) = (matrix(up, CO)?, matrix(patches, cut.len())?);
                         let add = Options { accumulate: true, ..Options::default() };
                         product((&mut dw, CO), patches.t(), dy, add)?; // dW = Xᵀ·dY
@@ -185,7 +185,7 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
     Ok(out.put_tape(tape))
 }
 
-/// The largest of each 2×2 pixels, and the way back to where each was found.
+/// The largest of each 2×2 pixels, and the backward pass to where each was found.
 fn max_pool<const C: usize, T: Tape<f32, Cpu>>(
     maps: Maps<C, Cpu, T>,
 ) -> Result<Maps<C, Cpu, T>, CpuError> {
@@ -194,10 +194,10 @@ fn max_pool<const C: usize, T: Tape<f32, Cpu>>(
     let (out_h, out_w) = (h / 2, w / 2);
     let (inside, outside) = (h * w * C, out_h * out_w * C);
     let pixels = numbers(&maps)?;
-    // Where in its picture each maximum was found.
+    // Where in its image each maximum was found.
     let mut places = vec![0_u32; batch * outside];
-    each(&mut places, outside, |picture, places| {
-        let pixels = &pixels[picture * inside..][..inside];
+    each(&mut places, outside, |image, places| {
+        let pixels = &pixels[image * inside..][..inside];
         let (places, _) = places.as_chunks_mut::<C>();
         for (at, places) in places.iter_mut().enumerate() {
             let first = (2 * (at / out_w) * w + 2 * (at % out_w)) * C;
@@ -213,9 +213,9 @@ fn max_pool<const C: usize, T: Tape<f32, Cpu>>(
         }
     });
     let mut largest = vec![0.0; batch * outside];
-    each(&mut largest, outside, |picture, largest| {
-        let pixels = &pixels[picture * inside..][..inside];
-        let places = &places[picture * outside..][..outside];
+    each(&mut largest, outside, |image, largest| {
+        let pixels = &pixels[image * inside..][..inside];
+        let places = &places[image * outside..][..outside];
         largest.iter_mut().zip(places).for_each(|(v, place)| *v = pixels[*place as usize]);
     });
     let shape = (batch, out_h, out_w, Const);
@@ -223,9 +223,9 @@ fn max_pool<const C: usize, T: Tape<f32, Cpu>>(
     let (of_maps, of_largest) = (maps.ghost(), largest.ghost());
     tape.add_backward_op(move |grads| {
         let up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_largest)?);
-        each(grads.get_or_alloc_mut(&of_maps)?, inside, |picture, sum| {
-            let up = up[picture * outside..][..outside].iter();
-            let places = &places[picture * outside..][..outside];
+        each(grads.get_or_alloc_mut(&of_maps)?, inside, |image, sum| {
+            let up = up[image * outside..][..outside].iter();
+            let places = &places[image * outside..][..outside];
             up.zip(places).for_each(|(g, place)| sum[*place as usize] += g);
         });
         **grads.get_or_alloc_mut(&of_largest)? = up;

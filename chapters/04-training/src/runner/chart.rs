@@ -14,7 +14,7 @@ const GAP: usize = 3;
 const FEWEST: usize = 20;
 
 /// Training loss, with equal ratios equally high, and test accuracy over the epochs, `width` characters wide
-/// at most: beside each other, or one above the other where that is too narrow. Empty before the second
+/// at most: next to each other, or one above the other where that is too narrow. Empty before the second
 /// epoch, which makes the first curve, and where not even one panel fits.
 pub fn chart(history: &[Epoch], width: usize) -> String {
     if history.len() < 2 || width < LABEL + FEWEST {

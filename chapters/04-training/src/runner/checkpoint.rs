@@ -1,6 +1,6 @@
 //! A run's whole state in one file.
 //!
-//! The file is written beside its place, flushed to the disk and renamed: at every moment there is one whole
+//! The file is written next to its place, flushed to the disk and renamed: at every moment there is one whole
 //! checkpoint, whatever kills the program. Its layout:
 //!
 //! | bytes | what |
@@ -33,7 +33,7 @@ impl Checkpoint {
     /// The bytes of the file.
     ///
     /// # Errors
-    /// None that a person can cause: the header is plain data.
+    /// None that a user can cause: the header is plain data.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let header = serde_json::to_vec(&self.header)
             .map_err(|e| Error::Config(format!("the checkpoint can't be written: {e}")))?;
@@ -96,7 +96,7 @@ impl Checkpoint {
         Ok(Self { header, weights: weights.to_vec(), optimizer, best: best.to_vec() })
     }
 
-    /// Writes the file into a run's folder, in place of the one before.
+    /// Writes the file into a run's folder, replacing the one before.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the folder can't be written or the disk is full; the file before is still whole.
@@ -125,7 +125,7 @@ impl Checkpoint {
     }
 }
 
-/// The sentence for a folder without a checkpoint. A new run takes its place where it holds no results.
+/// The message for a folder without a checkpoint. A new run replaces it if it contains no results.
 pub(crate) fn missing(folder: &Path) -> Error {
     let way = if files::ALL.iter().any(|name| folder.join(name).exists()) {
         "start a new run in another folder with --run"
@@ -184,7 +184,7 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Resul
     }
     if saved.data != data {
         return Err(Error::Config(format!(
-            "{} has learned from another data set; name that one with --data, or start a new run without --resume",
+            "{} was trained on another data set; name that one with --data, or start a new run without --resume",
             path.display()
         )));
     }

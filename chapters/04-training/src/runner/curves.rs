@@ -1,4 +1,4 @@
-//! The curves of a run as a picture.
+//! The curves of a run as a figure.
 
 use crate::learning::metrics::Epoch;
 use lab::plot::{Axis, LinePlot, Scale, Series, few};
@@ -27,11 +27,11 @@ pub fn curves(history: &[Epoch]) -> String {
     above(&loss, &accuracy)
 }
 
-/// Two pictures of equal size in one.
+/// Two figures of equal size in one.
 fn above(top: &str, bottom: &str) -> String {
     let (width, height) = size(top).unwrap_or((720.0, 440.0));
     let full = 2.0 * height;
-    // lab's pictures have a view box and no size: alone they fill their page, here each fills its half.
+    // lab's figures have a view box and no size: alone they fill their page, here each fills its half.
     let inner = |svg: &str, y: f64| {
         let place = format!("<svg x=\"0\" y=\"{y}\" width=\"{width}\" height=\"{height}\"");
         svg.replacen("<svg", &place, 1)
@@ -44,7 +44,7 @@ fn above(top: &str, bottom: &str) -> String {
     )
 }
 
-/// Width and height from a picture's `viewBox`.
+/// Width and height from a figure's `viewBox`.
 fn size(svg: &str) -> Option<(f64, f64)> {
     let (_, rest) = svg.split_once("viewBox=\"")?;
     let (numbers, _) = rest.split_once('"')?;
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_pictures_become_one() {
+    fn two_figures_become_one() {
         let one = "<svg viewBox=\"0 0 300 200\">a</svg>";
         let both = above(one, one);
         assert_eq!(size(&both), Some((300.0, 400.0)));

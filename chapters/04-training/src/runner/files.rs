@@ -13,14 +13,14 @@ pub const CHECKPOINT: &str = "checkpoint";
 pub const MODEL: &str = "model.safetensors";
 /// The metrics' file.
 pub const METRICS: &str = "metrics.jsonl";
-/// The picture's file.
+/// The image's file.
 pub const CURVES: &str = "curves.svg";
 /// What a run leaves, apart from its event files.
 pub const ALL: [&str; 4] = [CHECKPOINT, METRICS, MODEL, CURVES];
 /// How the name of a file that is being written ends.
 pub const PART: &str = "part";
 
-/// Writes a file that is whole at every moment: beside its place, flushed, then renamed.
+/// Writes a file that is whole at every moment: next to its place, flushed, then renamed.
 ///
 /// # Errors
 /// [`Error::Damaged`] if the folder can't be written or the disk is full; what was there before stays.
@@ -34,10 +34,10 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
         fs::rename(&part, path) // all at once
     };
     write().map_err(|error| {
-        let _ = fs::remove_file(&part); // half a file helps nobody
+        let _ = fs::remove_file(&part); // half a file is of no use
         not_written(path, &error)
     })?;
-    // The new name is an entry of the folder, which must reach the disk too.
+    // The new name is an entry of the folder, which must also reach the disk.
     if let Some(folder) = path.parent().and_then(|p| File::open(p).ok()) {
         let _ = folder.sync_all(); // not every file system can
     }
@@ -45,7 +45,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 // ANCHOR_END: write_whole
 
-/// The sentence for a file that can't be written. `--resume` is a way out only where there is a checkpoint.
+/// The message for a file that can't be written. `--resume` is a way out only where there is a checkpoint.
 pub(crate) fn not_written(path: &Path, error: &io::Error) -> Error {
     let way = if path.with_file_name(CHECKPOINT).exists() {
         "make room, then go on with --resume"
@@ -67,7 +67,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A write beyond the limit on the size of files fails from now on, with a sentence, instead of ending the program.
+/// Makes a write beyond the limit on the size of files fail with a message, instead of ending the program.
 pub(crate) fn let_large_writes_fail() {
     #[cfg(unix)]
     // SAFETY: the signal gets no handler of ours; it is ignored.

@@ -1,12 +1,12 @@
 //! Whether there is memory for a step, asked before the first one: on a CPU, who asks for too much in the middle of it is
-//! ended by the system without a sentence.
+//! ended by the system without a message.
 
 use crate::{Error, Result, config::Model};
 use lab::{Unit, limits};
 use std::fs;
 
-/// Bytes that a CPU needs for each picture of a step at its highest point: activations, their gradients, and what an
-/// operation needs beside them. Measured; chapter 5 says where they come from.
+/// Bytes that a CPU needs for each image of a step at its highest point: activations, their gradients, and what an
+/// operation needs next to them. Measured; chapter 5 says where they come from.
 pub fn bytes_of_a_picture(model: Model) -> u64 {
     match model {
         Model::Linear => 6_570,
@@ -18,18 +18,18 @@ pub fn bytes_of_a_picture(model: Model) -> u64 {
     }
 }
 
-/// Refuses a step of so many pictures that there is no memory for it, whether the machine has too little or the process
+/// Refuses a step of so many images that there is no memory for it, whether the machine has too little or the process
 /// has a limit.
 ///
 /// # Errors
 /// [`Error::Config`] that names the option.
-pub(crate) fn check(model: Model, pictures: usize) -> Result<()> {
-    let bytes = bytes_of_a_picture(model).saturating_mul(pictures as u64);
+pub(crate) fn check(model: Model, images: usize) -> Result<()> {
+    let bytes = bytes_of_a_picture(model).saturating_mul(images as u64);
     if limits::grants(bytes) && free().is_none_or(|free| bytes <= free) {
         return Ok(());
     }
     Err(Error::Config(format!(
-        "a step of {pictures} pictures takes about {} of memory, and there is less; a smaller --batch needs less memory",
+        "a step of {images} images takes about {} of memory, and there is less; a smaller --batch needs less memory",
         Unit::Bytes.format(bytes as f64)
     )))
 }

@@ -24,13 +24,13 @@ pub struct Outcome {
     pub model: Model,
     /// Its parameters, in the order of [`crate::models::model::parameters`].
     pub weights: Vec<f32>,
-    /// How many of them it has learned.
+    /// How many of them are trained.
     pub learned: usize,
     /// Where the run left its files, if it has a folder.
     pub run: Option<PathBuf>,
     /// Epoch and step (from 1) after which it was stopped, if it was.
     pub stopped: Option<(usize, usize)>,
-    /// The epoch whose weights these are, if it is not the last: the best one on pictures held back.
+    /// The epoch whose weights these are, if it is not the last: the best one on held-out images.
     pub best: Option<usize>,
     /// The factor before its losses, if it had one.
     pub loss_scale: Option<LossScale>,
@@ -45,7 +45,7 @@ impl Outcome {
         }
     }
 
-    /// The share of test pictures that the weights read correctly.
+    /// The test accuracy of the weights.
     pub fn test_accuracy(&self) -> Option<f64> {
         self.kept().map(|epoch| epoch.test_accuracy)
     }

@@ -1,9 +1,9 @@
-//! A reader's own picture of a digit, made into what the models have learned from.
+//! A reader's own image of a digit, made into what the models were trained on.
 //!
-//! MNIST's pictures were made from scans: ink bright on dark, the digit scaled into 20×20 pixels with its
-//! aspect kept, then placed in 28×28 so that its centre of mass is the centre of the picture (`LeCun` et al.,
+//! MNIST's images were made from scans: ink bright on dark, the digit scaled into 20×20 pixels with its
+//! aspect kept, then placed in 28×28 so that its centre of mass is the centre of the image (`LeCun` et al.,
 //! *Gradient-based learning applied to document recognition*, 1998, section III.A). A model that has seen
-//! nothing else reads other pictures badly, so each one goes the same way first: [`ink`] finds what is
+//! nothing else classifies other images badly, so each one goes the same way first: [`ink`] finds what is
 //! written on a page, [`frame`] scales and centres it.
 
 use crate::{Error, Result, models::model::PIXELS, runner::files::open_regular};
@@ -16,24 +16,24 @@ use std::{
     path::Path,
 };
 
-/// The side of a picture that the models read, in pixels.
+/// The side of an image that the models read, in pixels.
 pub const SIDE: usize = 28;
 /// The longer side of the digit in it, in pixels.
 pub const BOX: usize = 20;
-/// The largest picture that is read, in pixels.
+/// The largest image that is read, in pixels.
 const LARGEST: u64 = 64_000_000;
-/// The largest file that is read, in bytes: MNIST's training pictures are a tenth of it.
+/// The largest file that is read, in bytes: MNIST's training images are a tenth of it.
 const LARGEST_FILE: u64 = 512 << 20;
 /// A page is shrunk to less than twice this many pixels on its longer side: enough for 20 of them.
 const WORKING_SIDE: usize = 400;
 /// Ink that differs less than this from the paper is noise; both from 0 to 1.
 const CONTRAST: f32 = 0.15;
-/// Below this share of the full ink a pixel is paper.
+/// Below this fraction of the full ink a pixel is paper.
 const FAINT: f32 = 0.1;
-/// A piece of this share of the largest one belongs to the digit; smaller ones are specks.
+/// A piece of this fraction of the largest one belongs to the digit; smaller ones are specks.
 const SPECK: f32 = 1.0 / 15.0;
 
-/// Grey levels of a picture.
+/// Grey levels of an image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grey {
     /// Columns.
@@ -44,11 +44,11 @@ pub struct Grey {
     pub levels: Vec<f32>,
 }
 
-/// Reads a picture as the 784 numbers from 0 to 1 that a model wants: a PNG or JPEG file of any size and
-/// background, or picture `index` (0 if it is `None`) of an IDX file, plain or gzip.
+/// Reads an image as the 784 values from 0 to 1 that a model takes: a PNG or JPEG file of any size and
+/// background, or image `index` (0 if it is `None`) of an IDX file, plain or gzip.
 ///
 /// # Errors
-/// [`Error::Damaged`] with a sentence if the file can't be read, is no picture, has no ink in it or is too
+/// [`Error::Damaged`] if the file can't be read, is no image, has no ink in it or is too
 /// large.
 pub fn read(path: &Path, index: Option<usize>) -> Result<Vec<f32>> {
     let refuse = |why: String| Error::Damaged { path: path.to_owned(), why };
@@ -65,7 +65,7 @@ pub fn read(path: &Path, index: Option<usize>) -> Result<Vec<f32>> {
 
 /// The file's bytes, unpacked if they are packed.
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let cannot = |e: std::io::Error| format!("the picture can't be read ({e})");
+    let cannot = |e: std::io::Error| format!("the image can't be read ({e})");
     let file = open_regular(path).map_err(cannot)?;
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
@@ -76,18 +76,18 @@ fn bytes(path: &Path) -> Result<Vec<u8>, String> {
         { unpacked }.read_to_end(&mut bytes).map_err(broken)?;
     }
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(format!("it has more than {} MiB; is it a picture?", LARGEST_FILE >> 20));
+        return Err(format!("it has more than {} MiB; is it an image?", LARGEST_FILE >> 20));
     }
     Ok(bytes)
 }
 
-/// Picture `index` of an IDX file.
+/// Image `index` of an IDX file.
 fn of_idx(bytes: &[u8], index: usize) -> Result<Grey, String> {
     let (header, data) = idx::images(bytes).map_err(|fault| format!("it {fault}"))?;
     let (width, height) = (header.cols, header.rows);
     let last = header.count - 1;
     if index > last {
-        return Err(format!("it has no picture {index}; the last one is --index {last}"));
+        return Err(format!("it has no image {index}; the last one is --index {last}"));
     }
     let greys = &bytes[data][index * width * height..][..width * height];
     Ok(Grey { width, height, levels: greys.iter().map(|grey| f32::from(*grey) / 255.0).collect() })
@@ -95,33 +95,33 @@ fn of_idx(bytes: &[u8], index: usize) -> Result<Grey, String> {
 
 /// A PNG or JPEG on white paper; if parts of it are transparent, also on black paper.
 fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
-    let broken = |e| format!("the picture is damaged ({e}); save it again");
+    let broken = |e| format!("the image is damaged ({e}); save it again");
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|e| broken(e.to_string()))?;
     if reader.format().is_none() {
-        return Err("this is neither a PNG nor a JPEG picture; convert it to one".into());
+        return Err("this is neither a PNG nor a JPEG image; convert it to one".into());
     }
     if reader.format() == Some(ImageFormat::Jpeg) && !jpeg_ends(bytes) {
-        return Err("the picture is damaged (its end is missing); save it again".into());
+        return Err("the image is damaged (its end is missing); save it again".into());
     }
     let mut limits = Limits::default();
     limits.max_alloc = Some(10 * LARGEST); // up to eight bytes a pixel, and some more to unpack them
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(|e| match e {
         image::ImageError::Unsupported(_) => {
-            "this is neither a PNG nor a JPEG picture; convert it to one".into()
+            "this is neither a PNG nor a JPEG image; convert it to one".into()
         }
         e => broken(e.to_string()),
     })?;
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > LARGEST {
         return Err(format!(
-            "{width}×{height} pixels are more than the {} million that are read; shrink the picture first",
+            "{width}×{height} pixels are more than the {} million that are read; shrink the image first",
             LARGEST / 1_000_000
         ));
     }
-    // A telephone stores how it was held beside the pixels.
+    // A telephone stores how it was held next to the pixels.
     let turned = decoder.orientation().map_err(|e| broken(e.to_string()))?;
     let mut picture = DynamicImage::from_decoder(decoder).map_err(|e| broken(e.to_string()))?;
     picture.apply_orientation(turned);
@@ -145,7 +145,7 @@ fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
 fn jpeg_ends(bytes: &[u8]) -> bool {
     const SCAN: u8 = 0xda;
     let mut rest = bytes.get(2..).unwrap_or(&[]);
-    // Segments before the pixels say how long they are, and may hold a small picture with an end of its own.
+    // Segments before the pixels say how long they are, and may hold a small image with an end of its own.
     while let [0xff, marker, high, low, ..] = rest
         && *marker != SCAN
     {
@@ -155,8 +155,8 @@ fn jpeg_ends(bytes: &[u8]) -> bool {
     rest.windows(2).any(|pair| pair == [0xff, 0xd9])
 }
 
-/// A page with one digit as the 784 numbers that a model wants; `None` if there is no ink on it. A page that
-/// is one of MNIST's pictures by its size and its dark border stays as it is.
+/// A page with one digit as the 784 values that a model takes; `None` if there is no ink on it. A page that
+/// is one of MNIST's images by its size and its dark border stays as it is.
 pub fn digit(page: &Grey) -> Option<Vec<f32>> {
     let strongest = page.levels.iter().copied().fold(0.0, f32::max);
     if (page.width, page.height) == (SIDE, SIDE)
@@ -303,7 +303,7 @@ fn keep_digit(ink: &mut Grey, split: f32) -> bool {
     true
 }
 
-/// The connected pieces above `split`: the places of their pixels.
+/// The connected pieces above `split`: the offsets of their pixels.
 fn pieces(ink: &Grey, split: f32) -> Vec<Vec<usize>> {
     let mut open: Vec<bool> = ink.levels.iter().map(|level| *level > split).collect();
     let mut pieces = Vec::new();
@@ -321,7 +321,7 @@ fn pieces(ink: &Grey, split: f32) -> Vec<Vec<usize>> {
     pieces
 }
 
-/// The places of a pixel and of the up to eight pixels around it.
+/// The offsets of a pixel and of the up to eight pixels around it.
 fn around(ink: &Grey, at: usize) -> impl Iterator<Item = usize> + use<> {
     let (width, height) = (ink.width, ink.height);
     let (x, y) = (at % width, at / width);
@@ -330,7 +330,7 @@ fn around(ink: &Grey, at: usize) -> impl Iterator<Item = usize> + use<> {
     rows.flat_map(move |y| columns.clone().map(move |x| y * width + x))
 }
 
-/// The columns and the rows that hold all of these places.
+/// The columns and the rows that contain all of these pixels.
 fn bounds(places: impl Iterator<Item = (usize, usize)>) -> (Range<usize>, Range<usize>) {
     let with = |range: Option<Range<usize>>, at: usize| match range {
         Some(range) => Some(range.start.min(at)..range.end.max(at + 1)),
@@ -376,7 +376,7 @@ pub fn frame(ink: &Grey) -> Option<Vec<f32>> {
     Some(picture)
 }
 
-/// A part of a picture at another size: each new pixel is the mean of the area that it covers.
+/// A part of an image at another size: each new pixel is the mean of the area that it covers.
 fn averaged(
     from: &Grey,
     (columns, rows): (Range<usize>, Range<usize>),
@@ -397,7 +397,7 @@ fn averaged(
     to
 }
 
-/// For each of `count` equal parts of a range of pixels: the pixels in it, each with its share of the part.
+/// For each of `count` equal parts of a range of pixels: the pixels in it, each with its fraction of the part.
 fn shares(range: &Range<usize>, count: usize) -> Vec<Vec<(usize, f32)>> {
     let length = range.len();
     (0..count)
@@ -414,7 +414,7 @@ fn shares(range: &Range<usize>, count: usize) -> Vec<Vec<(usize, f32)>> {
         .collect()
 }
 
-/// A picture of 28 columns in letters, two for each pixel: what the model sees, for a terminal.
+/// An image of 28 columns in letters, two for each pixel: what the model sees, for a terminal.
 pub fn ascii(picture: &[f32]) -> String {
     const SHADES: &[u8; 10] = b" .:-=+*#%@";
     let shade = |level: &f32| char::from(SHADES[(level.clamp(0.0, 1.0) * 9.0).round() as usize]);
@@ -437,7 +437,7 @@ mod tests {
         split.scaled().chunks_exact(PIXELS).map(<[f32]>::to_vec).collect()
     }
 
-    /// A digit `times` as large, from the place `at` on, on a page of `size`: ink covers the paper.
+    /// A digit `times` as large, with its corner at `at`, on a page of `size`: ink covers the paper.
     fn pasted(
         digit: &[f32],
         times: u32,
@@ -498,7 +498,7 @@ mod tests {
         one.iter().zip(two).map(|(a, b)| (a - b).abs()).sum::<f32>() / one.len() as f32
     }
 
-    /// The picture is framed as MNIST's are, and looks like its original.
+    /// The image is framed as MNIST's are, and looks like its original.
     fn is_like(got: &[f32], original: &[f32], most: f32, what: &str) {
         let show = || format!("{what}\n{}\n{}", ascii(got), ascii(original));
         assert_eq!(got.len(), PIXELS);
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_an_idx_file_have_a_number() {
+    fn images_of_an_idx_file_have_a_number() {
         let files = Files::new();
         let split = lab::data::drawn(3, 0, 1).train;
         let header = [0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 28, 0, 0, 0, 28];
@@ -622,7 +622,7 @@ mod tests {
         assert!(files.said("cut.gz", &gzip[..gzip.len() / 2]).contains("damaged"));
         assert!(files.said("cut", &bytes[..900]).contains("cut short"));
         let labels = [0, 0, 8, 1, 0, 0, 0, 1, 7, 0, 0, 0, 0, 0, 0, 0];
-        assert!(files.said("labels", &labels).contains("not an IDX file of pictures"));
+        assert!(files.said("labels", &labels).contains("not an IDX file of images"));
     }
 
     #[test]
@@ -631,7 +631,7 @@ mod tests {
         assert!(said(&files.0.path().join("none.png"), None).contains("can't be read"));
         assert!(said(files.0.path(), None).contains("not a regular file"));
         assert!(files.said("empty", b"").contains("neither a PNG nor a JPEG"));
-        assert!(files.said("a.png", b"a text, not a picture").contains("neither a PNG nor a JPEG"));
+        assert!(files.said("a.png", b"a text, not an image").contains("neither a PNG nor a JPEG"));
         assert!(files.said("a.gif", b"GIF89a\x01\0\x01\0\0\0\0;").contains("neither a PNG nor"));
         let original = &originals(1)[0];
         let page = pasted(original, 6, (100, 60), (400, 300), [WHITE, BLACK]);
@@ -668,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_picture_is_refused_before_it_is_unpacked() {
+    fn a_huge_image_is_refused_before_it_is_unpacked() {
         // A PNG's header alone promises 100,000 by 100,000 pixels.
         let mut png =
             b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\x01\x86\xa0\0\x01\x86\xa0\x08\0\0\0\0".to_vec();
@@ -681,7 +681,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_show_the_picture() {
+    fn letters_show_the_image() {
         let mut picture = vec![0.0; PIXELS];
         picture[SIDE + 1] = 1.0;
         picture[SIDE + 3] = 0.5;

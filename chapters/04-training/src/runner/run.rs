@@ -35,7 +35,7 @@ pub use files::{CURVES, METRICS, MODEL};
 /// The file that a training holds locked in its folder. The system lets go of it when the program ends, however it does.
 const LOCK: &str = ".lock";
 
-/// The folder of one run, which no other training can open meanwhile.
+/// The folder of one run, which no other training can open at the same time.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -44,7 +44,7 @@ pub struct Folder {
 
 impl Folder {
     /// Makes the folder, and sees whether it fits what is to be done with it. What a run has left that ended before its
-    /// first checkpoint is of no value: a new run takes its place.
+    /// first checkpoint is of no value: a new run replaces it.
     ///
     /// # Errors
     /// [`Error::Damaged`] if a new run finds another one there, one that goes on finds none, or another training is at
@@ -103,7 +103,7 @@ impl Folder {
     }
 }
 
-/// The folder's lock, if nobody else has it. Its file also shows, before the first epoch, whether the folder can be written.
+/// The folder's lock, if it is free. Its file also shows, before the first epoch, whether the folder can be written.
 fn locked(folder: &Path) -> Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
     let file = file.map_err(|e| lab::Error::io(folder, e))?;
@@ -123,12 +123,12 @@ fn locked(folder: &Path) -> Result<File> {
     })
 }
 
-/// Why a new run can't have a folder that holds results.
+/// Why a new run can't have a folder that contains results.
 fn taken(folder: &Path) -> &'static str {
     if folder.join(CHECKPOINT).exists() {
-        "this folder holds a run already; go on with it by --resume, or choose another folder with --run"
+        "this folder contains a run already; go on with it by --resume, or choose another folder with --run"
     } else {
-        "this folder holds what a run has left, without its checkpoint; choose another folder with --run"
+        "this folder contains what a run has left, without its checkpoint; choose another folder with --run"
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
         assert!(path.join(CHECKPOINT).exists());
         Folder::open(&path, Start::Replace).unwrap();
         assert!(!path.join(CHECKPOINT).exists());
-        // A model without its checkpoint is of value too, and nothing to go on from.
+        // A model without its checkpoint is also of value, but can't be resumed.
         fs::write(path.join(MODEL), b"precious").unwrap();
         assert!(!said(Start::New).contains("--resume"), "{}", said(Start::New));
         assert!(said(Start::Resume).contains("--run"), "{}", said(Start::Resume));

@@ -1,8 +1,8 @@
 //! Predictions from a stored model.
 //!
 //! `model.safetensors` holds the tensors of the model under their names ([`model::tensors`]), as 32-bit
-//! floats, and in its metadata which model it is and a check sum of its numbers: `{"model": "cnn", "sha256": "…"}`.
-//! Pixels go in as numbers from 0 to 1.
+//! floats, and in its metadata which model it is and a check sum of its values: `{"model": "cnn", "sha256": "…"}`.
+//! Pixels go in as values from 0 to 1.
 
 use crate::{
     Error, Result,
@@ -24,7 +24,7 @@ use dfdx::prelude::*;
 use sha2::{Digest, Sha256};
 use std::{collections::HashMap, fmt::Write as _, io::Read, path::Path};
 
-/// A model that reads digits, on the CPU.
+/// A model that classifies digits, on the CPU.
 pub struct Classifier {
     dev: Cpu,
     kind: Model,
@@ -160,7 +160,7 @@ impl Classifier {
         Ok(classifier)
     }
 
-    /// Writes the model as safetensors, in place of the file that may be there.
+    /// Writes the model as safetensors, replacing the file that may be there.
     ///
     /// # Errors
     /// [`Error::Damaged`] if it can't be written; what was there before stays.
@@ -180,16 +180,16 @@ impl Classifier {
         write_whole(path, &serialize(views, &Some(about)).map_err(odd)?)
     }
 
-    /// The probability of each class, for each picture of 784 numbers from 0 to 1.
+    /// The probability of each class, for each image of 784 values from 0 to 1.
     ///
     /// # Errors
-    /// [`Error::Config`] if `pixels` does not hold whole pictures, or none.
+    /// [`Error::Config`] if `pixels` is not a whole number of images, or none.
     pub fn probabilities(&self, pixels: &[f32]) -> Result<Vec<Vec<f64>>> {
         let scores = self.scores(pixels)?;
         Ok(scores.chunks_exact(CLASSES).map(softmax).collect())
     }
 
-    /// The likeliest class of each picture of 784 numbers from 0 to 1.
+    /// The likeliest class of each image of 784 values from 0 to 1.
     ///
     /// # Errors
     /// As [`Classifier::probabilities`].
@@ -201,7 +201,7 @@ impl Classifier {
     fn scores(&self, pixels: &[f32]) -> Result<Vec<f32>> {
         if pixels.is_empty() || !pixels.len().is_multiple_of(PIXELS) {
             return Err(Error::Config(format!(
-                "{} numbers are not whole pictures of {PIXELS}",
+                "{} values are not whole images of {PIXELS}",
                 pixels.len()
             )));
         }
@@ -220,7 +220,7 @@ mod tests {
         Classifier::random(Model::Mlp, seed).unwrap()
     }
 
-    fn pictures() -> Vec<f32> {
+    fn images() -> Vec<f32> {
         (0..3 * PIXELS).map(|i| (i * 37 % 256) as f32 / 255.0).collect()
     }
 
@@ -231,11 +231,11 @@ mod tests {
         let one = classifier(4);
         one.save(&path).unwrap();
         let two = Classifier::load(&path).unwrap();
-        let pictures = pictures();
-        let probabilities = one.probabilities(&pictures).unwrap();
-        assert_eq!(probabilities, two.probabilities(&pictures).unwrap());
-        assert_ne!(probabilities, classifier(5).probabilities(&pictures).unwrap());
-        let digits = two.digits(&pictures).unwrap();
+        let images = images();
+        let probabilities = one.probabilities(&images).unwrap();
+        assert_eq!(probabilities, two.probabilities(&images).unwrap());
+        assert_ne!(probabilities, classifier(5).probabilities(&images).unwrap());
+        let digits = two.digits(&images).unwrap();
         for (digit, p) in digits.iter().zip(&probabilities) {
             assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9);
             assert!(p.iter().all(|other| *other <= p[*digit]));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_picture_is_refused() {
+    fn half_an_image_is_refused() {
         let classifier = classifier(1);
         for count in [0, 1, PIXELS + 1] {
             assert!(classifier.digits(&vec![0.0; count]).is_err(), "{count}");

@@ -1,4 +1,4 @@
-//! A run as the person sees it who has started it.
+//! A run as the terminal shows it.
 
 use crate::{
     config::Settings,
@@ -12,7 +12,7 @@ use crate::{
 };
 use lab::progress::Progress;
 
-/// Shows a run to the person who started it: a bar and the curves so far on a terminal, plain lines
+/// Shows a run on the terminal: a bar and the curves so far on a terminal, plain lines
 /// elsewhere.
 pub struct Terminal<'s> {
     progress: Progress,
@@ -36,7 +36,7 @@ impl Watcher for Terminal<'_> {
         self.progress = Progress::new("training", (epochs * begin.steps) as u64);
         self.progress.println(&format!("data: {}", begin.data));
         self.progress.println(&format!(
-            "{model} on {}, {precision}: {} pictures, {epochs} {} of {} steps, batch {batch}, \
+            "{model} on {}, {precision}: {} images, {epochs} {} of {} steps, batch {batch}, \
              learning rate {}, seed {seed}",
             begin.device,
             begin.pictures.0,
@@ -57,7 +57,7 @@ impl Watcher for Terminal<'_> {
             // The test that comes now takes its time and counts no steps.
             self.progress.note("testing");
         } else if step.step.is_multiple_of(25) {
-            // Words cost more than the counting; nobody reads faster than this.
+            // Printing costs more than counting; faster than this is not readable.
             self.progress.note(&format!(
                 "epoch {}, loss {:.3}, accuracy {:.1}%",
                 step.epoch,

@@ -122,17 +122,17 @@ pub fn train_stepper<D: Engine>(
         None => Trainer::new(stepper, settings.clone(), mark)?,
     };
     let sets = Sets::new(dev, settings, data)?;
-    let pictures = sets.train.len();
+    let images = sets.train.len();
     if config.device == Device::Cpu {
-        memory::check(settings.model, team.part(settings.batch.min(pictures)).len())?;
+        memory::check(settings.model, team.part(settings.batch.min(images)).len())?;
     }
     let begin = Begin {
         settings: settings.clone(),
         device: config.device,
         data: data.about(),
-        pictures: (pictures, sets.test.len()),
+        pictures: (images, sets.test.len()),
         held_back: sets.held.as_ref().map_or(0, Resident::len),
-        steps: pictures.div_ceil(settings.batch),
+        steps: images.div_ceil(settings.batch),
         done: (run.at.epoch, run.at.step),
         history: run.at.history.clone(),
     };
@@ -143,7 +143,7 @@ pub fn train_stepper<D: Engine>(
     let (every, saved) = (config.checkpoint_every, Instant::now());
     let mut keeper = Keeper { folder, about, every, saved, team, watcher };
     if config.start != Start::Resume {
-        keeper.save(&run)?; // first of all: without a checkpoint the folder holds no run
+        keeper.save(&run)?; // first of all: without a checkpoint the folder contains no run
     }
     keeper.watcher.begin(&begin);
     let end = fit(&mut run, &sets, team, |run, done| keeper.hear(run, done))?;
@@ -169,7 +169,7 @@ pub fn train_stepper<D: Engine>(
     Ok(outcome)
 }
 
-/// Where a run that goes on was: the one who leads reads it, and the others hear of it.
+/// Where a run that goes on was: the leader reads it and tells the others.
 fn saved(
     folder: Option<&Folder>,
     team: &dyn Team,

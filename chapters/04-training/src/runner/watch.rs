@@ -14,9 +14,9 @@ pub struct Begin {
     pub device: Device,
     /// The data set, in words.
     pub data: String,
-    /// Training and test pictures.
+    /// Training and test images.
     pub pictures: (usize, usize),
-    /// Training pictures that are held back, to see when to stop.
+    /// Held-out images, for early stopping.
     pub held_back: usize,
     /// Steps of an epoch.
     pub steps: usize,

@@ -16,7 +16,7 @@ fn node(function: &str, input: &serde_json::Value) -> Option<serde_json::Value> 
 
 #[test]
 fn the_page_computes_what_dfdx_computes() {
-    // Half of the pictures are digits, half are noise.
+    // Half of the images are digits, half are noise.
     let mut pixels = data::drawn(100, 0, 7).train.scaled();
     let mut word = 1_u32;
     for _ in 0..100 * PIXELS {
@@ -24,22 +24,22 @@ fn the_page_computes_what_dfdx_computes() {
         pixels.push((word >> 8) as f32 / (1_u32 << 24) as f32);
     }
     for kind in [Model::Linear, Model::Mlp, Model::Cnn] {
-        // Larger weights than the first ones, so that the answers differ.
+        // Larger weights than the first ones, so that the predictions differ.
         let random = Classifier::random(kind, 9).unwrap();
         let large: Vec<f32> = random.weights().unwrap().iter().map(|w| 2.0 * w).collect();
         let export = export(&Classifier::from_weights(kind, &large).unwrap()).unwrap();
         let wanted = export.rounded.probabilities(&pixels).unwrap();
-        let pictures: Vec<&[f32]> = pixels.chunks_exact(PIXELS).collect();
-        let input = serde_json::json!({ "script": export.script, "pictures": pictures });
-        let program = "({ script, pictures }) => { \
+        let images: Vec<&[f32]> = pixels.chunks_exact(PIXELS).collect();
+        let input = serde_json::json!({ "script": export.script, "images": images });
+        let program = "({ script, images }) => { \
             new Function(script)(); \
             const layers = page.layersOf(globalThis.digitModel); \
-            return pictures.map((one) => page.probabilities(layers, Float32Array.from(one))); }";
+            return images.map((one) => page.probabilities(layers, Float32Array.from(one))); }";
         let Some(got) = node(program, &input) else { return };
         let got: Vec<Vec<f64>> = serde_json::from_value(got).unwrap();
         assert_eq!(got.len(), wanted.len());
         let spread = wanted.iter().flatten().copied().fold(0.0, f64::max);
-        assert!(spread > 0.2, "{kind} says the same of everything: {spread}");
+        assert!(spread > 0.2, "{kind} predicts the same for all: {spread}");
         for (got, wanted) in got.iter().flatten().zip(wanted.iter().flatten()) {
             assert!((got - wanted).abs() < 1e-5, "{kind}: {got} is not {wanted}");
         }

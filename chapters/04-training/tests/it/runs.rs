@@ -134,7 +134,7 @@ fn a_run_leaves_its_files() {
     assert_eq!(lines[4]["test_accuracy"].as_f64(), outcome.test_accuracy());
     let svg = fs::read_to_string(run.join("curves.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("loss") && svg.contains("accuracy"), "{svg}");
-    // The stored model reads digits exactly as well as the run says.
+    // The stored model is exactly as accurate as the run reports.
     let model = Classifier::load(&run.join("model.safetensors")).unwrap();
     let read = model.digits(&DATA.test.scaled()).unwrap();
     let right = read.iter().zip(&DATA.test.labels).filter(|(a, b)| **a == usize::from(**b)).count();
@@ -181,7 +181,7 @@ fn the_watcher_sees_every_step_and_epoch() {
 }
 
 #[test]
-fn a_limit_takes_the_first_pictures() {
+fn a_limit_takes_the_first_images() {
     let limited = Config {
         settings: Settings { limit: Some(150), epochs: 1, ..settings() },
         ..Config::default()
@@ -380,7 +380,7 @@ fn every_model_learns_on_cuda_what_it_learns_on_the_cpu() {
 /// Epochs of a run that can be killed many times.
 const LONG: usize = 20;
 
-/// Pictures of a batch that is too large for some gigabytes.
+/// Images of a batch that is too large for some gigabytes.
 const MANY: usize = 30_000;
 
 /// Not a test of its own: a process for the tests below to start and to kill.
@@ -454,7 +454,7 @@ fn a_killed_process_loses_nothing() {
 
 #[test]
 fn every_model_rule_and_change_goes_on_bit_for_bit() {
-    // Batch statistics, changed pictures, a falling rate, pictures held back: all of it is a part of the state.
+    // Batch statistics, changed images, a falling rate, held-out images: all of it is a part of the state.
     let held = Settings { patience: Some(1), epochs: 3, batch: 64, ..settings() };
     let resnet = Settings { epochs: 2, warmup: 2, ..Settings::of(Model::Resnet) };
     let rest = [Model::Cnn, Model::Rnn, Model::Transformer];
@@ -503,7 +503,7 @@ fn patience_keeps_the_best_epoch_and_stops() {
     assert!(said.unwrap_err().to_string().contains("--patience"));
 }
 
-/// Makes the file of events, as the command does, and panics in place of the first step.
+/// Makes the file of events, as the command does, and panics instead of the first step.
 struct DiesAtOnce(PathBuf);
 
 impl Watcher for DiesAtOnce {

@@ -1,6 +1,6 @@
-//! Programs with a mistake that Python finds when it runs, or never, and that rustc refuses with dfdx.
+//! Programs with a bug that Python finds when it runs, or never, and that rustc refuses with dfdx.
 //!
-//! Beside each `tests/shapes/NAME.rs` lie the compiler's words (`NAME.stderr`), the same program for PyTorch
+//! Next to each `tests/shapes/NAME.rs` lie the compiler's words (`NAME.stderr`), the same program for PyTorch
 //! (`NAME.py`) and the last line that it printed (`NAME.py.txt`). After a change of a program, write the
 //! compiler's new words with `SHAPES=overwrite cargo test -p training --test it shapes`.
 
@@ -44,7 +44,7 @@ fn compiled(program: &Path, dfdx: &Path, folder: &Path) -> Output {
         .unwrap()
 }
 
-/// The youngest dfdx beside this test with which a program without a mistake compiles.
+/// The youngest dfdx next to this test with which a correct program compiles.
 fn built_dfdx(folder: &Path) -> PathBuf {
     let beside = env::current_exe().unwrap();
     let found = fs::read_dir(beside.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
@@ -97,7 +97,7 @@ fn rustc() -> String {
     env::var("RUSTC").unwrap_or_else(|_| "rustc".into())
 }
 
-/// Each version of rustc may word its messages in its own way. Those beside the programs are of the oldest
+/// Each version of rustc may word its messages in its own way. Those next to the programs are of the oldest
 /// one that the course allows.
 fn words_are_of_this_rustc() -> bool {
     let version = Command::new(rustc()).arg("--version").output().unwrap().stdout;
@@ -139,13 +139,13 @@ fn each_program_is_short_and_has_its_words_and_its_twin() {
 #[test]
 fn a_batch_of_another_length_compiles() {
     let dev = Cpu::default();
-    let [scores, answers]: [Tensor<(usize, Const<10>), f32, _>; 2] =
+    let [scores, labels]: [Tensor<(usize, Const<10>), f32, _>; 2] =
         [32, 31].map(|batch| dev.zeros_like(&(batch, Const)));
-    let loss = || cross_entropy_with_logits_loss(scores, answers);
+    let loss = || cross_entropy_with_logits_loss(scores, labels);
     assert!(panic::catch_unwind(loss).is_err());
 }
 
-/// Six numbers are no row of seven.
+/// Six values are no row of seven.
 #[test]
 fn a_reshape_to_another_size_compiles() {
     let dev = Cpu::default();

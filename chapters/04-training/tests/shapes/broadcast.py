@@ -2,9 +2,9 @@ import torch
 from torch import nn
 
 model = nn.Linear(784, 1)
-pictures = torch.rand(32, 784)
+images = torch.rand(32, 784)
 ages = torch.rand(32)
-differences = model(pictures) - ages
+differences = model(images) - ages
 loss = differences.square().mean()
 loss.backward()
 print("differences:", tuple(differences.shape))

@@ -2,7 +2,7 @@ import torch
 from torch import nn
 
 model = nn.Linear(784, 10)
-pictures = torch.rand(32, 784)
+images = torch.rand(32, 784)
 with torch.no_grad():
-    loss = model(pictures).square().mean()
+    loss = model(images).square().mean()
 loss.backward()

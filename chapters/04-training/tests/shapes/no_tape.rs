@@ -3,7 +3,7 @@ use dfdx::prelude::*;
 fn main() {
     let dev = Cpu::default();
     let model = dev.build_module::<Linear<784, 10>, f32>();
-    let pictures: Tensor<Rank2<32, 784>, f32, _> = dev.sample_uniform();
-    let loss = model.forward(pictures).square().mean();
+    let images: Tensor<Rank2<32, 784>, f32, _> = dev.sample_uniform();
+    let loss = model.forward(images).square().mean();
     let grads = loss.backward();
 }

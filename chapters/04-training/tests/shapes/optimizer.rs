@@ -7,7 +7,7 @@ fn main() {
     let old = dev.build_module::<Linear<784, 10>, f32>();
     let mut new = dev.build_module::<Deep, f32>();
     let mut sgd = Sgd::new(&old, Default::default());
-    let pictures: Tensor<Rank2<32, 784>, f32, _> = dev.sample_uniform();
-    let loss = new.forward(pictures.leaky_trace()).square().mean();
+    let images: Tensor<Rank2<32, 784>, f32, _> = dev.sample_uniform();
+    let loss = new.forward(images.leaky_trace()).square().mean();
     sgd.update(&mut new, &loss.backward()).unwrap();
 }

@@ -1,5 +1,5 @@
 import torch
 
-pictures = torch.rand(32, 784, dtype=torch.float64)
+images = torch.rand(32, 784, dtype=torch.float64)
 weights = torch.rand(784, 10)
-scores = pictures @ weights
+scores = images @ weights

@@ -2,7 +2,7 @@ use dfdx::prelude::*;
 
 fn main() {
     let dev = Cpu::default();
-    let pictures: Tensor<Rank2<32, 784>, f64, _> = dev.sample_uniform();
+    let images: Tensor<Rank2<32, 784>, f64, _> = dev.sample_uniform();
     let weights: Tensor<Rank2<784, 10>, f32, _> = dev.sample_uniform();
-    let scores = pictures.matmul(weights);
+    let scores = images.matmul(weights);
 }

@@ -2,7 +2,7 @@ import torch
 from torch import nn
 
 model = nn.Linear(784, 10)
-pictures = torch.rand(32, 784)
-loss = model(pictures).square().mean()
+images = torch.rand(32, 784)
+loss = model(images).square().mean()
 loss.backward()
 loss.backward()

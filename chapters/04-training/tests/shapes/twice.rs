@@ -4,8 +4,8 @@ use dfdx::prelude::*;
 fn main() {
     let dev = Cpu::default();
     let model = dev.build_module::<Linear<784, 10>, f32>();
-    let pictures: Tensor<Rank2<32, 784>, f32, _> = dev.sample_uniform();
-    let loss = model.forward(pictures.leaky_trace()).square().mean();
+    let images: Tensor<Rank2<32, 784>, f32, _> = dev.sample_uniform();
+    let loss = model.forward(images.leaky_trace()).square().mean();
     loss.backward();
     loss.backward();
 }

@@ -70,7 +70,7 @@ pub fn studies() -> Vec<Experiment> {
         },
         Experiment {
             key: SPEED.name,
-            shows: "how many pictures each model learns from in a second, by the size of a batch",
+            shows: "the training throughput of each model, by batch size",
             values: &[SPEED, SPEED_EPOCH],
             quick: false,
             run: speed,
@@ -84,7 +84,7 @@ pub fn studies() -> Vec<Experiment> {
         },
         Experiment {
             key: SCHEDULE.name,
-            shows: "what a learning rate that falls is good for",
+            shows: "what a falling learning rate gains",
             values: &[SCHEDULE, SCHEDULE_ACCURACY],
             quick: false,
             run: schedules,

@@ -148,7 +148,7 @@ fn table_seeds(records: &Records) -> Result<TableData> {
     })
 }
 
-/// The lowest and the highest of a value's samples, for a person.
+/// The lowest and the highest of a value's samples, as text.
 pub(super) fn ends(value: &Value) -> (String, String) {
     let end = |of: fn(f64, f64) -> f64, start| value.samples.0.iter().copied().fold(start, of);
     let text = |sample| value.unit.format(sample);
