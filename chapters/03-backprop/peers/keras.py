@@ -76,8 +76,8 @@ def main():
     for line in sys.stdin:
         wanted = json.loads(line)
         seconds, accuracy = job(data, wanted["batch"], wanted["epochs"], wanted["seed"])
-        answer = {"seconds": seconds, "accuracy": accuracy, "framework": name, "threads": threads}
-        print(json.dumps(answer), flush=True)
+        reply = {"seconds": seconds, "accuracy": accuracy, "framework": name, "threads": threads}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""MNIST's four files, plain or gzip, as arrays: pixels from 0 to 1, a row a picture."""
+"""MNIST's four files, plain or gzip, as arrays: pixels from 0 to 1, a row per image."""
 
 import gzip
 import os

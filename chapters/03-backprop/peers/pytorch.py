@@ -1,9 +1,9 @@
 """PyTorch's side of the race: 784-128-10 or other sizes, dropout 0.2, Adam, as its tutorials write it.
 
-Reads jobs from standard input, one JSON object a line, and answers each with one line of JSON:
+Reads jobs from standard input, one JSON object a line, and replies to each with one line of JSON:
     {"batch": 32, "epochs": 3, "seed": 0}
     {"seconds": [2.0, 1.9], "accuracies": [0.953, 0.968], "accuracy": 0.968, "framework": "PyTorch 2.15", "threads": 2}
-The seconds are those of whole epochs, without the test. The pictures are in memory and a batch is one
+The seconds are those of whole epochs, without the test. The images are in memory and a batch is one
 indexing operation: no loader stands between, which is the fastest way that plain PyTorch has.
 
     python pytorch.py FOLDER_WITH_MNIST [--threads N] [--fused] [--sizes 784,128,10]
@@ -68,9 +68,9 @@ def main():
     for line in sys.stdin:
         wanted = json.loads(line)
         seconds, accuracies = job(data, sizes, wanted["batch"], wanted["epochs"], wanted["seed"], options.fused)
-        answer = {"seconds": seconds, "accuracies": accuracies, "accuracy": accuracies[-1]}
-        answer |= {"framework": name, "threads": torch.get_num_threads()}
-        print(json.dumps(answer), flush=True)
+        reply = {"seconds": seconds, "accuracies": accuracies, "accuracy": accuracies[-1]}
+        reply |= {"framework": name, "threads": torch.get_num_threads()}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 use crate::real::Real;
 
-/// Replaces what is below zero by zero. NaN stays NaN, so that a mistake shows.
+/// Replaces what is below zero by zero. NaN stays NaN, so that a bug shows.
 // ANCHOR: relu
 pub fn relu<T: Real>(values: &mut [T]) {
     for value in values {

@@ -11,7 +11,7 @@ use crate::{
     real::Real,
 };
 
-/// The rule's numbers. The default is the paper's.
+/// Adam's hyperparameters. The defaults are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
     /// The learning rate η.
@@ -30,7 +30,7 @@ impl Default for Adam {
     }
 }
 
-/// What Adam has learned about the gradients of one tensor. It starts with zeros.
+/// Adam's state for one tensor: the moving means of its gradients. It starts with zeros.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments<T> {
     /// Running means of the gradients.
@@ -93,7 +93,7 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// Those of step `t` (from 1). Both corrections of the means go into two numbers (the paper's remark at the
+    /// Those of step `t` (from 1). Both corrections of the means go into two factors (the paper's remark at the
     /// end of section 2), which leaves one division for each parameter.
     // ANCHOR: factors
     pub fn new(rule: &Adam, t: i32) -> Self {
@@ -109,7 +109,7 @@ impl Factors {
     // ANCHOR_END: factors
 }
 
-/// One pass over four rows of numbers: nothing is allocated, and each is read and written once.
+/// One pass over four arrays: nothing is allocated, and each is read and written once.
 #[inline(always)]
 // ANCHOR: fused
 fn one_pass(f: Factors, [p, m, v]: [&mut [f32]; 3], g: &[f32]) {
@@ -160,7 +160,7 @@ pub fn fused(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32])
 /// division.
 pub const OPERATIONS: f64 = 11.0;
 
-/// Bytes that [`fused`] reads for each parameter: four numbers. It writes three.
+/// Bytes that [`fused`] reads for each parameter: four values. It writes three.
 pub const BYTES_READ: f64 = 16.0;
 
 /// The rule with its memory.

@@ -1,13 +1,13 @@
 //! Is a derivative right? Move each number a little to both sides and see what the function does.
 
-/// The derivative of `f` with respect to each of the numbers, as (f(x + h) − f(x − h)) / 2h. The error of
+/// The derivative of `f` with respect to each of the values, as (f(x + h) − f(x − h)) / 2h. The error of
 /// the formula shrinks with h² and that of the subtraction grows with 1/h; in f64 they meet near 10⁻⁵.
 // ANCHOR: differences
 pub fn differences(at: &[f64], f: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
     differences_by(1e-5, at, f)
 }
 
-/// The same with a step of your own, which is relative for numbers beyond 1.
+/// The same with a step of your own, which is relative for values beyond 1.
 pub fn differences_by<F>(step: f64, at: &[f64], mut f: F) -> Vec<f64>
 where
     F: FnMut(&[f64]) -> f64,

@@ -1,4 +1,4 @@
-//! A convolution is a matrix product, too: unroll each window of the image into a column, and all windows
+//! A convolution is also a matrix product: unroll each window of the image into a column, and all windows
 //! together are a matrix. And pooling, which has no product.
 
 use crate::{Result, count::windows, error::count, real::Real};
@@ -85,7 +85,7 @@ fn by_channel<T: Real>(
     });
 }
 
-/// Unrolls an image: column j of the result holds the numbers of window j. `columns` is window×places, row
+/// Unrolls an image: column j of the result is window j. `columns` is window×places, row
 /// after row; the image is channels×rows×columns and stays as it is.
 // ANCHOR: unroll
 pub fn unroll<T: Real>(columns: &mut [T], image: &mut [T], s: &Sides) {
@@ -108,7 +108,7 @@ pub fn unroll<T: Real>(columns: &mut [T], image: &mut [T], s: &Sides) {
 }
 // ANCHOR_END: unroll
 
-/// The backward pass: adds each number of the windows to the place of the image that it came from.
+/// The backward pass: adds each value of the windows to the element of the image that it came from.
 pub fn roll<T: Real>(columns: &mut [T], image: &mut [T], s: &Sides) {
     by_channel(columns, image, s.input[0], |columns, plane| {
         plane.fill(T::ZERO);
@@ -160,9 +160,9 @@ impl<T: Real> Conv<T> {
 
     /// Unrolls the image into the first of the columns.
     fn unrolled<'a>(&self, image: &mut [T], columns: &'a mut [T]) -> Result<&'a mut [T]> {
-        count("numbers in the image", image.len(), self.sides.input.iter().product())?;
+        count("values in the image", image.len(), self.sides.input.iter().product())?;
         let needed = self.sides.window() * self.sides.places();
-        count("numbers in the unrolled image", columns.len().min(needed), needed)?;
+        count("values in the unrolled image", columns.len().min(needed), needed)?;
         let columns = &mut columns[..needed];
         unroll(columns, image, &self.sides);
         Ok(columns)
@@ -200,7 +200,7 @@ impl<T: Real> Conv<T> {
     }
 }
 
-/// The largest number of each window of `size`×`size`, and where in the image it was. The image is
+/// The largest value of each window of `size`×`size`, and where in the image it was. The image is
 /// channels×rows×columns; rows and columns that fill no window are left out.
 pub fn pool<T: Real>(image: &[T], sides: [usize; 3], size: usize) -> (Vec<T>, Vec<u32>) {
     let [channels, rows, cols] = sides;
@@ -229,7 +229,7 @@ pub fn pool<T: Real>(image: &[T], sides: [usize; 3], size: usize) -> (Vec<T>, Ve
     (largest, places)
 }
 
-/// The backward pass: each derivative goes to the place that the number came from.
+/// The backward pass: each derivative goes to the element that the value came from.
 pub fn unpool<T: Real>(dy: &[T], places: &[u32], len: usize) -> Vec<T> {
     let mut dx = vec![T::ZERO; len];
     for (dy, place) in dy.iter().zip(places) {

@@ -1,4 +1,4 @@
-//! Counting before running: the parameters, operations and numbers to be kept of a described model.
+//! Counting before running: the parameters, operations and kept values of a described model.
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub enum Layer {
         /// Outputs.
         units: usize,
     },
-    /// A weighted sum of a window in all channels, at each place, and a bias for each output channel.
+    /// A weighted sum of a window in all channels, at each position, and a bias for each output channel.
     Conv {
         /// Output channels.
         channels: usize,
@@ -34,9 +34,9 @@ pub enum Layer {
     Relu,
     /// Channels, rows and columns become one row.
     Flatten,
-    /// While it learns, this fraction of the numbers is left out.
+    /// In training, this fraction of the values is left out.
     Dropout {
-        /// The share, from 0 up to, not including, 1.
+        /// The fraction, from 0 up to, not including, 1.
         rate: f64,
     },
 }
@@ -87,7 +87,7 @@ pub struct Row {
     pub backward: f64,
     /// Numbers that are kept for the backward pass.
     pub kept: u64,
-    /// Numbers of the unrolled image, if it is a convolution (see [`crate::conv`]).
+    /// Values of the unrolled image, if it is a convolution (see [`crate::conv`]).
     pub unrolled: u64,
 }
 
@@ -96,7 +96,7 @@ pub struct Row {
 pub struct Counts {
     /// Its name.
     pub name: String,
-    /// Numbers of one image.
+    /// Values of one image.
     pub input: u64,
     /// Layer by layer.
     pub rows: Vec<Row>,
@@ -106,9 +106,9 @@ pub struct Counts {
     pub forward: f64,
     /// Operations backward.
     pub backward: f64,
-    /// Numbers that are kept for the backward pass, the image among them.
+    /// Values that are kept for the backward pass, the image among them.
     pub kept: u64,
-    /// The largest output of any layer: the backward pass holds two such at a time.
+    /// The largest output of any layer: the backward pass keeps two such at a time.
     pub largest: u64,
     /// The largest unrolled image.
     pub unrolled: u64,
@@ -226,7 +226,7 @@ impl Model {
     }
 }
 
-/// How many numbers a shape holds, unless there are too many to count.
+/// How many values a shape has, unless there are too many to count.
 fn numbers(shape: &[usize]) -> Option<u64> {
     shape.iter().try_fold(1u64, |product, n| product.checked_mul(*n as u64))
 }

@@ -40,7 +40,7 @@ impl<T: Real> Dense<T> {
     pub fn zeros(inputs: usize, outputs: usize) -> Result<Self> {
         if inputs == 0 || outputs == 0 {
             return Err(Error::Config(format!(
-                "a layer of {inputs} inputs and {outputs} outputs can't learn; give it at least one of each"
+                "a layer of {inputs} inputs and {outputs} outputs can't be trained; give it at least one of each"
             )));
         }
         let (weights, bias) = (vec![T::ZERO; inputs * outputs], vec![T::ZERO; outputs]);

@@ -1,4 +1,4 @@
-//! Dropout: while the network learns, each unit is left out with a given probability, so that no unit can rely
+//! Dropout: in training, each unit is left out with a given probability, so that no unit can rely
 //! on one other. What remains is scaled up, so that the sums keep their size and testing needs no change.
 //! (Srivastava and others 2014.)
 
@@ -17,11 +17,11 @@ impl Dropout {
     /// Leaves out this fraction of the units, from 0 up to, not including, 1.
     ///
     /// # Errors
-    /// [`Error::Config`] for another share.
+    /// [`Error::Config`] for another rate.
     pub fn new(rate: f64) -> Result<Self> {
         if !(0.0..1.0).contains(&rate) {
             return Err(Error::Config(format!(
-                "a dropout of {rate} can't be; give a share from 0 up to, not including, 1, such as 0.2"
+                "a dropout of {rate} can't be; give a fraction from 0 up to, not including, 1, such as 0.2"
             )));
         }
         Ok(Self { rate, below: (rate * 2f64.powi(32)).round() as u64 })

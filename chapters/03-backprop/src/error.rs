@@ -1,4 +1,4 @@
-//! What can go wrong in this chapter, each as one sentence with the way out.
+//! What can go wrong in this chapter, each as one message that says what to do.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub enum Error {
     /// A batch of no images has no mean loss and no gradient.
     #[error("the batch is empty; give it at least one row")]
     EmptyBatch,
-    /// A slice does not hold whole rows.
+    /// A slice is not a whole number of rows.
     #[error("{what}: {len} values are not rows of {width}")]
     Rows {
         /// What the values are.
@@ -48,7 +48,7 @@ pub enum Error {
         /// How many classes there are.
         classes: usize,
     },
-    /// The loss is no longer a number that can be learned from.
+    /// The loss is no longer finite, or too large to train on.
     #[error(
         "the loss became {loss:.3e} in step {step} of epoch {epoch}, with a learning rate of {lr}; start again with a smaller one, such as {}",
         .lr / 10.0
@@ -66,7 +66,7 @@ pub enum Error {
     /// A described model that can't be built.
     #[error("layer {layer} ({kind}): {why}")]
     Layer {
-        /// Its place, from 1.
+        /// Its index, from 1.
         layer: usize,
         /// What it is.
         kind: &'static str,

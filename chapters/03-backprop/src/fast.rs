@@ -3,7 +3,7 @@
 //!
 //! A step in each core: its own hidden units from the whole batch; then it waits for the others, once; then all
 //! scores (a small product, which each core does for itself), the gradient of its own units, and the update. Two cores
-//! exchange 128 numbers an image, and no gradients. The result has the same bits for any number of threads.
+//! exchange 128 values per image, and no gradients. The result has the same bits for any number of threads.
 
 use crate::{
     Error, Result,
@@ -111,7 +111,7 @@ struct Shared {
     barrier: Barrier,
 }
 
-/// Numbers that several threads write in different places.
+/// Values that several threads write at different offsets.
 struct Cells(Box<[UnsafeCell<f32>]>);
 
 // SAFETY: `Cells::write` and `Cells::read` ask their callers to keep writers and readers apart.
@@ -349,7 +349,7 @@ impl Part {
             let next = batches.peek().copied().unwrap_or_default();
             job.gather(at + 1, next, thread);
             if !job.shared.barrier.wait() {
-                break; // another thread has failed, and says why
+                break; // another thread has failed, and reports why
             }
             let loss = self.scores(job, at, batch)?;
             if exploded(loss) {
@@ -457,7 +457,7 @@ impl Part {
 }
 
 impl Job<'_> {
-    /// Copies this thread's fraction of a batch's images into one matrix.
+    /// Copies this thread's part of a batch's images into one matrix.
     fn gather(&self, at: usize, batch: &[usize], thread: usize) {
         let inputs = self.settings.sizes[0];
         let share = batch.len().div_ceil(self.threads);

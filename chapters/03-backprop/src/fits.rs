@@ -39,7 +39,7 @@ pub struct Bytes {
     pub optimizer: u64,
     /// What the forward pass keeps for the backward pass, for the whole batch.
     pub activations: u64,
-    /// What the backward pass holds at a time: the derivatives of one layer's output and of its input, for the whole
+    /// What the backward pass keeps at a time: the derivatives of one layer's output and of its input, for the whole
     /// batch, and one image unrolled for a convolution, with its derivatives.
     pub scratch: u64,
 }
@@ -77,7 +77,7 @@ pub fn largest_batch(counts: &Counts, card: u64, moves: Moves) -> u64 {
     card.saturating_sub(fixed) / each
 }
 
-/// Bytes from what a person writes: `24GiB`, `24 GB`, `512MiB`, `1000`.
+/// Bytes from what a user writes: `24GiB`, `24 GB`, `512MiB`, `1000`.
 ///
 /// # Errors
 /// [`Error::Config`] for anything else.

@@ -1,5 +1,5 @@
-//! From the textbook to the fast network, one change a rung. All rungs learn the same thing: the tests hold them
-//! equal.
+//! From the textbook to the fast network, one change a rung. All rungs give the same weights: the tests check
+//! it.
 
 use crate::{
     Result,

@@ -4,7 +4,7 @@
 //! The modules in the order of the page. The readable network, once for f32 and f64:
 //!
 //! 1. [`dense`]: a layer's forward and backward pass as three products.
-//! 2. [`activation`]: what stands between two layers.
+//! 2. [`activation`]: what lies between two layers.
 //! 3. [`softmax`](mod@softmax): the loss, and its short derivative.
 //! 4. [`check`]: is a derivative right?
 //! 5. [`init`]: how to begin, with numbers from [`random`].
@@ -21,11 +21,11 @@
 //!
 //! Counting before running:
 //!
-//! 13. [`mod@count`]: parameters, operations and numbers to be kept of a described model.
+//! 13. [`mod@count`]: parameters, operations and kept values of a described model.
 //! 14. [`fits`]: will it fit on a card?
 //! 15. [`conv`] and [`vgg`]: convolutions as products, and VGG16 run for real.
 //!
-//! [`real`] has the two kinds of numbers, and [`error`](mod@error) what can go wrong. What the page measures and draws
+//! [`real`] has the two number types, and [`error`](mod@error) what can go wrong. What the page measures and draws
 //! is in [`measured`].
 
 #![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]

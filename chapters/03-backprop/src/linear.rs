@@ -28,7 +28,7 @@ impl Default for Regression {
     }
 }
 
-/// Trains on `data` for `classes` classes; when all images have been seen, it goes on in another order.
+/// Trains on `data` for `classes` classes; when all images have been seen, it goes on in a different order.
 ///
 /// # Errors
 /// [`Error::EmptyBatch`], [`Error::Diverged`], and what [`Examples::check`] finds.

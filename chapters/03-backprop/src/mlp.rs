@@ -40,7 +40,7 @@ pub struct Gradient<T> {
     pub input: Option<Vec<T>>,
 }
 
-/// Which units are left out: a share, and a key that is another one in each step.
+/// Which units are left out: a rate, and a key that differs in each step.
 pub type Noise = (Dropout, u64);
 
 impl<T: Real> Mlp<T> {
@@ -121,7 +121,7 @@ impl<T: Real> Mlp<T> {
         for (at, layer) in self.layers.iter().enumerate().rev() {
             layers.push(layer.backward_weights(&pass.inputs[at], &dy)?);
             if at == 0 && !input_gradient {
-                break; // nobody needs the derivatives of the images
+                break; // the derivatives of the images are not used
             }
             dy = layer.backward_input(&dy)?;
             if at == 0 {

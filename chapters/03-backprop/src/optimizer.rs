@@ -6,6 +6,6 @@ use crate::mlp::{Gradient, Mlp};
 pub trait Optimizer<T> {
     /// Moves the parameters of `model` by one step; `gradient` is a gradient of that model.
     fn update(&mut self, model: &mut Mlp<T>, gradient: &Gradient<T>);
-    /// The learning rate, for what is said when a run diverges.
+    /// The learning rate, for the message when a run diverges.
     fn lr(&self) -> f64;
 }

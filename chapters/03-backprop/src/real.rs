@@ -1,4 +1,4 @@
-//! The numbers of this chapter. Everything readable is written once, for f32 and for f64: f32 is what
+//! The number types of this chapter. Everything readable is written once, for f32 and for f64: f32 is what
 //! trains, f64 is exact enough to check a derivative by a difference.
 
 use crate::Result;

@@ -35,7 +35,7 @@ pub struct Descent<T> {
 }
 
 impl<T: Real> Descent<T> {
-    /// A descent that stands still.
+    /// A descent that has not begun.
     pub fn new(rule: Sgd, model: &Mlp<T>) -> Self {
         Self { rule, velocities: model.tensors().map(|p| vec![T::ZERO; p.len()]).collect() }
     }

@@ -1,5 +1,5 @@
-//! How wrong is the model? Softmax turns scores into probabilities, cross-entropy the probability of the right
-//! answer into a number to make smaller. Together their derivative is short: probability minus truth.
+//! How wrong is the model? Softmax turns scores into probabilities, cross-entropy the probability of the
+//! label into a loss to minimise. Together their derivative is short: probability minus label.
 
 use crate::{
     Error, Result,
@@ -26,7 +26,7 @@ pub fn softmax<T: Real>(scores: &[T]) -> Vec<T> {
     powers.into_iter().map(|power| power / sum).collect()
 }
 
-/// Minus the logarithm of the probability of the right answer.
+/// Minus the logarithm of the probability of the label.
 pub fn cross_entropy<T: Real>(scores: &[T], right: usize) -> T {
     let (_, sum, highest) = powers(scores);
     // ln(power / sum), without a power so small that it becomes zero.
@@ -89,7 +89,7 @@ pub fn best<T: Real>(scores: &[T]) -> usize {
     best
 }
 
-/// The fraction of rows whose best class is the label, from 0 to 1.
+/// The accuracy: the fraction of rows whose best class is the label, from 0 to 1.
 ///
 /// # Errors
 /// As [`loss_and_gradient`].
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn accuracy_counts_right_answers_and_the_first_of_equal_scores_wins() {
+    fn accuracy_counts_correct_predictions_and_the_first_of_equal_scores_wins() {
         assert_eq!(best(&[0.0, 2.0, 2.0]), 1);
         assert_eq!(accuracy(&[0.0, 1.0, 3.0, 2.0, 5.0, 4.0], &[1, 1, 0], 2).unwrap(), 2.0 / 3.0);
     }

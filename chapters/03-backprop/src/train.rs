@@ -50,10 +50,10 @@ impl Examples {
         &self.pixels[i * self.width..][..self.width]
     }
 
-    /// The images with these numbers, one after the other, and their labels.
+    /// The images with these indices, one after the other, and their labels.
     ///
     /// # Panics
-    /// If there is no image of one of the numbers, as [`Examples::picture`].
+    /// If there is no image of one of the indices, as [`Examples::picture`].
     pub fn batch(&self, numbers: &[usize]) -> (Vec<f32>, Vec<u8>) {
         let x = numbers.iter().flat_map(|i| self.picture(*i)).copied().collect();
         (x, numbers.iter().map(|i| self.labels[*i]).collect())
@@ -65,7 +65,7 @@ impl Examples {
     /// [`Error::EmptyBatch`], [`Error::Rows`], [`Error::Count`], [`Error::Label`].
     pub fn check(&self, inputs: usize, classes: usize) -> Result<()> {
         count("pixels in an image", self.width, inputs)?;
-        count("labels", self.len(), rows("pictures", self.pixels.len(), self.width)?)?;
+        count("labels", self.len(), rows("images", self.pixels.len(), self.width)?)?;
         check_labels(&self.labels, classes)
     }
 
@@ -84,7 +84,7 @@ impl Examples {
     }
 }
 
-/// What a person can choose.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Pixels, hidden layers, classes.
@@ -102,7 +102,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// The Keras example of the article that this course answers.
+    /// Those of the Keras example that this course follows.
     fn default() -> Self {
         Self {
             sizes: vec![784, 128, 10],
@@ -128,7 +128,7 @@ impl Settings {
         }
         if !(self.rule.lr > 0.0 && self.rule.lr.is_finite()) {
             return Err(Error::Config(format!(
-                "a learning rate of {} does not learn; give a positive number, such as 0.001",
+                "a learning rate of {} trains nothing; give a positive number, such as 0.001",
                 self.rule.lr
             )));
         }
@@ -136,11 +136,11 @@ impl Settings {
     }
 }
 
-/// A batch whose loss is above this learns nothing any more: a thousand times the loss of a model of ten
+/// A batch whose loss is above this trains nothing any more: a thousand times the loss of a model of ten
 /// classes that has no idea.
 const EXPLODED: f64 = 2303.0;
 
-/// Whether a loss can't be learned from.
+/// Whether a loss can't be trained on.
 pub fn exploded(loss: f64) -> bool {
     loss.is_nan() || loss > EXPLODED
 }
@@ -150,7 +150,7 @@ pub fn step_key(seed: u64, epoch: usize, step: usize) -> u64 {
     key(&[seed, epoch as u64, step as u64])
 }
 
-/// Something that learns: the readable network, and the fast ones.
+/// Something that can be trained: the readable network, and the fast ones.
 pub trait Learner {
     /// Sees the images of `data` once, in this order, in batches of `batch`; the last one may be shorter.
     /// Returns the mean loss of an image. `epoch` counts from 1.
@@ -159,10 +159,10 @@ pub trait Learner {
     /// [`Error::Diverged`], and what [`Examples::check`] finds.
     fn epoch(&mut self, data: &Examples, order: &[usize], epoch: usize) -> Result<f64>;
 
-    /// What it has learned.
+    /// The trained model.
     ///
     /// # Errors
-    /// None that a person could cause: the parameters fit the sizes.
+    /// None that a user could cause: the parameters fit the sizes.
     fn model(&self) -> Result<Mlp<f32>>;
 }
 
@@ -172,7 +172,7 @@ pub struct Textbook {
     optimizer: Adaptive<f32>,
     settings: Settings,
     dropout: Dropout,
-    /// Whether each step computes the gradient with respect to the images, which nobody needs.
+    /// Whether each step computes the gradient with respect to the images, which is never used.
     input_gradient: bool,
 }
 
@@ -241,7 +241,7 @@ pub struct Epoch {
     pub epoch: usize,
     /// Seconds of training, without the test.
     pub seconds: f64,
-    /// The mean loss of an image while the network learned.
+    /// The mean loss of an image during the epoch.
     pub loss: f64,
     /// The accuracy on the test images.
     pub accuracy: f64,
@@ -273,7 +273,7 @@ pub fn fit(
 /// Images that are tested at once.
 const TEST_BATCH: usize = 1000;
 
-/// The fraction of images that the model reads correctly, on all cores.
+/// The accuracy of the model on these images, on all cores.
 ///
 /// # Errors
 /// As [`Examples::check`].

@@ -58,7 +58,7 @@ impl<T> Trace<T> {
         self.outputs.last().map_or(&[], |scores| scores)
     }
 
-    /// How many numbers it holds.
+    /// How many values it has.
     pub fn kept(&self) -> usize {
         let notes = self.notes.iter().map(|note| match note {
             Note::None => 0,
@@ -139,12 +139,12 @@ impl<T: Real> Network<T> {
             .collect()
     }
 
-    /// The scores of one image; with `noise`, a key for this step, dropout leaves numbers out.
+    /// The scores of one image; with `noise`, a key for this step, dropout leaves values out.
     ///
     /// # Errors
     /// [`Error::Count`] for an image of another size.
     pub fn forward(&mut self, image: &[T], noise: Option<u64>) -> Result<Trace<T>> {
-        count("numbers in the image", image.len(), self.inputs)?;
+        count("values in the image", image.len(), self.inputs)?;
         let (mut outputs, mut notes) = (vec![image.to_vec()], Vec::new());
         for (at, step) in self.steps.iter().enumerate() {
             let x = &mut outputs[at];
@@ -230,7 +230,7 @@ impl<T: Real> Network<T> {
         Ok(())
     }
 
-    /// One image forward and backward, with the time of each. Returns the loss, too.
+    /// One image forward and backward, with the time of each. Also returns the loss.
     ///
     /// # Errors
     /// [`Error::Count`], [`Error::Label`].
@@ -264,7 +264,7 @@ fn in_pieces<T: Send>(values: &mut [T], group: usize, work: impl Fn(usize, &mut 
     });
 }
 
-/// y = x·W + b for one row; `y` holds b. One row is no product of matrices: each weight is used once, and
+/// y = x·W + b for one row; `y` contains b. One row is no product of matrices: each weight is used once, and
 /// what takes the time is reading them. So they are read as they lie, row after row.
 fn vector_times<T: Real>(layer: &Dense<T>, x: &[T], y: &mut [T]) -> Result<()> {
     count("inputs of the layer", x.len(), layer.inputs)?;

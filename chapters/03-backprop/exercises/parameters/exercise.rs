@@ -8,7 +8,7 @@ pub enum Layer {
         /// Outputs.
         units: u64,
     },
-    /// Windows of 3×3 with zeros around the image, so that its size stays; a weight for each number of a window and
+    /// Windows of 3×3 with zeros around the image, so that its size stays; a weight for each value of a window and
     /// each output channel, and a bias for each output channel.
     Conv {
         /// Output channels.

@@ -249,10 +249,10 @@ fn regression(r: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// The article's network.
+/// The example network.
 const SIZES: [usize; 3] = [784, 128, 10];
 
-/// Parameters of the article's network.
+/// Parameters of the example network.
 const PARAMETERS: usize = 784 * 128 + 128 + 128 * 10 + 10;
 
 /// Operations of its products for one image: two for each weight forward, as many for the weights' gradient,
@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn one_step_of_the_articles_network_has_these_operations() {
+    fn one_step_of_the_example_network_has_these_operations() {
         let counts = Model::mlp(&SIZES).unwrap().count().unwrap();
         assert_eq!(counts.forward + counts.backward, OPERATIONS);
         assert_eq!(counts.parameters, PARAMETERS as u64);
@@ -619,7 +619,7 @@ done
         let raced: Vec<&str> = ratios.map(|v| &*v.params["who"]).collect();
         assert_eq!(raced, ["pytorch", "pytorch-fused"]);
         assert_eq!(run.skipped.len(), 4);
-        let why = "keras.py has ended without an answer (No module named 'keras')";
+        let why = "keras.py has ended without a reply (No module named 'keras')";
         let keras = |s: &lab::record::Skipped| s.params["who"] == "keras" && s.why == why;
         assert!(run.skipped.iter().all(keras), "{:?}", run.skipped);
     }

@@ -15,7 +15,7 @@ use std::{
 
 static PYTHON: OnceLock<String> = OnceLock::new();
 
-/// Says that the peers are to be measured, too, with this Python (`measure --peers`). The first call counts.
+/// Requests that the peers are also measured, with this Python (`measure --peers`). The first call counts.
 pub fn ask(python: &str) {
     let _ = PYTHON.set(python.to_owned());
 }
@@ -38,7 +38,7 @@ pub struct Answer {
     pub seconds: Vec<f64>,
     /// The accuracy on the test images, after the last epoch.
     pub accuracy: f64,
-    /// The same after each epoch, where the peer says it.
+    /// The same after each epoch, where the peer reports it.
     #[serde(default)]
     pub accuracies: Vec<f64>,
     /// The library and its version.
@@ -75,12 +75,12 @@ pub fn folder() -> PathBuf {
 /// A peer that the given Python runs: it is told where the data lies, and then `arguments`.
 ///
 /// # Errors
-/// Why there is none, as a clause: nobody asked for peers, there is no MNIST, or no such Python.
+/// Why there is none, as a clause: peers were not requested, there is no MNIST, or no such Python.
 pub fn start(program: &Path, source: &Source, arguments: &[&str]) -> Result<Peer, String> {
     match (PYTHON.get(), source) {
         (None, _) => Err("the libraries were not asked for; `measure --peers` does".to_owned()),
         (_, Source::Drawn) => {
-            Err("there is no MNIST on this machine for both to learn from".to_owned())
+            Err("there is no MNIST on this machine to train both on".to_owned())
         }
         (Some(python), Source::Mnist(folder) | Source::Files(folder)) => {
             let (program, folder) = (program.to_string_lossy(), folder.to_string_lossy());
@@ -123,7 +123,7 @@ impl Peer {
         let (input, errors) = (child.stdin.take(), child.stderr.take());
         let output = child.stdout.take().ok_or_else(|| failed(&"it has no output"))?;
         let complaint = errors.map(|errors| {
-            // Read all along: a pipe that nobody empties stops a program that warns much.
+            // Read all along: a full pipe stops a program that warns much.
             let lines = BufReader::new(errors).split(b'\n').map_while(io::Result::ok);
             thread::spawn(|| String::from_utf8_lossy(&lines.last().unwrap_or_default()).into())
         });
@@ -134,7 +134,7 @@ impl Peer {
     /// Has one job done.
     ///
     /// # Errors
-    /// [`Error::Config`] if the peer ends or says something else.
+    /// [`Error::Config`] if the peer ends or replies with something else.
     pub fn run(&mut self, job: Job) -> Result<Answer> {
         self.answer(job).map_err(|why| {
             Error::Config(format!(
@@ -145,17 +145,17 @@ impl Peer {
         })
     }
 
-    /// Its answer to a job, or a clause that says what it has done instead.
+    /// Its reply to a job, or a clause that says what it has done instead.
     fn answer(&mut self, job: Job) -> Result<Answer, String> {
         match self.line(job) {
             Ok(line) if !line.is_empty() => {
-                serde_json::from_str(&line).map_err(|e| format!("says something else ({e})"))
+                serde_json::from_str(&line).map_err(|e| format!("replies with something else ({e})"))
             }
-            _ => Err(format!("has ended without an answer{}", self.complaint())),
+            _ => Err(format!("has ended without a reply{}", self.complaint())),
         }
     }
 
-    /// The line that it says to a job; an empty one if it has ended.
+    /// The line that it replies with; an empty one if it has ended.
     fn line(&mut self, job: Job) -> io::Result<String> {
         let mut line = String::new();
         if let Some(input) = &mut self.input {
@@ -168,7 +168,7 @@ impl Peer {
 
     /// Ends it; the last line that it has complained with, in brackets.
     fn complaint(&mut self) -> String {
-        let _ = self.child.kill(); // it has ended, or answers no more
+        let _ = self.child.kill(); // it has ended, or no longer replies
         let last = self.complaint.take().and_then(|thread| thread.join().ok());
         last.filter(|line| !line.is_empty()).map_or_else(String::new, |line| format!(" ({line})"))
     }
@@ -199,7 +199,7 @@ mod tests {
             assert_eq!((answer.seconds, answer.accuracy), (vec![2.0, 1.5], 0.5));
         }
         let error = peer.run(Job { seed: 8, ..JOB }).unwrap_err().to_string();
-        assert!(error.contains("says something else") && error.contains("\"seed\":8"), "{error}");
+        assert!(error.contains("replies with something else") && error.contains("\"seed\":8"), "{error}");
     }
 
     #[cfg(unix)]
@@ -217,7 +217,7 @@ mod tests {
     fn a_library_that_is_missing_is_named() {
         let script = "echo warned >&2; echo \"No module named 'keras'\" >&2; exit 1";
         let error = Peer::start("sh", &["-c", script]).unwrap().run(JOB).unwrap_err().to_string();
-        assert!(error.contains("without an answer (No module named 'keras');"), "{error}");
+        assert!(error.contains("without a reply (No module named 'keras');"), "{error}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Keys {
     }
 }
 
-/// Whom all others are held against.
+/// What all others are compared with.
 pub const OURS: &str = "ours";
 
 /// A training of one of this course's learners, with a seed.
@@ -66,10 +66,10 @@ pub fn add_peer<'w>(
     }
 }
 
-/// Records what came of a race for everyone in it.
+/// Records the results of a race for all contenders.
 ///
 /// # Errors
-/// For somebody who was never added.
+/// For a contender that was never added.
 pub fn record<'a>(
     r: &mut Recorder,
     keys: &Keys,

@@ -47,7 +47,7 @@ fn same(model: &Mlp<f32>, dev: &Cpu) -> Theirs {
     theirs
 }
 
-/// What dfdx's tensors hold, in the order and the shape of ours.
+/// The values of dfdx's tensors, in the order and the shape of ours.
 fn flat(tensors: [Vec<f32>; 6]) -> Vec<f32> {
     let mut all = Vec::new();
     for (at, tensor) in tensors.into_iter().enumerate() {
@@ -142,7 +142,7 @@ fn race(
         losses.push(ours);
     }
     let (first, last) = (losses[0], losses[90..].iter().sum::<f64>() / 10.0);
-    assert!(last < 0.8 * first, "it learns nothing: {first} to {last}");
+    assert!(last < 0.8 * first, "it trains nothing: {first} to {last}");
     let error = check::error_f32(&model.parameters(), &parameters(&theirs));
     assert!(error < 1e-3, "after 100 steps: {error}");
 }

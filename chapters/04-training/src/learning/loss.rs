@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_right_answers() {
+    fn counts_correct_predictions() {
         let mut tally = Tally::default();
         let mut scores = vec![0.0; 30];
         scores[3] = 1.0; // predicts 3
