@@ -22,7 +22,7 @@ fn turned<T: Copy>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..rows * cols).map(|at| data[at % rows * cols + at / rows]).collect()
 }
 
-/// The largest error, as a share of what rounding may do to each element; NaN where C holds one.
+/// The largest error, as a fraction of what rounding may do to each element; NaN where C holds one.
 /// With a bias, `ReLU` follows it.
 fn error(
     c: &[f32],

@@ -92,7 +92,7 @@ unsafe fn loops<T: Tiles>(part: &Part) {
     }
 }
 
-/// Adds the product of packed tiles to a block of 32×32 of C: four sums, two tiles of A, two of B. Meanwhile it asks
+/// Adds the product of packed tiles to a block of 32×32 of C: four sums, two tiles of A, two of B. At the same time it asks
 /// for the block of C that lies below.
 #[inline(always)]
 unsafe fn block<T: Tiles>(t: &mut T, c: *mut f32, n: usize, a: &[Half], b: &[Half]) {

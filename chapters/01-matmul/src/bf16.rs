@@ -7,7 +7,7 @@
 
 pub use half::bf16;
 
-/// A number that a product can take in bf16: a bf16 itself, or an f32 that is rounded to the nearest one.
+/// A type that a product can take as bf16: a bf16 itself, or an f32 that is rounded to the nearest one.
 pub trait Input: Copy + Send + Sync + sealed::Sealed + 'static {
     /// The bits of the nearest bf16, ties to even.
     fn bits(self) -> u16;
@@ -31,7 +31,7 @@ impl Input for f32 {
     #[inline(always)]
     fn bits(self) -> u16 {
         let bits = self.to_bits();
-        // Half of the last place that stays, less one if that place is even:
+        // Half of the last bit that stays, less one if that bit is even:
         // ties go to even.
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
         // A NaN must not be rounded up to infinity: its first digit makes it a

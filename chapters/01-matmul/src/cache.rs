@@ -1,7 +1,7 @@
 //! Why the steps work: a cache small enough to read, which counts what each order of the loops misses.
 //!
-//! The simulator keeps the numbers too, so the traced loops below compute a real product, and tests hold it
-//! equal to the rungs that it stands for. It leaves out what a real core adds: prefetching, the TLB,
+//! The simulator also keeps the values, so the traced loops below compute a real product, and tests check that it
+//! equals that of the rungs that it models. It leaves out what a real core adds: prefetching, the TLB,
 //! out-of-order execution. Counts, not times.
 
 use crate::packed::{KC, MC, MR, NC, NR};
@@ -158,7 +158,7 @@ impl Memory {
         self.cells[at] = value;
     }
 
-    /// Writes to the next of these places.
+    /// Writes to the next of these addresses.
     fn store_next(&mut self, places: &mut RangeFrom<usize>, value: f32) {
         if let Some(at) = places.next() {
             self.store(at, value);
@@ -176,7 +176,7 @@ impl Memory {
     }
 }
 
-/// The orders in which the rungs walk through memory.
+/// The orders in which the rungs traverse memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// [`crate::naive`]: a row of A meets a column of B.
@@ -376,7 +376,7 @@ mod tests {
         let mut cache = Cache::new(TINY);
         // Even lines share a set. Eight of them fill it.
         assert_eq!(hits(&mut cache, &[0, 2, 4, 6, 8, 10, 12, 14]), [false; 8]);
-        // 0 is used again, so 16 takes the place of 2, and then 2 that of 4.
+        // 0 is used again, so 16 replaces 2, and then 2 replaces 4.
         assert_eq!(
             hits(&mut cache, &[0, 16, 0, 2, 4, 6]),
             [true, false, true, false, false, false]
@@ -429,7 +429,7 @@ mod tests {
         assert_eq!(memory.values(b), [-1.0; 4]);
     }
 
-    /// The traced loops must add in the order of the rung that they stand for, or round differently.
+    /// The traced loops must add in the order of the rung that they model, or round differently.
     #[test]
     fn traced_loops_give_the_bits_of_their_rungs() {
         let rungs = [naive::multiply, reordered::multiply, blocked::multiply, packed::multiply];

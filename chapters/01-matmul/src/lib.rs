@@ -11,7 +11,7 @@
 //! 6. [`parallel`]: the product cut into rectangles, one for each thread.
 //! 7. [`bf16`] and [`amx`]: half the bits, and the matrix unit that multiplies [`tiles`] of them.
 //!
-//! Beside them:
+//! Next to them:
 //!
 //! - [`shape`]: the three lengths; `part`: a rectangle of a product, for rungs 5 to 7; `level`: which vectors a CPU has.
 //! - [`reference`](mod@reference): the product in f64, which every rung is tested against.

@@ -1,4 +1,4 @@
-//! What the page measures and draws: records, and the pictures and tables made from them.
+//! What the page measures and draws: records, and the figures and tables made from them.
 
 pub mod experiments;
 pub mod figures;

@@ -2,7 +2,7 @@
 
 use crate::product::view::MatRef;
 
-/// A·B in f64, row after row, and beside it |A|·|B|: the sums of the terms' magnitudes, which bound what
+/// A·B in f64, row after row, and next to it |A|·|B|: the sums of the terms' magnitudes, which bound what
 /// rounding can do to each element.
 ///
 /// A sum of k rounded products is off by at most about k·ε·(|A|·|B|) (Higham, *Accuracy and Stability

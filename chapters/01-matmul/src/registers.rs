@@ -35,7 +35,7 @@ pub(crate) unsafe trait Vector: Copy {
     /// Writes consecutive values.
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: the caller vouches for the place.
+        // SAFETY: the caller vouches for the address.
         unsafe { to.cast::<Self>().write_unaligned(self) }
     }
 }

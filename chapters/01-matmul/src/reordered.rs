@@ -1,4 +1,4 @@
-//! Rung 2: the same three loops with the inner two exchanged. The inner loop now walks along a row of B and a
+//! Rung 2: the same three loops with the inner two exchanged. The inner loop now runs along a row of B and a
 //! row of C, value after value, and the compiler turns it into vector instructions.
 
 use crate::Shape;

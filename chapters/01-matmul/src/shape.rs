@@ -42,7 +42,7 @@ impl Shape {
     }
 
     /// Panics unless the slices have the shape's lengths: the rungs take plain slices, so a wrong length is a
-    /// mistake in the program.
+    /// bug in the program.
     pub(crate) fn check(self, c: &[f32], a: &[f32], b: &[f32]) {
         assert_eq!(a.len(), self.m * self.k, "A must be {}×{}", self.m, self.k);
         assert_eq!(b.len(), self.k * self.n, "B must be {}×{}", self.k, self.n);

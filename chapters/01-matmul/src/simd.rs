@@ -118,7 +118,7 @@ fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize, nr:
     }
 }
 
-/// Adds the product of a panel of A and a panel of B to C; meanwhile the sums stay in registers.
+/// Adds the product of a panel of A and a panel of B to C; the sums stay in registers.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "rows and vectors are counted, as in the formula")]
 unsafe fn kernel<V: Vector, const MR: usize>(c: *mut f32, n: usize, a: &[f32], b: &[f32]) {

@@ -99,7 +99,7 @@ __device__ __forceinline__ unsigned a_copy_row() {
     return (r & ~7u) | (r & 1) << 2 | (r >> 1 & 3);
 }
 
-// Where a lane stands in its warp, 4 high and 8 wide. Sixteen neighbouring lanes are 2 high and 8 wide, so that
+// A lane's position in its warp, 4 high and 8 wide. Sixteen neighbouring lanes are 2 high and 8 wide, so that
 // each half of a warp asks for no more than 128 different bytes of B, and for two chunks of A.
 __device__ __forceinline__ unsigned lane_row(unsigned lane) { return (lane >> 4) * 2 + (lane & 1); }
 __device__ __forceinline__ unsigned lane_column(unsigned lane) { return lane >> 1 & 7; }
@@ -209,10 +209,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     for (; next < STAGES - 1; next++)
         fetch_next(shared, next, source, next, a, m, n, k);
     for (unsigned tile = 0; tile < tiles; tile++, next++) {
-        // This thread's part of the tile is here; then, everybody's.
+        // This thread's part of the tile is here; then, all threads'.
         wait_for_copies<STAGES - 2>();
         __syncthreads();
-        // Nobody reads the unused slot any more: all have passed the barrier.
+        // The unused slot is no longer read: all have passed the barrier.
         fetch_next(shared, unused, source, next, a, m, n, k);
         float *here = shared + slot * STAGE_FLOATS;
         multiply(here + row * A_STRIDE, here + A_FLOATS + column, sums);

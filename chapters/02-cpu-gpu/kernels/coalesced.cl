@@ -6,7 +6,7 @@
 //           ceil(m / TILE) along y.
 // Reads     a (m×k) and b (k×n), row-major: k numbers of each for a thread.
 // Writes    c (m×n), row-major: one element for a thread. Threads beyond an edge leave at once.
-// Before    `naive.cl`: x and y have changed places, nothing else.
+// Before    `naive.cl`: x and y are swapped, nothing else.
 
 #ifndef TILE
 #define TILE 32 // threads along each side of a block

@@ -1,4 +1,4 @@
-// Two tiles of each matrix in shared memory: while one is used, the next one is on its way.
+// Two tiles of each matrix in shared memory: while one is used, the next one is in flight.
 //
 // Shows     that waiting can overlap with work. Each thread asks for its numbers of the next tile before it
 //           starts on the present one, and they arrive in registers while it multiplies. A second pair of
@@ -30,7 +30,7 @@
 #define THREADS_Y (ROWS / DOWN)
 #define THREADS (THREADS_X * THREADS_Y)
 #define PADDED (ROWS + 4)
-// How many times a thread loads four numbers of a tile.
+// How many times a thread loads four values of a tile.
 #define A_LOADS (ROWS * DEPTH / 4 / THREADS)
 #define B_LOADS (DEPTH * COLUMNS / 4 / THREADS)
 
@@ -104,7 +104,7 @@ KERNEL THREADS_AND_BLOCKS(THREADS_X, THREADS_Y, 2) void double_buffered(
         // Ask for the next pair, without waiting. Beyond the last: zeros.
         fetch_a(next_a, a, m, k, top, start + DEPTH, thread);
         fetch_b(next_b, b, k, n, left, start + DEPTH, thread);
-        BARRIER(); // this pair is whole, and nobody needs the other one
+        BARRIER(); // this pair is whole, and the other one is not needed
         // ANCHOR_END: pipeline
         UNROLL
         for (uint p = 0; p < DEPTH; p++) {

@@ -1,4 +1,4 @@
-// Four neighbouring numbers at a time, for the rungs from `vectorised.cl` on.
+// Four neighbouring values at a time, for `vectorised.cl` and the later rungs.
 //
 // A thread can read 16 bytes with one instruction if they begin at a multiple of 16. The rows of a matrix
 // do if their length is a multiple of four: then WIDE is 1. Otherwise the kernel is compiled with WIDE 0
@@ -8,7 +8,7 @@
 #define WIDE 0
 #endif
 
-// The numbers in `row` from `column` on, a multiple of four. Zeros beyond the matrix.
+// Four values of `row`, beginning at `column`, a multiple of four. Zeros beyond the matrix.
 FUNCTION float4 load4(
     GLOBAL const float *matrix, uint rows, uint columns, uint row, uint column)
 {
@@ -29,7 +29,7 @@ FUNCTION float4 load4(
     return four;
 }
 
-// Writes the four to `row` from `column` on, a multiple of four, as far as they are in the matrix.
+// Writes the four to `row`, beginning at `column`, a multiple of four, as far as they are in the matrix.
 FUNCTION void store4(
     GLOBAL float *matrix, uint rows, uint columns, uint row, uint column, float4 four)
 {

@@ -134,7 +134,7 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void subtract_product(
                 for (uint j = 0; j < ALONG; j++) sums[i][j] += from_l[i] * from_u[j];
             }
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     UNROLL
     for (uint i = 0; i < DOWN; i++) {

@@ -1,4 +1,4 @@
-// One thread for each element of C, and a warp walks down a column.
+// One thread for each element of C, and a warp covers part of a column.
 //
 // Shows     what the textbook's loop costs on a GPU when neighbouring threads read distant numbers:
 //           the 32 threads of a warp are in 32 rows of A, so each load fetches 32 sectors of memory

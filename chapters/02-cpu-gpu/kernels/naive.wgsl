@@ -1,4 +1,4 @@
-// One thread for each element of C, and neighbouring threads walk down a column: `naive.cl` in WGSL, the
+// One thread for each element of C, and neighbouring threads go down a column: `naive.cl` in WGSL, the
 // language of WebGPU.
 //
 // Shows     what the textbook's loop costs on a GPU when neighbouring threads read distant numbers.

@@ -1,11 +1,11 @@
 // A block fetches a tile of A and a tile of B together, and each thread uses a row and a column of them.
 //
-// Shows     that threads can share what they fetch: every number goes from memory to the block once and
+// Shows     that threads can share what they fetch: every value goes from memory to the block once and
 //           serves TILE threads.
 // Launch    blocks of TILE×TILE threads, one for each TILE×TILE elements of C: ceil(n / TILE) along x,
 //           ceil(m / TILE) along y.
 // Reads     a (m×k) and b (k×n), row-major: k / TILE numbers of each for a thread, and 2k from shared
-//           memory, without bank conflicts: a warp reads one number of a_tile, and a row of b_tile.
+//           memory, without bank conflicts: a warp reads one value of a_tile, and a row of b_tile.
 // Writes    c (m×n), row-major: one element for a thread. Shared memory: two tiles, 8·TILE² bytes.
 //           Beyond an edge zeros are fetched, which add nothing, and nothing is written.
 // Before    `coalesced.cl`.
@@ -34,7 +34,7 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void shared(
         for (uint p = 0; p < TILE; p++) {
             sum += a_tile[y][p] * b_tile[p][x];
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     if (row < m && column < n) c[row * n + column] = sum;
     // ANCHOR_END: kernel

@@ -48,7 +48,7 @@ fn shared_tiles(@builtin(workgroup_id) group: vec3<u32>,
         for (var p = 0u; p < TILE; p++) {
             sum += a_tile[y][p] * b_tile[p][x];
         }
-        workgroupBarrier(); // nobody needs them any more
+        workgroupBarrier(); // they are no longer needed
     }
     if (row < sizes.m && column < sizes.n) {
         c[row * sizes.n + column] = sum;

@@ -38,7 +38,7 @@ KERNEL THREADS_OF_BLOCK(COLUMNS, ROWS / RESULTS) void tile1d(
 
     for (uint start = 0; start < k; start += DEPTH) {
         // ANCHOR: fetch
-        // The threads walk over both tiles together, row by row.
+        // The threads load both tiles together, row by row.
         for (uint at = thread; at < ROWS * DEPTH; at += THREADS) {
             uint row = at / DEPTH, p = at % DEPTH;
             bool inside = top + row < m && start + p < k;
@@ -62,7 +62,7 @@ KERNEL THREADS_OF_BLOCK(COLUMNS, ROWS / RESULTS) void tile1d(
             }
         }
         // ANCHOR_END: steps
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     for (uint i = 0; i < RESULTS; i++) {
         uint row = top + y + i, column = left + x;

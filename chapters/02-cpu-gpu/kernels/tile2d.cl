@@ -1,6 +1,6 @@
 // Each thread computes a square of DOWN×ALONG elements of C, spread over the block's tile.
 //
-// Shows     that registers hold a tile, too: DOWN + ALONG reads of shared memory serve DOWN·ALONG
+// Shows     that registers also hold a tile: DOWN + ALONG reads of shared memory serve DOWN·ALONG
 //           multiplications and additions.
 // Launch    blocks of COLUMNS/ALONG × ROWS/DOWN threads, one for each ROWS×COLUMNS elements of C:
 //           ceil(n / COLUMNS) along x, ceil(m / ROWS) along y.
@@ -78,7 +78,7 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void tile2d(
             }
         }
         // ANCHOR_END: steps
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     UNROLL
     for (uint i = 0; i < DOWN; i++) {

@@ -1,7 +1,7 @@
 // Each thread computes a square of 4×4 elements of C: the idea of `tile2d.cl` in WGSL, with a smaller
 // square, whose elements lie side by side and so fit the language's vectors of four.
 //
-// Shows     that registers, too, can hold a tile: eight numbers from shared memory serve sixteen
+// Shows     that registers can also hold a tile: eight values from shared memory serve sixteen
 //           multiplications and additions, where `shared.wgsl` fetches two for one.
 // Launch    workgroups of 16×16 threads, one workgroup for each TILE×TILE elements of C:
 //           ceil(n / TILE) of them along x and ceil(m / TILE) along y.
@@ -30,7 +30,7 @@ fn b_at(p: u32, column: u32) -> f32 {
     return 0.0;
 }
 
-// Four numbers below each other in A, and four beside each other in B.
+// Four numbers below each other in A, and four next to each other in B.
 fn a_down(row: u32, p: u32) -> vec4<f32> {
     return vec4(a_at(row, p), a_at(row + 1, p), a_at(row + 2, p), a_at(row + 3, p));
 }
@@ -70,7 +70,7 @@ fn tile2d(@builtin(workgroup_id) group: vec3<u32>,
             sums[2] += down.z * along;
             sums[3] += down.w * along;
         }
-        workgroupBarrier(); // nobody needs them any more
+        workgroupBarrier(); // they are no longer needed
     }
     put(row, column, sums[0]);
     put(row + 1, column, sums[1]);

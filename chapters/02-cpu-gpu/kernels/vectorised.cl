@@ -85,7 +85,7 @@ KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void vectorised(
                 }
             }
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     UNROLL
     for (uint i = 0; i < DOWN; i++) {

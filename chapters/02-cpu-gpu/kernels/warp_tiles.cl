@@ -1,4 +1,4 @@
-// A level between block and thread: each warp has a tile of its own, and its lanes a fixed place in it.
+// A level between block and thread: each warp has a tile of its own, and its lanes fixed positions in it.
 //
 // Shows     how the last of shared memory's cost goes: a warp that covers a near-square tile reads fewer
 //           numbers for a step, and its lanes are numbered so that two of them always want the same 16 bytes,
@@ -38,7 +38,7 @@
 #define DOWN (WARP_ROWS / 16)
 #define ALONG (WARP_COLUMNS / 32)
 #define PADDED (ROWS + 4)
-// How many times a thread loads four numbers of a tile.
+// How many times a thread loads four values of a tile.
 #define A_LOADS (ROWS * DEPTH / 4 / THREADS)
 #define B_LOADS (DEPTH * COLUMNS / 4 / THREADS)
 
@@ -124,7 +124,7 @@ KERNEL THREADS_AND_BLOCKS(THREADS, 1, BLOCKS) void warp_tiles(
         // Ask for the next pair, without waiting. Beyond the last: zeros.
         fetch_a(next_a, a, m, k, top, start + DEPTH, thread);
         fetch_b(next_b, b, k, n, left, start + DEPTH, thread);
-        BARRIER(); // this pair is whole, and nobody needs the other one
+        BARRIER(); // this pair is whole, and the other one is not needed
         UNROLL
         for (uint p = 0; p < DEPTH; p++) {
             float4 from_a[DOWN], from_b[ALONG];

@@ -18,8 +18,8 @@
 // Sources   PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "mbarrier", "cp.async.bulk.tensor"; CUDA
 //           Driver API, cuTensorMapEncodeTiled; NVIDIA, "Hopper Tuning Guide".
 //
-// It must be compiled for sm_90a: these instructions are Hopper's alone. Blackwell (10.0) has others in their place
-// (tcgen05, with the sums in a memory of their own). Compiled for any other GPU, this kernel only says so, in `ran`.
+// It must be compiled for sm_90a: these instructions are Hopper's alone. Blackwell (10.0) has others instead
+// (tcgen05, with the sums in a memory of their own). Compiled for any other GPU, this kernel only reports it, in `ran`.
 
 #define BM 128    // rows of C that a block computes: 64 for each consumer
 #define BN 256    // columns of C that a block computes
@@ -97,7 +97,7 @@ __device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsi
                  "l"(map), "r"(x), "r"(y), "r"(barrier)
                  : "memory");
 }
-// The same, written to the same place in each block that has its bit in `blocks`, where it counts at that
+// The same, written to the same offset in each block that has its bit in `blocks`, where it counts at that
 // block's own barrier.
 __device__ __forceinline__ void copy_box_to(unsigned short blocks, unsigned to, const TensorMap *map, unsigned x,
                                             unsigned y, unsigned barrier) {
@@ -167,7 +167,7 @@ __device__ __forceinline__ u64 descriptor(unsigned address, unsigned leading,
            (u64)(stride >> 4) << 32 | swizzle_128_bytes << 62;
 }
 
-// A slot of the ring, and which time round it is. Producer and consumers walk through it alike.
+// A slot of the ring, and which time round it is. Producer and consumers go through it alike.
 struct Ring {
     unsigned slot, round;
     __device__ __forceinline__ void step() {
@@ -202,7 +202,7 @@ __device__ __forceinline__ void produce(const TensorMap *a, const TensorMap *b,
         const unsigned empty = full + 8 * STAGES;
         const unsigned tile_a = slots + ring.slot * STAGE_BYTES;
         const unsigned tile_b = tile_a + A_BYTES;
-        barrier_wait(empty, ring.round ^ 1); // first round: nobody must leave
+        barrier_wait(empty, ring.round ^ 1); // first round: no block must leave
         barrier_expect(full, STAGE_BYTES);
         copy_box(tile_a, a, k0, row, full);
         for (unsigned box = first; box < first + boxes; box++)

@@ -107,7 +107,7 @@ pub fn simulated(counts: &simt::Counts) -> CounterValues {
         .collect()
 }
 
-/// How far `simulated` is off, as a share of what the hardware counted; `None` where it counted nothing and the
+/// How far `simulated` is off, as a fraction of what the hardware counted; `None` where it counted nothing and the
 /// simulator something.
 ///
 /// ```
@@ -130,7 +130,7 @@ pub fn error(simulated: f64, hardware: f64) -> Option<f64> {
 /// The program that reads the counters: named by `THROUGHPUT_NCU`, else on `PATH`, else where CUDA's installers put it.
 ///
 /// # Errors
-/// A sentence if there is none.
+/// A message if there is none.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = env::var_os("THROUGHPUT_NCU") {
         return Ok(named.into());
@@ -155,7 +155,7 @@ pub const VARIABLE: &str = "THROUGHPUT_COUNTERS_RUN";
 /// Launches the rung that [`VARIABLE`] names, on a product of n×n matrices, once. Returns whether there was one.
 ///
 /// # Errors
-/// A sentence if the variable is not of its form, or the GPU refuses.
+/// A message if the variable is not of its form, or the GPU refuses.
 pub fn run_if_asked() -> Result<bool> {
     let Ok(words) = env::var(VARIABLE) else { return Ok(false) };
     let (rung, n) = asked(&words)?;
@@ -207,7 +207,7 @@ impl Target {
 /// Counts one launch of `rung` on n×n matrices.
 ///
 /// # Errors
-/// A sentence that says what is missing: `ncu`, the permission to read counters, or what went wrong in the launch.
+/// A message that says what is missing: `ncu`, the permission to read counters, or what went wrong in the launch.
 pub fn profile(ncu: &Path, target: &Target, rung: &str, n: usize) -> Result<CounterValues> {
     let folder =
         env::temp_dir().join(format!("throughput-counters-{}-{rung}-{n}", std::process::id()));
@@ -245,13 +245,13 @@ pub fn profile(ncu: &Path, target: &Target, rung: &str, n: usize) -> Result<Coun
         return Err(Error::message(why));
     }
     if !output.status.success() {
-        let last = all.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+        let last = all.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it prints nothing");
         return Err(Error::message(format!("`ncu` ended with {}: {}", output.status, last.trim())));
     }
     parse(&table, rung)
 }
 
-/// The troubles that `ncu` tells of, as a sentence with the way out.
+/// The troubles that `ncu` tells of, as a message that says what to do.
 fn trouble(words: &str) -> Option<String> {
     if words.contains("ERR_NVGPUCTRPERM") {
         return Some(
@@ -278,7 +278,7 @@ fn trouble(words: &str) -> Option<String> {
 /// among lines that begin with `==`. Counters that the GPU does not have (`n/a`) are left out.
 ///
 /// # Errors
-/// A sentence if there is no table, or a number that is none.
+/// A message if there is no table, or a value that is no number.
 pub fn parse(text: &str, kernel: &str) -> Result<CounterValues> {
     let none = || Error::message("`ncu` printed no table; run it by hand to see what it says");
     let mut rows = text.lines().filter(|line| line.starts_with('"')).map(fields);
@@ -476,7 +476,7 @@ mod tests {
             assert!(error.contains("RUNG:N"), "{error}");
         }
         assert!(launch("no-such-rung", 8).unwrap_err().to_string().contains("no rung"));
-        assert!(!run_if_asked().unwrap(), "nobody has asked");
+        assert!(!run_if_asked().unwrap(), "not asked");
     }
 
     #[test]
@@ -509,7 +509,7 @@ mod tests {
         use super::*;
         use std::os::unix::fs::PermissionsExt as _;
 
-        /// A script in place of ncu. It checks what it is asked, runs the target, and writes `table`.
+        /// A script instead of ncu. It checks what it is asked, runs the target, and writes `table`.
         fn fake(body: &str) -> (tempfile::TempDir, PathBuf) {
             let folder = tempfile::tempdir().unwrap();
             let ncu = folder.path().join("ncu");

@@ -1,4 +1,4 @@
-//! How many, how wide, how fast: cores, lanes and clocks of this machine and of a few that everybody knows.
+//! How many, how wide, how fast: cores, lanes and clocks of this machine and of a few that are well known.
 //!
 //! A *lane* is what makes one f32 multiply-add each clock. A CPU's core has 8 to 32 of them in its vector units; what a
 //! GPU's maker calls a core is one lane.
@@ -141,7 +141,7 @@ pub fn peak_of(about: &About, precision: Precision) -> Option<Limit> {
     Some(Limit { name: name.to_owned(), value: rate })
 }
 
-/// A device that everybody knows, from its maker's data.
+/// A device that are well known, from its maker's data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     /// The maker's name.

@@ -1,12 +1,12 @@
-//! What can go wrong in this chapter: each a sentence that says what is wrong and the way out.
+//! What can go wrong in this chapter: each a message that says what is wrong and the way out.
 
 /// A `Result` whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong in this chapter, each as one sentence with the way out.
+/// What can go wrong in this chapter, each as one message that says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Anything that is already a sentence for a person.
+    /// Anything that is already a message for the user.
     #[error("{0}")]
     Message(String),
 }

@@ -1,7 +1,7 @@
 //! The devices of a machine behind one trait: OpenCL and CUDA, both found when the program runs.
 //!
 //! Nothing here is needed to build the course, and nothing is missed where a library is absent: what was
-//! found is in [`Devices::found`], and what was not in [`Devices::missing`], with the reason in a sentence.
+//! found is in [`Devices::found`], and what was not in [`Devices::missing`], with the reason in a message.
 //!
 //! - [`device`]: the trait, and what a kernel is launched with.
 //! - [`opencl`] and [`cuda`]: the two interfaces.

@@ -1,6 +1,6 @@
 //! The rungs of the ladder in a list, in the order of the page, and one product on a device by any of them.
 //!
-//! Each portable rung is one file, `kernels/NAME.cl`, for CUDA and for OpenCL. What it needs beside its text is how
+//! Each portable rung is one file, `kernels/NAME.cl`, for CUDA and for OpenCL. What it needs next to its text is how
 //! large its tiles are ([`Tiles`]): they are compiled in, and the launch follows from them.
 //!
 //! The steps are those of Simon Boehm's worklog, "How to optimize a CUDA matmul kernel for cuBLAS-like performance"
@@ -16,7 +16,7 @@ use matmul::Shape;
 pub struct Rung {
     /// The kernel's name, that of its file and of the rung in records.
     pub name: &'static str,
-    /// For pictures and tables.
+    /// For figures and tables.
     pub title: &'static str,
     /// The kernel's text.
     pub source: &'static str,
@@ -131,7 +131,7 @@ pub static LADDER: [Rung; 8] = [
 /// The portable rung with this name.
 ///
 /// # Errors
-/// A sentence that lists the names there are.
+/// A message that lists the names there are.
 pub fn rung(name: &str) -> Result<&'static Rung> {
     LADDER.iter().find(|rung| rung.name == name).ok_or_else(|| {
         let names: Vec<&str> = LADDER.iter().map(|rung| rung.name).collect();
@@ -287,7 +287,7 @@ impl Operands {
     /// If a length is not the shape's, or the device has no room.
     pub fn new(gpu: &dyn Gpu, a: &[f32], b: &[f32], shape: Shape) -> Result<Self> {
         check_lengths(a, b, shape)?;
-        // A buffer of no bytes is none: an empty matrix gets a place that nobody reads.
+        // A buffer of no bytes is none: an empty matrix gets a byte that is never read.
         let alloc = |elements: usize| gpu.alloc((elements * size_of::<f32>()).max(16));
         let (on_a, on_b) = (alloc(a.len())?, alloc(b.len())?);
         write_all(gpu, &on_a, a)?;

@@ -3,17 +3,17 @@
 //! The modules in the order of the page:
 //!
 //! - [`truck`]: one small job and ever larger ones, on the CPU and on each device.
-//! - [`devices`]: cores, lanes and clocks, of this machine and of a few that everybody knows.
+//! - [`devices`]: cores, lanes and clocks, of this machine and of a few that are well known.
 //! - [`simt`]: a GPU small enough to read, which counts what a kernel costs.
 //! - [`gpu`]: OpenCL and CUDA behind one trait, found when the program runs.
 //! - [`ladder`]: the rungs of the ladder, and a product by any of them.
-//! - [`wrong`]: kernels with the classic mistakes, each caught.
+//! - [`wrong`]: kernels with the classic bugs, each caught.
 //! - [`verify`]: a check that a wrong kernel can't pass.
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
-//! - [`counters`]: what the hardware counts, beside the simulator.
+//! - [`counters`]: what the hardware counts, next to the simulator.
 //! - [`lu`]: LU decomposition, which is mostly a matrix product, on the CPU and on a device.
-//! - [`error`]: what can go wrong, each as a sentence with the way out.
-//! - [`measured`]: records, and the pictures and tables made from them.
+//! - [`error`]: what can go wrong, each as one message that says what to do.
+//! - [`measured`]: records, and the figures and tables made from them.
 
 pub mod counters;
 pub mod devices;

@@ -2,7 +2,7 @@
 //! 2005 because nearly all of it is one matrix product after another.
 //!
 //! A is m×n, row after row, in f32. P exchanges rows, L is m×min(m,n) with ones on its diagonal and zeros above, U is
-//! min(m,n)×n with zeros below its diagonal. Both fit in A's place: the ones of L are not stored.
+//! min(m,n)×n with zeros below its diagonal. Both fit into A's memory: the ones of L are not stored.
 //!
 //! The modules in the order of the page:
 //!

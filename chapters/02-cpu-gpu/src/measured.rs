@@ -1,4 +1,4 @@
-//! What this chapter measures, and the pictures and tables made from that: one file a part of the page in each.
+//! What this chapter measures, and the figures and tables made from that: one file a part of the page in each.
 
 pub mod experiments;
 pub mod figures;

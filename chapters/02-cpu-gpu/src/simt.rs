@@ -1,5 +1,5 @@
 //! A GPU small enough to read: threads in warps that move in lock-step, shared memory in banks, global memory
-//! in sectors. Kernels give right results on it, and it counts what they cost and finds their mistakes.
+//! in sectors. Kernels give right results on it, and it counts what they cost and finds their bugs.
 //!
 //! The parts in reading order:
 //!

@@ -31,7 +31,7 @@ pub fn map_on_cpu(x: &[f32], y: &mut [f32], steps: u32, threads: usize) {
     }
     thread::scope(|scope| {
         let mut pieces = x.chunks(piece).zip(y.chunks_mut(piece));
-        let mine = pieces.next(); // this thread works too
+        let mine = pieces.next(); // this thread also works
         for (x, y) in pieces {
             scope.spawn(move || map_piece(x, y, steps));
         }
@@ -134,7 +134,7 @@ impl<'g> MapTrip<'g> {
     /// Compiles the map with `steps` steps and reserves memory for `most` numbers.
     ///
     /// # Errors
-    /// The compiler's words, or a sentence if the memory is not there.
+    /// The compiler's words, or a message if the memory is not there.
     pub fn new(gpu: &'g dyn Gpu, steps: u32, most: usize) -> Result<Self> {
         let kernel = gpu.compile(MAP, &[("STEPS", steps.to_string())], "map")?;
         Ok(Self { gpu, kernel, x: gpu.alloc(4 * most)?, y: gpu.alloc(4 * most)? })
@@ -223,7 +223,7 @@ impl<'g> ProductTrip<'g> {
     /// Starts cuBLAS and reserves memory for matrices of up to `most`×`most`.
     ///
     /// # Errors
-    /// A sentence if this is no CUDA device, if there is no cuBLAS, or no memory.
+    /// A message if this is no CUDA device, if there is no cuBLAS, or no memory.
     pub fn by_cublas(gpu: &'g dyn Gpu, most: usize) -> Result<Self> {
         let Some(cuda) = gpu.as_cuda() else {
             let name = &gpu.about().name;
@@ -319,7 +319,7 @@ impl Line {
     }
 }
 
-/// From which size on a device is faster than the CPU.
+/// Above which size a device is faster than the CPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossover {
     /// From the smallest size that was measured.
@@ -330,7 +330,7 @@ pub enum Crossover {
     Never(f64),
 }
 
-/// The size from which on `truck` stays faster than `car`, from points (size, seconds) of both in rising order.
+/// The size above which `truck` stays faster than `car`, from points (size, seconds) of both in rising order.
 /// Between two sizes the ratio of times is taken as a straight line on logarithmic scales. Sizes that only one of them
 /// has do not count; `None` if no size has both.
 #[allow(clippy::float_cmp)] // sizes are the same numbers, not results

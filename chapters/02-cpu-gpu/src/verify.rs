@@ -24,7 +24,7 @@ const TINY: f64 = f32::MIN_POSITIVE as f64;
 pub const UNWRITTEN: u32 = 0x7fc5_a5a5;
 /// In the strips around the matrices: another NaN.
 pub const STRIP: u32 = 0x7fca_cafe;
-/// Numbers in a strip. Enough for what a mistake in a small product reaches, and a
+/// Numbers in a strip. Enough for what a bug in a small product reaches, and a
 /// multiple of 64, so that the matrix begins where vectors may.
 const STRIP_LEN: usize = 16 << 10;
 
@@ -91,14 +91,14 @@ pub enum Fault {
     WroteOutside {
         /// Which one: `A`, `B` or `C`.
         matrix: char,
-        /// The place, in elements from the matrix's first; negative before it.
+        /// The offset, in elements from the matrix's first; negative before it.
         at: isize,
     },
     /// The kernel changed one of its inputs.
     ChangedInput {
         /// Which one: `A` or `B`.
         matrix: char,
-        /// The place, in elements from its first.
+        /// The offset, in elements from its first.
         at: usize,
     },
 }
@@ -154,7 +154,7 @@ impl fmt::Display for Fault {
 /// What a product that passed was like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passed {
-    /// The largest error of an element, as a share of what rounding explains: from 0 to 1.
+    /// The largest error of an element, as a fraction of what rounding explains: from 0 to 1.
     pub of_allowed: f64,
     /// The root of the mean squared error over that of the mean square.
     pub relative: f64,
@@ -173,7 +173,7 @@ impl Problem {
         Self::new(shape, a, b, 1.0)
     }
 
-    /// The same with operands that bf16 holds exactly, for kernels that round to it. Tensor cores cut the last places
+    /// The same with operands that bf16 holds exactly, for kernels that round to it. Tensor cores cut the last bits
     /// off where other units round, so four times the error is allowed (Fasi, Higham, Mikaitis and Pranesh,
     /// "Numerical behavior of NVIDIA tensor cores", `PeerJ` Computer Science 7:e330, 2021).
     pub fn random_bf16(shape: Shape, seed: u64) -> Self {
@@ -325,7 +325,7 @@ impl Problem {
 }
 
 // ANCHOR: rounding
-/// How far a sum of `k` rounded products in f32 may be off, as a share of the
+/// How far a sum of `k` rounded products in f32 may be off, relative to the
 /// sum of the products' magnitudes. In any order: no more than about k·2⁻²⁴
 /// (Higham, *Accuracy and Stability*, section 3.1). With errors that are as
 /// often up as down, fewer than k sums in 10¹³ are off by 8·√k·2⁻²⁴ (Higham and
@@ -386,7 +386,7 @@ impl Fenced {
         Arg::Part { buffer: &self.buffer, offset: STRIP_LEN * size_of::<f32>() }
     }
 
-    /// The matrix as it is now, if nothing was written beside it.
+    /// The matrix as it is now, if nothing was written next to it.
     fn read(&self, gpu: &dyn Gpu) -> Result<std::result::Result<Vec<u32>, Fault>> {
         let all: Vec<u32> = read_all(gpu, &self.buffer, self.len + 2 * STRIP_LEN)?;
         let inside = STRIP_LEN..STRIP_LEN + self.len;
@@ -439,7 +439,7 @@ fn judge(problem: &Problem, [a, b, c]: [std::result::Result<Vec<u32>, Fault>; 3]
 
 // ANCHOR: in_the_wild
 /// How a public collection of kernels once compared: any difference that is
-/// larger than 0.01 is a mistake. A NaN is larger than nothing, so it passes.
+/// larger than 0.01 is a bug. A NaN is larger than nothing, so it passes.
 pub fn passes_as_in_the_wild(want: &[f64], got: &[f32]) -> bool {
     for (want, got) in want.iter().zip(got) {
         let difference = (want - f64::from(*got)).abs();
@@ -496,7 +496,7 @@ mod tests {
         assert!(fault.to_string().contains("row 1, column 1"), "{fault}");
     }
 
-    /// The public verifier's mistake: it lets NaN pass.
+    /// The public verifier's bug: it lets NaN pass.
     #[test]
     fn nan_fails_here_and_passes_in_the_wild() {
         let problem = Problem::random(SHAPE, 1);
@@ -512,7 +512,7 @@ mod tests {
                 Fault::NotANumber { count: 1, first: (8, 6) }
             );
         }
-        // In the wild, a number that is far off is seen.
+        // In the wild, a value that is far off is seen.
         assert!(!passes_as_in_the_wild(&problem.exact(), &[7e3; 63]));
     }
 

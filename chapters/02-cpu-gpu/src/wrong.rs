@@ -1,4 +1,4 @@
-//! Kernels with the classic mistakes, and which check sees which.
+//! Kernels with the classic bugs, and which check sees which.
 //!
 //! Each is `kernels/shared.cl` with one thing wrong, in `kernels/wrong/NAME.cl`, and has a twin on the simulator of
 //! [`crate::simt`]. All of them pass some test that people do make: see [`Check::Careless`]. A missing barrier even
@@ -47,7 +47,7 @@ impl Mistake {
         Self::Swapped,
     ];
 
-    /// The kernel's name, that of its file and of the mistake in records.
+    /// The kernel's name, that of its file and of the bug in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoBarrierBefore => "no_barrier_before",
@@ -87,17 +87,17 @@ impl Mistake {
     }
 }
 
-/// A way to look for mistakes.
+/// A way to look for bugs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// A round size, symmetric matrices, C full of zeros, and any difference above 0.01 is a mistake.
+    /// A round size, symmetric matrices, C full of zeros, and any difference above 0.01 is a bug.
     Careless,
     /// [`verify`] with random matrices of a round size.
     RoundSize,
     /// [`verify`] with random matrices that fit no tile.
     OddSize,
-    /// The simulator, with the same matrices: it looks for races, reads of what nobody wrote and steps outside, and
-    /// its result is compared, too.
+    /// The simulator, with the same matrices: it looks for races, reads of unwritten words and steps outside, and
+    /// its result is also compared.
     Simulator,
 }
 
@@ -136,7 +136,7 @@ const ROUND: usize = 64;
 /// One that is a multiple of none.
 const ODD: Shape = Shape::new(37, 41, 35);
 
-/// What a check says of a kernel with this mistake: nothing if it passes, else what is wrong, in a word or two.
+/// What a check says of a kernel with this bug: nothing if it passes, else what is wrong, in a word or two.
 ///
 /// # Errors
 /// If the device fails, or is none where the check needs one.
@@ -190,7 +190,7 @@ fn carelessly(mistake: Mistake, gpu: &dyn Gpu) -> Result<Option<String>> {
     Ok((!passes).then(|| "wrong sums".to_owned()))
 }
 
-/// Runs the twin of a kernel with this mistake, or the right one, on the simulator.
+/// Runs the twin of a kernel with this bug, or the right one, on the simulator.
 ///
 /// # Errors
 /// What the simulator finds. If it finds nothing, the verdict is on the result.
@@ -213,7 +213,7 @@ pub fn simulate(
     Ok(problem.check(&machine.read(abc[2])))
 }
 
-/// `kernels/shared.cl` for the simulator, line by line, with the mistake.
+/// `kernels/shared.cl` for the simulator, line by line, with the bug.
 async fn twin(thread: Thread, mistake: Option<Mistake>, abc: [Global; 3], shape: Shape) {
     let wrong = |this: Mistake| mistake == Some(this);
     let ([a, b, c], Shape { m, k, n }) = (abc, shape);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     /// A missing barrier is not for this device to show: `PoCL` runs the threads of a block in loops of its own, between
-    /// barriers and around the kernel's loops, so that a barrier may stand where one is missing.
+    /// barriers and around the kernel's loops, so that a barrier may appear where one is missing.
     #[test]
     fn odd_sizes_on_a_device_find_every_mistake_but_a_missing_barrier() {
         let Some(gpu) = testing::opencl() else { return };

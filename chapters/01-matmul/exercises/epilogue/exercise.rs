@@ -4,7 +4,7 @@ use matmul::cache::{Matrix, Memory};
 
 /// Y ← ReLU(X·W + bias) in traced memory. X is batch×inputs, W inputs×outputs, `bias` 1×outputs.
 pub fn layer(memory: &mut Memory, x: Matrix, w: Matrix, bias: Matrix, y: Matrix) {
-    let mut sums = vec![0.0; y.cols]; // Stands for registers: nothing is counted.
+    let mut sums = vec![0.0; y.cols]; // Represents registers: nothing is counted.
     for i in 0..y.rows {
         sums.fill(0.0);
         for k in 0..x.cols {

@@ -1,4 +1,4 @@
-//! Change the order of two loops, so that the innermost one walks along rows.
+//! Change the order of two loops, so that the innermost one runs along rows.
 
 use matmul::cache::{Matrix, Memory};
 

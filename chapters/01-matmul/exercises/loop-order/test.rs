@@ -39,7 +39,7 @@ fn most_accesses_hit() {
     println!("misses in {steps} steps: {}", counts.l1_misses);
     assert!(
         counts.l1_misses < steps / 8,
-        "{} of {steps} steps fetch a line; with every row walked from left to right it is one in 16",
+        "{} of {steps} steps fetch a line; with every row read from left to right it is one in 16",
         counts.l1_misses
     );
 }

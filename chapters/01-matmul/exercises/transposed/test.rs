@@ -47,7 +47,7 @@ fn multiplies_a_transposed_operand() {
 
 #[test]
 fn weight_gradient_sums_over_the_batch() {
-    // Two pictures, three inputs, two outputs.
+    // Two images, three inputs, two outputs.
     let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     let g = [10.0, 1.0, 100.0, 0.0];
     let expected = [410.0, 1.0, 520.0, 2.0, 630.0, 3.0];

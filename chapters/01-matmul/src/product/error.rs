@@ -1,4 +1,4 @@
-//! What can be wrong with the matrices of a product, each as one sentence with the shapes in it.
+//! What can be wrong with the matrices of a product, each as one message with the shapes in it.
 
 /// A `Result` whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -33,7 +33,7 @@ pub enum Error {
         /// Values in the slice.
         len: usize,
     },
-    /// Two elements of a matrix that is written would share a place.
+    /// Two elements of a matrix that is written would overlap.
     #[error(
         "a {rows}×{cols} matrix with a row every {row_stride} values and a column every {col_stride} has \
          elements that overlap, so it cannot be written to"

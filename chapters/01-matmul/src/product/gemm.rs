@@ -45,7 +45,7 @@ fn check<A, B>(c: &MatMut<f32>, a: &MatRef<A>, b: &MatRef<B>, epilogue: Epilogue
     }
 }
 
-/// What multiplies numbers that are rounded to bf16.
+/// What multiplies values that are rounded to bf16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// The f32 kernels, with inputs that are rounded while they are packed.

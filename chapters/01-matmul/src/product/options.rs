@@ -39,7 +39,7 @@ impl Threads {
 /// How to multiply. The default overwrites C, on one thread, with nothing at the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// Whether A·B is added to what C holds; if not, C is overwritten and may hold anything before, NaN too.
+    /// Whether A·B is added to what C holds; if not, C is overwritten and may contain anything before, also NaN.
     pub accumulate: bool,
     /// What happens at the end.
     pub epilogue: Epilogue<'a>,

@@ -25,7 +25,7 @@ impl Element for f32 {
     }
 }
 
-/// A number that takes part with the value of its nearest bf16.
+/// A type that takes part with the value of its nearest bf16.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Rounded<T>(T);
@@ -56,7 +56,7 @@ pub(crate) struct Lines<T> {
 }
 
 impl<T> Lines<T> {
-    /// Up to `count` lines from `first` on.
+    /// Up to `count` lines, beginning with `first`.
     fn strip(&self, first: usize, count: usize) -> Self {
         Self {
             from: self.from.wrapping_add(first * self.stride),
@@ -65,7 +65,7 @@ impl<T> Lines<T> {
         }
     }
 
-    /// The elements from `first` on.
+    /// The elements, beginning with `first`.
     #[cfg(target_arch = "x86_64")]
     fn after(&self, first: usize) -> Self {
         let from = self.from.wrapping_add(first * self.step);
@@ -216,7 +216,7 @@ mod x86 {
     }
 
     /// Adjacent lines, panels of any height up to `CHUNKS` vectors: each p is a copy of whole vectors. What they
-    /// write beyond their place, the next p's overwrite. The last panels, from which a vector would reach past
+    /// write beyond their slot, the next p's overwrite. The last panels, from which a vector would reach past
     /// the lines, and the last p, behind which the next panel lies, are left to masks.
     #[target_feature(enable = "avx2")]
     #[inline]
@@ -248,7 +248,7 @@ mod x86 {
     }
 
     /// Adjacent elements: blocks of 8×8 are transposed in registers. The last lines go first, so that what a
-    /// store writes beyond its place is overwritten by a later one.
+    /// store writes beyond its slot is overwritten by a later one.
     #[target_feature(enable = "avx2")]
     #[inline]
     unsafe fn turn<const CHUNKS: usize>(to: *mut f32, height: usize, strip: Lines<f32>) {

@@ -27,12 +27,12 @@ const TERMS: usize = 2 * SIDE;
 const DEPTH: usize = 1024;
 /// Blocks of A (of 32 rows) that stay in the second-level cache: 512 KiB of its 2 MiB.
 const DOWN: usize = 8;
-/// Panels of B (of 32 columns) beside them: 1 MiB.
+/// Panels of B (of 32 columns) next to them: 1 MiB.
 const ACROSS: usize = 16;
 /// Blocks of A that are packed at once, into the third-level cache: 16 MiB.
 const PACKED: usize = 256;
 
-/// Computes a block of 32×32 of C from packed tiles: four sums, two tiles of A, two of B. Meanwhile it asks
+/// Computes a block of 32×32 of C from packed tiles: four sums, two tiles of A, two of B. At the same time it asks
 /// for the block of C that comes next.
 ///
 /// # Safety
@@ -272,7 +272,7 @@ struct OnTiles<A, B> {
     k: usize,
 }
 
-// SAFETY: a job stands for a shared borrow of A and B and an exclusive one of C, whose rectangles are each
+// SAFETY: a job represents a shared borrow of A and B and an exclusive one of C, whose rectangles are each
 // given to one thread.
 unsafe impl<A: Sync, B: Sync> Sync for OnTiles<A, B> {}
 

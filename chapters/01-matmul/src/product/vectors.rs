@@ -42,7 +42,7 @@ struct OnVectors<A, B> {
     more: usize,
 }
 
-// SAFETY: a job stands for a shared borrow of A and B and an exclusive one of C, whose rectangles are each
+// SAFETY: a job represents a shared borrow of A and B and an exclusive one of C, whose rectangles are each
 // given to one thread.
 unsafe impl<A: Sync, B: Sync> Sync for OnVectors<A, B> {}
 
@@ -73,7 +73,7 @@ fn depth(k: usize) -> usize {
 }
 
 /// How many cache lines stay in a first-level cache when they lie `step` values apart. In 32 KiB with 8 ways a
-/// line has 64 places to choose from by its address; lines a power of two apart meet in few of them. A
+/// line has 64 sets to choose from by its address; lines a power of two apart meet in few of them. A
 /// quarter of the cache, at most.
 fn lines_that_stay(step: usize) -> usize {
     let places = 64 >> (step / 16).trailing_zeros().min(6);
@@ -268,6 +268,6 @@ impl<A: Element, B: Element> OnVectors<A, B> {
     }
 }
 
-/// A tile that has no place in C.
+/// A tile that is not part of C.
 #[repr(C, align(64))]
 struct Scratch([f32; 14 * 32]);

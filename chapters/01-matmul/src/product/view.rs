@@ -13,7 +13,7 @@ pub struct MatRef<'a, T> {
     col_stride: usize,
 }
 
-/// A matrix that is written; no two of its elements share a place.
+/// A matrix that is written; no two of its elements overlap.
 #[derive(Debug)]
 pub struct MatMut<'a, T> {
     data: *mut T,
@@ -171,7 +171,7 @@ impl<'a, T> MatMut<'a, T> {
     ///
     /// # Errors
     /// [`Error::Outside`] when the last element lies past the slice's end, [`Error::Overlap`] when two
-    /// elements could share a place (rows that reach into each other in both directions).
+    /// elements could overlap (rows that reach into each other in both directions).
     pub fn strided(
         data: &'a mut [T],
         rows: usize,

@@ -1,4 +1,4 @@
-//! What the tests share: values, and the comparison with the f64 reference.
+//! What the tests have in common: values, and the comparison with the f64 reference.
 
 use matmul::{MatRef, Shape, bf16::bf16, reference};
 

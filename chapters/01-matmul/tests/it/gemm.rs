@@ -309,7 +309,7 @@ fn strided_views_leave_the_rest_alone() {
                 })
             };
             for (at, value) in c.iter().enumerate().filter(|&(at, _)| !inside(at)) {
-                assert!((value + 77.0).abs() < 1e-6, "{}: place {at} was written", level.name());
+                assert!((value + 77.0).abs() < 1e-6, "{}: element {at} was written", level.name());
             }
         }
     }
@@ -394,7 +394,7 @@ fn views_that_leave_their_slice_are_refused() {
 
 #[test]
 fn a_read_matrix_may_repeat_its_rows() {
-    // A stride of 0 makes one row of A stand for all of them.
+    // With a stride of 0 one row of A is used for all of them.
     let (row, b) = (values(30, 1), values(30 * 20, 2));
     let a = MatRef::strided(&row, 9, 30, 0, 1).unwrap();
     let b = MatRef::new(&b, 30, 20).unwrap();

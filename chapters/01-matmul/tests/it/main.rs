@@ -1,4 +1,4 @@
-//! The products against the f64 reference: the rungs, what later chapters call, and the libraries beside it.
+//! The products against the f64 reference: the rungs, what later chapters call, and the libraries next to it.
 
 mod common;
 mod gemm;

@@ -1,4 +1,4 @@
-//! A tile in shared memory whose rows and columns can both be touched in one pass.
+//! A tile in shared memory whose rows and columns can both be accessed in one wavefront.
 
 use cpu_gpu::simt::{Global, Thread};
 

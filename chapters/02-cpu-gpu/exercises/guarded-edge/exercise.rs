@@ -26,7 +26,7 @@ pub async fn product(t: Thread, a: Global, b: Global, c: Global, shape: Shape) {
             let from_b = t.load(b_tile, p * TILE + x).await;
             sum = t.fma(from_a, from_b, sum);
         }
-        t.barrier().await; // nobody needs them any more
+        t.barrier().await; // they are no longer needed
     }
     // EXERCISE: begin
     let _ = m; // The rows of C; it is not used yet.

@@ -1,7 +1,7 @@
 //! Choose the row to divide by, so that no factor is above one.
 
 /// Turns the n×n matrix, row after row, into its LU decomposition in place: U on and above the diagonal, L without
-/// its ones below. Returns, for each step, the row that changed places with that step's row.
+/// its ones below. Returns, for each step, the row that was swapped with that step's row.
 pub fn factor(a: &mut [f32], n: usize) -> Vec<usize> {
     let mut swaps = Vec::with_capacity(n);
     for j in 0..n {

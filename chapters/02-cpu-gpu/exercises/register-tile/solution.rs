@@ -34,7 +34,7 @@ pub async fn product(t: Thread, a: Global, b: Global, c: Global, shape: Shape) {
                 *sum = t.fma(from_a, from_b, *sum);
             }
         }
-        t.barrier().await; // nobody needs them any more
+        t.barrier().await; // they are no longer needed
     }
     for (i, sum) in sums.into_iter().enumerate() {
         let row = top + y * RESULTS + i;

@@ -1,6 +1,6 @@
 // WRONG: `shared.cl`, which forgets the last tile if it is not whole.
 //
-// Mistake   the loop runs k / TILE times, rounded down.
+// Bug       the loop runs k / TILE times, rounded down.
 // Hides     where k is a multiple of TILE, as in every round benchmark. It is even a little faster elsewhere.
 // Shows     as wrong sums at any other k.
 
@@ -27,7 +27,7 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void last_tile(
         for (uint p = 0; p < TILE; p++) {
             sum += a_tile[y][p] * b_tile[p][x];
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     if (row < m && column < n) c[row * n + column] = sum;
 }

@@ -1,6 +1,6 @@
 // WRONG: `shared.cl` without the barrier after the tiles are used.
 //
-// Mistake   a fast thread fetches the next tiles while a slow one still needs the present ones.
+// Bug       a fast thread fetches the next tiles while a slow one still needs the present ones.
 // Hides     where k is no larger than TILE: then there is no next tile.
 // Shows     in the simulator as a race, and on a device as wrong sums, or not at all: that depends on who comes first.
 

@@ -1,6 +1,6 @@
 // WRONG: `shared.cl` without the barrier before the tiles are used.
 //
-// Mistake   a thread starts on tiles that others have not filled yet. It takes stale numbers.
+// Bug       a thread starts on tiles that others have not filled yet. It takes stale numbers.
 // Hides     within a warp, whose threads often keep step: with small blocks it can pass for years.
 // Shows     in the simulator as a race, and on a device as wrong sums, or not at all: that depends on who comes first.
 
@@ -27,7 +27,7 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void no_barrier_before(
         for (uint p = 0; p < TILE; p++) {
             sum += a_tile[y][p] * b_tile[p][x];
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     if (row < m && column < n) c[row * n + column] = sum;
 }

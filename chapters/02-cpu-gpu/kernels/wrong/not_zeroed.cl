@@ -1,6 +1,6 @@
 // WRONG: `shared.cl`, which adds to C instead of writing it.
 //
-// Mistake   the sum begins with what C held before, and nobody has set that to zero.
+// Bug       the sum begins with what C held before, and that was never set to zero.
 // Hides     because fresh memory is often zero: the first run is right. The second run doubles the result, but who checks
 //           the second run?
 // Shows     because C is full of NaNs before the launch.
@@ -28,7 +28,7 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void not_zeroed(
         for (uint p = 0; p < TILE; p++) {
             sum += a_tile[y][p] * b_tile[p][x];
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     if (row < m && column < n) c[row * n + column] += sum; // should be =
 }

@@ -1,6 +1,6 @@
 // WRONG: `shared.cl` with the indices of B exchanged.
 //
-// Mistake   it computes A·Bᵀ.
+// Bug       it computes A·Bᵀ.
 // Hides     where B is symmetric, such as the identity, or a matrix of ones, with which a quick test is made.
 // Shows     as wrong sums on any other matrix.
 
@@ -27,7 +27,7 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void swapped(
         for (uint p = 0; p < TILE; p++) {
             sum += a_tile[y][p] * b_tile[p][x];
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     if (row < m && column < n) c[row * n + column] = sum;
 }

@@ -1,7 +1,7 @@
 // WRONG: `shared.cl`, which reads A beyond the end of its rows.
 //
-// Mistake   the last tile takes the first numbers of the next row of A, and in the last row what lies behind A. They are
-//           multiplied by the zeros that stand for the missing rows of B, so nearly always nothing happens.
+// Bug       the last tile takes the first numbers of the next row of A, and in the last row what lies behind A. They are
+//           multiplied by the zeros that replace the missing rows of B, so nearly always nothing happens.
 // Hides     as long as no infinity and no NaN lies behind A, and the memory there may be read.
 // Shows     because the strip behind A is full of NaNs, and zero times NaN is NaN.
 
@@ -28,7 +28,7 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void unguarded_read(
         for (uint p = 0; p < TILE; p++) {
             sum += a_tile[y][p] * b_tile[p][x];
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     if (row < m && column < n) c[row * n + column] = sum;
 }

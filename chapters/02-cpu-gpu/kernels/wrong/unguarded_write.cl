@@ -1,6 +1,6 @@
 // WRONG: `shared.cl` without the guard around its store.
 //
-// Mistake   the threads beyond the last column write into the next row, those beyond the last row behind C.
+// Bug       the threads beyond the last column write into the next row, those beyond the last row behind C.
 // Hides     where m and n are multiples of TILE.
 // Shows     in the strip behind C, and where the zeros of a thread that is outside come after the right number.
 
@@ -27,7 +27,7 @@ KERNEL THREADS_OF_BLOCK(TILE, TILE) void unguarded_write(
         for (uint p = 0; p < TILE; p++) {
             sum += a_tile[y][p] * b_tile[p][x];
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // they are no longer needed
     }
     c[row * n + column] = sum; // here the guard is missing
 }

@@ -1,4 +1,4 @@
-//! cuBLAS, NVIDIA's matrix product, to hold our own kernels against. It is loaded by hand when the program runs.
+//! cuBLAS, NVIDIA's matrix product, to compare our own kernels with. It is loaded by hand when the program runs.
 //!
 //! Source: cuBLAS documentation, CUDA 13.0, sections 2.1.6 (column-major), 2.2 (enumerations), 2.7.1 (`gemm`) and
 //! 2.8.12 (`cublasGemmEx`).
@@ -38,7 +38,7 @@ type Sgemm = unsafe extern "C" fn(
     *mut f32,
     c_int,
 ) -> c_int;
-/// The same with a type beside each matrix, then the type of the sums and the algorithm.
+/// The same with a type next to each matrix, then the type of the sums and the algorithm.
 type GemmEx = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -144,7 +144,7 @@ fn check(status: c_int, what: &str) -> Result<()> {
     let why = match status {
         0 => return Ok(()),
         1 => {
-            "it was not initialised: the GPU or its driver does not answer; see `throughput doctor`"
+            "it was not initialised: the GPU or its driver does not respond; see `throughput doctor`"
         }
         3 => "out of memory: take smaller matrices, or close other programs that use the GPU",
         7 => "it does not take these lengths",
@@ -205,7 +205,7 @@ impl<'c> Cublas<'c> {
     /// Loads cuBLAS and starts it on this GPU.
     ///
     /// # Errors
-    /// A sentence if there is no such library, or if it does not start.
+    /// A message if there is no such library, or if it does not start.
     pub fn new(cuda: &'c Cuda) -> Result<Self> {
         let functions = Functions::load()?;
         cuda.bind()?;
@@ -225,7 +225,7 @@ impl<'c> Cublas<'c> {
     /// Starts C = A·B in f32, all row-major, and returns at once. No TF32: f32 is multiplied as f32.
     ///
     /// # Errors
-    /// A sentence if a buffer is too short or of another device, or if cuBLAS refuses.
+    /// A message if a buffer is too short or of another device, or if cuBLAS refuses.
     pub fn sgemm(&self, a: &Buffer, b: &Buffer, c: &Buffer, shape: Shape) -> Result<()> {
         let lengths = Lengths::new(shape, size_of::<f32>())?;
         let [a, b, c] = self.addresses([a, b, c], &lengths)?;
@@ -317,10 +317,10 @@ impl<'c> Cublas<'c> {
     }
 }
 
-/// Whether cuBLAS loads here: nothing, or the reason in a sentence.
+/// Whether cuBLAS loads here: nothing, or the reason in a message.
 ///
 /// # Errors
-/// That sentence.
+/// That message.
 pub fn available() -> Result<()> {
     Functions::load().map(|_| ())
 }
@@ -335,7 +335,7 @@ mod tests {
     fn loads_or_says_what_is_missing() {
         match available() {
             Ok(()) => {
-                // All functions are there. Without a GPU the library starts no handle, and must say so.
+                // All functions are there. Without a GPU the library starts no handle, and must report it.
                 let functions = Functions::load().unwrap();
                 let names = ["cublasCreate_v2", "cublasSgemm_v2"];
                 for name in names {

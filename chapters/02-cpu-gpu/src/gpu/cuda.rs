@@ -35,7 +35,7 @@ pub fn find(devices: &mut Devices) {
     }
 }
 
-/// What the driver's own version means for the course: nothing, or a sentence.
+/// What the driver's own version means for the course: nothing, or a message.
 fn too_old(version: i32) -> Option<String> {
     (version < OLDEST).then(|| {
         format!(
@@ -48,7 +48,7 @@ fn too_old(version: i32) -> Option<String> {
     })
 }
 
-/// A driver's code as a sentence about a device.
+/// A driver's code as a message about a device.
 fn sentence(name: &str, what: &str, code: CUresult) -> String {
     use CUresult as Code;
     let why = match code {
@@ -63,7 +63,7 @@ fn sentence(name: &str, what: &str, code: CUresult) -> String {
         | Code::CUDA_ERROR_MISALIGNED_ADDRESS
         | Code::CUDA_ERROR_LAUNCH_FAILED => {
             "a kernel has read or written outside of its memory; start the program \
-             again, and look for the place with NVIDIA's compute-sanitizer"
+             again, and find the line with NVIDIA's compute-sanitizer"
         }
         Code::CUDA_ERROR_STUB_LIBRARY => {
             "the libcuda.so that was found is a stub for linking; take the toolkit's folder `stubs` out of \
@@ -144,7 +144,7 @@ fn describe(at: i32, version: i32) -> Result<About, DriverError> {
     })
 }
 
-/// The device's primary context, given back when nobody needs it any more.
+/// The device's primary context, given back when it is no longer needed.
 struct Context {
     device: sys::CUdevice,
     handle: sys::CUcontext,
@@ -265,7 +265,7 @@ impl Cuda {
     /// Starts a GPU that [`find`] has found.
     ///
     /// # Errors
-    /// A sentence if it does not start, or if there is no NVRTC to compile kernels.
+    /// A message if it does not start, or if there is no NVRTC to compile kernels.
     pub fn open(about: About) -> Result<Self> {
         let nvrtc = Nvrtc::load()?;
         let at = about.id.strip_prefix("cuda:").map_or(Some(0), |at| at.parse().ok()).unwrap_or(0);
@@ -287,7 +287,7 @@ impl Cuda {
     /// Makes this device's context the calling thread's own: what calls of the driver want that go past this trait.
     ///
     /// # Errors
-    /// A sentence if the driver refuses.
+    /// A message if the driver refuses.
     pub fn bind(&self) -> Result<()> {
         self.context.bind().map_err(self.failed("be used from this thread"))
     }
@@ -295,7 +295,7 @@ impl Cuda {
     /// The address of a buffer on the device.
     ///
     /// # Errors
-    /// A sentence if the buffer belongs to another device.
+    /// A message if the buffer belongs to another device.
     pub fn address(&self, buffer: &Buffer) -> Result<u64> {
         Ok(own::<Memory>(&*buffer.inner, "buffer")?.at)
     }
@@ -313,7 +313,7 @@ impl Cuda {
     /// As [`Gpu::compile`], for features of one generation alone: `suffix` is `a` for `sm_90a`.
     ///
     /// # Errors
-    /// The compiler's words, or a sentence.
+    /// The compiler's words, or a message.
     pub fn compile_for(
         &self,
         source: &str,
@@ -356,7 +356,7 @@ impl Cuda {
     /// Lets a kernel have more than the usual 48 KiB of shared memory in [`Launch::shared`].
     ///
     /// # Errors
-    /// A sentence if the GPU has less.
+    /// A message if the GPU has less.
     pub fn allow_shared(&self, kernel: &Kernel, bytes: u32) -> Result<()> {
         self.bind()?;
         let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
@@ -381,7 +381,7 @@ impl Cuda {
     /// There must be a pointer for each parameter of the kernel, to a value of its type.
     ///
     /// # Errors
-    /// A sentence.
+    /// A message.
     pub unsafe fn launch_raw(
         &self,
         kernel: &Kernel,

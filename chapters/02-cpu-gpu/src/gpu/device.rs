@@ -53,7 +53,7 @@ pub struct About {
 pub struct Missing {
     /// Which.
     pub api: Api,
-    /// Why, and what to do: one sentence.
+    /// Why, and what to do: one message.
     pub why: String,
 }
 
@@ -67,7 +67,7 @@ pub struct Devices {
 }
 
 /// A device with memory of its own that runs kernels, in the order in which
-/// they are launched. Every error is a sentence with the way out.
+/// they are launched. Every error is a message that says what to do.
 #[allow(clippy::missing_errors_doc)]
 // ANCHOR: gpu
 pub trait Gpu {
@@ -118,7 +118,7 @@ pub struct Launch {
     pub grid: [usize; 2],
     /// Threads of a block along x and y.
     pub block: [usize; 2],
-    /// Bytes of shared memory that the kernel takes beside what it declares (CUDA alone).
+    /// Bytes of shared memory that the kernel takes next to what it declares (CUDA alone).
     pub shared: u32,
 }
 
@@ -129,7 +129,7 @@ impl Launch {
     }
 
     /// Refuses a launch that the device can't run: `max_block` is the most threads that a block of this kernel may
-    /// have. Zero blocks are no mistake: there is nothing to do.
+    /// have. Zero blocks are no bug: there is nothing to do.
     pub(crate) fn check(self, kernel: &Kernel, about: &About, max_block: usize) -> Result<()> {
         let [x, y] = self.block;
         let most = max_block.min(about.max_block);
@@ -168,7 +168,7 @@ impl Launch {
 pub enum Arg<'a> {
     /// The start of a buffer.
     Buffer(&'a Buffer),
-    /// A place in a buffer.
+    /// An address in a buffer.
     Part {
         /// The buffer.
         buffer: &'a Buffer,
@@ -181,7 +181,7 @@ pub enum Arg<'a> {
     F32(f32),
 }
 
-/// What is inside a buffer or kernel; a thing of another device is a mistake of the caller.
+/// What is inside a buffer or kernel; a thing of another device is a bug of the caller.
 pub(crate) fn own<'a, T: 'static>(inner: &'a dyn Any, what: &str) -> Result<&'a T> {
     inner
         .downcast_ref()
@@ -211,7 +211,7 @@ pub(crate) fn fits(buffer: &Buffer, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// How many bytes of a buffer are left from `offset` on.
+/// How many bytes of a buffer are left after `offset`.
 pub(crate) fn part(buffer: &Buffer, offset: usize) -> Result<usize> {
     if offset >= buffer.bytes || !offset.is_multiple_of(256) {
         return Err(Error::message(format!(
@@ -254,7 +254,7 @@ pub fn write_all<T: Element>(gpu: &dyn Gpu, to: &Buffer, values: &[T]) -> Result
     gpu.write(to, &T::bytes(values))
 }
 
-/// Copies the first `count` numbers of a buffer back.
+/// Copies the first `count` values of a buffer back.
 ///
 /// # Errors
 /// If there are not so many, or the device fails.

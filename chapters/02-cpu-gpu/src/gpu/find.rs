@@ -36,7 +36,7 @@ impl Devices {
 /// The device with this short name.
 ///
 /// # Errors
-/// A sentence if there is none, or if it does not start.
+/// A message if there is none, or if it does not start.
 pub fn open(id: &str) -> Result<Box<dyn Gpu>> {
     let devices = devices();
     let Some(about) = devices.found.into_iter().find(|about| about.id == id) else {

@@ -73,7 +73,7 @@ impl Nvrtc {
     /// Looks for NVRTC and loads it.
     ///
     /// # Errors
-    /// A sentence if there is none, or none that the driver understands.
+    /// A message if there is none, or none that the driver understands.
     pub fn load() -> Result<Self> {
         let driver = toolkit::driver_version().map(|version| version / 1000);
         match toolkit::load("nvrtc", driver, version) {
@@ -106,7 +106,7 @@ impl Nvrtc {
     /// Compiles `source` for `target`, such as `sm_90`. Returns a cubin.
     ///
     /// # Errors
-    /// The compiler's words, or a sentence.
+    /// The compiler's words, or a message.
     pub fn compile(
         &self,
         source: &str,

@@ -33,7 +33,7 @@ pub fn find(devices: &mut Devices) {
     }
 }
 
-/// Every device with its handle, or a sentence.
+/// Every device with its handle, or a message.
 fn list() -> Result<Vec<(About, cl_device_id)>, String> {
     let platforms = match get_platforms() {
         Ok(platforms) => platforms,
@@ -61,7 +61,7 @@ fn list() -> Result<Vec<(About, cl_device_id)>, String> {
 fn no_platform(error: &ClError) -> String {
     match error.0 {
         DLOPEN_RUNTIME_LOAD_FAILED => format!("this machine has no OpenCL library; {INSTALL}"),
-        // The library without a driver says so in several ways.
+        // The library without a driver reports it in several ways.
         _ => format!(
             "this machine has OpenCL's library, but no driver behind it ({error}); {INSTALL}"
         ),
@@ -116,7 +116,7 @@ impl OpenCl {
     /// Starts a device that [`find`] has found.
     ///
     /// # Errors
-    /// A sentence if it is not there any more, or does not start.
+    /// A message if it is not there any more, or does not start.
     pub fn open(about: About) -> Result<Self> {
         let list = list().map_err(Error::Message)?;
         let Some((_, handle)) = list.into_iter().find(|(other, _)| other.id == about.id) else {
@@ -138,7 +138,7 @@ impl OpenCl {
     }
 }
 
-/// A code of OpenCL as a sentence about a device.
+/// A code of OpenCL as a message about a device.
 fn sentence(name: &str, what: &str, error: &ClError) -> String {
     let why = match error.0 {
         CL_INVALID_BUFFER_SIZE | CL_MEM_OBJECT_ALLOCATION_FAILURE | CL_OUT_OF_HOST_MEMORY => {
@@ -146,7 +146,7 @@ fn sentence(name: &str, what: &str, error: &ClError) -> String {
         }
         CL_OUT_OF_RESOURCES => {
             "it is out of memory, or a kernel has read or written outside of its memory; take smaller matrices, and if \
-             that does not help, look for the place with THROUGHPUT_DEVICE=cpu"
+             that does not help, find the line with THROUGHPUT_DEVICE=cpu"
         }
         CL_INVALID_WORK_GROUP_SIZE | CL_INVALID_WORK_ITEM_SIZE => {
             "a block has not the size that the kernel is written for, or one that this device does not take"

@@ -32,7 +32,7 @@ pub fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// The first OpenCL device, or `None` and a note where there is none. With `THROUGHPUT_REQUIRE_OPENCL=1` that
-/// is a failure, so that a test can't be left out where it must run. A thread that holds one waits for ever
+/// is a failure, so that a test can't be left out where it must run. A thread that holds one waits forever
 /// for a second.
 ///
 /// # Panics

@@ -1,5 +1,5 @@
 //! LU decomposition in blocks of columns. A panel is decomposed by itself; its row swaps reach the other columns; a
-//! triangular solve makes the panel's rows of U; and one large product takes the panel's share from all that
+//! triangular solve makes the panel's rows of U; and one large product subtracts the panel's part from all that
 //! remains. With blocks of b columns the product does all but about 3b/(2n) of the operations.
 
 use super::{
@@ -59,10 +59,10 @@ impl Times {
     }
 }
 
-/// What a decomposition leaves beside the triangles.
+/// What a decomposition leaves next to the triangles.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
-    /// For each step, the row that changed places with that step's row.
+    /// For each step, the row that was swapped with that step's row.
     pub swaps: Vec<usize>,
     /// Where the time went.
     pub times: Times,
@@ -100,7 +100,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Does the step on the rows from `first` on. Returns its swaps, counted from there.
+    /// Does the step on the rows beginning with `first`. Returns its swaps, counted from there.
     // ANCHOR: step
     fn run(self, rows: &mut [f32]) -> Result<Vec<usize>> {
         let Step { cols, first, width, threads, panel, times } = self;
@@ -143,7 +143,7 @@ pub fn operations(n: usize) -> f64 {
     2.0 / 3.0 * (n as f64).powi(3)
 }
 
-/// The share of [`operations`] that the blocked algorithm spends in its trailing product: step s of N = n/b
+/// The fraction of [`operations`] that the blocked algorithm spends in its trailing product: step s of N = n/b
 /// multiplies (n−sb)×b by b×(n−sb), and 2b·Σ(n−sb)² over 2/3·n³ is 1 − 3b/(2n) + b²/(2n²).
 pub fn product_share(n: usize, block: usize) -> f64 {
     let part = (block as f64 / n as f64).min(1.0);

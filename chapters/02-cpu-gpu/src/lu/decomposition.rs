@@ -6,7 +6,7 @@ use super::{
     unblocked,
 };
 
-/// A decomposition PA = LU, with both triangles in the place of A.
+/// A decomposition PA = LU, with both triangles in A's memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lu {
     rows: usize,
@@ -44,7 +44,7 @@ impl Lu {
     }
 
     /// A decomposition that was made elsewhere: the triangles in one m×n matrix, and for each step the row that
-    /// changed places with that step's row.
+    /// was swapped with that step's row.
     ///
     /// # Errors
     /// [`LuError::Length`] when the values are not m×n, or the swaps not min(m, n) rows of the matrix that lie at
@@ -73,7 +73,7 @@ impl Lu {
         &self.values
     }
 
-    /// For each step, the row that changed places with that step's row.
+    /// For each step, the row that was swapped with that step's row.
     pub fn swaps(&self) -> &[usize] {
         &self.swaps
     }

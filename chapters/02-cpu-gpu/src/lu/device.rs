@@ -62,7 +62,7 @@ impl<'g> OnDevice<'g> {
     /// Decomposes an m×n matrix with panels of `block` columns (0 counts as 1). It is copied to the device and back.
     ///
     /// # Errors
-    /// A sentence for each [`LuError`], for a matrix with more elements than 32 bits can count, or if the
+    /// A message for each [`LuError`], for a matrix with more elements than 32 bits can count, or if the
     /// device fails or has no room.
     pub fn factor(&self, a: &[f32], rows: usize, cols: usize, block: usize) -> Result<Lu> {
         let (swaps, on_device, _) = self.factor_and_time(a, rows, cols, block)?;
@@ -71,7 +71,7 @@ impl<'g> OnDevice<'g> {
         Ok(Lu::from_parts(values, rows, cols, swaps)?)
     }
 
-    /// Seconds of a decomposition whose matrix is on the device already and stays there, the panels' journeys
+    /// Seconds of a decomposition whose matrix is on the device already and stays there, the copies of the panels
     /// included.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl<'g> OnDevice<'g> {
         }
         let (steps, block) = (rows.min(cols), block.max(1));
         let width = block.min(steps);
-        // A buffer of no bytes is none: an empty matrix gets a place that nobody reads.
+        // A buffer of no bytes is none: an empty matrix gets a byte that is never read.
         let room = |count: usize| self.gpu.alloc((4 * count).max(16));
         let matrix = Resident {
             a: room(a.len())?,

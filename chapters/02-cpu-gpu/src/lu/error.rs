@@ -1,4 +1,4 @@
-//! Why a matrix has no decomposition, or a system no solution: each as a sentence.
+//! Why a matrix has no decomposition, or a system no solution: each as a message.
 
 /// A `Result` whose error is [`LuError`].
 pub type Result<T, E = LuError> = std::result::Result<T, E>;

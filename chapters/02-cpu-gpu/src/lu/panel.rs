@@ -62,7 +62,7 @@ impl Panel {
         }
     }
 
-    /// Decomposes the panel. Returns, for each of its steps, the row of the panel that changed places with that
+    /// Decomposes the panel. Returns, for each of its steps, the row of the panel that was swapped with that
     /// step's row. `column` is the number of its first column in the matrix, for errors.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The library that does it for a living: `faer`, in Rust, beside the decomposition of this chapter. It keeps its
+//! The library that does it for a living: `faer`, in Rust, next to the decomposition of this chapter. It keeps its
 //! matrices column after column and cuts them by recursion.
 
 use super::error::{Result, check_length};

@@ -10,7 +10,7 @@ const FEW: usize = 16;
 /// Columns whose sums stay in registers.
 const STRIP: usize = 32;
 
-/// Some neighbouring rows of a matrix, of which only the columns from `right` on are looked at.
+/// Some neighbouring rows of a matrix, of which only the columns beginning with `right` are used.
 #[derive(Debug)]
 pub struct Rows<'a> {
     /// The rows, one after the other.
@@ -48,7 +48,7 @@ impl Rows<'_> {
     }
 }
 
-/// Solves L·U = A for U, in A's place. A is as many rows as `minus_l` is wide or fewer; `minus_l` holds −L
+/// Solves L·U = A for U, in A's memory. A is as many rows as `minus_l` is wide or fewer; `minus_l` holds −L
 /// ([`Panel::negate`]), of which the triangle at its top is used.
 pub fn solve(minus_l: &Panel, a: &mut Rows, threads: Threads) {
     halve(minus_l, 0, a, threads);

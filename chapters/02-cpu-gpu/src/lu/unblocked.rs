@@ -1,5 +1,5 @@
 //! LU decomposition one column after the other. Each step divides a column by its pivot and takes a multiple of
-//! one row away from all rows below: two operations for each number that is read and written, so memory sets
+//! one row away from all rows below: two operations for each value that is read and written, so memory sets
 //! the pace.
 
 use super::error::{LuError, Result, check_length};
@@ -38,7 +38,7 @@ pub fn factor(a: &mut [f32], rows: usize, cols: usize) -> Result<Vec<usize>> {
 }
 // ANCHOR_END: unblocked
 
-/// The place of the number with the largest size, the first of them if there are several. `column` is for the error.
+/// The index of the value with the largest magnitude, the first of them if there are several. `column` is for the error.
 ///
 /// # Errors
 /// [`LuError::NotFinite`] if there is NaN or an infinity among the numbers, else [`LuError::Singular`] if there is
@@ -55,7 +55,7 @@ pub fn largest(column: usize, numbers: impl Iterator<Item = f32>) -> Result<usiz
     Ok(place)
 }
 
-/// [`largest`] for numbers that lie side by side: one pass finds the size with vectors, another its place.
+/// [`largest`] for contiguous values: one pass finds the magnitude with vectors, another its index.
 ///
 /// # Errors
 /// As [`largest`].

@@ -18,7 +18,7 @@ pub(super) struct BlockState<'m> {
     /// Barriers that it has passed.
     pub(super) epoch: u64,
     pub(super) counts: Counts,
-    /// Whether races and words that nobody has written are looked for.
+    /// Whether races and unwritten words are looked for.
     pub(super) check: bool,
     /// The warp whose events are kept.
     pub(super) watched: Option<usize>,

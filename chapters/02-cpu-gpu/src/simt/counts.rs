@@ -10,7 +10,7 @@ pub struct Counts {
     pub instructions: u64,
     /// Threads that took part in them.
     pub active_lanes: u64,
-    /// Times that threads of a warp which stood at the same place went on to different ones.
+    /// Times that threads of a warp that were at the same instruction went on to different ones.
     pub divergences: u64,
     /// Floating-point operations: two for each [`fma`](super::Thread::fma).
     pub flops: u64,
@@ -43,12 +43,12 @@ impl Counts {
         (self.load_sectors + self.store_sectors) * SECTOR as u64
     }
 
-    /// The share of the moved bytes that somebody asked for: 1 if nothing is moved in vain.
+    /// The fraction of the moved bytes that a thread requested: 1 if all are used.
     pub fn efficiency(&self) -> f64 {
         ratio(self.useful_bytes, self.moved_bytes())
     }
 
-    /// Floating-point operations for each byte moved: how far to the right a kernel stands in the roofline.
+    /// Floating-point operations for each byte moved: how far to the right a kernel lies in the roofline.
     pub fn intensity(&self) -> f64 {
         ratio(self.flops, self.moved_bytes())
     }
@@ -58,7 +58,7 @@ impl Counts {
         ratio(self.load_sectors, self.load_requests)
     }
 
-    /// Passes of shared memory that bank conflicts cost.
+    /// Wavefronts of shared memory that bank conflicts cost.
     pub fn conflicts(&self) -> u64 {
         self.shared_passes - self.shared_ideal
     }
@@ -93,7 +93,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// An instruction that a warp has executed, for pictures.
+/// An instruction that a warp has executed, for figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The line in the kernel's source.

@@ -1,11 +1,11 @@
-//! What a kernel can do wrong, each as a sentence that names the kernel, the threads and the lines.
+//! What a kernel can do wrong, each as a message that names the kernel, the threads and the lines.
 
 use std::panic::Location;
 
-/// A place in a kernel's source.
+/// A position in a kernel's source.
 pub type Place = &'static Location<'static>;
 
-/// A thread: its block and its place in it, (x, y) each.
+/// A thread: its block and its index in it, (x, y) each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who {
     /// The block.
@@ -21,7 +21,7 @@ impl std::fmt::Display for Who {
     }
 }
 
-/// A mistake of a kernel.
+/// A bug of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KernelFault {
     /// Two threads touch a word, at least one writes, and nothing says who comes first.
@@ -84,14 +84,14 @@ pub enum KernelFault {
         who: Who,
         /// Where.
         at: Place,
-        /// The first number that is outside.
+        /// The first element that is outside.
         index: usize,
         /// Numbers of the array.
         len: usize,
     },
-    /// A thread reads a word that nobody has written.
+    /// A thread reads a word that was never written.
     #[error(
-        "{kernel}: {who} reads number {index} of {memory} array in line {}, which nobody has written",
+        "{kernel}: {who} reads number {index} of {memory} array in line {}, which was never written",
         .at.line()
     )]
     Unwritten {
@@ -108,7 +108,7 @@ pub enum KernelFault {
     },
     /// Four numbers at a time that do not begin at a multiple of four.
     #[error(
-        "{kernel}: {who} touches four numbers from number {index} on in line {}; sixteen bytes at a time must \
+        "{kernel}: {who} accesses four values beginning with {index} in line {}; sixteen bytes at a time must \
          begin at a multiple of sixteen",
         .at.line()
     )]

@@ -15,11 +15,11 @@ use std::future::Future;
 
 /// Threads along each side of a block of the first three rungs, and their tile.
 const TILE: usize = 32;
-/// Columns of A and rows of B in shared memory at a time, from `tile1d` on.
+/// Columns of A and rows of B in shared memory at a time, for `tile1d` and later rungs.
 const DEPTH: usize = 8;
-/// Rows and columns of the tile of C from `tile2d` on.
+/// Rows and columns of the tile of C for `tile2d` and later rungs.
 const SIZE: usize = 128;
-/// Each thread's elements of C from `tile2d` on: 8×8, or 2×2 pieces of 4×4.
+/// Each thread's elements of C for `tile2d` and later rungs: 8×8, or 2×2 pieces of 4×4.
 const EACH: usize = 8;
 /// Words between two columns of A's tile where it lies transposed.
 const PADDED: usize = SIZE + 4;
@@ -37,14 +37,14 @@ pub struct Matrices {
     pub shape: Shape,
 }
 
-/// One thread for each element; a warp walks down a column of C.
+/// One thread for each element; a warp covers part of a column of C.
 async fn naive(t: Thread, Matrices { a, b, c, shape }: Matrices) {
     let row = t.block_index[0] * TILE + t.index[0]; // x counts the rows
     let column = t.block_index[1] * TILE + t.index[1];
     dot(t, a, b, c, shape, row, column).await;
 }
 
-/// The same, but a warp walks along a row.
+/// The same, but a warp covers part of a row.
 async fn coalesced(t: Thread, Matrices { a, b, c, shape }: Matrices) {
     let row = t.block_index[1] * TILE + t.index[1];
     let column = t.block_index[0] * TILE + t.index[0]; // x counts the columns
@@ -80,7 +80,7 @@ async fn shared(t: Thread, Matrices { a, b, c, shape: s }: Matrices) {
             let x_b = t.load(b_tile, p * TILE + x).await;
             sum = t.fma(x_a, x_b, sum);
         }
-        t.barrier().await; // nobody needs them any more
+        t.barrier().await; // they are no longer needed
     }
     if row < s.m && column < s.n {
         t.store(c, row * s.n + column, sum).await;
@@ -314,7 +314,7 @@ async fn vectorised(t: Thread, o: Matrices) {
     store_pieces(&t, o, [top, left], at, sums).await;
 }
 
-/// Two pairs of tiles: one is used while the next is on its way. One barrier a step.
+/// Two pairs of tiles: one is used while the next is in flight. One barrier a step.
 async fn pipelined(t: Thread, o: Matrices, at: Pieces) {
     let [a0, b0, a1, b1] = t.shared([DEPTH * PADDED, DEPTH * SIZE, DEPTH * PADDED, DEPTH * SIZE]);
     let pairs = [[a0, b0], [a1, b1]];

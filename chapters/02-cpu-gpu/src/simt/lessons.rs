@@ -6,7 +6,7 @@ use super::{
 };
 
 // ANCHOR: add
-/// c = a + b, one number for each thread.
+/// c = a + b, one element for each thread.
 pub async fn add(t: Thread, a: Global, b: Global, c: Global, count: usize) {
     let i = t.block_index[0] * t.block[0] + t.index[0];
     if i >= count {
@@ -77,7 +77,7 @@ pub async fn transpose_shared<const PITCH: usize>(
 
 // ANCHOR: sum_divergent
 /// The sum of a block's numbers, one for each of 2, 4, 8, … threads. Ever fewer
-/// threads add, and those that do stand far apart.
+/// threads add, and those that do are far apart.
 pub async fn sum_divergent(t: Thread, x: Global, sums: Global) {
     let (i, threads) = (t.index[0], t.block[0]);
     let [partial] = t.shared([threads]);
@@ -123,7 +123,7 @@ pub async fn sum(t: Thread, x: Global, sums: Global) {
 // ANCHOR_END: sum
 
 // ANCHOR: sum_without_barrier
-/// [`sum`] without the barrier: a classic mistake.
+/// [`sum`] without the barrier: a classic bug.
 pub async fn sum_without_barrier(t: Thread, x: Global, sums: Global) {
     let (i, threads) = (t.index[0], t.block[0]);
     let [partial] = t.shared([threads]);
@@ -229,7 +229,7 @@ mod tests {
         // The first warp holds the one thread that is a multiple of 64.
         let (counts, lanes, _) = run(64);
         assert_eq!((counts.divergences, lanes), (1, vec![32, 1, 31, 32]));
-        // All the same way: nobody waits.
+        // All the same way: no thread waits.
         let (counts, lanes, _) = run(1);
         assert_eq!((counts.divergences, lanes), (0, vec![32, 32, 32]));
         assert!((counts.lanes() - 32.0).abs() < 1e-12);
@@ -303,7 +303,7 @@ mod tests {
                     assert_ne!(one, two);
                     assert!(at[0].file().ends_with("lessons.rs"));
                 }
-                // A warp that runs first reads what nobody has written yet.
+                // A warp that runs first reads what is not yet written.
                 KernelFault::Unwritten { memory: "a shared", .. } => {}
                 other => panic!("{other}"),
             }

@@ -36,7 +36,7 @@ impl Machine {
         Self { arrays: Vec::new(), seed, check: true, watched: None, events: Vec::new() }
     }
 
-    /// A machine that does not look for races or for words that nobody has written, like a real one.
+    /// A machine that does not look for races or for unwritten words, like a real one.
     pub fn unchecked(seed: u64) -> Self {
         Self { check: false, ..Self::new(seed) }
     }
@@ -46,7 +46,7 @@ impl Machine {
         self.keep(values.iter().map(|value| Word::new(*value)).collect())
     }
 
-    /// An array of `len` numbers that nobody has written.
+    /// An array of `len` values, not yet written.
     pub fn unwritten(&mut self, len: usize) -> Global {
         self.keep(vec![Word::unwritten(); len])
     }
@@ -56,7 +56,7 @@ impl Machine {
         Global { id: self.arrays.len() - 1, len: self.arrays[self.arrays.len() - 1].len() }
     }
 
-    /// The numbers of an array; NaN where nobody has written.
+    /// The values of an array; NaN where it was never written.
     pub fn read(&self, array: Global) -> Vec<f32> {
         self.arrays[array.id].iter().map(|word| word.value).collect()
     }

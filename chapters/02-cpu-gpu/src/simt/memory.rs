@@ -88,8 +88,8 @@ pub fn sectors(words: impl IntoIterator<Item = usize>) -> u64 {
 // ANCHOR_END: sectors
 
 // ANCHOR: passes
-/// How many passes shared memory takes for the words of one instruction. A bank
-/// gives one word in each pass; lanes that want the same word share it.
+/// How many wavefronts shared memory takes for the words of one instruction. A
+/// bank gives one word per wavefront; lanes that want the same word share it.
 pub fn passes(words: impl IntoIterator<Item = usize>) -> u64 {
     let mut words: Vec<usize> = words.into_iter().collect();
     words.sort_unstable();
@@ -189,8 +189,8 @@ impl Word {
         self.writer.filter(|writer| writer.races(&access))
     }
 
-    /// Notes that a thread writes it. Returns an access that nothing orders with it, and whether that one writes
-    /// too.
+    /// Notes that a thread writes it. Returns an access that nothing orders with it, and whether that one also
+    /// writes.
     pub(super) fn write(&mut self, access: Access, value: f32) -> Option<(Access, bool)> {
         let writer = self.writer.filter(|writer| writer.races(&access)).map(|other| (other, true));
         let reader = self.readers.iter().flatten().find(|reader| reader.races(&access));

@@ -1,7 +1,7 @@
 //! Occupancy: how many warps a multiprocessor can hold at a time, and what limits them.
 //!
-//! A multiprocessor hides the time that memory takes by running other warps meanwhile, so it wants many. Each
-//! takes a share of its registers and shared memory. Limits: NVIDIA, CUDA C++ Programming Guide, table
+//! A multiprocessor hides the time that memory takes by running other warps, so it wants many. Each
+//! takes a part of its registers and shared memory. Limits: NVIDIA, CUDA C++ Programming Guide, table
 //! "Technical Specifications per Compute Capability"; the granularity of registers, and the blocks of 12.0, are those of
 //! NVIDIA's occupancy calculator (`cuda_occupancy.h`).
 
@@ -81,9 +81,9 @@ pub struct Block {
 /// What there is too little of for another block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Places for warps: nothing is left over.
+    /// Warp slots: nothing is left over.
     Warps,
-    /// Places for blocks.
+    /// Block slots.
     Blocks,
     /// Registers.
     Registers,

@@ -2,7 +2,7 @@
 //!
 //! A kernel is written for one thread, as in CUDA and OpenCL. It is an `async` function, and each `.await` hands
 //! an instruction to the machine, which goes on with the other threads of the warp first. Arithmetic needs no
-//! `.await`: it concerns nobody else.
+//! `.await`: it concerns no other thread.
 
 use super::{
     fault::Place,
@@ -142,7 +142,7 @@ impl<T> Future for Instruction<T> {
                 *self.desk.request.borrow_mut() = Some(ask);
                 Poll::Pending
             }
-            // The machine has answered and wakes this thread.
+            // The machine has replied and wakes this thread.
             None => Poll::Ready((self.take)(self.desk.reply.get())),
         }
     }

@@ -1,8 +1,8 @@
-//! A warp: 32 threads that move in lock-step as long as they stand at the same place, and one group after the
+//! A warp: 32 threads that move in lock-step as long as they are at the same instruction, and one group after the
 //! other where they have parted.
 //!
-//! Which group goes first decides when they meet again. This machine takes the one whose place is the earliest
-//! in the source: threads that are behind catch up, and after an `if` or a loop all stand at the same line
+//! Which group goes first decides when they meet again. This machine takes the one whose position is the earliest
+//! in the source: threads that are behind catch up, and after an `if` or a loop all are at the same line
 //! once more. Collange 2011, "Stack-less SIMT reconvergence at low cost", describes the rule for hardware;
 //! NVIDIA does not publish its own.
 
@@ -31,7 +31,7 @@ impl<F> Lane<F> {
         *self.thread.desk.request.borrow()
     }
 
-    /// Where it stands, unless it has ended.
+    /// Where it is, unless it has ended.
     fn place(&self) -> Option<Place> {
         self.request().map(|(_, place)| place)
     }
@@ -41,7 +41,7 @@ impl<F> Lane<F> {
     }
 }
 
-/// The order in which places stand in the source.
+/// The order of positions in the source.
 fn order(place: Place) -> (&'static str, u32, u32) {
     (place.file(), place.line(), place.column())
 }
@@ -58,7 +58,7 @@ impl<F: Future<Output = ()>> Warp<F> {
         let everybody: Vec<usize> = (0..self.lanes.len()).collect();
         self.wake(&everybody, &mut block.counts);
         while let Some(place) = self.earliest() {
-            // All threads that stand here execute the instruction together.
+            // All threads that are here execute the instruction together.
             let at = |lane: &usize| self.lanes[*lane].place() == Some(place);
             let group: Vec<usize> = everybody.iter().copied().filter(at).collect();
             self.execute(&group, place, block)?;
@@ -67,7 +67,7 @@ impl<F: Future<Output = ()>> Warp<F> {
         Ok(())
     }
 
-    /// The earliest place of a thread that does not wait at a barrier.
+    /// The earliest position of a thread that does not wait at a barrier.
     fn earliest(&self) -> Option<Place> {
         let requests = self.lanes.iter().filter_map(Lane::request);
         let busy = requests.filter(|(request, _)| *request != Request::Barrier);
@@ -75,7 +75,7 @@ impl<F: Future<Output = ()>> Warp<F> {
     }
     // ANCHOR_END: run
 
-    /// Lets threads that have their answers go on to the next instruction.
+    /// Lets threads that have their replies go on to the next instruction.
     fn wake(&mut self, group: &[usize], counts: &mut Counts) {
         let mut context = Context::from_waker(Waker::noop());
         for &at in group {
@@ -88,7 +88,7 @@ impl<F: Future<Output = ()>> Warp<F> {
                 lane.kernel = None;
             }
         }
-        // Those who stood together and part now have diverged.
+        // Those that were together and part now have diverged.
         let mut places = group.iter().map(|lane| self.lanes[*lane].place());
         let first = places.next();
         counts.divergences += u64::from(places.any(|place| Some(place) != first));

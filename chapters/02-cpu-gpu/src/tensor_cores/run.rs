@@ -31,7 +31,7 @@ pub struct CudaInputs {
     b: u64,
     /// Of A and B in bf16: strides and descriptors.
     bf16: Option<[(u32, TensorMap); 2]>,
-    /// What the addresses lead to, where it is not somebody else's.
+    /// What the addresses lead to, where it is not another's.
     _buffers: Vec<Buffer>,
 }
 

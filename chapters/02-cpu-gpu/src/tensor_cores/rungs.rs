@@ -113,7 +113,7 @@ impl CudaRung {
     /// Whether a GPU of this compute capability can run it.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A message that says why not.
     pub fn runs_on(self, capability: (u32, u32)) -> Result<()> {
         let (major, minor) = capability;
         match self {

@@ -1,5 +1,5 @@
 // A stand-in for NVIDIA's driver, libcuda.so.1: the functions that the course calls, on the CPU's memory, and stricter
-// than the real ones. Nothing that is put into a stream happens before somebody waits for the stream; every call wants a
+// than the real ones. Nothing that is put into a stream happens before the program waits for the stream; every call wants a
 // context; a handle that is used after its end, or never given back, ends the program.
 //
 // Written by the CUDA driver API's manual (CUDA 13.0). FAKE_VERSION, FAKE_MEMORY, FAKE_GPUS, FAKE_INIT and FAKE_FAULT
@@ -48,7 +48,7 @@ static void wait(Stream *stream) {
     }
 }
 
-// The bytes from `at` on, which must lie in one living allocation.
+// The bytes beginning at `at`, which must lie in one living allocation.
 static char *bytes(uint64_t at, size_t count) {
     auto after = memory.upper_bound(at);
     DEMAND(after != memory.begin());
@@ -143,7 +143,7 @@ int cuStreamSynchronize(void *stream) {
     wait((Stream *)stream);
     return number("FAKE_FAULT", OK);
 }
-// Whoever asks often enough finds it done: here the first time.
+// A query finds it done if asked often enough: here the first time.
 int cuStreamQuery(void *stream) {
     CONTEXT;
     wait((Stream *)stream);
@@ -222,7 +222,7 @@ int cuFuncGetAttribute(int *value, int attribute, void *function) {
 }
 int cuFuncSetAttribute(void *function, int attribute, int) {
     CONTEXT;
-    DEMAND(alive(function) && attribute == 8); // shared memory beside the declared
+    DEMAND(alive(function) && attribute == 8); // shared memory next to the declared
     return OK;
 }
 #ifndef BEFORE_12_4

@@ -1,4 +1,4 @@
-// What the three stand-ins for NVIDIA's libraries share. See ../fake_cuda.rs.
+// What the three stand-ins for NVIDIA's libraries have in common. See ../fake_cuda.rs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,13 +7,13 @@
 #include <functional>
 
 extern "C" {
-// In driver.cpp: puts work into a stream, where it waits until somebody synchronises.
+// In driver.cpp: puts work into a stream, where it waits until the program synchronises.
 void fake_enqueue(void *stream, std::function<void()> *work);
 // Whether a context is current in the calling thread.
 int fake_has_context();
 }
 
-// A mistake that the real library might let pass for years: here it ends the program.
+// A bug that the real library might let pass for years: here it ends the program.
 #define DEMAND(condition)                                                              \
     do {                                                                               \
         if (!(condition)) {                                                            \

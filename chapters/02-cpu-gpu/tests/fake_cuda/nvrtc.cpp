@@ -1,5 +1,5 @@
 // A stand-in for NVRTC: "compiles" a source that has a kernel of the asked name into "FAKE name steps". It refuses what
-// has no zero byte at its end in the right place, an architecture that is none, and a source with the word `oops`.
+// has no zero byte at its end, an architecture that is none, and a source with the word `oops`.
 #include "fake.h"
 #include <cstring>
 #include <set>

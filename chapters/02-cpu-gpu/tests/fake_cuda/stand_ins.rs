@@ -27,7 +27,7 @@ pub fn compiler() -> Option<String> {
     found
 }
 
-/// Builds a stand-in: `file` beside this one becomes `library` in the folder `into`.
+/// Builds a stand-in: `file` next to this one becomes `library` in the folder `into`.
 pub fn build(cxx: &str, into: &Path, file: &str, library: &str, more: &[&str]) {
     let sources =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../02-cpu-gpu/tests/fake_cuda").join(file);

@@ -1,4 +1,4 @@
-// What a kernel's text sees when it is compiled for the CPU: CUDA's words, and the model's functions in place of
+// What a kernel's text sees when it is compiled for the CPU: CUDA's words, and the model's functions instead of
 // the kernel's own small functions around PTX (HOST_MODEL is defined). `model.cpp` has them.
 #pragma once
 #include <cstdint>

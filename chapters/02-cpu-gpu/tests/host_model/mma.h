@@ -1,4 +1,4 @@
-// In place of CUDA's mma.h: a fragment is the whole tile, in every lane.
+// Instead of CUDA's mma.h: a fragment is the whole tile, in every lane.
 #pragma once
 #include "device.h"
 
@@ -32,7 +32,7 @@ template <typename Sums, typename A, typename B> void mma_sync(Sums &d, const A 
         for (int j = 0; j < 16; j++) d.whole[i][j] = row[j];
     }
 }
-// Each lane stores its share alone, so that a kernel that does not wait for the others reads what was there before.
+// Each lane stores only its part, so that a kernel that does not wait for the others reads what was there before.
 template <typename Sums> void store_matrix_sync(float *to, const Sums &sums, unsigned stride, layout_t) {
     if (stride % 4 || (uintptr_t)to % 32) fail("a fragment is stored to where it may not be");
     const unsigned first = threadIdx.x % 32 * 8;

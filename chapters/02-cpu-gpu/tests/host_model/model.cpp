@@ -6,7 +6,7 @@
 // possible, or, by choice, as early as possible; products of `wgmma` are computed from shared memory as late as
 // possible. So a kernel that forgets to wait computes NaN or stops in a deadlock, which this file reports.
 //
-// The numbers of a launch are arguments, A and B come on stdin, C goes to stdout, counts go to stderr.
+// The sizes of a launch are arguments, A and B come on stdin, C goes to stdout, counts go to stderr.
 #include "device.h"
 #include <algorithm>
 #include <cstdio>
@@ -253,7 +253,7 @@ static uint8_t *shared_at(Block &block, unsigned address, unsigned bytes) {
         fail("an address outside of the block's shared memory");
     return &block.pool[address - POOL_BEGINS];
 }
-// "Swizzling modes": in each 1024 bytes, the 16-byte chunks of row r of 128 bytes change places by XOR with r.
+// "Swizzling modes": in each 1024 bytes, the 16-byte chunks of row r of 128 bytes are permuted by XOR with r.
 static unsigned swizzled(unsigned address) { return address ^ ((address >> 7 & 7) << 4); }
 
 static Barrier &barrier_at(Block &block, unsigned address) {
@@ -333,11 +333,11 @@ struct Descriptor { // "Matrix Descriptor Format"
     }
 };
 
-// This thread's share of one product, by "Canonical Layouts" (swizzle of 128 bytes; T is 8 elements of 16 bits):
+// This thread's part of one product, by "Canonical Layouts" (swizzle of 128 bytes; T is 8 elements of 16 bits):
 //   A, K-major:  ((8,m),(T,2k)) : ((8T,SBO),(1,T))
 //   B, MN-major: ((T,8,m),(8,k)) : ((1,T,LBO),(8T,SBO))
 // and by "Register Fragments for wgmma.mma_async.m64nNk16": rows lane/4 and lane/4 + 8 of the warp's 16, and of each 8
-// columns, two from lane%4*2 on.
+// columns, two beginning at lane%4*2.
 static void compute(const Product &product) {
     Block &block = *self->block;
     const Descriptor a(product.a), b(product.b);
@@ -389,7 +389,7 @@ int main(int count, char **words) {
     grid_size = {(unsigned)arg.at("grid_x"), (unsigned)arg.at("grid_y"), 1};
     block_size = arg.at("block");
 
-    // C with a margin on either side; a number that is not written stays NaN.
+    // C with a margin on either side; a value that is not written stays NaN.
     const size_t margin = 1024, elements = (size_t)m * n;
     auto *c = (float *)std::aligned_alloc(256, (elements + 2 * margin) * 4 / 256 * 256 + 256);
     std::memset(c, 0xFF, (elements + 2 * margin) * 4);

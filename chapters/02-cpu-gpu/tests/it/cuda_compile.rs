@@ -1,7 +1,7 @@
 //! Every kernel of the chapter, compiled by NVIDIA's own compilers: `nvcc` and `ptxas` for three generations of GPUs, and
 //! NVRTC as the course does when it runs. Neither needs a GPU.
 //!
-//! Where there is no compiler the tests say so and are skipped; `THROUGHPUT_REQUIRE_NVCC=1` and
+//! Where there is no compiler the tests report it and are skipped; `THROUGHPUT_REQUIRE_NVCC=1` and
 //! `THROUGHPUT_REQUIRE_NVRTC=1` forbid that. `tools/cuda/compile.sh` gets both without root and runs this.
 
 use cpu_gpu::{
@@ -256,7 +256,7 @@ fn the_compiled_kernels_do_what_their_files_say() {
     let text = ptx("wgmma", "sm_90a");
     assert_eq!(count(&text, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"), 4);
     assert!(count(&text, "multicast::cluster") > 0 && count(&text, "setmaxnreg") == 2);
-    // Without Hopper's own instructions it is the kernel that says so.
+    // Without Hopper's own instructions it is the kernel that reports it.
     assert_eq!(count(&ptx("wgmma", "sm_100"), "wgmma.mma_async"), 0);
 }
 

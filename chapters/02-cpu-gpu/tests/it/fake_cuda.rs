@@ -1,8 +1,8 @@
 //! The way through NVIDIA's libraries, without a GPU: `fake_cuda/` has stand-ins for the driver, NVRTC and cuBLAS, which
-//! do on the CPU what the manuals say, later than a GPU would, and end the program at the first mistake in their use.
+//! do on the CPU what the manuals say, later than a GPU would, and end the program at the first bug in their use.
 //! Each test is a program of its own that finds them by `LD_LIBRARY_PATH`, as it would the real ones.
 //!
-//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests say so and are skipped, unless
+//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests report it and are skipped, unless
 //! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
 
 use crate::stand_ins::{self, compiler, count, inside};

@@ -1,8 +1,8 @@
 //! The CUDA-only kernels, run on the CPU: `host_model/` compiles the very text of a .cu file with a C++ compiler and
-//! runs its threads one after the other, as unkindly as a GPU may. Then the same with a mistake in the text: a test
+//! runs its threads one after the other, as unkindly as a GPU may. Then the same with a bug in the text: a test
 //! that does not notice it would be no test.
 //!
-//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests say so and are skipped, unless
+//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests report it and are skipped, unless
 //! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
 
 use crate::stand_ins;
@@ -267,12 +267,12 @@ fn async_copy_has_no_bank_conflicts() {
 fn replaced(text: &str, from: &str, to: &str) -> String {
     assert!(
         text.contains(from),
-        "the kernel has no `{from}` any more: keep this test's mistakes up to date"
+        "the kernel has no `{from}` any more: keep this test's bugs up to date"
     );
     text.replacen(from, to, 1)
 }
 
-/// Each mistake is caught in at least one order of events.
+/// Each bug is caught in at least one order of events.
 fn caught(rung: CudaRung, shape: Shape, mistakes: &[(&str, &str)]) {
     let Some(cxx) = stand_ins::compiler() else { return };
     let options = rung.plan(shape, 4).unwrap().options;

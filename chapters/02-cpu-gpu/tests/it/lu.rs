@@ -35,7 +35,7 @@ fn plan(block: usize, threads: Threads) -> Plan {
     Plan { block, threads }
 }
 
-/// PA = LU up to rounding, L below one, and the packed form holds both.
+/// PA = LU up to rounding, L below one, and the packed form contains both.
 fn assert_decomposes(a: &[f32], lu: &Lu, what: &str) {
     let (rows, cols) = lu.shape();
     let error = backward_error(a, lu).unwrap();

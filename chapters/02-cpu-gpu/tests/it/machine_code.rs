@@ -1,8 +1,8 @@
 //! What NVIDIA's compiler makes of the portable rungs: whether as many blocks fit as they promise, and the order of the
 //! instructions. That everything compiles, for every generation, is in `cuda_compile.rs`.
 //!
-//! It needs no GPU, only `nvcc` (`tools/cuda/toolkit.sh --compile-only`). Without it the tests say so and pass, unless
-//! `THROUGHPUT_REQUIRE_NVCC=1` is set. The order is looked at where there is an `nvdisasm`, too.
+//! It needs no GPU, only `nvcc` (`tools/cuda/toolkit.sh --compile-only`). Without it the tests report it and pass, unless
+//! `THROUGHPUT_REQUIRE_NVCC=1` is set. The order is also checked where there is an `nvdisasm`.
 
 use cpu_gpu::ladder::{LADDER, Rung, Tiles, rung};
 use std::{
@@ -124,8 +124,8 @@ fn the_compiler_joins_the_reads_of_a() {
     }
 }
 
-/// The loads of the next tiles must stand before the barrier, and most multiplications behind it: a compiler may move a
-/// load down to where its number is needed, and did so when the barrier stood elsewhere.
+/// The loads of the next tiles must come before the barrier, and most multiplications behind it: a compiler may move a
+/// load down to where its value is needed, and did so when the barrier was elsewhere.
 #[test]
 fn the_next_tiles_are_asked_for_before_the_work() {
     let (Some(nvcc), Some(nvdisasm)) = (nvcc(), tool("nvdisasm")) else {

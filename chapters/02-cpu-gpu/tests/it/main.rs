@@ -10,7 +10,7 @@ mod lu_device;
 mod machine_code;
 mod warp_viewer;
 
-// Chapters 5 and 7 have it in their tests, too: it is for tests alone, so in no library.
+// Chapters 5 and 7 also have it in their tests: it is for tests alone, so in no library.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "fake_cuda uses the most of it"))]
 #[path = "../fake_cuda/stand_ins.rs"]
 mod stand_ins;

@@ -22,7 +22,7 @@ struct Load<Said> {
     said: Said,
 }
 
-/// Every pattern of a memory, every place of its knob, every type.
+/// Every pattern of a memory, every position of its knob, every type.
 fn loads<Said: DeserializeOwned>(memory: &str) -> Option<Vec<Load<Said>>> {
     run_script(&format!(
         "page.PATTERNS.{memory}.flatMap((pattern) => {{ \
@@ -37,7 +37,7 @@ fn loads<Said: DeserializeOwned>(memory: &str) -> Option<Vec<Load<Said>>> {
 }
 
 impl<Said> Load<Said> {
-    /// The word at which each thread begins. Two numbers of two bytes share one.
+    /// The word at which each thread begins. Two values of two bytes share one.
     fn words(&self) -> Vec<usize> {
         self.starts.iter().map(|start| start / 4).collect()
     }
@@ -46,7 +46,7 @@ impl<Said> Load<Said> {
     fn count(&self, shared: bool) -> Counts {
         let words = &self.words();
         let len = words.iter().max().unwrap() + 4;
-        let mut machine = Machine::unchecked(0); // nobody has written what is loaded
+        let mut machine = Machine::unchecked(0); // what is loaded was never written
         let global = machine.unwritten(len);
         let load = |t: cpu_gpu::simt::Thread| async move {
             let word = words[t.index[0]];
@@ -119,7 +119,7 @@ fn the_page_takes_the_passes_that_the_simulator_counts() {
         assert_eq!(said.passes, counts.shared_passes, "{name}");
         assert_eq!(said.ideal, counts.shared_ideal, "{name}");
         assert_eq!(said.steps.len() as u64, said.passes, "{name}");
-        // A bank gives at most one word in a pass, and in the end everybody has all words.
+        // A bank gives at most one word per wavefront, and at the end all lanes have all their words.
         let mut given = vec![Vec::new(); WARP];
         for step in &said.steps {
             let mut banks: Vec<usize> = step.words.iter().map(|word| word % 32).collect();

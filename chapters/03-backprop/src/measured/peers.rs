@@ -79,9 +79,7 @@ pub fn folder() -> PathBuf {
 pub fn start(program: &Path, source: &Source, arguments: &[&str]) -> Result<Peer, String> {
     match (PYTHON.get(), source) {
         (None, _) => Err("the libraries were not asked for; `measure --peers` does".to_owned()),
-        (_, Source::Drawn) => {
-            Err("there is no MNIST on this machine to train both on".to_owned())
-        }
+        (_, Source::Drawn) => Err("there is no MNIST on this machine to train both on".to_owned()),
         (Some(python), Source::Mnist(folder) | Source::Files(folder)) => {
             let (program, folder) = (program.to_string_lossy(), folder.to_string_lossy());
             let arguments = [&[&*program, &*folder], arguments].concat();
@@ -148,9 +146,8 @@ impl Peer {
     /// Its reply to a job, or a clause that says what it has done instead.
     fn answer(&mut self, job: Job) -> Result<Answer, String> {
         match self.line(job) {
-            Ok(line) if !line.is_empty() => {
-                serde_json::from_str(&line).map_err(|e| format!("replies with something else ({e})"))
-            }
+            Ok(line) if !line.is_empty() => serde_json::from_str(&line)
+                .map_err(|e| format!("replies with something else ({e})")),
             _ => Err(format!("has ended without a reply{}", self.complaint())),
         }
     }
@@ -199,7 +196,10 @@ mod tests {
             assert_eq!((answer.seconds, answer.accuracy), (vec![2.0, 1.5], 0.5));
         }
         let error = peer.run(Job { seed: 8, ..JOB }).unwrap_err().to_string();
-        assert!(error.contains("replies with something else") && error.contains("\"seed\":8"), "{error}");
+        assert!(
+            error.contains("replies with something else") && error.contains("\"seed\":8"),
+            "{error}"
+        );
     }
 
     #[cfg(unix)]

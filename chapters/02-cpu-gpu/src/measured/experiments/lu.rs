@@ -319,7 +319,7 @@ mod tests {
         let parts: Vec<_> = shares.clone().filter(|v| v.params["threads"] == "one").collect();
         assert_eq!(parts.len(), 4);
         let sum: f64 = (0..3).map(|i| parts.iter().map(|v| v.samples.0[i]).sum::<f64>()).sum();
-        assert!((sum - 3.0).abs() < 1e-9, "the shares of a round add up to one: {sum}");
+        assert!((sum - 3.0).abs() < 1e-9, "the fractions of a round add up to one: {sum}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) fn items(
         for (field, text) in &head.fields {
             let text = match field.as_str() {
                 "Shows" => sentence(text),
-                "Launch" | "Mistake" | "Hides" => text,
+                "Launch" | "Bug" | "Hides" => text,
                 _ => continue,
             };
             let _ = write!(out, " *{field}:* {}", with_code(text));
