@@ -24,7 +24,7 @@ pub struct Chapter {
     pub title: &'static str,
     /// In the order in which `measure` runs them.
     pub experiments: Vec<Experiment>,
-    /// Pictures made from records.
+    /// Figures made from records.
     pub figures: Vec<Figure>,
     /// Tables made from records.
     pub tables: Vec<Table>,
@@ -81,7 +81,7 @@ impl Experiment {
     }
 }
 
-/// A picture made from one machine's records.
+/// A figure made from one machine's records.
 pub struct Figure {
     /// The name that a page quotes: `{{#figure matmul.ladder}}`.
     pub key: &'static str,
@@ -92,11 +92,11 @@ pub struct Figure {
 /// A drawn figure.
 #[derive(Clone, Debug)]
 pub struct Drawing {
-    /// The picture, in the theme's colours (see [`crate::plot`]).
+    /// The figure, in the theme's colours (see [`crate::plot`]).
     pub svg: String,
-    /// The finding, in a sentence. Numbers in it come from the records.
+    /// The finding, in one sentence. Numbers in it come from the records.
     pub caption: String,
-    /// What a reader who can't see the picture needs to know.
+    /// What a reader who can't see the figure needs to know.
     pub alt: String,
 }
 
@@ -111,7 +111,7 @@ pub struct Table {
 /// A table's cells, as plain text.
 #[derive(Clone, Debug, Default)]
 pub struct TableData {
-    /// The finding, in a sentence.
+    /// The finding, in one sentence.
     pub caption: String,
     /// The heads of the columns.
     pub head: Vec<String>,
@@ -152,7 +152,7 @@ pub struct Recorder<'a> {
     pub budget: Budget,
     /// The device to measure on.
     pub device: Device,
-    /// Where the reader keeps the data set, if they said so (`--data`, `MNIST_DIR`).
+    /// Where the reader keeps the data set, if given (`--data`, `MNIST_DIR`).
     pub data: Option<PathBuf>,
     /// The experiment that runs.
     experiment: &'a Experiment,
@@ -185,7 +185,7 @@ impl<'a> Recorder<'a> {
     ///
     /// # Panics
     /// If the experiment does not declare the key, or records the same key and parameters twice: both are
-    /// mistakes in the experiment.
+    /// bugs in the experiment.
     pub(crate) fn leave(&mut self, value: Value) -> f64 {
         self.declared(&value.key);
         let value = value.thinned(crate::record::KEPT);
@@ -241,7 +241,7 @@ impl<'a> Recorder<'a> {
 }
 
 /// Runs one experiment and returns what it left, with the command, the date, the commit and the compiler.
-/// `data` is where the reader keeps the data set, if they said so.
+/// `data` is where the reader keeps the data set, if given.
 ///
 /// # Errors
 /// Whatever the experiment fails with.
@@ -293,7 +293,7 @@ impl Recorder<'_> {
     /// Records samples. Returns their median.
     ///
     /// # Panics
-    /// If the experiment does not declare the key, or records the same quantity twice: both are mistakes in the
+    /// If the experiment does not declare the key, or records the same quantity twice: both are bugs in the
     /// experiment.
     pub fn record(&mut self, quantity: Quantity, samples: Samples) -> f64 {
         self.leave(quantity.value(samples))
@@ -450,7 +450,7 @@ mod tests {
     fn a_chapter_has_what_its_parts_have_in_their_order() {
         let part = |keys: [&'static str; 2]| Part {
             experiments: keys.map(|key| Experiment { key, ..EXPERIMENT }).into(),
-            figures: vec![Figure { key: keys[0], draw: |_| Err(Error::message("no picture")) }],
+            figures: vec![Figure { key: keys[0], draw: |_| Err(Error::message("no figure")) }],
             tables: vec![Table { key: keys[1], make: |_| Err(Error::message("no table")) }],
         };
         let chapter = Chapter::of(9, "some", "Some", [part(["a", "b"]), part(["c", "d"])]);

@@ -32,7 +32,7 @@ const FORM: u32 = 1;
 /// The longest text in a file, in characters.
 const LONGEST_TEXT: usize = 400;
 
-/// The longest text of a machine. Its CPU and its GPUs stand in what a page says of each of its values: what is a little
+/// The longest text of a machine. Its CPU and its GPUs appear in what a page says of each of its values: what is a little
 /// here is much in the book.
 const LONGEST_NAME: usize = 100;
 
@@ -75,7 +75,7 @@ pub fn pack(records: &Records) -> Result<Contribution> {
         machine: records.machine.clone(),
         chapters,
     };
-    // Every text in it goes through the same sieve, whatever field it stands in, now or later.
+    // Every text in it goes through the same sieve, whatever field it is in, now or later.
     let mut json = serde_json::to_value(&made).map_err(|e| Error::Message(e.to_string()))?;
     without_paths_in(&mut json);
     serde_json::from_value(json).map_err(|e| Error::Message(e.to_string()))
@@ -85,7 +85,7 @@ pub fn pack(records: &Records) -> Result<Contribution> {
 /// with their samples, texts without paths, a name that is a plain folder's.
 ///
 /// # Errors
-/// [`Error::Message`]: one sentence that says what is wrong and the way out.
+/// [`Error::Message`]: one message that says what is wrong and what to do.
 pub fn unpack(text: &str, chapters: &[Chapter], references: &[Records]) -> Result<Contribution> {
     if text.len() as u64 > LONGEST {
         return Err(too_long());
@@ -186,7 +186,7 @@ impl Contribution {
         })
     }
 
-    /// Those of `names` (the reader's, the computer's) that stand as words in the file, which a person should look at
+    /// Those of `names` (the reader's, the computer's) that occur as words in the file, which the reader should check
     /// before sending it.
     ///
     /// # Errors
@@ -333,7 +333,7 @@ fn fault(value: &Value) -> Option<String> {
     }
     let limit = value.limit.as_ref().map(|limit| limit.value);
     let limit = limit.filter(|limit| !limit.is_finite() || *limit <= 0.0)?;
-    Some(format!("is held against {limit}, which is no limit"))
+    Some(format!("names the limit {limit}, which is no limit"))
 }
 
 /// Whether a character changes how others are shown, or is not shown itself: a text could then look like another.
@@ -385,7 +385,7 @@ fn check_texts(json: &serde_json::Value) -> Result<()> {
 fn command(run: &Run) -> String {
     let mut text =
         format!("cargo run --release -- measure {} --budget {}", run.experiment, run.budget);
-    // What other numbers come from: Python's frameworks beside ours, or another device.
+    // What other numbers come from: Python's frameworks next to ours, or another device.
     let mut words = run.command.split_whitespace().peekable();
     while let Some(word) = words.next() {
         let (option, value) = word.split_once('=').unwrap_or((word, ""));
@@ -479,7 +479,7 @@ fn without_paths_in(json: &mut serde_json::Value) {
     }
 }
 
-/// `text` with `…` in place of each path that may be a person's own. Those of the system's drivers are alike on all
+/// `text` with `…` instead of each path that may be private. Those of the system's drivers are alike on all
 /// machines and stay; so do addresses on the web.
 fn without_paths(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,11 +1,11 @@
 //! MNIST: found, downloaded, or drawn.
 //!
-//! 1. [`DataSet`]: pictures with their labels.
+//! 1. [`DataSet`]: images with their labels.
 //! 2. [`idx`]: the format of MNIST's files, read from untrusted bytes.
 //! 3. [`files`]: the four files of a folder, plain or gzip, checked, then decoded by the `mnist` crate.
 //! 4. [`download`]: the same files from a mirror, verified, never half written.
 //! 5. [`drawn()`]: digits drawn by this crate, for a machine without data and network.
-//! 6. [`figure`]: pictures of the pictures.
+//! 6. [`figure`]: figures of the images.
 
 pub mod download;
 pub mod drawn;
@@ -52,7 +52,7 @@ pub struct Places<'a> {
 }
 
 impl Places<'static> {
-    /// The places that `options` and the environment (`MNIST_DIR`) name.
+    /// The folders that `options` and the environment (`MNIST_DIR`) name.
     pub fn of(options: &Options) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         Self {
@@ -69,7 +69,7 @@ impl Places<'static> {
 /// # Errors
 /// A folder that the reader named and that does not hold a whole data set.
 pub fn load(options: &Options) -> Result<DataSet> {
-    // Whoever could not download a minute ago need not wait for that again.
+    // After a failed download a minute ago, no second wait.
     static FAILED: OnceLock<String> = OnceLock::new();
     let failed = FAILED.get().filter(|_| options.download);
     let options = Options { download: options.download && failed.is_none(), ..options.clone() };
@@ -110,7 +110,7 @@ impl Recorder<'_> {
     }
 }
 
-/// [`load`] with the places given; `watch` is told about a download.
+/// [`load`] with the folders given; `watch` is told about a download.
 ///
 /// # Errors
 /// As [`load`].

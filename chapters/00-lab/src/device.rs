@@ -37,7 +37,7 @@ impl FromStr for Device {
 }
 
 impl Device {
-    /// The device that a person asked for: `choice` (`--device`), else `THROUGHPUT_DEVICE`, else `auto`, which
+    /// The device that the user asked for: `choice` (`--device`), else `THROUGHPUT_DEVICE`, else `auto`, which
     /// takes the first GPU of `gpus` (how many this build can use) and the CPU where there is none.
     ///
     /// # Errors

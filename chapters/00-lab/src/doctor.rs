@@ -55,7 +55,7 @@ const MORE: &str = "besides";
 /// a program that does not answer counts as missing.
 pub fn examine(data: Option<&Path>) -> Vec<Row> {
     let system = System::detect();
-    // Those that ask a program or read files go first and wait beside each other. One that panicked has a bug and no
+    // Those that ask a program or read files go first and wait next to each other. One that panicked has a bug and no
     // rows; the others still have theirs.
     thread::scope(|scope| {
         let found = Beside::start(scope, || Found {
@@ -452,7 +452,7 @@ fn library_rows(
     libraries.iter().map(of).collect()
 }
 
-/// Why chapter 2 can't use a library with a driver of this version, and the way out.
+/// Why chapter 2 can't use a library with a driver of this version, and what to do.
 fn unfit(library: Library, version: Option<&str>, driver: Option<u32>) -> Option<String> {
     let speaks = libraries::cuda(driver?);
     match (library, version) {

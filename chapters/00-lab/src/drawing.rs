@@ -1,4 +1,4 @@
-//! Figures as data: which quantities are bars or lines, and on which axes. The picture, its limits and its text for those
+//! Figures as data: which quantities are bars or lines, and on which axes. The drawing, its limits and its text for those
 //! who don't see it follow from the records.
 //!
 //! ```
@@ -22,13 +22,13 @@ use crate::{
     record::Value,
 };
 
-/// What a picture's values are held against.
+/// What a figure's values are compared with.
 #[derive(Clone, Debug, Default)]
 pub enum Limits {
     /// Nothing.
     #[default]
     None,
-    /// The limits that the records name beside the values, each once.
+    /// The limits that the records name next to the values, each once.
     OfValues,
     /// These, by name, in the values' unit.
     These(Vec<(String, f64)>),
@@ -73,7 +73,7 @@ impl Default for Bars {
 }
 
 impl Bars {
-    /// The picture with this caption.
+    /// The figure with this caption.
     ///
     /// # Errors
     /// If there is no bar: that of the first one, as [`Records::find`].
@@ -160,7 +160,7 @@ impl Lines {
         Ok(LinePlot { x, y: self.y.clone(), series, limits: limits.collect() })
     }
 
-    /// The picture with this caption.
+    /// The figure with this caption.
     ///
     /// # Errors
     /// As [`Lines::plot`].

@@ -1,11 +1,11 @@
-//! One error type for the lab: each variant is a sentence that says what is wrong and the way out.
+//! One error type for the lab: each variant is a message that says what is wrong and what to do.
 
 use std::path::{Path, PathBuf};
 
 /// A `Result` whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong in the lab, each as one sentence with the way out.
+/// What can go wrong in the lab, each as one message that says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder could not be read or written. The cause is a part of the sentence and not a source of its own:
@@ -38,7 +38,7 @@ pub enum Error {
     /// A key or its parameters do not name exactly one value.
     #[error("{0}")]
     Key(String),
-    /// Anything else, already a sentence for a person.
+    /// Anything else, already a message for the user.
     #[error("{0}")]
     Message(String),
 }

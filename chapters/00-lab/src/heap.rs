@@ -56,7 +56,7 @@ pub fn set(freed: Freed) -> bool {
     }
 }
 
-/// Pages that the system had to give this process so far; none where nobody counts them: without Linux's `/proc`, and
+/// Pages that the system had to give this process so far; none where they are not counted: without Linux's `/proc`, and
 /// in sandboxes that say 0.
 pub fn page_faults() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;

@@ -42,7 +42,7 @@ pub enum Kind {
     Simulated,
     /// By a formula.
     Calculated,
-    /// By somebody else, who is named.
+    /// By a source that is named.
     Published(&'static str),
 }
 
@@ -104,13 +104,13 @@ impl Key {
     /// The quantity with these parameters; for a lookup, each quantity whose parameters include them.
     ///
     /// # Panics
-    /// If the key does not declare one of the parameters: a mistake in the program.
+    /// If the key does not declare one of the parameters: a bug in the program.
     pub fn at(self, list: ParamList) -> Quantity {
         let start = Quantity { key: self, params: Params::new(), limit: None };
         list.iter().fold(start, |quantity, (name, value)| quantity.with(name, value))
     }
 
-    /// The quantity with those parameters of another value that this key has too: what was recorded beside it.
+    /// The quantity with those parameters of another value that this key also has: what was recorded next to it.
     pub fn beside(self, value: &Value) -> Quantity {
         let shared = value.params.iter().filter(|(name, _)| self.params.contains(&name.as_str()));
         shared.fold(self.at(&[]), |quantity, (name, value)| quantity.with(name, value))
@@ -137,7 +137,7 @@ impl Quantity {
         self
     }
 
-    /// The same, held against a limit in the key's unit, if there is one.
+    /// The same, compared with a limit in the key's unit, if there is one.
     #[must_use]
     pub fn against(self, limit: impl Into<Option<Limit>>) -> Self {
         Self { limit: limit.into(), ..self }
@@ -183,7 +183,7 @@ impl Records {
         self.find_params(key.name, params)
     }
 
-    /// The median of this quantity for a person.
+    /// The median of this quantity as text.
     ///
     /// # Errors
     /// As [`Records::find`].

@@ -13,9 +13,9 @@
 //!    record and look up, declared once.
 //! 8. [`fooling`]: six ways to measure wrongly; [`peak`]: the limits of this machine, which every rate is
 //!    held against.
-//! 9. [`plot`]: numbers as pictures; [`drawing`] and [`table`]: records as figures and tables, as data; [`show`] puts
+//! 9. [`plot`]: numbers as figures; [`drawing`] and [`table`]: records as figures and tables, as data; [`show`] puts
 //!    them in a notebook.
-//! 10. [`progress`]: what a person sees while they wait; [`out`]: what a command says. [`limits`]: what the system may
+//! 10. [`progress`]: what a terminal shows during the work; [`out`]: what a command says. [`limits`]: what the system may
 //!     refuse.
 //!
 //! What this chapter itself measures is in [`measured`]: the model for the others.

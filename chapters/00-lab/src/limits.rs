@@ -1,4 +1,4 @@
-//! What the system, or the person who starts the program, may limit: threads, memory and the length of a file.
+//! What the system, or the user, may limit: threads, memory and the length of a file.
 
 use crate::{Error, Result, machine};
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
@@ -7,10 +7,10 @@ use std::{env, error::Error as _};
 /// The most threads for each core. More of them only take memory and each other's time.
 const THREADS_PER_CORE: usize = 32;
 
-/// Minds the limits for the whole program; to be called when it starts. Returns a sentence where they are not what the
-/// person asked for.
+/// Minds the limits for the whole program; to be called when it starts. Returns a message where they are not what the
+/// user asked for.
 pub fn mind() -> Option<String> {
-    // A file that may not grow is then an error of the write, with its sentence, and not the end of the program.
+    // A file that may not grow is then an error of the write, with its message, and not the end of the program.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: a signal that is ignored calls nothing.
     unsafe {
@@ -23,11 +23,11 @@ pub fn mind() -> Option<String> {
     })
 }
 
-/// Starts the threads that share the work, unless they are there or the caller has brought some: `number` of them, or as
+/// Starts the threads that do the work, unless they are there or the caller has brought some: `number` of them, or as
 /// many as `RAYON_NUM_THREADS` asks for within reason, or one for each core.
 ///
 /// # Errors
-/// A sentence with the way out if the system refuses one.
+/// A message that says what to do if the system refuses one.
 pub fn start_threads(number: Option<usize>) -> Result<()> {
     if rayon::current_thread_index().is_some() {
         return Ok(());
@@ -62,7 +62,7 @@ fn most() -> usize {
     THREADS_PER_CORE * machine::cores()
 }
 
-/// How many threads the person asks for.
+/// How many threads the user asks for.
 fn asked() -> Option<usize> {
     number(&env::var("RAYON_NUM_THREADS").ok()?)
 }

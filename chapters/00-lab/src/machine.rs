@@ -257,7 +257,7 @@ mod amx {
         result == 0
     }
 
-    /// Elsewhere nobody has tried, so nobody is promised anything.
+    /// Elsewhere it is untested, so nothing is promised.
     #[cfg(not(target_os = "linux"))]
     fn permitted() -> bool {
         false

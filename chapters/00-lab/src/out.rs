@@ -1,6 +1,6 @@
 //! What a command says, on a standard output that need not be there.
 //!
-//! `println!` ends the program when nobody reads it, and a server or a training must not end for that. Here a closed pipe
+//! `println!` ends the program when its output is closed, and a server or a training must not end for that. Here a closed pipe
 //! ends the talk alone; anything else, such as a full disk, fails the command once its work is done.
 
 use crate::{Error, Result};
@@ -29,12 +29,12 @@ pub fn put(text: &str) {
     }
 }
 
-/// A line on standard error. Where that can't be written there is nobody to tell.
+/// A line on standard error. Where that can't be written, nothing can be reported.
 pub fn warn(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Whether all was written that somebody could have read.
+/// Whether all was written that could be read.
 ///
 /// # Errors
 /// The first failure to write.

@@ -1,8 +1,8 @@
-//! The limits of this machine, which every rate is held against: measured, not read off a data sheet.
+//! The limits of this machine, which every rate is compared with: measured, not read off a data sheet.
 //!
 //! A CPU's arithmetic peak is what it reaches when it does nothing but fused multiply-adds on registers; its
-//! bandwidth is what it reaches when it does nothing but walk through arrays far larger than its caches.
-//! Clock, hypervisor and neighbours take their share of both, as they do of the work that is held against
+//! bandwidth is what it reaches when it does nothing but pass over arrays far larger than its caches.
+//! Clock, hypervisor and neighbours take their part of both, as they do of the work that is compared with
 //! them.
 
 use crate::{Plan, Samples, machine, record::Limit};
@@ -212,8 +212,8 @@ mod amx {
     }
 }
 
-/// How memory is walked through. Bytes are counted as the program names them: those that a CPU reads before
-/// it overwrites them (write-allocate) are not, though the memory moves them too.
+/// How memory is traversed. Bytes are counted as the program names them: those that a CPU reads before
+/// it overwrites them (write-allocate) are not, though the memory also moves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Traffic {
     /// A sum over an array: 8 bytes an element.
@@ -246,7 +246,7 @@ impl Traffic {
         }
     }
 
-    /// Walks once through the arrays.
+    /// Passes once over the arrays.
     fn walk(self, a: &mut [f64], b: &[f64], c: &[f64]) {
         match self {
             Self::Read => {
@@ -367,7 +367,7 @@ enum Kind {
     Memory(Traffic),
 }
 
-/// The best sample of a measurement, taken the first time that it is asked for. Whoever asks at the same time
+/// The best sample of a measurement, taken the first time that it is asked for. A caller at the same time
 /// waits: two measurements at once would halve each other.
 fn once(kind: Kind, threads: usize, measure: impl FnOnce() -> Samples) -> f64 {
     static KNOWN: Mutex<BTreeMap<(Kind, usize), f64>> = Mutex::new(BTreeMap::new());
@@ -377,7 +377,7 @@ fn once(kind: Kind, threads: usize, measure: impl FnOnce() -> Samples) -> f64 {
 
 /// The rate of a kernel that takes a number of rounds and returns how many operations they were.
 fn arithmetic(threads: usize, plan: Plan, kernel: impl Fn(u64) -> f64 + Sync) -> Samples {
-    // Rounds for some 8 ms: long beside the threads' meeting, short beside the time that there is.
+    // Rounds for some 8 ms: long next to the threads' meeting, short next to the time that there is.
     let mut rounds = 1000;
     loop {
         let began = Instant::now();

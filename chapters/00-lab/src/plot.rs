@@ -1,7 +1,7 @@
-//! Numbers as pictures: SVG with units, limits and spread, which takes the page's colours.
+//! Numbers as figures: SVG with units, limits and spread, which takes the page's colours.
 //!
-//! Plotters draws them: text and axes black, each series in its colour, so that a picture stands alone. On a page, light or
-//! dark, the style sheet makes these the page's own colours. Pictures have a view box and no size.
+//! Plotters draws them: text and axes black, each series in its colour, so that a figure stands alone. On a page, light or
+//! dark, the style sheet makes these the page's own colours. Figures have a view box and no size.
 
 mod canvas;
 mod heat;
@@ -14,7 +14,7 @@ use crate::{Drawing, Error, Result, Unit, record::Value, units::plain};
 use canvas::{Area, Canvas, Hang, Ink, LINE, WIDTH, drawn, text_width, wrapped};
 use scale::{Ruler, fits};
 
-/// At most about ten of the places, evenly spaced, for the ticks of an axis.
+/// At most about ten of the values, evenly spaced, for the ticks of an axis.
 pub fn few(places: &[f64]) -> Vec<f64> {
     places.iter().copied().step_by(places.len().div_ceil(10).max(1)).collect()
 }
@@ -68,7 +68,7 @@ fn scaled(value: &Value, scale: impl Fn(f64) -> f64) -> [f64; 3] {
     [middle, one.min(two), one.max(two)]
 }
 
-/// A limit that the data is held against: a dashed line with its name.
+/// A limit that the data is compared with: a dashed line with its name.
 #[derive(Clone, Debug)]
 pub struct LimitLine {
     /// The label.
@@ -108,7 +108,7 @@ pub struct LinePlot {
 }
 
 impl LinePlot {
-    /// The picture with this caption, and its lines in words.
+    /// The figure with this caption, and its lines in words.
     pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
         let scale = |axis: &Axis| match axis.scale {
             Scale::Linear => "",
@@ -139,7 +139,7 @@ impl LinePlot {
         named.and_then(|series| series.points.last()).copied().unwrap_or((f64::NAN, f64::NAN))
     }
 
-    /// The picture, as SVG without blank lines. Points that have no place on an axis (not a number, or
+    /// The figure, as SVG without blank lines. Points that have no position on an axis (not a number, or
     /// not positive on a logarithmic one) are left out.
     pub fn svg(&self) -> String {
         const HEIGHT: f64 = 360.0;
@@ -368,7 +368,7 @@ fn sampled(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// A place for a label, and how little it is liked where all else is equal.
+/// A position for a label, and how little it is liked where all else is equal.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
     area: Area,
@@ -388,7 +388,7 @@ impl Spot {
     }
 }
 
-/// Places around a point.
+/// Positions around a point.
 fn around((x, y): (f64, f64), text: &str) -> Vec<Spot> {
     let wide = text_width(text);
     let up = 0.8 * LINE;
@@ -404,7 +404,7 @@ fn around((x, y): (f64, f64), text: &str) -> Vec<Spot> {
     ]
 }
 
-/// Places beside a point of a line: above and below it, to either side.
+/// Positions next to a point of a line: above and below it, to either side.
 fn beside((x, y): (f64, f64), text: &str) -> [Spot; 4] {
     let wide = text_width(text);
     let up = 0.62 * LINE;
@@ -416,7 +416,7 @@ fn beside((x, y): (f64, f64), text: &str) -> [Spot; 4] {
     ]
 }
 
-/// The place that covers the fewest points and labels and sticks out the least.
+/// The position that covers the fewest points and labels and sticks out the least.
 fn quiet_spot(spots: &[Spot], busy: &[(f64, f64)], taken: &[Area], box_: Area) -> Spot {
     let cost = |spot: &Spot| {
         let [left, top, right, bottom] = spot.area;
@@ -527,7 +527,7 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
-    /// The picture with this caption, and its bars in words.
+    /// The figure with this caption, and its bars in words.
     pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
         let scale = match self.axis.scale {
             Scale::Linear => "",
@@ -546,13 +546,13 @@ impl BarPlot {
         Drawing { svg: self.svg(), caption: caption.into(), alt }
     }
 
-    /// The picture, as SVG without blank lines. On a logarithmic axis bars start at its lower end, on a
+    /// The figure, as SVG without blank lines. On a logarithmic axis bars start at its lower end, on a
     /// linear one at zero.
     pub fn svg(&self) -> String {
         const THICK: f64 = 17.0;
         let scale = self.axis.scale;
         let value = |bar: &Bar| bar.value.filter(|v| fits(scale, v.0));
-        // Long names stand above their bars: beside them they would leave no room on a phone.
+        // Long names are above their bars: next to them they would leave no room on a phone.
         let longest = self.bars.iter().map(|b| text_width(&b.name)).fold(0.0, f64::max);
         let above = longest > 0.24 * WIDTH;
         // A font may run wider than the estimate.
@@ -590,7 +590,7 @@ impl BarPlot {
 
         drawn(bottom + 2.7 * LINE, |canvas| {
             x_axis(canvas, &axis, &x, [left, top, right, bottom]);
-            // A row of its own for each name, beside its line on the side that no other line comes down.
+            // A row of its own for each name, next to its line on the side that no other line comes down.
             let place = |limit: &&(String, f64)| x.clamped(limit.1);
             let fits_left = limits.iter().all(|limit| text_width(&limit.0) + 5.0 <= place(limit));
             let mut rows = limits.clone();
@@ -633,7 +633,7 @@ impl BarPlot {
                     canvas.rectangle(sides, Ink::Series(0));
                     let (low, high) = (x.clamped(low), x.clamped(high));
                     let mut clear = end;
-                    // A spread narrower than the whisker's own line would look like a mistake.
+                    // A spread narrower than the whisker's own line would look like an error.
                     if high - low > 2.0 {
                         canvas.line(&[(low, middle), (high, middle)], Ink::Text, 1.6);
                         for at in [low, high] {
@@ -670,7 +670,7 @@ impl BarPlot {
         let range = match self.axis.scale {
             Scale::Log if low.is_finite() => {
                 let mut from = 10_f64.powf(low.log10().floor());
-                // The shortest bar is to be seen too.
+                // The shortest bar must also be visible.
                 if low / from < 1.5 {
                     from /= 2.0;
                 }

@@ -1,4 +1,4 @@
-//! Asking other programs about the machine, without ever waiting long for an answer.
+//! Asking other programs about the machine, without ever waiting long for a reply.
 
 use std::{
     io::Read as _,
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// Work that runs beside this thread, or was done in it where the system gives no other.
+/// Work that runs next to this thread, or was done in it where the system gives no other.
 pub(crate) enum Beside<'scope, T> {
     Thread(thread::ScopedJoinHandle<'scope, T>),
     Done(T),
@@ -42,7 +42,7 @@ pub(crate) fn in_notebook() -> bool {
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// What `program` prints on its standard output, if it is there, succeeds, and answers in time.
+/// What `program` prints on its standard output, if it is there, succeeds, and replies in time.
 pub fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     ask_within(PATIENCE, program, arguments)
 }
@@ -62,10 +62,10 @@ pub fn ask_within(patience: Duration, program: &str, arguments: &[&str]) -> Opti
         let mut bytes = Vec::new();
         // A program that prints without end must not fill the memory.
         let read = pipe.by_ref().take(1 << 20).read_to_end(&mut bytes);
-        // The receiver may have given up: then nobody wants the answer.
+        // The receiver may have given up: then the reply is not needed.
         let _ = send.send(read.map(|_| bytes));
     });
-    // Where the system gives no thread nobody reads, and nothing is received.
+    // Where the system gives no thread nothing is read, and nothing is received.
     drop(reader);
     let answer = receive.recv_timeout(patience);
     if answer.is_err() {

@@ -1,4 +1,4 @@
-//! What a person sees while they wait: bars on a terminal, plain lines elsewhere.
+//! What is shown during the work: bars on a terminal, plain lines elsewhere.
 //!
 //! A bar redraws its line, which in a file, a pipe or a notebook leaves garbage or nothing. There a line is
 //! written every few seconds instead. `NO_COLOR` is obeyed.
@@ -120,7 +120,7 @@ impl Progress {
         matches!(self.kind, Kind::Bar(..)).then(width)
     }
 
-    /// Shows lines under the bar, in place of those that are there; nothing where there is no bar.
+    /// Shows lines under the bar, replacing those that are there; nothing where there is no bar.
     pub fn below(&self, text: &str) {
         if let Kind::Bar(_, below) = &self.kind {
             text.clone_into(&mut locked(below)); // the bar draws itself a few times a second
@@ -139,7 +139,7 @@ impl Progress {
 
 impl Kind {
     fn bar(title: String, len: Option<u64>, counts: Counts, target: ProgressDrawTarget) -> Self {
-        // A colour only where the person has not refused it; console reads NO_COLOR too, but not for every
+        // A colour only where the user has not refused it; console also reads NO_COLOR, but not for every
         // kind of target.
         let paint = if env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
             ""
@@ -190,7 +190,7 @@ fn spin(paint: &str) -> String {
     if paint.is_empty() { String::new() } else { format!(":{paint}") }
 }
 
-/// Whoever panicked while holding the lock has left whole lines behind.
+/// A thread that panicked while holding the lock has left whole lines behind.
 fn locked<T>(lines: &Mutex<T>) -> MutexGuard<'_, T> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -322,7 +322,7 @@ mod tests {
     use indicatif::TermLike;
     use std::sync::Arc;
 
-    /// A place to write that the test can read.
+    /// A writer whose output the test can read.
     #[derive(Clone, Debug, Default)]
     struct Sheet(Arc<Mutex<String>>);
 

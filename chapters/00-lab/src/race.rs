@@ -101,7 +101,7 @@ impl<'w, T> Race<'w, T> {
         self.enter(name.into(), Box::new(work), false);
     }
 
-    /// Somebody else's program, as [`Race::turn`]. If it did not start, or its first turn fails, it is skipped for the
+    /// Another program, as [`Race::turn`]. If it did not start, or its first turn fails, it is skipped for the
     /// reason that it gives, and the race goes on.
     pub fn peer<W: FnMut(usize) -> Result<T> + 'w>(
         &mut self,
@@ -157,7 +157,7 @@ impl<'w, T> Race<'w, T> {
         Ok(())
     }
 
-    /// One turn of the contender `at` this place; nothing if it is not in the race any more.
+    /// One turn of the contender with index `at`; nothing if it is not in the race any more.
     fn turn_of(&mut self, at: usize, round: usize) -> Result<Option<T>> {
         let contender = &mut self.contenders[at];
         (self.tell)(round, &contender.name);
@@ -195,7 +195,7 @@ impl<T> Results<T> {
     /// A contender's results, round by round.
     ///
     /// # Errors
-    /// [`Error::Skipped`] for one that could not run; [`Error::Key`] for one that nobody added.
+    /// [`Error::Skipped`] for one that could not run; [`Error::Key`] for one that was never added.
     pub fn of(&self, name: &str) -> Result<&[T]> {
         if let Some((_, results)) = self.ran.iter().find(|(other, _)| other == name) {
             return Ok(results);
@@ -250,7 +250,7 @@ impl Results {
             .map(|(_, seconds)| Samples(seconds.clone()))
             .reduce(|best, other| best.paired(&other, f64::min));
         let best = best.ok_or_else(|| Error::Skipped {
-            what: format!("the best beside {name}"),
+            what: format!("the best next to {name}"),
             why: "no other contender could run here".to_owned(),
         })?;
         Ok(best.paired(&ours, |best, ours| best / ours))

@@ -8,7 +8,7 @@ pub struct SplitMix64(u64);
 /// 2⁶⁴ over the golden ratio: from one state to the next.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Turns neighbouring states into numbers that have nothing to do with each other.
+/// Turns neighbouring states into unrelated numbers.
 const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,6 +1,6 @@
 //! Records: what a machine measured, as JSON that a page quotes and a reader can check.
 //!
-//! `book/records/MACHINE/machine.json` says what the machine is, `CHAPTER.json` beside it holds the
+//! `book/records/MACHINE/machine.json` says what the machine is, `CHAPTER.json` next to it holds the
 //! runs of that chapter's experiments with their samples. `measure` alone writes them.
 
 use crate::{Error, Result, Samples, Unit, machine::Machine};
@@ -33,7 +33,7 @@ pub fn name(key: &str, params: &Params) -> String {
     })
 }
 
-/// The limit that a rate is held against, in the value's own unit.
+/// The limit that a rate is compared with, in the value's own unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// What the limit is, such as `one core's AVX-512 FMA peak`.
@@ -61,7 +61,7 @@ pub struct Value {
     /// The upper quartile.
     #[serde(deserialize_with = "or_nan")]
     pub high: f64,
-    /// What a rate is held against, where there is such a limit.
+    /// What a rate is compared with, where there is such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// How many samples were taken, where `samples` are a part of them.
@@ -71,7 +71,7 @@ pub struct Value {
     pub samples: Samples,
 }
 
-/// How many samples of a value a record keeps: as many as show its spread. The median and the quartiles beside them
+/// How many samples of a value a record keeps: as many as show its spread. The median and the quartiles next to them
 /// are those of all that were taken.
 pub const KEPT: usize = 101;
 
@@ -105,12 +105,12 @@ impl Value {
         self.taken.unwrap_or(self.samples.0.len())
     }
 
-    /// The median for a person: `160 GFLOP/s`.
+    /// The median as text: `160 GFLOP/s`.
     pub fn text(&self) -> String {
         self.unit.format(self.median)
     }
 
-    /// The median as a share of the limit, if there is a limit.
+    /// The median as a fraction of the limit, if there is a limit.
     pub fn of_limit(&self) -> Option<f64> {
         self.limit.as_ref().map(|limit| self.median / limit.value)
     }
@@ -163,7 +163,7 @@ pub struct ChapterRecord {
     pub runs: Vec<Run>,
 }
 
-/// The folder of the machines that readers sent in, beside the reference machines'.
+/// The folder of the machines that readers sent in, next to the reference machines'.
 pub const CONTRIBUTED: &str = "contributed";
 
 /// What one machine measured.
@@ -286,8 +286,8 @@ pub fn is_below(key: &str, experiment: &str) -> bool {
     key.strip_prefix(experiment).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Puts `run` into the chapter's file in `folder`, in place of an earlier run of the same experiment,
-/// and writes `machine.json` beside it. Other experiments' runs stay.
+/// Puts `run` into the chapter's file in `folder`, replacing an earlier run of the same experiment,
+/// and writes `machine.json` next to it. Other experiments' runs stay.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be written; the old file is then still whole.
@@ -333,7 +333,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     })
 }
 
-/// Writes beside the file and renames: a reader never sees half a record, not even after the machine has lost its power.
+/// Writes next to the file and renames: a reader never sees half a record, not even after the machine has lost its power.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let text = to_text(value)?;
     let part = path.with_extension("json.part");

@@ -1,4 +1,4 @@
-//! Pictures and tables in a notebook.
+//! Figures and tables in a notebook.
 //!
 //! The Rust kernel for Jupyter, evcxr, shows as rich output what a cell prints between two lines that name
 //! its type (evcxr's documentation, "Integration with Jupyter"). Elsewhere the same calls print plain text.
@@ -15,9 +15,9 @@ pub fn drawing(drawing: &Drawing) {
     print(in_notebook(), &figure_html(drawing), &format!("{}\n{}", drawing.caption, drawing.alt));
 }
 
-/// Shows a picture; `alt` says in words what it shows.
+/// Shows a figure; `alt` says in words what it shows.
 pub fn svg(svg: &str, alt: &str) {
-    print(in_notebook(), &picture_html(svg, alt), alt);
+    print(in_notebook(), &figure_html(svg, alt), alt);
 }
 
 /// Shows a table.
@@ -32,7 +32,7 @@ pub fn html(html: &str, text: &str) {
 
 fn print(rich: bool, html: &str, text: &str) {
     let output = if rich {
-        // Inside HTML a picture takes the notebook's colours, light or dark; as a picture of its own it could
+        // Inside HTML a figure takes the notebook's colours, light or dark; as a figure of its own it could
         // not see them.
         contents("text/html", html) + &contents("text/plain", text)
     } else {
@@ -49,8 +49,8 @@ fn contents(mime: &str, text: &str) -> String {
     format!("EVCXR_BEGIN_CONTENT {mime}\n{text}\nEVCXR_END_CONTENT\n")
 }
 
-/// The picture at a width that suits a notebook, with its alternative text.
-fn picture_html(svg: &str, alt: &str) -> String {
+/// The figure at a width that suits a notebook, with its alternative text.
+fn figure_html(svg: &str, alt: &str) -> String {
     // Black ink becomes the notebook's, light or dark. A rim of its paper keeps text clear of lines.
     let svg = svg.trim_end().replace("\"#000000\"", "\"currentColor\"");
     let rim = "<style>.chart text{paint-order:stroke;stroke-width:.3em;stroke-linejoin:round;\
@@ -62,7 +62,7 @@ fn picture_html(svg: &str, alt: &str) -> String {
 fn figure_html(drawing: &Drawing) -> String {
     format!(
         "<figure style=\"margin:0\">{}<figcaption>{}</figcaption></figure>",
-        picture_html(&drawing.svg, &drawing.alt),
+        figure_html(&drawing.svg, &drawing.alt),
         escaped(&drawing.caption)
     )
 }

@@ -14,18 +14,18 @@
 
 use crate::{Error, Records, Result, TableData, Unit, key::Quantity};
 
-/// What stands in a cell.
+/// What a cell shows.
 #[derive(Clone, Debug)]
 pub enum Entry {
     /// These words.
     Words(String),
-    /// The value for a person; a dash where there is none.
+    /// The value as text; a dash where there is none.
     Value(Quantity),
-    /// The value for a person; where it was left out, the reason.
+    /// The value as text; where it was left out, the reason.
     OrWhy(Quantity),
-    /// The value for a person; where it was left out, these words.
+    /// The value as text; where it was left out, these words.
     Or(Quantity, &'static str),
-    /// The value's share of its limit; a dash where there is none.
+    /// The value's fraction of its limit; a dash where there is none.
     OfLimit(Quantity),
 }
 

@@ -91,16 +91,16 @@ fn is_as_made(file: &Path, found: &str, wanted: &str) {
     }
 }
 
-/// Holds a picture of `book/src`, for readers without JavaScript, to what a page's script draws: `function` returns it.
+/// Compares a figure of `book/src`, for readers without JavaScript, with what a page's script draws: `function` returns it.
 ///
 /// # Panics
-/// As [`node`]; or if the file holds another picture. With `UPDATE` in the environment it is written instead.
+/// As [`node`]; or if the file holds another figure. With `UPDATE` in the environment it is written instead.
 #[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn is_drawn(picture: &str, script: &str, function: &str) {
     let Some(drawn) = node(script, function, &serde_json::Value::Null) else { return };
     let file = book("src").join(picture);
     let found = fs::read_to_string(&file).unwrap_or_default();
-    let drawn = drawn.as_str().expect("a picture is text");
+    let drawn = drawn.as_str().expect("a figure is text");
     is_as_made(&file, &found, &format!("{drawn}\n"));
 }
 

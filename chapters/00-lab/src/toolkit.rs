@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(below(folder.path(), &[("VIRTUAL_ENV", at("v"))]), wanted);
         let by_home = below(folder.path(), &[("HOME", at("h"))]);
         assert_eq!(by_home, ["h/.local/lib/python3.9/site-packages/nvidia/x"]);
-        // One part on LD_LIBRARY_PATH leads to those beside it.
+        // One part on LD_LIBRARY_PATH leads to those next to it.
         let part = at("v/lib/python3.12/site-packages/nvidia/cublas/lib");
         let mut beside = below(folder.path(), &[("LD_LIBRARY_PATH", part)]);
         beside.sort();

@@ -1,4 +1,4 @@
-//! What a recorded number means, and how it is written for a person.
+//! What a recorded number means, and how it is written.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,10 +20,10 @@ pub enum Unit {
     /// Clocks per second.
     #[serde(rename = "Hz")]
     Hertz,
-    /// Pictures per second.
+    /// Images per second.
     #[serde(rename = "images/s")]
     ImagesPerSecond,
-    /// A share from 0 to 1, written as a percentage.
+    /// A fraction from 0 to 1, written as a percentage.
     #[serde(rename = "share")]
     Share,
     /// A ratio of two measurements of one run, written as `3.2×`.
@@ -38,7 +38,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// `value` (in the base unit) for a person, to three significant digits: `160 GFLOP/s`,
+    /// `value` (in the base unit) as text, to three significant digits: `160 GFLOP/s`,
     /// `1.21 ms`, `43.6%`, `45.0 MiB`. Rates take SI prefixes (10³), bytes binary ones (2¹⁰). The space is a
     /// plain one; a page may make it one that does not break. A minus is the sign and not a hyphen.
     ///
@@ -92,7 +92,7 @@ pub fn operations(value: f64) -> String {
     with_prefix(value, "FLOP")
 }
 
-/// A share in few digits, for running text: whole percent, and two digits below ten.
+/// A fraction in few digits, for running text: whole percent, and two digits below ten.
 ///
 /// ```
 /// assert_eq!(lab::units::percent(0.4362), "44%");
@@ -161,7 +161,7 @@ pub fn scientific(value: f64, digits: usize) -> String {
     format!("{sign}{mantissa}{}", power_of_ten(power))
 }
 
-/// A number that somebody chose (a size, a learning rate, a tick), in the digits that it has, four of many: `512`,
+/// A number that was chosen (a size, a learning rate, a tick), in the digits that it has, four of many: `512`,
 /// `0.0005`, `20,000`, `10⁷`, `5×10⁸`.
 ///
 /// ```
@@ -221,7 +221,7 @@ fn significant(value: f64, digits: i32) -> String {
     decimals(value, if rounded == 0.0 { first } else { needed(rounded) })
 }
 
-/// Three significant digits, without an exponent as long as a person can count the zeros.
+/// Three significant digits, without an exponent as long as the zeros can be counted.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -230,7 +230,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Three significant digits, two of a small part; never a power of ten, which would stand beside the sign ×.
+/// Three significant digits, two of a small part; never a power of ten, which would stand next to the sign ×.
 fn ratio(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -239,8 +239,8 @@ fn ratio(value: f64) -> String {
     }
 }
 
-/// A share as a percentage, to three digits. Below one percent two are enough; from 90% on, as with 98.13%
-/// of the answers right, it is the distance to 100% that counts, and two decimals say it.
+/// A fraction as a percentage, to three digits. Below one percent two are enough; above 90%, as with an accuracy
+/// of 98.13%, it is the distance to 100% that counts, and two decimals say it.
 fn share(value: f64) -> String {
     let percent = 100.0 * value;
     let text = match percent.abs() {
@@ -273,7 +273,7 @@ fn with_prefix(value: f64, unit: &str) -> String {
         (1e-6, "µ"),
         (1e-9, "n"),
     ];
-    // Seconds above 1 stay seconds: nobody reads kiloseconds.
+    // Seconds above 1 stay seconds: kiloseconds are unusual.
     let skip_large = unit == "s";
     let (scale, prefix) = STEPS
         .into_iter()

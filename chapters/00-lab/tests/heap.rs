@@ -29,6 +29,6 @@ fn main() {
             );
             println!("{returned} page faults, {kept} when freed memory is kept: ok");
         }
-        _ => println!("no glibc, or nobody counts page faults: not tried"),
+        _ => println!("no glibc, or page faults are not counted: not tried"),
     }
 }

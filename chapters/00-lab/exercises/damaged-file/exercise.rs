@@ -1,4 +1,4 @@
-//! An IDX file with any number of dimensions, read from bytes that nobody has checked.
+//! An IDX file with any number of dimensions, read from unchecked bytes.
 
 use lab::{Error, Result};
 
@@ -8,7 +8,7 @@ use lab::{Error, Result};
 /// each dimension as a big-endian 32-bit number, and then one byte for each element.
 ///
 /// # Errors
-/// If the bytes are no such file: a sentence that says what is wrong.
+/// If the bytes are no such file: a message that says what is wrong.
 pub fn read(bytes: &[u8]) -> Result<(Vec<usize>, &[u8])> {
     // EXERCISE: begin
     if bytes[..3] != [0, 0, 8] {

@@ -15,7 +15,7 @@ fn file(sizes: &[u32], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The one sentence with which a file is refused.
+/// The one message with which a file is refused.
 #[track_caller]
 fn refused(bytes: &[u8]) -> String {
     let sentence = match read(bytes) {
@@ -39,8 +39,8 @@ fn names(sentence: &str, wanted: usize, held: usize) {
 #[test]
 fn a_right_file_is_read() {
     let pixels: Vec<u8> = (0..24).collect();
-    let pictures = idx::write_images(&pixels, 3, 4);
-    assert_eq!(read(&pictures).expect("it is right"), (vec![2, 3, 4], &pixels[..]));
+    let images = idx::write_images(&pixels, 3, 4);
+    assert_eq!(read(&images).expect("it is right"), (vec![2, 3, 4], &pixels[..]));
     let labels = idx::write_labels(&[5, 0, 4]);
     assert_eq!(read(&labels).expect("it is right"), (vec![3], &[5, 0, 4][..]));
     let four = file(&[1, 2, 1, 3], &pixels[..6]);

@@ -1,9 +1,9 @@
 //! What a compiler leaves of a benchmark.
 
-/// One step of a program. It makes one value, which later steps name by the step's place in the program.
+/// One step of a program. It makes one value, which later steps name by the step's index in the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// A number that stands in the program.
+    /// A constant of the program.
     Number(f64),
     /// The product of the values of two earlier steps.
     Multiply(usize, usize),

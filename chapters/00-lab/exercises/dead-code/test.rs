@@ -21,7 +21,7 @@ fn squares(inner: bool, outer: bool) -> Vec<Step> {
 #[test]
 fn the_job_is_left_with_both_black_boxes_only() {
     assert_eq!(operations_left(&squares(true, true)), 3);
-    assert_eq!(operations_left(&squares(true, false)), 0, "nobody needs the sum");
+    assert_eq!(operations_left(&squares(true, false)), 0, "the sum is not needed");
     assert_eq!(operations_left(&squares(false, true)), 0, "3·3 + 4·4 is 25: no need to wait");
     assert_eq!(operations_left(&squares(false, false)), 0);
 }

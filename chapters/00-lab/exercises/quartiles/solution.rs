@@ -1,4 +1,4 @@
-//! The value that a share of the samples lies below.
+//! The value that a fraction of the samples lies below.
 
 /// The quantile `q` (0 to 1) of some samples: 0 is the least, 0.5 the median, 1 the largest. Between two
 /// neighbours the value follows a straight line (Hyndman and Fan 1996, type 7). `None` without samples.

@@ -22,7 +22,7 @@ pub fn race(
     // EXERCISE: begin
     for round in 0..rounds {
         for place in 0..count {
-            // Every second round goes backwards: nobody is always the last.
+            // Every second round goes backwards: no contender is always the last.
             measure(if round % 2 == 0 { place } else { count - 1 - place });
         }
     }

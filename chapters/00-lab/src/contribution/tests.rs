@@ -22,7 +22,7 @@ fn demo() -> Vec<Chapter> {
     }]
 }
 
-/// A machine on which a person of the name jane measured, with traces of her everywhere that a text can stand.
+/// A machine of a user named jane, with traces of her everywhere that a text can be.
 fn records() -> Records {
     let rates = Samples((1..=300).map(|k| f64::from(k * 7919 % 300)).collect());
     let mut rate = Value::new("demo.rate", &[("n", &64)], Unit::FlopsPerSecond, rates);
@@ -120,7 +120,7 @@ fn a_machine_that_can_not_be_written_leaves_nothing() {
     made.chapters.insert("no/such/folder".to_owned(), runs.clone());
     assert!(matches!(made.write(folder.path()), Err(Error::Io { .. })));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    // Neither that nor what a program left that was ended stands in the way of the next try.
+    // Neither that nor what a program left that was ended blocks the next try.
     made.chapters = BTreeMap::from([("demo".to_owned(), runs)]);
     let part = folder.path().join("contributed/.amd-ryzen-9-7950x-16core");
     fs::create_dir_all(part.join("old.json")).unwrap();

@@ -23,10 +23,10 @@ pub const MIRRORS: [&str; 3] = [
     "https://raw.githubusercontent.com/fgnt/mnist/master/",
 ];
 
-/// Told about a download: the file's name, bytes so far, and bytes in all where the mirror says so.
+/// Told about a download: the file's name, bytes so far, and bytes in all where the mirror reports them.
 pub type Watch<'a> = &'a mut dyn FnMut(&str, u64, Option<u64>);
 
-/// Shows downloads to the person who waits: a bar for each file.
+/// Shows downloads on the terminal: a bar for each file.
 #[derive(Default)]
 pub struct Bars {
     now: Option<(String, Progress, u64)>,
@@ -63,7 +63,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// How long a download may take. What has come is kept, and the next one goes on with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// For all files together: enough for 20 kB/s. A mirror may send a byte now and then for ever.
+    /// For all files together: enough for 20 kB/s. A mirror may send a byte now and then forever.
     pub whole: Duration,
     /// For another program that downloads the same, or was stopped while it did.
     pub other: Duration,
@@ -165,7 +165,7 @@ fn one(
     Err(Error::Message(format!("{} could not be downloaded: {}", file.name, reasons.join("; "))))
 }
 
-/// A file on its way.
+/// A file in transfer.
 struct Part<'a> {
     file: &'a Published,
     /// The packed bytes so far.
@@ -261,7 +261,7 @@ impl<'a> Part<'a> {
         request.call().map_err(|error| Failure::There(plainly(&error)))
     }
 
-    /// Writes the answer's body behind the first `start` bytes of the part.
+    /// Writes the reply's body behind the first `start` bytes of the part.
     fn receive(
         &self,
         mirror: &str,
@@ -337,7 +337,7 @@ impl<'a> Part<'a> {
             return Err(Failure::There(reason.into()));
         }
         if self.target.exists() {
-            // What was there under this name is not MNIST, but it may be dear to somebody.
+            // What was there under this name is not MNIST, but the user may need it.
             let aside = self.target.with_extension("replaced");
             fs::rename(&self.target, aside).map_err(here)?;
         }
@@ -352,7 +352,7 @@ impl<'a> Part<'a> {
         let mut first = [0; 2];
         let is_gzip = packed.read(&mut first).is_ok_and(|count| count == 2) && first == GZIP;
         let packed = File::open(&self.packed).map_err(Unpack::Write)?;
-        // A mirror may unpack on its way out; the bytes are then the file's own.
+        // A mirror may unpack before sending; the bytes are then the file's own.
         let packed: Box<dyn Read> =
             if is_gzip { Box::new(MultiGzDecoder::new(packed)) } else { Box::new(packed) };
         let mut packed = packed.take(self.file.size + 1);
@@ -401,7 +401,7 @@ fn header(answer: &Answer, name: &str) -> Option<String> {
     answer.headers().get(name)?.to_str().ok().map(str::to_owned)
 }
 
-/// Whether a partial answer goes on where the part ends.
+/// Whether a partial reply goes on where the part ends.
 fn starts_at(answer: &Answer, here: u64) -> bool {
     header(answer, "content-range").is_some_and(|range| {
         let start = range.trim_start_matches("bytes ").split('-').next();
@@ -409,7 +409,7 @@ fn starts_at(answer: &Answer, here: u64) -> bool {
     })
 }
 
-/// The host of a mirror, for a person.
+/// The host of a mirror, for messages.
 fn host(mirror: &str) -> &str {
     mirror.split("//").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or(mirror)
 }
@@ -426,7 +426,7 @@ fn plainly(error: &ureq::Error) -> String {
     }
 }
 
-/// What this machine refused, with the way out.
+/// What this machine refused, and what to do.
 fn refused(path: &Path, error: io::Error) -> Error {
     let path_text = path.display();
     match error.kind() {

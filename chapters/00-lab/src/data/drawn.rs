@@ -1,12 +1,12 @@
-//! Drawn digits: pictures of digits made by this crate, where there is neither MNIST nor a network.
+//! Drawn digits: images of digits made by this crate, where there is neither MNIST nor a network.
 //!
-//! A digit is one or more pen strokes, each a smooth curve through a few points. Every picture moves the
+//! A digit is one or more pen strokes, each a smooth curve through a few points. Every image moves the
 //! points a little, bends and slants the whole, and draws it with a pen of its own width. The result is
-//! then framed as MNIST's pictures are: the longer side is 20 pixels, and the centre of mass is the
+//! then framed as MNIST's images are: the longer side is 20 pixels, and the centre of mass is the
 //! centre of 28×28 (`LeCun` et al., *Gradient-based learning applied to document recognition*, 1998,
 //! section III.A).
 //!
-//! The numbers below (how much hands differ) were chosen on the first 10,000 pictures of MNIST's training set;
+//! The numbers below (how much hands differ) were chosen on the first 10,000 images of MNIST's training set;
 //! its test set played no part.
 //!
 //! Only additions, products, quotients and square roots are used, which IEEE 754 rounds in one way, so a
@@ -19,14 +19,14 @@ use super::{
 use crate::random::{self, SplitMix64};
 use rayon::prelude::*;
 
-/// Side of a picture in pixels.
+/// Side of an image in pixels.
 pub const SIDE: usize = 28;
-/// Pixels of a picture.
+/// Pixels of an image.
 const PIXELS: usize = SIDE * SIDE;
 /// The longer side of the digit itself, in pixels.
 const BOX: f32 = 20.0;
 
-/// Drawn digits: `train` and `test` pictures of 28×28, the same for the same seed.
+/// Drawn digits: `train` and `test` images of 28×28, the same for the same seed.
 pub fn drawn(train: usize, test: usize, seed: u64) -> DataSet {
     DataSet {
         train: split(train, Random::new(seed, 0).next()),
@@ -36,7 +36,7 @@ pub fn drawn(train: usize, test: usize, seed: u64) -> DataSet {
     }
 }
 
-/// `count` pictures, each from a generator of its own, so that threads can't change the result.
+/// `count` images, each from a generator of its own, so that threads can't change the result.
 fn split(count: usize, seed: u64) -> Split {
     let mut images = vec![0; count * PIXELS];
     let mut labels = vec![0; count];
@@ -50,7 +50,7 @@ fn split(count: usize, seed: u64) -> Split {
     Split { images, labels, rows: SIDE, cols: SIDE }
 }
 
-/// Draws one picture of `digit` into `image`, which is all zeros.
+/// Draws one image of `digit` into `image`, which is all zeros.
 fn draw(digit: u8, random: &mut Random, image: &mut [u8]) {
     let mut strokes = write(digit, random);
     // MNIST's pens: most lines are 2 to 4 pixels wide.
@@ -169,7 +169,7 @@ fn smooth(points: &[(f32, f32)]) -> Vec<(f32, f32)> {
 }
 
 /// Scales the strokes, pen included, into the box of 20×20 pixels, and puts their centre of mass at
-/// the middle of the picture.
+/// the middle of the image.
 fn frame(strokes: &mut Strokes, radius: f32, random: &mut Random) {
     let all = || strokes.iter().flatten();
     let bound = |least: bool, of: fn(&(f32, f32)) -> f32| {
@@ -189,7 +189,7 @@ fn frame(strokes: &mut Strokes, radius: f32, random: &mut Random) {
             sum.1 += length * 0.5 * (a.1 + b.1);
         }
     }
-    // MNIST moves its pictures by whole pixels, so the centre is off by up to half of one.
+    // MNIST moves its images by whole pixels, so the centre is off by up to half of one.
     let middle = SIDE as f32 / 2.0;
     let (x, y) = (middle + random.uniform() - 0.5, middle + random.uniform() - 0.5);
     for point in strokes.iter_mut().flatten() {

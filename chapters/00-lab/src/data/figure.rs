@@ -1,4 +1,4 @@
-//! Pictures of a data set's pictures, as SVG that takes the page's colours.
+//! Figures of a data set's images, as SVG that takes the page's colours.
 
 use super::{drawn::drawn as drawn_set, set::Split};
 use crate::Drawing;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// Grey levels in the drawing: enough to see the soft edges, few enough for a small file.
 const LEVELS: u8 = 4;
 
-/// The pictures of `split` with these numbers, in rows of `columns`, as an SVG without blank lines.
+/// The images of `split` with these numbers, in rows of `columns`, as an SVG without blank lines.
 /// Numbers that `split` does not have leave a gap.
 ///
 /// Ink is the text's colour, so the digits are dark on a light page and light on a dark one.
@@ -52,8 +52,8 @@ fn runs(greys: &[u8], level: u8) -> Vec<(usize, usize)> {
     runs
 }
 
-/// The numbers of the first `rows` pictures of each digit, a row of ten at a time: for [`grid`] with ten
-/// columns. A digit that is rarer leaves gaps (numbers that `split` does not have).
+/// The numbers of the first `rows` images of each digit, a row of ten at a time: for [`grid`] with ten
+/// columns. A digit that is rarer leaves gaps (indices that `split` does not have).
 pub fn of_each_digit(split: &Split, rows: usize) -> Vec<usize> {
     let mut numbers = vec![usize::MAX; 10 * rows];
     let mut found = [0; 10];
@@ -67,7 +67,7 @@ pub fn of_each_digit(split: &Split, rows: usize) -> Vec<usize> {
     numbers
 }
 
-/// Four drawn digits of each kind: what this program draws in place of MNIST.
+/// Four drawn digits of each kind: what this program draws instead of MNIST.
 pub fn drawn() -> Drawing {
     let set = drawn_set(200, 0, 0);
     Drawing {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grid_has_each_picture_at_its_place() {
+    fn a_grid_has_each_image_at_its_position() {
         let split = Split {
             images: vec![0, 255, 255, 0, 60, 0, 0, 0],
             labels: vec![1, 2],
@@ -93,7 +93,7 @@ mod tests {
         };
         let svg = grid(&split, &[0, 9, 1], 2);
         assert!(svg.contains("viewBox=\"0 0 12 12\""), "{svg}");
-        // The first picture: right above, left below, in full; the second one's pixel is light.
+        // The first image: right above, left below, in full; the second one's pixel is light.
         assert!(svg.contains("<path fill-opacity=\"1\" d=\"M3 2h1v1h-1zM2 3h1v1h-1z\"/>"), "{svg}");
         assert!(svg.contains("<path fill-opacity=\"0.25\" d=\"M2 8h1v1h-1z\"/>"), "{svg}");
         assert!(!svg.contains("\n\n"));

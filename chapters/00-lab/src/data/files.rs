@@ -1,7 +1,7 @@
 //! The four files of a data set in a folder: found, checked, then decoded.
 //!
 //! Plain files of MNIST's sizes are decoded by the `mnist` crate. That crate panics on anything it does
-//! not expect (another count, another size of picture, a missing file) and reads no gzip, so every file is
+//! not expect (another count, another size of image, a missing file) and reads no gzip, so every file is
 //! checked here first, and what the crate can't read is taken from the checked bytes.
 
 use super::{
@@ -29,7 +29,7 @@ pub struct Published {
     pub sha256: &'static str,
 }
 
-/// MNIST: training pictures and labels, test pictures and labels.
+/// MNIST: training images and labels, test images and labels.
 pub const MNIST: [Published; 4] = [
     Published {
         name: "train-images-idx3-ubyte",
@@ -57,27 +57,27 @@ pub const MNIST: [Published; 4] = [
 /// (that is, [`MNIST`]).
 ///
 /// # Errors
-/// A sentence that names the file that is missing, unreadable or damaged, and says how.
+/// A message that names the file that is missing, unreadable or damaged, and says how.
 pub fn read(folder: &Path, published: &[Published; 4]) -> Result<DataSet> {
     let [train, test] = [0, 2].map(|first| {
-        let pictures = Checked::open(folder, &published[first], Kind::Images)?;
+        let images = Checked::open(folder, &published[first], Kind::Images)?;
         let labels = Checked::open(folder, &published[first + 1], Kind::Labels)?;
-        pictures.goes_with(&labels)?;
-        Ok((pictures, labels))
+        images.goes_with(&labels)?;
+        Ok((images, labels))
     });
     let (train, test) = (train?, test?);
     train.0.same_size(&test.0)?;
     let published = [&train.0, &train.1, &test.0, &test.1].iter().all(|file| file.published);
     let [train, test] = match through_mnist_crate(folder, &train, &test) {
         Some(splits) => splits,
-        None => [train, test].map(|(pictures, labels)| pictures.split(labels)),
+        None => [train, test].map(|(images, labels)| images.split(labels)),
     };
     let folder = folder.to_owned();
     let source = if published { Source::Mnist(folder) } else { Source::Files(folder) };
     Ok(DataSet { train, test, source, note: None })
 }
 
-/// Hands the files to the `mnist` crate where it can read them: plain, 60,000 and 10,000 pictures of 28×28.
+/// Hands the files to the `mnist` crate where it can read them: plain, 60,000 and 10,000 images of 28×28.
 /// They have been checked, so that it finds nothing to panic about.
 fn through_mnist_crate(
     folder: &Path,
@@ -90,7 +90,7 @@ fn through_mnist_crate(
     if !shape(&train.0, 60_000) || !shape(&test.0, 10_000) || train.1.packed || test.1.packed {
         return None;
     }
-    // While it joins and splits its pictures it holds up to four times as many bytes, and it panics without them.
+    // While it joins and splits its images it holds up to four times as many bytes, and it panics without them.
     if !limits::grants(4 * (train.0.bytes.len() + test.0.bytes.len()) as u64) {
         return None;
     }
@@ -151,7 +151,7 @@ impl Checked {
             return Ok(());
         }
         Err(Error::Message(format!(
-            "{} holds {} pictures and {} holds {} labels; they must be as many, so one of them is not of this set",
+            "{} holds {} images and {} holds {} labels; they must be as many, so one of them is not of this set",
             self.path.display(),
             self.header.count,
             labels.path.display(),
@@ -165,7 +165,7 @@ impl Checked {
             return Ok(());
         }
         Err(Error::Message(format!(
-            "{} has pictures of {}×{} and {} of {}×{}; both must have the same size",
+            "{} has images of {}×{} and {} of {}×{}; both must have the same size",
             self.path.display(),
             a.rows,
             a.cols,

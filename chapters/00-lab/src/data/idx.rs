@@ -1,12 +1,12 @@
-//! IDX, the format of MNIST's files, read from bytes that nobody has checked.
+//! IDX, the format of MNIST's files, read from unchecked bytes.
 //!
 //! A file is a magic number (two zero bytes, 8 for unsigned bytes, the number of dimensions), the size of
-//! each dimension as a big-endian 32-bit number, then the data. Pictures have three dimensions (count,
+//! each dimension as a big-endian 32-bit number, then the data. Images have three dimensions (count,
 //! rows, columns), labels one. Source: <https://yann.lecun.com/exdb/mnist/>, "File formats".
 
 use std::ops::Range;
 
-/// Bytes of a picture file before its first pixel.
+/// Bytes of an image file before its first pixel.
 pub const IMAGES_HEADER: usize = 16;
 /// Bytes of a label file before its first label.
 pub const LABELS_HEADER: usize = 8;
@@ -28,14 +28,14 @@ pub enum Fault {
         "is not an IDX file of {expected}: it begins with {found:#010x} instead of {wanted:#010x}"
     )]
     Magic {
-        /// `pictures` or `labels`.
+        /// `images` or `labels`.
         expected: &'static str,
         /// The file's first four bytes.
         found: u32,
         /// What they should be.
         wanted: u32,
     },
-    /// A header of zero pictures, rows or columns.
+    /// A header of zero images, rows or columns.
     #[error("is empty: its header says {0}")]
     Empty(String),
     /// A header that promises more than any data set has.
@@ -56,7 +56,7 @@ pub enum Fault {
         wanted: u64,
     },
     /// A label that is no digit.
-    #[error("has the label {label} at place {index}; labels go from 0 to 9")]
+    #[error("has the label {label} at index {index}; labels go from 0 to 9")]
     Label {
         /// Which label.
         index: usize,
@@ -65,10 +65,10 @@ pub enum Fault {
     },
 }
 
-/// The sizes that a picture file's header promises.
+/// The sizes that an image file's header promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Pictures.
+    /// Images.
     pub count: usize,
     /// Rows of each.
     pub rows: usize,
@@ -83,15 +83,15 @@ impl Header {
     }
 }
 
-/// Reads the header of a picture file from its first 16 bytes; more may follow.
+/// Reads the header of an image file from its first 16 bytes; more may follow.
 ///
 /// # Errors
 /// Any [`Fault`] of the header.
 // ANCHOR: header
 pub fn images_header(bytes: &[u8]) -> Result<Header, Fault> {
     let [magic, count, rows, cols] = words(bytes)?;
-    check_magic("pictures", magic, IMAGES_MAGIC)?;
-    let sizes = format!("{count} pictures of {rows}×{cols}");
+    check_magic("images", magic, IMAGES_MAGIC)?;
+    let sizes = format!("{count} images of {rows}×{cols}");
     // Three 32-bit numbers can promise more than 64 bits hold.
     let pixels = u64::from(rows) * u64::from(cols);
     match pixels.checked_mul(count.into()) {
@@ -118,7 +118,7 @@ pub fn labels_header(bytes: &[u8]) -> Result<usize, Fault> {
     }
 }
 
-/// A whole picture file: its sizes, and where in `bytes` the pixels are.
+/// A whole image file: its sizes, and where in `bytes` the pixels are.
 ///
 /// # Errors
 /// Any [`Fault`] but that of labels.
@@ -142,13 +142,13 @@ pub fn labels(bytes: &[u8]) -> Result<Range<usize>, Fault> {
     }
 }
 
-/// A picture file's bytes. `pixels` holds whole pictures of `rows`×`cols`.
+/// An image file's bytes. `pixels` holds whole images of `rows`×`cols`.
 ///
 /// # Panics
-/// If `pixels` is not a whole number of pictures.
+/// If `pixels` is not a whole number of images.
 pub fn write_images(pixels: &[u8], rows: usize, cols: usize) -> Vec<u8> {
     let size = rows * cols;
-    assert!(size > 0 && pixels.len().is_multiple_of(size), "whole pictures");
+    assert!(size > 0 && pixels.len().is_multiple_of(size), "whole images");
     let mut bytes = Vec::with_capacity(IMAGES_HEADER + pixels.len());
     for word in [IMAGES_MAGIC, (pixels.len() / size) as u32, rows as u32, cols as u32] {
         bytes.extend(word.to_be_bytes());

@@ -1,24 +1,24 @@
-//! A data set: pictures with their labels, and where they came from.
+//! A data set: images with their labels, and where they came from.
 
 use std::{fmt, path::PathBuf};
 
-/// Pictures and their labels.
+/// Images and their labels.
 // ANCHOR: split
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Grey levels, one byte a pixel, one picture after the other, row by row.
+    /// Grey levels, one byte a pixel, one image after the other, row by row.
     pub images: Vec<u8>,
-    /// The class of each picture, 0 to 9.
+    /// The class of each image, 0 to 9.
     pub labels: Vec<u8>,
-    /// Height of a picture in pixels.
+    /// Height of an image in pixels.
     pub rows: usize,
-    /// Width of a picture in pixels.
+    /// Width of an image in pixels.
     pub cols: usize,
 }
 // ANCHOR_END: split
 
 impl Split {
-    /// How many pictures there are.
+    /// How many images there are.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
@@ -28,25 +28,25 @@ impl Split {
         self.labels.is_empty()
     }
 
-    /// Pixels of one picture.
+    /// Pixels of one image.
     pub fn pixels(&self) -> usize {
         self.rows * self.cols
     }
 
-    /// Picture `i`, row by row.
+    /// Image `i`, row by row.
     ///
     /// # Panics
-    /// If there is no picture `i`, as with any slice.
+    /// If there is no image `i`, as with any slice.
     pub fn image(&self, i: usize) -> &[u8] {
         &self.images[i * self.pixels()..][..self.pixels()]
     }
 
-    /// All pictures as numbers from 0 to 1: a matrix of `len()` rows and `pixels()` columns.
+    /// All images as numbers from 0 to 1: a matrix of `len()` rows and `pixels()` columns.
     pub fn scaled(&self) -> Vec<f32> {
         self.images.iter().map(|&grey| f32::from(grey) / 255.0).collect()
     }
 
-    /// The mean and the standard deviation of all pixels, scaled to 0 to 1; (0, 0) without pictures.
+    /// The mean and the standard deviation of all pixels, scaled to 0 to 1; (0, 0) without images.
     pub fn mean_and_deviation(&self) -> (f32, f32) {
         let mut count = [0u64; 256];
         for &grey in &self.images {
@@ -61,7 +61,7 @@ impl Split {
         (mean as f32, (moment(2) - mean * mean).max(0.0).sqrt() as f32)
     }
 
-    /// The first `count` pictures, or all if there are fewer.
+    /// The first `count` images, or all if there are fewer.
     #[must_use]
     pub fn first(&self, count: usize) -> Self {
         let count = count.min(self.len());
@@ -80,7 +80,7 @@ pub enum Source {
     Mnist(PathBuf),
     /// Files of the same format that are not the published ones.
     Files(PathBuf),
-    /// Digits drawn by this crate, in place of MNIST.
+    /// Digits drawn by this crate, instead of MNIST.
     Drawn,
 }
 
@@ -120,12 +120,12 @@ pub struct DataSet {
     pub test: Split,
     /// Where it came from.
     pub source: Source,
-    /// What a person should know besides, such as why MNIST could not be downloaded.
+    /// What a reader should also know, such as why MNIST could not be downloaded.
     pub note: Option<String>,
 }
 
 impl DataSet {
-    /// What an output says about its data: the source and, if there is more to know, that too.
+    /// What an output says about its data: the source and, if there is more to know, also that.
     pub fn about(&self) -> String {
         match &self.note {
             Some(note) => format!("{}; {note}", self.source),

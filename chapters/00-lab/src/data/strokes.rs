@@ -3,7 +3,7 @@
 /// A way to write a digit: how common it is, and its strokes. A stroke is a smooth curve through its
 /// points, in a box of 1×1 with y downwards; a point given twice is a corner.
 pub struct Variant {
-    /// Share among the variants of the digit.
+    /// Fraction among the variants of the digit.
     pub weight: f32,
     /// Width of the box for a height of 1.
     pub width: f32,

@@ -1,4 +1,4 @@
-//! The doctor's rows for a person at a terminal.
+//! The doctor's rows for a terminal.
 
 use super::Row;
 use console::Term;
@@ -8,7 +8,7 @@ use std::{
     io::{self, IsTerminal as _},
 };
 
-/// The rows for a person: as wide as the terminal, in colour if it is one and `NO_COLOR` does not refuse.
+/// The rows as text: as wide as the terminal, in colour if it is one and `NO_COLOR` does not refuse.
 pub fn table(rows: &[Row]) -> String {
     let terminal = io::stdout().is_terminal();
     let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -1,7 +1,7 @@
 //! A sheet to draw on: plotters' SVG backend with a unit of its own, in which text is 16 units high. A coordinate is a
-//! fraction of a pixel, so that lines stay smooth when the picture is enlarged.
+//! fraction of a pixel, so that lines stay smooth when the figure is enlarged.
 //!
-//! Ink is black and series have the colours of [`PALETTE`], so that the picture stands alone. A style sheet may say what
+//! Ink is black and series have the colours of [`PALETTE`], so that the figure stands alone. A style sheet may say what
 //! they are on its page: `.chart [fill="#000000"] { fill: currentColor }`, as `book/theme/throughput.css` does.
 
 use plotters::{

@@ -28,7 +28,7 @@ pub struct Cell {
 }
 
 impl HeatMap {
-    /// The picture with this caption, and its cells in words.
+    /// The figure with this caption, and its cells in words.
     pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
         let row = |(name, cells): &(String, Vec<Cell>)| {
             let cells = self.columns.iter().zip(cells);
@@ -40,7 +40,7 @@ impl HeatMap {
         Drawing { svg: self.svg(), caption: caption.into(), alt }
     }
 
-    /// The picture, as SVG without blank lines.
+    /// The figure, as SVG without blank lines.
     pub fn svg(&self) -> String {
         const HIGH: f64 = 38.0;
         let names = self.rows.iter().map(|(name, _)| text_width(name)).fold(0.0, f64::max);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_show_is_still_a_picture() {
+    fn nothing_to_show_is_still_a_figure() {
         assert!(map(0, 0).svg().starts_with("<svg"));
     }
 }

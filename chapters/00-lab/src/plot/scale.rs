@@ -1,4 +1,4 @@
-//! Axes: from values to places on the sheet, and where the ticks go.
+//! Axes: from values to positions on the sheet, and where the ticks go.
 
 /// How an axis is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Ruler {
         Self { scale: axis.scale, low, high, from, to }
     }
 
-    /// The place of `value`.
+    /// The position of `value`.
     pub fn at(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -72,16 +72,16 @@ impl Ruler {
         self.from + share * (self.to - self.from)
     }
 
-    /// The place of `value`, or of the nearer end where it lies outside.
+    /// The position of `value`, or of the nearer end where it lies outside.
     pub fn clamped(&self, value: f64) -> f64 {
         self.at(value.clamp(self.low, self.high))
     }
 
-    /// Whether the value has a place between the ends.
+    /// Whether the value lies between the ends.
     pub fn shows(&self, value: f64) -> bool {
         let slack = match self.scale {
             Scale::Linear => 1e-9 * (self.high - self.low).abs(),
-            // Relative to the value: 10⁻¹² has no place on an axis from 10⁻¹¹ to 1.
+            // Relative to the value: 10⁻¹² has no position on an axis from 10⁻¹¹ to 1.
             Scale::Log => 1e-9 * value.abs(),
         };
         fits(self.scale, value) && value >= self.low - slack && value <= self.high + slack
@@ -100,7 +100,7 @@ impl Ruler {
     }
 }
 
-/// Whether a value has a place on the scale at all.
+/// Whether a value has a position on the scale at all.
 pub fn fits(scale: Scale, value: f64) -> bool {
     value.is_finite() && (scale == Scale::Linear || value > 0.0)
 }
@@ -142,7 +142,7 @@ fn round_steps(low: f64, high: f64) -> Vec<f64> {
         .find(|&step| step >= rough * 0.999)
         .unwrap_or(rough);
     let (first, last) = ((low / step).ceil(), (high / step).floor());
-    // A range that is tiny beside its values has no round numbers that a float can hold apart.
+    // A range that is tiny next to its values has no round numbers that a float can hold apart.
     if !(last - first).is_finite() || last - first > 20.0 {
         return vec![low, high];
     }

@@ -136,7 +136,7 @@ fn a_bar_that_was_not_measured_says_why() {
         bars: vec![
             bar("portable", Some(3.0), "3 GFLOP/s"),
             bar("the matrix unit", None, "not measured: this CPU has no AMX"),
-            bar("zero has no place here", Some(0.0), "0 GFLOP/s"),
+            bar("zero has no position here", Some(0.0), "0 GFLOP/s"),
         ],
         limits: vec![],
     };
@@ -170,7 +170,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_that_is_drawn_makes_a_broken_picture(
+    fn nothing_that_is_drawn_makes_a_broken_figure(
         points in prop::collection::vec(prop::collection::vec((any::<f64>(), any::<f64>()), 0..6), 0..4),
         bars in prop::collection::vec(prop::option::of(any::<f64>()), 0..6),
         name in "\\PC{0,40}",

@@ -72,14 +72,14 @@ fn a_new_run_takes_the_place_of_the_old_one_and_no_other() {
 #[test]
 fn a_save_that_fails_or_is_killed_leaves_the_old_file_whole() {
     let (folder, before) = saved();
-    // A process that was killed while it wrote leaves half a file beside the record.
+    // A process that was killed while it wrote leaves half a file next to the record.
     let part = folder.path().join("matmul.json.part");
     fs::write(&part, "{\"runs\": [").unwrap();
     assert_eq!(Records::load(folder.path()).unwrap().chapters, before.chapters);
     // A later save is not disturbed by it.
     save(folder.path(), &before.machine, "matmul", run("matmul.more", vec![])).unwrap();
     assert!(!part.exists());
-    // A save that can't write says so, and nothing is lost.
+    // A save that can't write fails, and nothing is lost.
     let before = Records::load(folder.path()).unwrap();
     fs::create_dir(&part).unwrap();
     let error = save(folder.path(), &before.machine, "matmul", run("matmul.ladder", vec![]));

@@ -119,9 +119,9 @@ fn each_kind_of_damage_has_its_sentence() {
     assert!(after(2, Vec::clear).contains("holds 0 bytes"));
     assert!(after(0, |b| b.push(0)).contains("too long"));
     assert!(after(3, |b| b.extend([1, 2, 3])).contains("too long"));
-    assert!(after(0, |b| b[3] = 1).contains("not an IDX file of pictures"));
+    assert!(after(0, |b| b[3] = 1).contains("not an IDX file of images"));
     assert!(after(1, |b| b[..6].copy_from_slice(b"<html>")).contains("not an IDX file of labels"));
-    assert!(after(1, |b| b[12] = 10).contains("label 10 at place 4"));
+    assert!(after(1, |b| b[12] = 10).contains("label 10 at index 4"));
     assert!(after(2, |b| b[4..16].fill(0xff)).contains("more than this program reads"));
     assert!(after(2, |b| b[4..8].fill(0)).contains("is empty"));
 }
@@ -133,7 +133,7 @@ fn counts_and_sizes_must_agree() {
     save(folder.path(), &set.train, &set.test, false);
     let labels = folder.path().join(files::MNIST[1].name);
     fs::write(&labels, idx::write_labels(&set.train.labels[..29])).unwrap();
-    assert!(complaint(folder.path()).contains("holds 30 pictures and"));
+    assert!(complaint(folder.path()).contains("holds 30 images and"));
 
     let other = Split { images: vec![0; 60], labels: vec![3; 5], rows: 3, cols: 4 };
     save(folder.path(), &set.train, &other, false);
@@ -209,7 +209,7 @@ fn without_data_and_network_digits_are_drawn_and_said_to_be() {
     assert!(set.source.to_string().contains("not MNIST"));
     assert_eq!((set.train.len(), set.test.len()), (60_000, 10_000));
     assert_eq!(set.note, None);
-    // A damaged cache is said too.
+    // A damaged cache is also reported.
     fs::write(cache.path().join(files::MNIST[0].name), b"damaged").unwrap();
     let set = data::find(&places, &mut |_, _, _| ()).unwrap();
     assert!(set.note.unwrap().contains("holds 7 bytes"));
@@ -263,7 +263,7 @@ fn each_system_has_its_cache_folder() {
 }
 
 #[test]
-fn a_split_gives_its_pictures() {
+fn a_split_gives_its_images() {
     let split =
         Split { images: vec![0, 51, 102, 153, 204, 255], labels: vec![4, 7], rows: 1, cols: 3 };
     assert_eq!((split.len(), split.is_empty(), split.pixels()), (2, false, 3));
@@ -312,7 +312,7 @@ fn mnist_is_recognised() {
     assert!(files::is_published(&bytes, &files::MNIST[2]));
     bytes[5000] ^= 1;
     assert!(!files::is_published(&bytes, &files::MNIST[2]));
-    // Written plain, the `mnist` crate decodes it to the same pictures.
+    // Written plain, the `mnist` crate decodes it to the same images.
     let folder = tempfile::tempdir().unwrap();
     save(folder.path(), &set.train, &set.test, false);
     let plain = read(folder.path()).unwrap();

@@ -44,7 +44,7 @@ enum Act {
     Status(u16),
     /// Gives a gzip header and then never stops.
     Endless,
-    /// Gives a byte now and then, as if it would go on for ever.
+    /// Gives a byte now and then, as if it would go on forever.
     Drips,
     /// Hangs up at once.
     HangUp,
@@ -289,7 +289,7 @@ fn a_mirror_that_would_take_for_ever_is_left() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("is too slow") && error.contains("goes on"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
-    // What came is kept: nobody begins anew, and the next try goes on.
+    // What came is kept: nothing begins anew, and the next try goes on.
     assert!(second.requests().is_empty());
     assert!(folder.path().join("train-images-idx3-ubyte.gz.part").exists());
     get(folder.path(), &[&mirror]).unwrap();
@@ -461,7 +461,7 @@ fn a_full_disk_is_said() {
 #[test]
 fn a_cache_that_cannot_be_made_is_said() {
     let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
-    // A file where the folder should be: nobody, not even root, can write below it.
+    // A file where the folder should be: no user, not even root, can write below it.
     let file = folder.path().join("file");
     fs::write(&file, b"").unwrap();
     let text = get(&file.join("cache"), &[&mirror]).unwrap_err();
@@ -479,7 +479,7 @@ fn find_downloads_into_the_cache() {
         content(),
         idx::write_labels(&set.train.labels),
     ];
-    // The mirrors have the pictures only; the labels are in the cache already.
+    // The mirrors have the images only; the labels are in the cache already.
     let published: [Published; 4] = std::array::from_fn(|i| Published {
         name: files::MNIST[i].name,
         size: bytes[i].len() as u64,

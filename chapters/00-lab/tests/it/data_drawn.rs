@@ -1,4 +1,4 @@
-//! The drawn digits: deterministic, of MNIST's shape, framed as MNIST frames its pictures.
+//! The drawn digits: deterministic, of MNIST's shape, framed as MNIST frames its images.
 
 use lab::data::drawn;
 use sha2::{Digest, Sha256};
@@ -16,7 +16,7 @@ fn has_mnists_shapes_and_all_digits() {
 }
 
 #[test]
-fn the_seed_chooses_the_pictures() {
+fn the_seed_chooses_the_images() {
     assert_eq!(drawn(200, 100, 3), drawn(200, 100, 3));
     assert_ne!(drawn(200, 100, 3).train, drawn(200, 100, 4).train);
     let set = drawn(100, 100, 3);
@@ -32,7 +32,7 @@ fn threads_do_not_change_it() {
     assert_eq!(one.install(|| drawn(1000, 500, 9)), five.install(|| drawn(1000, 500, 9)));
 }
 
-/// The bytes themselves: whoever changes the generator says so here, because recorded accuracies change too.
+/// The bytes themselves: a change of the generator is stated here, because recorded accuracies change too.
 #[test]
 fn is_the_same_on_every_machine() {
     let set = drawn(1000, 0, 0);
