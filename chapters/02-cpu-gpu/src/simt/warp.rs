@@ -55,12 +55,12 @@ impl<F: Future<Output = ()>> Warp<F> {
     // ANCHOR: run
     /// Runs until every thread has ended or waits at a barrier.
     pub fn run(&mut self, block: &mut BlockState) -> Result<(), KernelFault> {
-        let everybody: Vec<usize> = (0..self.lanes.len()).collect();
-        self.wake(&everybody, &mut block.counts);
+        let all: Vec<usize> = (0..self.lanes.len()).collect();
+        self.wake(&all, &mut block.counts);
         while let Some(place) = self.earliest() {
             // All threads that are here execute the instruction together.
             let at = |lane: &usize| self.lanes[*lane].place() == Some(place);
-            let group: Vec<usize> = everybody.iter().copied().filter(at).collect();
+            let group: Vec<usize> = all.iter().copied().filter(at).collect();
             self.execute(&group, place, block)?;
             self.wake(&group, &mut block.counts);
         }

@@ -295,8 +295,8 @@ mod tests {
 
     fn split(images: usize) -> Split {
         Split {
-            images: (0..pictures * PIXELS).map(|i| (i % 251) as u8).collect(),
-            labels: (0..pictures).map(|i| (i % 10) as u8).collect(),
+            images: (0..images * PIXELS).map(|i| (i % 251) as u8).collect(),
+            labels: (0..images).map(|i| (i % 10) as u8).collect(),
             rows: 28,
             cols: 28,
         }

@@ -17,7 +17,7 @@ use std::ops::Range;
 pub trait Team {
     /// Which of so many images are this run's?
     fn part(&self, images: usize) -> Range<usize> {
-        0..pictures
+        0..images
     }
     /// What have all counted in the step that was taken, if I counted this?
     fn counted(&self, mine: Tally) -> Tally {
