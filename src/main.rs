@@ -38,7 +38,7 @@ Examples:
   cargo run --release -- doctor                 what this machine has, and what is missing
   cargo run --release -- measure matmul         run the experiments of one chapter
   cargo run --release -- train --epochs 3       train the digit classifier
-  cargo run --release -- predict digit.png      read a digit from your picture
+  cargo run --release -- predict digit.png      read a digit from your image
   cargo run --release -- plan --model vgg16     what a model needs, before it runs
   cargo run --release -- check                  the next exercise"
 )]
@@ -60,7 +60,7 @@ enum Command {
     Measure(measure::Measure),
     /// Train a model
     Train(train::Train),
-    /// Read a digit from a picture
+    /// Read a digit from an image
     Predict(predict::Predict),
     /// What a model needs before anybody runs it: parameters, operations, memory; will it fit?
     Plan(plan::Plan),

@@ -49,7 +49,7 @@ pub struct Plan {
     /// vgg16, mlp (784-128-10), sizes such as 784-512-10, a transformer such as gpt-7b, or a file that describes a model
     #[arg(long, default_value = "mlp")]
     model: String,
-    /// Pictures (or sequences) of one step, over all cards
+    /// Images (or sequences) of one step, over all cards
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u64).range(1..))]
     batch: u64,
     /// The card: its memory, such as 24GiB, or its name, such as h100, h200, a100, rtx4090 or t4
@@ -70,7 +70,7 @@ pub struct Plan {
     /// Which card of chapter 8's table to buy or rent for a run: hours, energy and money, the cheapest first
     #[arg(long)]
     buy: bool,
-    /// With --buy: pictures (or tokens) of the whole run, repetitions counted [default: ten times MNIST's 60,000]
+    /// With --buy: images (or tokens) of the whole run, repetitions counted [default: ten times MNIST's 60,000]
     #[arg(long, value_name = "N", requires = "buy", value_parser = value_parser!(u64).range(1..))]
     examples: Option<u64>,
     /// With --buy: the job and the cards of one of the four readers, instead of a model: small, laptop, workstation or

@@ -1,4 +1,4 @@
-//! `predict`: a digit from a picture.
+//! `predict`: a digit from an image.
 
 use crate::train::{RUNS, youngest_first};
 use anyhow::{Context, Result, bail};
@@ -15,15 +15,15 @@ use training::{Classifier, picture, run::MODEL};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- predict digit.png              what the latest run reads in your picture
+  cargo run --release -- predict digit.png              what the latest run reads in your image
   cargo run --release -- predict photo.jpg --run runs/a what the run in this folder reads in it
   cargo run --release -- predict digit.png --json       the probabilities, for programs
-  cargo run --release -- predict t10k-images-idx3-ubyte --index 7   a picture of MNIST's files
+  cargo run --release -- predict t10k-images-idx3-ubyte --index 7   an image of MNIST's files
 
-One digit in a picture, of any size, dark on light or light on dark. It is made into the form of MNIST's
-pictures first; on a terminal you see what the model sees.")]
+One digit in an image, of any size, dark on light or light on dark. It is made into the form of MNIST's
+images first; on a terminal you see what the model sees.")]
 pub struct Predict {
-    /// A PNG or JPEG picture, or an IDX file of pictures (plain or gzip)
+    /// A PNG or JPEG image, or an IDX file of images (plain or gzip)
     image: PathBuf,
     /// The model's file [default: the latest in runs]
     #[arg(long, value_name = "PATH", conflicts_with = "run")]
@@ -31,7 +31,7 @@ pub struct Predict {
     /// The folder of the run whose model reads it
     #[arg(long, value_name = "DIR")]
     run: Option<PathBuf>,
-    /// Which picture of an IDX file, from 0
+    /// Which image of an IDX file, from 0
     #[arg(long, value_name = "N")]
     index: Option<usize>,
     /// Print one JSON object
@@ -47,7 +47,7 @@ impl Predict {
     }
 
     /// What is printed, with a model from the folder `runs` unless the reader names another one; `shown` is
-    /// whether the picture is.
+    /// whether the image is.
     fn report(&self, runs: &Path, shown: bool) -> Result<String> {
         let pixels = picture::read(&self.image, self.index)?;
         let file = self.model(runs)?;
@@ -78,7 +78,7 @@ impl Predict {
         Ok(text)
     }
 
-    /// The file of the model that reads the picture.
+    /// The file of the model that reads the image.
     fn model(&self, runs: &Path) -> Result<PathBuf> {
         if let Some(file) = &self.model_file {
             return Ok(file.clone());

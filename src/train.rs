@@ -57,11 +57,11 @@ pub struct Train {
     /// The rule of the steps: sgd, momentum, rmsprop, adam or adamw [default: adam, or the recipe's]
     #[arg(long)]
     optimizer: Option<Rule>,
-    /// How many times the model sees all pictures [default: 10, or the recipe's]
+    /// How many times the model sees all images [default: 10, or the recipe's]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     #[arg(long, value_name = "N", help = format!(
-        "Pictures of one step; Keras takes 32, more of them train faster [default: {DEFAULT_BATCH}]"
+        "Images of one step; Keras takes 32, more of them train faster [default: {DEFAULT_BATCH}]"
     ))]
     batch: Option<usize>,
     /// The learning rate: how far one step goes [default: 0.001, the optimizer's usual one, or the recipe's]
@@ -73,23 +73,23 @@ pub struct Train {
     /// Steps in which the learning rate grows from almost nothing [default: 0, or the recipe's]
     #[arg(long, value_name = "STEPS")]
     warmup: Option<usize>,
-    /// The share of itself that a weight loses in a step, before the learning rate [default: 0, or the recipe's]
+    /// The fraction of itself that a weight loses in a step, before the learning rate [default: 0, or the recipe's]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     decay: Option<f64>,
-    /// The share of units that dropout switches off [default: 0.2, or the recipe's]
+    /// The fraction of units that dropout switches off [default: 0.2, or the recipe's]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     dropout: Option<f64>,
-    /// Show each picture a little changed in each epoch: true or false [default: false, or the recipe's]
+    /// Show each image a little changed in each epoch: true or false [default: false, or the recipe's]
     #[arg(long, value_name = "BOOL")]
     augment: Option<bool>,
-    /// Hold back a sixth of the training pictures, stop after N epochs without a smaller loss on them, and keep the
+    /// Hold back a sixth of the training images, stop after N epochs without a smaller loss on them, and keep the
     /// best epoch's weights
     #[arg(long, value_name = "N")]
     patience: Option<usize>,
     /// Where first weights, order and dropout come from [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Learn only from the first N training pictures
+    /// Learn only from the first N training images
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// The run's folder [default: a new one in runs]

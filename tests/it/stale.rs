@@ -366,7 +366,7 @@ fn unknown_to_cargo(command: &str) -> Option<String> {
     None
 }
 
-/// A folder as a reader's: a few drawn digits as data, and a picture.
+/// A folder as a reader's: a few drawn digits as data, and an image.
 fn desk() -> PathBuf {
     let desk = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stale-desk");
     let _ = fs::remove_dir_all(&desk);
@@ -378,7 +378,7 @@ fn desk() -> PathBuf {
         fs::write(desk.join(format!("data/{name}-images-idx3-ubyte")), images).unwrap();
         fs::write(desk.join(format!("data/{name}-labels-idx1-ubyte")), labels).unwrap();
     }
-    // The command knows pictures by what they hold, and MNIST's own form is one of them.
+    // The command knows images by what they hold, and MNIST's own form is one of them.
     let one = lab::data::idx::write_images(set.test.image(0), 28, 28);
     fs::write(desk.join("my-seven.png"), one).unwrap();
     desk

@@ -1,9 +1,9 @@
-// A batch out of the data set, both in the device's memory, by the numbers of the pictures.
+// A batch out of the data set, both in the device's memory, by the numbers of the images.
 //
 // Shows     an input that changes although no argument does: which batch it is follows from the step's number, which
 //           lives on the device. So the same launch can be replayed for every step.
 // Launch    blocks of 256 threads along x, one for each pixel of the batch.
-// Reads     pixels (pictures×width bytes), truths (pictures bytes), order (count numbers of pictures), state[0], the
+// Reads     pixels (images×width bytes), truths (images bytes), order (count numbers of images), state[0], the
 //           number of steps before this one.
 // Writes    x (batch×width), each pixel from 0 to 1; labels (batch). The order begins again at its end.
 

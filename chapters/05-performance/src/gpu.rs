@@ -4,7 +4,7 @@
 //!
 //! - [`kernels`]: the chapter's kernels, one source each for CUDA and OpenCL.
 //! - [`check`]: a comparison that neither NaN nor an unwritten element passes.
-//! - [`bias`]: the way back through a bias and `ReLU`.
+//! - [`bias`]: the backward pass through a bias and `ReLU`.
 //! - [`fused`]: four operations of a training step, in one kernel each, and one at a time.
 //! - [`product`]: the three products of a dense layer.
 //! - [`step`]: a whole training step that never leaves the device.

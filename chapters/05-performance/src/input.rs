@@ -1,4 +1,4 @@
-//! Feeding the trainer: in what form pictures wait, how they come from disk in a random order, and who makes the next batch
+//! Feeding the trainer: in what form images wait, how they come from disk in a random order, and who makes the next batch
 //! while this one is learned.
 //!
 //! 1. [`decode`]: once, or once per batch.

@@ -127,7 +127,7 @@ fn a_batch_that_the_limit_allows_stays_below_it() {
         let limit = Limit(24 << 20);
         let most = limit.largest_batch(&model, threads()).unwrap();
         let found = measured::<Cnn<f32, Cpu>>(most as usize);
-        assert!(found as f64 <= 1.02 * limit.0 as f64, "{most} pictures: {found}");
+        assert!(found as f64 <= 1.02 * limit.0 as f64, "{most} images: {found}");
     });
 }
 

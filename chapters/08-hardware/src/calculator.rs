@@ -8,7 +8,7 @@ use lab::Unit;
 use serde::Serialize;
 use std::fmt;
 
-/// A number that is known to lie between two.
+/// A quantity that is known to lie between two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
     /// The lower end.
@@ -41,10 +41,20 @@ impl Range {
         (self.low * self.high).sqrt()
     }
 
-    /// Both ends for a person: `1.20 to 3.40`, or one number where they look alike.
+    /// Both ends, formatted: `1.20 to 3.40`, or one number where they look alike.
     pub fn text(self) -> String {
         let [low, high] = [self.low, self.high].map(|n| Unit::Number.format(n));
         if low == high { low } else { format!("{low} to {high}") }
+    }
+
+    /// A range of hours in seconds, minutes or hours, by its size: `0.320 to 2.41 s`.
+    pub fn time(self) -> String {
+        let (scale, unit) = match self.high {
+            high if high < 1.0 / 60.0 => (3600.0, "s"),
+            high if high < 2.0 => (60.0, "min"),
+            _ => (1.0, "h"),
+        };
+        format!("{} {unit}", self.times(scale).text())
     }
 }
 
@@ -52,11 +62,11 @@ impl Range {
 /// Graphs", whose kernel of 2.9 µs takes 3.4, 3.8 and 9.6 µs).
 pub const LAUNCH: Range = Range::new(0.5e-6, 6.7e-6);
 
-/// The share of p cards' speed that p cards reach: 256 cards against 8 (Hugging Face 2025, "The ultra-scale playbook"),
+/// The fraction of p cards' speed that p cards reach: 256 cards against 8 (Hugging Face 2025, "The ultra-scale playbook"),
 /// and Inception V3 on 512 (Sergeev and Del Balso 2018, "Horovod").
 pub const PARALLEL: Range = Range::new(0.39, 0.90);
 
-/// The power that an accelerator in training draws, with its share of the machine, over its thermal design power:
+/// The power that an accelerator in training draws, with its part of the machine's, over its thermal design power:
 /// Switch Transformer on TPU v3 and GPT-3 on V100 (Patterson and others 2021, "Carbon emissions and large neural network
 /// training", table 4).
 pub const DRAW: Range = Range::new(245.0 / 450.0, 330.0 / 300.0);
@@ -105,7 +115,7 @@ impl Shares {
     }
 }
 
-/// What others have measured of a kind, on one card or on all, as shares of the datasheets' limits.
+/// What others have measured of a kind, on one card or on all, as fractions of the datasheets' limits.
 pub fn measured(market: &Market, what: What, only: Option<&Card>) -> Option<Range> {
     let found = market.measured.iter().filter(|m| m.what == what);
     let found = found.filter(|m| only.is_none_or(|card| m.card == card.id));
@@ -149,7 +159,7 @@ pub fn break_even(price: f64, rent: f64, watts: f64, kwh: f64) -> Option<f64> {
 }
 // ANCHOR_END: break_even
 
-/// What is asked: `plan --buy`, which beside `--model`, `--batch` and `--json` takes
+/// The question: `plan --buy`, which in addition to `--model`, `--batch` and `--json` takes
 ///
 /// - `--examples N`: examples of the whole run, repetitions counted;
 /// - `--reader small|laptop|workstation|cluster`: a reader's job and cards instead of a model;
@@ -198,7 +208,7 @@ pub struct Line {
     pub price: Option<f64>,
     /// US dollars of electricity for the run.
     pub electricity: Option<Range>,
-    /// Hours of use until buying has cost as much as renting, from the dearest offer to the cheapest.
+    /// Hours of use until buying has cost as much as renting, from the most expensive offer to the cheapest.
     pub break_even: Option<Range>,
 }
 
@@ -210,7 +220,7 @@ impl Line {
     }
 }
 
-/// A card that is out, and why.
+/// A card that is ruled out, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
     /// The card's full name.
@@ -224,7 +234,7 @@ pub struct Refused {
 pub struct Report {
     /// The job.
     pub job: Job,
-    /// The cards that can, the cheapest first; those without a price last.
+    /// The possible cards, the cheapest first; those without a price last.
     pub lines: Vec<Line>,
     /// The others.
     pub refused: Vec<Refused>,
@@ -238,6 +248,17 @@ impl Report {
         self.lines.first().filter(|line| line.cost().is_some())
     }
 
+    /// The units in which the lines' energy and rent are readable: the factor over kWh or US dollars, and the name.
+    pub fn units(&self) -> [(f64, &'static str); 2] {
+        let most = |of: fn(&Line) -> Option<Range>| {
+            self.lines.iter().filter_map(of).map(|range| range.high).fold(0.0, f64::max)
+        };
+        [
+            if most(|line| line.kwh) < 0.1 { (1e3, "Wh") } else { (1.0, "kWh") },
+            if most(|line| line.rent) < 1.0 { (100.0, "US cents") } else { (1.0, "USD") },
+        ]
+    }
+
     /// The line of a card.
     pub fn line(&self, card: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.card == card)
@@ -247,7 +268,7 @@ impl Report {
 /// Which card for this job, at what price.
 ///
 /// # Errors
-/// [`Error::Config`] for a card that there is not, no card at all, or a price of electricity that is none.
+/// [`Error::Config`] for an unknown card, no card at all, or an invalid price of electricity.
 pub fn buy(market: &Market, options: &Options) -> Result<Report> {
     let fine = |n: f64| n.is_finite() && n > 0.0;
     if options.cards == 0 || !(options.electricity.is_finite() && options.electricity >= 0.0) {
@@ -288,7 +309,7 @@ fn line(market: &Market, card: &Card, options: &Options) -> Result<Result<Line, 
     if needed > f64::from(cards) {
         let [needs, has] =
             [job.memory(format), card.memory.value].map(|bytes| Unit::Bytes.format(bytes));
-        return Ok(Err(format!("the step needs {needs}, and {cards} × {has} are there")));
+        return Ok(Err(format!("the step needs {needs}, and {cards} × {has} are available")));
     }
     let shares = Shares::of(market, card)?;
     let hours =
@@ -332,24 +353,28 @@ fn line(market: &Market, card: &Card, options: &Options) -> Result<Result<Line, 
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Job { name, .. } = &self.job;
+        let Job { name, unit, .. } = &self.job;
         let count = |n: f64| Unit::Count.format(n.round());
         writeln!(
             f,
-            "{name}: {} examples in {} steps, {}",
+            "{name}: {} {unit} in {} steps, {}",
             count(self.job.examples),
             count(self.job.steps()),
             lab::units::operations(self.job.steps() * self.job.step_operations())
         )?;
         writeln!(f)?;
-        let head = ["hours", "kWh", "rent, USD", "price, USD", "break-even, hours"];
+        let [(energy, in_energy), (money, in_money)] = self.units();
+        let rent = format!("rent, {in_money}");
+        let head = ["time", in_energy, &rent, "price, USD", "break-even, hours"];
         let wide = self.lines.iter().map(|l| l.name.chars().count() + 6).max().unwrap_or(4);
         write!(f, "  {:wide$} {:>6}", "card", "format")?;
         for column in head {
             write!(f, " {column:>20}")?;
         }
         writeln!(f)?;
-        let range = |range: Option<Range>| range.map_or("-".to_owned(), Range::text);
+        let range = |range: Option<Range>, scale| {
+            range.map_or("-".to_owned(), |range| range.times(scale).text())
+        };
         for line in &self.lines {
             let name = if line.cards == 1 {
                 line.name.clone()
@@ -359,11 +384,11 @@ impl fmt::Display for Report {
             let price = line.price.map_or("-".to_owned(), |price| Unit::Number.format(price));
             write!(f, "  {name:wide$} {:>6}", line.format.name())?;
             let cells = [
-                line.hours.text(),
-                range(line.kwh),
-                range(line.rent),
+                line.hours.time(),
+                range(line.kwh, energy),
+                range(line.rent, money),
                 price,
-                range(line.break_even),
+                range(line.break_even, 1.0),
             ];
             for cell in cells {
                 write!(f, " {cell:>20}")?;
@@ -374,7 +399,7 @@ impl fmt::Display for Report {
             writeln!(f, "  no card is left; allow more cards, hours or money")?;
         }
         if !self.refused.is_empty() {
-            writeln!(f, "\nOut:")?;
+            writeln!(f, "\nRuled out:")?;
             for Refused { name, why } in &self.refused {
                 writeln!(f, "  {name}: {why}")?;
             }
@@ -402,6 +427,14 @@ mod tests {
     }
 
     #[test]
+    fn times_have_the_unit_of_their_size() {
+        assert_eq!(Range::new(0.0005, 0.001).time(), "1.80 to 3.60 s");
+        assert_eq!(Range::new(0.0005, 0.5).time(), "0.0300 to 30.0 min");
+        assert_eq!(Range::new(1.5, 2.5).time(), "1.50 to 2.50 h");
+        assert_eq!(Range::new(3.0, 3.0).time(), "3.00 h");
+    }
+
+    #[test]
     fn time_is_that_of_the_slower_limit_and_of_the_launches() {
         let job = Job {
             name: "by hand".to_owned(),
@@ -411,6 +444,7 @@ mod tests {
             launches: 3.0,
             batch: 4.0,
             examples: 8.0,
+            unit: "examples",
         };
         let exact = |n: f64| Range::new(n, n);
         let shares = Shares {
@@ -453,7 +487,7 @@ mod tests {
     #[test]
     fn a_published_run_lies_in_the_range() {
         // Brown and others 2020 trained 175e9 weights on 300e9 tokens on V100s; Patterson and others 2021, table 4, give
-        // 14.8 days on 10,000 of them. Their 24.6 TFLOP/s are 20% of the peak, the parallel share included.
+        // 14.8 days on 10,000 of them. Their 24.6 TFLOP/s are 20% of the peak, parallel losses included.
         let job = Job::language(175e9, 96, 3.2e6, 300e9).unwrap();
         let market = market();
         let options = Options { cards: 10_000, only: vec!["v100".to_owned()], ..Options::of(job) };
@@ -475,7 +509,7 @@ mod tests {
         let power = h100.kwh.unwrap();
         assert!((power.high - 0.7 * DRAW.high * h100.hours.high).abs() < 1e-9);
         assert_eq!(report.best().unwrap().card, report.lines[0].card);
-        // Who has a card at home pays price and electricity.
+        // A buyer pays price and electricity.
         let laptop = report.line("rtx-4060-laptop").unwrap();
         assert!(laptop.cost().is_none() && laptop.electricity.is_some());
         let ours = report.line("rtx-3060").unwrap().cost().unwrap();
@@ -505,6 +539,16 @@ mod tests {
     }
 
     #[test]
+    fn small_jobs_have_small_units() {
+        let of =
+            |reader: crate::Reader| buy(&market(), &reader.options().unwrap()).unwrap().to_string();
+        let small = of(crate::Reader::Small);
+        assert!(small.contains(" s ") && small.contains("US cents"), "{small}");
+        assert!(!small.contains("×10"), "{small}");
+        assert!(of(crate::Reader::Cluster).contains("kWh"));
+    }
+
+    #[test]
     fn a_large_model_fits_on_several_cards() {
         let market = market();
         let job = Job::language(7e9, 32, 1e5, 1e9).unwrap();
@@ -512,11 +556,12 @@ mod tests {
         assert!(buy(&market, &one).unwrap().lines.is_empty());
         let eight = buy(&market, &Options { cards: 8, ..one }).unwrap();
         assert_eq!(eight.lines[0].cards, 8);
-        assert!(eight.to_string().contains("8 × NVIDIA H100"), "{eight}");
+        let text = eight.to_string();
+        assert!(text.contains("8 × NVIDIA H100") && text.contains(" tokens in "), "{text}");
     }
 
     #[test]
-    fn mistakes_are_sentences() {
+    fn errors_are_sentences() {
         let market = market();
         let base = Options::of(vgg());
         for options in [
@@ -532,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_json_too() {
+    fn a_report_is_also_json() {
         let report = buy(&market(), &Options::of(vgg())).unwrap();
         let value = serde_json::to_value(&report).unwrap();
         assert_eq!(value["lines"][0]["card"], report.lines[0].card);

@@ -8,18 +8,18 @@ use backprop::{
 use serde::Serialize;
 use training::{Settings, config};
 
-/// Bytes that Adam's walk moves for each parameter: it reads gradient, two moments and weight, and writes the last three
+/// Bytes that Adam's pass moves for each parameter: it reads gradient, two moments and weight, and writes the last three
 /// (chapter 3).
 const ADAM: f64 = 28.0;
 
-/// Bytes that a step must hold for each parameter: weight, gradient and two moments in f32, or in mixed precision a
+/// Bytes that a step must keep for each parameter: weight, gradient and two moments in f32, or in mixed precision a
 /// master weight, its narrow copy, a narrow gradient and two moments (Rajbhandari and others 2020, "`ZeRO`", section 3).
 const HELD: f64 = 16.0;
 
 /// A training run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Job {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Weights and biases.
     pub parameters: f64,
@@ -33,13 +33,16 @@ pub struct Job {
     pub batch: f64,
     /// Examples of the whole run, repetitions counted.
     pub examples: f64,
+    /// What an example is called: `examples`, or `tokens`.
+    #[serde(skip)]
+    pub unit: &'static str,
 }
 
 impl Job {
-    /// A run of a described model: `examples` pictures in steps of `batch`.
+    /// A run of a described model: `examples` images in steps of `batch`.
     ///
     /// # Errors
-    /// [`Error::Config`] without pictures, or if the model can't be.
+    /// [`Error::Config`] without images, or if the model can't be.
     pub fn of(model: &Model, batch: u64, examples: u64) -> Result<Self> {
         let counts = model.count()?;
         // Forward one kernel a layer, backward one, and a second one where there are weights, which move in one more.
@@ -58,6 +61,7 @@ impl Job {
             launches,
             batch: batch as f64,
             examples: examples as f64,
+            unit: "examples",
         }
     }
 
@@ -70,13 +74,14 @@ impl Job {
         // A block has 12 weights for each pair of its width: the width follows, and one number of it is kept a block.
         let width = (parameters / (12.0 * layers.max(1) as f64)).sqrt();
         let job = Self {
-            name: format!("a language model of {:.0} thousand million weights", parameters / 1e9),
+            name: format!("a language model of {:.0} billion weights", parameters / 1e9),
             parameters,
             operations: 6.0 * parameters,
             kept: layers as f64 * width,
             launches: 60.0 * layers as f64,
             batch,
             examples: tokens,
+            unit: "tokens",
         };
         job.checked()
     }
@@ -123,9 +128,9 @@ impl Job {
     }
 
     // ANCHOR: bytes
-    /// Bytes that a step moves at least: Adam's walk; each weight read
-    /// forward, read backward, and its gradient written; each number that is
-    /// kept written, read again, and the same for its derivative.
+    /// Bytes that a step moves at least: Adam's pass; each weight read
+    /// forward, read backward, and its gradient written; each activation
+    /// that is kept written, read again, and the same for its derivative.
     pub fn step_bytes(&self, format: Format) -> f64 {
         let number = format.bytes();
         let weights = (ADAM + 3.0 * number) * self.parameters;
@@ -138,26 +143,26 @@ impl Job {
         self.step_operations() / self.step_bytes(format)
     }
 
-    /// Bytes that a card must hold: those of the weights and of what is kept.
+    /// Bytes that a card must store: those of the weights and of what is kept.
     pub fn memory(&self, format: Format) -> f64 {
         HELD * self.parameters + format.bytes() * self.kept * self.batch
     }
 }
 
-/// The bytes of chapter 3's counter for the same step, to hold [`Job::memory`] against.
+/// The bytes of chapter 3's counter for the same step, to check [`Job::memory`].
 #[doc(hidden)]
 pub fn counted(model: &Model, batch: u64) -> Result<u64> {
     let bytes = Bytes::of(&model.count()?, batch, Moves::Adam);
     Ok(bytes.weights + bytes.gradients + bytes.optimizer + bytes.activations)
 }
 
-/// Chapter 4's residual network, described: its convolutions, without the ways around them.
+/// Chapter 4's residual network, described: its convolutions, without the shortcuts.
 fn resnet() -> Model {
     let conv = |channels, size| Layer::Conv { channels, size, stride: 1, padding: size / 2 };
     let mut layers = vec![conv(24, 3), Layer::Relu, Layer::Pool { size: 2 }];
     layers.extend([conv(24, 3), Layer::Relu, conv(24, 3), Layer::Relu, Layer::Pool { size: 2 }]);
     layers.extend([conv(48, 1), Layer::Relu, conv(48, 3), Layer::Relu, conv(48, 3), Layer::Relu]);
-    // The mean of 7×7 pixels costs nothing beside the products; a pool stands for it.
+    // The mean of 7×7 pixels costs nothing next to the products; a pool represents it.
     layers.extend([Layer::Pool { size: 7 }, Layer::Flatten, Layer::Dense { units: 10 }]);
     Model { name: "resnet".to_owned(), input: vec![1, 28, 28], layers }
 }
@@ -167,7 +172,7 @@ fn three_passes(multiplications: usize) -> f64 {
     3.0 * 2.0 * multiplications as f64
 }
 
-/// Chapter 4's recurrent network: at each of 28 moments the row's and the state's products for three gates.
+/// Chapter 4's recurrent network: at each of 28 time steps the row's and the state's products for three gates.
 fn recurrent(batch: u64, examples: u64) -> Job {
     use training::rnn::{GATES, HIDDEN, MOMENTS, SEEN};
     let weights = SEEN * GATES + HIDDEN * GATES;
@@ -179,6 +184,7 @@ fn recurrent(batch: u64, examples: u64) -> Job {
         launches: (6 * MOMENTS + 6) as f64,
         batch: batch as f64,
         examples: examples as f64,
+        unit: "examples",
     }
 }
 
@@ -203,6 +209,7 @@ fn transformer(batch: u64, examples: u64) -> Job {
         launches: (40 * BLOCKS + 20) as f64,
         batch: batch as f64,
         examples: examples as f64,
+        unit: "examples",
     }
 }
 
@@ -226,7 +233,7 @@ mod tests {
             (Trained::Transformer, 71_946.0),
         ] {
             let found = Job::chapter_4(model).unwrap().parameters;
-            assert!((found / wanted - 1.0).abs() < 0.01, "{model}: {found}, and not {wanted}");
+            assert!((found / wanted - 1.0).abs() < 0.01, "{model}: {found} instead of {wanted}");
         }
     }
 
@@ -266,6 +273,7 @@ mod tests {
     fn a_language_model_costs_six_operations_a_weight_and_token() {
         let job = Job::language(7e9, 32, 4e6, 140e9).unwrap();
         assert_eq!(job.steps() * job.step_operations(), 6.0 * 7e9 * 140e9);
+        assert_eq!(job.unit, "tokens");
         // GPT-3's width (Brown and others 2020, table 2.1): 96 layers, 175e9 weights, 12288.
         let width = Job::language(175e9, 96, 1.0, 1.0).unwrap().kept / 96.0;
         assert!((width / 12_288.0 - 1.0).abs() < 0.01, "{width}");

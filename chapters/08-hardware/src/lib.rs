@@ -10,7 +10,7 @@
 //! 5. [`readers`]: the four readers, each with a job of their own.
 //! 6. [`page`]: what the page's calculator is given.
 //! 7. [`error`]: what can go wrong, each as a sentence with the way out.
-//! 8. `measured`: records, and the pictures and tables made from them.
+//! 8. `measured`: records, and the figures and tables made from them.
 
 pub mod calculator;
 pub mod cards;

@@ -1,4 +1,4 @@
-//! What this chapter measures or calculates, and the pictures and tables made from that.
+//! What this chapter measures or calculates, and the figures and tables made from that.
 
 mod experiments;
 mod figures;

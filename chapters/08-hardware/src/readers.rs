@@ -1,10 +1,10 @@
-//! The four readers of the article, each with a job that a person like them has.
+//! The four readers of the chapter, each with a typical job.
 
 use crate::{Error, Job, Options, Result};
 use backprop::count::Model;
 use std::{fmt, str::FromStr};
 
-/// Who asks.
+/// The kind of reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// Learns, and trains small models now and then.
@@ -17,7 +17,7 @@ pub enum Reader {
     Cluster,
 }
 
-/// Pictures of `ImageNet`'s training set of 2012 (Russakovsky and others 2015, section 3.1).
+/// Images of `ImageNet`'s training set of 2012 (Russakovsky and others 2015, section 3.1).
 const IMAGENET: u64 = 1_281_167;
 
 impl Reader {
@@ -39,11 +39,11 @@ impl Reader {
     /// # Errors
     /// None of its own: the models are known.
     pub fn job(self) -> Result<Job> {
-        let vgg = |batch, pictures| Job::of(&Model::vgg16(), batch, pictures);
+        let vgg = |batch, images| Job::of(&Model::vgg16(), batch, images);
         match self {
             // Chapter 4's convolutional network, by its recipe.
             Self::Small => Job::chapter_4(training::Model::Cnn),
-            // VGG16, ten times over ten thousand pictures of one's own.
+            // VGG16, ten times over ten thousand of the reader's own images.
             Self::Laptop => vgg(16, 10 * 10_000),
             // VGG16 as it was published: 74 times over ImageNet.
             Self::Workstation => vgg(64, 74 * IMAGENET),
@@ -52,7 +52,7 @@ impl Reader {
         }
     }
 
-    /// How many cards the reader has in mind.
+    /// How many cards the reader considers.
     pub fn cards(self) -> u32 {
         match self {
             Self::Cluster => 64,
@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    /// The cards that the reader thinks of, by their short names.
+    /// The cards that the reader considers, by their short names.
     pub fn considers(self) -> &'static [&'static str] {
         match self {
             Self::Small => &["t4", "rtx-3060", "h100"],

@@ -1,8 +1,8 @@
 //! Gradient accumulation over pieces of different sizes.
 
-/// A batch's mean loss and its gradient, from those of its pieces. Each piece has a number of pictures,
-/// their mean loss, and the gradient of that mean. A piece of no pictures adds nothing, whatever it says.
-/// `None` if there are no pictures at all.
+/// A batch's mean loss and its gradient, from those of its pieces. Each piece has a number of images,
+/// their mean loss, and the gradient of that mean. A piece of no images adds nothing, whatever it says.
+/// `None` if there are no images at all.
 pub fn whole(pieces: &[(usize, f64, Vec<f64>)]) -> Option<(f64, Vec<f64>)> {
     // EXERCISE: begin
     // The mean of the means: right for equal pieces alone.

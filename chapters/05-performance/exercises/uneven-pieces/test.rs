@@ -38,7 +38,7 @@ fn holds(count: usize, sizes: &[usize]) {
         .collect();
     assert!(rest.is_empty());
     let (loss, gradient) = loss(&w, &points);
-    let found = whole(&pieces).expect("there are pictures");
+    let found = whole(&pieces).expect("there are images");
     assert!((found.0 - loss).abs() < 1e-9 * loss, "loss {} instead of {loss}, {sizes:?}", found.0);
     for (found, wanted) in found.1.iter().zip(&gradient) {
         assert!((found - wanted).abs() < 1e-9 * wanted.abs(), "{found} instead of {wanted}");

@@ -1,27 +1,27 @@
-//! Convolution on the CPU in three ways: all patches at once and one product, a few pictures at a time, and directly,
+//! Convolution on the CPU in three ways: all patches at once and one product, a few images at a time, and directly,
 //! without patches.
 //!
-//! Pictures have their channels last, filters one output channel in each column, as in chapter 4's `conv`.
+//! Images have their channels last, filters one output channel in each column, as in chapter 4's `conv`.
 
 use dfdx::prelude::*;
 use matmul::{MatMut, MatRef, Options, Threads, sgemm};
 use rayon::prelude::*;
 use training::{Error, Result, conv::Convolve as _};
 
-/// What is convolved: square pictures, `k`×`k` filters, a border of zeros.
+/// What is convolved: square images, `k`×`k` filters, a border of zeros.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
     /// Where in chapter 4 it is.
     pub name: &'static str,
-    /// Height and width of a picture.
+    /// Height and width of an image.
     pub side: usize,
-    /// Channels of a picture.
+    /// Channels of an image.
     pub inputs: usize,
     /// Filters.
     pub outputs: usize,
     /// Height and width of a filter.
     pub k: usize,
-    /// Zeros around the picture.
+    /// Zeros around the image.
     pub pad: usize,
 }
 
@@ -36,22 +36,22 @@ impl Layer {
         self.k * self.k * self.inputs
     }
 
-    /// Numbers of one picture of the result.
+    /// Numbers of one image of the result.
     pub fn result(&self) -> usize {
         self.out() * self.out() * self.outputs
     }
 
-    /// Numbers of one picture.
+    /// Numbers of one image.
     pub fn picture(&self) -> usize {
         self.side * self.side * self.inputs
     }
 
-    /// Operations for one picture: a product and a sum for each number of each patch and each filter.
+    /// Operations for one image: a product and a sum for each number of each patch and each filter.
     pub fn operations(&self) -> f64 {
         2.0 * (self.result() * self.patch()) as f64
     }
 
-    /// Each picture with its border: (side + 2 pad)² pixels.
+    /// Each image with its border: (side + 2 pad)² pixels.
     fn padded(&self, picture: &[f32]) -> Vec<f32> {
         let wide = self.side + 2 * self.pad;
         let mut padded = vec![0.0; wide * wide * self.inputs];
@@ -63,7 +63,7 @@ impl Layer {
         padded
     }
 
-    /// Fails unless there are whole pictures, and as many filters as there should be.
+    /// Fails unless there are whole images, and as many filters as there should be.
     fn check(&self, pictures: &[f32], filters: &[f32]) -> Result<()> {
         let fits = pictures.len().is_multiple_of(self.picture())
             && filters.len() == self.patch() * self.outputs
@@ -72,7 +72,7 @@ impl Layer {
             return Ok(());
         }
         Err(Error::Config(format!(
-            "{} numbers are no pictures of {}, or {} no filters of {}",
+            "{} numbers are no images of {}, or {} no filters of {}",
             pictures.len(),
             self.picture(),
             filters.len(),
@@ -81,14 +81,14 @@ impl Layer {
     }
 }
 
-/// Numbers of pictures, or the sentence why there are none.
+/// Numbers of images, or the sentence why there are none.
 pub type Numbers = Result<Vec<f32>>;
 
-/// Writes every patch of every picture to memory, then multiplies them all with
+/// Writes every patch of every image to memory, then multiplies them all with
 /// the filters.
 ///
 /// # Errors
-/// [`Error::Config`] if the numbers are no whole pictures and filters.
+/// [`Error::Config`] if the numbers are no whole images and filters.
 pub fn all_patches(pictures: &[f32], filters: &[f32], layer: Layer) -> Numbers {
     layer.check(pictures, filters)?;
     let (out, row) = (layer.out(), layer.k * layer.inputs);
@@ -122,7 +122,7 @@ fn product(patches: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32>> {
     Ok(result)
 }
 
-/// Chapter 4's way on the CPU: a few pictures at a time, multiplied while their patches are in the cache.
+/// Chapter 4's way on the CPU: a few images at a time, multiplied while their patches are in the cache.
 ///
 /// # Errors
 /// [`Error::Config`] if chapter 4 has no such layer, [`Error::Device`].
@@ -154,7 +154,7 @@ fn by_engine<const CI: usize, const CO: usize, const K: usize>(
 /// Without patches: the sums of a few neighbouring pixels stay in registers while the filters go by.
 ///
 /// # Errors
-/// [`Error::Config`] if the numbers are no whole pictures and filters, or for a number of filters that has no kernel.
+/// [`Error::Config`] if the numbers are no whole images and filters, or for a number of filters that has no kernel.
 pub fn direct(pictures: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32>> {
     layer.check(pictures, filters)?;
     let one = match layer.outputs {
@@ -177,7 +177,7 @@ pub fn direct(pictures: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32
     Ok(result)
 }
 
-/// One picture, `AT_ONCE` neighbouring pixels at a time, with the widest vectors of this CPU.
+/// One image, `AT_ONCE` neighbouring pixels at a time, with the widest vectors of this CPU.
 fn one_picture<const CO: usize, const AT_ONCE: usize>(
     result: &mut [f32],
     padded: &[f32],
@@ -352,7 +352,7 @@ mod tests {
         assert!(said.to_string().contains("no layer"), "{said}");
         for way in [direct, all_patches] {
             let said = way(&picture[1..], &filters, layer).unwrap_err().to_string();
-            assert!(said.contains("no pictures"), "{said}");
+            assert!(said.contains("no images"), "{said}");
         }
         assert!(all_patches(&[], &filters, layer).unwrap().is_empty());
     }

@@ -1,6 +1,6 @@
 //! The network whose numbers stay where they are: parameters, activations and gradients are kept in dfdx's store from step
 //! to step, and a step is a row of operations on dfdx's tape that borrow them there. Nothing is allocated after the first
-//! step but the tape's own few entries, nothing is copied but the pictures, nothing is zeroed.
+//! step but the tape's own few entries, nothing is copied but the images, nothing is zeroed.
 
 use crate::engine::{
     failed,
@@ -41,9 +41,9 @@ struct Places {
     g: Place,
     m: Place,
     v: Place,
-    /// The pictures, then each layer's outputs.
+    /// The images, then each layer's outputs.
     outputs: Vec<Place>,
-    /// The derivatives of each of these; of the pictures there are none.
+    /// The derivatives of each of these; of the images there are none.
     slopes: Vec<Place>,
 }
 
@@ -97,7 +97,7 @@ impl InPlace {
     }
 
     // ANCHOR: step
-    /// One step on the pictures with these numbers. Returns their mean loss.
+    /// One step on the images with these numbers. Returns their mean loss.
     fn step(&mut self, data: &Examples, index: &[usize], step: u64) -> Result<f64> {
         self.gather(data, index)?;
         let mut tape = OwnedTape::default();
@@ -116,7 +116,7 @@ impl InPlace {
     }
     // ANCHOR_END: step
 
-    /// The pictures and their labels, copied to their places.
+    /// The images and their labels, copied to their places.
     fn gather(&mut self, data: &Examples, index: &[usize]) -> Result<()> {
         self.labels.clear();
         self.labels.extend(index.iter().map(|i| data.labels[*i]));

@@ -67,7 +67,7 @@ pub struct FastMlp<E: Dtype, D: Device<E>> {
     pub one: Affine<784, 128, E, D>,
     /// 128 hidden units, 10 digits.
     pub two: Affine<128, 10, E, D>,
-    /// The share of units that is left out.
+    /// The fraction of units that is left out.
     pub share: f64,
     /// How it computes.
     pub ways: Ways,
@@ -101,7 +101,7 @@ pub struct FastDeep<E: Dtype, D: Device<E>> {
     pub two: Affine<512, 128, E, D>,
     /// 128 hidden units, 10 digits.
     pub three: Affine<128, 10, E, D>,
-    /// The share of units that is left out.
+    /// The fraction of units that is left out.
     pub share: f64,
     /// How it computes.
     pub ways: Ways,

@@ -82,7 +82,7 @@ impl<M: Network<Cpu>> Tensors<M> {
         Ok(Self { dev, model, settings, lie, grads, adam, fused_loss: fused.loss })
     }
 
-    /// One step on the pictures with these numbers. Returns their mean loss.
+    /// One step on the images with these numbers. Returns their mean loss.
     fn step(&mut self, data: &Examples, index: &[usize]) -> Result<f64> {
         let (x, labels) = data.batch(index);
         let images: Images<Cpu> =

@@ -6,7 +6,7 @@
 use cpu_gpu::verify::{Fault, UNWRITTEN};
 use std::cmp::Ordering;
 
-/// The largest error as a share of what is allowed, or what is wrong. `cols` are the elements of a row, to name the
+/// The largest error as a fraction of what is allowed, or what is wrong. `cols` are the elements of a row, to name the
 /// place.
 ///
 /// # Errors

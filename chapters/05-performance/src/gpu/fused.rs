@@ -322,7 +322,7 @@ impl<'g> Task<'g> {
     }
 
     /// Compares what one [`Task::run`] after [`Task::fill`] has left with the formulas in f64. Returns the largest error
-    /// as a share of what is allowed.
+    /// as a fraction of what is allowed.
     ///
     /// # Errors
     /// What the device says, or a sentence that names the fault.

@@ -23,7 +23,7 @@ pub struct Step<'g> {
     /// Inputs, hidden units, classes.
     sizes: [usize; 3],
     batch: usize,
-    /// Pictures in the order.
+    /// Images in the order.
     count: usize,
     kernels: Kernels,
     data: Data,
@@ -52,7 +52,7 @@ struct Kernels {
     adam: Kernel,
 }
 
-/// Pictures of a byte a pixel, a byte for each label, and the order in which they come.
+/// Images of a byte a pixel, a byte for each label, and the order in which they come.
 struct Data {
     pixels: Buffer,
     truths: Buffer,
@@ -107,10 +107,10 @@ impl<'g> Step<'g> {
     pub const LAUNCHES: usize = 13;
 
     /// Puts a model with one hidden layer and a data set on the device: `pixels` has a byte for each input of each
-    /// picture, `labels` a class for each. The pictures come in their order until [`Step::set_order`].
+    /// image, `labels` a class for each. The images come in their order until [`Step::set_order`].
     ///
     /// # Errors
-    /// A sentence for another kind of model, for a batch of none or of more pictures than there are, for labels that
+    /// A sentence for another kind of model, for a batch of none or of more images than there are, for labels that
     /// are no classes; and what the device or its compiler says.
     pub fn new(
         gpu: &'g dyn Gpu,
@@ -129,7 +129,7 @@ impl<'g> Step<'g> {
         let count = labels.len();
         if batch == 0 || batch > count {
             return Err(Error::message(format!(
-                "a batch of {batch} of {count} pictures can't be; take one from 1 to {count}"
+                "a batch of {batch} of {count} images can't be; take one from 1 to {count}"
             )));
         }
         let layout = Tensors::new(sizes);
@@ -196,7 +196,7 @@ impl<'g> Step<'g> {
         write_all(self.gpu, &self.state, &[0_u32])
     }
 
-    /// The order in which the pictures come from now on: each number below their count, as many as there are pictures.
+    /// The order in which the images come from now on: each number below their count, as many as there are images.
     /// The last ones that fill no batch are left out.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ impl<'g> Step<'g> {
         let count = self.count;
         if order.len() != count || order.iter().any(|at| *at as usize >= count) {
             return Err(Error::message(format!(
-                "an order of {count} pictures has {count} numbers below {count}"
+                "an order of {count} images has {count} numbers below {count}"
             )));
         }
         write_all(self.gpu, &self.data.order, order)
@@ -324,7 +324,7 @@ impl<'g> Step<'g> {
         self.gpu
     }
 
-    /// The pictures of a step.
+    /// The images of a step.
     pub fn batch(&self) -> usize {
         self.batch
     }
@@ -338,7 +338,7 @@ impl<'g> Step<'g> {
 fn check_data((pixels, labels): (&[u8], &[u8]), inputs: usize, classes: usize) -> Result<()> {
     if Some(pixels.len()) != labels.len().checked_mul(inputs) {
         return Err(Error::message(format!(
-            "{} pictures of {inputs} pixels can't have {} bytes",
+            "{} images of {inputs} pixels can't have {} bytes",
             labels.len(),
             pixels.len()
         )));

@@ -1,4 +1,4 @@
-//! Decode once, or once per batch: pictures kept as bytes, or as the numbers that the network reads.
+//! Decode once, or once per batch: images kept as bytes, or as the numbers that the network reads.
 
 use crate::{Error, Result};
 use lab::data::Split;
@@ -22,7 +22,7 @@ pub fn scale(from: &[u8], to: &mut [f32]) {
     }
 }
 
-/// Pictures in memory, in one of two forms.
+/// Images in memory, in one of two forms.
 pub enum Kept {
     /// A byte for each pixel; a batch is scaled when it is needed.
     Bytes(Vec<u8>),
@@ -30,7 +30,7 @@ pub enum Kept {
     Numbers(Vec<f32>),
 }
 
-/// Pictures in memory that can be gathered into batches.
+/// Images in memory that can be gathered into batches.
 pub struct Memory {
     kept: Kept,
     pixels: usize,
@@ -47,7 +47,7 @@ impl Memory {
         Self { kept: Kept::Numbers(split.scaled()), pixels: split.pixels() }
     }
 
-    /// How many bytes the pictures take.
+    /// How many bytes the images take.
     pub fn size(&self) -> usize {
         match &self.kept {
             Kept::Bytes(bytes) => bytes.len(),
@@ -55,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// The pictures `index`, one after the other, as numbers from 0 to 1.
+    /// The images `index`, one after the other, as numbers from 0 to 1.
     ///
     /// # Errors
     /// [`Error::Config`] if one is not there.
@@ -77,7 +77,7 @@ impl Memory {
 }
 
 fn missing(at: usize) -> Error {
-    Error::Config(format!("there is no picture {at} in this set"))
+    Error::Config(format!("there is no image {at} in this set"))
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
         let split = drawn(3, 0, 4).train;
         for memory in [Memory::bytes(&split), Memory::numbers(&split)] {
             let error = memory.gather(&[0, 3]).unwrap_err().to_string();
-            assert!(error.contains("no picture 3"), "{error}");
+            assert!(error.contains("no image 3"), "{error}");
         }
     }
 }

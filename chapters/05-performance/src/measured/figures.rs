@@ -1,4 +1,4 @@
-//! The chapter's pictures and tables, made from one machine's records.
+//! The chapter's figures and tables, made from one machine's records.
 
 pub mod compare;
 pub mod engine;

@@ -6,14 +6,14 @@ use dfdx::prelude::Cpu;
 use training::{engine::Resident, model::Network};
 
 impl<M: Network<Cpu>> Learner<M> {
-    /// Adds the gradient of the mean loss of the pictures `index` to the sums, `piece` pictures at a time, and
+    /// Adds the gradient of the mean loss of the images `index` to the sums, `piece` images at a time, and
     /// returns that loss.
     ///
-    /// Equal to the whole batch at once up to rounding, unless the pictures of a batch see each other (batch
+    /// Equal to the whole batch at once up to rounding, unless the images of a batch see each other (batch
     /// normalisation) or each pass draws random numbers (dropout).
     ///
     /// # Errors
-    /// [`Error::Config`] for pieces or a batch of no pictures, [`Error::Device`].
+    /// [`Error::Config`] for pieces or a batch of no images, [`Error::Device`].
     // ANCHOR: accumulate
     pub fn accumulate(
         &mut self,
@@ -22,7 +22,7 @@ impl<M: Network<Cpu>> Learner<M> {
         piece: usize,
     ) -> Result<f32> {
         if piece == 0 || index.is_empty() {
-            return Err(Error::Config("batch and pieces need pictures".into()));
+            return Err(Error::Config("batch and pieces need images".into()));
         }
         let mut mean = 0.0;
         for part in index.chunks(piece) {

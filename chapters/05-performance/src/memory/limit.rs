@@ -27,18 +27,18 @@ impl Limit {
         let name = &model.name;
         Err(Error::Config(match self.largest_batch(model, threads)? {
             0 => format!(
-                "{name} does not fit {limit} with a single picture; \
+                "{name} does not fit {limit} with a single image; \
                  split it over several devices, or take a smaller one"
             ),
             most => format!(
-                "a step of {name} on {batch} pictures takes {needed}, \
+                "a step of {name} on {batch} images takes {needed}, \
                  and the limit is {limit}; take {most} at a time \
                  and add up their gradients, or recompute"
             ),
         }))
     }
 
-    /// The largest batch whose step fits; 0 if not even one picture does.
+    /// The largest batch whose step fits; 0 if not even one image does.
     ///
     /// # Errors
     /// [`Error::Config`] if the model can't be.
@@ -49,7 +49,7 @@ impl Limit {
         if !fits(1)? {
             return Ok(0);
         }
-        // More pictures never take less. Each takes at least a byte, so the limit is a bound.
+        // More images never take less. Each takes at least a byte, so the limit is a bound.
         let (mut yes, mut no) = (1, 2);
         while fits(no)? {
             (yes, no) = (no, 2 * no);
@@ -90,6 +90,6 @@ mod tests {
         let model = predict::mlp().unwrap();
         assert_eq!(Limit(1 << 20).largest_batch(&model, 1).unwrap(), 0);
         let error = Limit(1 << 20).check(&model, 1, 1).unwrap_err().to_string();
-        assert!(error.contains("single picture") && error.contains("several devices"), "{error}");
+        assert!(error.contains("single image") && error.contains("several devices"), "{error}");
     }
 }

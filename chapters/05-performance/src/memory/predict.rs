@@ -6,7 +6,7 @@
 //! - Forward: `ReLU` and dropout keep what they were given *and* make a new result, which the next product keeps. The
 //!   counter works in place.
 //! - Backward: the gradient of every intermediate result stays until the whole backward pass is over. The counter frees
-//!   it after its last use. The gradient of the pictures is among them, though nobody needs it.
+//!   it after its last use. The gradient of the images is among them, though nobody needs it.
 //!
 //! A [`Timeline`] plays a step operation by operation, forward and back, and finds the highest point.
 
@@ -18,7 +18,7 @@ use backprop::{
 
 /// Bytes of an f32.
 const F32: u64 = 4;
-/// Rows of patches that chapter 4's convolution multiplies at once, and pictures of one of its tasks (`windows.rs`).
+/// Rows of patches that chapter 4's convolution multiplies at once, and images of one of its tasks (`windows.rs`).
 const WINDOW_ROWS: u64 = 192;
 const WINDOW_TASK: u64 = 16;
 
@@ -99,7 +99,7 @@ impl Timeline {
     }
 
     /// Chapter 4's convolution on the CPU: keeps a copy of its input and of its filters, and cuts patches for a few
-    /// pictures at a time in each of `threads` threads.
+    /// images at a time in each of `threads` threads.
     fn conv(&mut self, batch: u64, threads: u64, input: u64, row: &Row) {
         let [x, y, w] = [batch * input, batch * numbers(row), row.parameters].map(|n| F32 * n);
         let places = row.output.iter().skip(1).product::<usize>().max(1) as u64;
@@ -166,7 +166,7 @@ pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Walk {
 /// Chapter 3's count of a model, for a batch that is not empty.
 fn counted(model: &Model, batch: u64) -> Result<Counts> {
     if batch == 0 {
-        return Err(Error::Config("a batch needs at least one picture".to_owned()));
+        return Err(Error::Config("a batch needs at least one image".to_owned()));
     }
     model.count().map_err(|e| Error::Config(e.to_string()))
 }
@@ -236,7 +236,7 @@ mod tests {
         let step = timeline(&model, 7, Moves::Adam, 1).unwrap();
         let weights: u64 = 784 * 128 + 128 + 1280 + 10;
         assert_eq!(step.fixed, 4 * 4 * weights);
-        // At the end: the pictures, their gradient, four gradients of the hidden layer and eight of the scores.
+        // At the end: the images, their gradient, four gradients of the hidden layer and eight of the scores.
         let each = 784 + 784 + 4 * 128 + 10 + 10 + 5 * 10 + 2;
         let wanted = step.fixed + 4 * 7 * each;
         let found = step.peak();

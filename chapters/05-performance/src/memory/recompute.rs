@@ -1,4 +1,4 @@
-//! Activation recomputing: forget on the way forward, compute again on the way back.
+//! Activation recomputing: forget on the way forward, compute again in the backward pass.
 //!
 //! Chen, Xu, Zhang and Guestrin 2016, "Training deep nets with sublinear memory cost". The model is cut into segments.
 //! Forward, a segment runs without a tape, and only its input is kept. When the backward pass reaches it, it runs again
@@ -141,7 +141,7 @@ impl<const W: usize> Segment<W, W> for Stack<W> {
     }
 }
 
-/// A deep model for pictures: 784 pixels, many layers of `W` units, ten scores.
+/// A deep model for images: 784 pixels, many layers of `W` units, ten scores.
 pub struct Deep<const W: usize> {
     stem: Linear<PIXELS, W, f32, Cpu>,
     stack: Stack<W>,
@@ -177,7 +177,7 @@ impl<const W: usize> Deep<W> {
         self.head.try_forward(self.stack.run(x)?)
     }
 
-    /// Scores, with the layers cut into `segments` that are as equal as can be; they run again on the way back.
+    /// Scores, with the layers cut into `segments` that are as equal as can be; they run again in the backward pass.
     fn cut(&self, x: Images<Cpu, OwnedTape<f32, Cpu>>, segments: usize) -> Result<Taped, CpuError> {
         let mut x = self.stem.try_forward(x)?.try_relu()?;
         for (first, end) in pieces(self.stack.layers.len(), segments) {

@@ -30,7 +30,7 @@ impl<M: Network<Cpu>> Learner<M> {
         Ok(Self { model, optimizer, grads })
     }
 
-    /// Adds `by` times the gradient of the mean loss of these pictures to
+    /// Adds `by` times the gradient of the mean loss of these images to
     /// the sums, and returns that mean loss. The weights stay.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ pub fn distance(a: &[f32], b: &[f32]) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / size }
 }
 
-/// Pictures and right answers with these numbers.
+/// Images and right answers with these numbers.
 ///
 /// # Errors
 /// [`Error::Device`].
@@ -80,7 +80,7 @@ pub fn batch(data: &Resident<Cpu>, index: &[usize]) -> Result<(Images<Cpu>, Targ
     Ok((data.images(index)?, data.targets(index)?))
 }
 
-/// Pictures of 28×28 that look like nothing: for what does not depend on what they show.
+/// Images of 28×28 that look like nothing: for what does not depend on what they show.
 pub fn noise(count: usize, seed: u64) -> Split {
     let mut random = backprop::random::SplitMix64::new(seed);
     Split {

@@ -1,4 +1,4 @@
-//! What an operation is called and what it costs, read from the type of its way back.
+//! What an operation is called and what it costs, read from the type of its backward pass.
 //!
 //! The type of a closure names the function that made it and its generics: the operation and the sizes that are known
 //! at compile time. What is known at run time only (how many rows a tensor has) follows from what flows through the
@@ -81,9 +81,9 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// For a step on so many pictures.
+    /// For a step on so many images.
     pub fn new(batch: usize) -> Self {
-        // What does not come out of an operation: the pictures, and the recurrent network's first state.
+        // What does not come out of an operation: the images, and the recurrent network's first state.
         let given = [784, training::rnn::HIDDEN];
         let rows = given.into_iter().map(|width| (vec![None, Some(width)], batch)).collect();
         Self { batch, rows, flow: batch * 784, dealt: None }
@@ -265,7 +265,7 @@ impl Reader {
                 self.computed(source, rows);
                 let two = what.contains("try_binary_op<");
                 let (reads, slopes) = if two { (2.0, 2.0) } else { (1.0, 1.0) };
-                // Of a sum or a difference the way back needs no more than the slope.
+                // Of a sum or a difference the backward pass needs no more than the slope.
                 let kept = match word {
                     "add" | "sub" | "negate" => 0.0,
                     _ => reads,

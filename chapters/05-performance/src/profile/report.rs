@@ -58,7 +58,7 @@ pub struct Moment {
 pub struct Profile {
     /// The model.
     pub model: Model,
-    /// Pictures in a step.
+    /// Images in a step.
     pub batch: usize,
     /// The kinds of operations, the one that takes longest first.
     pub rows: Vec<Row>,
@@ -83,7 +83,7 @@ pub fn limits() -> [lab::record::Limit; 2] {
     [peak::fma_f32(threads), peak::bandwidth(Traffic::Copy, threads)]
 }
 
-/// Profiles `steps` steps of a model of chapter 4 on the CPU, each with `batch` pictures, after three steps that are
+/// Profiles `steps` steps of a model of chapter 4 on the CPU, each with `batch` images, after three steps that are
 /// not counted.
 ///
 /// # Errors
@@ -91,7 +91,7 @@ pub fn limits() -> [lab::record::Limit; 2] {
 pub fn profile(model: Model, data: &DataSet, batch: usize, steps: usize) -> Result<Profile> {
     if batch == 0 || steps == 0 || batch > data.train.len() {
         return Err(Error::Config(format!(
-            "a profile needs at least one step, and a batch from 1 to {} pictures, not {batch}",
+            "a profile needs at least one step, and a batch from 1 to {} images, not {batch}",
             data.train.len()
         )));
     }
@@ -222,7 +222,7 @@ pub(super) fn table(profile: &Profile, peak: f64, bandwidth: f64, most: usize) -
     let head = ["operation", "phase", "time", "share", "MFLOP", "MB", "FLOP/B", "of roof"];
     TableData {
         caption: format!(
-            "One step of {} on {} pictures: {}. The roof: {} and {}.",
+            "One step of {} on {} images: {}. The roof: {} and {}.",
             profile.model,
             profile.batch,
             Unit::Seconds.format(profile.total.median()),
@@ -277,7 +277,7 @@ mod tests {
     fn the_products_are_those_of_chapter_3s_counter_and_the_images_needless_slope() {
         let sizes = |sizes: &str| backprop::count::Model::named(sizes).unwrap().count().unwrap();
         for (model, counts) in [(Model::Linear, sizes("784-10")), (Model::Mlp, sizes("mlp"))] {
-            // dfdx computes the slope of the pictures, too, which nobody asks for.
+            // dfdx computes the slope of the images, too, which nobody asks for.
             let needless = counts.rows[0].forward;
             let wanted = 7.0 * (counts.forward + counts.backward + needless);
             assert!((products(&of(model, 7)) - wanted).abs() < 1.0, "{model}");
@@ -324,7 +324,7 @@ mod tests {
         let last = events.last().unwrap();
         assert_eq!(last.phase, Phase::Zero);
         assert!(last.end <= whole);
-        // Each operation goes both ways, and the way back is the way forward in reverse.
+        // Each operation goes both ways, and the backward pass is the way forward in reverse.
         let ways = |back: bool| {
             let of = events.iter().filter(|event| (event.phase == Phase::Backward) == back);
             of.filter_map(|event| event.op).collect::<Vec<_>>()

@@ -77,7 +77,7 @@ impl<M: Network<D>, D: Engine> Step<M, D> {
 pub fn plain<D: Engine>(
     learner: &mut dyn Learner<Device = D>,
     data: &Resident<D>,
-    index: &[usize], // of the pictures
+    index: &[usize], // of the images
 ) -> Result<()> {
     let scores = learner.step(1e-3, data.images(index)?, data.targets(index)?)?;
     Tally::default().add(&scores, &data.labels(index));

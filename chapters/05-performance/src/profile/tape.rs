@@ -11,9 +11,9 @@ use training::{
 /// What was going on in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// The pictures of the batch are copied together.
+    /// The images of the batch are copied together.
     Gather,
-    /// From the pictures to the scores.
+    /// From the images to the scores.
     Forward,
     /// The scores are copied to the host, and the right answers counted.
     Host,
@@ -60,7 +60,7 @@ pub struct Event {
     pub phase: Phase,
     /// The type of the operation's way back, or a name of our own.
     pub what: &'static str,
-    /// Which operation of the step it was, from 0: the way back has the number of the way forward. `None` for what is
+    /// Which operation of the step it was, from 0: the backward pass has the number of the way forward. `None` for what is
     /// no operation of the tape.
     pub op: Option<usize>,
     /// Seconds from the start of the step to the beginning.
@@ -182,7 +182,7 @@ impl<D: Engine> Merge<Self> for Timed<D> {
 }
 
 impl<D: Engine> Mode<D> for Timed<D> {
-    /// [`BatchNorm::normalise_by_batch`] wants dfdx's own tape. It gets it, and its way back lies between two notes.
+    /// [`BatchNorm::normalise_by_batch`] wants dfdx's own tape. It gets it, and its backward pass lies between two notes.
     fn normalise<const C: usize>(
         rows: Rows<C, D, Self>,
         norm: &mut Norm<C, f32, D>,
@@ -204,7 +204,7 @@ impl<D: Engine> Mode<D> for Timed<D> {
     }
 }
 
-/// Puts a timed tape on pictures. `grads` are lent to it, as [`Trace::traced`] does.
+/// Puts a timed tape on images. `grads` are lent to it, as [`Trace::traced`] does.
 pub fn timed<S: Shape, D: Engine>(
     tensor: Tensor<S, f32, D>,
     grads: Gradients<f32, D>,

@@ -1,9 +1,9 @@
-//! What an experiment leaves is what the pictures and tables draw.
+//! What an experiment leaves is what the figures and tables draw.
 
 use lab::{Budget, Device, Error, Records, chapter, machine::Machine, progress::Progress, record};
 use std::path::Path;
 
-/// The keys of the parts whose pictures are looked at here.
+/// The keys of the parts whose images are looked at here.
 const PARTS: [&str; 6] = [
     "performance.input",
     "performance.stream",

@@ -69,7 +69,7 @@ pub struct Setting {
     pub name: &'static str,
     /// Whether the model is [`Deep`], or else chapter 4's perceptron.
     pub deep: bool,
-    /// Pictures of one step.
+    /// Images of one step.
     pub batch: usize,
     /// The learning rate.
     pub lr: f64,
@@ -79,7 +79,7 @@ pub struct Setting {
     pub variants: &'static [Variant],
 }
 
-/// The batch of the deep network: the more pictures the mean is taken of, the smaller is each one's part in it.
+/// The batch of the deep network: the more images the mean is taken of, the smaller is each one's part in it.
 pub const DEEP_BATCH: usize = 4096;
 
 /// What a small loss is multiplied by.

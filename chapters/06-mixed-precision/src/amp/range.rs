@@ -89,7 +89,7 @@ impl Histogram {
         self.zeros + self.counts.values().sum::<u64>()
     }
 
-    /// The share of the numbers that are not zero in the bin of this exponent.
+    /// The fraction of the numbers that are not zero in the bin of this exponent.
     pub fn share(&self, exponent: i32) -> f64 {
         let all = (self.total() - self.zeros).max(1);
         *self.counts.get(&exponent).unwrap_or(&0) as f64 / all as f64

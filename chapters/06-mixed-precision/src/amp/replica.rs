@@ -24,7 +24,7 @@ pub trait HalfEngine: Engine + Device<H> {}
 
 impl<D: Engine + Device<H>> HalfEngine for D {}
 
-/// Pictures in f16: (batch, 784).
+/// Images in f16: (batch, 784).
 pub type HalfImages<D, T = NoneTape> = Tensor<(usize, Const<PIXELS>), H, D, T>;
 /// Scores in f16: (batch, 10).
 pub type HalfLogits<D, T = NoneTape> = Tensor<(usize, Const<CLASSES>), H, D, T>;
@@ -35,7 +35,7 @@ pub type Half<M, D> = <M as TensorCollection<f32, D>>::To<H, D>;
 
 /// A model in f16 that can learn.
 pub trait HalfModel<D: HalfEngine>: TensorCollection<H, D> {
-    /// Scores for pictures to learn from, with every operation on the tape.
+    /// Scores for images to learn from, with every operation on the tape.
     ///
     /// # Errors
     /// The device's own.
@@ -66,7 +66,7 @@ impl<D: HalfEngine> HalfModel<D> for HalfMlp<D> {
     }
 }
 
-/// Copies a model into another number type, with what is not a tensor: dfdx's own `to_dtype` would set the share of
+/// Copies a model into another number type, with what is not a tensor: dfdx's own `to_dtype` would set the fraction of
 /// dropout back to its default.
 struct Copied;
 

@@ -64,7 +64,7 @@ pub struct Network<E: Number> {
     layers: Vec<Layer<E>>,
     /// Steps taken.
     t: i32,
-    /// What each layer reads: the pictures, then each hidden layer's outputs.
+    /// What each layer reads: the images, then each hidden layer's outputs.
     inputs: Vec<Vec<E>>,
     labels: Vec<u8>,
     /// What a product writes.
@@ -203,7 +203,7 @@ impl<E: Number> Network<E> {
         bias
     }
 
-    /// One step with these pictures. Returns the mean loss before it.
+    /// One step with these images. Returns the mean loss before it.
     ///
     /// # Errors
     /// What the labels and shapes can be refused for; [`Error::Diverged`] is left to the caller, who knows the epoch.
@@ -253,7 +253,7 @@ impl<E: Number> Layer<E> {
     }
 }
 
-/// Scores of a picture.
+/// Scores of an image.
 fn classes(settings: &Settings) -> usize {
     settings.sizes.last().copied().unwrap_or_default()
 }

@@ -15,7 +15,7 @@ pub struct Product {
 }
 
 /// The products of one step of a network with these sizes: forward, the weights' derivatives, and those of each
-/// hidden layer's outputs. Nobody needs those of the pictures.
+/// hidden layer's outputs. Nobody needs those of the images.
 pub fn products(sizes: &[usize], batch: usize) -> Vec<Product> {
     let layers = sizes.windows(2).enumerate();
     layers

@@ -9,7 +9,7 @@ pub enum Rounding {
     Nearest,
     /// The one with the smaller magnitude: the bits that do not fit are cut off.
     TowardsZero,
-    /// The one with the larger magnitude with a probability that is the share of the way to it, so that the expected
+    /// The one with the larger magnitude with a probability that is the fraction of the way to it, so that the expected
     /// result is the number itself. The 64 bits are the random number; each conversion needs others.
     Stochastic(u64),
 }

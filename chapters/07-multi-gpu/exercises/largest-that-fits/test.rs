@@ -17,7 +17,7 @@ fn what_fits_on_one_card_needs_one() {
 
 #[test]
 fn each_stage_needs_fewer_cards_than_the_one_before() {
-    // 7.5 thousand million parameters: 120 GB, as in the figure of ZeRO's paper.
+    // 7.5 billion parameters: 120 GB, as in the figure of ZeRO's paper.
     assert_eq!(cards(7.5e9, 0.0, 32.0 * GB, 0), None);
     assert_eq!(cards(7.5e9, 0.0, 32.0 * GB, 1), Some(45));
     assert_eq!(cards(7.5e9, 0.0, 32.0 * GB, 2), Some(7));

@@ -7,13 +7,13 @@ mod exercise;
 use exercise::given;
 use multi_gpu::{Communicator, communicator::part_of, threads};
 
-/// Three derivatives of picture `i`.
+/// Three derivatives of image `i`.
 fn derivatives(i: usize) -> [f32; 3] {
     let x = i as f32;
     [x, x * x - 4.0, (3.0 * x).sin()]
 }
 
-/// The mean over some pictures: 0/0 over none.
+/// The mean over some images: 0/0 over none.
 fn mean(pictures: std::ops::Range<usize>) -> Vec<f32> {
     let count = pictures.len() as f32;
     let sum = pictures
@@ -36,7 +36,7 @@ fn holds(whole: usize, ranks: usize) {
         for (found, wanted) in gradient.iter().zip(mean(0..whole)) {
             assert!(
                 (found - wanted).abs() <= 1e-5 * (1.0 + wanted.abs()),
-                "{found} instead of {wanted}: {whole} pictures on {ranks} ranks"
+                "{found} instead of {wanted}: {whole} images on {ranks} ranks"
             );
         }
     }

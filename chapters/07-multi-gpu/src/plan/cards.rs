@@ -21,7 +21,7 @@ pub struct Card {
     pub flops_f32: f64,
     /// Bytes per second of its memory.
     pub bandwidth: f64,
-    /// The share of the peak that training's products reach.
+    /// The fraction of the peak that training's products reach.
     pub attained: f64,
     /// Seconds to start a kernel.
     pub launch: f64,
@@ -29,7 +29,7 @@ pub struct Card {
     pub network: Network,
 }
 
-/// The share of the peak that large transformers reach where nothing is split: 137 of 312 TFLOP/s (Narayanan et al.
+/// The fraction of the peak that large transformers reach where nothing is split: 137 of 312 TFLOP/s (Narayanan et al.
 /// 2021, table 1, first row).
 pub const ATTAINED: f64 = 137.0 / 312.0;
 

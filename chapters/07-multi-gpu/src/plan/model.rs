@@ -7,7 +7,7 @@ use backprop::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Layers that stay together, and what they need for one example: a picture, or a sequence of words.
+/// Layers that stay together, and what they need for one example: an image, or a sequence of words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Block {
     /// Weights and biases.
@@ -26,7 +26,7 @@ pub struct Block {
     pub kept_split: f64,
     /// The largest output of its layers: the backward pass holds two such at a time.
     pub largest: f64,
-    /// Numbers of the largest unrolled picture, if there is a convolution.
+    /// Numbers of the largest unrolled image, if there is a convolution.
     pub unrolled: f64,
     /// Numbers that tensor parallel cards add up forward; backward, they add up as many.
     pub sums: f64,
@@ -329,7 +329,7 @@ impl Transformer {
     }
 }
 
-/// The layers of a residual network: parameters and operations forward of each convolution for a picture of 224×224,
+/// The layers of a residual network: parameters and operations forward of each convolution for an image of 224×224,
 /// batch normalisation among them (He et al. 2016, "Deep Residual Learning", table 1; the window of 3×3 takes the step,
 /// as libraries have it). `blocks` are the bottlenecks of the four stages: `[3, 4, 6, 3]` is ResNet-50.
 pub fn residual(blocks: [usize; 4]) -> Vec<(f64, f64)> {

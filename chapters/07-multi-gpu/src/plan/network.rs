@@ -27,7 +27,7 @@ pub enum Route {
     Tree,
 }
 
-/// The share of a ring's bandwidth that trees reach, as NCCL itself plans with it (`src/graph/tuning.cc`, version
+/// The fraction of a ring's bandwidth that trees reach, as NCCL itself plans with it (`src/graph/tuning.cc`, version
 /// 2.18).
 const TREE: f64 = 0.92;
 
@@ -41,7 +41,7 @@ fn steps(of: usize) -> f64 {
     2.0 * of.saturating_sub(1) as f64
 }
 
-/// The share of the bytes that each of them sends on the way.
+/// The fraction of the bytes that each of them sends on the way.
 fn part(of: usize) -> f64 {
     steps(of) / of.max(1) as f64
 }

@@ -9,7 +9,7 @@ use crate::comm::cost::AlphaBeta;
 /// What the prediction is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
-    /// Seconds that the ranks take side by side for their shares of the pictures, without a word to each other: they
+    /// Seconds that the ranks take side by side for their shares of the images, without a word to each other: they
     /// share memory and clock, and cores where there are fewer than ranks. Each keeps to a core.
     pub compute: f64,
     /// Between the ranks of the ring.

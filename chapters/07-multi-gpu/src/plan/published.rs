@@ -23,7 +23,7 @@ pub struct Run {
     pub model: &'static str,
     /// What 100% is: the rate of each card when there are so many.
     pub base: usize,
-    /// Numbers of cards, and each one's rate as a share of that.
+    /// Numbers of cards, and each one's rate as a fraction of that.
     pub points: Vec<(usize, f64)>,
     /// The cluster.
     pub network: Network,
@@ -32,7 +32,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Each card's rate over `p` cards, as a share of that over [`Run::base`].
+    /// Each card's rate over `p` cards, as a fraction of that over [`Run::base`].
     pub fn predicted(&self, p: usize, jitter: f64) -> f64 {
         let job = Job { jitter, ..self.job.clone() };
         let step = |p: usize| job.step(&self.network, p).total;
@@ -56,7 +56,7 @@ fn link(alpha: f64, bytes_per_second: f64) -> AlphaBeta {
     AlphaBeta { alpha, beta: 1.0 / bytes_per_second }
 }
 
-/// The share of Ethernet's bits that are data: a packet of 1,024 bytes goes with 82 bytes of headers, preamble and gap.
+/// The fraction of Ethernet's bits that are data: a packet of 1,024 bytes goes with 82 bytes of headers, preamble and gap.
 const ROCE: f64 = 1024.0 / 1106.0;
 
 /// Horovod's own clock and buffer: 5 ms and 64 MiB (Sergeev and Del Balso 2018, and its documentation).
@@ -76,8 +76,8 @@ pub fn runs() -> Result<Vec<Run>> {
     let inception = vec![(23.8e6 / 94.0, 1.0); 94];
 
     // Sergeev and Del Balso 2018 and Horovod's documentation: servers of four P100, 25 Gbit/s RoCE for the four.
-    // Seconds of 64 pictures on one P100: TensorFlow's benchmarks of May 2017; ResNet-101 lies between ResNet-50 and
-    // ResNet-152 (219 and 91.8 pictures/s) as its operations do (3.7 of 7.4 thousand million).
+    // Seconds of 64 images on one P100: TensorFlow's benchmarks of May 2017; ResNet-101 lies between ResNet-50 and
+    // ResNet-152 (219 and 91.8 images/s) as its operations do (3.7 of 7.4 billion).
     let uber = Network {
         island: 4,
         inside: link(pci, 10e9), // PCI Express 3.0 with 16 lanes, as NCCL counts it
@@ -102,7 +102,7 @@ pub fn runs() -> Result<Vec<Run>> {
 
     // Goyal et al. 2017: servers of eight P100 with NVLink, 50 Gbit/s Ethernet for the eight, each layer's gradient as
     // soon as it is there, inside a server and then by halving and doubling, which has a tree's rounds. 90 epochs of
-    // 1.28 million pictures took 29 hours on eight cards (NVIDIA's report of the paper), so 32 pictures take 0.23 s.
+    // 1.28 million images took 29 hours on eight cards (NVIDIA's report of the paper), so 32 images take 0.23 s.
     let rate = 90.0 * 1.281e6 / (29.0 * 3600.0) / 8.0;
     let goyal = Run {
         by: "goyal",

@@ -40,7 +40,7 @@ pub struct Job {
     pub route: Option<Route>,
     /// Seconds of the optimizer.
     pub update: f64,
-    /// How much the cards' computing times differ: the standard deviation, as a share of the mean.
+    /// How much the cards' computing times differ: the standard deviation, as a fraction of the mean.
     pub jitter: f64,
 }
 

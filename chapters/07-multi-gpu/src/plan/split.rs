@@ -61,7 +61,7 @@ pub struct Memory {
     pub optimizer: f64,
     /// What is kept for the backward pass, of all micro-batches under way.
     pub activations: f64,
-    /// Derivatives of a layer's input and output, an unrolled picture, weights gathered for a while.
+    /// Derivatives of a layer's input and output, an unrolled image, weights gathered for a while.
     pub scratch: f64,
 }
 
@@ -110,12 +110,12 @@ impl Terms {
         self.named().iter().map(|(_, seconds)| seconds).sum()
     }
 
-    /// The share of the step in which a card waits for others' numbers.
+    /// The fraction of the step in which a card waits for others' numbers.
     pub fn communication_share(&self) -> f64 {
         (self.tensor + self.stages + self.data) / self.total()
     }
 
-    /// The share of the step that the bubble takes.
+    /// The fraction of the step that the bubble takes.
     pub fn bubble_share(&self) -> f64 {
         self.bubble / self.total()
     }

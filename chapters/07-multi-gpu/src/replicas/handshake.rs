@@ -20,7 +20,7 @@ pub struct Setup {
     pub version: String,
     /// SHA-256 of the file that runs.
     pub program: String,
-    /// SHA-256 of the pictures and labels to learn from.
+    /// SHA-256 of the images and labels to learn from.
     pub data: String,
     /// SHA-256 of those to test on.
     pub test: String,

@@ -12,7 +12,7 @@ use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
 /// What a rank found in its part of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// How many pictures its part has, their losses and right answers.
+    /// How many images its part has, their losses and right answers.
     pub tally: Tally,
     /// Seconds of its forward and backward passes.
     pub seconds: f64,
@@ -41,7 +41,7 @@ impl fmt::Display for Spent {
     }
 }
 
-/// Numbers that follow the gradients, beside two for each rank: pictures, loss, right answers, stop.
+/// Numbers that follow the gradients, beside two for each rank: images, loss, right answers, stop.
 const REPORT: usize = 4;
 
 /// A replica's link to the others.
@@ -119,7 +119,7 @@ impl Link {
     }
 
     // ANCHOR: average
-    /// Replaces a row of numbers, means over a rank's own pictures, by the
+    /// Replaces a row of numbers, means over a rank's own images, by the
     /// means over the whole batch. The ranks' reports travel with them.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl Link {
     }
     // ANCHOR_END: average
 
-    /// What so many pictures weigh. One rank is the whole, and weighing would only round.
+    /// What so many images weigh. One rank is the whole, and weighing would only round.
     fn weight(&self, pictures: f32) -> f32 {
         if self.size > 1 { pictures } else { 1.0 }
     }
@@ -187,7 +187,7 @@ fn broken_gradients(bad: &[usize]) -> Error {
     let ranks: Vec<String> = bad.iter().map(ToString::to_string).collect();
     Error::Config(format!(
         "the gradients of rank {} are infinite or not numbers, and the others' are good; nothing was added up. Look at \
-         that rank's pictures, memory and device, then go on from the last checkpoint with --resume",
+         that rank's images, memory and device, then go on from the last checkpoint with --resume",
         ranks.join(" and rank ")
     ))
 }
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn means_of_uneven_parts_become_the_mean_of_the_whole() {
-        // Rank r has r pictures, each with the number 10 r: rank 0 has none, and a row of zeros.
+        // Rank r has r images, each with the number 10 r: rank 0 has none, and a row of zeros.
         let rows = threads::run(4, |comm| {
             let link = Link::new(Box::new(comm));
             let rank = link.rank().0;

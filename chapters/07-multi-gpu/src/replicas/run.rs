@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn more_ranks_than_pictures_and_other_rules_are_one_device_too() {
-        // The last batch has one picture, and there are fewer test pictures than ranks.
+        // The last batch has one image, and there are fewer test images than ranks.
         let data = data::drawn(9, 3, 2);
         for rule in [Rule::Momentum, Rule::Adam] {
             let rate = rule.usual_rate();

@@ -35,19 +35,19 @@ impl<'l, D: Engine> Replica<'l, D> {
     }
 
     // ANCHOR: forward_backward
-    /// Forward and backward on this replica's pictures; without any of them
+    /// Forward and backward on this replica's images; without any of them
     /// the gradients stay zero. Returns the scores.
     fn gradients(&mut self, images: Images<D>, truth: &Targets<D>) -> Scores {
         if truth.shape().0 == 0 {
             self.learner.skip(truth.device(), 1); // its masks, drawn for nobody
-            return Ok(Vec::new()); // more ranks than pictures
+            return Ok(Vec::new()); // more ranks than images
         }
         Ok(self.learner.gradients(images, truth.clone())?.as_vec())
     }
     // ANCHOR_END: forward_backward
 }
 
-/// Losses and right answers of pictures with these scores and answers.
+/// Losses and right answers of images with these scores and answers.
 fn tally<D: Engine>(scores: &[f32], truth: &Targets<D>) -> Tally {
     let mut tally = Tally::default();
     if !scores.is_empty() {

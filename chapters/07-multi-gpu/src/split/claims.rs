@@ -35,7 +35,7 @@ pub enum Share {
 pub enum Sum {
     /// Each weighed by its share of the batch, and added up.
     Right,
-    /// The mean gradient of each rank's pictures, added up: p times too long.
+    /// The mean gradient of each rank's images, added up: p times too long.
     OfMeans,
     /// Weighed rightly, added up, and divided by p once more.
     DividedTwice,
@@ -50,9 +50,9 @@ pub struct Plan {
     pub share: Share,
     /// How many ranks.
     pub ranks: usize,
-    /// Pictures of a batch, on all ranks together.
+    /// Images of a batch, on all ranks together.
     pub batch: usize,
-    /// How often all pictures are seen.
+    /// How often all images are seen.
     pub epochs: usize,
     /// What is done with the gradients.
     pub sum: Sum,
@@ -70,9 +70,9 @@ impl Plan {
 /// What a training came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// The answer to each test picture.
+    /// The answer to each test image.
     pub answers: Vec<u8>,
-    /// The share of right ones.
+    /// The fraction of right ones.
     pub accuracy: f64,
 }
 
@@ -152,7 +152,7 @@ fn part(
     member.parameters(&plan.job, comm)
 }
 
-/// The network's answer to each picture.
+/// The network's answer to each image.
 fn answers(model: &Mlp<f32>, test: &Examples) -> Result<Vec<u8>> {
     let mut answers = Vec::new();
     for pixels in test.pixels.chunks(1000 * test.width) {
@@ -162,7 +162,7 @@ fn answers(model: &Mlp<f32>, test: &Examples) -> Result<Vec<u8>> {
     Ok(answers)
 }
 
-/// How many pictures two networks read differently.
+/// How many images two networks read differently.
 pub fn read_differently(one: &Learned, other: &Learned) -> usize {
     one.answers.iter().zip(&other.answers).filter(|(a, b)| a != b).count()
 }

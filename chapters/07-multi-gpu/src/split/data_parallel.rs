@@ -1,6 +1,6 @@
 //! Data parallel: every rank has the whole network and a part of each batch.
 //!
-//! All start with the same weights. Each computes the gradient of its own pictures, one all-reduce makes the sum of all
+//! All start with the same weights. Each computes the gradient of its own images, one all-reduce makes the sum of all
 //! gradients, and each takes the same step. So the replicas stay equal, bit for bit, without ever being compared.
 
 use super::job::{Batch, Job, Trained, Update, not_empty, weighed_loss};
@@ -12,7 +12,7 @@ use crate::{
 use backprop::mlp::Mlp;
 
 /// What one rank adds to the gradient of the whole batch, in one flat buffer, and as its last number what it adds to
-/// the loss. A rank without a picture adds zeros.
+/// the loss. A rank without an image adds zeros.
 ///
 /// # Errors
 /// [`crate::Error::Backprop`] if the network and the batch do not fit.

@@ -44,7 +44,7 @@ fn device(error: impl std::fmt::Display) -> Error {
     training::Error::device(error).into()
 }
 
-/// The pictures of a batch and their classes as probabilities.
+/// The images of a batch and their classes as probabilities.
 fn tensors(dev: &Cpu, batch: &Batch) -> Result<(Images<Cpu>, Targets<Cpu>)> {
     let rows = batch.len();
     if batch.x.len() != rows * PIXELS || batch.labels.iter().any(|l| usize::from(*l) >= CLASSES) {
@@ -134,7 +134,7 @@ const HIDDEN: usize = 128;
 /// The hidden units of a batch.
 type Hidden = Tensor<(usize, Const<HIDDEN>), f32, Cpu>;
 
-/// Rank 0: from the pictures to the hidden units, and back from what rank 1 owes them.
+/// Rank 0: from the images to the hidden units, and back from what rank 1 owes them.
 // ANCHOR: first
 fn first_layer(
     layer: &(Linear<PIXELS, HIDDEN, f32, Cpu>, ReLU),
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn replicas_are_one_device() {
         equal(Model::Mlp, &[24, 13], &[1, 3], 20);
-        equal(Model::Linear, &[3], &[1, 2, 5], 20); // fewer pictures than ranks
+        equal(Model::Linear, &[3], &[1, 2, 5], 20); // fewer images than ranks
     }
 
     #[test]

@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Even parts, uneven ones, batches that change, and fewer pictures than ranks.
+    /// Even parts, uneven ones, batches that change, and fewer images than ranks.
     const ROWS: [&[usize]; 4] = [&[24], &[23], &[16, 7, 30], &[2]];
 
     #[test]

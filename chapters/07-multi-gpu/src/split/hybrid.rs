@@ -58,7 +58,7 @@ impl Grid {
     }
     // ANCHOR_END: cells
 
-    /// The ranks that have the same parameters as the one in `cell`, and other pictures.
+    /// The ranks that have the same parameters as the one in `cell`, and other images.
     pub fn replicas(self, cell: Cell) -> Vec<Rank> {
         (0..self.data).map(|data| self.rank(Cell { data, ..cell })).collect()
     }

@@ -51,17 +51,17 @@ impl Job {
     }
 }
 
-/// Pictures and their labels: the batch of all ranks together, or a part of it.
+/// Images and their labels: the batch of all ranks together, or a part of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// The pictures, one after the other.
+    /// The images, one after the other.
     pub x: Vec<f32>,
     /// Their classes.
     pub labels: Vec<u8>,
 }
 
 impl Batch {
-    /// How many pictures.
+    /// How many images.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
@@ -71,15 +71,15 @@ impl Batch {
         self.labels.is_empty()
     }
 
-    /// Some of the pictures.
+    /// Some of the images.
     ///
     /// # Errors
-    /// [`Error::Config`] if the pictures are not as wide as each other, or there are too few of them.
+    /// [`Error::Config`] if the images are not as wide as each other, or there are too few of them.
     pub fn part(&self, rows: Range<usize>) -> Result<Self> {
         let width = if self.is_empty() { 0 } else { self.x.len() / self.len() };
         if rows.end > self.len() || self.x.len() != width * self.len() {
             return Err(Error::Config(format!(
-                "a batch of {} pixels and {} labels has no pictures {rows:?}; give a label to each picture",
+                "a batch of {} pixels and {} labels has no images {rows:?}; give a label to each image",
                 self.x.len(),
                 self.len()
             )));
@@ -89,14 +89,14 @@ impl Batch {
     }
 }
 
-/// The mean loss and the derivatives of the scores of some pictures out of a batch of `whole`, weighed by their share
+/// The mean loss and the derivatives of the scores of some images out of a batch of `whole`, weighed by their share
 /// of it: summed over the parts of a batch, both are those of the batch.
 ///
 /// # Errors
 /// [`Error::Backprop`] if labels and scores do not fit.
 // ANCHOR: weighed
 pub fn weighed_loss(
-    scores: &[f32], // of these pictures
+    scores: &[f32], // of these images
     labels: &[u8],
     classes: usize,
     whole: usize,
@@ -171,7 +171,7 @@ pub fn one_device(job: &Job, batches: &[Batch]) -> Result<Trained> {
     Ok(Trained { parameters: model.parameters(), losses })
 }
 
-/// Fails for a batch without pictures, which has no mean loss.
+/// Fails for a batch without images, which has no mean loss.
 ///
 /// # Errors
 /// [`Error::Backprop`].
@@ -184,7 +184,7 @@ pub(crate) mod tests {
     use super::*;
     use backprop::random::SplitMix64;
 
-    /// Batches of random pictures; the sizes are taken in turns.
+    /// Batches of random images; the sizes are taken in turns.
     pub fn batches(inputs: usize, classes: usize, sizes: &[usize], steps: usize) -> Vec<Batch> {
         let mut random = SplitMix64::new(11);
         (0..steps)

@@ -129,8 +129,8 @@ pub fn step(
     Ok((f64::from(loss), times))
 }
 
-/// Forward, and backward layer by layer, each of whose gradients is handed to `each`. Returns what these pictures add to
-/// the loss of `whole` pictures, and when the way back began.
+/// Forward, and backward layer by layer, each of whose gradients is handed to `each`. Returns what these images add to
+/// the loss of `whole` images, and when the backward pass began.
 fn backward(
     model: &Mlp<f32>,
     mine: &Batch,

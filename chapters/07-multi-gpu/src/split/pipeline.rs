@@ -58,17 +58,17 @@ impl Pace {
 pub struct Ran {
     /// The sum of the micro-batches' gradients.
     pub gradient: Vec<f32>,
-    /// What this rank's pictures add to the loss; zero where the scores are not.
+    /// What this rank's images add to the loss; zero where the scores are not.
     pub loss: f64,
     /// When it did what, in seconds since `since`.
     pub slots: Vec<Slot>,
-    /// The most numbers that waited for the way back at any time.
+    /// The most numbers that waited for the backward pass at any time.
     pub peak: usize,
     /// How many wait now.
     keeps: usize,
 }
 
-/// One step of one rank: its work, in order, on `batch`, the pictures of this pipeline out of `whole`.
+/// One step of one rank: its work, in order, on `batch`, the images of this pipeline out of `whole`.
 #[derive(Debug)]
 pub struct Run<'a> {
     /// The rank's layers.
@@ -77,11 +77,11 @@ pub struct Run<'a> {
     pub seat: &'a Seat,
     /// Its work.
     pub order: &'a [Work],
-    /// The pictures that go through this pipeline.
+    /// The images that go through this pipeline.
     pub batch: &'a Batch,
     /// How many micro-batches they are cut into.
     pub micros: usize,
-    /// How many pictures the batch of all ranks has.
+    /// How many images the batch of all ranks has.
     pub whole: usize,
     /// How slow the device is.
     pub pace: Pace,
@@ -92,7 +92,7 @@ pub struct Run<'a> {
 /// What goes from one stage to the next, or back, and to whom.
 type Out = Option<(Rank, Vec<f32>)>;
 
-/// What waits for the way back: what the stage has kept, and at the last stage the derivatives of the scores.
+/// What waits for the backward pass: what the stage has kept, and at the last stage the derivatives of the scores.
 type Waiting = BTreeMap<usize, (Kept, Vec<f32>)>;
 
 impl Run<'_> {
@@ -108,7 +108,7 @@ impl Run<'_> {
             let part = part_of(self.batch.len(), Rank(work.micro), self.micros);
             let micro = self.batch.part(part)?;
             if micro.is_empty() {
-                continue; // more micro-batches than pictures
+                continue; // more micro-batches than images
             }
             let got = self.meet(work.direction, micro.len(), out.take(), comm)?;
             let start = Instant::now();
@@ -153,7 +153,7 @@ impl Run<'_> {
         Ok(Some(got))
     }
 
-    /// A micro-batch forward. The first stage begins with the pictures; the last one knows the loss.
+    /// A micro-batch forward. The first stage begins with the images; the last one knows the loss.
     fn forward(
         &self,
         at: usize,

@@ -32,7 +32,7 @@ impl Schedule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// From the pictures to the scores.
+    /// From the images to the scores.
     Forward,
     /// Back.
     Backward,
@@ -141,7 +141,7 @@ fn stuck() -> Error {
     )
 }
 
-/// When what `work` waits for is done: the stage before on the way there, the stage after on the way back, and the way
+/// When what `work` waits for is done: the stage before on the way there, the stage after in the backward pass, and the way
 /// there itself at the end. `None` if it is not planned yet.
 fn ready(work: Work, stage: usize, stages: usize, slots: &[Slot]) -> Option<f64> {
     let done = |stage, direction| {
@@ -178,7 +178,7 @@ pub fn in_letters(schedule: Schedule, stages: usize, micros: usize) -> String {
     lines.iter().map(|line| line.join(" ") + "\n").collect()
 }
 
-/// The share of its time in which each stage has nothing to do, from the first start to the last end of all.
+/// The fraction of its time in which each stage has nothing to do, from the first start to the last end of all.
 pub fn idle(slots: &[Slot], stages: usize) -> Vec<f64> {
     let begin = slots.iter().map(|slot| slot.start).fold(f64::INFINITY, f64::min);
     let end = slots.iter().map(|slot| slot.end).fold(f64::NEG_INFINITY, f64::max);
@@ -191,7 +191,7 @@ pub fn idle(slots: &[Slot], stages: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The share of its time that each of p equal stages is idle with m micro-batches: (p − 1)/(m + p − 1).
+/// The fraction of its time that each of p equal stages is idle with m micro-batches: (p − 1)/(m + p − 1).
 pub fn bubble(stages: usize, micros: usize) -> f64 {
     (stages - 1) as f64 / (micros + stages - 1) as f64
 }

@@ -44,7 +44,7 @@ pub struct Stage {
 pub struct Kept(Vec<(Vec<f32>, Vec<f32>)>);
 
 impl Kept {
-    /// How many numbers wait for the way back.
+    /// How many numbers wait for the backward pass.
     pub fn numbers(&self) -> usize {
         self.0.iter().map(|(input, inside)| input.len() + inside.len()).sum()
     }
@@ -80,7 +80,7 @@ impl Stage {
         self.which.at
     }
 
-    /// Whether its inputs are the pictures.
+    /// Whether its inputs are the images.
     pub fn is_first(&self) -> bool {
         self.which.at == 0
     }
@@ -90,12 +90,12 @@ impl Stage {
         self.which.at + 1 == self.which.count
     }
 
-    /// Numbers that it takes for each picture.
+    /// Numbers that it takes for each image.
     pub fn inputs(&self) -> usize {
         self.blocks.first().map_or(0, Block::inputs)
     }
 
-    /// Numbers that it gives for each picture.
+    /// Numbers that it gives for each image.
     pub fn outputs(&self) -> usize {
         self.blocks.last().map_or(0, Block::outputs)
     }
@@ -105,7 +105,7 @@ impl Stage {
         self.blocks.iter().flat_map(Block::tensors).map(<[f32]>::len).sum()
     }
 
-    /// Its outputs, and what the way back needs. `comm` are the ranks that its layers are cut over.
+    /// Its outputs, and what the backward pass needs. `comm` are the ranks that its layers are cut over.
     ///
     /// # Errors
     /// As [`Block::forward`].
@@ -127,7 +127,7 @@ impl Stage {
     }
 
     /// Adds the gradient of its parameters to `gradient`, and returns the derivatives of its inputs: nothing for the
-    /// first stage, whose inputs are pictures.
+    /// first stage, whose inputs are images.
     ///
     /// # Errors
     /// As [`Block::backward`].

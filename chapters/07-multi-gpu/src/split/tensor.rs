@@ -3,7 +3,7 @@
 //! Shoeybi and others 2019, "Megatron-LM: Training Multi-Billion Parameter Language Models Using Model Parallelism",
 //! section 3. Of two layers the first is cut by columns: each rank has some of the hidden units, with all their inputs,
 //! and can apply the activation to them. The second is cut by rows: each rank's hidden units give a part of every
-//! output's sum, and one all-reduce adds the parts up. On the way back it is the same, the other way round.
+//! output's sum, and one all-reduce adds the parts up. On the backward pass it is the same, the other way round.
 
 use crate::{
     communicator::Communicator,
@@ -68,7 +68,7 @@ impl Pair {
         Self { inputs: first.inputs, outputs: second.outputs, parts }
     }
 
-    /// The outputs of both layers, the same on every rank, and this rank's hidden units, for the way back.
+    /// The outputs of both layers, the same on every rank, and this rank's hidden units, for the backward pass.
     ///
     /// # Errors
     /// [`crate::Error::Backprop`] if `x` does not fit, and the communicator's.
@@ -118,7 +118,7 @@ impl Pair {
                 dx = columns.backward_input(&dhidden)?;
             }
         }
-        comm.all_reduce(&mut dx)?; // the only one on the way back
+        comm.all_reduce(&mut dx)?; // the only one in the backward pass
         // ANCHOR_END: backward
         Ok((flat, dx))
     }
@@ -130,7 +130,7 @@ fn joined<const N: usize>(layers: [Derivatives<f32>; N]) -> Vec<f32> {
 }
 
 impl Block {
-    /// The outputs, and what the way back needs of the inside.
+    /// The outputs, and what the backward pass needs of the inside.
     ///
     /// # Errors
     /// As [`Pair::forward`].

@@ -144,7 +144,7 @@ impl Sharded {
     }
     // ANCHOR_END: gathered
 
-    /// Takes a layer's gradient, as far as this rank's pictures go, and keeps the sum of all ranks: from stage 2 on only
+    /// Takes a layer's gradient, as far as this rank's images go, and keeps the sum of all ranks: from stage 2 on only
     /// its own part of it.
     // ANCHOR: reduced
     fn reduced(
@@ -200,7 +200,7 @@ impl Sharded {
         let last = self.layers.len() - 1;
         let (mut x, mut inputs) = (mine.x.clone(), Vec::new());
         for at in 0..=last {
-            // A rank without pictures gathers too: the others need its part.
+            // A rank without images gathers too: the others need its part.
             let layer = self.gathered(at, comm)?;
             let mut y = if mine.is_empty() { Vec::new() } else { layer.forward(&x)? };
             if at < last {
@@ -216,7 +216,7 @@ impl Sharded {
         }
         for (at, x) in inputs.iter().enumerate().rev() {
             let mut gradient = vec![0.0; self.layers[at].len()];
-            // The first layer's weights are not needed on the way back: its inputs are pictures.
+            // The first layer's weights are not needed in the backward pass: its inputs are images.
             if at > 0 {
                 let layer = self.gathered(at, comm)?;
                 if !mine.is_empty() {

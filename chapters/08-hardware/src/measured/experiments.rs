@@ -15,13 +15,13 @@ use lab::{
 };
 use training::{Config, Model, Settings, Silent, studies, train_on};
 
-/// How many of each the tables hold.
+/// How many entries of each kind the tables have.
 const TABLE: Key = Key::counted("hardware.table", Unit::Count, &["what"]);
 /// A card's ridge: operations per byte.
 const RIDGE: Key = Key::calculated("hardware.roofline", Unit::Number, &["card"]);
 /// A step's operations per byte.
 const INTENSITY: Key = Key::calculated("hardware.roofline.intensity", Unit::Number, &["job"]);
-/// The share of a card's peak that its bandwidth lets a step reach.
+/// The fraction of a card's peak that its bandwidth lets a step reach.
 const SHARE: Key = Key::calculated("hardware.roofline.share", Unit::Share, &["job", "card"]);
 /// Hours of a reader's job.
 const HOURS: Key = of_reader("hardware.readers");
@@ -43,13 +43,13 @@ pub const MONEY: Key = of_rented("hardware.money", Unit::Number);
 const MONEY_HOURS: Key = of_rented("hardware.money.hours", Unit::Number);
 /// US dollars for an hour.
 const PER_HOUR: Key = of_rented("hardware.money.per_hour", Unit::Number);
-/// How many times dearer than the cheapest.
+/// How many times as expensive as the cheapest.
 const TIMES_CHEAPEST: Key = of_rented("hardware.money.times_cheapest", Unit::Ratio);
 /// Days of GPT-3.
 const GPT3_DAYS: Key = Key::calculated("hardware.money.gpt3_days", Unit::Number, &["side"]);
 /// Seconds of a whole training here, at the measured rate.
 pub const TIME: Key = Key::measured("hardware.time", Unit::Seconds, &["model"]);
-/// Pictures a second.
+/// Images a second.
 const RATE: Key = Key::measured("hardware.time.rate", Unit::ImagesPerSecond, &["model"]);
 /// Operations a second.
 const FLOPS: Key = Key::measured("hardware.time.flops", Unit::FlopsPerSecond, &["model"]);
@@ -86,7 +86,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: RIDGE.name,
-            shows: "from how many operations per byte on each card's arithmetic is the limit, and how many training steps have",
+            shows: "above how many operations per byte each card's arithmetic is the limit, and how many training steps have",
             values: &[RIDGE, INTENSITY, SHARE],
             quick: true,
             run: roofline,
@@ -100,7 +100,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: MONEY.name,
-            shows: "what VGG16 costs on each card that can be rented, and how dear the dearest card is",
+            shows: "what VGG16 costs on each card that can be rented, and how expensive the most expensive card is",
             values: &[MONEY, MONEY_HOURS, PER_HOUR, TIMES_CHEAPEST, GPT3_DAYS],
             quick: true,
             run: money,
@@ -114,7 +114,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: ENERGY.name,
-            shows: "the energy that training the article's network takes, by the machine's own counters",
+            shows: "the energy that training the example network takes, by the machine's own counters",
             values: &[ENERGY, WATTS, SECONDS],
             quick: false,
             run: energy,
@@ -153,7 +153,7 @@ fn table(rec: &mut Recorder) -> Result<()> {
 pub struct Shown {
     /// Its name in records: `mlp-32`.
     pub id: &'static str,
-    /// Its name in the picture.
+    /// Its name in the figure.
     pub name: &'static str,
     /// The run that it is a step of.
     pub job: Job,
@@ -214,7 +214,7 @@ fn readers(rec: &mut Recorder) -> Result<()> {
             ends(rec, &HOURS.at(list), line.hours);
             for (key, range, why) in [
                 (KWH, line.kwh, "its power is not published"),
-                (RENT, line.rent, "nobody in the table rents it out"),
+                (RENT, line.rent, "no provider in the table rents it out"),
                 (ELECTRICITY, line.electricity, "its power is not published"),
                 (BREAK_EVEN, line.break_even, "there is no price to buy it, or none to rent it"),
             ] {
@@ -262,7 +262,7 @@ fn money(rec: &mut Recorder) -> Result<()> {
     for (card, cost) in costs {
         rec.record(TIMES_CHEAPEST.at(&[("card", card)]), Samples::one(cost / cheapest));
     }
-    // A published run, to hold the calculator against: GPT-3 on 10,000 V100.
+    // A published run, to check the calculator: GPT-3 on 10,000 V100.
     let job = Job::language(175e9, 96, 3.2e6, 300e9)?;
     let options = Options { cards: 10_000, only: vec!["v100".to_owned()], ..Options::of(job) };
     for line in buy(&market, &options)?.lines {

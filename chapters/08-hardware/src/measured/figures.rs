@@ -1,4 +1,4 @@
-//! The chapter's pictures and tables.
+//! The chapter's figures and tables.
 
 use crate::{
     Error, Job, Market, Reader, buy,
@@ -41,7 +41,7 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// Cards that share a colour: their name, and which they are.
+/// Cards of one colour: their name, and which they are.
 type Family = (&'static str, fn(&Card) -> bool);
 
 /// All of them.
@@ -72,7 +72,7 @@ fn draw_roofline(_: &Records) -> Result<Drawing> {
         }
         series.push(Series { name: name.to_owned(), points, band: vec![], joined: false });
     }
-    // Two whole rooflines, to show what a point stands for.
+    // Two whole rooflines, to show what a point means.
     for id in ["rtx-4090", "h100"] {
         let card = market.card(id)?;
         let Some((_, peak)) = card.training() else { continue };
@@ -93,7 +93,7 @@ fn draw_roofline(_: &Records) -> Result<Drawing> {
     let gpus = Range::of(ridges).unwrap_or(Range::new(0.0, 0.0));
     let caption = format!(
         "Each point is the ridge of a card: to its left bytes are the limit, to its right arithmetic. GPUs have it between \
-         {:.0} and {:.0} operations per byte; this book's training steps have {low:.0} to {high:.0} (dashed, upright).",
+         {:.0} and {:.0} operations per byte; this book's training steps have {low:.0} to {high:.0} (dashed, vertical).",
         gpus.low, gpus.high,
     );
     let plot = LinePlot {
@@ -145,8 +145,8 @@ fn draw_money(_: &Records) -> Result<Drawing> {
     let dearest = rented.last();
     let caption = match cheapest.zip(dearest) {
         Some(((hour, best), (most, last))) => format!(
-            "VGG16 trained as it was published, rented, in US dollars: the cheapest is {} for {} an hour; {}, for {}, takes {:.1} times as \
-             much money. The ranges are those of the efficiency and of the offers.",
+            "VGG16 trained as published, on rented cards, in US dollars: the cheapest is {} for {} an hour; {}, for {}, costs {:.1} times as \
+             much. The ranges are those of the efficiency and of the offers.",
             short(&best.name),
             usd(*hour),
             short(&last.name),
@@ -178,7 +178,7 @@ fn draw_break_even(_: &Records) -> Result<Drawing> {
         || "No card in the table is both sold and rented out.".to_owned(),
         |all| {
             format!(
-                "Days of use, day and night, until a card that was bought has cost as much as one that was rented: {} hours. Bought at \
+                "Days of continuous use until a bought card has cost as much as a rented one: {} hours. Bought at \
                  its launch price and fed with electricity; rents are of 2026, and the computer around it is not counted.",
                 all.text()
             )
@@ -227,7 +227,7 @@ fn table_cards(records: &Records) -> Result<TableData> {
     let market = Market::load()?;
     let caption = format!(
         "{} accelerators: memory in GB (10⁹ bytes), bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
-         ridge in operations per byte. A dash: not published, or without a source. The MI250X is two chips, each with half of its figures. The sources are listed below.",
+         ridge in operations per byte. A dash: not published, or without a source. The MI250X is two chips, each with half of its figures. The sources are listed on the chapter's last page.",
         market.cards.len()
     );
     Grid::new(&market.cards)
@@ -277,7 +277,7 @@ fn table_shares(records: &Records) -> Result<TableData> {
     };
     let training = measured(&market, What::Training, None).unwrap_or(Range::new(0.0, 0.0));
     let caption = format!(
-        "What others have measured, as shares of the datasheets' limits: layers that train reach {} to {} of the peak.",
+        "What others have measured, as fractions of the datasheets' limits: layers in training reach {} to {} of the peak.",
         percent(training.low),
         percent(training.high),
     );
@@ -308,30 +308,15 @@ fn table_sources(records: &Records) -> Result<TableData> {
         .table(records, caption)
 }
 
-/// Hours for a person, in the unit that suits them.
-fn spell(hours: Range) -> String {
-    let (scale, unit) = match hours.high {
-        high if high < 1.0 / 60.0 => (3600.0, "s"),
-        high if high < 2.0 => (60.0, "min"),
-        _ => (1.0, "hours"),
-    };
-    format!("{} {unit}", hours.times(scale).text())
-}
-
 fn table_reader(records: &Records, reader: Reader) -> Result<TableData> {
     let report = buy(&Market::load()?, &reader.options()?)?;
-    let most = |of: fn(&Line) -> Option<Range>| {
-        report.lines.iter().filter_map(of).map(|range| range.high).fold(0.0, f64::max)
-    };
-    // A small job's numbers in the small units, so that nobody counts zeros.
-    let (energy, in_energy) = if most(|l| l.kwh) < 0.1 { (1e3, "Wh") } else { (1.0, "kWh") };
-    let (money, in_money) = if most(|l| l.rent) < 1.0 { (100.0, "US cents") } else { (1.0, "USD") };
+    let [(energy, in_energy), (money, in_money)] = report.units();
     let Job { name, .. } = &report.job;
     let caption = match report.best() {
         Some(Line { name: card, hours, rent, .. }) => format!(
             "{name} on the cards that this reader considers, the cheapest first by the middle of the range: {} takes {}{}.",
             short(card),
-            spell(*hours),
+            hours.time(),
             rent.map_or(String::new(), |rent| format!(
                 " and {} {} of rent",
                 rent.times(money).text(),
@@ -346,7 +331,7 @@ fn table_reader(records: &Records, reader: Reader) -> Result<TableData> {
             1 => short(&line.name).to_owned(),
             cards => format!("{cards} × {}", short(&line.name)),
         })
-        .column("time", |line| spell(line.hours))
+        .column("time", |line| line.hours.time())
         .column(in_energy, |line| range(line.kwh, energy))
         .column(format!("rent, {in_money}"), |line| range(line.rent, money))
         .column("price, USD", |line| or_dash(line.price, usd))

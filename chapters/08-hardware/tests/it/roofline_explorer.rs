@@ -26,7 +26,7 @@ const CARDS: [&str; 14] = [
     "xeon-8490h",
 ];
 
-/// VGG16's training step on `batch` pictures.
+/// VGG16's training step on `batch` images.
 fn vgg16(batch: u64) -> Job {
     Job::of(&Model::vgg16(), batch, batch).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Ways to convolve, and the number that matters: seconds until the model reads well enough.
+//! Ways to convolve, and the number that matters: seconds until the model is accurate enough.
 
 use crate::{
     compare::convolution::{self, Layer},
@@ -21,27 +21,27 @@ pub const CONVOLUTION: Key =
     Key::measured("performance.convolution", Unit::FlopsPerSecond, &["layer", "way"]);
 /// What all patches of a batch take.
 const PATCHES: Key = Key::calculated("performance.convolution.bytes", Unit::Bytes, &["layer"]);
-/// Right answers of short trainings.
+/// Test accuracy of short training runs.
 pub const RIGHT: Key = Key::measured("performance.time_to", Unit::Share, &["model", "epochs"]);
 /// The seconds that they took.
 pub const SECONDS: Key =
     Key::measured("performance.time_to.seconds", Unit::Seconds, &["model", "epochs"]);
-/// Right answers of long trainings.
+/// Test accuracy of long training runs.
 pub const LONG_RIGHT: Key =
     Key::measured("performance.time_long", Unit::Share, &["model", "epochs"]);
 /// The seconds that they took.
 pub const LONG_SECONDS: Key =
     Key::measured("performance.time_long.seconds", Unit::Seconds, &["model", "epochs"]);
-/// Seconds to the headline's share.
+/// Seconds to the headline's accuracy.
 const HEADLINE: Key = Key::measured("performance.headline", Unit::Seconds, &["who", "version"]);
 /// Over ours.
 const HEADLINE_RATIO: Key = Key::measured("performance.headline.ratio", Unit::Ratio, &["who"]);
-/// Seconds to the share that is enough, by the size of a batch.
+/// Seconds to the target accuracy, by the size of a batch.
 pub const BATCH_SECONDS: Key = Key::measured("performance.batch", Unit::Seconds, &["batch", "lr"]);
-/// Pictures a second.
+/// Images a second.
 pub const BATCH_RATE: Key =
     Key::measured("performance.batch.rate", Unit::ImagesPerSecond, &["batch", "lr"]);
-/// Epochs to the share that is enough.
+/// Epochs to the target accuracy.
 pub const BATCH_EPOCHS: Key =
     Key::measured("performance.batch.epochs", Unit::Count, &["batch", "lr"]);
 
@@ -57,28 +57,28 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: RIGHT.name,
-            shows: "how well four models read after so many seconds of training, from five seeds",
+            shows: "the accuracy of four models after so many seconds of training, from five seeds",
             values: &[RIGHT, SECONDS],
             quick: false,
             run: |r| trainings(r, [RIGHT, SECONDS], &MODELS),
         },
         Experiment {
             key: LONG_RIGHT.name,
-            shows: "the same, for trainings that take minutes",
+            shows: "the same, for training runs that take minutes",
             values: &[LONG_RIGHT, LONG_SECONDS],
             quick: false,
             run: |r| trainings(r, [LONG_RIGHT, LONG_SECONDS], &LONG),
         },
         Experiment {
             key: HEADLINE.name,
-            shows: "seconds until one network reads 98%, here and in PyTorch",
+            shows: "seconds until one network reaches 98% accuracy, here and in PyTorch",
             values: &[HEADLINE, HEADLINE_RATIO],
             quick: false,
             run: headline,
         },
         Experiment {
             key: BATCH_SECONDS.name,
-            shows: "pictures a second and seconds to 97%, by the size of a batch",
+            shows: "images a second and seconds to 97% accuracy, by the size of a batch",
             values: &[BATCH_SECONDS, BATCH_RATE, BATCH_EPOCHS],
             quick: false,
             run: batches,
@@ -98,7 +98,7 @@ pub const LAYERS: [Layer; 4] = [
 pub const WAYS: [(&str, &str); 3] =
     [("all", "all patches"), ("few", "a few at a time"), ("direct", "direct")];
 
-/// Pictures of a batch.
+/// Images of a batch.
 pub const BATCH: usize = 128;
 
 fn convolutions(r: &mut Recorder) -> Result<()> {
@@ -138,10 +138,10 @@ pub const MODELS: [(Model, &[usize]); 4] = [
     (Model::Cnn, &[1, 2]),
     (Model::Resnet, &[1]),
 ];
-/// What takes minutes a training, and so is an experiment of its own.
+/// What takes minutes a run, and so is a separate experiment.
 const LONG: [(Model, &[usize]); 1] = [(Model::Resnet, &[2])];
 
-/// Each model with several budgets of epochs: how well it reads, after how many seconds of training.
+/// Each model with several budgets of epochs: its accuracy, after how many seconds of training.
 fn trainings(
     r: &mut Recorder,
     [right, seconds]: [Key; 2],
@@ -168,7 +168,7 @@ fn trainings(
     Ok(())
 }
 
-/// Epochs of training until the share is reached.
+/// Epochs of training until the accuracy is reached.
 fn until(epochs: &Answer, share: f64) -> Option<usize> {
     epochs.accuracies.iter().position(|accuracy| *accuracy >= share).map(|at| at + 1)
 }
@@ -178,13 +178,13 @@ fn seconds(epochs: &Answer, share: f64) -> Option<f64> {
     until(epochs, share).map(|count| epochs.seconds[..count].iter().sum())
 }
 
-/// A number of each of the seeds; [`Error::Skipped`] if some did not come to the share.
+/// A number of each of the seeds; [`Error::Skipped`] if some did not reach the accuracy.
 fn of_all<T>(found: &[T], of: impl Fn(&T) -> Option<f64>, what: &str) -> Result<Samples> {
     let reached: Vec<f64> = found.iter().filter_map(of).collect();
     if reached.len() == found.len() {
         return Ok(Samples(reached));
     }
-    let why = format!("{} of {} seeds came to {what}", reached.len(), found.len());
+    let why = format!("{} of {} seeds reached {what}", reached.len(), found.len());
     Err(Error::Skipped { what: what.to_owned(), why })
 }
 
@@ -195,7 +195,7 @@ const SHARE: f64 = 0.98;
 /// After so many epochs it gives up.
 const PATIENCE: usize = 12;
 
-/// The same network here and in PyTorch, in turns: seconds until 98% of the test pictures are read.
+/// The same network here and in PyTorch, in turns: seconds until 98% of the test images are classified correctly.
 fn headline(r: &mut Recorder) -> Result<()> {
     const PEER: &str = "pytorch";
     let Some(data) = r.mnist(HEADLINE)? else { return Ok(()) };
@@ -245,7 +245,7 @@ pub const BATCHES: [usize; 5] = [32, 128, 512, 2048, 8192];
 /// What it has to reach.
 pub const ENOUGH: f64 = 0.97;
 
-/// The small perceptron in batches of several sizes: pictures a second, and seconds until 97% are read. The learning
+/// The small perceptron in batches of several sizes: images a second, and seconds to 97% accuracy. The learning
 /// rate grows with the root of the batch, as the noise of the gradient falls.
 fn batches(r: &mut Recorder) -> Result<()> {
     let Some(data) = r.mnist(BATCH_SECONDS)? else { return Ok(()) };
@@ -293,6 +293,6 @@ mod tests {
         let Err(Error::Skipped { why, .. }) = of_all(&[0.25, 1.0], half, "half") else {
             panic!("one did not")
         };
-        assert_eq!(why, "1 of 2 seeds came to half");
+        assert_eq!(why, "1 of 2 seeds reached half");
     }
 }

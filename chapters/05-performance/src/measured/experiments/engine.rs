@@ -80,7 +80,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: THREADS.name,
-            shows: "from which batch a second thread pays, in products and in passes",
+            shows: "for which batches a second thread pays, in products and in passes",
             values: &[THREADS],
             quick: false,
             run: threads,
@@ -146,7 +146,7 @@ fn first_layer(r: &mut Recorder, batch: usize) -> lab::Result<()> {
 
 fn dropout(r: &mut Recorder, batch: usize) -> lab::Result<()> {
     let units: Rows<128> = Cpu::seed_from_u64(1).sample_normal_like(&(batch, Const));
-    // What comes down from the loss, and a place for it that each call fills anew.
+    // The upstream gradient, and a buffer for it that each call fills anew.
     let given: Vec<f32> = units.as_vec().iter().rev().copied().collect();
     let (mut seed, mut kept, mut up) = (0, units.as_vec(), given.clone());
     let (mut bias, positive) = (vec![0.0; 128], units.as_vec());
@@ -207,7 +207,7 @@ fn adam(r: &mut Recorder, batch: usize) -> lab::Result<()> {
         steps += 1;
         let (m, v) = (m.get_or_alloc_mut(&w)?, v.get_or_alloc_mut(&w)?);
         let g = g.get_or_alloc_mut(&w)?;
-        g.copy_from_slice(&given); // both sides pay for it
+        g.copy_from_slice(&given); // both sides include it
         AdamConfig::default().try_update(steps, &mut p, m, v, g)?;
         g.fill(0.0);
         Ok::<_, CpuError>(())
@@ -261,7 +261,7 @@ fn both(
     Ok(())
 }
 
-/// Operations of the products for one picture: two for each weight forward, as many for the weights' derivatives, and as
+/// Operations of the products for one image: two for each weight forward, as many for the weights' derivatives, and as
 /// many for those of the units between the layers.
 fn operations(sizes: &[usize]) -> f64 {
     let weights = |sizes: &[usize]| -> usize { sizes.windows(2).map(|w| w[0] * w[1]).sum() };
@@ -273,8 +273,8 @@ fn parameters(sizes: &[usize]) -> usize {
     sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum()
 }
 
-/// The least time of a step: by the operations of its products, and by the bytes of the pictures (from memory) and of
-/// Adam's update (four numbers read and three written for each parameter, from the cache that they fit into).
+/// The least time of a step: by the operations of its products, and by the bytes of the images (from memory) and of
+/// Adam's update (four floats read and three written for each parameter, from the cache that they fit into).
 fn bounds(sizes: &[usize], batch: usize, threads: usize) -> [(&'static str, f64); 2] {
     let work = operations(sizes) * batch as f64 / peak::fma_f32(threads).value;
     let pictures = (4 * sizes[0] * batch) as f64 / peak::bandwidth(Traffic::Read, threads).value;
@@ -374,7 +374,7 @@ fn bound(r: &mut Recorder, list: ParamList, sizes: &[usize], batch: usize) -> Li
     limit
 }
 
-/// The network in place with one thread, with more in products, and with more in all.
+/// The in-place network with one thread, with more in products, and with more in everything.
 fn threads(r: &mut Recorder) -> lab::Result<()> {
     let data = Examples::of(&r.data_set()?.train);
     let all = parallel::available();

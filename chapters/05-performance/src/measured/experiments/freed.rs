@@ -1,4 +1,4 @@
-//! What it costs that the heap gives freed memory back between two steps.
+//! What it costs that the heap returns freed memory between two steps.
 
 use super::profile::BATCH;
 use crate::{Result, profile::step::plain};
@@ -17,7 +17,7 @@ pub const SECONDS: Key =
 /// Its page faults.
 pub const FAULTS: Key =
     Key::measured("performance.freed.faults", Unit::Number, &["model", "batch", "freed"]);
-/// How many times as long it takes with memory handed back.
+/// How many times as long it takes with memory returned.
 pub const GAIN: Key = Key::measured("performance.freed.gain", Unit::Ratio, &["model", "batch"]);
 
 /// The models, by what a step frees.
@@ -28,7 +28,7 @@ pub const MODELS: [Model; 5] =
 pub fn experiments() -> Vec<Experiment> {
     vec![Experiment {
         key: SECONDS.name,
-        shows: "a step of chapter 4's models with freed memory handed back to the system, and kept, in turns",
+        shows: "a step of chapter 4's models with freed memory returned to the system, and kept, in turns",
         values: &[SECONDS, FAULTS, GAIN],
         quick: true,
         run: |rec| Ok(run(rec)?),
@@ -56,7 +56,7 @@ fn run(rec: &mut Recorder) -> Result<()> {
 }
 
 /// Steps of a model in batches of [`BATCH`], the heap's order changed from sample to sample. After a change one step is
-/// not counted: what the one before it has handed back, it has to ask for again.
+/// not counted: what the one before it has returned, it has to request again.
 fn compare(rec: &mut Recorder, model: Model, data: &Resident<Cpu>) -> Result<()> {
     let list: ParamList = &[("model", &model), ("batch", &BATCH)];
     rec.note_at(SECONDS.at(list));

@@ -1,4 +1,4 @@
-//! What the part measures: fusion, launches against a graph, and copies beside the compute.
+//! What the part measures: fusion, launches against a graph, and copies during the compute.
 
 use crate::gpu::{
     fused::{Costs, Operation, Task, Way},
@@ -59,7 +59,7 @@ pub const OVERLAP: Key =
 /// Bytes of its batch.
 const OVERLAP_BYTES: Key =
     Key::counted("performance.gpu.overlap.bytes", Unit::Bytes, &["device", "batch"]);
-/// The share of a step that plain copies take.
+/// The fraction of a step that plain copies take.
 pub const COPIES: Key =
     Key::measured("performance.gpu.overlap.copies", Unit::Share, &["device", "batch"]);
 
@@ -104,7 +104,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: OVERLAP.name,
-            shows: "a training step whose batch is on the GPU already, is copied before it, or is copied beside the step before",
+            shows: "a training step whose batch is on the GPU already, is copied before it, or is copied during the step before",
             values: &[OVERLAP, OVERLAP_BYTES, COPIES],
             quick: true,
             run: overlap,
@@ -125,8 +125,8 @@ fn on_each(r: &mut Recorder, work: fn(&mut Recorder, &dyn Gpu) -> Result<()>) ->
     Ok(())
 }
 
-/// Seconds of one `work` when `times` of them are started before somebody waits; the budget says how many samples.
-/// `before` each sample the clock stands still.
+/// Seconds of one `work` when `times` of them are started before the wait; the budget sets the number of samples.
+/// `before` each sample the clock is stopped.
 fn timed(
     r: &Recorder,
     gpu: &dyn Gpu,
@@ -184,7 +184,7 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
                 let task = Task::new(gpu, operation, way, shape)?;
                 task.fill()?;
                 task.run()?;
-                task.check(1e-4)?; // a wrong kernel is no fast one
+                task.check(1e-4)?; // a wrong kernel does not count as fast
                 // A GPU is fast enough that two large ones would time the wait at the end.
                 let few = size == "large" && gpu.about().kind == Kind::Cpu;
                 let times = if few { 2 } else { 20 };
@@ -205,7 +205,7 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
     Ok(())
 }
 
-/// Random pictures: how long a step takes does not depend on what is on them.
+/// Random images: the time of a step does not depend on what they show.
 fn pictures(count: usize) -> (Vec<u8>, Vec<u8>) {
     let mut random = SplitMix64::new(1);
     let pixels = (0..count * SIZES[0]).map(|_| random.below(256) as u8).collect();
@@ -284,7 +284,7 @@ fn overlap(r: &mut Recorder) -> Result<()> {
             medians.push(r.record(quantity, seconds.map(|seconds| seconds / STEPS as f64)));
         }
         r.record(OVERLAP_BYTES.at(list), Samples::one((batch * SIZES[0]) as f64));
-        // The share of a step that plain copies take. Neither side waits for the GPU after a step: a wait would count
+        // The fraction of a step that plain copies take. Neither side waits for the GPU after a step: a wait would count
         // the launches that it holds back as a copy.
         let [resident, _, pageable, ..] = medians[..] else { continue };
         r.record(COPIES.at(list), Samples::one(1.0 - resident / pageable));

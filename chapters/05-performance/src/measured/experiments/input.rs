@@ -31,18 +31,18 @@ use training::{
 const RECORD: usize = 1 + PIXELS;
 /// Records of a block.
 const BLOCK: usize = 256;
-/// Pictures of a batch.
+/// Images of a batch.
 const BATCH: usize = 128;
 
-/// Images a second of a way to train.
+/// Training rate of a source and a queue.
 pub const RATE: Key =
     Key::measured("performance.input", Unit::ImagesPerSecond, &["model", "source", "queue"]);
-/// Seconds to learn from a batch.
+/// Seconds to train on a batch.
 pub const COMPUTE: Key =
     Key::measured("performance.input.compute", Unit::Seconds, &["model", "threads"]);
 /// Seconds to make a batch.
 pub const SOURCE: Key = Key::measured("performance.input.source", Unit::Seconds, &["source"]);
-/// Bytes of the pictures in memory.
+/// Bytes of the images in memory.
 pub const KEPT: Key = Key::counted("performance.input.kept", Unit::Bytes, &["form"]);
 /// Seconds to make a batch of them.
 pub const GATHER: Key = Key::measured("performance.input.gather", Unit::Seconds, &["form"]);
@@ -50,7 +50,7 @@ pub const GATHER: Key = Key::measured("performance.input.gather", Unit::Seconds,
 /// Images a second from a shuffled file.
 pub const STREAM: Key =
     Key::measured("performance.stream", Unit::ImagesPerSecond, &["shuffle", "room"]);
-/// Different digits in a row of records.
+/// Different digits in consecutive records.
 pub const VARIETY: Key =
     Key::measured("performance.stream.variety", Unit::Number, &["shuffle", "room"]);
 /// Memory of a stream.
@@ -60,7 +60,7 @@ pub const STREAM_BYTES: Key =
 pub const STREAM_PREDICTED: Key =
     Key::calculated("performance.stream.predicted", Unit::Bytes, &["shuffle", "room"]);
 
-/// Bytes a second to another place.
+/// Copied bytes a second.
 pub const PIECES: Key =
     Key::measured("performance.pieces", Unit::BytesPerSecond, &["device", "way", "piece"]);
 /// Seconds of a copy, of a kernel and of both.
@@ -72,7 +72,7 @@ pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: RATE.name,
-            shows: "how fast a model learns from memory, from disk and from packed blocks, with and without prefetch",
+            shows: "how fast a model trains from memory, from disk and from packed blocks, with and without prefetch",
             values: &[RATE, COMPUTE, SOURCE, KEPT, GATHER],
             quick: true,
             run: |rec| Ok(input(rec)?),
@@ -86,7 +86,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: PIECES.name,
-            shows: "how fast bytes get to another place in pieces of different sizes",
+            shows: "how fast bytes are copied in pieces of different sizes",
             values: &[PIECES, OVERLAP],
             quick: true,
             run: |rec| Ok(pieces(rec)?),
@@ -111,7 +111,7 @@ impl Drop for Folder {
     }
 }
 
-/// Pictures as records, in the order of `index`.
+/// Images as records, in the order of `index`.
 fn records(split: &Split, index: impl Iterator<Item = usize>) -> Vec<u8> {
     let mut records = Vec::with_capacity(split.len() * RECORD);
     for at in index {
@@ -121,9 +121,9 @@ fn records(split: &Split, index: impl Iterator<Item = usize>) -> Vec<u8> {
     records
 }
 
-/// A batch on its way: pictures as numbers, and their labels.
+/// A batch in flight: images as floats, and their labels.
 type Batch = (Vec<f32>, Vec<u8>);
-/// Batches from somewhere.
+/// Batches from some source.
 type Source = Box<dyn Iterator<Item = Result<Batch>> + Send>;
 
 /// Where batches come from.
@@ -185,7 +185,7 @@ impl Data {
     }
 
     fn in_memory(&self, from: From, batches: usize) -> Source {
-        // Shared: making and freeing it is no part of an epoch.
+        // Shared: making and freeing it is not part of an epoch.
         let memory = Arc::clone(if from == From::Numbers { &self.numbers } else { &self.bytes });
         let labels = self.labels.clone();
         let order = order(1, 1, labels.len());
@@ -201,7 +201,7 @@ impl Data {
 type Train = fn(&Data, (From, Option<usize>), usize, usize) -> Result<Samples>;
 type Compute = fn(&Data, usize, usize) -> Result<Samples>;
 
-/// Learns from one batch.
+/// Trains on one batch.
 fn learn<M: Network<Cpu>>(learner: &mut Learner<M>, dev: &Cpu, (x, labels): Batch) -> Result<()> {
     let mut y = vec![0.0; labels.len() * CLASSES];
     for (row, label) in y.chunks_exact_mut(CLASSES).zip(&labels) {
@@ -215,7 +215,7 @@ fn learn<M: Network<Cpu>>(learner: &mut Learner<M>, dev: &Cpu, (x, labels): Batc
     learner.update(0.001)
 }
 
-/// Seconds for each batch of one way to train, several times.
+/// Seconds for each batch of a source and a queue, several times.
 fn train<M: Network<Cpu>>(
     data: &Data,
     (from, queue): (From, Option<usize>),
@@ -246,7 +246,7 @@ fn train<M: Network<Cpu>>(
     Ok(Samples(seconds))
 }
 
-/// Seconds for each batch of learning alone, from a batch that lies there.
+/// Seconds for each batch of training alone, from a batch in memory.
 fn compute<M: Network<Cpu>>(data: &Data, batches: usize, times: usize) -> Result<Samples> {
     let dev = Cpu::seed_from_u64(1);
     let mut learner = Learner::<M>::new(&dev)?;
@@ -268,7 +268,7 @@ fn input(rec: &mut Recorder) -> Result<()> {
     let split = rec.data_set()?.train;
     let folder = Folder::new("input")?;
     if split.len() < BATCH || split.pixels() != PIXELS {
-        return Err(Error::Config("this needs at least 128 pictures of 28×28".to_owned()));
+        return Err(Error::Config("this needs at least 128 images of 28×28".to_owned()));
     }
     rec.note(RATE.name, &[("source", &"files")]);
     let data = Data {
@@ -330,13 +330,13 @@ fn input(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// Bytes against numbers in memory.
+/// Bytes against floats in memory.
 fn kept(rec: &mut Recorder, data: &Data) -> Result<()> {
     let index = order(2, 1, data.labels.len());
     for (form, memory) in [("bytes", &data.bytes), ("numbers", &data.numbers)] {
         let list: ParamList = &[("form", &form)];
         rec.record(KEPT.at(list), Samples::one(memory.size() as f64));
-        memory.gather(&index[..BATCH])?; // what fails, fails here
+        memory.gather(&index[..BATCH])?; // an error shows here
         let mut batches = index.chunks_exact(BATCH).cycle();
         rec.time(GATHER.at(list), || {
             if let Some(index) = batches.next() {

@@ -15,7 +15,7 @@ use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
 use std::time::Instant;
 use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet};
 
-/// The highest point of a step.
+/// The peak memory of a step.
 pub const MEMORY: Key = Key::measured("performance.memory", Unit::Bytes, &["model", "batch"]);
 /// The same, before it runs.
 pub const PREDICTED: Key =
@@ -25,11 +25,11 @@ pub const LEAST: Key = Key::counted("performance.memory.least", Unit::Bytes, &["
 /// Parts of that.
 pub const PART: Key =
     Key::counted("performance.memory.part", Unit::Bytes, &["model", "batch", "part"]);
-/// The share that is left with half the batch.
+/// The fraction that is left with half the batch.
 pub const HALVED: Key =
     Key::measured("performance.memory.halved", Unit::Share, &["model", "batch"]);
 
-/// The highest point of a step in pieces.
+/// The peak memory of a step in pieces.
 pub const PIECES: Key = Key::measured("performance.accumulate", Unit::Bytes, &["model", "piece"]);
 /// The same, before it runs.
 pub const PIECES_PREDICTED: Key =
@@ -41,12 +41,12 @@ pub const PIECES_SECONDS: Key =
 pub const PIECES_OFF: Key =
     Key::measured("performance.accumulate.off", Unit::Number, &["model", "piece"]);
 
-/// The highest point of a step that forgets.
+/// The peak memory of a step that recomputes.
 pub const SEGMENTS: Key = Key::measured("performance.recompute", Unit::Bytes, &FORGETS);
 /// The same, before it runs.
 pub const SEGMENTS_PREDICTED: Key =
     Key::calculated("performance.recompute.predicted", Unit::Bytes, &FORGETS);
-/// Seconds of a step that forgets.
+/// Seconds of a step that recomputes.
 pub const SEGMENTS_SECONDS: Key =
     Key::measured("performance.recompute.seconds", Unit::Seconds, &FORGETS);
 /// The same over a step that keeps everything.
@@ -59,7 +59,7 @@ pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: MEMORY.name,
-            shows: "the memory that a step takes at its highest point, predicted and measured, by batch",
+            shows: "the peak memory of a step, predicted and measured, by batch",
             values: &[MEMORY, PREDICTED, LEAST, PART, HALVED],
             quick: true,
             run: |rec| Ok(memory(rec)?),
@@ -73,7 +73,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: SEGMENTS.name,
-            shows: "forgetting activations and computing them again: memory against time, by the number of segments",
+            shows: "activation recomputing: memory against time, by the number of segments",
             values: &[SEGMENTS, SEGMENTS_PREDICTED, SEGMENTS_SECONDS, SEGMENTS_SLOWER],
             quick: true,
             run: |rec| Ok(recompute(rec)?),
@@ -89,7 +89,7 @@ fn pictures(count: usize) -> Result<Resident<Cpu>> {
     Resident::new(&Cpu::default(), &noise(count, 1))
 }
 
-/// The peak of two steps from nothing on, after a step that is not measured: from the first product on, libraries keep
+/// The peak of two steps from an empty heap, after a step that is not measured: since the first product, libraries keep
 /// some memory for themselves.
 fn peak<M: Network<Cpu>>(count: usize) -> Result<u64> {
     let data = pictures(count)?;
@@ -157,7 +157,7 @@ fn memory(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// The pictures of the batch that is taken in pieces.
+/// The images of the batch that is taken in pieces.
 const WHOLE: usize = 2048;
 
 fn accumulate(rec: &mut Recorder) -> Result<()> {
@@ -202,7 +202,7 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
         let off = distance(&gradient(*piece)?, &whole);
         rec.record(PIECES_OFF.at(list), Samples::one(off));
     }
-    // What a batch in pieces can't equal: masks that are drawn for each pass, and means over the pictures at hand.
+    // What a batch in pieces can't equal: masks that are drawn for each pass, and means over the images at hand.
     let dropped = off::<Mlp<Cpu>>(0.2)?;
     rec.record(PIECES_OFF.at(&[("model", &"dropout")]), dropped);
     let normalised = off::<Resnet<f32, Cpu>>(0.0)?;
@@ -210,7 +210,7 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// How far four quarters of 64 pictures are from the whole, for models of three seeds.
+/// How far four quarters of 64 images are from the whole, for models of three seeds.
 fn off<M: Network<Cpu>>(dropout: f32) -> Result<Samples> {
     let data = pictures(64)?;
     let index: Vec<usize> = (0..64).collect();

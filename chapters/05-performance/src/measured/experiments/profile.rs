@@ -1,4 +1,4 @@
-//! What this part measures: where the time of each model's step goes, and what watching it costs.
+//! What this part measures: where the time of each model's step goes, and what profiling costs.
 
 use crate::profile::{
     report::{Profile, limits, profile},
@@ -14,7 +14,7 @@ const STEP: &[&str] = &["model", "batch"];
 
 /// Seconds of an operation.
 pub const SECONDS: Key = Key::measured("performance.profile", Unit::Seconds, OPERATION);
-/// Its share of the step.
+/// Its fraction of the step.
 pub const SHARE: Key = Key::measured("performance.profile.share", Unit::Share, OPERATION);
 /// What it computes.
 pub const FLOPS: Key = Key::counted("performance.profile.flops", Unit::Number, OPERATION);
@@ -22,21 +22,21 @@ pub const FLOPS: Key = Key::counted("performance.profile.flops", Unit::Number, O
 pub const BYTES: Key = Key::counted("performance.profile.bytes", Unit::Bytes, OPERATION);
 /// The least time that the limits leave for it, over its own.
 pub const ROOFLINE: Key = Key::measured("performance.profile.roofline", Unit::Share, OPERATION);
-/// The share of a phase.
+/// The fraction of a phase.
 const PHASE: Key =
     Key::measured("performance.profile.phase", Unit::Share, &["model", "batch", "phase"]);
-/// The share of the matrix products in the time.
+/// The fraction of the matrix products in the time.
 pub const PRODUCTS: Key = Key::measured("performance.profile.products", Unit::Share, STEP);
-/// Their share of what is computed.
+/// Their fraction of what is computed.
 pub const PRODUCT_FLOPS: Key = Key::counted("performance.profile.product_flops", Unit::Share, STEP);
 /// One operation of a step that is drawn as a timeline.
 pub const EVENT: Key =
     Key::measured("performance.profile.event", Unit::Seconds, &["model", "at", "phase", "op"]);
 /// The whole step.
 pub const TOTAL: Key = Key::measured("performance.profile.total", Unit::Seconds, STEP);
-/// The same, unwatched.
+/// The same, without the profiler.
 const PLAIN: Key = Key::measured("performance.profile.plain", Unit::Seconds, STEP);
-/// What watching costs.
+/// What profiling costs.
 const OVERHEAD: Key = Key::measured("performance.profile.overhead", Unit::Ratio, STEP);
 /// The most that the CPU computes.
 pub const PEAK: Key = Key::measured("performance.profile.peak", Unit::FlopsPerSecond, &[]);
@@ -44,7 +44,7 @@ pub const PEAK: Key = Key::measured("performance.profile.peak", Unit::FlopsPerSe
 pub const BANDWIDTH: Key =
     Key::measured("performance.profile.bandwidth", Unit::BytesPerSecond, &[]);
 
-/// Pictures in a step.
+/// Images in a step.
 pub const BATCH: usize = 128;
 /// Models whose steps are drawn as timelines.
 const TIMELINES: [Model; 3] = [Model::Mlp, Model::Cnn, Model::Resnet];

@@ -1,4 +1,4 @@
-//! Models, convolutions and batches as pictures and tables.
+//! Models, convolutions and batches as figures and tables.
 
 use crate::measured::experiments::compare::{
     BATCH, BATCH_EPOCHS, BATCH_RATE, BATCH_SECONDS, BATCHES, CONVOLUTION, LAYERS, LONG_RIGHT,
@@ -44,19 +44,19 @@ fn draw_convolutions(records: &Records) -> Result<Drawing> {
         best.push(format!("{} for {}", fastest.1, layer.name));
     }
     let caption = format!(
-        "Convolutions forward, {BATCH} pictures at once, on all cores. Fastest: {}.",
+        "Convolutions forward, {BATCH} images at once, on all cores. Fastest: {}.",
         best.join(", ")
     );
     let axis = Axis::new("GFLOP/s", Scale::Linear);
     Bars { axis, scale: |rate| rate / 1e9, bars, limits: Limits::OfValues }.draw(records, caption)
 }
 
-/// From a share of right answers to wrong ones in percent.
+/// From an accuracy to an error rate in percent.
 fn wrong(share: f64) -> f64 {
     100.0 * (1.0 - share)
 }
 
-/// A model's trainings: their seconds, and the share that they read right.
+/// A model's training runs: their seconds and their accuracy.
 fn points(records: &Records, model: Model) -> Result<Vec<(f64, &Value)>> {
     let of = |right: Key, seconds: Key| -> Result<Vec<_>> {
         let all = records.every(right.at(&[("model", &model)]))?.into_iter();
@@ -65,7 +65,7 @@ fn points(records: &Records, model: Model) -> Result<Vec<(f64, &Value)>> {
     let mut points = of(RIGHT, SECONDS)?;
     match of(LONG_RIGHT, LONG_SECONDS) {
         Ok(long) => points.extend(long),
-        // A machine that has not taken these minutes yet shows the others, and most models have no long training.
+        // A machine that has not spent these minutes yet shows the others, and most models have no long run.
         Err(Error::NotMeasured { .. } | Error::Skipped { .. } | Error::Key(_)) => {}
         Err(error) => return Err(error),
     }
@@ -80,7 +80,7 @@ fn draw_budgets(records: &Records) -> Result<Drawing> {
     let ends = series.iter().flat_map(|s| &s.points).map(|point| point.0);
     let (low, high) = (ends.clone().fold(f64::MAX, f64::min), ends.fold(0.0, f64::max));
     let limits = TARGETS.map(|share| LimitLine {
-        name: format!("{:.0}% right", 100.0 * share),
+        name: format!("{:.0}% accuracy", 100.0 * share),
         points: [low, high].map(|seconds| (seconds, wrong(share))).into(),
     });
     let mut first: Option<(Model, f64, &str)> = None;
@@ -89,23 +89,23 @@ fn draw_budgets(records: &Records) -> Result<Drawing> {
         first = first.into_iter().chain(reached).min_by(|a, b| a.1.total_cmp(&b.1));
     }
     let caption = format!(
-        "Wrong answers on the test pictures against seconds of training. Each point is a training of its own, with a \
+        "Test error against seconds of training. Each point is a separate training run, with a \
          schedule that ends there; medians and quartiles of five seeds. {}",
         first.map_or_else(String::new, |(model, seconds, epochs)| format!(
-            "The first to read 98% is {model}, after {} ({epochs} epochs).",
+            "The first to reach 98% accuracy is {model}, after {} ({epochs} epochs).",
             Unit::Seconds.format(seconds)
         ))
     );
     let plot = LinePlot {
         x: Axis::new("seconds of training", Scale::Log),
-        y: Axis::new("wrong answers (%)", Scale::Log),
+        y: Axis::new("test error (%)", Scale::Log),
         series,
         limits: limits.into(),
     };
     Ok(plot.drawing(caption))
 }
 
-/// The least seconds, with their epochs, after which the median of the seeds is as good as `share`.
+/// The least seconds, with their epochs, after which the median of the seeds reaches `share`.
 fn reaches(records: &Records, model: Model, share: f64) -> Result<Option<(f64, &str)>> {
     let points = points(records, model)?.into_iter();
     let enough = points.filter(|(_, right)| right.median >= share - 1e-11);
@@ -126,8 +126,8 @@ fn table_targets(records: &Records) -> Result<TableData> {
         rows.push(row);
     }
     Ok(TableData {
-        caption: "Seconds of training until the median of five seeds reads so many of the test pictures, and the \
-                  epochs of that training in brackets."
+        caption: "Seconds of training until the median of five seeds reaches this test accuracy, and the \
+                  epochs of that run in brackets."
             .into(),
         head: ["model", "97%", "98%", "99%"].map(String::from).into(),
         rows,
@@ -142,18 +142,18 @@ fn draw_batches(records: &Records) -> Result<Drawing> {
     };
     let best = times.iter().min_by(|a, b| a.1.median.total_cmp(&b.1.median));
     let caption = format!(
-        "Throughput and what it is for, both over their value at the smallest batch: pictures a second, and one over the \
-         seconds until 97% are read. The latter is best with {} pictures a batch.",
+        "Throughput and what it is for, both over their value at the smallest batch: images a second, and one over the \
+         seconds to 97% accuracy. The latter is best with {} images a batch.",
         best.map_or(0.0, |(batch, _)| *batch)
     );
     // Both over their value for the smallest batch.
     let first = |points: &[(f64, &Value)]| points.first().map_or(1.0, |(_, value)| value.median);
     let (rate, time) = (first(&rates), first(&times));
     let plot = LinePlot {
-        x: Axis::new("pictures of a batch", Scale::Log).ticks(BATCHES.map(|batch| batch as f64)),
+        x: Axis::new("images of a batch", Scale::Log).ticks(BATCHES.map(|batch| batch as f64)),
         y: Axis::new(format!("over batch {}", BATCHES[0]), Scale::Log),
         series: vec![
-            Series::of("pictures a second", &rates, |value| value / rate),
+            Series::of("images a second", &rates, |value| value / rate),
             Series::of("speed to 97%", &times, |seconds| time / seconds),
         ],
         limits: Vec::new(),
@@ -166,11 +166,11 @@ fn table_batches(records: &Records) -> Result<TableData> {
     Grid::new(records.every(BATCH_RATE.at(&[]))?)
         .column("batch", |rate| rate.param("batch").unwrap_or_default())
         .column("learning rate", |rate| rate.number("lr").map_or_else(|| "–".to_owned(), plain))
-        .column("pictures a second", |rate| rate.text())
+        .column("images a second", |rate| rate.text())
         .column("epochs", |rate| reached(BATCH_EPOCHS.beside(rate)))
         .column("time to 97%", |rate| reached(BATCH_SECONDS.beside(rate)))
         .table(
             records,
-            "The small perceptron in batches of several sizes, until it reads 97%; medians of five seeds.",
+            "The small perceptron in batches of several sizes, until it reaches 97% accuracy; medians of five seeds.",
         )
 }

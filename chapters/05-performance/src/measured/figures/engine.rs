@@ -1,4 +1,4 @@
-//! This part's pictures and tables, made from one machine's records.
+//! This part's figures and tables, made from one machine's records.
 
 use crate::{
     engine::ladder::{MODELS, ladder},
@@ -50,14 +50,14 @@ fn draw_ladder(records: &Records, model: usize) -> Result<Drawing> {
     let last = rungs.last().map(|rung| records.get(rate(rung))).transpose()?;
     let share = last.and_then(Value::of_limit);
     let caption = format!(
-        "{model} in batches of {batch} on {}: the last rung learns {} as many pictures a second as stock dfdx, {} of \
+        "{model} in batches of {batch} on {}: the last rung trains on {} as many images a second as stock dfdx, {} of \
          what the step's operations or bytes allow.",
         records.machine.in_words(),
         records.text(TOTAL.at(&[("model", &model), ("batch", &batch)]))?,
-        share.map_or_else(|| "an unknown part".to_owned(), |s| Unit::Share.format(s)),
+        share.map_or_else(|| "an unknown fraction".to_owned(), |s| Unit::Share.format(s)),
     );
     Bars {
-        axis: Axis::new("pictures a second", Scale::Linear),
+        axis: Axis::new("images a second", Scale::Linear),
         bars: rungs.iter().map(|rung| (rung.name.to_owned(), rate(rung))).collect(),
         limits: Limits::OfValues,
         ..Bars::default()
@@ -89,7 +89,7 @@ fn draw_race(records: &Records, model: usize) -> Result<Drawing> {
         RACERS.map(|(who, name)| (format!("{name}, batch {batch}"), of(KEYS.rate, batch, who)))
     });
     Bars {
-        axis: Axis::new("pictures a second", Scale::Linear),
+        axis: Axis::new("images a second", Scale::Linear),
         bars: bars.collect(),
         ..Bars::default()
     }
@@ -113,8 +113,8 @@ fn draw_threads(records: &Records) -> Result<Drawing> {
     let names = [("one", "one thread"), ("products", "all in products"), ("all", "all everywhere")];
     Lines {
         over: "batch",
-        x: Axis::new("pictures in a batch", Scale::Log),
-        y: Axis::new("pictures a second", Scale::Linear),
+        x: Axis::new("images in a batch", Scale::Log),
+        y: Axis::new("images a second", Scale::Linear),
         lines: names.map(|(way, name)| (name.to_owned(), of(way))).into(),
         ..Lines::default()
     }
@@ -129,8 +129,8 @@ fn cases() -> impl Iterator<Item = (&'static str, usize)> {
 fn table_ladder(records: &Records) -> Result<TableData> {
     let (model, batch) = (MODELS[0].0, BATCHES[0]);
     let caption = format!(
-        "Pictures a second and the gain over the rung before, on {}. The whole ladder gains {} for {model} in batches of {batch}. \
-         Gains are medians over the runs, each held against its neighbour.",
+        "Images a second and the gain over the rung before, on {}. The whole ladder gains {} for {model} in batches of {batch}. \
+         Gains are medians over the runs, each compared with its neighbour.",
         records.machine.in_words(),
         records.text(TOTAL.at(&[("model", &model), ("batch", &batch)]))?,
     );
@@ -167,7 +167,7 @@ fn table_products(records: &Records) -> Result<TableData> {
     }
     Ok(TableData {
         caption: format!(
-            "The products of the first layer (m×k×n) on all cores of {}, with their share of the peak. The fastest is {} with {}.",
+            "The products of the first layer (m×k×n) on all cores of {}, with their fraction of the peak. The fastest is {} with {}.",
             records.machine.in_words(),
             best.1,
             Unit::FlopsPerSecond.format(best.0)
@@ -187,19 +187,19 @@ fn table_race(records: &Records) -> Result<TableData> {
         key.at(&[("model", model), ("batch", batch), ("who", who)])
     };
     let caption = format!(
-        "Seconds of an epoch of 60,000 pictures, how many times as long as this chapter's, and right answers on the test \
-         pictures after three epochs: medians of five runs that took turns, on {}. A ratio is the median over the \
-         runs, each held against its neighbour.",
+        "Seconds of an epoch of 60,000 images, how many times as long as this chapter's, and test accuracy \
+         after three epochs: medians of five runs that took turns, on {}. A ratio is the median over the \
+         runs, each compared with its neighbour.",
         records.machine.in_words()
     );
     Grid::new(rows)
         .column("who", |(model, batch, _, name)| format!("{model}, batch {batch}: {name}"))
         .column("an epoch", |row| of(KEYS.seconds, row))
-        .column("to ours", |row| match row.2 {
+        .column("over ours", |row| match row.2 {
             "ours" => Entry::from("1"),
             _ => Entry::from(of(KEYS.ratio, row)),
         })
-        .column("right answers", |row| of(KEYS.accuracy, row))
+        .column("test accuracy", |row| of(KEYS.accuracy, row))
         .table(records, caption)
 }
 

@@ -68,8 +68,7 @@ fn graph(records: &Records) -> Result<TableData> {
     });
     let gains: Vec<String> = gains.collect();
     let caption = if gains.is_empty() {
-        "A step launched kernel by kernel; this machine has nothing that could replay it."
-            .to_owned()
+        "A step launched kernel by kernel; this machine cannot replay it.".to_owned()
     } else {
         format!("Replaying a step instead of launching it gains {}.", gains.join(", "))
     };
@@ -89,7 +88,7 @@ fn overlap(records: &Records) -> Result<TableData> {
         shares.push(format!("{} at {batch}", records.text(of(COPIES, &batch))?));
     }
     let caption = format!(
-        "With plain copies, this share of a step is copying: {}. The last column hides it.",
+        "With plain copies, this fraction of a step is copying: {}. The last column hides it.",
         shares.join(", ")
     );
     let mut grid = Grid::new(BATCHES).column("step", |batch| format!("batch {batch}"));

@@ -1,4 +1,4 @@
-//! Feeding the trainer as pictures and tables.
+//! Feeding the trainer as figures and tables.
 
 use crate::measured::experiments::input::{
     COMPUTE, GATHER, KEPT, OVERLAP, PIECES, RATE, SOURCE, STREAM, STREAM_BYTES, STREAM_PREDICTED,
@@ -49,7 +49,7 @@ struct Times {
     prefetched: f64,
 }
 
-/// Pictures of a batch, by which rates become times.
+/// Images of a batch, by which rates become times.
 const BATCH: f64 = 128.0;
 
 fn times(records: &Records, model: &str, source: &str) -> Result<Times> {
@@ -101,8 +101,8 @@ fn draw_input(records: &Records) -> Result<Drawing> {
         joined: false,
     };
     let plot = LinePlot {
-        x: Axis::new("time to make a batch ÷ time to learn from it", Scale::Log),
-        y: Axis::new("time of a step ÷ time to learn", Scale::Log),
+        x: Axis::new("time to make a batch ÷ time to train on it", Scale::Log),
+        y: Axis::new("time of a step ÷ time to train", Scale::Log),
         series: vec![dots("one after the other", alone), dots("prefetched", prefetched)],
         limits: vec![
             line("sum: 1 + x", |x| 1.0 + x),
@@ -128,7 +128,7 @@ fn draw_queue(records: &Records) -> Result<Drawing> {
         let all = records.over("queue", packed(model))?;
         if let [(short, low), .., (long, high)] = &all[..] {
             let gain = Unit::Ratio.format(high.median / low.median);
-            longer.push(format!("{gain} with {long} places instead of {short} ({model})"));
+            longer.push(format!("{gain} with {long} slots instead of {short} ({model})"));
         }
     }
     let lines = Lines {
@@ -146,11 +146,11 @@ fn draw_queue(records: &Records) -> Result<Drawing> {
         let rate = BATCH / t.compute.max(t.source) / 1e3;
         let ends = ticks.first().into_iter().chain(ticks.last());
         let points = ends.map(|queue| (*queue, rate)).collect();
-        plot.limits.push(LimitLine { name: format!("{model}: larger one"), points });
+        plot.limits.push(LimitLine { name: format!("{model}: larger time"), points });
     }
     Ok(plot.drawing(format!(
-        "What a longer queue gives, from packed pictures: the rate is {}. No queue goes beyond the \
-         dashed line, at which the larger of the two times is all there is.",
+        "What a longer queue gives, from packed images: the rate is {}. No queue goes beyond the \
+         dashed line: the larger of the two times.",
         longer.join(", and ")
     )))
 }
@@ -160,7 +160,7 @@ fn draw_pieces(records: &Records) -> Result<Drawing> {
     let mut found = vec![];
     let mut missing = None;
     for (device, way, name) in [
-        ("cpu", "staged", "CPU, through a stage"),
+        ("cpu", "staged", "CPU, through a staging buffer"),
         ("cuda", "pageable", "GPU, pageable"),
         ("cuda", "pinned", "GPU, pinned"),
     ] {
@@ -205,7 +205,7 @@ fn table_input(records: &Records) -> Result<TableData> {
     Grid::new(rows)
         .column("model, source", |(name, _)| name.clone())
         .column("make", |(_, t)| seconds(t.source))
-        .column("learn", |(_, t)| seconds(t.compute))
+        .column("train", |(_, t)| seconds(t.compute))
         .column("sum", |(_, t)| seconds(t.source + t.compute))
         .column("one after the other", |(_, t)| seconds(t.alone))
         .column("larger one", |(_, t)| seconds(t.source.max(t.compute)))
@@ -213,7 +213,7 @@ fn table_input(records: &Records) -> Result<TableData> {
         .table(
             records,
             format!(
-                "Times of a batch of 128. With prefetch, the larger of the two times is met within {} in the worst case.",
+                "Times of a batch of 128. With prefetch, a step takes the larger of the two times, within {} in the worst case.",
                 Unit::Share.format(off.into_iter().fold(0.0, f64::max))
             ),
         )
@@ -223,12 +223,12 @@ fn table_kept(records: &Records) -> Result<TableData> {
     let of = |key: Key, form: &str| key.at(&[("form", &form)]);
     let gather = |form| records.get(of(GATHER, form)).map(|value| value.median);
     let caption = format!(
-        "Bytes take a quarter of the memory, and a batch of them takes {} the time of a copy of numbers.",
+        "Bytes take a quarter of the memory, and a batch of them takes {} the time of a copy of floats.",
         Unit::Ratio.format(gather("bytes")? / gather("numbers")?)
     );
-    Grid::new([("bytes", "bytes, decoded per batch"), ("numbers", "numbers, decoded once")])
+    Grid::new([("bytes", "bytes, decoded per batch"), ("numbers", "floats, decoded once")])
         .column("kept as", |(_, name)| *name)
-        .column("all pictures", |(form, _)| of(KEPT, form))
+        .column("all images", |(form, _)| of(KEPT, form))
         .column("a batch of 128", |(form, _)| of(GATHER, form))
         .table(records, caption)
 }
@@ -236,13 +236,13 @@ fn table_kept(records: &Records) -> Result<TableData> {
 fn table_stream(records: &Records) -> Result<TableData> {
     let whole = 10.0 * (1.0 - 0.9_f64.powi(32));
     let caption = format!(
-        "A file sorted by digit, the worst case. Of 32 records in a row, a whole shuffle has {whole:.2} different \
+        "A file sorted by digit, the worst case. Of 32 consecutive records, a full shuffle has {whole:.2} different \
          digits on average (10·(1 − 0.9³²))."
     );
     Grid::new(records.every(STREAM.at(&[]))?)
         .column("shuffle", |value| {
             match ["shuffle", "room"].map(|name| value.param(name).unwrap_or_default()) {
-                ["none", _] => "as they lie".to_owned(),
+                ["none", _] => "in file order".to_owned(),
                 ["whole", _] => "blocks with one record, shuffled".to_owned(),
                 ["window", "256"] => "one block at a time, mixed".to_owned(),
                 ["window", room] => format!("blocks with {room} at a time, mixed"),

@@ -1,4 +1,4 @@
-//! Memory as pictures and tables: predictions are lines, measurements are points.
+//! Memory as figures and tables: predictions are lines, measurements are points.
 
 use crate::{
     measured::experiments::memory::{
@@ -45,7 +45,7 @@ fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
     Series { name: name.into(), points, band: vec![], joined: false }
 }
 
-/// The largest distance of a measurement from its prediction, as a share of it.
+/// The largest distance of a measurement from its prediction, as a fraction of it.
 fn farthest(measured: &[(f64, f64)], predicted: &[(f64, f64)]) -> f64 {
     let off = measured.iter().zip(predicted).map(|((_, m), (_, p))| (m / p - 1.0).abs());
     off.fold(0.0, f64::max)
@@ -69,14 +69,14 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
     batches.sort_by(f64::total_cmp);
     batches.dedup();
     let plot = LinePlot {
-        x: Axis::new("batch (pictures)", Scale::Log).ticks(batches),
-        y: Axis::new("highest point of a step (MiB)", Scale::Log),
+        x: Axis::new("batch (images)", Scale::Log).ticks(batches),
+        y: Axis::new("peak memory of a step (MiB)", Scale::Log),
         series,
         limits,
     };
     Ok(plot.drawing(format!(
-        "Counted before the run, and metered in it: no point is farther than {} from its line. On the left the \
-         weights and what belongs to them are all there is; on the right the batch is.",
+        "Predicted before the run, and measured in it: no point is farther than {} from its line. On the left the \
+         weights with their gradients and Adam's means dominate; on the right the batch does.",
         Unit::Share.format(off)
     )))
 }
@@ -88,14 +88,14 @@ fn draw_accumulate(records: &Records) -> Result<Drawing> {
         return Err(Error::message("there are no pieces"));
     };
     let plot = LinePlot {
-        x: Axis::new("piece (pictures)", Scale::Log).ticks(ticks(&found)),
-        y: Axis::new("highest point of a step (MiB)", Scale::Log),
+        x: Axis::new("piece (images)", Scale::Log).ticks(ticks(&found)),
+        y: Axis::new("peak memory of a step (MiB)", Scale::Log),
         series: vec![dots("measured", found)],
         limits: vec![LimitLine { name: "predicted".into(), points: predicted }],
     };
     Ok(plot.drawing(format!(
-        "The same {} pictures in pieces: {:.1} MiB at once, {:.1} MiB in pieces of {}. Below some size the weights \
-         are what is left.",
+        "The same {} images in pieces: {:.1} MiB at once, {:.1} MiB in pieces of {}. Below some size the weights \
+         dominate.",
         whole.0, whole.1, small.1, small.0
     )))
 }
@@ -114,7 +114,7 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
     let ends = [found[0].0, found[found.len() - 1].0];
     let plot = LinePlot {
         x: Axis::new("segments", Scale::Log).ticks(ticks(&found)),
-        y: Axis::new("highest point of a step (MiB)", Scale::Linear).range(0.0, 1.1 * whole),
+        y: Axis::new("peak memory of a step (MiB)", Scale::Linear).range(0.0, 1.1 * whole),
         series: vec![dots("measured", found.clone())],
         limits: vec![
             LimitLine { name: "predicted".into(), points: predicted.clone() },
@@ -126,7 +126,7 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
     };
     Ok(plot.drawing(format!(
         "{layers} layers in segments that are run again: the least memory, {:.0} MiB of {whole:.0}, is at {} \
-         segments; the square root says √(3·{layers}) ≈ {:.1}. No point is farther than {} from its line.",
+         segments; the square root predicts √(3·{layers}) ≈ {:.1}. No point is farther than {} from its line.",
         least.1,
         least.0,
         best_segments(layers as usize, 3.0),
@@ -168,8 +168,8 @@ fn table_parts(records: &Records) -> Result<TableData> {
         ("weights", "weights"),
         ("gradients", "gradients"),
         ("optimizer", "Adam"),
-        ("activations", "kept for the way back"),
-        ("backward", "on the way back"),
+        ("activations", "kept for the backward pass"),
+        ("backward", "in the backward pass"),
     ];
     let of = |value: &Value, part: &str| PART.beside(value).with("part", part);
     let median = |quantity| records.get(quantity).map_or(f64::NAN, |bytes| bytes.median);
@@ -184,7 +184,10 @@ fn table_parts(records: &Records) -> Result<TableData> {
         let sign = if beyond < 0.0 { "−" } else { "+" };
         format!("{sign}{}", Unit::Bytes.format(beyond.abs()))
     })
-    .table(records, "What a step must hold, part by part, and what dfdx holds beyond or below it.")
+    .table(
+        records,
+        "What a step must keep in memory, part by part, and what dfdx keeps beyond or below it.",
+    )
 }
 
 fn table_accumulate(records: &Records) -> Result<TableData> {
@@ -197,7 +200,7 @@ fn table_accumulate(records: &Records) -> Result<TableData> {
         .column("predicted", |value| PIECES_PREDICTED.beside(value))
         .column("measured", |value| value.text())
         .column("time of a step", |value| PIECES_SECONDS.beside(value))
-        .column("distance", |value| scientific(off(value), 2))
+        .column("difference", |value| scientific(off(value), 2))
         .table(
             records,
             format!(
@@ -221,7 +224,7 @@ fn table_recompute(records: &Records) -> Result<TableData> {
         .column("predicted", |value| SEGMENTS_PREDICTED.beside(value))
         .column("measured", |value| value.text())
         .column("time of a step", |value| SEGMENTS_SECONDS.beside(value))
-        .column("against keeping", |value| SEGMENTS_SLOWER.beside(value))
+        .column("over keeping", |value| SEGMENTS_SLOWER.beside(value))
         .table(
             records,
             format!(

@@ -1,4 +1,4 @@
-//! This part's pictures and tables, made from one machine's records.
+//! This part's figures and tables, made from one machine's records.
 
 use crate::measured::experiments::{
     freed,
@@ -46,6 +46,14 @@ fn param<'v>(value: &'v Value, name: &str) -> &'v str {
     value.param(name).unwrap_or_default()
 }
 
+/// An operation's displayed name; records keep the key `pictures`.
+fn op_name(value: &Value) -> &str {
+    match param(value, "op") {
+        "pictures" => "images",
+        op => op,
+    }
+}
+
 /// The operations of a model, the longest first.
 fn operations(records: &Records, model: Model) -> Result<Vec<&Value>> {
     let mut all = records.every(SECONDS.at(&[("model", &model)]))?;
@@ -53,7 +61,7 @@ fn operations(records: &Records, model: Model) -> Result<Vec<&Value>> {
     Ok(all)
 }
 
-/// What was recorded beside an operation's time; 0 if nothing was.
+/// What was recorded with an operation's time; 0 if nothing was.
 fn beside(records: &Records, key: Key, of: &Value) -> f64 {
     records.get(key.beside(of)).map_or(0.0, |value| value.median)
 }
@@ -67,16 +75,16 @@ fn table(records: &Records, model: Model) -> Result<TableData> {
     let number = |key: Key, of: &Value| beside(records, key, of);
     let shown: f64 = all.iter().map(|value| number(SHARE, value)).sum();
     let caption = format!(
-        "One step of {model} on {BATCH} pictures takes {} (median). These {} kinds of operations take {:.0}% of it.",
+        "One step of {model} on {BATCH} images takes {} (median). These {} kinds of operations take {:.0}% of it.",
         records.text(TOTAL.at(&[("model", &model)]))?,
         all.len(),
         100.0 * shown
     );
     Grid::new(all)
-        .column("operation", |value| param(value, "op"))
+        .column("operation", |value| op_name(value))
         .column("phase", |value| param(value, "phase"))
         .column("time", |value| value.text())
-        .column("share", |value| SHARE.beside(value))
+        .column("of the step", |value| SHARE.beside(value))
         .column("MFLOP", |value| format!("{:.2}", number(FLOPS, value) / 1e6))
         .column("MB", |value| format!("{:.2}", number(BYTES, value) / 1e6))
         .column("FLOP/B", |value| match number(BYTES, value) {
@@ -100,7 +108,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A step from left to right: the way forward above, the way back below.
+/// A step from left to right: the forward pass above, the backward pass below.
 fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     const WIDTH: f64 = 520.0;
     const LEFT: f64 = 4.0;
@@ -134,7 +142,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     let (mut x, mut words) = (LEFT, Vec::new());
     let mut free = [LEFT; 3];
     for event in &events {
-        let (op, phase, width) = (param(event, "op"), param(event, "phase"), event.median * scale);
+        let (op, phase, width) = (op_name(event), param(event, "phase"), event.median * scale);
         let at = lane(phase);
         let y = TOP + at as f64 * (LANE + 46.0);
         let color = match op {
@@ -170,7 +178,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     let longest = longest.map_or_else(String::new, |event| {
         format!(
             "The longest single operation is {} ({}) with {}.",
-            param(event, "op"),
+            op_name(event),
             param(event, "phase"),
             event.text()
         )
@@ -180,7 +188,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"14\">\n{body}</svg>\n"
         ),
         caption: format!(
-            "One step of {model} on {BATCH} pictures, {}, from left to right. Blue: matrix products; green and orange: other operations, forward and backward; ochre: the pictures and the update; grey: memory given back. {longest}",
+            "One step of {model} on {BATCH} images, {}, from left to right. Blue: matrix products; green and orange: other operations, forward and backward; ochre: gathering the batch and the update; grey: freeing memory. {longest}",
             Unit::Seconds.format(whole)
         ),
         alt: format!(
@@ -190,7 +198,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     })
 }
 
-/// For each model: the share of the products in its operations, and in its time.
+/// For each model: the fraction of the products in its operations, and in its time.
 fn draw_products(records: &Records) -> Result<Drawing> {
     let of = |key: Key, model: Model| key.at(&[("model", &model)]);
     let time = |model: Model| records.get(of(PRODUCTS, model)).map(|share| share.median);
@@ -201,7 +209,7 @@ fn draw_products(records: &Records) -> Result<Drawing> {
     }
     let (time, model) = lowest;
     let caption = format!(
-        "Matrix products are nearly all of the operations, and less of the time: of a step of {model} {:.0}% of the operations, but {:.0}% of the time.",
+        "Matrix products are nearly all of the operations, but less of the time: of a step of {model} {:.0}% of the operations, but {:.0}% of the time.",
         100.0 * records.get(of(PRODUCT_FLOPS, model))?.median,
         100.0 * time
     );
@@ -256,7 +264,7 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg,
         caption: format!(
-            "The operations of a step of mlp and of resnet under this machine's roofline. {above} of {all} lie above the slanted part: their numbers come out of a cache."
+            "The operations of a step of mlp and of resnet under this machine's roofline. {above} of {all} lie above the slanted part: their data come out of a cache."
         ),
         alt: format!(
             "Points for {all} operations over their operations per byte, with the roofline that bends at {:.1} operations per byte and {}.",
@@ -266,20 +274,20 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
     })
 }
 
-/// What a step takes with freed memory handed back, and with it kept.
+/// What a step takes with freed memory returned, and with it kept.
 fn table_freed(records: &Records) -> Result<TableData> {
     let of = |key: Key, model: &Model| key.at(&[("model", model), ("batch", &BATCH)]);
     let mut grid = Grid::new(freed::MODELS).column("model", Model::to_string);
-    for (freed, head) in Freed::ALL.map(Freed::name).into_iter().zip(["handed back", "kept"]) {
+    for (freed, head) in Freed::ALL.map(Freed::name).into_iter().zip(["returned", "kept"]) {
         grid = grid
             .column(head, move |model| of(freed::SECONDS, model).with("freed", freed))
             .column("page faults", move |model| of(freed::FAULTS, model).with("freed", freed));
     }
     let caption = format!(
-        "A training step of {BATCH} pictures, with freed memory handed back to the system and kept, in turns, and the \
+        "A training step of {BATCH} images, with freed memory returned to the system and kept, in turns, and the \
          page faults of a step."
     );
-    grid.column("handed back / kept", |model| of(freed::GAIN, model)).table(records, caption)
+    grid.column("returned / kept", |model| of(freed::GAIN, model)).table(records, caption)
 }
 
 #[cfg(test)]

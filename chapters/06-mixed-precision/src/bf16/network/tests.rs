@@ -17,7 +17,7 @@ fn settings(sizes: &[usize], batch: usize) -> Settings {
     Settings { sizes: sizes.to_vec(), batch, dropout: 0.0, seed: 3, ..Settings::default() }
 }
 
-/// Pictures of random numbers.
+/// Images of random numbers.
 fn random(width: usize, classes: usize, count: usize) -> Examples {
     let mut random = SplitMix64::new(6);
     Examples {

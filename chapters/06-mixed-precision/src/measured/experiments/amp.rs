@@ -24,7 +24,7 @@ use training::{
     studies::{accuracies, record_epochs, seeds, side_by_side},
 };
 
-/// The share of a layer's gradients in a binade.
+/// The fraction of a layer's gradients in a binade.
 pub const GRADIENTS: Key = Key::measured(
     "mixed_precision.gradients",
     Unit::Share,
@@ -41,7 +41,7 @@ pub const RIGHT: Key = Key::measured("mixed_precision.amp", Unit::Share, &["prec
 /// The accuracy after each epoch.
 pub const CURVE: Key =
     Key::measured("mixed_precision.amp.curve", Unit::Share, &["precision", "device", "epoch"]);
-/// What mixed precision changes in the accuracy, seed by seed, in points.
+/// What mixed precision changes in the accuracy, seed by seed, in percentage points.
 pub const DIFFERENCE: Key =
     Key::measured("mixed_precision.amp.difference", Unit::Number, &["device"]);
 const LAST_SCALE: Key = Key::counted("mixed_precision.amp.scale", Unit::Count, &["device"]);
@@ -49,14 +49,14 @@ const SKIPPED: Key = Key::counted("mixed_precision.amp.skipped", Unit::Count, &[
 /// Test accuracy without a part.
 pub const ABLATIONS: Key =
     Key::measured("mixed_precision.ablations", Unit::Share, &["setting", "variant"]);
-/// Steps in which seeds came to no number.
+/// Steps in which seeds reached NaN.
 pub const FAILED: Key =
     Key::counted("mixed_precision.ablations.failed", Unit::Count, &["setting", "variant"]);
 /// The accuracy after each epoch, without a part.
 pub const ABLATION_CURVE: Key =
     Key::measured("mixed_precision.ablations.curve", Unit::Share, &["setting", "variant", "epoch"]);
 
-/// Pictures a second.
+/// Images a second.
 pub const SPEED: Key = Key::measured(
     "mixed_precision.amp.speed",
     Unit::ImagesPerSecond,
@@ -81,7 +81,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: RIGHT.name,
-            shows: "whether mixed precision reads MNIST as well as f32, from several seeds",
+            shows: "whether mixed precision classifies MNIST as well as f32, from several seeds",
             values: &[RIGHT, CURVE, DIFFERENCE, LAST_SCALE, SKIPPED],
             quick: false,
             run: accuracy,
@@ -95,7 +95,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: SPEED.name,
-            shows: "how many pictures f32 and mixed precision learn from in a second",
+            shows: "how many images a second f32 and mixed precision train on",
             values: &[SPEED, SPEED_RATIO],
             quick: false,
             run: speed,
@@ -110,11 +110,11 @@ pub fn experiments() -> Vec<Experiment> {
     ]
 }
 
-/// Steps whose gradients are looked at: the first, and the last of the deep network's first epoch.
+/// Steps whose gradients are measured: the first, and the last of the deep network's first epoch.
 pub const LOOKS: [usize; 2] = [1, 15];
 /// The factor whose effect is shown: PyTorch's first one.
 pub const SCALE: f32 = PYTORCH.start;
-/// The tensors that are looked at, of each model.
+/// The tensors that are measured, of each model.
 pub const LAYERS: [(&str, &[&str]); 2] = [
     ("mlp", &["0.0.weight", "2.weight"]),
     ("deep", &["layers.0.0.weight", "layers.1.3.0.weight", "layers.2.weight"]),
@@ -140,7 +140,7 @@ struct Look {
     half: [Named; 2],
 }
 
-/// Trains in mixed precision, and looks at the gradients of the steps in [`LOOKS`].
+/// Trains in mixed precision, and measures the gradients of the steps in [`LOOKS`].
 fn looks<M>(data: &DataSet, batch: usize, seed: u64) -> Result<Vec<Look>, Error>
 where
     M: Network<Cpu>,
@@ -215,7 +215,7 @@ fn gradients(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// The share of the gradients that are not zero in each bin.
+/// The fraction of the gradients that are not zero in each bin.
 fn record_histogram(rec: &mut Recorder, of_layer: &Quantity, full: &[&[f32]]) {
     let histograms: Vec<Histogram> = full.iter().map(|numbers| Histogram::of(numbers)).collect();
     let bins = histograms.iter().flat_map(|h| h.counts.keys());
@@ -226,7 +226,7 @@ fn record_histogram(rec: &mut Recorder, of_layer: &Quantity, full: &[&[f32]]) {
     }
 }
 
-/// One of the shares.
+/// One of the fractions.
 type Share = fn(&Shares) -> f64;
 
 /// What the f32 gradients would become in f16, and what the f16 ones did become.
@@ -242,7 +242,7 @@ fn record_shares(
         .zip(half)
         .map(|(full, half)| {
             let shares = Shares::of(half, scale);
-            // A zero that is none in f32 has vanished.
+            // A zero that is nonzero in f32 has vanished.
             let zero = full.iter().zip(*half).filter(|(f, _)| **f == 0.0).count();
             let zero = zero as f64 / full.len().max(1) as f64;
             Shares { zero, vanished: (shares.zero - zero).max(0.0), ..shares }
@@ -309,7 +309,7 @@ fn ablations(rec: &mut Recorder) -> Result<()> {
     let work = |(setting, variant, seed): &(Setting, Variant, u64)| {
         match setting.train(*variant, *seed, &data) {
             Ok(outcome) => Ok(Ok(outcome)),
-            // A loss that is no number any more is what is to be shown.
+            // A loss of NaN is what is to be shown.
             Err(Error::Diverged { epoch, step, .. }) => Ok(Err((epoch, step))),
             Err(error) => Err(error),
         }
@@ -414,7 +414,7 @@ pub fn counted() -> Result<[(&'static str, f64, f64); 5], Error> {
         ("weights in f32", wide, wide),
         ("weights in f16", 0.0, copy),
         ("gradients in f16", 0.0, narrow),
-        // Out of f16, and once more in the place that dfdx's optimizer reads: both exist for a moment.
+        // Out of f16, and again in the buffer that dfdx's optimizer reads: both exist for a moment.
         ("gradients in f32", wide, 2.0 * wide),
         ("Adam's means", means, means),
     ])

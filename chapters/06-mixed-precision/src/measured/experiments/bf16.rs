@@ -51,7 +51,7 @@ pub const PRODUCT: Key = Key::calculated(
     Unit::Number,
     &["pass", "layer", "number"],
 );
-/// Operations for each byte from which on arithmetic is the limit.
+/// Operations per byte above which arithmetic is the limit.
 pub const RIDGE: Key =
     Key::calculated("mixed_precision.bf16.roofline.ridge", Unit::Number, &["number"]);
 /// The least seconds of a step.
@@ -68,7 +68,7 @@ const ERROR_PREDICTED: Key =
 const WALKS: Key = Key::measured("mixed_precision.bf16.walks", Unit::Seconds, &["part"]);
 const WALKS_RATE: Key =
     Key::measured("mixed_precision.bf16.walks.rate", Unit::BytesPerSecond, &["part"]);
-/// Pictures a second of the race.
+/// Images a second of the race.
 pub const RATE: Key = Key::measured("mixed_precision.bf16", Unit::ImagesPerSecond, &["who"]);
 const STEP: Key = Key::measured("mixed_precision.bf16.step", Unit::Seconds, &["who"]);
 const FLOPS: Key = Key::measured("mixed_precision.bf16.flops", Unit::FlopsPerSecond, &["who"]);
@@ -76,11 +76,11 @@ const FLOPS: Key = Key::measured("mixed_precision.bf16.flops", Unit::FlopsPerSec
 pub const RATIO: Key = Key::measured("mixed_precision.bf16.ratio", Unit::Ratio, &["slow", "fast"]);
 /// What the accuracy's numbers are told apart by.
 const TRAINING: &[&str] = &["number", "data", "epochs", "unit"];
-/// Right answers.
+/// Test accuracy.
 pub const RIGHT: Key = Key::measured("mixed_precision.bf16.accuracy", Unit::Share, TRAINING);
 /// The training loss.
 pub const LOSS: Key = Key::measured("mixed_precision.bf16.accuracy.loss", Unit::Number, TRAINING);
-/// What bf16 changes in the right answers, seed by seed.
+/// What bf16 changes in the accuracy, seed by seed.
 pub const DIFFERENCE: Key =
     Key::measured("mixed_precision.bf16.accuracy.difference", Unit::Share, &["data", "epochs"]);
 
@@ -109,7 +109,7 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: WALKS.name,
-            shows: "how long rounding takes beside the work that it is done with",
+            shows: "how long rounding takes, compared with the work around it",
             values: &[WALKS, WALKS_RATE],
             quick: true,
             run: |r| {
@@ -136,7 +136,7 @@ pub fn experiments() -> Vec<Experiment> {
 
 /// The network of the race: its products are far on the arithmetic's side of the roofline.
 pub const WIDE: [usize; 4] = [784, 2048, 2048, 10];
-/// Pictures in its batch.
+/// Images in its batch.
 pub const BATCH: usize = 512;
 /// The networks whose steps are predicted: name, sizes, batch.
 pub const NETWORKS: [(&str, &[usize], usize); 2] =
@@ -159,7 +159,7 @@ fn limits(r: &mut Recorder) {
     }
     let bandwidth = peak::bandwidth(Traffic::Read, cores).value;
     let peaks = [("f32", Some(peak::fma_f32(cores))), ("bf16", peak::amx_bf16(cores))];
-    // What there is no unit for is left out.
+    // A format without a unit is left out.
     let mut known = |quantity: Quantity, found: Option<f64>| match found {
         Some(found) => {
             r.record(quantity, Samples::one(found));
@@ -241,7 +241,7 @@ pub struct Contender {
     pub who: &'static str,
     /// Its name on the page.
     pub name: &'static str,
-    /// This crate's way, or what PyTorch's program is told.
+    /// This crate's way, or the options of PyTorch's program.
     by: By,
 }
 
@@ -250,7 +250,7 @@ enum By {
     PyTorch(&'static [&'static str]),
 }
 
-/// All of them. The first is what the others are held against.
+/// All of them. The others are compared with the first.
 pub const CONTENDERS: [Contender; 7] = [
     Contender {
         who: "bf16",
@@ -281,13 +281,13 @@ pub const CONTENDERS: [Contender; 7] = [
     },
 ];
 
-/// Seconds of one step from which a contender stays out of the race, which would take it an hour.
+/// Seconds of one step above which a contender is left out of the race, which would take it an hour.
 const TOO_LONG: f64 = 5.0;
 
 /// Steps that are timed in each turn.
 const STEPS: usize = 12;
 
-/// Who is held against whom: the slow one, and the fast one.
+/// The pairs that are compared: the slow one, and the fast one.
 const RATIOS: [(&str, &str); 6] = [
     ("f32", "bf16"),
     ("bf16-rounding", "bf16"),
@@ -297,7 +297,7 @@ const RATIOS: [(&str, &str); 6] = [
     ("f32", "bf16-portable"),
 ];
 
-/// Runs an epoch of [`STEPS`] batches, given how many it ran before, and says how long it took.
+/// Runs an epoch of [`STEPS`] batches, given how many it ran before, and returns the seconds.
 type Turn<'t> = Box<dyn FnMut(usize) -> Result<f64> + 't>;
 
 /// What keeps a contender out of the race.
@@ -315,7 +315,7 @@ impl From<String> for Absent {
 }
 
 impl Contender {
-    /// Its turns with these examples, as many as [`STEPS`] take.
+    /// Its turns with these examples, as many as [`STEPS`] need.
     fn turn<'t>(&self, train: &'t Examples, source: &Source) -> Result<Result<Turn<'t>, Absent>> {
         match self.by {
             By::Way(way) => ours(way(), train),
@@ -343,7 +343,7 @@ fn ours(way: Way, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
     })))
 }
 
-/// PyTorch's, told `more`.
+/// PyTorch's, with the options `more`.
 fn pytorch(more: &[&str], source: &Source, pictures: usize) -> Result<Turn<'static>, Absent> {
     let threads = parallel::available().to_string();
     let sizes = WIDE.map(|size| size.to_string()).join("-");
@@ -374,7 +374,7 @@ fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py")
 }
 
-/// Seven turns of each, after one that meets memory that the system has yet to give.
+/// Seven turns of each, after one that runs on memory that the system has yet to map.
 const TURNS: Plan =
     Plan { warm_up: Duration::ZERO, time: Duration::ZERO, min_samples: 7, max_samples: 7 };
 
@@ -402,7 +402,7 @@ fn race(r: &mut Recorder) -> Result<()> {
     record(r, &results, train.len(), &slow)
 }
 
-/// What the race has found: rates, and who takes how many times as long as whom. Of those who are too slow for it, the
+/// The race's results: rates, and the ratios of the times. Of contenders that are too slow for it, the
 /// seconds of a step are known.
 fn record(
     r: &mut Recorder,

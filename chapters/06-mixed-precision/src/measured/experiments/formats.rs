@@ -52,9 +52,9 @@ pub const HALF_GAP: Key = Key::calculated("mixed_precision.dot.unit", Unit::Numb
 
 /// What is added again and again.
 pub const TERM: f64 = 1e-4;
-/// Numbers in each conversion: they and their halves fit into the second-level cache.
+/// Elements of each conversion: they and their halves fit into the second-level cache.
 const NUMBERS: usize = 1 << 16;
-/// Random numbers of each magnitude whose rounding is looked at.
+/// Random numbers of each magnitude whose rounding is measured.
 const TRIES: usize = 2000;
 
 /// In the order of the page.
@@ -62,7 +62,7 @@ pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: "mixed_precision.formats",
-            shows: "what each format can hold: its limits, and how many numbers lie between one power of two and the next",
+            shows: "what each format can represent: its limits, and how many numbers lie between one power of two and the next",
             values: &[BITS, MAX, NORMAL, SMALLEST, EPSILON, BINADE],
             quick: true,
             run: formats,
@@ -83,14 +83,14 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: SUMS.name,
-            shows: "where a running sum of 0.0001 stops growing, and what goes on",
+            shows: "where a running sum of 0.0001 stagnates, and which sums do not",
             values: &[SUMS, STALL, ADDED],
             quick: true,
             run: sums,
         },
         Experiment {
             key: DOT.name,
-            shows: "the relative error of a dot product of f16 numbers by its length and by what adds it up",
+            shows: "the relative error of a dot product of f16 numbers, by its length and by how it is summed",
             values: &[DOT, HALF_GAP],
             quick: true,
             run: dot,
@@ -130,7 +130,7 @@ fn formats(rec: &mut Recorder) -> Result<()> {
 pub const COMPARED: [Format; 5] =
     [Format::TF32, Format::F16, Format::BF16, Format::E4M3, Format::E5M2];
 
-/// The powers of ten at which the error of rounding is looked at.
+/// The powers of ten at which the error of rounding is measured.
 pub const MAGNITUDES: std::ops::RangeInclusive<i32> = -12..=8;
 
 fn rounding(rec: &mut Recorder) -> Result<()> {
@@ -140,7 +140,7 @@ fn rounding(rec: &mut Recorder) -> Result<()> {
             let mut random = SplitMix64::new(7);
             let errors: Vec<f64> = (0..TRIES)
                 .map(|_| {
-                    // As many from each part of the decade as from any other, on a logarithmic scale.
+                    // Evenly distributed over the decade, on a logarithmic scale.
                     let x = 10f64.powf(f64::from(power) + random.unit());
                     ((format.nearest(x) - x) / x).abs()
                 })
@@ -205,7 +205,7 @@ fn convert(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// The ways to add up one term again and again: the name in the records, the format, and what is done.
+/// The ways to add up one term again and again: the name in the records, the format, and the method.
 pub const ADDERS: [(&str, Format, Adder); 5] = [
     ("bf16", Format::BF16, Adder::Running),
     ("f16", Format::F16, Adder::Running),
@@ -219,7 +219,7 @@ pub const ADDERS: [(&str, Format, Adder); 5] = [
 pub enum Adder {
     /// One after the other, rounded to the nearest.
     Running,
-    /// One after the other, rounded by dice.
+    /// One after the other, with stochastic rounding.
     Dice,
     /// One after the other, with Kahan's correction.
     Kahan,
@@ -247,7 +247,7 @@ fn sums(rec: &mut Recorder) -> Result<()> {
         if let Some(predicted) = predicted {
             rec.record(of(STALL), Samples::one(predicted));
         }
-        // Far enough for each stall, whatever the budget. A sum in f32 is the CPU's own work.
+        // Far enough for each sum to stagnate, whatever the budget. A sum in f32 is the CPU's own work.
         let counts = counts(match adder {
             Adder::Kahan => 10_000_000,
             _ if format == Format::F32 => 100_000_000,
@@ -335,7 +335,7 @@ fn dot_error(name: &str, format: Format, n: usize, seed: u64) -> f64 {
     let terms: Vec<f64> = products(&x, &y).collect();
     let exact: f64 = terms.iter().sum();
     let mut arithmetic = match name {
-        // Dice of their own: they must know nothing of the numbers.
+        // Separate random bits: they must not depend on the numbers.
         "f16-dice" => Arithmetic::stochastic(format, key(&[seed, 1])),
         _ => Arithmetic::nearest(format),
     };

@@ -1,4 +1,4 @@
-//! Pictures and tables of what was measured.
+//! Figures and tables of what was measured.
 
 use crate::{
     amp::{
@@ -44,7 +44,7 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// A layer for a person: the first of the deep model's nine is layer 1.
+/// A layer's displayed name: the first of the deep model's nine is layer 1.
 fn layer_name(layer: &str) -> &'static str {
     match layer {
         "0.0.weight" | "layers.0.0.weight" => "first layer",
@@ -64,7 +64,7 @@ fn limits(top: f64) -> Vec<LimitLine> {
         .collect()
 }
 
-/// The highest point of all series, and a little more.
+/// The maximum of all series, and a little more.
 fn top(series: &[Series]) -> f64 {
     1.1 * series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(0.0, f64::max)
 }
@@ -75,10 +75,10 @@ fn axis_x() -> Axis {
 }
 
 fn axis_y() -> Axis {
-    Axis::new("share of the layer's gradients (%)", Scale::Linear)
+    Axis::new("fraction of the layer's gradients (%)", Scale::Linear)
 }
 
-/// One share of one layer's gradients in the first step.
+/// One fraction of one layer's gradients in the first step.
 fn share((model, layer): (&str, &str), scale: f32, [from, kind]: [&str; 2]) -> Quantity {
     SHARES.at(&[
         ("model", &model),
@@ -109,9 +109,9 @@ fn draw_gradients(records: &Records) -> Result<Drawing> {
     let mut plot = lines.plot(records)?;
     plot.limits = limits(top(&plot.series));
     Ok(plot.drawing(format!(
-        "How large the gradients of a network with eight hidden layers are, in step {} of training: the share of each layer's that \
-         lies between a power of two and the next. The further from the loss, the smaller. Of the first layer's, f16 \
-         makes {} zero that are not, if nothing is done.",
+        "How large the gradients of a network with eight hidden layers are, in step {} of training: the fraction of each layer's gradients \
+         that lies between a power of two and the next. The further from the loss, the smaller. Of the first layer's, f16 \
+         makes {} zero without loss scaling.",
         LOOKS[0],
         records.text(share((model, layers[0]), 1.0, ["predicted", "vanished"]))?
     )))
@@ -120,13 +120,13 @@ fn draw_gradients(records: &Records) -> Result<Drawing> {
 fn draw_scale(records: &Records) -> Result<Drawing> {
     let (model, layers) = LAYERS[1];
     let points = records.over("exponent", sizes(model, layers[0]))?;
-    let plain = Series::of("as they are", &points, |share| 100.0 * share);
+    let plain = Series::of("unscaled", &points, |share| 100.0 * share);
     let mut scaled = Series { name: format!("times {SCALE}"), ..plain.clone() };
     scaled.points.iter_mut().for_each(|point| point.0 += f64::from(SCALE.log2()));
     let vanished = |scale| records.text(share((model, layers[0]), scale, ["measured", "vanished"]));
     let caption = format!(
         "The first layer's gradients without and with a factor before the loss. The factor is a power of two: all bins \
-         move by {} places, and nothing else changes. Measured in f16, {} of the gradients vanish without it, {} with it.",
+         move by {} positions, and nothing else changes. Measured in f16, {} of the gradients vanish without it, {} with it.",
         SCALE.log2(),
         vanished(1.0)?,
         vanished(SCALE)?
@@ -163,7 +163,7 @@ fn table_gradients(records: &Records) -> Result<TableData> {
     grid.table(records, caption)
 }
 
-/// Wrong answers in percent.
+/// Error rate in percent.
 fn wrong(share: f64) -> f64 {
     100.0 * (1.0 - share)
 }
@@ -171,8 +171,8 @@ fn wrong(share: f64) -> f64 {
 fn draw_accuracy(records: &Records) -> Result<Drawing> {
     let difference = records.get(DIFFERENCE.at(&[]))?;
     let caption = format!(
-        "Wrong answers of chapter 4's network 784-128-10 on the test pictures, in f32 and in mixed precision (medians of {} seeds, \
-         bands: half of them). At the end, the two differ by {} points in the median, from the same seed.",
+        "Test error of chapter 4's network 784-128-10, in f32 and in mixed precision (medians of {} seeds, \
+         bands: half of them). At the end, the two differ by {} percentage points in the median, for the same seed.",
         difference.samples.0.len(),
         difference.text()
     );
@@ -181,12 +181,12 @@ fn draw_accuracy(records: &Records) -> Result<Drawing> {
     curves(records, lines.into(), caption)
 }
 
-/// A picture of wrong answers over the epochs.
+/// A figure of the test error over the epochs.
 fn curves(records: &Records, lines: Vec<(String, Quantity)>, caption: String) -> Result<Drawing> {
     Lines {
         over: "epoch",
         x: Axis::new("epoch", Scale::Linear),
-        y: Axis::new("wrong answers (%)", Scale::Log),
+        y: Axis::new("test error (%)", Scale::Log),
         scale: wrong,
         lines,
         ..Lines::default()
@@ -213,12 +213,12 @@ fn variants(setting: &Setting, variants: &[Variant]) -> Vec<(String, Quantity)> 
     variants.iter().map(curve).collect()
 }
 
-/// A number of a variant.
+/// A quantity of a variant.
 fn of(key: Key, setting: &Setting, variant: Variant) -> Quantity {
     key.at(&[("setting", &setting.name), ("variant", &variant)])
 }
 
-/// What a variant ends with, in words: an accuracy, or that some seeds came to no number.
+/// What a variant ends with, in words: an accuracy, or that some seeds reached NaN.
 fn ending(records: &Records, setting: &Setting, variant: Variant) -> Result<String> {
     records.text(of(ABLATIONS, setting, variant)).or_else(|missing| {
         let failed = records.get(of(FAILED, setting, variant)).map_err(|_| missing)?;
@@ -231,7 +231,7 @@ fn draw_deep(records: &Records) -> Result<Drawing> {
     let of = |variant| records.text(of(ABLATIONS, &SETTINGS[1], variant));
     let caption = format!(
         "The network with eight hidden layers in f32, in mixed precision, and in mixed precision without a factor before \
-         the loss. They end at {}, {} and {} right answers.",
+         the loss. They end at {}, {} and {} accuracy.",
         of(Variant::F32)?,
         of(Variant::Amp)?,
         of(Variant::NoScale)?
@@ -242,7 +242,7 @@ fn draw_deep(records: &Records) -> Result<Drawing> {
 fn draw_loss(records: &Records) -> Result<Drawing> {
     let of = |variant| ending(records, &SETTINGS[0], variant);
     let caption = format!(
-        "784-128-10 as usual. In mixed precision it ends at {} right answers; without a factor, and with a loss that is \
+        "784-128-10 as usual. In mixed precision it ends at {} accuracy; without a factor, and with a loss that is \
          65,536 times smaller: {}. In f32 the size of the loss does not matter to Adam: {}.",
         of(Variant::Amp)?,
         of(Variant::SmallLoss)?,
@@ -255,7 +255,7 @@ fn draw_loss(records: &Records) -> Result<Drawing> {
 fn draw_steps(records: &Records) -> Result<Drawing> {
     let of = |variant| records.text(of(ABLATIONS, &SETTINGS[2], variant));
     let caption = format!(
-        "784-128-10 with a learning rate of {}. With weights that are f16 between steps it reads {} of the test pictures, \
+        "784-128-10 with a learning rate of {}. With weights that are f16 between steps its test accuracy is {}, \
          with f32 weights {}, in f32 throughout {}.",
         SETTINGS[2].lr,
         of(Variant::NoMasters)?,
@@ -276,7 +276,7 @@ fn table_ablations(records: &Records) -> Result<TableData> {
     Grid::new(rows)
         .column("setting", |(setting, ..)| setting.name)
         .column("variant", |(_, variant, ..)| match variant {
-            // A key has the number as Rust writes it.
+            // A key has the number as Rust prints it.
             Variant::HalfAdam { epsilon } => format!("f16 adam, ε = {}", plain(*epsilon)),
             other => other.to_string(),
         })
@@ -291,7 +291,7 @@ fn table_ablations(records: &Records) -> Result<TableData> {
         .table(
             records,
             "Test accuracy without each part of mixed precision, medians of three seeds, and the difference to f32 \
-             in points.",
+             in percentage points.",
         )
 }
 
@@ -310,10 +310,8 @@ fn table_speed(records: &Records) -> Result<TableData> {
         grid =
             grid.column(precision.name(), move |row| of(SPEED, row).with("precision", precision));
     }
-    grid.column("amp against f32", |row| of(SPEED_RATIO, row)).table(
-        records,
-        "Pictures that 784-128-10 learns from in a second, and mixed precision against f32.",
-    )
+    grid.column("amp against f32", |row| of(SPEED_RATIO, row))
+        .table(records, "Images a second in training 784-128-10, and mixed precision against f32.")
 }
 
 fn table_memory(records: &Records) -> Result<TableData> {

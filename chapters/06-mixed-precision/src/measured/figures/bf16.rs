@@ -1,4 +1,4 @@
-//! The part's pictures and tables, made from one machine's records.
+//! The part's figures and tables, made from one machine's records.
 
 use crate::{
     bf16::{
@@ -42,8 +42,8 @@ fn draw_error(records: &Records) -> Result<Drawing> {
     ];
     let k = TERMS[TERMS.len() - 1];
     let caption = format!(
-        "A sum of {k} products whose inputs were rounded to bf16 is off by {} if it is kept in f32, no more than \
-         a single product; kept in bf16 it is off by {}. Dashed: predicted.",
+        "A sum of {k} products whose inputs were rounded to bf16 is off by {} if it is accumulated in f32, no more than \
+         a single product; accumulated in bf16 it is off by {}. Dashed: predicted.",
         records.text(of(Sum::Centred).with("k", k))?,
         records.text(of(Sum::Narrow).with("k", k))?,
     );
@@ -61,7 +61,7 @@ fn draw_error(records: &Records) -> Result<Drawing> {
         name: if sum == Sum::Narrow { "predicted".to_owned() } else { String::new() },
         points: TERMS.map(|k| (k as f64, 100.0 * sum.predicted(k as f64))).into(),
     });
-    // Only one of the dashed lines has a name; the words are those of the points.
+    // Only one of the dashed lines has a name; the labels are those of the points.
     let words = plot.drawing(caption);
     Ok(Drawing { svg: LinePlot { limits: limits.into(), ..plot }.svg(), ..words })
 }
@@ -92,12 +92,12 @@ fn draw_race(records: &Records) -> Result<Drawing> {
 fn table_roofline(records: &Records) -> Result<TableData> {
     let ridge = |number: &str| records.text(RIDGE.at(&[("number", &number)]));
     let tiles = match ridge("bf16") {
-        Ok(found) => format!("for the tiles from {found} on"),
+        Ok(found) => format!("for the tiles above {found}"),
         Err(Error::Skipped { why, .. }) => format!("for tiles it is not known ({why})"),
         Err(error) => return Err(error),
     };
     let caption = format!(
-        "Products of a step. On {} arithmetic is the limit for the vector registers from {} operations per byte on; {tiles}.",
+        "Products of a step. On {} arithmetic is the limit for the vector registers above {} operations per byte; {tiles}.",
         records.machine.in_words(),
         ridge("f32")?,
     );
@@ -150,8 +150,8 @@ fn table_needs(records: &Records) -> Result<TableData> {
 fn table_accuracy(records: &Records) -> Result<TableData> {
     let difference = records.get(DIFFERENCE.at(&[]))?;
     let caption = format!(
-        "Test accuracy of 784-512-512-10 with {} seeds: training in bf16 changes it by {} points \
-         (median over the seeds of each one's difference).",
+        "Test accuracy of 784-512-512-10 with {} seeds: training in bf16 changes it by {} percentage points \
+         (median of the differences by seed).",
         difference.samples.0.len(),
         units::difference(100.0 * difference.median, 2)
     );

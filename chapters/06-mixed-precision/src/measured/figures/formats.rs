@@ -1,4 +1,4 @@
-//! The part's pictures and tables, made from one machine's records.
+//! The part's figures and tables, made from one machine's records.
 
 use crate::{
     formats::Format,
@@ -75,7 +75,7 @@ fn draw_formats(records: &Records) -> Result<Drawing> {
     }
     let caption = format!(
         "How many numbers each format has between a power of two and the next: between 1 and 2, bf16 has {} and \
-         f16 {}. But f16's numbers end at {}, and thin out below {}.",
+         f16 {}. But f16's numbers end at {}, and become sparser below {}.",
         at_one("bf16")?,
         at_one("f16")?,
         text(MAX, "f16")?,
@@ -110,7 +110,7 @@ fn table_formats(records: &Records) -> Result<TableData> {
     }
     let at_one = |format: &Format| of(BINADE, format.name()).with("exponent", "one");
     grid.column("numbers from 1 to 2", at_one)
-        .table(records, "What each format can hold. Every one has a sign bit besides.")
+        .table(records, "What each format can represent. Each has a sign bit in addition.")
 }
 
 fn draw_rounding(records: &Records) -> Result<Drawing> {
@@ -187,12 +187,12 @@ fn adder_label(name: &str) -> &str {
     match name {
         "f16-dice" => "f16, stochastic rounding",
         "f16-kahan" => "f16, Kahan",
-        "f16-pairs" => "f16, in pairs",
+        "f16-pairs" => "f16, pairwise",
         other => other,
     }
 }
 
-/// A quantity of what adds up.
+/// A quantity of a way to sum.
 fn adder(key: Key, name: &str) -> Quantity {
     key.at(&[("sum", &name)])
 }
@@ -204,11 +204,11 @@ fn draw_sums(records: &Records) -> Result<Drawing> {
     }
     let [bf16, f16, f32, kahan] = [0, 1, 2, 3].map(|at| stalls[at].1.text());
     let caption = format!(
-        "0.0001 added again and again. The sums stall where half of the gap to the next number is no smaller than \
-         0.0001: at {bf16} in bf16, {f16} in f16 and {f32} in f32. Kahan's correction moves f16's end to {kahan}."
+        "0.0001 added again and again. The sums stagnate where half of the gap to the next number is no smaller than \
+         0.0001: at {bf16} in bf16, {f16} in f16 and {f32} in f32. Kahan's correction moves f16's limit to {kahan}."
     );
     let limit = |(name, end): (&str, &Value)| {
-        (format!("predicted stall of {}: {}", adder_label(name), end.text()), end.median)
+        (format!("predicted limit of {}: {}", adder_label(name), end.text()), end.median)
     };
     let mut plot = Lines {
         over: "n",
@@ -242,7 +242,7 @@ fn draw_dot(records: &Records) -> Result<Drawing> {
     plot.limits.push(LimitLine { name, points: running });
     let error = |name: &str| number(plot.end(adder_label(name)).1);
     let caption = format!(
-        "The relative error of a dot product of numbers in f16, by what adds up the products. With {} of them, a running \
+        "The relative error of a dot product of f16 numbers, by how the products are summed. With {} of them, a running \
          sum is off by {} in bf16, {} in f16 and {} in f32; in f16 with Kahan's correction by {}.",
         Unit::Count.format(plot.end("f16").0),
         error("bf16"),

@@ -19,7 +19,7 @@ use std::{path::PathBuf, process::Command, time::Duration};
 /// A message.
 pub const MESSAGE: Key =
     Key::measured("multi_gpu.alpha_beta.message", Unit::Seconds, &["engine", "bytes"]);
-/// The latency.
+/// The start-up cost.
 pub const ALPHA: Key =
     Key::measured("multi_gpu.alpha_beta.alpha", Unit::Seconds, &["engine", "from"]);
 /// The time for a byte.
@@ -49,7 +49,7 @@ pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: "multi_gpu.alpha_beta",
-            shows: "the latency and the time per byte of a message, between threads and between processes",
+            shows: "the start-up cost and the time per byte of a message, between threads and between processes",
             values: &[MESSAGE, ALPHA, BETA, BANDWIDTH, ERROR, WORST],
             quick: true,
             run: |rec| Ok(alpha_beta(rec)?),
@@ -64,7 +64,7 @@ pub fn experiments() -> Vec<Experiment> {
     ]
 }
 
-/// Who carries the messages.
+/// The transports.
 const ENGINES: [&str; 2] = ["threads", "mpi"];
 
 /// How much is measured, by the budget.
@@ -94,10 +94,10 @@ impl Plan {
         Ok(Ok(ranks.into_iter().next().unwrap_or_default()))
     }
 
-    /// Starts the program `mpi_bench`, which lies beside this one, under `mpirun`.
+    /// Starts the program `mpi_bench`, which lies next to this one, under `mpirun`.
     fn by_mpi(&self, p: usize) -> std::result::Result<Vec<Timing>, String> {
         let program = mpi_bench().ok_or(
-            "there is no program mpi_bench beside this one; build it with Open MPI: \
+            "there is no program mpi_bench next to this one; build it with Open MPI: \
              cargo build --release -p multi_gpu --features mpi",
         )?;
         let output = Command::new("mpirun")
@@ -113,19 +113,19 @@ impl Plan {
             .map_err(|_| "there is no mpirun; install Open MPI (see `throughput doctor`)")?;
         serde_json::from_slice(&output.stdout).map_err(|_| {
             let words = String::from_utf8_lossy(&output.stderr);
-            format!("mpirun failed: {}", words.trim().lines().next().unwrap_or("it says nothing"))
+            format!("mpirun failed: {}", words.trim().lines().next().unwrap_or("no message"))
         })
     }
 }
 
-/// The program that times MPI: beside this one, or a folder above (where tests lie).
+/// The program that times MPI: next to this one, or a folder above (where tests lie).
 fn mpi_bench() -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?;
     let name = format!("mpi_bench{}", std::env::consts::EXE_SUFFIX);
     here.ancestors().skip(1).take(2).map(|folder| folder.join(&name)).find(|path| path.is_file())
 }
 
-/// What an all-reduce says about one message: its bytes and its seconds, if the formula holds.
+/// What an all-reduce implies about one message: its bytes and its seconds, if the formula is right.
 fn as_message(algorithm: Algorithm, timing: &Timing, seconds: f64) -> (f64, f64) {
     let bytes = timing.bytes as f64;
     let messages = algorithm.seconds(AlphaBeta { alpha: 1.0, beta: 0.0 }, bytes, timing.p);

@@ -20,7 +20,7 @@ use std::{hint::black_box, time::Instant};
 /// A step, by its parts.
 pub const PREDICTED: Key =
     Key::calculated("multi_gpu.predicted", Unit::Seconds, &["model", "batch", "ranks"]);
-/// The step of ranks that keep to a core.
+/// The step of ranks that are pinned to a core.
 pub const MEASURED: Key =
     Key::measured("multi_gpu.predicted.measured", Unit::Seconds, &["model", "batch", "ranks"]);
 /// How far the prediction is off.
@@ -32,15 +32,15 @@ pub const FREE: Key =
 /// How far the prediction is off then.
 pub const FREE_ERROR: Key =
     Key::measured("multi_gpu.predicted.free.error", Unit::Share, &["model", "batch", "ranks"]);
-/// The latency between ranks that keep to a core.
+/// The start-up cost between ranks that are pinned to a core.
 pub const ALPHA: Key = Key::measured("multi_gpu.predicted.alpha", Unit::Seconds, &["ranks"]);
-/// The latency between ranks that the system may move.
+/// The start-up cost between ranks that the system may move.
 pub const ALPHA_FREE: Key =
     Key::measured("multi_gpu.predicted.alpha.free", Unit::Seconds, &["ranks"]);
-/// The bandwidth between ranks that keep to a core.
+/// The bandwidth between ranks that are pinned to a core.
 pub const BANDWIDTH: Key =
     Key::measured("multi_gpu.predicted.bandwidth", Unit::BytesPerSecond, &["ranks"]);
-/// How much slower a rank computes beside others.
+/// How much slower a rank computes while others do.
 pub const SHARED: Key =
     Key::measured("multi_gpu.predicted.shared", Unit::Ratio, &["model", "batch", "ranks"]);
 /// The largest error.
@@ -62,7 +62,7 @@ pub const SCALING_ERROR: Key =
     Key::calculated("multi_gpu.scaling.error", Unit::Share, &["by", "model", "cards"]);
 /// How much the cards' times differ: the number that is calibrated.
 pub const JITTER: Key = Key::calculated("multi_gpu.scaling.jitter", Unit::Share, &[]);
-/// The median error.
+/// The median error, in fractions of the full rate.
 pub const SCALING_TYPICAL: Key = Key::calculated("multi_gpu.scaling.typical", Unit::Share, &[]);
 /// The largest error.
 pub const SCALING_WORST: Key = Key::calculated("multi_gpu.scaling.worst", Unit::Share, &[]);
@@ -94,7 +94,7 @@ pub const WHY: Key =
 /// The step.
 pub const WHY_STEP: Key =
     Key::new(Kind::Simulated, "multi_gpu.why.step", Unit::Seconds, &["model", "batch", "cards"]);
-/// The share of it that is communication.
+/// The fraction of it that is communication.
 pub const WHY_EXPOSED: Key =
     Key::new(Kind::Simulated, "multi_gpu.why.exposed", Unit::Share, &["model", "batch", "cards"]);
 
@@ -107,7 +107,7 @@ pub fn experiments() -> Vec<Experiment> {
 pub const BATCHES: [(&str, usize); 5] =
     [("mlp", 128), ("mlp", 60_000), ("vgg16", 8192), ("resnet50", 8192), ("gpt-7b", 4096)];
 
-/// The networks and the pictures of a step, over all ranks.
+/// The networks and the images of a step, over all ranks.
 pub const CASES: [(&str, &[usize], usize); 3] = [
     ("784-128-10", &[784, 128, 10], 128),
     ("784-512-10", &[784, 512, 10], 128),
@@ -117,7 +117,7 @@ pub const CASES: [(&str, &[usize], usize); 3] = [
 /// Numbers of ranks that are measured.
 pub const RANKS: [usize; 3] = [1, 2, 4];
 
-/// A rank's copy of the network and its share of the pictures. It descends in place: to copy parameters out and in, as
+/// A rank's copy of the network and its part of the images. It descends in place: to copy parameters out and in, as
 /// [`crate::split::data_parallel`] does for any optimizer, would be timed with the step.
 struct Replica {
     model: Mlp<f32>,
@@ -154,13 +154,13 @@ impl Replica {
 #[derive(Clone, Copy, Debug)]
 struct Placement {
     ranks: usize,
-    /// Whether they train together; else each trains for itself with its share of the pictures.
+    /// Whether they train together; else each trains for itself with its part of the images.
     together: bool,
-    /// Whether each keeps to a core.
+    /// Whether each is pinned to a core.
     bound: bool,
 }
 
-/// Seconds of a step of `batch` pictures, the mean of `steps` steps of the slowest rank.
+/// Seconds of a step of `batch` images, the mean of `steps` steps of the slowest rank.
 fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Placement) -> Result<f64> {
     let times = threads::run(setup.ranks, |mut rank| {
         if setup.bound {
@@ -251,7 +251,7 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
     for (model, sizes, batch) in CASES {
         recorder.note_at(PREDICTED.at(&[("model", &model), ("batch", &batch)]));
         let steps = (pictures / batch).max(4);
-        // In turns: one rank alone with its share of the pictures, all side by side without a word, the step, and the
+        // In turns: one rank alone with its part of the images, all at once without messages, the step, and the
         // step of ranks that the system may move.
         let mut alone = vec![Vec::new(); RANKS.len()];
         let (mut beside, mut real, mut free) = (alone.clone(), alone.clone(), alone.clone());

@@ -1,4 +1,4 @@
-//! What is measured of replicas: how fast they are together, and how fast a failure is seen.
+//! What is measured of replicas: how fast they are together, and how fast a failure is detected.
 
 use crate::{
     communicator::Communicator,
@@ -36,7 +36,7 @@ use training::{
     train_stepper,
 };
 
-/// Pictures in a second.
+/// Images in a second.
 pub const REPLICAS: Key =
     Key::measured("multi_gpu.replicas", Unit::ImagesPerSecond, &["model", "batch", "engine", "p"]);
 /// How many times as fast as one replica.
@@ -45,7 +45,7 @@ pub const SPEEDUP: Key =
 /// Rank 0's forward and backward passes of a step.
 pub const COMPUTE: Key =
     Key::measured("multi_gpu.replicas.compute", Unit::Seconds, &["model", "batch", "engine", "p"]);
-/// Its adding up and waiting.
+/// Its all-reduce and waiting.
 pub const SUM: Key =
     Key::measured("multi_gpu.replicas.sum", Unit::Seconds, &["model", "batch", "engine", "p"]);
 /// A step.
@@ -62,7 +62,7 @@ pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             key: REPLICAS.name,
-            shows: "how fast 1, 2 and 4 replicas learn together, and where the time of a step goes",
+            shows: "how fast 1, 2 and 4 replicas train together, and where the time of a step goes",
             values: &[REPLICAS, SPEEDUP, COMPUTE, SUM, STEP],
             quick: false,
             run: replicas,
@@ -107,12 +107,12 @@ impl<D: Engine> Network<D> for Large<f32, D> {
     }
 }
 
-/// A job: its model, its batch, and how many pictures an epoch has.
+/// A job: its model, its batch, and how many images an epoch has.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     /// The model's name in the records.
     pub model: &'static str,
-    /// Pictures of a step, all ranks together.
+    /// Images of a step, all ranks together.
     pub batch: usize,
     pictures: usize,
 }
@@ -124,7 +124,7 @@ pub const JOBS: [Job; 3] = [
     Job { model: "large", batch: 512, pictures: 1536 },
 ];
 
-/// What carries the numbers between ranks of one process.
+/// The transports between ranks of one process.
 pub const ENGINES: [&str; 2] = ["threads", "tcp"];
 
 impl Job {
@@ -137,7 +137,7 @@ impl Job {
         }
     }
 
-    /// What learns on a device that is freshly seeded, and the choices of its run.
+    /// The learner on a device that is freshly seeded, and the options of its run.
     fn learner(self, dev: &Cpu) -> training::Result<(Box<dyn Learner<Device = Cpu>>, Config)> {
         let config = self.config(EPOCHS);
         let learner = match self.model {
@@ -179,7 +179,7 @@ impl Job {
 /// Epochs of a run; the first warms up and is not counted.
 const EPOCHS: usize = 3;
 
-/// Pictures per second in the best epoch but the first: other programs can only make it slower.
+/// Images per second in the best epoch but the first: other programs can only make it slower.
 fn rate(outcome: &Outcome) -> f64 {
     outcome.history.iter().skip(1).map(|epoch| epoch.images_per_second).fold(f64::NAN, f64::max)
 }
@@ -198,7 +198,7 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
         let mut rates = vec![Vec::new(); sides.len()];
         let mut parts = vec![[Vec::new(), Vec::new()]; sides.len()];
         for _ in 0..repetitions {
-            // In turns, so that what else the machine does disturbs all sides alike.
+            // In turns, so that other load on the machine disturbs all sides alike.
             for (at, (engine, size)) in sides.iter().enumerate() {
                 rec.note_at(REPLICAS.at(&[("model", &job.model), ("engine", engine), ("p", size)]));
                 if *engine == "alone" {
@@ -231,7 +231,7 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
     processes(rec, repetitions)
 }
 
-/// The course's own command, if that is what runs.
+/// The course's own command, if it is the running program.
 fn command() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     (program.file_stem()? == "throughput").then_some(program)
@@ -253,10 +253,7 @@ fn processes(rec: &mut Recorder, repetitions: usize) -> lab::Result<()> {
                 continue;
             };
             if engine == "mpi" && !cfg!(feature = "mpi") {
-                rec.skip_at(
-                    REPLICAS.at(list),
-                    "this build does not know MPI; build with --features mpi",
-                );
+                rec.skip_at(REPLICAS.at(list), "this build has no MPI; build with --features mpi");
                 continue;
             }
             let rates = (0..repetitions).map(|_| process_rate(rec, &program, job, engine, size));
@@ -283,7 +280,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A number from 0 to `below` that nobody knows before.
+/// A random number from 0 to `below`.
 fn dice(below: u64) -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish() % below.max(1)
 }
@@ -342,7 +339,7 @@ fn process_rate(
 /// Ranks of a run that is to be disturbed.
 const CREW: usize = 4;
 
-/// Processes that train until somebody ends them.
+/// Processes that train until they are killed.
 struct Crew(Vec<Child>);
 
 impl Crew {
@@ -419,7 +416,7 @@ fn end_of_one(rec: &Recorder, program: &Path, signal: &str) -> lab::Result<f64> 
     while !run.0.join(METRICS).exists() {
         if Instant::now() > until {
             return Err(lab::Error::message(
-                "the processes do not get going; see that nothing else runs here",
+                "the processes do not start training; check that nothing else runs here",
             ));
         }
         thread::sleep(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! What is measured: how equal every way is, what people claim, how long ranks wait, what they hold, and what overlap
+//! What is measured: how equal every way is, what people claim, how long ranks wait, what they store, and what overlap
 //! gains.
 
 use crate::split::{
@@ -43,16 +43,16 @@ pub const MOVED: Key = Key::measured("multi_gpu.equality.moved", Unit::Number, &
 pub const BY_EPS: Key = Key::measured("multi_gpu.equality.eps", Unit::Number, &["eps"]);
 /// Test accuracies.
 pub const CLAIMS: Key = Key::measured("multi_gpu.claims", Unit::Share, &["how", "ranks", "seed"]);
-/// Pictures that are read differently than by one device.
+/// Images that are classified differently from one device.
 pub const READ_DIFFERENTLY: Key =
     Key::measured("multi_gpu.claims.read_differently", Unit::Count, &["how", "ranks"]);
 /// Steps of a training.
 pub const CLAIMED_STEPS: Key =
     Key::counted("multi_gpu.claims.steps", Unit::Count, &["how", "ranks"]);
-/// Test accuracies with a mistake.
+/// Test accuracies with a common error.
 pub const MISTAKEN: Key =
     Key::measured("multi_gpu.mistakes", Unit::Share, &["mistake", "lr", "ranks"]);
-/// The share of its time in which a rank waits.
+/// The fraction of its time in which a rank waits.
 pub const PIPELINE: Key =
     Key::measured("multi_gpu.pipeline", Unit::Share, &["device", "stages", "micros", "schedule"]);
 /// The same, by the schedule and the stages' times.
@@ -73,7 +73,7 @@ pub const KEPT_PREDICTED: Key = Key::calculated(
     Unit::Bytes,
     &["device", "stages", "micros", "schedule"],
 );
-/// What the fullest rank holds.
+/// The bytes of the fullest rank.
 pub const ZERO: Key = Key::counted("multi_gpu.zero", Unit::Bytes, &["level", "ranks"]);
 /// The same, by the formula.
 pub const ZERO_PREDICTED: Key =
@@ -107,28 +107,28 @@ pub fn experiments() -> Vec<Experiment> {
         },
         Experiment {
             key: CLAIMS.name,
-            shows: "whether splitting the data or the model makes a network read worse, and what a grown batch does",
+            shows: "whether splitting the data or the model lowers a network's accuracy, and what a grown batch does",
             values: &[CLAIMS, READ_DIFFERENTLY, CLAIMED_STEPS],
             quick: false,
             run: |rec| claims(rec).map_err(Into::into),
         },
         Experiment {
             key: MISTAKEN.name,
-            shows: "what common mistakes with the batch, the rate and the sum of gradients cost on two ranks and on eight",
+            shows: "what common errors with the batch, the rate and the sum of gradients cost on two ranks and on eight",
             values: &[MISTAKEN],
             quick: false,
             run: |rec| mistakes(rec).map_err(Into::into),
         },
         Experiment {
             key: PIPELINE.name,
-            shows: "the share of time in which the ranks of a pipeline wait, predicted and measured",
+            shows: "the fraction of time in which the ranks of a pipeline wait, predicted and measured",
             values: &[PIPELINE, PIPELINE_PREDICTED, KEPT, KEPT_PREDICTED],
             quick: false,
             run: |rec| pipeline(rec).map_err(Into::into),
         },
         Experiment {
             key: ZERO.name,
-            shows: "how many bytes a rank holds and sends with each stage of ZeRO, predicted and counted",
+            shows: "how many bytes a rank keeps and sends with each stage of ZeRO, predicted and counted",
             values: &[ZERO, ZERO_PREDICTED, SENT, SENT_PREDICTED],
             quick: true,
             run: |rec| zero(rec).map_err(Into::into),
@@ -147,7 +147,7 @@ pub fn experiments() -> Vec<Experiment> {
 pub const SIZES: [usize; 5] = [784, 64, 48, 32, 10];
 /// Steps of the equality table.
 pub const STEPS: usize = 20;
-/// Pictures of its batches: a number that neither 2 nor 3 nor 4 divides.
+/// Images of its batches: a number that neither 2 nor 3 nor 4 divides.
 pub const ROWS: usize = 97;
 
 /// Every way to split, with its ranks, as the table lists them.
@@ -177,7 +177,7 @@ pub fn ways() -> Vec<(Way, usize)> {
     ]
 }
 
-/// The rules of the table: with momentum, because plain descent forgets a difference sooner, and Adam with Keras's ε.
+/// The rules of the table: with momentum, because plain descent damps a difference sooner, and Adam with Keras's ε.
 pub const RULES: [Rule; 2] = [Rule::Sgd(Sgd { lr: 0.05, momentum: 0.9 }), adam(1e-7)];
 
 /// Values of Adam's ε: PyTorch's, Keras's, and a larger one.
@@ -188,7 +188,7 @@ const fn adam(eps: f64) -> Rule {
     Rule::Adam(Adam { lr: 1e-3, beta1: 0.9, beta2: 0.999, eps })
 }
 
-/// Batches of `rows` pictures in the order of a seed.
+/// Batches of `rows` images in the order of a seed.
 fn taken(examples: &Examples, rows: usize, steps: usize) -> Vec<Batch> {
     let order = shuffled(1, 1, examples.len());
     let numbers = order.chunks_exact(rows).take(steps);
@@ -215,7 +215,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
     for rule in RULES {
         let job = Job { sizes: SIZES.to_vec(), seed: 1, rule };
         let wanted = one_device(&job, &batches)?;
-        // How far the training itself went: what the differences are to be seen against.
+        // How far the training itself went: the scale of the differences.
         let start = Trained { parameters: job.model()?.parameters(), losses: Vec::new() };
         let list: ParamList = &[("model", &"scratch"), ("rule", &rule.name())];
         let moved = difference(&start, &wanted).parameters;
@@ -273,7 +273,7 @@ fn of_dfdx(
     Ok(())
 }
 
-/// Pictures of one rank's batch in the claims, and of the whole batch where it does not grow.
+/// Images of one rank's batch in the claims, and of the whole batch where it does not grow.
 pub const BATCH: usize = 64;
 /// The learning rate of the claims.
 pub const RATE: f64 = 0.1;
@@ -302,7 +302,7 @@ fn claims(rec: &mut Recorder) -> Result<()> {
         for (habit, batch_grows, rate_grows) in HABITS {
             for ranks in RANKS {
                 if ranks == 1 && habit != "same" {
-                    continue; // one rank has nothing to grow
+                    continue; // with one rank nothing grows
                 }
                 let factor = |grows| if grows { ranks } else { 1 };
                 let (lr, batch) = (RATE * factor(rate_grows) as f64, BATCH * factor(batch_grows));
@@ -350,12 +350,12 @@ fn claims(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// The mistakes, as their table lists them.
+/// The errors, as their table lists them.
 pub const MISTAKES: [&str; 6] =
     ["none", "grown", "grown-and-scaled", "sum-of-means", "divided-twice", "all-at-once"];
-/// The learning rates of the mistakes: a usual one, and one that is already large.
+/// The learning rates of these errors: a usual one, and one that is already large.
 pub const MISTAKEN_RATES: [f64; 2] = [0.1, 1.0];
-/// The numbers of ranks of the mistakes.
+/// The numbers of ranks of these errors.
 pub const MISTAKEN_RANKS: [usize; 2] = [2, 8];
 
 /// A training with one of [`MISTAKES`].
@@ -406,7 +406,7 @@ fn mistakes(rec: &mut Recorder) -> Result<()> {
 
 /// Numbers of micro-batches of the pipeline.
 pub const MICROS: [usize; 5] = [1, 2, 4, 8, 16];
-/// Pictures of a micro-batch.
+/// Images of a micro-batch.
 const MICRO_ROWS: usize = 64;
 /// What a stage of the slow device takes, forward; backward takes twice as long.
 const PACE: f64 = 4e-3;
@@ -575,7 +575,7 @@ fn zero(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// The network of the overlap: hidden layers of equal size, so that there is something to hide behind.
+/// The network of the overlap: hidden layers of equal size, so that there is work to overlap with.
 pub const OVERLAP_SIZES: [usize; 6] = [512, 512, 512, 512, 512, 10];
 /// The wires: this machine's memory, and networks of 1 GB/s and 100 MB/s.
 pub const WIRES: [(&str, Cost); 3] = [
@@ -606,7 +606,7 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
         }
     }
     let took = |side: usize| Samples(times[side].iter().map(|t| t.reduced - t.begin).collect());
-    // Each layer's seconds, from the runs where nothing else goes on: no wire, and nothing sent before the end.
+    // Each layer's seconds, from the runs without other work: no wire, and nothing sent before the end.
     let quiet = &times[BUCKETS.len() - 1];
     let layers: Vec<(usize, f64)> = OVERLAP_SIZES
         .windows(2)
@@ -657,7 +657,7 @@ fn one_step(job: &Job, batch: &Batch, cost: Cost, bucket: usize, ranks: usize) -
         Ok((rank, times))
     })?;
     let first = times.into_iter().find(|(rank, _)| *rank == Rank(0));
-    first
-        .map(|(_, times)| times)
-        .ok_or_else(|| Error::Config("no rank takes no time; take one at least".into()))
+    first.map(|(_, times)| times).ok_or_else(|| {
+        Error::Config("with no rank there is nothing to time; take one at least".into())
+    })
 }

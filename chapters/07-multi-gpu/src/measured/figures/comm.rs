@@ -1,4 +1,4 @@
-//! All-reduces as pictures and tables.
+//! All-reduces as figures and tables.
 
 use crate::{
     comm::{algorithm::Algorithm, cost::AlphaBeta},
@@ -27,7 +27,7 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// How many ranks the pictures show.
+/// How many ranks the figures show.
 const P: usize = 4;
 /// The ways that have a line of their own.
 const SHOWN: [Algorithm; 3] = [Algorithm::Naive, Algorithm::Tree, Algorithm::Ring];
@@ -61,7 +61,7 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
         let kib = |bytes: f64| bytes / 1024.0;
         let points: Vec<_> = all.iter().map(|(bytes, value)| (kib(*bytes), *value)).collect();
         let name = if way == "library" { "MPI's own" } else { way };
-        // Three sizes tell those who do not see the picture the slope.
+        // Three sizes give the slope in the alternative text.
         let shown = all.iter().filter(|(bytes, _)| [4.0, 65_536.0, 4_194_304.0].contains(bytes));
         let shown = shown.map(|(bytes, v)| format!("{} {}", Unit::Bytes.format(*bytes), v.text()));
         words.push(format!("{name}: {}", shown.collect::<Vec<_>>().join(", ")));
@@ -75,7 +75,7 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
     let off = Samples(off);
     let ratio = |log: f64| Unit::Ratio.format(log.exp());
     let plot = LinePlot {
-        x: Axis::new("numbers on each rank (KiB)", Scale::Log).ticks([
+        x: Axis::new("buffer on each rank (KiB)", Scale::Log).ticks([
             1.0 / 16.0,
             1.0,
             16.0,
@@ -117,12 +117,12 @@ fn table_alpha_beta(records: &Records) -> Result<TableData> {
     let [threads, mpi] = ["threads", "mpi"].map(|engine| link(records, engine));
     let caption = match (threads, mpi) {
         (Ok(threads), Ok(mpi)) => format!(
-            "Latency and bandwidth between two ranks, fitted to messages and to all-reduces. The α of messages between \
+            "Start-up cost α and bandwidth between two ranks, fitted to messages and to all-reduces. The α of messages between \
              processes is {} that between threads.",
             Unit::Ratio.format(mpi.alpha / threads.alpha)
         ),
         _ => {
-            "Latency and bandwidth between two ranks, fitted to messages and to all-reduces.".into()
+            "Start-up cost α and bandwidth between two ranks, fitted to messages and to all-reduces.".into()
         }
     };
     let head = ["engine", "α", "1/β", "median error", "largest error"];

@@ -1,4 +1,4 @@
-//! The pictures and tables of this part.
+//! The figures and tables of this part.
 
 use crate::{
     measured::experiments::plan::{
@@ -39,7 +39,7 @@ fn median(records: &Records, quantity: Quantity) -> Result<f64> {
     Ok(records.get(quantity)?.median)
 }
 
-/// A difference of shares: `+3.1 points`.
+/// A difference of fractions, in percentage points: `+3.1 points`.
 fn points(difference: f64) -> String {
     format!("{} points", units::difference(100.0 * difference, 1))
 }
@@ -58,7 +58,7 @@ fn predicted_bars(records: &Records) -> Result<Drawing> {
             .map(|(what, key)| (format!("{ranks}, {what}"), of(key)))
     });
     let caption = format!(
-        "A step of {model} on {batch} pictures, predicted from parts and measured on {} with each thread kept to a core. The largest error over all networks and numbers of ranks is {:.0}%.",
+        "A step of {model} on {batch} images, predicted from parts and measured on {} with each thread pinned to a core. The largest error over all networks and numbers of ranks is {:.0}%.",
         records.machine.in_words(),
         100.0 * median(records, WORST.at(&[]))?
     );
@@ -92,7 +92,7 @@ fn predicted_table(records: &Records) -> Result<TableData> {
     let right = median(records, RIGHT.at(&[]))?;
     Ok(TableData {
         caption: format!(
-            "Predicted and measured seconds of a data parallel step over threads of {}, each kept to a core; the largest error is {:.1}%. The last two columns: the same step when the system may move the threads, and how far off the prediction is then. The number of ranks that is predicted to be the fastest is the fastest one in {right} of {} cases.",
+            "Predicted and measured seconds of a data parallel step over threads of {}, each pinned to a core; the largest error is {:.1}%. The last two columns: the same step when the system may move the threads, and how far off the prediction is then. The number of ranks that is predicted to be the fastest is the fastest in {right} of {} cases.",
             records.machine.in_words(),
             100.0 * worst,
             CASES.len()
@@ -112,7 +112,7 @@ const DRAWN: [(&str, &str, &str); 4] = [
     ("playbook", "transformer-1b", "transformer"),
 ];
 
-/// A record's word as a person writes it.
+/// A record's key in full.
 fn in_full(word: &str) -> String {
     let full = match word {
         "horovod" => "Horovod, 2018",
@@ -161,11 +161,11 @@ fn scaling_curves(records: &Records) -> Result<Drawing> {
     let points = vec![(1.0, 100.0), (512.0, 100.0)];
     plot.limits.push(LimitLine { name: "no loss".to_owned(), points });
     let caption = format!(
-        "Each GPU's rate as more of them train together: simulated lines, published points. One number is calibrated on one point; the others are off by {:.1} points in the median and by {:.1} at most.",
+        "Each GPU's rate as more of them train together: simulated lines, published points. One number is calibrated on one point; the others are off by {:.1} percentage points in the median and by {:.1} at most.",
         100.0 * median(records, SCALING_TYPICAL.at(&[]))?,
         100.0 * median(records, SCALING_WORST.at(&[]))?
     );
-    // By points: the curves alone do not say where the published ones lie.
+    // By points: the curves alone do not show where the published ones lie.
     let alt = format!("Curves that fall with the number of GPUs. {}.", words.join("; "));
     Ok(Drawing { alt, ..plot.drawing(caption) })
 }
@@ -238,7 +238,7 @@ fn why_curves(records: &Records) -> Result<Drawing> {
         median(records, of(model, batch).with("cards", cards)).map(|x| Unit::Number.format(x))
     };
     let caption = format!(
-        "How much faster a step of the same batch gets on simulated H200 cards, the slowest of which all others wait for. On 64 cards the network for digits is at {} times its speed, and the 7B transformer at {} times.",
+        "How much faster a step of the same batch gets on simulated H200 cards; all wait for the slowest. On 64 cards the digit classifier reaches {} times its speed, and the 7B transformer {} times.",
         at("mlp", 128, 64)?,
         at("gpt-7b", 4096, 64)?
     );

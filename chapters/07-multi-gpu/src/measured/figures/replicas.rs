@@ -1,4 +1,4 @@
-//! Pictures and tables of what was measured.
+//! Figures and tables of what was measured.
 
 use crate::measured::experiments::replicas::{
     COMPUTE, FAILURES, JOBS, Job, RANKS_TRIED, REPLICAS, SIGNALS, SPEEDUP, STEP, SUM, WORST,
@@ -24,7 +24,7 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// A job for a person: `mlp, batch 128`.
+/// A job's displayed name: `mlp, batch 128`.
 fn name(job: Job) -> String {
     format!("{}, batch {}", job.model, job.batch)
 }
@@ -37,9 +37,9 @@ fn draw_speedup(records: &Records) -> Result<Drawing> {
     let at = |job, p: usize| records.text(of(SPEEDUP, job, "threads").with("p", p));
     let most = RANKS_TRIED[RANKS_TRIED.len() - 1];
     let caption = format!(
-        "Speed of p replicas, each a thread on one core if there is one for it, against one replica on one core, on {}. \
-         The small network at batch {} reaches {} with two, the large one {}. {most} replicas have no more than these \
-         cores either.",
+        "Speed of p replicas, each a thread on its own core if there are enough, against one replica on one core, on {}. \
+         The small network at batch {} reaches {} with two, the large one {}. {most} replicas share \
+         the same cores.",
         records.machine.in_words(),
         JOBS[0].batch,
         at(JOBS[0], 2)?,
@@ -66,14 +66,14 @@ fn table_replicas(records: &Records) -> Result<TableData> {
     let sides: Vec<(&str, usize)> = sides.chain(real).collect();
     let all =
         JOBS.into_iter().flat_map(|job| sides.iter().map(move |(engine, p)| (job, *engine, *p)));
-    // What was not measured for this job has no row; what the machine lacks has none either.
+    // What was not measured for this job has no row; nor has what the machine lacks.
     records.get(of(REPLICAS, JOBS[0], "threads").with("p", 1))?;
     let cell =
         |key: Key| move |(job, engine, p): &(Job, &str, usize)| of(key, *job, engine).with("p", p);
     let there = all.filter(|row| records.get(cell(REPLICAS)(row)).is_ok());
     let caption = format!(
         "Training with replicas on {}. Each rank has one thread; with more ranks than cores they share them. The parts \
-         of a step are rank 0's; the rest of it is the optimizer's. Step and parts are medians of their own, so that \
+         of a step are rank 0's; the rest of it is the optimizer's. Step and parts are separate medians, so \
          a part can exceed the step.",
         records.machine.in_words()
     );
@@ -86,13 +86,13 @@ fn table_replicas(records: &Records) -> Result<TableData> {
         .column("speed", cell(REPLICAS))
         .column("a step", cell(STEP))
         .column("forward and backward", cell(COMPUTE))
-        .column("adding up and waiting", cell(SUM))
+        .column("all-reduce and waiting", cell(SUM))
         .table(records, caption)
 }
 
 fn table_failures(records: &Records) -> Result<TableData> {
-    let caption = "Seconds from the signal, at a random moment, until the last of the other processes has ended with a \
-                   sentence that names the rank.";
+    let caption = "Seconds from the signal, at a random moment, until the last of the other processes has exited with an \
+                   error that names the rank.";
     let of = |key: Key| move |(signal, _): &(&str, usize)| key.at(&[("signal", signal)]);
     for row in SIGNALS {
         records.get(of(FAILURES)(&row))?;

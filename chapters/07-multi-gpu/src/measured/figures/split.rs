@@ -1,4 +1,4 @@
-//! The part's pictures and tables, made from one machine's records.
+//! The part's figures and tables, made from one machine's records.
 
 use crate::{
     measured::experiments::split::{
@@ -46,7 +46,7 @@ fn heads<const N: usize>(heads: [&str; N]) -> Vec<String> {
     heads.map(str::to_owned).into()
 }
 
-/// A difference for people: none at all is worth words, and few are near 1.
+/// A difference, formatted: zero in words, and few are near 1.
 fn difference(value: f64) -> String {
     if value == 0.0 { "0, bit for bit".into() } else { scientific(value, 2) }
 }
@@ -70,7 +70,7 @@ fn draw_equality(records: &Records) -> Result<Drawing> {
     }
     let caption = format!(
         "The largest difference of any parameter from training on one device, after 20 steps of Adam on the same \
-         batches: {} at most, and none at all for {exact} of {} ways. The steps themselves moved a parameter by up to {}.",
+         batches: {} at most, and zero for {exact} of {} ways. The steps themselves moved a parameter by up to {}.",
         difference(most),
         bars.len(),
         records.text(MOVED.at(&[("rule", &"adam")]))?
@@ -98,7 +98,7 @@ fn table_equality(records: &Records) -> Result<TableData> {
         ])
     });
     Ok(TableData {
-        caption: "The from-scratch network 784-64-48-32-10 after 20 steps on batches of 97 pictures: the largest \
+        caption: "The from-scratch network 784-64-48-32-10 after 20 steps on batches of 97 images: the largest \
                   difference of any parameter from one device, and the loss of the last batch."
             .into(),
         head: heads(["way", "ranks", "momentum", "Adam", "loss (Adam)"]),
@@ -120,7 +120,7 @@ fn table_dfdx(records: &Records) -> Result<TableData> {
             found.map(|value| difference(value.median))
         };
         let name = if model == "mlp" { "perceptron, 20 steps" } else { "convolutions, 5 steps" };
-        let how = if way == "data" { "data parallel" } else { "layers" };
+        let how = if way == "data" { "data parallelism" } else { "layers" };
         Ok(vec![name.into(), how.into(), ranks.to_string(), of("sgd")?, of("adam")?])
     });
     Ok(TableData {
@@ -132,7 +132,7 @@ fn table_dfdx(records: &Records) -> Result<TableData> {
     })
 }
 
-/// What the habits are called in a picture.
+/// The habits' names in a figure.
 fn habit(name: &str) -> &'static str {
     match name {
         "same" => "the same batch, split",
@@ -156,7 +156,7 @@ fn draw_claims(records: &Records) -> Result<Drawing> {
     let of = |how, ranks| records.text(of_habit(how, ranks));
     let caption = format!(
         "Test accuracy after three epochs of MNIST, median and quartiles of five seeds. The same batch split over 8 \
-         ranks reads {}, one device {}. A batch for each rank means fewer steps: {} on 8 ranks, and {} with a rate 8 \
+         ranks reaches {}, one device {}. A batch for each rank means fewer steps: {} on 8 ranks, and {} with a rate 8 \
          times as large.",
         of("same", 8)?,
         of("same", 1)?,
@@ -195,9 +195,9 @@ fn table_claims(records: &Records) -> Result<TableData> {
     });
     Ok(TableData {
         caption: "Three epochs of MNIST from five seeds: the median test accuracy, its quartiles, and how many of the \
-                  10,000 test pictures are read differently than on one device with the same seed."
+                  10,000 test images are classified differently from one device with the same seed."
             .into(),
-        head: heads(["what is split", "ranks", "steps", "accuracy", "quartiles", "read differently"]),
+        head: heads(["what is split", "ranks", "steps", "accuracy", "quartiles", "classified differently"]),
         rows: rows.collect::<Result<_>>()?,
     })
 }
@@ -211,7 +211,7 @@ fn table_mistakes(records: &Records) -> Result<TableData> {
         "divided-twice" => "the mean taken twice",
         _ => "a batch for each rank, and the mean taken twice",
     };
-    let mut grid = Grid::new(MISTAKES).column("mistake", |mistake| words(mistake));
+    let mut grid = Grid::new(MISTAKES).column("error", |mistake| words(mistake));
     for lr in MISTAKEN_RATES {
         for ranks in MISTAKEN_RANKS {
             grid = grid.column(format!("η = {lr}, {ranks} ranks"), move |mistake| {
@@ -221,8 +221,8 @@ fn table_mistakes(records: &Records) -> Result<TableData> {
     }
     grid.table(
         records,
-        "Test accuracy after three epochs of MNIST, the median of three seeds. Every row but the first is another \
-         training, not a split one.",
+        "Test accuracy after three epochs of MNIST, the median of three seeds. Every row but the first is a different \
+         training run, not a split one.",
     )
 }
 
@@ -242,8 +242,8 @@ fn draw_pipeline(records: &Records) -> Result<Drawing> {
     }
     let text = |micros: usize| records.text(of(4).with("micros", micros));
     let caption = format!(
-        "The share of its time in which a rank of a pipeline waits, with equal stages under 1F1B. Four stages wait {} of the time \
-         with one micro-batch, {} with 16. Measured and predicted differ by {} points at most.",
+        "The fraction of its time in which a rank of a pipeline waits, with equal stages under 1F1B. Four stages wait {} of the time \
+         with one micro-batch, {} with 16. Measured and predicted differ by {} percentage points at most.",
         text(1)?,
         text(16)?,
         Unit::Number.format(100.0 * off)
@@ -309,20 +309,20 @@ fn of_zero(key: Key, level: Level) -> Quantity {
     key.at(&[("level", &level.number())])
 }
 
-/// What a level is called.
+/// A level's name.
 fn level_name(level: Level) -> &'static str {
     match level {
-        Level::Nothing => "data parallel",
+        Level::Nothing => "data parallelism",
         Level::Optimizer => "stage 1: Adam's means cut",
-        Level::Gradients => "stage 2: gradients too",
-        Level::Parameters => "stage 3: parameters too",
+        Level::Gradients => "stage 2: also gradients",
+        Level::Parameters => "stage 3: also parameters",
     }
 }
 
 fn draw_zero(records: &Records) -> Result<Drawing> {
     let of = |level| records.text(of_zero(ZERO, level).with("ranks", 8));
     let caption = format!(
-        "What one rank holds from step to step, counted in its buffers: on 8 ranks {} without ZeRO, {} in stage 1, {} \
+        "What one rank keeps from step to step, counted in its buffers: on 8 ranks {} without ZeRO, {} in stage 1, {} \
          in stage 2, {} in stage 3.",
         of(Level::Nothing)?,
         of(Level::Optimizer)?,

@@ -20,14 +20,14 @@ pub const PASSES: [Pass; 3] = [
 pub const CONTENDERS: [(&str, &str); 3] =
     [("dfdx", "dfdx (gemm 0.15)"), ("gemm", "gemm 0.19"), ("chapter1", "chapter 1")];
 
-/// Operations a second, held against the peak.
+/// Operations a second, compared with the peak.
 pub const RATE: Key =
     Key::measured("performance.products", Unit::FlopsPerSecond, &["who", "pass", "batch"]);
 
 /// Each contender at each shape, on all cores.
 ///
 /// # Errors
-/// None that a person could cause.
+/// None that a user could cause.
 pub fn measure(r: &mut Recorder) -> Result<()> {
     let threads = parallel::available();
     let peak = peak::fma_f32(threads);

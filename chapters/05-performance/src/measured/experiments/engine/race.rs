@@ -23,7 +23,7 @@ use lab::{
 use matmul::{Threads, parallel};
 use training::{Config, Silent, mlp::Mlp, model::Network, train_network};
 
-/// What the race leaves.
+/// What the race records.
 pub const KEYS: Keys = Keys::new(
     [
         "performance.race",
