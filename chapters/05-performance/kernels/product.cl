@@ -33,25 +33,25 @@ KERNEL THREADS_OF_BLOCK(16, 16) void product(
         for (uint at = thread; at < DEPTH * TILE; at += 256) {
 #if TRANSPOSE_A
             uint p = at / TILE, i = at % TILE; // a is k×m
-            uint place = (start + p) * m + top + i;
+            uint offset = (start + p) * m + top + i;
 #else
             uint p = at % DEPTH, i = at / DEPTH; // a is m×k
-            uint place = (top + i) * k + start + p;
+            uint offset = (top + i) * k + start + p;
 #endif
             bool inside = top + i < m && start + p < k;
-            a_tile[p][i] = inside ? a[place] : 0.0f;
+            a_tile[p][i] = inside ? a[offset] : 0.0f;
         }
         // ANCHOR_END: fetch
         for (uint at = thread; at < DEPTH * TILE; at += 256) {
 #if TRANSPOSE_B
             uint p = at % DEPTH, j = at / DEPTH; // b is n×k
-            uint place = (left + j) * k + start + p;
+            uint offset = (left + j) * k + start + p;
 #else
             uint p = at / TILE, j = at % TILE; // b is k×n
-            uint place = (start + p) * n + left + j;
+            uint offset = (start + p) * n + left + j;
 #endif
             bool inside = left + j < n && start + p < k;
-            b_tile[p][j] = inside ? b[place] : 0.0f;
+            b_tile[p][j] = inside ? b[offset] : 0.0f;
         }
         BARRIER(); // both tiles are whole
         for (uint p = 0; p < DEPTH; p++) {
@@ -62,7 +62,7 @@ KERNEL THREADS_OF_BLOCK(16, 16) void product(
             sums[1][0] += a1 * b0;
             sums[1][1] += a1 * b1;
         }
-        BARRIER(); // nobody needs them any more
+        BARRIER(); // the tiles are no longer needed
     }
     UNROLL
     for (uint i = 0; i < 2; i++) {

@@ -4,7 +4,7 @@
 // Launch    blocks of 32×8 threads along x, one block for each 8 rows; 32 threads share a row.
 // Reads     scores (rows×cols) and labels (rows), each below cols.
 // Writes    scores, in place: (probability − truth)·scale, the gradient. losses (rows): −ln of the right class'
-//           probability. A score that is no number makes its row's loss NaN.
+//           probability. A score of NaN makes its row's loss NaN.
 // Before    chapter 3, softmax.rs: the same formulas.
 
 // One number from the 32 threads of each row of the block: the largest, or the sum.
@@ -12,7 +12,7 @@ FUNCTION float of_row(SHARED_POINTER float *parts, float mine, bool largest)
 {
     uint x = THREAD_X;
     SHARED_POINTER float *row = parts + THREAD_Y * 32;
-    BARRIER(); // nobody reads the last result any more
+    BARRIER(); // the last result has been read
     row[x] = mine;
     for (uint apart = 16; apart > 0; apart /= 2) {
         BARRIER();
@@ -34,7 +34,7 @@ KERNEL THREADS_OF_BLOCK(32, 8) void softmax_cross_entropy(
     uint row = BLOCK_X * 8 + THREAD_Y;
     uint here = row < rows ? cols : 0; // others only wait at the barriers
     GLOBAL float *s = scores + row * here;
-    uint right = row < rows ? labels[row] : 0;
+    uint label = row < rows ? labels[row] : 0;
 
     float highest = -INFINITY;
     for (uint j = THREAD_X; j < here; j += 32)
@@ -45,10 +45,10 @@ KERNEL THREADS_OF_BLOCK(32, 8) void softmax_cross_entropy(
     sum = of_row(parts, sum, false);
 
     if (here > 0 && THREAD_X == 0)
-        losses[row] = LOG(sum) - (s[right] - highest);
-    BARRIER(); // the right score is read before it is overwritten
+        losses[row] = LOG(sum) - (s[label] - highest);
+    BARRIER(); // the label's score is read before it is overwritten
     for (uint j = THREAD_X; j < here; j += 32) {
-        float truth = j == right ? 1.0f : 0.0f;
+        float truth = j == label ? 1.0f : 0.0f;
         s[j] = (EXP(s[j] - highest) / sum - truth) * scale;
     }
     // ANCHOR_END: loss

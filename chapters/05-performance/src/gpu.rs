@@ -1,4 +1,4 @@
-//! The same step on a GPU: operations fused by hand, launches recorded once and replayed, copies beside the compute.
+//! The same step on a GPU: operations fused by hand, launches recorded once and replayed, copies during the compute.
 //!
 //! The modules in the order of the page:
 //!

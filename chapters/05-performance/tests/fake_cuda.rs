@@ -1,5 +1,5 @@
 //! Graphs, streams and page-locked memory without a GPU, by chapter 2's stand-ins for NVIDIA's driver and NVRTC: nothing
-//! that is put into a stream happens before somebody waits, and the first mistake ends the program.
+//! that is put into a stream happens before a wait, and the first error ends the program.
 //!
 //! Each test is a program of its own that finds the stand-ins by `LD_LIBRARY_PATH`. Where there is no C++ compiler, they
 //! are skipped, unless `THROUGHPUT_REQUIRE_CXX=1` forbids it.
@@ -88,7 +88,7 @@ fn waiting() -> i64 {
     count("libcuda.so", "fake_waiting\0")
 }
 
-/// What was not given back to the stand-in.
+/// What was not returned to the stand-in.
 fn left() -> i64 {
     count("libcuda.so", "fake_left\0")
 }

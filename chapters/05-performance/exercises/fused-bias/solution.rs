@@ -1,4 +1,4 @@
-//! ReLU's backward pass and the bias' gradient: two walks over the same numbers, or one.
+//! ReLU's backward pass and the bias' gradient: two passes over the same elements, or one.
 
 /// The derivatives `dy` of a layer's output become those of its sums, in place: zero where the output `y` is not above
 /// zero. Returns the bias' derivatives, the sum of each column. `y` and `dy` have rows of `width` numbers; `seen` is

@@ -42,5 +42,5 @@ fn a_derivative_without_a_number_stays_one() {
 fn each_number_is_looked_at_once() {
     let (mut dy, y, mut seen) = (vec![1.0; 60], vec![1.0; 60], 0);
     through_relu(&mut dy, &y, 12, || seen += 1);
-    assert_eq!(seen, 60, "{seen} looks at 60 numbers: one walk looks at each once");
+    assert_eq!(seen, 60, "{seen} reads 60 elements: one pass reads each once");
 }

@@ -19,7 +19,7 @@ pub fn share(line: &Line, peak: f64, bandwidth: f64) -> f64 {
     // EXERCISE: end
 }
 
-/// The place of the line with the most seconds to win, and these seconds; `None` where there are none.
+/// The index of the line with the most seconds to win, and these seconds; `None` where there are none.
 pub fn hot_spot(profile: &[Line], peak: f64, bandwidth: f64) -> Option<(usize, f64)> {
     // EXERCISE: begin
     // The slowest line, whatever it could win.

@@ -18,7 +18,7 @@ pub fn share(line: &Line, peak: f64, bandwidth: f64) -> f64 {
     // EXERCISE: end
 }
 
-/// The place of the line with the most seconds to win, and these seconds; `None` where there are none.
+/// The index of the line with the most seconds to win, and these seconds; `None` where there are none.
 pub fn hot_spot(profile: &[Line], peak: f64, bandwidth: f64) -> Option<(usize, f64)> {
     // EXERCISE: begin
     let gains = profile.iter().map(|line| line.seconds * (1.0 - share(line, peak, bandwidth)));

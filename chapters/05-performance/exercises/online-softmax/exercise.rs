@@ -1,10 +1,10 @@
-//! The logarithm of a sum of powers, in one walk. Milakov and Gimelshein 2018, algorithm 3.
+//! The logarithm of a sum of powers, in one pass. Milakov and Gimelshein 2018, algorithm 3.
 
 /// ln(Σ eˢ) over all scores, without a power that overflows. The scores come one after the other and only once. Without
 /// scores it is −∞.
 pub fn log_sum_exp(scores: impl Iterator<Item = f32>) -> f32 {
     // EXERCISE: begin
-    // Right for small scores only: e to the power of 100 is too large for f32.
+    // Correct for small scores only: e to the power of 100 is too large for f32.
     let mut sum = 0.0_f32;
     for score in scores {
         sum += score.exp();

@@ -1,4 +1,4 @@
-//! The logarithm of a sum of powers, in one walk. Milakov and Gimelshein 2018, algorithm 3.
+//! The logarithm of a sum of powers, in one pass. Milakov and Gimelshein 2018, algorithm 3.
 
 /// ln(Σ eˢ) over all scores, without a power that overflows. The scores come one after the other and only once. Without
 /// scores it is −∞.

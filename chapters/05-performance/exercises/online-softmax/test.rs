@@ -7,7 +7,7 @@ mod exercise;
 use backprop::random::SplitMix64;
 use exercise::log_sum_exp;
 
-/// Two walks, in f64.
+/// Two passes, in f64.
 fn reference(scores: &[f32]) -> f64 {
     let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = scores.iter().map(|s| f64::from(s - highest).exp()).sum();

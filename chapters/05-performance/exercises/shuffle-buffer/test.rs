@@ -23,7 +23,7 @@ fn nothing_is_lost_and_nothing_comes_twice() {
 fn the_memory_is_kept() {
     let mut shuffled = Shuffled::new(0..500, 20, 1);
     while shuffled.next().is_some() {
-        assert!(shuffled.held() <= 20, "{} are held, and there is room for 20", shuffled.held());
+        assert!(shuffled.held() <= 20, "{} are in the buffer, and there is room for 20", shuffled.held());
     }
     assert_eq!(shuffled.held(), 0);
 }
@@ -34,7 +34,7 @@ fn it_is_shuffled_as_far_as_the_room_goes() {
     let far = order(1000, 100, 3);
     // No record can leave before it came in …
     assert!(far.iter().enumerate().all(|(place, record)| *record < place + 100));
-    // … and each place of the first buffer is as likely: the first one is uniform from 0 to 99.
+    // … and each position of the first buffer is as likely: the first one is uniform from 0 to 99.
     let mean = (0..400).map(|seed| order(1000, 100, seed)[0] as f64).sum::<f64>() / 400.0;
     assert!((mean - 49.5).abs() < 6.0, "the first record is {mean} on average, instead of 49.5");
 }

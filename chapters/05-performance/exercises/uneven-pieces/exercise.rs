@@ -1,11 +1,11 @@
 //! Gradient accumulation over pieces of different sizes.
 
 /// A batch's mean loss and its gradient, from those of its pieces. Each piece has a number of images,
-/// their mean loss, and the gradient of that mean. A piece of no images adds nothing, whatever it says.
+/// their mean loss, and the gradient of that mean. A piece of no images adds nothing.
 /// `None` if there are no images at all.
 pub fn whole(pieces: &[(usize, f64, Vec<f64>)]) -> Option<(f64, Vec<f64>)> {
     // EXERCISE: begin
-    // The mean of the means: right for equal pieces alone.
+    // The mean of the means: correct for equal pieces only.
     let count = pieces.len() as f64;
     let loss = pieces.iter().map(|(_, loss, _)| loss / count).sum();
     let mut gradient = vec![0.0; pieces.first()?.2.len()];

@@ -1,7 +1,7 @@
 //! Gradient accumulation over pieces of different sizes.
 
 /// A batch's mean loss and its gradient, from those of its pieces. Each piece has a number of images,
-/// their mean loss, and the gradient of that mean. A piece of no images adds nothing, whatever it says.
+/// their mean loss, and the gradient of that mean. A piece of no images adds nothing.
 /// `None` if there are no images at all.
 pub fn whole(pieces: &[(usize, f64, Vec<f64>)]) -> Option<(f64, Vec<f64>)> {
     // EXERCISE: begin

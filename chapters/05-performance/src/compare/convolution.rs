@@ -186,7 +186,7 @@ fn one_picture<const CO: usize, const AT_ONCE: usize>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the CPU has just said that it has both.
+        // SAFETY: the CPU has just reported both.
         unsafe { with_fma::<CO, AT_ONCE>(result, padded, filters, layer) };
         return;
     }
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use backprop::random::SplitMix64;
 
-    /// A convolution as its definition says.
+    /// A convolution by its definition.
     fn naive(pictures: &[f32], filters: &[f32], layer: Layer) -> Vec<f64> {
         let Layer { side, inputs, outputs, k, pad, .. } = layer;
         let mut result = Vec::new();

@@ -106,7 +106,7 @@ impl InPlace {
         }
         let loss = self.loss(index.len(), &mut tape)?;
         self.loss.copy_from(&[loss as f32]);
-        // dfdx walks the tape backward, with the store in its hands.
+        // dfdx walks the tape backward, and owns the store.
         let store = std::mem::replace(&mut self.store, Store::leaky());
         let (end, whole) = self.loss.clone().traced(store).split_tape();
         let end = end.put_tape(whole.merge(tape));
@@ -116,7 +116,7 @@ impl InPlace {
     }
     // ANCHOR_END: step
 
-    /// The images and their labels, copied to their places.
+    /// The images and their labels, copied to their buffers.
     fn gather(&mut self, data: &Examples, index: &[usize]) -> Result<()> {
         self.labels.clear();
         self.labels.extend(index.iter().map(|i| data.labels[*i]));
@@ -164,7 +164,7 @@ impl InPlace {
                 let (before, db) = g.split_at_mut(bias.start);
                 let dw = &mut before[weights.clone()];
                 let parameters = (dw, &mut db[..sides.outputs]);
-                // The first layer has no place for the data's derivatives.
+                // The first layer has no buffer for the data's derivatives.
                 let inputs = dx.get_mut(..ins);
                 let to = Derivatives { parameters, inputs, add: false };
                 let dy = (&mut dy[..outs], &y[..outs]);
@@ -205,7 +205,7 @@ impl InPlace {
         let factors = Factors::new(&self.settings.rule, self.t);
         let (Places { p, g, m, v, .. }, threads) = (&self.places, self.team.passes);
         lend(&mut self.store, [p, g, m, v], |[p, g, m, v]| {
-            // The next step writes over the gradients, so nobody clears them.
+            // The next step writes over the gradients, so they need no clearing.
             update::shared(Rows { p, moments: (m, v), g }, factors, false, threads);
             Ok::<_, Error>(())
         })

@@ -1,4 +1,4 @@
-//! From stock dfdx to the fast network, one change a rung. All rungs learn the same: the tests hold them equal.
+//! From stock dfdx to the fast network, one change a rung. All rungs train the same network: the tests check that they are equal.
 
 use crate::engine::{
     fast::InPlace,

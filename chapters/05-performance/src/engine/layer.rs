@@ -1,4 +1,4 @@
-//! A dense layer on plain slices: forward in one pass over its output, backward without a gradient that nobody needs.
+//! A dense layer on plain slices: forward in one pass over its output, backward without an unused gradient.
 //! Both the operations on tensors ([`crate::engine::rows`]) and the network in the store ([`crate::engine::fast`]) are
 //! made of these two functions.
 
@@ -16,7 +16,7 @@ pub struct Sides {
     pub outputs: usize,
 }
 
-/// What stands behind a layer.
+/// What follows a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Behind {
     /// Nothing: its outputs are scores.
@@ -30,7 +30,7 @@ pub enum Behind {
 pub struct Team {
     /// Threads that share a product.
     pub products: usize,
-    /// Threads that share what walks over numbers once: masks, copies, the update.
+    /// Threads that share the element-wise passes: masks, copies, the update.
     pub passes: usize,
 }
 
@@ -126,9 +126,9 @@ pub fn forward(
 pub struct Derivatives<'a> {
     /// Of the weights and the bias.
     pub parameters: (&'a mut [f32], &'a mut [f32]),
-    /// Of the inputs, if anybody needs them.
+    /// Of the inputs, if they are needed.
     pub inputs: Option<&'a mut [f32]>,
-    /// Whether they are added to what is there, or take its place.
+    /// Whether they are added to the buffer, or replace its content.
     pub add: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Dropout from few random numbers. dfdx asks a generator made for secrets (`ChaCha`) twice for each unit, once forward
-//! and once backward. A mask needs no secrets: one number of 64 bits, a function of the step and the place, decides
+//! and once backward. A mask needs no secrets: one number of 64 bits, a function of the step and the position, decides
 //! about four units.
 
 use backprop::{Error, Result, random};
@@ -13,21 +13,21 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Leaves out this share of the units, rounded to a 65536th, from 0 up to, not including, 1. `key` is another
+    /// Leaves out this fraction of the units, rounded to a 65536th, from 0 up to, not including, 1. `key` is another
     /// one in each step and each layer.
     ///
     /// # Errors
-    /// [`Error::Config`] for another share.
+    /// [`Error::Config`] for another fraction.
     pub fn new(share: f64, key: u64) -> Result<Self> {
         if !(0.0..1.0).contains(&share) {
             return Err(Error::Config(format!(
-                "a dropout of {share} can't be; give a share from 0 up to, not including, 1, such as 0.2"
+                "a dropout of {share} can't be; give a fraction from 0 up to, not including, 1, such as 0.2"
             )));
         }
         Ok(Self { key, below: (share * 65536.0).round().min(65535.0) as u16 })
     }
 
-    /// What the units that stay are multiplied with: one over their share.
+    /// What the units that stay are multiplied with: one over their fraction.
     pub fn scale(self) -> f32 {
         (1.0 / (1.0 - f64::from(self.below) / 65536.0)) as f32
     }

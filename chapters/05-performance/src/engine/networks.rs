@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(next(true), next(false));
     }
 
-    /// Without dropout, what it says while it learns is what it says otherwise.
+    /// Without dropout, its output in training is its output otherwise.
     fn predicts_as_it_learns<M: Network<Cpu>>() {
         let dev = Cpu::seed_from_u64(6);
         let mut model: M = build(&dev).unwrap();

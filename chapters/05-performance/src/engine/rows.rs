@@ -1,7 +1,7 @@
 //! Operations on dfdx's tensors, each with a backward operation of its own on the tape: a dense layer in one pass, which
-//! computes a gradient of its inputs only if somebody needs it, and softmax with cross-entropy.
+//! computes a gradient of its inputs only if it is needed, and softmax with cross-entropy.
 //!
-//! They read tensors by copying them, for dfdx lends nobody its numbers. [`crate::engine::store`] shows the way around.
+//! They read tensors by copying them, for dfdx gives no access to their buffers. [`crate::engine::store`] avoids it.
 
 use crate::engine::{
     layer::{self, Behind, Derivatives, Sides, Team},
@@ -18,7 +18,7 @@ pub type Dense<const I: usize, const O: usize> = Affine<I, O, f32, Cpu>;
 /// Whether a layer's inputs need a gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// They are data: nobody changes them.
+    /// They are data and are not changed.
     Data,
     /// They are the outputs of another layer.
     Units,
@@ -34,7 +34,7 @@ fn fits<T>(result: backprop::Result<T>) -> Result<T, CpuError> {
 }
 
 // ANCHOR: dense
-/// A dense layer and what stands behind it, as one operation on the tape.
+/// A dense layer and what follows it, as one operation on the tape.
 ///
 /// # Errors
 /// The device's own.
@@ -61,7 +61,7 @@ pub fn dense<const I: usize, const O: usize, T: Tape<f32, Cpu>>(
         let mut dw = taken(grads.get_or_alloc_mut(&of_weight)?);
         let mut db = taken(grads.get_or_alloc_mut(&of_bias)?);
         let dx: Option<&mut [f32]> = match inputs {
-            Inputs::Data => None, // no product, and not even a place for it
+            Inputs::Data => None, // no product, and not even a buffer for it
             Inputs::Units => Some(grads.get_or_alloc_mut(&of_rows)?),
         };
         let parameters = (&mut dw[..], &mut db[..]);
@@ -81,7 +81,7 @@ pub fn dense<const I: usize, const O: usize, T: Tape<f32, Cpu>>(
 type Loss = Tensor<Rank0, f32, Cpu>;
 
 /// Softmax and cross-entropy as one operation: the mean loss of the rows
-/// with these right answers. The gradient, (probability − truth) / rows, is
+/// with these labels. The gradient, (probability − truth) / rows, is
 /// made in the same pass, so that no exponential is computed twice.
 ///
 /// # Errors
@@ -114,7 +114,7 @@ pub fn cross_entropy<const N: usize, T: Tape<f32, Cpu>>(
 /// A mask with a key that the device draws: one number for each layer and step, as dfdx's own dropout takes.
 ///
 /// # Errors
-/// [`CpuError::WrongNumElements`] for a share that can't be.
+/// [`CpuError::WrongNumElements`] for an impossible fraction.
 pub fn drawn(dev: &Cpu, share: f64) -> Result<Mask, CpuError> {
     fits(Mask::new(share, dev.random_u64()))
 }

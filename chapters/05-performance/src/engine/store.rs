@@ -1,5 +1,5 @@
-//! Numbers that stay where they are. dfdx lends nobody the numbers of a tensor: to read them is to copy them, and to write
-//! them, too. Its store of gradients does lend its buffers in place, because operations must add to them. So numbers that
+//! Buffers that stay in place. dfdx gives no access to a tensor's buffer: to read it is to copy it, and so is to write
+//! it. Its store of gradients does give access to its buffers, because operations must add to them. So numbers that
 //! stay from step to step are kept there: parameters, activations, gradients, and Adam's means.
 
 use dfdx::prelude::*;
@@ -17,7 +17,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A place for `len` numbers. They are zero until somebody writes them.
+    /// A buffer of `len` numbers, zero at first.
     ///
     /// # Errors
     /// The device's own.
@@ -28,7 +28,7 @@ impl Place {
 
 // ANCHOR_END: place
 // ANCHOR: lend
-/// Lends the numbers of several places at once, and takes them back.
+/// Lends several buffers at once, and takes them back.
 ///
 /// # Errors
 /// The device's own, and what `work` fails with.

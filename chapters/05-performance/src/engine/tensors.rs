@@ -32,7 +32,7 @@ pub enum Lie {
     Straight,
 }
 
-/// A network of tensors that learns as chapter 3's networks do.
+/// A network of tensors that trains as chapter 3's networks do.
 pub struct Tensors<M: Network<Cpu>> {
     dev: Cpu,
     model: M,
@@ -54,7 +54,7 @@ impl<M: Network<Cpu>> Tensors<M> {
     /// about it.
     ///
     /// # Errors
-    /// As [`Settings::check`]; [`Error::Config`] if the network has other sizes than the settings say.
+    /// As [`Settings::check`]; [`Error::Config`] if the network has other sizes than the settings.
     pub fn new(
         settings: Settings,
         lie: Lie,
@@ -100,7 +100,7 @@ impl<M: Network<Cpu>> Tensors<M> {
         Ok(value)
     }
 
-    /// The right answers as probabilities.
+    /// The labels as probabilities.
     fn truth(&self, labels: &[u8]) -> Result<Tensor<(usize, Const<CLASSES>), f32, Cpu>> {
         let mut truth = vec![0.0; labels.len() * CLASSES];
         for (row, label) in truth.chunks_exact_mut(CLASSES).zip(labels) {
@@ -128,7 +128,7 @@ impl<M: Network<Cpu>> Tensors<M> {
     }
 }
 
-/// Fused steps of all tensors, one after the other. Their numbers live outside, for dfdx lends nobody a tensor's own; each
+/// Fused steps of all tensors, one after the other. Their buffers lie outside, for dfdx gives no access to a tensor's own; each
 /// is copied into its tensor.
 struct Update<'a> {
     factors: Factors,
@@ -159,7 +159,7 @@ impl TensorVisitor<f32, Cpu> for Update<'_> {
     }
 }
 
-/// The same layers with weights that lie as `lie` says, if those of `model` are straight, and the other way round.
+/// The same layers with weights laid out by `lie`, if those of `model` are straight, and the other way round.
 fn turned(model: &Mlp<f32>, lie: Lie) -> Mlp<f32> {
     let mut model = model.clone();
     if lie == Lie::Turned {

@@ -1,7 +1,7 @@
 //! Adam in one pass, and the zeroing of the gradients with it.
 //!
-//! dfdx's kernel is one pass, too, with three divisions for each parameter, on one thread and in the vectors that every
-//! CPU has; then the gradients are walked over once more to zero them. Here one division is left, in the vectors of this CPU,
+//! dfdx's kernel is also one pass, with three divisions for each parameter, on one thread and in the vectors that every
+//! CPU has; then another pass zeros the gradients. Here one division is left, in the vectors of this CPU,
 //! and a block of gradients is zeroed while it is in the first-level cache.
 
 use crate::engine::layer::{WORTH, share};

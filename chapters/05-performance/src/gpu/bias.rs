@@ -1,4 +1,4 @@
-//! The way back through a dense layer's bias and `ReLU`: the gradient in place, and its sum over the rows of the batch.
+//! Backward through a dense layer's bias and `ReLU`: the gradient in place, and its sum over the rows of the batch.
 
 use super::kernels::{BACKWARD, BACKWARD_LAST, length};
 use cpu_gpu::{
@@ -43,7 +43,7 @@ impl BiasBackward {
     /// read.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn launch(&self, gpu: &dyn Gpu, [dy, y, dbias]: [Arg; 3]) -> Result<()> {
         let count = self.rows.div_ceil(SLICE);
         let grid = |slices: usize| Launch::new([self.cols.div_ceil(32), slices], [32, 8]);

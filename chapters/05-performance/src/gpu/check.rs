@@ -30,7 +30,7 @@ pub fn compare(got: &[f32], want: &[f64], cols: usize, tolerance: f64) -> Result
     let typical = (square / want.len().max(1) as f64).sqrt();
     let allowed = |i: usize| tolerance * f64::max(want[i].abs(), typical);
     let error = |i: usize| (f64::from(got[i]) - want[i]).abs();
-    // Written so that whatever is not certainly right is wrong.
+    // Written so that whatever is not certainly correct is an error.
     if let Some((count, first)) =
         find(&|i| i >= want.len() || error(i).partial_cmp(&allowed(i)).is_none_or(Ordering::is_gt))
     {
@@ -70,7 +70,7 @@ mod tests {
         assert!(matches!(with(2, 3.001), Fault::Inaccurate { count: 1, first: (1, 0), .. }));
         assert!(compare(&[1.0], &want, 2, 1e-5).is_err());
         assert!(compare(&[1.0; 5], &[1.0; 4], 2, 1e-5).is_err());
-        // A reference that is no number proves nothing.
+        // A reference of NaN proves nothing.
         assert!(compare(&[1.0], &[f64::NAN], 1, 1e-5).is_err());
     }
 }

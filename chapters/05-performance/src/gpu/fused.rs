@@ -1,5 +1,5 @@
 //! Four operations of a training step, each in one kernel, and each as the kernels that a library would launch for the
-//! line of code. Both from the same numbers, both held equal to formulas in f64.
+//! line of code. Both from the same numbers, both checked against formulas in f64.
 
 use super::{
     bias::{self, BiasBackward},
@@ -201,7 +201,7 @@ impl<'g> Task<'g> {
     /// Writes the operands; whatever the operation is to write is marked as [`UNWRITTEN`].
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn fill(&self) -> Result<()> {
         for (buffer, values) in self.full.iter().zip(self.inputs()) {
             write_all(self.gpu, buffer, &values)?;
@@ -236,7 +236,7 @@ impl<'g> Task<'g> {
     /// Starts the operation and returns at once.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn run(&self) -> Result<()> {
         self.launches.set(0);
         let (rows, cols) = (length(self.rows)?, length(self.cols)?);
@@ -325,7 +325,7 @@ impl<'g> Task<'g> {
     /// as a fraction of what is allowed.
     ///
     /// # Errors
-    /// What the device says, or a sentence that names the fault.
+    /// The device's error, or one that names the wrong element.
     pub fn check(&self, tolerance: f64) -> Result<f64> {
         let mut worst = 0.0;
         for (buffer, want, cols) in self.reference() {
@@ -338,7 +338,7 @@ impl<'g> Task<'g> {
         Ok(worst)
     }
 
-    /// Each result's place, what it should be, and how many numbers a row of it has.
+    /// Each result's slot, what it should be, and how many numbers a row of it has.
     fn reference(&self) -> Vec<(&Buffer, Vec<f64>, usize)> {
         let inputs = self.inputs();
         let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
@@ -421,7 +421,7 @@ impl Costs {
     /// numbers.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn measure(gpu: &dyn Gpu, launches: usize, numbers: usize) -> Result<Self> {
         let copy = kernels::COPY.compile(gpu)?;
         let (x, y) = (gpu.alloc(4 * numbers)?, gpu.alloc(4 * numbers)?);
@@ -479,7 +479,7 @@ mod tests {
         }
     }
 
-    /// A kernel whose blocks share what each should have to itself is right as long as one block runs at a time.
+    /// A kernel whose blocks share what each should have to itself is correct as long as one block runs at a time.
     #[test]
     fn many_blocks_at_a_time_do_not_disturb_each_other() {
         let Some(gpu) = testing::opencl() else { return };

@@ -36,7 +36,7 @@ impl<'s> Graph<'s> {
     /// Records a step. It is not carried out.
     ///
     /// # Errors
-    /// A sentence if the step's device is none of CUDA's, or what the driver says.
+    /// An error if the step's device is not CUDA's, or the driver's.
     pub fn of(step: &'s Step) -> Result<Self> {
         let gpu: &'s dyn Gpu = step.gpu();
         let Some(cuda) = gpu.as_cuda() else {
@@ -55,7 +55,7 @@ impl<'s> Graph<'s> {
     /// Every kernel and buffer that `work` launches with must live as long as the graph.
     ///
     /// # Errors
-    /// What `work` fails with, or the driver.
+    /// The error of `work` or of the driver.
     // ANCHOR: capture
     pub unsafe fn capture<F>(cuda: &'s Cuda, work: F) -> Result<Self>
     where
@@ -82,7 +82,7 @@ impl<'s> Graph<'s> {
     /// Starts everything that was recorded, with one call, and returns at once.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's error.
     pub fn replay(&self) -> Result<()> {
         self.cuda.bind()?;
         // SAFETY: graph and stream live; so do the kernels and buffers.

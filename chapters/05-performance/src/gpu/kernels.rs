@@ -117,7 +117,7 @@ impl Variant {
 /// Starts a kernel that has a thread for each of `count` numbers.
 ///
 /// # Errors
-/// What the device says.
+/// The device's error.
 pub fn launch_each(gpu: &dyn Gpu, kernel: &Kernel, count: usize, args: &[Arg]) -> Result<()> {
     gpu.launch(kernel, Launch::new([count.div_ceil(BLOCK), 1], [BLOCK, 1]), args)
 }

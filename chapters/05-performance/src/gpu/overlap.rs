@@ -1,7 +1,7 @@
 //! The next batch travels while this one is computed: page-locked memory, a second stream, and events between the two.
 //!
-//! A copy from ordinary memory holds the program up: the system may move its pages at any time, so the driver first copies
-//! them to a place of its own, and the program waits for that (CUDA C++ Programming Guide, "Page-Locked Host Memory").
+//! A copy from ordinary memory blocks the program: the system may move its pages at any time, so the driver first copies
+//! them to a staging buffer, and the program waits for that (CUDA C++ Programming Guide, "Page-Locked Host Memory").
 //! From page-locked memory the GPU fetches by itself, in the order of a stream of its own.
 
 use super::step::Step;
@@ -50,21 +50,21 @@ impl<'c> Pinned<'c> {
     /// A copy of `bytes` in page-locked memory.
     ///
     /// # Errors
-    /// What the driver says: the system has only so many pages that it can do without.
+    /// The driver's error: the system has only so many pages that it can do without.
     pub fn new(cuda: &'c Cuda, bytes: &[u8]) -> Result<Self> {
         cuda.bind()?;
         // SAFETY: the memory is freed in `Drop`.
         let at = unsafe { result::malloc_host(bytes.len().max(1), 0) }
             .map_err(failed("lock pages of the CPU's memory; take fewer"))?
             .cast::<u8>();
-        // SAFETY: the driver gave at least so many bytes, which belong to nobody else.
+        // SAFETY: the driver gave at least so many bytes, which are not shared.
         unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(Self { cuda, at, len: bytes.len() })
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated and written in `new`, and lent no longer than `self` lives.
+        // SAFETY: allocated and written in `new`, and borrowed no longer than `self` lives.
         unsafe { slice::from_raw_parts(self.at, self.len) }
     }
 }
@@ -95,7 +95,7 @@ impl Event {
         unsafe { result::event::record(self.0, stream) }.map_err(failed("mark a place in a stream"))
     }
 
-    /// Lets what is put into `stream` from now on wait for the place that was marked last.
+    /// Lets later work in `stream` wait for the last marked point.
     fn holds_back(&self, stream: sys::CUstream) -> Result<()> {
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: event and stream live.
@@ -148,13 +148,13 @@ impl Way {
     }
 }
 
-/// Two places for batches on the device that are filled and used in turn, and the stream that fills them.
+/// Two slots for batches on the device that are filled and used in turn, and the stream that fills them.
 pub struct Feed<'c> {
     cuda: &'c Cuda,
     stream: sys::CUstream,
-    /// The place is full.
+    /// The slot is full.
     copied: [Event; 2],
-    /// The place is no longer needed.
+    /// The slot is no longer needed.
     used: [Event; 2],
 }
 
@@ -162,7 +162,7 @@ impl<'c> Feed<'c> {
     /// A second stream, and four events.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's error.
     pub fn new(cuda: &'c Cuda) -> Result<Self> {
         cuda.bind()?;
         let (copied, used) = ([Event::new()?, Event::new()?], [Event::new()?, Event::new()?]);
@@ -199,7 +199,7 @@ impl<'c> Feed<'c> {
     /// i mod 2 when it is computed. Waits for the last one.
     ///
     /// # Errors
-    /// What `compute` or the driver fails with.
+    /// The error of `compute` or of the driver.
     pub fn run(
         &self,
         way: Way,
@@ -242,12 +242,12 @@ impl<'c> Feed<'c> {
                     }
                     self.copied[i % 2].holds_back(main)?; // wait for batch i
                     compute()?;
-                    self.used[i % 2].record(main)?; // its place is free again
+                    self.used[i % 2].record(main)?; // its slot is free again
                     if let Some(next) = batches.get(i + 1) {
                         if i > 0 {
                             self.used[(i + 1) % 2].holds_back(self.stream)?;
                         }
-                        self.fetch(next, places, (i + 1) % 2)?; // beside batch i
+                        self.fetch(next, places, (i + 1) % 2)?; // during batch i
                     }
                     continue;
                 } // ANCHOR_END: overlap
@@ -277,7 +277,7 @@ impl Drop for Feed<'_> {
 /// Trains `step`, whose data set are two batches, on batches of pixels that come one after the other.
 ///
 /// # Errors
-/// A sentence if the batches have another length than the step's, or what the driver says.
+/// An error if the batches have another length than the step's, or the driver's.
 pub fn train(feed: &Feed, way: Way, batches: &[&[u8]], step: &Step) -> Result<()> {
     if batches.iter().any(|bytes| 2 * bytes.len() != step.pixels().bytes) {
         return Err(Error::message("the step's data set must be two batches, in turn"));
@@ -302,7 +302,7 @@ mod tests {
         let cuda = gpu.as_cuda().unwrap();
         let batch = 64;
         let (model, pixels, labels) = example(&[784, 32, 10], 16 * batch);
-        // The two places' labels stay; only pixels travel.
+        // The two slots' labels stay; only pixels are copied.
         let places = (&pixels[..2 * batch * 784], &labels[..2 * batch]);
         let step = Step::new(&*gpu, &model, places, batch, Adam::default()).unwrap();
         let feed = Feed::new(cuda).unwrap();

@@ -39,7 +39,7 @@ impl Products {
     /// Starts C = A·B, with C of m×n and sums of k terms, and returns at once.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn launch(
         &self,
         gpu: &dyn Gpu,

@@ -1,7 +1,7 @@
 //! A training step of a network with one hidden layer that never leaves the device: the data set, the parameters, the
 //! step's number and the losses all live there. The CPU launches thirteen kernels and looks at none of them.
 //!
-//! It is chapter 3's step (`backprop::mlp`), without dropout; a test holds both equal.
+//! It is chapter 3's step (`backprop::mlp`), without dropout; a test checks that both are equal.
 
 use super::{
     bias::BiasBackward,
@@ -179,7 +179,7 @@ impl<'g> Step<'g> {
     /// The model's parameters, moments of zero, and no step done.
     ///
     /// # Errors
-    /// A sentence for a model of other sizes, or what the device says.
+    /// An error for a model of other sizes, or the device's.
     pub fn reset(&self, model: &Mlp<f32>) -> Result<()> {
         if model.sizes() != self.sizes {
             return Err(Error::message(format!(
@@ -196,11 +196,11 @@ impl<'g> Step<'g> {
         write_all(self.gpu, &self.state, &[0_u32])
     }
 
-    /// The order in which the images come from now on: each number below their count, as many as there are images.
+    /// The order in which the images come from now on: each index below their count, as many as there are images.
     /// The last ones that fill no batch are left out.
     ///
     /// # Errors
-    /// A sentence for another length or a number that is too large, or what the device says.
+    /// An error for another length or an index that is too large, or the device's.
     pub fn set_order(&self, order: &[u32]) -> Result<()> {
         let count = self.count;
         if order.len() != count || order.iter().any(|at| *at as usize >= count) {
@@ -214,7 +214,7 @@ impl<'g> Step<'g> {
     /// Starts a step and returns at once; nothing is done when it returns.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn launch(&self) -> Result<()> {
         self.load_batch()?;
         self.forward()?;
@@ -297,7 +297,7 @@ impl<'g> Step<'g> {
     /// The mean loss of the last step's batch. Waits for it.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn loss(&self) -> Result<f64> {
         let losses: Vec<f32> = read_all(self.gpu, &self.losses, self.batch)?;
         Ok(losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / self.batch as f64)
@@ -306,7 +306,7 @@ impl<'g> Step<'g> {
     /// All parameters, in the order of `Mlp::parameters`. Waits for the steps before.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn parameters(&self) -> Result<Vec<f32>> {
         Ok(self.layout.gathered(&read_all(self.gpu, &self.learned[0], self.layout.total)?))
     }
@@ -314,7 +314,7 @@ impl<'g> Step<'g> {
     /// The last step's gradient, in the same order.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn gradient(&self) -> Result<Vec<f32>> {
         Ok(self.layout.gathered(&read_all(self.gpu, &self.learned[3], self.layout.total)?))
     }

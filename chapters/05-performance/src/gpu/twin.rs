@@ -15,7 +15,7 @@ pub use cuda::softmax_cross_entropy;
 /// Scores: a row for each image, a column for each of `N` classes.
 pub type Scores<const N: usize, D, T = NoneTape> = Tensor<(usize, Const<N>), f32, D, T>;
 
-/// Gradients in which that of `x` holds 2x: its numbers, in memory that a custom operation may read and change.
+/// Gradients in which that of `x` is 2x: its values, in memory that a custom operation may read and change.
 ///
 /// # Errors
 /// The device's.

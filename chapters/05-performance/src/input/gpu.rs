@@ -1,7 +1,7 @@
 //! Pieces to a GPU: from memory that the system may move (pageable) and from memory that it may not (pinned), and a copy
-//! beside a kernel.
+//! during a kernel.
 //!
-//! A GPU fetches bytes by itself only from memory whose place is fixed. Everything else the driver copies into such
+//! A GPU fetches bytes by itself only from pinned memory, whose address is fixed. Everything else the driver copies into such
 //! memory first, piece by piece, and the caller waits for that.
 
 use crate::{Error, Result};
@@ -12,7 +12,7 @@ use cudarc::driver::{
 };
 use std::{sync::Arc, time::Instant};
 
-/// A kernel that only computes: what a copy may run beside.
+/// A kernel that only computes: for a copy to overlap with.
 const SPIN: &str = r#"
 extern "C" __global__ void spin(float *x, unsigned rounds) {
     float value = x[threadIdx.x];
@@ -56,7 +56,7 @@ impl Link {
         Ok(Self { stream, there })
     }
 
-    /// Memory of this machine whose place is fixed, filled with zeros; [`Link::send`] takes it as a slice.
+    /// Pinned memory of this machine, filled with zeros; [`Link::send`] takes it as a slice.
     ///
     /// # Errors
     /// [`Error::Device`] if there is too little.

@@ -1,4 +1,4 @@
-//! The size of a piece: the same bytes to another place, in pieces of different sizes, through memory between the two.
+//! The size of a piece: the same copy in pieces of different sizes, through memory between the two.
 
 /// Copies `from` to `to` in pieces through a staging buffer as long as a piece: what a driver does with memory that its
 /// device may not read by itself.

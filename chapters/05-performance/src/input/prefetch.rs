@@ -27,7 +27,7 @@ impl<T: Send + 'static> Prefetch<T> {
         let work = move || {
             for item in source {
                 let last = item.is_err();
-                // Waits while the queue is full: backpressure. Nobody listens
+                // Waits while the queue is full: backpressure. No receiver
                 // any more: then there is nothing left to do.
                 if send.send(item).is_err() || last {
                     break;
@@ -58,7 +58,7 @@ impl<T> Iterator for Prefetch<T> {
         let ended = self.thread.take().map(JoinHandle::join);
         matches!(ended, Some(Err(_))).then(|| {
             Err(Error::Config(
-                "the thread that reads the data panicked; its message stands above".to_owned(),
+                "the thread that reads the data panicked; its message is above".to_owned(),
             ))
         })
     }
@@ -68,7 +68,7 @@ impl<T> Iterator for Prefetch<T> {
 impl<T> Drop for Prefetch<T> {
     fn drop(&mut self) {
         // First the receiver, so that a thread that waits in `send` wakes up;
-        // then the thread. The other way round both would wait for ever.
+        // then the thread. The other way round both would wait forever.
         self.batches = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // a panic was reported where it happened
@@ -88,7 +88,7 @@ mod tests {
         time::{Duration, Instant},
     };
 
-    /// Counts what was made, and says when it is gone.
+    /// Counts what was made, and reports when it is gone.
     struct Source {
         made: Arc<AtomicUsize>,
         gone: Arc<AtomicUsize>,

@@ -53,8 +53,8 @@ impl Epoch {
         Ok(Self { store, shuffle, random, blocks, bytes, order, next: 0, buffer })
     }
 
-    /// Bytes that an epoch holds in memory, at most: its blocks, its buffer, and one block as it lies in the file.
-    /// The table of blocks is small beside them.
+    /// Bytes of an epoch in memory, at most: its blocks, its buffer, and one block as it lies in the file.
+    /// The table of blocks is small next to them.
     pub fn needs(store: &Store, shuffle: Shuffle) -> usize {
         let layout = store.layout();
         let block = layout.record * layout.block;

@@ -1,7 +1,7 @@
 //! A made-small limit: what does not fit is refused before it runs, with the ways out.
 //!
 //! On a CPU, Rust ends the program when an allocation fails, and Linux may end it even later. On a GPU the failure is
-//! an error in the middle of a step. Neither says what to do; a prediction does.
+//! an error in the middle of a step. Neither tells what to do; a prediction does.
 
 use super::predict::timeline;
 use crate::{Error, Result};

@@ -4,7 +4,7 @@
 //! keeps some for itself; so this is the memory that the program needs, not the number that `top` shows.
 //!
 //! The meter is declared here, once: every program that links this crate (the course's command, a test, a notebook's
-//! cell) has it. Two additions for each allocation are little beside the allocation.
+//! cell) has it. Two additions for each allocation are little next to the allocation.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -65,7 +65,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// A stretch of the program whose memory is measured, in bytes above what was there when it began.
 ///
-/// The whole program is counted, so other threads should be quiet meanwhile. A second scope waits until the first is
+/// The whole program is counted, so no other thread should allocate at the same time. A second scope waits until the first is
 /// dropped.
 ///
 /// ```

@@ -1,12 +1,12 @@
 //! What a step needs, before it runs: chapter 3's counter, and what dfdx keeps beyond it.
 //!
-//! Chapter 3's [`Bytes`] are what a step must hold. A library holds more, in ways that can be read in its source
+//! Chapter 3's [`Bytes`] are what a step must keep. A library keeps more, in ways that can be read in its source
 //! (dfdx 0.13.0: `tensor_ops/utilities/ops.rs`, `tensor/gradients.rs`):
 //!
 //! - Forward: `ReLU` and dropout keep what they were given *and* make a new result, which the next product keeps. The
 //!   counter works in place.
 //! - Backward: the gradient of every intermediate result stays until the whole backward pass is over. The counter frees
-//!   it after its last use. The gradient of the images is among them, though nobody needs it.
+//!   it after its last use. The gradient of the images is among them, though it is unused.
 //!
 //! A [`Timeline`] plays a step operation by operation, forward and back, and finds the highest point.
 
@@ -27,7 +27,7 @@ const WINDOW_TASK: u64 = 16;
 pub struct Operation {
     /// Forward: allocated and still there when it is done.
     pub makes: u64,
-    /// Forward: freed when it is done, such as an input that nobody needs.
+    /// Forward: freed when it is done, such as an unused input.
     pub drops: u64,
     /// Forward: needed only while it runs.
     pub aside: u64,
@@ -79,7 +79,7 @@ impl Timeline {
         self.operations.push(Operation { gradients: y, ..Operation::default() });
     }
 
-    /// `ReLU` or dropout: keeps its input, and makes a result beside it.
+    /// `ReLU` or dropout: keeps its input, and makes a separate result.
     pub(crate) fn each(&mut self, batch: u64, numbers: u64) {
         let y = F32 * batch * numbers;
         self.operations.push(Operation { makes: y, gradients: y, kept: y, ..Operation::default() });
@@ -135,7 +135,7 @@ fn numbers(row: &Row) -> u64 {
     row.output.iter().product::<usize>() as u64
 }
 
-/// A walk through a step, or the sentence why there is none.
+/// A timeline of a step, or the error why there is none.
 pub type Walk = Result<Timeline>;
 
 /// A step of a described model in dfdx on the CPU, with chapter 4's convolution, `threads` threads and `moves` as its
@@ -171,7 +171,7 @@ fn counted(model: &Model, batch: u64) -> Result<Counts> {
     model.count().map_err(|e| Error::Config(e.to_string()))
 }
 
-/// What a step must hold by chapter 3's counter: no copies, and no gradient longer than it is needed.
+/// What a step must keep by chapter 3's counter: no copies, and no gradient longer than it is needed.
 ///
 /// # Errors
 /// [`Error::Config`] if the model can't be.
@@ -226,7 +226,7 @@ mod tests {
             kept: 20,
             aside_back: 3,
         });
-        // Forward: 110, then 135 and back to 120; backward: 160 and 3 beside it.
+        // Forward: 110, then 135 and back to 120; backward: 160 and 3 more.
         assert_eq!(step.peak(), 163);
     }
 

@@ -1,4 +1,4 @@
-//! Activation recomputing: forget on the way forward, compute again in the backward pass.
+//! Activation recomputing: forget in the forward pass, compute again in the backward pass.
 //!
 //! Chen, Xu, Zhang and Guestrin 2016, "Training deep nets with sublinear memory cost". The model is cut into segments.
 //! Forward, a segment runs without a tape, and only its input is kept. When the backward pass reaches it, it runs again
@@ -61,7 +61,7 @@ pub fn recompute<const I: usize, const O: usize, S: Segment<I, O>>(
     let (of_y, segment) = (y.ghost(), segment.clone()); // handles, not copies
     tape.add_backward_op(move |grads| {
         let up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_y)?);
-        // Once more, noted this time, from a start that holds no gradients.
+        // Once more, noted this time, from a start without gradients.
         let (again, mut inner) = segment.run(x.leaky_trace())?.split_tape();
         let (of_again, dev) = (again.ghost(), again.device().clone());
         drop(again);
@@ -78,7 +78,7 @@ pub fn recompute<const I: usize, const O: usize, S: Segment<I, O>>(
 }
 // ANCHOR_END: recompute
 
-/// Sets a share of the numbers to zero and enlarges the rest. The mask is a function of `seed` alone, so that it can be
+/// Sets a fraction of the numbers to zero and enlarges the rest. The mask is a function of `seed` alone, so that it can be
 /// made again; dfdx's own dropout draws from the device, and draws another one in a second run.
 ///
 /// # Errors
@@ -152,11 +152,11 @@ impl<const W: usize> Deep<W> {
     /// Random weights from the device's seed, in `layers` layers between the first and the last.
     ///
     /// # Errors
-    /// [`Error::Device`] if there is no memory for it, [`Error::Config`] for a share that is none.
+    /// [`Error::Device`] if there is no memory for it, [`Error::Config`] for an impossible fraction.
     pub fn new(dev: &Cpu, layers: usize, dropout: f32) -> Result<Self> {
         if !(0.0..1.0).contains(&dropout) {
             return Err(Error::Config(format!(
-                "a dropout of {dropout} is no share; give 0 or more, and less than 1"
+                "a dropout of {dropout} is no fraction; give 0 or more, and less than 1"
             )));
         }
         let build = || -> Result<Self, CpuError> {
@@ -229,7 +229,7 @@ impl<const W: usize> Deep<W> {
         Ok((loss, taken))
     }
 
-    /// The most bytes that [`Deep::gradients`] needs beside the weights, without dropout, by the rules of
+    /// The most bytes that [`Deep::gradients`] needs in addition to the weights, without dropout, by the rules of
     /// [`super::predict`].
     pub fn predicted(&self, batch: u64, segments: usize) -> u64 {
         let (w, layers) = (W as u64, self.stack.layers.len());
@@ -250,7 +250,7 @@ impl<const W: usize> Deep<W> {
                     makes: rows,
                     aside: if end - first > 1 { rows } else { 0 },
                     gradients: rows + (end - first) as u64 * weights(w, w),
-                    // Its input, and the gradient that came in, which nobody keeps here.
+                    // Its input, and the upstream gradient, which is not kept here.
                     kept: 2 * rows,
                     // The second result is dropped as soon as it is there.
                     aside_back: inside.peak().saturating_sub(rows),

@@ -10,7 +10,7 @@ use training::{
     optimizer::{Optimizer, Rule},
 };
 
-/// A model that learns: its weights, the sums of its gradients and its optimizer.
+/// A model in training: its weights, the sums of its gradients and its optimizer.
 pub struct Learner<M> {
     /// The model.
     pub model: M,
@@ -72,7 +72,7 @@ pub fn distance(a: &[f32], b: &[f32]) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / size }
 }
 
-/// Images and right answers with these numbers.
+/// Images and labels with these indices.
 ///
 /// # Errors
 /// [`Error::Device`].

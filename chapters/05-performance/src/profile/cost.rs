@@ -34,7 +34,7 @@ impl Cost {
 
     // ANCHOR: bound
     /// Seconds that a machine with this peak (FLOP/s) and bandwidth (B/s) needs
-    /// at least. The operation's share of its roofline is this over its time.
+    /// at least. The operation's fraction of its roofline is this over its time.
     pub fn seconds(&self, peak: f64, bandwidth: f64) -> f64 {
         (self.flops() / peak).max(self.bytes / bandwidth)
     }
@@ -60,7 +60,7 @@ impl Cost {
 pub struct Operation {
     /// `dense 784→128`.
     pub name: String,
-    /// The way forward.
+    /// The forward pass.
     pub forward: Cost,
     /// The way back.
     pub backward: Cost,
@@ -89,7 +89,7 @@ impl Reader {
         Self { batch, rows, flow: batch * 784, dealt: None }
     }
 
-    /// The operations of a step, from the types of their ways back in the order of the way forward. `None` for one that
+    /// The operations of a step, from the types of their backward operations in forward order. `None` for one that
     /// this reader does not know.
     pub fn operations(&mut self, types: &[&str]) -> Vec<Option<Operation>> {
         let mut known = Vec::with_capacity(types.len());
@@ -108,7 +108,7 @@ impl Reader {
         self.rows.get(dims).copied().or_else(|| self.flowing(dims))
     }
 
-    /// The same, if it holds the numbers that were computed last.
+    /// The same, if the cache has the numbers that were computed last.
     fn flowing(&self, dims: &Dims) -> Option<usize> {
         let width = width(dims);
         self.flow.is_multiple_of(width).then(|| self.flow / width)
@@ -148,7 +148,7 @@ impl Reader {
             let maps = vec![None, None, None, Some(c)];
             let rows = self.rows_of(&maps)?;
             let m = self.computed(&maps, rows / 4);
-            // The maximum and its place.
+            // The maximum and its index.
             return make(
                 format!("max pool {c}"),
                 Cost::new(0.0, 3.0 * m, 6.0 * m),
@@ -226,7 +226,7 @@ impl Reader {
         self.plain(what, &shapes)
     }
 
-    /// dfdx's operations that walk over numbers.
+    /// dfdx's element-wise operations.
     fn plain(&mut self, what: &str, shapes: &[Dims]) -> Option<Operation> {
         let word = what.split("tensor_ops::").skip(1).find_map(|rest| {
             let word = rest.split("::").next()?;

@@ -71,7 +71,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The median of a row's share of the step.
+    /// The median of a row's fraction of the step.
     pub fn share(&self, row: &Row) -> f64 {
         row.seconds.median() / self.rows.iter().map(|row| row.seconds.median()).sum::<f64>()
     }
@@ -277,7 +277,7 @@ mod tests {
     fn the_products_are_those_of_chapter_3s_counter_and_the_images_needless_slope() {
         let sizes = |sizes: &str| backprop::count::Model::named(sizes).unwrap().count().unwrap();
         for (model, counts) in [(Model::Linear, sizes("784-10")), (Model::Mlp, sizes("mlp"))] {
-            // dfdx computes the slope of the images, too, which nobody asks for.
+            // dfdx also computes the gradient of the images, which is unused.
             let needless = counts.rows[0].forward;
             let wanted = 7.0 * (counts.forward + counts.backward + needless);
             assert!((products(&of(model, 7)) - wanted).abs() < 1.0, "{model}");
@@ -324,7 +324,7 @@ mod tests {
         let last = events.last().unwrap();
         assert_eq!(last.phase, Phase::Zero);
         assert!(last.end <= whole);
-        // Each operation goes both ways, and the backward pass is the way forward in reverse.
+        // Each operation goes both ways, and the backward pass is the forward pass in reverse.
         let ways = |back: bool| {
             let of = events.iter().filter(|event| (event.phase == Phase::Backward) == back);
             of.filter_map(|event| event.op).collect::<Vec<_>>()

@@ -1,5 +1,5 @@
-//! A tape that looks at the clock. dfdx asks the tape to note each operation right after it has computed it; this one
-//! notes the time, too, and wraps the operation's way back so that it is timed when it runs.
+//! A tape that reads the clock. dfdx asks the tape to note each operation right after it has computed it; this one
+//! also notes the time, and wraps the operation's backward so that it is timed when it runs.
 
 use dfdx::prelude::*;
 use std::{any::type_name, cell::RefCell, time::Instant};
@@ -15,7 +15,7 @@ pub enum Phase {
     Gather,
     /// From the images to the scores.
     Forward,
-    /// The scores are copied to the host, and the right answers counted.
+    /// The scores are copied to the host, and the correct predictions counted.
     Host,
     /// From the scores to one number.
     Loss,
@@ -60,7 +60,7 @@ pub struct Event {
     pub phase: Phase,
     /// The type of the operation's way back, or a name of our own.
     pub what: &'static str,
-    /// Which operation of the step it was, from 0: the backward pass has the number of the way forward. `None` for what is
+    /// Which operation of the step it was, from 0: the backward operation has the number of the forward one. `None` for what is
     /// no operation of the tape.
     pub op: Option<usize>,
     /// Seconds from the start of the step to the beginning.
@@ -86,7 +86,7 @@ struct Log {
 }
 
 thread_local! {
-    // Each use of a parameter makes a tape out of nothing (`Default`), so there is no place in a tape for a handle.
+    // Each use of a parameter makes a tape out of nothing (`Default`), so a tape has no room for a handle.
     static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
@@ -97,7 +97,7 @@ pub fn start() {
     LOG.set(Some(log));
 }
 
-/// Operations on the tape belong to this phase from now on.
+/// Operations on the tape belong to this phase from here.
 pub fn enter(phase: Phase) {
     LOG.with_borrow_mut(|log| {
         if let Some(log) = log {
@@ -204,7 +204,7 @@ impl<D: Engine> Mode<D> for Timed<D> {
     }
 }
 
-/// Puts a timed tape on images. `grads` are lent to it, as [`Trace::traced`] does.
+/// Puts a timed tape on images. `grads` are borrowed, as [`Trace::traced`] does.
 pub fn timed<S: Shape, D: Engine>(
     tensor: Tensor<S, f32, D>,
     grads: Gradients<f32, D>,

@@ -1,7 +1,7 @@
 //! Every kernel of the chapter, compiled by NVIDIA's own compilers for three generations of GPUs: `nvcc`, and NVRTC as
 //! the course does when it runs. Neither needs a GPU.
 //!
-//! Where there is no compiler the tests say so and are skipped; `THROUGHPUT_REQUIRE_NVCC=1` and
+//! Where there is no compiler the tests report it and are skipped; `THROUGHPUT_REQUIRE_NVCC=1` and
 //! `THROUGHPUT_REQUIRE_NVRTC=1` forbid that. `tools/cuda/compile.sh` gets one without root and runs this.
 
 use cpu_gpu::gpu::nvrtc::Nvrtc;

@@ -3,7 +3,7 @@
 use lab::{Budget, Device, Error, Records, chapter, machine::Machine, progress::Progress, record};
 use std::path::Path;
 
-/// The keys of the parts whose images are looked at here.
+/// The keys of the parts whose figures are checked here.
 const PARTS: [&str; 6] = [
     "performance.input",
     "performance.stream",

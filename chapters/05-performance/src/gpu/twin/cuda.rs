@@ -11,7 +11,7 @@ use std::fmt::Debug;
 
 /// The module under which dfdx's device keeps the kernels.
 const MODULE: &str = "throughput_softmax";
-/// What is needed beside the kernel: half of what [`doubled`] gives, and a gradient times the loss' own.
+/// What is needed besides the kernel: half of what [`doubled`] gives, and a gradient times the loss' own.
 const BESIDE: &str = r#"
 extern "C" __global__ void halve(float *x, uint count)
 {
@@ -26,7 +26,7 @@ extern "C" __global__ void add_scaled(float *sum, const float *x, const float *f
 "#;
 const NAMES: [&str; 3] = ["halve", "softmax_cross_entropy", "add_scaled"];
 
-/// What dfdx, the driver or the compiler said, as this course's error.
+/// The error of dfdx, the driver or the compiler, as this course's.
 fn said(error: impl Debug) -> Error {
     Error::Device(format!("{error:?}"))
 }
@@ -36,7 +36,7 @@ fn said(error: impl Debug) -> Error {
 ///
 /// # Errors
 /// [`Error::Config`] for an empty batch or labels that do not fit it; [`Error::Device`] with the compiler's or the
-/// driver's words.
+/// driver's message.
 pub fn softmax_cross_entropy<const N: usize, T: Tape<f32, Cuda>>(
     scores: Scores<N, Cuda, T>,
     labels: &[u8],
