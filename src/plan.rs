@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_describes_a_model_and_mistakes_are_sentences() {
+    fn a_file_describes_a_model_and_errors_are_sentences() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.json");
         let description = r#"{"name": "mine", "input": [4], "layers": [{"dense": {"units": 3}}]}"#;

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_model_reads_the_picture() {
+    fn the_latest_model_classifies_the_image() {
         let (folder, file) = folder();
         let runs = folder.path().join("runs");
         let text = said(&[&file, "--index", "2"], &runs, false).unwrap();

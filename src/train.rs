@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_get_a_sentence() {
+    fn errors_get_a_sentence() {
         let runs = Path::new("runs");
         assert!(options(&["--model", "vgg"]).unwrap_err().contains("transformer"));
         assert!(options(&["--optimizer", "lion"]).unwrap_err().contains("adamw"));

@@ -94,7 +94,7 @@ impl Drop for Ended {
 
 /// `book serve | head -1`
 #[test]
-fn a_server_whose_output_nobody_reads_goes_on() {
+fn a_server_whose_output_is_not_read_goes_on() {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR")).join("served");
     let _ = fs::remove_dir_all(&tmp);
     let records = tmp.join("records");

@@ -32,7 +32,7 @@ const SPEAKING: [&[&str]; 5] = [
 ];
 
 #[test]
-fn nobody_has_to_read() {
+fn output_without_a_reader_is_fine() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for words in SPEAKING {
         let (reader, writer) = io::pipe().unwrap();

@@ -37,9 +37,9 @@ fn threads() -> u64 {
 }
 
 /// The peak of two steps, from the empty machine on.
-fn measured<M: Network<Cpu>>(pictures: usize) -> u64 {
-    let data = Resident::new(&Cpu::default(), &noise(pictures, 1)).unwrap();
-    let index: Vec<usize> = (0..pictures).collect();
+fn measured<M: Network<Cpu>>(images: usize) -> u64 {
+    let data = Resident::new(&Cpu::default(), &noise(images, 1)).unwrap();
+    let index: Vec<usize> = (0..images).collect();
     let step = || {
         let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(1)).unwrap();
         for _ in 0..2 {
@@ -81,7 +81,7 @@ fn the_meter_counts_what_is_there() {
 
 /// Chapter 4 refuses a batch by these numbers.
 #[test]
-fn every_picture_of_chapter_4_takes_what_it_says() {
+fn every_image_of_chapter_4_takes_what_it_says() {
     fn holds<M: Network<Cpu>>(model: Model) {
         let (few, many) = (measured::<M>(64), measured::<M>(256));
         within_a_tenth(model.name(), bytes_of_a_picture(model), (many - few) / 192);
@@ -100,10 +100,10 @@ fn every_picture_of_chapter_4_takes_what_it_says() {
 fn an_mlp_needs_what_is_predicted() {
     alone(|| {
         let model = predict::mlp().unwrap();
-        for pictures in [32, 128, 512, 2000] {
-            let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
-            let found = measured::<Mlp<Cpu>>(pictures as usize);
-            within_a_tenth(&format!("mlp, {pictures}"), step.peak(), found);
+        for images in [32, 128, 512, 2000] {
+            let step = predict::timeline(&model, images, Moves::Adam, threads()).unwrap();
+            let found = measured::<Mlp<Cpu>>(images as usize);
+            within_a_tenth(&format!("mlp, {images}"), step.peak(), found);
         }
     });
 }
@@ -112,10 +112,10 @@ fn an_mlp_needs_what_is_predicted() {
 fn a_cnn_needs_what_is_predicted() {
     alone(|| {
         let model = predict::cnn();
-        for pictures in [4, 16, 64, 200] {
-            let step = predict::timeline(&model, pictures, Moves::Adam, threads()).unwrap();
-            let found = measured::<Cnn<f32, Cpu>>(pictures as usize);
-            within_a_tenth(&format!("cnn, {pictures}"), step.peak(), found);
+        for images in [4, 16, 64, 200] {
+            let step = predict::timeline(&model, images, Moves::Adam, threads()).unwrap();
+            let found = measured::<Cnn<f32, Cpu>>(images as usize);
+            within_a_tenth(&format!("cnn, {images}"), step.peak(), found);
         }
     });
 }

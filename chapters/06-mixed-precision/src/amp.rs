@@ -2,7 +2,7 @@
 //!
 //! The modules in the order of the page:
 //!
-//! 1. [`range`]: how large gradients are, and which of them f16 can hold.
+//! 1. [`range`]: how large gradients are, and which of them f16 can represent.
 //! 2. [`scaler`]: the factor before the loss, found while training.
 //! 3. [`replica`]: a model's copy in f16, and its gradients back in f32.
 //! 4. [`step`]: a step of training in mixed precision; [`deep`]: a model that can't do without its parts.

@@ -5,8 +5,8 @@
 //! - [`roofline`]: operations and bytes of each product of a step, before anything runs.
 //! - [`error`](mod@error): how far a product of rounded numbers is off, predicted and measured.
 //! - [`number`]: what a product reads, an f32 or a bf16.
-//! - [`pass`]: the work between the products, each in one walk through memory.
-//! - [`update`](mod@update): Adam on the master weights, and their copy in bf16, in the same walk.
+//! - [`pass`]: the work between the products, each in one pass over memory.
+//! - [`update`](mod@update): Adam on the master weights, and their copy in bf16, in the same pass.
 //! - [`network`]: the network that trains with them.
 
 pub mod error;

@@ -1,4 +1,4 @@
-//! Number formats with fewer bits: what they hold, how a number gets into one, and what sums lose in them.
+//! Number formats with fewer bits: what they represent, how a number is converted to one, and what sums lose in them.
 //!
 //! The modules in the order of the page:
 //!

@@ -1,4 +1,4 @@
-//! Bytes as the bits of numbers: what carries numbers carries settings and checkpoints, too. Nobody computes with them.
+//! Bytes as the bits of numbers: what carries numbers also carries settings and checkpoints. They are not computed with.
 
 use crate::error::{Error, Result};
 
@@ -31,13 +31,13 @@ pub fn length_to_numbers(length: usize) -> [f32; 2] {
 /// The number of bytes that two numbers carry.
 ///
 /// # Errors
-/// [`Error::Config`] if nobody sends so many: memory is taken only for what can come.
+/// [`Error::Config`] if no rank sends so many: memory is taken only for what can come.
 pub fn length_from_numbers(numbers: &[f32]) -> Result<usize> {
     let bits = |x: f32| u64::from(x.to_bits());
     match bits(numbers[0]) | bits(numbers[1]) << 32 {
         length @ ..=MOST => Ok(length as usize),
         length => Err(Error::Config(format!(
-            "a rank wants to send {length} bytes, more than ranks say to each other; all must run the same program"
+            "a rank wants to send {length} bytes, more than ranks send to each other; all must run the same program"
         ))),
     }
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_that_nobody_sends_is_refused() {
+    fn a_length_that_no_rank_sends_is_refused() {
         for length in [0, 1, 1 << 24, (1 << 32) - 1, 1 << 32] {
             assert_eq!(length_from_numbers(&length_to_numbers(length)).unwrap(), length);
         }

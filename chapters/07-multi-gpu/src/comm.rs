@@ -4,7 +4,7 @@
 //!
 //! 1. [`cost`]: what a message and an all-reduce cost, by latency and bandwidth.
 //! 2. [`naive`], [`ring`], [`tree`]: collectives, written on send and receive alone.
-//! 3. [`counting`]: how much they say; [`algorithm`]: which one when.
+//! 3. [`counting`]: how much they send; [`algorithm`]: which one when.
 //! 4. `mpi`: the engine for processes and hosts (feature `mpi`).
 //! 5. [`nccl`]: the engine for GPUs.
 //! 6. [`bench`](mod@bench): what a message and an all-reduce take, on any engine.

@@ -1,4 +1,4 @@
-//! What devices say to each other all together: one trait, whatever carries the numbers.
+//! Communication of all devices together: one trait for every transport.
 
 pub use crate::rank::part_of;
 use crate::{
@@ -15,11 +15,11 @@ use crate::{
 /// engine that sends and receives gets them from scratch, or it brings
 /// its own.
 pub trait Communicator: PointToPoint {
-    /// Everybody gets the sum over all ranks.
+    /// Every rank gets the sum over all ranks.
     fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
         ring::all_reduce(self, data)
     }
-    /// Everybody gets the root's numbers.
+    /// Every rank gets the root's numbers.
     fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
         tree::broadcast(self, root, data)
     }
@@ -29,15 +29,15 @@ pub trait Communicator: PointToPoint {
     fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {
         ring::reduce_scatter(self, data)
     }
-    /// Everybody gets part r (see [`part_of`]) of rank r's numbers.
+    /// Every rank gets part r (see [`part_of`]) of rank r's numbers.
     fn all_gather(&mut self, data: &mut [f32]) -> Result<()> {
         ring::all_gather(self, data)
     }
-    /// Nobody goes on before everybody is here.
+    /// No rank goes on before all are here.
     fn barrier(&mut self) -> Result<()> {
         tree::barrier(self)
     }
-    /// Everybody gets the root's bytes, however many they are.
+    /// Every rank gets the root's bytes, however many they are.
     fn broadcast_bytes(&mut self, root: Rank, bytes: &mut Vec<u8>) -> Result<()> {
         let mut length = bytes::length_to_numbers(bytes.len());
         self.broadcast(root, &mut length)?;
@@ -48,7 +48,7 @@ pub trait Communicator: PointToPoint {
         *bytes = bytes::from_numbers(&numbers, length);
         Ok(())
     }
-    /// Everybody gets everybody's bytes, in the order of ranks: settings, fingerprints and other small things.
+    /// Every rank gets all ranks' bytes, in the order of ranks: settings, fingerprints and other small things.
     fn all_gather_bytes(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         let (me, size) = (self.rank().0, self.size());
         let mut lengths = vec![0.0; 2 * size];
@@ -56,7 +56,7 @@ pub trait Communicator: PointToPoint {
         self.all_gather(&mut lengths)?;
         let lengths = lengths.chunks(2).map(bytes::length_from_numbers);
         let lengths = lengths.collect::<Result<Vec<_>>>()?;
-        // Places of one length, for parts are equal.
+        // Slots of one length, for parts are equal.
         let each = lengths.iter().max().map_or(0, |most| most.div_ceil(4));
         let (mut all, mine) = (vec![0.0; each * size], bytes::to_numbers(bytes));
         all[each * me..][..mine.len()].copy_from_slice(&mine);

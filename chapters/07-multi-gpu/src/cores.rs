@@ -5,7 +5,7 @@ use crate::rank::Rank;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Keeps the calling thread on one of the cores that this process may use, the same one for the same rank; with more
-/// ranks than cores, some share one. Threads that it starts afterwards stay there, too. False where the system has no
+/// ranks than cores, some share one. Threads that it starts afterwards also stay there. False where the system has no
 /// such call or refuses it: then the thread runs wherever the system puts it.
 // ANCHOR: keep_to_core
 #[cfg(target_os = "linux")]

@@ -33,7 +33,7 @@ pub enum Error {
         /// What is known of its end.
         why: String,
     },
-    /// A rank is there but has said nothing for too long.
+    /// A rank is there but has been silent for too long.
     #[error(
         "rank {rank} has not answered for {seconds:.0} s; see whether its machine is stopped or overloaded, then go on with --resume"
     )]
@@ -43,7 +43,7 @@ pub enum Error {
         /// How long it was waited for.
         seconds: f64,
     },
-    /// A library's collective operation has not ended, and the library does not say who is missing.
+    /// A library's collective operation has not ended, and the library does not report who is missing.
     #[error(
         "an operation of all ranks has not ended after {seconds:.0} s; see which machine is stopped or overloaded, then go on with --resume"
     )]

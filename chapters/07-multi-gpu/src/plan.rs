@@ -1,6 +1,6 @@
 //! Predicted time on thousands of GPUs, and the best split for a model and a set of cards.
 //!
-//! In the order of the page: a [`network`] of islands; a data parallel step, event by event ([`simulate`]), held
+//! In the order of the page: a [`network`] of islands; a data parallel step, event by event ([`simulate`]), checked
 //! against steps of threads ([`predicted`]) and of [`published`] clusters, and [`why`] some models gain nothing; a
 //! [`model`] as a list of blocks and the [`cards`] it may run on; what one [`split`] takes, and the [`search`] for the
 //! best, in words by [`report`](mod@report).

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::time::Duration;
 
-/// How long the ranks of a library (MPI, NCCL) wait for each other before they say so.
+/// How long the ranks of a library (MPI, NCCL) wait for each other before they report it.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The error of a rank that gets a message of another length than it waits for: (from whom, how many numbers), and (who
@@ -19,12 +19,12 @@ pub(crate) fn other_length((from, sent): (Rank, usize), (me, wanted): (Rank, usi
 
 /// # Errors
 /// Every operation fails with [`Error::Lost`] if a rank it needs has ended and with
-/// [`Error::Silent`] if one says nothing for too long; it never waits for ever.
-#[allow(clippy::missing_errors_doc, reason = "said once, for all of them")]
+/// [`Error::Silent`] if one is silent for too long; it never waits forever.
+#[allow(clippy::missing_errors_doc, reason = "documented once, for all of them")]
 // ANCHOR: point_to_point
 /// A rank's way to the others, whatever carries the numbers.
 pub trait PointToPoint: Send {
-    /// Who am I?
+    /// This rank.
     fn rank(&self) -> Rank;
     /// How many are we?
     fn size(&self) -> usize;

@@ -12,7 +12,7 @@
 //! 8. [`wire`]: a slow network; [`overlap`]: gradients on their way during the backward pass.
 //! 9. [`dfdx`]: chapter 4's models, split.
 //! 10. [`equality`]: every way against one device.
-//! 11. [`claims`]: what people say of it.
+//! 11. [`claims`]: what people claim about it.
 
 #![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
 

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// How long a rank waits for another before it says so. A thread that ends is noticed at once; one that lives may be slow,
+/// How long a rank waits for another before it reports it. A thread that ends is noticed at once; one that lives may be slow,
 /// for instance where many ranks share few cores.
 pub const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -43,7 +43,7 @@ impl Threads {
         ways.map(|(r, (to, from))| Self { rank: Rank(r), to, from, patience: PATIENCE }).collect()
     }
 
-    /// Who am I?
+    /// This rank.
     pub fn rank(&self) -> Rank {
         self.rank
     }
@@ -53,7 +53,7 @@ impl Threads {
         self.to.len()
     }
 
-    /// From now on this rank waits for another at most so long before it fails with [`Error::Silent`].
+    /// This rank now waits for another at most so long before it fails with [`Error::Silent`].
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_longer_than_it_has_patience() {
+    fn no_rank_waits_longer_than_it_has_patience() {
         let start = std::time::Instant::now();
         let failed = run(2, |mut rank| {
             rank.set_patience(Duration::from_millis(20));

@@ -1,5 +1,5 @@
 //! The engine MPI between real processes. Each test starts an ignored one of this file under `mpirun`; where there is
-//! no `mpirun`, it says so and is skipped, unless `THROUGHPUT_REQUIRE_MPI=1` forbids that.
+//! no `mpirun`, it reports it and is skipped, unless `THROUGHPUT_REQUIRE_MPI=1` forbids that.
 
 use multi_gpu::{
     Communicator, Error, PointToPoint, Rank,
@@ -219,7 +219,7 @@ fn inner_lengths() {
 }
 
 #[test]
-fn a_rank_that_is_stopped_is_named_and_nobody_hangs() {
+fn a_rank_that_is_stopped_is_named_and_no_rank_hangs() {
     let start = Instant::now();
     for (name, wanted) in [
         ("inner_stopped", "rank 1 has not answered for 1 s"),

@@ -5,11 +5,11 @@
 /// `None` if there are no images at all.
 pub fn whole(pieces: &[(usize, f64, Vec<f64>)]) -> Option<(f64, Vec<f64>)> {
     // EXERCISE: begin
-    let pieces = || pieces.iter().filter(|(pictures, ..)| *pictures > 0);
-    let total: usize = pieces().map(|(pictures, ..)| pictures).sum();
+    let pieces = || pieces.iter().filter(|(images, ..)| *images > 0);
+    let total: usize = pieces().map(|(images, ..)| images).sum();
     let mut whole = (0.0, vec![0.0; pieces().next()?.2.len()]);
-    for (pictures, loss, gradient) in pieces() {
-        let share = *pictures as f64 / total as f64;
+    for (images, loss, gradient) in pieces() {
+        let share = *images as f64 / total as f64;
         whole.0 += share * loss;
         whole.1.iter_mut().zip(gradient).for_each(|(sum, g)| *sum += share * g);
     }

@@ -52,13 +52,13 @@ fn equal_pieces_are_the_whole() {
 }
 
 #[test]
-fn uneven_pieces_are_the_whole_too() {
+fn uneven_pieces_are_also_the_whole() {
     holds(10, &[4, 4, 2]);
     holds(9, &[1, 7, 1]);
 }
 
 #[test]
-fn a_piece_of_no_pictures_adds_nothing() {
+fn a_piece_of_no_images_adds_nothing() {
     // Its mean is 0 / 0.
     let none = (0, f64::NAN, vec![f64::NAN]);
     assert_eq!(whole(&[none.clone(), (3, 2.0, vec![5.0])]), Some((2.0, vec![5.0])));

@@ -42,7 +42,7 @@ impl Layer {
     }
 
     /// Numbers of one image.
-    pub fn picture(&self) -> usize {
+    pub fn image(&self) -> usize {
         self.side * self.side * self.inputs
     }
 
@@ -52,11 +52,11 @@ impl Layer {
     }
 
     /// Each image with its border: (side + 2 pad)² pixels.
-    fn padded(&self, picture: &[f32]) -> Vec<f32> {
+    fn padded(&self, image: &[f32]) -> Vec<f32> {
         let wide = self.side + 2 * self.pad;
         let mut padded = vec![0.0; wide * wide * self.inputs];
         let row = self.side * self.inputs;
-        for (y, line) in picture.chunks_exact(row).enumerate() {
+        for (y, line) in image.chunks_exact(row).enumerate() {
             let start = ((y + self.pad) * wide + self.pad) * self.inputs;
             padded[start..start + row].copy_from_slice(line);
         }
@@ -64,8 +64,8 @@ impl Layer {
     }
 
     /// Fails unless there are whole images, and as many filters as there should be.
-    fn check(&self, pictures: &[f32], filters: &[f32]) -> Result<()> {
-        let fits = pictures.len().is_multiple_of(self.picture())
+    fn check(&self, images: &[f32], filters: &[f32]) -> Result<()> {
+        let fits = images.len().is_multiple_of(self.image())
             && filters.len() == self.patch() * self.outputs
             && self.k <= self.side + 2 * self.pad;
         if fits {
@@ -73,8 +73,8 @@ impl Layer {
         }
         Err(Error::Config(format!(
             "{} numbers are no images of {}, or {} no filters of {}",
-            pictures.len(),
-            self.picture(),
+            images.len(),
+            self.image(),
             filters.len(),
             self.patch() * self.outputs
         )))
@@ -89,15 +89,15 @@ pub type Numbers = Result<Vec<f32>>;
 ///
 /// # Errors
 /// [`Error::Config`] if the numbers are no whole images and filters.
-pub fn all_patches(pictures: &[f32], filters: &[f32], layer: Layer) -> Numbers {
-    layer.check(pictures, filters)?;
+pub fn all_patches(images: &[f32], filters: &[f32], layer: Layer) -> Numbers {
+    layer.check(images, filters)?;
     let (out, row) = (layer.out(), layer.k * layer.inputs);
-    let count = pictures.len() / layer.picture();
+    let count = images.len() / layer.image();
     let mut patches = vec![0.0; count * out * out * layer.patch()];
     let all = patches.par_chunks_exact_mut(out * out * layer.patch());
-    let each = pictures.par_chunks_exact(layer.picture());
-    all.zip(each).for_each(|(patches, picture)| {
-        let padded = layer.padded(picture);
+    let each = images.par_chunks_exact(layer.image());
+    all.zip(each).for_each(|(patches, image)| {
+        let padded = layer.padded(image);
         let wide = layer.side + 2 * layer.pad;
         for (at, patch) in patches.chunks_exact_mut(layer.patch()).enumerate() {
             let (y, x) = (at / out, at % out);
@@ -143,7 +143,7 @@ fn by_engine<const CI: usize, const CO: usize, const K: usize>(
     dev: &Cpu,
 ) -> Result<Vec<f32>> {
     layer.check(maps, filters)?;
-    let shape = (maps.len() / layer.picture(), layer.side, layer.side, Const::<CI>);
+    let shape = (maps.len() / layer.image(), layer.side, layer.side, Const::<CI>);
     let maps = dev.try_tensor_from_vec(maps.to_vec(), shape).map_err(Error::device)?;
     let filters: Tensor<Rank4<K, K, CI, CO>, f32, Cpu> = dev
         .try_tensor_from_vec(filters.to_vec(), (Const, Const, Const, Const))
@@ -155,30 +155,30 @@ fn by_engine<const CI: usize, const CO: usize, const K: usize>(
 ///
 /// # Errors
 /// [`Error::Config`] if the numbers are no whole images and filters, or for a number of filters that has no kernel.
-pub fn direct(pictures: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32>> {
-    layer.check(pictures, filters)?;
+pub fn direct(images: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32>> {
+    layer.check(images, filters)?;
     let one = match layer.outputs {
-        16 => one_picture::<16, 4>,
-        24 => one_picture::<24, 4>,
-        32 => one_picture::<32, 2>,
-        48 => one_picture::<48, 2>,
+        16 => one_image::<16, 4>,
+        24 => one_image::<24, 4>,
+        32 => one_image::<32, 2>,
+        48 => one_image::<48, 2>,
         other => {
             return Err(Error::Config(format!(
                 "there is no direct convolution with {other} filters; there is one with 16, 24, 32 and 48"
             )));
         }
     };
-    let count = pictures.len() / layer.picture();
+    let count = images.len() / layer.image();
     let mut result = vec![0.0; count * layer.result()];
     let each = result.par_chunks_exact_mut(layer.result());
-    each.zip(pictures.par_chunks_exact(layer.picture())).for_each(|(result, picture)| {
-        one(result, &layer.padded(picture), filters, layer);
+    each.zip(images.par_chunks_exact(layer.image())).for_each(|(result, image)| {
+        one(result, &layer.padded(image), filters, layer);
     });
     Ok(result)
 }
 
 /// One image, `AT_ONCE` neighbouring pixels at a time, with the widest vectors of this CPU.
-fn one_picture<const CO: usize, const AT_ONCE: usize>(
+fn one_image<const CO: usize, const AT_ONCE: usize>(
     result: &mut [f32],
     padded: &[f32],
     filters: &[f32],
@@ -276,10 +276,10 @@ mod tests {
     use backprop::random::SplitMix64;
 
     /// A convolution by its definition.
-    fn naive(pictures: &[f32], filters: &[f32], layer: Layer) -> Vec<f64> {
+    fn naive(images: &[f32], filters: &[f32], layer: Layer) -> Vec<f64> {
         let Layer { side, inputs, outputs, k, pad, .. } = layer;
         let mut result = Vec::new();
-        for picture in pictures.chunks_exact(layer.picture()) {
+        for image in images.chunks_exact(layer.image()) {
             for (y, x) in (0..layer.out()).flat_map(|y| (0..layer.out()).map(move |x| (y, x))) {
                 for o in 0..outputs {
                     let mut sum = 0.0;
@@ -287,7 +287,7 @@ mod tests {
                         let (py, px) = ((y + dy).wrapping_sub(pad), (x + dx).wrapping_sub(pad));
                         if py < side && px < side {
                             for c in 0..inputs {
-                                let value = picture[(py * side + px) * inputs + c];
+                                let value = image[(py * side + px) * inputs + c];
                                 let weight = filters[((dy * k + dx) * inputs + c) * outputs + o];
                                 sum += f64::from(value) * f64::from(weight);
                             }
@@ -322,12 +322,12 @@ mod tests {
             Layer { name: "", side: 5, inputs: 24, outputs: 24, k: 3, pad: 1 },
             Layer { name: "", side: 1, inputs: 48, outputs: 48, k: 3, pad: 1 },
         ] {
-            let pictures = random(3 * layer.picture(), 1);
+            let images = random(3 * layer.image(), 1);
             let filters = random(layer.patch() * layer.outputs, 2);
-            let wanted = naive(&pictures, &filters, layer);
-            close(&all_patches(&pictures, &filters, layer).unwrap(), &wanted);
-            close(&few_at_a_time(&pictures, &filters, layer, &dev).unwrap(), &wanted);
-            close(&direct(&pictures, &filters, layer).unwrap(), &wanted);
+            let wanted = naive(&images, &filters, layer);
+            close(&all_patches(&images, &filters, layer).unwrap(), &wanted);
+            close(&few_at_a_time(&images, &filters, layer, &dev).unwrap(), &wanted);
+            close(&direct(&images, &filters, layer).unwrap(), &wanted);
             let operations = 2.0 * (wanted.len() / 3 * layer.patch()) as f64;
             assert!((layer.operations() - operations).abs() < 0.5);
         }
@@ -336,22 +336,22 @@ mod tests {
     #[test]
     fn without_fma_it_is_the_same() {
         let layer = Layer { name: "", side: 6, inputs: 3, outputs: 16, k: 3, pad: 1 };
-        let (picture, filters) = (random(layer.picture(), 3), random(layer.patch() * 16, 4));
+        let (image, filters) = (random(layer.image(), 3), random(layer.patch() * 16, 4));
         let mut result = vec![0.0; layer.result()];
-        rows::<16, 4, false>(&mut result, &layer.padded(&picture), &filters, layer);
-        close(&result, &naive(&picture, &filters, layer));
+        rows::<16, 4, false>(&mut result, &layer.padded(&image), &filters, layer);
+        close(&result, &naive(&image, &filters, layer));
     }
 
     #[test]
     fn what_does_not_fit_is_said() {
         let layer = Layer { name: "", side: 6, inputs: 3, outputs: 17, k: 3, pad: 1 };
-        let (picture, filters) = (random(layer.picture(), 3), random(layer.patch() * 17, 4));
-        let said = direct(&picture, &filters, layer).unwrap_err().to_string();
+        let (image, filters) = (random(layer.image(), 3), random(layer.patch() * 17, 4));
+        let said = direct(&image, &filters, layer).unwrap_err().to_string();
         assert!(said.contains("17 filters"), "{said}");
-        let said = few_at_a_time(&picture, &filters, layer, &Cpu::default()).unwrap_err();
+        let said = few_at_a_time(&image, &filters, layer, &Cpu::default()).unwrap_err();
         assert!(said.to_string().contains("no layer"), "{said}");
         for way in [direct, all_patches] {
-            let said = way(&picture[1..], &filters, layer).unwrap_err().to_string();
+            let said = way(&image[1..], &filters, layer).unwrap_err().to_string();
             assert!(said.contains("no images"), "{said}");
         }
         assert!(all_patches(&[], &filters, layer).unwrap().is_empty());

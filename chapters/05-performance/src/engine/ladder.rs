@@ -113,8 +113,8 @@ mod tests {
         train::{Examples, Textbook},
     };
 
-    fn digits(pictures: usize) -> Examples {
-        Examples::of(&lab::data::drawn(pictures, 10, 1).train)
+    fn digits(images: usize) -> Examples {
+        Examples::of(&lab::data::drawn(images, 10, 1).train)
     }
 
     fn settings(sizes: &[usize], batch: usize, dropout: f64) -> Settings {

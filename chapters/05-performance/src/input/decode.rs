@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_is_not_there_is_an_error() {
+    fn a_missing_image_is_an_error() {
         let split = drawn(3, 0, 4).train;
         for memory in [Memory::bytes(&split), Memory::numbers(&split)] {
             let error = memory.gather(&[0, 3]).unwrap_err().to_string();

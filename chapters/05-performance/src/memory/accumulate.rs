@@ -43,10 +43,10 @@ mod tests {
     use training::{cnn::Cnn, mlp::Mlp, resnet::Resnet};
 
     /// How far the sums of pieces are from the whole batch's gradient.
-    fn off<M: Network<Cpu>>(share_dropped: f32, pictures: usize, piece: usize) -> f64 {
-        let data = Resident::new(&Cpu::default(), &noise(pictures, 3)).unwrap();
-        let index: Vec<usize> = (0..pictures).rev().collect();
-        let [whole, parts] = [pictures, piece].map(|piece| {
+    fn off<M: Network<Cpu>>(share_dropped: f32, images: usize, piece: usize) -> f64 {
+        let data = Resident::new(&Cpu::default(), &noise(images, 3)).unwrap();
+        let index: Vec<usize> = (0..images).rev().collect();
+        let [whole, parts] = [images, piece].map(|piece| {
             let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(8)).unwrap();
             learner.model.set_dropout(share_dropped);
             let loss = learner.accumulate(&data, &index, piece).unwrap();
@@ -60,9 +60,9 @@ mod tests {
 
     #[test]
     fn pieces_add_up_to_the_batch() {
-        for (pictures, piece) in [(24, 12), (24, 1), (23, 7), (5, 4), (3, 100)] {
-            let far = off::<Mlp<Cpu>>(0.0, pictures, piece);
-            assert!(far < 1e-6, "{pictures} by {piece}: {far}");
+        for (images, piece) in [(24, 12), (24, 1), (23, 7), (5, 4), (3, 100)] {
+            let far = off::<Mlp<Cpu>>(0.0, images, piece);
+            assert!(far < 1e-6, "{images} by {piece}: {far}");
         }
         let far = off::<Cnn<f32, Cpu>>(0.0, 11, 4);
         assert!(far < 1e-6, "{far}");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pictures_are_refused() {
+    fn no_images_are_refused() {
         let data = Resident::new(&Cpu::default(), &noise(2, 3)).unwrap();
         let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::default()).unwrap();
         assert!(learner.accumulate(&data, &[], 4).is_err());

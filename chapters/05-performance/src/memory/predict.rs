@@ -68,7 +68,7 @@ impl Timeline {
     // ANCHOR_END: peak
 
     /// The batch itself, which the first layer keeps.
-    pub(crate) fn pictures(&mut self, batch: u64, numbers: u64) {
+    pub(crate) fn images(&mut self, batch: u64, numbers: u64) {
         self.operations.push(Operation { makes: F32 * batch * numbers, ..Operation::default() });
     }
 
@@ -148,7 +148,7 @@ pub fn timeline(model: &Model, batch: u64, moves: Moves, threads: u64) -> Walk {
     let fixed = Bytes::of(&counts, 0, moves).total();
     let mut step = Timeline { fixed, operations: Vec::new() };
     let mut inputs = counts.input;
-    step.pictures(batch, inputs);
+    step.images(batch, inputs);
     for (layer, row) in model.layers.iter().zip(&counts.rows) {
         match layer {
             Layer::Dense { units } => step.dense(batch, inputs, *units as u64),

@@ -236,7 +236,7 @@ impl<const W: usize> Deep<W> {
         let rows = 4 * batch * w;
         let weights = |inputs: u64, units: u64| 4 * (inputs * units + units);
         let mut step = Timeline::default();
-        step.pictures(batch, PIXELS as u64);
+        step.images(batch, PIXELS as u64);
         step.weighted(batch, PIXELS as u64, w);
         step.each(batch, w);
         if segments == 0 {

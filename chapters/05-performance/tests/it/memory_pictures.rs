@@ -18,7 +18,7 @@ fn ours(key: &str) -> bool {
 }
 
 #[test]
-fn without_a_record_every_picture_says_so() {
+fn without_a_record_every_figure_reports_it() {
     let none = lab::testing::unmeasured();
     let chapter = performance::chapter();
     let figures = chapter.figures.iter().filter(|f| ours(f.key));

@@ -47,7 +47,7 @@ fn every_kind_of_bad_number_is_seen_wherever_it_is() {
             let mut gradients = [1.0; 5];
             gradients[at] = bad;
             let mut scale = Scale { factor: 8.0, good: 0 };
-            assert!(!scale.step(&gradients, 3), "the weights moved by {bad} at place {at}");
+            assert!(!scale.step(&gradients, 3), "the weights moved by {bad} at index {at}");
             check(scale.factor, 4.0);
         }
     }

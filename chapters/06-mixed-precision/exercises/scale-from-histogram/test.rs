@@ -46,7 +46,7 @@ fn an_empty_bin_is_no_gradient() {
     let mut gradients = bins(&[-30, -10]);
     gradients.counts.insert(-60, 0);
     gradients.counts.insert(15, 0);
-    assert_eq!(exponent(&gradients, 4), 5, "bins that hold nothing decided");
+    assert_eq!(exponent(&gradients, 4), 5, "empty bins decided");
 }
 
 #[test]

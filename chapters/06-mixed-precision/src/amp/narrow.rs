@@ -51,7 +51,7 @@ fn turned([r, c]: [usize; 2], a: &[f32]) -> Vec<f32> {
 /// Rows in f16 on the CPU, with a tape.
 type Rows<const W: usize> = Tensor<(usize, Const<W>), H, Cpu, HalfTape<Cpu>>;
 
-/// Adds `sums` to what a gradient holds.
+/// Adds `sums` to a gradient.
 fn add(to: &mut [H], sums: &[f32]) {
     for (to, sum) in to.iter_mut().zip(sums) {
         to.0 = f16::from_f32(to.0.to_f32() + sum);

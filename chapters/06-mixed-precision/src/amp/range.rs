@@ -13,7 +13,7 @@ pub const LEAST: i32 = -24;
 /// The exponent of the largest numbers.
 pub const LARGEST: i32 = 15;
 
-/// The shares of numbers that become each kind of f16. They add up to 1.
+/// The fractions of numbers that become each kind of f16. They add up to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shares {
     /// Zero, although the number is not.

@@ -19,7 +19,7 @@ use training::{
 /// A number in f16 whose sums are made in f32.
 pub type H = AMP<f16>;
 
-/// A device that computes in f16, too.
+/// A device that also computes in f16.
 pub trait HalfEngine: Engine + Device<H> {}
 
 impl<D: Engine + Device<H>> HalfEngine for D {}
@@ -33,9 +33,9 @@ pub type HalfTape<D> = OwnedTape<H, D>;
 /// The copy of a model in f16.
 pub type Half<M, D> = <M as TensorCollection<f32, D>>::To<H, D>;
 
-/// A model in f16 that can learn.
+/// A trainable model in f16.
 pub trait HalfModel<D: HalfEngine>: TensorCollection<H, D> {
-    /// Scores for images to learn from, with every operation on the tape.
+    /// Scores for training images, with every operation on the tape.
     ///
     /// # Errors
     /// The device's own.

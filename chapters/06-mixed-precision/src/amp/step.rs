@@ -78,13 +78,13 @@ where
         // Forward, in f16.
         let images = images.try_to_dtype::<H>()?.traced(half.try_alloc_grads()?);
         let scores = (self.forward)(half, images)?;
-        // The loss in f32, times the factor: what does it owe to each score?
+        // The loss in f32, times the factor, and its gradient at the scores.
         let wide = scores.retaped::<NoneTape>().try_to_dtype::<f32>()?;
         let loss = cross_entropy_with_logits_loss(wide.leaky_trace(), targets);
         let scaled = loss.try_mul(self.scaler.scale())?;
-        let owed = scaled.try_backward()?.get(&wide).try_to_dtype::<H>()?;
+        let up = scaled.try_backward()?.get(&wide).try_to_dtype::<H>()?;
         // Backward from there, in f16.
-        let grads = scores.try_mul(owed)?.try_sum::<Rank0, _>()?.try_backward()?;
+        let grads = scores.try_mul(up)?.try_sum::<Rank0, _>()?.try_backward()?;
         Ok((wide.as_vec(), grads))
     }
     // ANCHOR_END: gradients
@@ -113,7 +113,7 @@ where
             let mut grads = grads.map_err(Error::device)?;
             self.master.optimizer.update(lr, &mut self.master.model, &mut grads)?;
         }
-        // Otherwise the step is skipped. The factor learns from both.
+        // Otherwise the step is skipped. Both update the factor.
         self.scaler.update(grads.is_some())?;
         self.round()?;
         Ok(scores)
@@ -149,7 +149,7 @@ where
 }
 
 impl<M: Network<D>, D: HalfEngine> Amp<M, D> {
-    /// Without f32 weights, what f16 can't hold of them is lost after each step.
+    /// Without f32 weights, what f16 can't represent of them is lost after each step.
     fn round(&mut self) -> Result<()> {
         if self.keep_f32 {
             return Ok(());
@@ -256,7 +256,7 @@ mod tests {
             let (images, targets) = batch(&dev, 1.0);
             amp.step(lr, images, targets).unwrap();
             let after = amp.parameters().unwrap();
-            // Adam's first step is as long as the rate. From 2⁻⁶ on, half an ulp of f16 is 2⁻¹⁷ or more.
+            // Adam's first step is as long as the rate. For 2⁻⁶ and above, half an ulp of f16 is 2⁻¹⁷ or more.
             let large = before.iter().zip(&after).filter(|(b, _)| b.abs() > 2f32.powi(-6));
             let (mut all, mut moved) = (0, 0);
             for (b, a) in large {

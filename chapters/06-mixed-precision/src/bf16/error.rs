@@ -50,7 +50,7 @@ impl Sum {
                 let sum = k * k / 16.0 + k * 7.0 / 144.0;
                 inputs * (k / 9.0 / sum).sqrt()
             }
-            // Each of k roundings is off by its share of the sum so far.
+            // Each of k roundings is off by a fraction of the sum so far.
             Self::Narrow => {
                 let sums = one_rounding() * f64::midpoint(k, 1.0).sqrt();
                 inputs.hypot(sums)

@@ -26,7 +26,7 @@ pub enum Way {
     Keeping(Unit),
 }
 
-/// A network that learns in this way, with the first weights of chapter 3's.
+/// A network that trains in this way, with the first weights of chapter 3's.
 ///
 /// # Errors
 /// As [`Settings::check`]; [`Error::Config`] with dropout, or for a unit that this CPU does not have.
@@ -122,7 +122,7 @@ impl<E: Number> Network<E> {
         for at in 0..last {
             let (layer, x) = (&self.layers[at], self.input(at)?);
             let bias = &layer.master.bias[..];
-            // Where the outputs are rounded, the same walk adds the bias.
+            // Where the outputs are rounded, the same pass adds the bias.
             let epilogue = if E::COPIED { Epilogue::None } else { Epilogue::BiasRelu(bias) };
             sums.resize(x.rows() * bias.len(), 0.0);
             self.product(&mut sums, x, layer.weights()?, epilogue)?;

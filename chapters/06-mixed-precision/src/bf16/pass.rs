@@ -1,5 +1,5 @@
 //! What happens between the products: bias, `ReLU`, its derivative, sums of columns, and the rounding to what the next
-//! product reads. All of it moves many bytes for few operations, so each is one walk through memory, on all cores.
+//! product reads. All of it moves many bytes for few operations, so each is one pass over memory, on all cores.
 
 use super::number::{Number, wide};
 use matmul::team;

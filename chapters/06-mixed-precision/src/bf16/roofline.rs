@@ -15,7 +15,7 @@ pub struct Product {
 }
 
 /// The products of one step of a network with these sizes: forward, the weights' derivatives, and those of each
-/// hidden layer's outputs. Nobody needs those of the images.
+/// hidden layer's outputs. Those of the images are not needed.
 pub fn products(sizes: &[usize], batch: usize) -> Vec<Product> {
     let layers = sizes.windows(2).enumerate();
     layers
@@ -49,7 +49,7 @@ pub struct Needs {
     pub operations: f64,
     /// Bytes of all products.
     pub products: f64,
-    /// Bytes of Adam's walk over gradients, moments and master weights.
+    /// Bytes of Adam's pass over gradients, moments and master weights.
     pub adam: f64,
     /// Bytes that only the rounding to bf16 moves: the hidden units' sums are read and their outputs written, and the
     /// weights' copies are written. In f32 the product's own epilogue does the first, and the second is not there.
@@ -77,7 +77,7 @@ impl Needs {
     }
 
     /// The least seconds at `peak` (FLOP/s) and `bandwidth` (B/s): the products by whichever limit is the lower one, the
-    /// walks by bytes alone.
+    /// passes by bytes alone.
     pub fn seconds(&self, peak: f64, bandwidth: f64) -> f64 {
         let products = (self.operations / peak).max(self.products / bandwidth);
         products + (self.adam + self.conversion) / bandwidth

@@ -1,4 +1,4 @@
-//! Adam on the f32 weights, and their copy in bf16 for the next products, in one walk through memory.
+//! Adam on the f32 weights, and their copy in bf16 for the next products, in one pass over memory.
 
 use super::{
     number::Number,

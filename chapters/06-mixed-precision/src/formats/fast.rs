@@ -1,6 +1,6 @@
 //! f32 to f16 in integer operations on the bits, without a branch, so that a compiler can use vectors.
 //!
-//! The same for bf16 stands in chapter 1, [`matmul::Input::bits`]; it needs no case for small numbers, because bf16
+//! The same for bf16 is in chapter 1, [`matmul::Input::bits`]; it needs no case for small numbers, because bf16
 //! has f32's exponents.
 
 // ANCHOR: f16_bits
@@ -13,7 +13,7 @@ pub fn f16_bits(x: f32) -> u16 {
     // is one more in the exponent, and at the end infinity.
     let moved = magnitude.wrapping_sub((127 - 15) << 23);
     let normal = moved.wrapping_add(0xfff + (moved >> 13 & 1)) >> 13;
-    // Below 2^-14: the leading 1 becomes a digit, and moves to its place.
+    // Below 2^-14: the leading 1 becomes a digit, and moves to its position.
     let digits = magnitude & 0x7f_ffff | 0x80_0000;
     let shift = 126_u32.saturating_sub(magnitude >> 23).clamp(1, 25);
     let odd = digits >> shift & 1;

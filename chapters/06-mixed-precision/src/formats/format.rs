@@ -53,12 +53,12 @@ impl Format {
         self.name
     }
 
-    /// How many bits hold the exponent.
+    /// Bits of the exponent.
     pub const fn exponent_bits(self) -> u32 {
         self.exponent_bits
     }
 
-    /// How many bits hold the mantissa. The 1 before the point is not among them.
+    /// Bits of the mantissa. The 1 before the point is not among them.
     pub const fn mantissa_bits(self) -> u32 {
         self.mantissa_bits
     }
@@ -74,7 +74,7 @@ impl Format {
     }
 
     // ANCHOR: decode
-    /// The number that `code` means. It is exact: an f64 holds each number of
+    /// The number that `code` means. It is exact: an f64 represents each number of
     /// each format here. Bits above the format's own are ignored.
     pub fn decode(self, code: u32) -> f64 {
         let mantissa = code & ((1 << self.mantissa_bits) - 1);

@@ -19,7 +19,7 @@ pub enum Rounding {
 pub enum Overflow {
     /// Infinity, or NaN where the format has none.
     Special,
-    /// The largest number with its sign, from infinity, too.
+    /// The largest number with its sign, also from infinity.
     Saturate,
 }
 
@@ -62,7 +62,7 @@ impl Format {
         first_from(exponent + 1) - first_from(exponent)
     }
 
-    /// `code` of the magnitude of `x`, or what stands for a number that is too large.
+    /// `code` of the magnitude of `x`, or the code for a number that is too large.
     fn held(self, code: u64, x: f64, rounding: Rounding, overflow: Overflow) -> u32 {
         if x.is_finite() && code <= u64::from(self.max_code()) {
             return code as u32;
@@ -120,7 +120,7 @@ pub(super) mod tests {
         format.encode(x, Rounding::Nearest, Overflow::Special)
     }
 
-    /// Every number of a 16-bit format as an f32, every midpoint between neighbours, the f32 numbers beside both,
+    /// Every number of a 16-bit format as an f32, every midpoint between neighbours, the f32 numbers next to both,
     /// and random bits.
     pub(in super::super) fn hard_numbers(format: Format) -> Vec<f32> {
         let mut numbers = vec![0.0, f32::MAX, f32::INFINITY, f32::NAN, f32::from_bits(0x7f80_0001)];
@@ -198,7 +198,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The place of the nearest of all `numbers`; in the middle, the even one.
+    /// The index of the nearest of all `numbers`; in the middle, the even one.
     #[allow(clippy::float_cmp, reason = "both distances are exact")]
     fn by_search(numbers: &[f64], x: f64) -> usize {
         let above = numbers.partition_point(|&v| v < x).min(numbers.len() - 1);

@@ -94,7 +94,7 @@ impl Kahan {
 /// at which half of the gap to the next number is no smaller than the term.
 /// Infinity, if the format's numbers end before.
 pub fn stall(format: Format, term: f64) -> f64 {
-    // From there on a gap is 2 * term or more.
+    // Above it a gap is 2 * term or more.
     let gap = 2f64.powf((2.0 * term).log2().ceil());
     let sum = gap / format.epsilon();
     if sum > format.max() { f64::INFINITY } else { sum }
@@ -103,14 +103,14 @@ pub fn stall(format: Format, term: f64) -> f64 {
 
 // ANCHOR: kahan_stall
 /// Where a sum with Kahan's correction stops growing: what is lost is a running
-/// sum, too, and must not stall before it is half of a gap of the sum.
+/// sum itself, and must not stagnate before it is half of a gap of the sum.
 pub fn kahan_stall(format: Format, term: f64) -> f64 {
     stall(format, stall(format, term))
 }
 // ANCHOR_END: kahan_stall
 
 /// The exact products of two rows, from the first to the last: what a matrix unit adds up. Two numbers of up to 26 bits
-/// have a product that an f64 holds.
+/// have a product that is exact in f64.
 pub fn products<'a>(x: &'a [f64], y: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
     x.iter().zip(y).map(|(x, y)| x * y)
 }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_of_exactly_half_a_gap_is_lost_too() {
+    fn a_term_of_exactly_half_a_gap_is_also_lost() {
         // 2048 + 1 in f16 is a tie, which goes to the even 2048.
         assert_eq!(stall(Format::F16, 1.0), 2048.0);
         let ones = std::iter::repeat_n(1.0, 3000);
@@ -225,7 +225,7 @@ mod tests {
     fn products_of_f16_numbers_are_exact() {
         for (x, y) in random(5, 100).into_iter().zip(random(6, 100)) {
             let product = products(&[x], &[y]).next().unwrap();
-            // 22 digits: an f32 holds them, too.
+            // 22 bits: also exact in f32.
             assert_eq!(f64::from(product as f32), product);
         }
     }

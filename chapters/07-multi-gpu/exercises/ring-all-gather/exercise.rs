@@ -2,11 +2,11 @@
 
 use multi_gpu::{Communicator, Rank, Result, communicator::part_of};
 
-/// Everybody gets part r (see [`part_of`]) of rank r's numbers.
+/// Every rank gets part r (see [`part_of`]) of rank r's numbers.
 pub fn all_gather(comm: &mut dyn Communicator, data: &mut [f32]) -> Result<()> {
     let (len, size, me) = (data.len(), comm.size(), comm.rank().0);
     // EXERCISE: begin
-    // Everybody sends its part to everybody.
+    // Every rank sends its part to every other.
     for other in (0..size).filter(|other| *other != me) {
         comm.send(Rank(other), &data[part_of(len, Rank(me), size)])?;
     }

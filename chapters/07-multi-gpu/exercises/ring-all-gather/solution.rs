@@ -2,7 +2,7 @@
 
 use multi_gpu::{Communicator, Rank, Result, communicator::part_of};
 
-/// Everybody gets part r (see [`part_of`]) of rank r's numbers.
+/// Every rank gets part r (see [`part_of`]) of rank r's numbers.
 pub fn all_gather(comm: &mut dyn Communicator, data: &mut [f32]) -> Result<()> {
     let (len, size, me) = (data.len(), comm.size(), comm.rank().0);
     // EXERCISE: begin

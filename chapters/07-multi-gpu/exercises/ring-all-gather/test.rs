@@ -40,7 +40,7 @@ impl PointToPoint for Watched {
 
 impl Communicator for Watched {}
 
-/// Gathers on `size` threads and looks at what was said.
+/// Gathers on `size` threads and checks the messages.
 #[track_caller]
 fn holds(size: usize, len: usize, ring: bool) {
     let wanted: Vec<f32> = (0..len).map(|i| 1.0 + i as f32).collect();
@@ -63,7 +63,7 @@ fn holds(size: usize, len: usize, ring: bool) {
         assert_eq!(exchanged.len(), size - 1, "steps of rank {me} of {size}");
         let (next, before) = (Rank((me + 1) % size), Rank((me + size - 1) % size));
         for (to, _, from) in &exchanged {
-            assert_eq!((*to, *from), (next, before), "rank {me} talks to somebody else");
+            assert_eq!((*to, *from), (next, before), "rank {me} talks to another rank");
         }
         // All parts but the next rank's own.
         let own = part_of(len, next, size).len();

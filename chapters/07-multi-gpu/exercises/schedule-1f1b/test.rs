@@ -27,7 +27,7 @@ fn every_micro_batch_goes_there_and_back_once() {
 }
 
 #[test]
-fn nobody_waits_longer_than_the_bubble() {
+fn no_stage_waits_longer_than_the_bubble() {
     for (stages, micros) in SHAPES {
         let slots = timeline(&orders(stages, micros), &vec![(1.0, 2.0); stages]).unwrap();
         for share in idle(&slots, stages) {

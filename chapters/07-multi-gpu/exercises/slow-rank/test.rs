@@ -13,13 +13,13 @@ fn steady(ranks: &[f64]) -> Vec<Vec<f64>> {
 
 #[track_caller]
 fn names(seconds: &[Vec<f64>], rank: usize, times: f64) {
-    let (found, how_many) = slow(seconds, 2.0).expect("somebody is slow");
+    let (found, how_many) = slow(seconds, 2.0).expect("one rank is slow");
     assert_eq!(found, rank);
     assert!((how_many - times).abs() < 1e-9, "{how_many} instead of {times}");
 }
 
 #[test]
-fn a_slow_rank_is_held_against_the_others() {
+fn a_slow_rank_is_compared_with_the_others() {
     names(&steady(&[0.01, 0.01, 0.03, 0.01]), 2, 3.0);
     names(&steady(&[0.01, 0.02, 0.09]), 2, 6.0);
 }
@@ -46,7 +46,7 @@ fn a_second_slow_rank_does_not_hide_the_slowest() {
 }
 
 #[test]
-fn equal_ranks_one_rank_and_no_steps_name_nobody() {
+fn equal_ranks_one_rank_and_no_steps_name_no_rank() {
     assert_eq!(slow(&steady(&[0.01, 0.019, 0.01]), 2.0), None);
     assert_eq!(slow(&steady(&[0.01]), 2.0), None);
     assert_eq!(slow(&steady(&[]), 2.0), None);

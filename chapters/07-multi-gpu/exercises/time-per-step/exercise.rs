@@ -1,6 +1,6 @@
 //! The time of a data parallel step, with the gradients on their way while others are computed.
 
-/// A layer of a device's share of the batch.
+/// A layer of a device's part of the batch.
 pub struct Layer {
     /// Seconds of its forward pass.
     pub forward: f64,

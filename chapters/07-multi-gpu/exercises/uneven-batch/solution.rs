@@ -1,7 +1,7 @@
 //! What a rank gives to the sum of all gradients.
 
 /// What the rank gives to the all-reduce: `mean` is the mean gradient of its `mine` images, out of a batch of `whole`
-/// images on `ranks` ranks. A rank without images has a mean that means nothing. The sum over all ranks is the mean
+/// images on `ranks` ranks. A rank without images has an undefined mean. The sum over all ranks is the mean
 /// gradient of the batch.
 #[allow(unused_variables, reason = "which of these numbers matter is the exercise")]
 pub fn given(mean: &[f32], mine: usize, whole: usize, ranks: usize) -> Vec<f32> {

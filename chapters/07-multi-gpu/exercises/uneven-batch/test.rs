@@ -14,9 +14,9 @@ fn derivatives(i: usize) -> [f32; 3] {
 }
 
 /// The mean over some images: 0/0 over none.
-fn mean(pictures: std::ops::Range<usize>) -> Vec<f32> {
-    let count = pictures.len() as f32;
-    let sum = pictures
+fn mean(images: std::ops::Range<usize>) -> Vec<f32> {
+    let count = images.len() as f32;
+    let sum = images
         .map(derivatives)
         .fold([0.0; 3], |sum, d| [sum[0] + d[0], sum[1] + d[1], sum[2] + d[2]]);
     sum.map(|sum: f32| sum / count).into()
@@ -55,7 +55,7 @@ fn parts_that_do_not_divide() {
 }
 
 #[test]
-fn fewer_pictures_than_ranks() {
+fn fewer_images_than_ranks() {
     holds(2, 4);
     holds(1, 3);
 }

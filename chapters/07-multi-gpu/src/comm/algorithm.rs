@@ -30,7 +30,7 @@ impl Algorithm {
         }
     }
 
-    /// Everybody gets the sum over all ranks.
+    /// Every rank gets the sum over all ranks.
     ///
     /// # Errors
     /// Those of [`PointToPoint`].
@@ -147,7 +147,7 @@ mod tests {
                         let mut data = numbers(comm.rank().0, len);
                         scatter(&mut comm, &mut data)?;
                         near(&data[me.clone()], &wanted[me.clone()], size);
-                        // What is not this rank's own has no say in what follows.
+                        // What is not this rank's own does not affect what follows.
                         for (at, x) in data.iter_mut().enumerate() {
                             *x = if me.contains(&at) { *x } else { f32::NAN };
                         }

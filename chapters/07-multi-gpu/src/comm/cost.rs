@@ -44,7 +44,7 @@ impl AlphaBeta {
     }
 }
 
-/// How many ranks there are beside one.
+/// How many other ranks there are.
 fn others(p: usize) -> f64 {
     p.saturating_sub(1) as f64
 }

@@ -1,4 +1,4 @@
-//! How much is said: a communicator that counts the messages of another one.
+//! How much is sent: a communicator that counts the messages of another one.
 
 use super::cost::rounds;
 use crate::{communicator::Communicator, error::Result, point_to_point::PointToPoint, rank::Rank};
@@ -47,7 +47,7 @@ impl Traffic {
     }
 }
 
-/// A communicator that counts. Its collectives are the trait's own, so their messages are counted, too.
+/// A communicator that counts. Its collectives are the trait's own, so their messages are also counted.
 #[derive(Debug)]
 pub struct Counting<C> {
     inner: C,
@@ -55,12 +55,12 @@ pub struct Counting<C> {
 }
 
 impl<C: PointToPoint> Counting<C> {
-    /// Counts the messages of `inner` from now on.
+    /// Counts the messages of `inner` from here.
     pub fn new(inner: C) -> Self {
         Self { inner, traffic: Traffic::default() }
     }
 
-    /// What was said so far.
+    /// What was sent so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }

@@ -1,7 +1,7 @@
 //! The engine for processes, on one host or many: MPI, the Message Passing Interface.
 //!
-//! MPI's own waiting has no limit, so every operation is started without waiting and asked after until it is done or
-//! the rank's patience has ended. From then on this engine calls MPI no more: a process that ends without MPI's
+//! MPI's own waiting has no limit, so every operation is started without waiting and polled until it is done or
+//! the rank's patience has ended. Then this engine calls MPI no more: a process that ends without MPI's
 //! farewell makes `mpirun` end the others.
 //!
 //! Source: MPI: A Message-Passing Interface Standard, version 3.1, sections 3.7 (nonblocking communication), 5.12
@@ -34,7 +34,7 @@ pub struct Mpi {
     rank: Rank,
     size: usize,
     patience: Duration,
-    /// MPI still holds a buffer of an operation that has not ended, so nobody may call it again.
+    /// MPI still uses a buffer of an operation that has not ended, so it must not be called again.
     broken: bool,
     /// Where MPI's collectives read while they write into the caller's numbers.
     copy: Vec<f32>,
@@ -101,7 +101,7 @@ impl Mpi {
             ));
         }
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: MPI runs; it writes two numbers. Errors are returned from now on, and do not end the program.
+        // SAFETY: MPI runs; it writes two numbers. Errors are returned afterwards, and do not end the program.
         unsafe {
             check(ffi::MPI_Comm_set_errhandler(world(), ffi::RSMPI_ERRORS_RETURN))?;
             check(ffi::MPI_Comm_rank(world(), &raw mut rank))?;
@@ -117,7 +117,7 @@ impl Mpi {
         })
     }
 
-    /// From now on this rank waits for another at most so long before it fails with [`Error::Silent`].
+    /// This rank now waits for another at most so long before it fails with [`Error::Silent`].
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
@@ -158,7 +158,7 @@ impl Mpi {
         })
     }
 
-    /// Asks after operations until all have ended, or says who is late.
+    /// Polls operations until all have ended, or reports which rank is late.
     /// Returns how many numbers the last one has received.
     // ANCHOR: wait
     fn wait(&mut self, all: &mut [Started]) -> Result<usize> {
@@ -169,14 +169,14 @@ impl Mpi {
         })? {
             let waited = start.elapsed();
             if waited > self.patience {
-                self.broken = true; // it holds our buffer: call MPI no more
+                self.broken = true; // it uses our buffer: call MPI no more
                 let seconds = waited.as_secs_f64();
                 return Err(match late {
                     Some(rank) => Error::Silent { rank, seconds },
                     None => Error::Stuck { seconds },
                 });
             }
-            // Others may want this core to answer.
+            // Other ranks may need this core to reply.
             if waited < Duration::from_millis(2) {
                 thread::yield_now();
             } else {
@@ -201,7 +201,10 @@ impl Mpi {
 }
 
 /// The first operation that has not ended: the rank it waits for, if that is known. `None` if all have.
-#[allow(clippy::option_option, reason = "an operation of all ranks waits for nobody in particular")]
+#[allow(
+    clippy::option_option,
+    reason = "an operation of all ranks waits for no rank in particular"
+)]
 fn test(all: &mut [Started], last: &mut Option<ffi::MPI_Status>) -> Result<Option<Option<Rank>>> {
     let (mut late, end) = (None, all.len() - 1);
     for (at, started) in all.iter_mut().enumerate() {
@@ -225,7 +228,7 @@ fn test(all: &mut [Started], last: &mut Option<ffi::MPI_Status>) -> Result<Optio
     Ok(late)
 }
 
-/// How many numbers a status says that have come.
+/// How many numbers have come, by a status.
 fn received(status: Option<ffi::MPI_Status>) -> Result<usize> {
     let Some(status) = status else { return Ok(0) };
     let mut got = 0;

@@ -1,4 +1,4 @@
-//! Everything to rank 0 and back: the collectives that anybody would write first.
+//! Everything to rank 0 and back: the obvious collectives.
 
 use crate::{
     error::Result,
@@ -37,7 +37,7 @@ where
 }
 // ANCHOR_END: naive
 
-/// Everybody gets the root's numbers.
+/// Every rank gets the root's numbers.
 ///
 /// # Errors
 /// Those of [`PointToPoint`].
@@ -51,7 +51,7 @@ where
     others(comm.size(), root).try_for_each(|to| comm.send(to, data))
 }
 
-/// Everybody gets the sum over all ranks, by way of rank 0.
+/// Every rank gets the sum over all ranks, by way of rank 0.
 ///
 /// # Errors
 /// Those of [`PointToPoint`].
@@ -79,7 +79,7 @@ where
     others(size, me).try_for_each(|to| comm.send(to, &data[part_of(len, to, size)]))
 }
 
-/// Everybody gets part r of rank r's numbers, by way of rank 0.
+/// Every rank gets part r of rank r's numbers, by way of rank 0.
 ///
 /// # Errors
 /// Those of [`PointToPoint`].

@@ -1,7 +1,7 @@
 //! The engine for GPUs: NCCL, NVIDIA's collective communication library, loaded by hand when the program runs.
 //!
 //! Numbers that lie on the GPU are summed where they are ([`Nccl::all_reduce_at`]). As a [`Communicator`] it takes
-//! numbers of the host, too, by way of the GPU's memory.
+//! also numbers of the host, by way of the GPU's memory.
 //!
 //! Source: NCCL documentation, version 2.28: "NCCL API" (communicators, collectives, point to point, types) and "Using
 //! NCCL" (thread safety, aborting a communicator). It has not run on a GPU yet: its tests take stand-ins for both
@@ -106,7 +106,7 @@ impl Functions {
 fn check(status: Status, what: &str) -> Result<()> {
     let why = match status {
         0 | 7 => return Ok(()), // done, or under way
-        1 => "a call to CUDA failed; look with `nvidia-smi` whether the GPU still answers",
+        1 => "a call to CUDA failed; look with `nvidia-smi` whether the GPU still responds",
         2 => {
             "the system refused it; set NCCL_DEBUG=INFO to see what, and give a container more shared memory (--shm-size)"
         }
@@ -133,7 +133,7 @@ pub fn unique_id() -> Result<[u8; ID_BYTES]> {
     Ok(id.0.map(|c| c as u8))
 }
 
-/// What a rank that is ready says first.
+/// The first message of a rank that is ready.
 const READY: &[u8] = b"ready";
 
 /// The unique id that rank 0 gives, if all ranks are ready; or the reason of the first that is not.
@@ -184,7 +184,7 @@ impl Nccl {
             let id = if rank == Rank(0) { unique_id()?.to_vec() } else { vec![] };
             Ok((nccl, [READY, id.as_slice()].concat()))
         });
-        // Who is not ready says why: NCCL would let the others wait for ever.
+        // A rank that is not ready reports why: NCCL would let the others wait forever.
         let said = match &ready {
             Ok((_, said)) => said.clone(),
             Err(why) => why.to_string().into_bytes(),
@@ -231,7 +231,7 @@ impl Nccl {
         Ok(())
     }
 
-    /// From now on this rank waits for the others at most so long before it gives up.
+    /// This rank now waits for the others at most so long before it gives up.
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
@@ -242,7 +242,7 @@ impl Nccl {
         })
     }
 
-    /// Puts an operation into the GPU's stream, waits until it has run, and says who was late if that is known.
+    /// Puts an operation into the GPU's stream, waits until it has run, and reports which rank was late if that is known.
     fn run(
         &mut self,
         what: &str,
@@ -282,7 +282,7 @@ impl Nccl {
     /// Sums `count` numbers over all ranks where they lie on the GPU, and waits for it.
     ///
     /// # Safety
-    /// At `address` there are `count` numbers on this rank's GPU, which nobody else uses meanwhile.
+    /// At `address` there are `count` numbers on this rank's GPU, which are not used elsewhere at the same time.
     ///
     /// # Errors
     /// [`Error::Stuck`] if a rank is missing, [`Error::Config`] with NCCL's words otherwise.
@@ -372,7 +372,7 @@ impl PointToPoint for Nccl {
         let (sent, received) = (send.len(), receive.len());
         self.run("exchange", Some(from), |nccl, comm, stream| {
             let (to, from) = (to.0 as c_int, from.0 as c_int);
-            // What stands between the two begins together: else each rank would wait for the next one to receive.
+            // What is between the two begins together: else each rank would wait for the next one to receive.
             // SAFETY: as above.
             unsafe {
                 [

@@ -40,7 +40,7 @@ fn two(data: &mut [f32], read: Range<usize>, write: Range<usize>) -> (&[f32], &m
     }
 }
 
-/// Rank r gets part r of the sum over all ranks; the other parts hold sums of some ranks. Each part is summed in the
+/// Rank r gets part r of the sum over all ranks; the other parts are sums of some ranks. Each part is summed in the
 /// order of the ring, by one rank after the other, so all ranks come to see the very same sum.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ where
 }
 // ANCHOR_END: reduce_scatter
 
-/// Everybody gets part r of rank r's numbers.
+/// Every rank gets part r of rank r's numbers.
 ///
 /// # Errors
 /// Those of [`PointToPoint`].
@@ -85,7 +85,7 @@ where
 }
 // ANCHOR_END: all_gather
 
-/// Everybody gets the sum over all ranks: the two halves of the ring.
+/// Every rank gets the sum over all ranks: the two halves of the ring.
 ///
 /// # Errors
 /// Those of [`PointToPoint`].

@@ -46,7 +46,7 @@ where
 }
 // ANCHOR_END: reduce
 
-/// Everybody gets the root's numbers: the way of [`reduce`], backwards.
+/// Every rank gets the root's numbers: [`reduce`] in reverse.
 ///
 /// # Errors
 /// Those of [`PointToPoint`].
@@ -66,7 +66,7 @@ where
     Ok(())
 }
 
-/// Everybody gets the sum over all ranks: up the tree and down again.
+/// Every rank gets the sum over all ranks: up the tree and down again.
 ///
 /// # Errors
 /// Those of [`PointToPoint`].
@@ -78,7 +78,7 @@ where
     broadcast(comm, Rank(0), data)
 }
 
-/// Nobody goes on before everybody is here: an all-reduce of nothing.
+/// No rank goes on before all are here: an all-reduce of nothing.
 ///
 /// # Errors
 /// Those of [`PointToPoint`].
@@ -89,8 +89,8 @@ where
     all_reduce(comm, &mut [])
 }
 
-/// Everybody gets the sum over all ranks by recursive halving and doubling: partners exchange half of what they still
-/// hold, then a quarter, and so on, and the sums go the same way back. Where the ranks are no power of two, the last
+/// Every rank gets the sum over all ranks by recursive halving and doubling: partners exchange half of what they still
+/// have, then a quarter, and so on, and the sums go the same way back. Where the ranks are no power of two, the last
 /// ones hand their numbers to one of the first and get the sum from it.
 ///
 /// # Errors

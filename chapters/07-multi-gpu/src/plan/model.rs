@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Block {
     /// Weights and biases.
     pub parameters: f64,
-    /// Parameters of the first block that are needed here, too, and held twice in another stage of a pipeline.
+    /// Parameters of the first block that are also needed here, and kept twice in another stage of a pipeline.
     pub shared: f64,
     /// Operations forward.
     pub forward: f64,
@@ -24,7 +24,7 @@ pub struct Block {
     pub kept: f64,
     /// Numbers kept that the cards of a tensor parallel group divide among themselves.
     pub kept_split: f64,
-    /// The largest output of its layers: the backward pass holds two such at a time.
+    /// The largest output of its layers: the backward pass keeps two such at a time.
     pub largest: f64,
     /// Numbers of the largest unrolled image, if there is a convolution.
     pub unrolled: f64,
@@ -194,7 +194,7 @@ pub struct Transformer {
     pub layers: u32,
     /// Numbers for each token, h.
     pub width: u32,
-    /// Heads of the attention; tensor parallel cards share them out.
+    /// Heads of the attention; tensor parallel cards divide them.
     pub heads: u32,
     /// Tokens of an example, s.
     pub sequence: u32,
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_read_and_mistakes_are_sentences() {
+    fn descriptions_are_read_and_errors_are_sentences() {
         let text = "gpt:layers=2,width=8,heads=2,sequence=4,vocabulary=10";
         let work = Workload::named(text, Moves::Sgd).unwrap();
         assert_eq!((work.blocks.len(), work.splits), (4, 2));

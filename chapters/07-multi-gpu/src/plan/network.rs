@@ -69,7 +69,7 @@ impl Network {
         if islands < 2 {
             return inside;
         }
-        // Each network adapter of the island carries its share.
+        // Each network adapter of the island carries its part.
         let wire = b.beta * self.sharing / here as f64;
         let slowest = wire.max(if here > 1 { a.beta } else { 0.0 });
         let across = steps(p).min(2.0 * islands as f64);

@@ -9,8 +9,8 @@ use crate::comm::cost::AlphaBeta;
 /// What the prediction is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
-    /// Seconds that the ranks take side by side for their shares of the images, without a word to each other: they
-    /// share memory and clock, and cores where there are fewer than ranks. Each keeps to a core.
+    /// Seconds that the ranks take side by side for their parts of the images, without messages: they
+    /// share memory and clock, and cores where there are fewer than ranks. Each is pinned to a core.
     pub compute: f64,
     /// Between the ranks of the ring.
     pub link: AlphaBeta,

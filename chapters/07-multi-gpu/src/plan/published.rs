@@ -14,7 +14,7 @@ use crate::{
 };
 use backprop::{count::Model, fits::Moves};
 
-/// A cluster and a model that somebody has trained on more and more of it.
+/// A cluster and a model trained on more and more of it.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Who, in a word.
@@ -27,7 +27,7 @@ pub struct Run {
     pub points: Vec<(usize, f64)>,
     /// The cluster.
     pub network: Network,
-    /// A step on one card's share of the batch, which is the same for any number of cards.
+    /// A step on one card's part of the batch, which is the same for any number of cards.
     pub job: Job,
 }
 
@@ -65,7 +65,7 @@ const HOROVOD: Buckets = Buckets::Every(5e-3, 64.0 * 1024.0 * 1024.0);
 /// The published runs.
 ///
 /// # Errors
-/// None that a person could cause.
+/// None that a user could cause.
 pub fn runs() -> Result<Vec<Run>> {
     let [nvlink, pci, net] = NCCL;
     let vgg = Model::vgg16().count()?;

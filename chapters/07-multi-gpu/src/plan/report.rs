@@ -22,7 +22,7 @@ pub fn plan(model: &str, card: &str, cards: usize, batch: usize) -> Result<Strin
     Ok(text(&question, &search::best(&question)?))
 }
 
-/// The plan for a person: the split, what it takes, and why the runner-up lost.
+/// The plan as text: the split, what it takes, and why the runner-up lost.
 pub fn text(question: &Question, plan: &Plan) -> String {
     let Question { work, card, cards, batch } = question;
     let size = |bytes: f64| Unit::Bytes.format(bytes);

@@ -104,7 +104,7 @@ fn cuts(question: &Question, pipeline: usize) -> Vec<Split> {
     found
 }
 
-/// `ZeRO`'s stages, numbers of micro-batches and recomputing, for a replica's share of the batch.
+/// `ZeRO`'s stages, numbers of micro-batches and recomputing, for a replica's part of the batch.
 fn variants(cut: Split, share: usize) -> Vec<Split> {
     let stages = if cut.data > 1 { 0..=3 } else { 0..=0 };
     let mut found = Vec::new();

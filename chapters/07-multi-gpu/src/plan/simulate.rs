@@ -7,7 +7,7 @@ use super::{
     network::{Network, Route},
 };
 
-/// One layer of a card's own share of the batch.
+/// One layer of a card's own part of the batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layer {
     /// Seconds of its forward pass.
@@ -23,7 +23,7 @@ pub struct Layer {
 pub enum Buckets {
     /// All of them, when the backward pass has ended: nothing is hidden.
     AtTheEnd,
-    /// A bucket leaves as soon as it holds this many bytes, as in PyTorch.
+    /// A bucket leaves as soon as it has this many bytes, as in PyTorch.
     Full(f64),
     /// Every so many seconds, what is there leaves, up to so many bytes, as in Horovod.
     Every(f64, f64),
@@ -96,7 +96,7 @@ impl Job {
     }
     // ANCHOR_END: step
 
-    /// Of a card's share of the batch: as many seconds as the operations take at the rate that the card attains, and no
+    /// Of a card's part of the batch: as many seconds as the operations take at the rate that the card attains, and no
     /// fewer than it takes to start the kernels.
     pub fn of(work: &Workload, card: &Card, examples: f64, buckets: Buckets) -> Self {
         let pass = |operations: f64, kernels: f64| {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_nothing_is_sent_and_nobody_is_waited_for() {
+    fn alone_nothing_is_sent_and_no_rank_is_waited_for() {
         let step =
             Job { jitter: 0.1, ..job(&[(1.0, 2.0, 5.0)], Buckets::Full(0.0)) }.step(&network(), 1);
         assert_eq!((step.total, step.exposed, step.straggler), (3.0, 0.0, 0.0));

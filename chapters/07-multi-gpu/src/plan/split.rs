@@ -10,16 +10,16 @@ use std::{fmt, ops::Range};
 /// How the work is split over `data` × `pipeline` × `tensor` cards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Split {
-    /// Replicas, each with its share of the batch.
+    /// Replicas, each with its part of the batch.
     pub data: usize,
     /// Stages of layers.
     pub pipeline: usize,
     /// Cards that share each product.
     pub tensor: usize,
-    /// What the replicas share out among them: 0 nothing, 1 the optimizer's numbers, 2 the gradients, too, 3 the
-    /// weights, too (Rajbhandari et al. 2020, "`ZeRO`").
+    /// What is divided among the replicas: 0 nothing, 1 the optimizer's numbers, 2 also the gradients, 3 also the
+    /// weights (Rajbhandari et al. 2020, "`ZeRO`").
     pub zero: u8,
-    /// Pieces of a replica's share of the batch, one after the other.
+    /// Pieces of a replica's part of the batch, one after the other.
     pub micro_batches: usize,
     /// Whether what the backward pass needs is computed again instead of kept.
     pub recompute: bool,
@@ -267,7 +267,7 @@ pub(super) fn estimate(
     let n = blocks as f64;
     let scatter = n * replicas.half(parameters * p.gradient / n, data);
     let gather = n * replicas.half(parameters * p.weight / n, data);
-    // What travels beside the passes, what it hides behind (the last
+    // What travels during the passes, what it overlaps with (the last
     // micro-batch's backward pass, or all of them), and what comes after.
     let (travels, behind, after) = match zero {
         0 => (2.0 * scatter, backward, 0.0),

@@ -1,4 +1,4 @@
-//! Why a network for digits gets slower on more cards, and a large model does not.
+//! Why a digit classifier gets slower on more cards, and a large model does not.
 
 use super::{
     cards::Card,

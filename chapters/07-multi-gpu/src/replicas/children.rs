@@ -19,7 +19,7 @@ pub struct Children(Vec<Started>);
 
 struct Started {
     process: Child,
-    /// Since when it stands still, if it does.
+    /// Since when it is stopped, if it is.
     stopped: Option<Instant>,
 }
 
@@ -46,7 +46,7 @@ impl Children {
         Ok(children)
     }
 
-    /// Fails if one has ended, or has stood still for so long.
+    /// Fails if one has ended, or has been stopped for so long.
     ///
     /// # Errors
     /// [`Error::Lost`] or [`Error::Silent`] with its rank.
@@ -87,7 +87,7 @@ impl Drop for Children {
     }
 }
 
-/// Whether somebody has stopped a process (Linux says so in proc(5), "stat"; elsewhere only its silence does).
+/// Whether a process has been stopped (Linux reports it in proc(5), "stat"; elsewhere only its silence does).
 fn is_stopped(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name before it may have brackets of its own.

@@ -44,7 +44,7 @@ impl Default for Limits {
     }
 }
 
-/// How often a rank that waits looks whether somebody was lost.
+/// How often a rank that waits checks whether a rank was lost.
 pub const LOOK: Duration = Duration::from_millis(100);
 
 /// A lock whose owner panicked guards data that are still whole: each is one value.
@@ -58,7 +58,7 @@ pub fn is_late(error: &io::Error) -> bool {
 }
 
 /// A connection on which only a second silence in a row is one: a process that was itself stopped has slept through the
-/// first, and what came meanwhile is there.
+/// first, and what has arrived by then is there.
 struct Patient(TcpStream);
 
 impl Read for Patient {
@@ -86,7 +86,7 @@ pub struct Detector {
     lines: Vec<OnceLock<Mutex<TcpStream>>>,
     /// Where the numbers of each go that has not come yet.
     senders: Mutex<Vec<Option<Sender<Vec<f32>>>>>,
-    /// Where each listens, once rank 0 has said it.
+    /// Where each listens, once rank 0 has sent it.
     roster: OnceLock<Vec<SocketAddr>>,
 }
 
@@ -106,12 +106,12 @@ impl Detector {
         (self.rank.0 + 1..self.size()).map(Rank).find(|rank| self.line(*rank).is_none())
     }
 
-    /// Where each listens, once rank 0 has said it.
+    /// Where each listens, once rank 0 has sent it.
     pub fn roster(&self) -> Option<&[SocketAddr]> {
         self.roster.get().map(Vec::as_slice)
     }
 
-    /// From now on this rank is watched, on its connection.
+    /// This rank is now watched, on its connection.
     ///
     /// # Errors
     /// The system's, if it gives nothing more.
@@ -207,7 +207,7 @@ impl Detector {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Fails if somebody has ended the run.
+    /// Fails if the run has been ended.
     ///
     /// # Errors
     /// [`Error::Lost`], [`Error::Silent`] or [`Error::Config`] with who it was.

@@ -1,4 +1,4 @@
-//! What processes say to each other: frames, each a length and a header that serde writes. Behind the header of a message
+//! What processes send to each other: frames, each a length and a header that serde writes. Behind the header of a message
 //! come its numbers. Nothing that comes makes a rank take more memory than really comes.
 
 use crate::{error::Error, rank::Rank};
@@ -8,7 +8,7 @@ use std::{
     net::SocketAddr,
 };
 
-/// What every rank says first: whoever says something else is no rank.
+/// The first bytes of every rank: a connection that begins differently is no rank.
 pub const PROTOCOL: &str = "throughput 3";
 
 /// The longest header, in bytes.
@@ -55,7 +55,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// What processes say to each other.
+/// What processes send to each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Frame {
     /// Who I am, on a new connection.

@@ -1,5 +1,5 @@
-//! Before the first step, everybody shows its setup: what program it is, what it learns from, and with what settings. Ranks
-//! that differ would not fail. They would train something that nobody asked for.
+//! Before the first step, every rank shows its setup: its program, its data and its settings. Ranks
+//! that differ would not fail. They would train a wrong model.
 
 use crate::{
     communicator::Communicator,
@@ -20,7 +20,7 @@ pub struct Setup {
     pub version: String,
     /// SHA-256 of the file that runs.
     pub program: String,
-    /// SHA-256 of the images and labels to learn from.
+    /// SHA-256 of the training images and labels.
     pub data: String,
     /// SHA-256 of those to test on.
     pub test: String,
@@ -91,7 +91,7 @@ impl Setup {
 
 // ANCHOR: shake
 /// Refuses ranks that differ from rank 0. All ranks see all setups, so all
-/// say the same sentence.
+/// report the same error.
 #[allow(clippy::missing_errors_doc, reason = "they are what it is for")]
 pub fn shake(comm: &mut dyn Communicator, setup: &Setup) -> Result<()> {
     let mine = serde_json::to_vec(setup).map_err(|e| unreadable(&e))?;
@@ -123,7 +123,7 @@ mod tests {
     use lab::data;
     use training::Settings;
 
-    /// What three ranks say when one of them has another setup.
+    /// What three ranks report when one of them has another setup.
     fn said(odd: usize, change: impl Fn(&mut Setup) + Sync) -> Option<String> {
         let data = data::drawn(20, 10, 1);
         let setup = Setup::of(&Config::default(), &data);
@@ -135,7 +135,7 @@ mod tests {
             Ok(shake(&mut comm, &mine).err().map(|error| error.to_string()))
         });
         let said = result.unwrap();
-        assert!(said.iter().all(|words| *words == said[0]), "all ranks say the same: {said:?}");
+        assert!(said.iter().all(|words| *words == said[0]), "all ranks report the same: {said:?}");
         said[0].clone()
     }
 
@@ -159,7 +159,7 @@ mod tests {
         assert!(data.starts_with("rank 1 has another training data ("), "{data}");
         let code = said(1, |setup| setup.program = "f00dfacecafe".into()).unwrap();
         assert!(code.starts_with("rank 1 has another program file (f00dface"), "{code}");
-        // Rank 0 is what the others are held against: if it is the odd one, the first other one is named.
+        // The others are compared with rank 0: if it is the odd one, the first other one is named.
         let version = said(0, |setup| setup.version = "9.9.9".into()).unwrap();
         assert!(version.starts_with("rank 1 has another version"), "{version}");
     }

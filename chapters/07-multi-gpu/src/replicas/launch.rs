@@ -35,7 +35,7 @@ pub fn train(
             let mut look = || goes_on(watcher).and_then(|()| children.check(limits.silence));
             let reached = Tcp::lead(&hub, *size, limits, &mut look)
                 .and_then(|tcp| train_process(tcp, *size, config, data, watcher));
-            // After a loss those who have come say so at once; the others have nothing to say.
+            // After a loss the ranks that have come report it at once; the others report nothing.
             children.wait(Duration::from_secs(if reached.is_ok() { 3 } else { 1 }));
             reached
         }
@@ -70,7 +70,7 @@ fn no_hub(error: impl std::fmt::Display) -> Error {
     ))
 }
 
-/// Whether the person who started it wants to go on waiting for the others.
+/// Whether the user wants to go on waiting for the others.
 fn goes_on(watcher: &mut dyn Watcher) -> Result<()> {
     if watcher.stop() {
         return Err(Error::Config(
@@ -100,7 +100,7 @@ fn train_process(
 }
 // ANCHOR_END: train_process
 
-/// A process's run with its share of the cores and GPUs, which it has to itself if `local` is 1.
+/// A process's run with its part of the cores and GPUs, which it has to itself if `local` is 1.
 fn train_here(
     comm: Box<dyn Communicator>,
     local: usize,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::replicas::place::Place;
 
-    /// Somebody who has pressed Ctrl-C.
+    /// A user who has pressed Ctrl-C.
     struct Asked;
 
     impl Watcher for Asked {

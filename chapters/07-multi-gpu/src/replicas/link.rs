@@ -12,7 +12,7 @@ use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
 /// What a rank found in its part of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// How many images its part has, their losses and right answers.
+    /// How many images its part has, their losses and correct predictions.
     pub tally: Tally,
     /// Seconds of its forward and backward passes.
     pub seconds: f64,
@@ -25,7 +25,7 @@ pub struct Spent {
     pub steps: usize,
     /// Forward and backward passes.
     pub compute: f64,
-    /// Adding up: what is said, and waiting for those who are not there yet.
+    /// All-reduce: the messages, and waiting for ranks that are not there yet.
     pub sum: f64,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Spent {
     }
 }
 
-/// Numbers that follow the gradients, beside two for each rank: images, loss, right answers, stop.
+/// Numbers that follow the gradients, in addition to two for each rank: images, loss, correct predictions, stop.
 const REPORT: usize = 4;
 
 /// A replica's link to the others.
@@ -95,7 +95,7 @@ impl Link {
         Self { rank, size, inner: RefCell::new(inner) }
     }
 
-    /// Who am I?
+    /// This rank.
     pub fn rank(&self) -> Rank {
         self.rank
     }
@@ -146,8 +146,8 @@ impl Link {
     // ANCHOR_END: average
 
     /// What so many images weigh. One rank is the whole, and weighing would only round.
-    fn weight(&self, pictures: f32) -> f32 {
-        if self.size > 1 { pictures } else { 1.0 }
+    fn weight(&self, images: f32) -> f32 {
+        if self.size > 1 { images } else { 1.0 }
     }
 
     /// A report as numbers. Counts are exact in f32 up to 2²⁴.
@@ -156,7 +156,7 @@ impl Link {
         let mut report = vec![0.0; REPORT + 2 * self.size];
         let counts = [seen as f32, loss as f32, right as f32, f32::from(u8::from(asked))];
         report[..REPORT].copy_from_slice(&counts);
-        // Each rank has two places of its own: a sum with zeros is a list.
+        // Each rank has two slots of its own: a sum with zeros is a list.
         report[REPORT + self.rank.0] = mine.seconds as f32;
         report[REPORT + self.size + self.rank.0] = f32::from(u8::from(broken));
         report
@@ -166,7 +166,7 @@ impl Link {
 impl Inner {
     /// Reads the sum of all reports.
     fn read(&mut self, size: usize, report: &[f32]) -> Result<()> {
-        let [pictures, loss, right, stop] = [0, 1, 2, 3].map(|at| report[at]);
+        let [images, loss, right, stop] = [0, 1, 2, 3].map(|at| report[at]);
         let (seconds, broken) = report[REPORT..].split_at(size);
         let bad: Vec<usize> = (0..size).filter(|rank| broken[*rank] > 0.0).collect();
         // With a learning rate that is too large all ranks break at once: the loop sees it by the loss, and ends.
@@ -175,7 +175,7 @@ impl Inner {
             return Err(broken_gradients(&bad));
         }
         let loss = if all { f64::NAN } else { f64::from(loss) };
-        self.counted = Tally { loss, right: right as u64, seen: pictures as u64 };
+        self.counted = Tally { loss, right: right as u64, seen: images as u64 };
         self.stop = stop > 0.0;
         self.slow = self.watch.step(seconds);
         Ok(())
@@ -201,8 +201,8 @@ impl Spent {
 }
 
 impl Team for Link {
-    fn part(&self, pictures: usize) -> Range<usize> {
-        part_of(pictures, self.rank, self.size)
+    fn part(&self, images: usize) -> Range<usize> {
+        part_of(images, self.rank, self.size)
     }
 
     fn counted(&self, _: Tally) -> Tally {
@@ -250,8 +250,8 @@ mod tests {
     use super::*;
     use crate::threads;
 
-    fn report(pictures: usize) -> Report {
-        let tally = Tally { loss: 0.1 * pictures as f64, right: 1, seen: pictures as u64 };
+    fn report(images: usize) -> Report {
+        let tally = Tally { loss: 0.1 * images as f64, right: 1, seen: images as u64 };
         Report { tally, seconds: 0.25 }
     }
 

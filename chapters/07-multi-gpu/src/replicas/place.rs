@@ -1,4 +1,4 @@
-//! How ranks come to be: threads of this process, processes that this one starts, processes that somebody started on
+//! How ranks come to be: threads of this process, processes that this one starts, processes that were started on
 //! several machines, or MPI's.
 
 use crate::{
@@ -17,7 +17,7 @@ pub const PARENT: &str = "THROUGHPUT_PARENT";
 /// What Open MPI sets in each process that `mpirun` starts.
 pub const MPI: &str = "OMPI_COMM_WORLD_SIZE";
 
-/// A process's place among the others.
+/// A process's rank among the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its rank.
@@ -26,7 +26,7 @@ pub struct Place {
     pub size: usize,
     /// Where rank 0 waits.
     pub hub: String,
-    /// The process that started it, if that one is a rank, too, or waits for it.
+    /// The process that started it, if that one is also a rank, or waits for it.
     pub parent: Option<u32>,
 }
 
@@ -56,7 +56,7 @@ impl Place {
         if self.parent.is_some() { self.size } else { 1 }
     }
 
-    /// The variables by which a process that is started learns its place.
+    /// The variables by which a process that is started learns its rank.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![
             (RANK, self.rank.to_string()),
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(choose(&[], Some(4), true), "Some(Processes(4))");
         assert!(choose(&[], Some(0), false).contains("--replicas"));
         assert!(choose(&[], None, true).contains("--replicas"));
-        // A process that was started as a rank is that rank, whatever the options say.
+        // A process that was started as a rank is that rank, whatever the options.
         let own = Place::here(2, 3, "10.0.0.1:7000");
         let told = own.variables();
         let place: Vec<_> = told.iter().map(|(name, value)| (*name, value.as_str())).collect();

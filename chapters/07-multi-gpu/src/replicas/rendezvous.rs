@@ -1,6 +1,6 @@
 //! How processes find each other: all come to rank 0, hear from it where each listens, and connect to those before them.
 //!
-//! Whoever has come is watched from then on. A connection that does not say that it is a rank keeps nobody from coming.
+//! A rank that has come is watched. A connection that does not identify itself as a rank delays no other.
 
 use crate::{
     error::{Error, Result},
@@ -21,10 +21,10 @@ use std::{
 /// What a rank looks at while it waits for others: whether to go on.
 pub type Look<'a> = &'a mut dyn FnMut() -> Result<()>;
 
-/// How long a connection may take to be made, and to say who it is.
+/// How long a connection may take to be made, and to identify itself.
 const GREETING: Duration = Duration::from_secs(2);
 
-/// More bytes than a rank needs to say who it is.
+/// More bytes than a rank needs to identify itself.
 const MOST_HELLO: u64 = 512;
 
 /// A connection that could not be made.
@@ -89,7 +89,7 @@ fn wrong(hello: &Hello, detector: &Detector) -> Option<String> {
     Some(format!("{why}; start each with its own rank and all with the same number of ranks"))
 }
 
-/// Tells somebody who is not taken in, and waits a moment until it has heard it.
+/// Tells a process that it is refused, and waits a moment until it has read that.
 fn refuse(mut stream: &TcpStream, why: &str) -> io::Result<()> {
     stream.write_all(&Frame::Over(Failure::Refused(why.to_owned())).header())?;
     stream.shutdown(Shutdown::Write)?;
@@ -110,7 +110,7 @@ fn gather(listener: &TcpListener, detector: &Arc<Detector>, look: Look) -> Resul
             return Err(Error::Lost { rank, why });
         }
         while let Ok((stream, _)) = listener.accept() {
-            // Side by side: many may say nothing.
+            // Side by side: many may be silent.
             let send = send.clone();
             let greeted = move || send.send((hello(&stream)?, stream)).ok();
             thread::Builder::new().spawn(greeted).map_err(failed)?;
@@ -127,11 +127,11 @@ fn gather(listener: &TcpListener, detector: &Arc<Detector>, look: Look) -> Resul
     Ok(roster)
 }
 
-/// Rank 0's part: waits until all have come, and tells everybody where everybody listens.
+/// Rank 0's part: waits until all have come, and tells all where each listens.
 ///
 /// # Errors
 /// [`Error::Lost`] or [`Error::Silent`] if one does not come or is gone again, [`Error::Config`] if they do not fit
-/// together, and what `look` says.
+/// together, and what `look` returns.
 pub fn lead(hub: &TcpListener, detector: &Arc<Detector>, look: Look) -> Result<()> {
     let roster = gather(hub, detector, look)?;
     detector.tell(&Frame::Roster(roster));

@@ -104,7 +104,7 @@ pub fn train_learner<D: Engine>(
     let mut replica = Replica::new(learner, link);
     let outcome = train_stepper(&mut replica, link, dev, config, data, watcher);
     let outcome = outcome.map_err(original)?;
-    // Nobody leaves before everybody has everything.
+    // No rank leaves before all have everything.
     link.talk(|comm| comm.barrier())?;
     Ok((outcome, link.spent()))
 }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn more_ranks_than_pictures_and_other_rules_are_one_device_too() {
+    fn more_ranks_than_images_and_other_rules_are_also_one_device() {
         // The last batch has one image, and there are fewer test images than ranks.
         let data = data::drawn(9, 3, 2);
         for rule in [Rule::Momentum, Rule::Adam] {
@@ -265,7 +265,7 @@ mod tests {
         let two = all(2, &config, &data).unwrap();
         // What is kept for predictions is the same everywhere...
         assert!(two[0].weights == two[1].weights);
-        // ...and what is learned is near what one device learns, but not equal.
+        // ...and the model is near that of one device, but not equal.
         let far = largest(&two[0].weights, &one.weights);
         assert!(far > 1e-5 && far < 0.5, "{far}");
     }

@@ -13,7 +13,7 @@ use training::{
     step::{Learner, Scores, Stepper},
 };
 
-/// A model that learns together with its copies, each from a part of every batch.
+/// A model that trains together with its copies, each from a part of every batch.
 ///
 /// All replicas start from the same numbers and take the same steps, so they stay equal bit for bit. With dropout each
 /// draws masks of its own: of the numbers that a step of all replicas takes from the seed's sequence, replica r uses the
@@ -39,7 +39,7 @@ impl<'l, D: Engine> Replica<'l, D> {
     /// the gradients stay zero. Returns the scores.
     fn gradients(&mut self, images: Images<D>, truth: &Targets<D>) -> Scores {
         if truth.shape().0 == 0 {
-            self.learner.skip(truth.device(), 1); // its masks, drawn for nobody
+            self.learner.skip(truth.device(), 1); // its masks, drawn and unused
             return Ok(Vec::new()); // more ranks than images
         }
         Ok(self.learner.gradients(images, truth.clone())?.as_vec())
@@ -47,7 +47,7 @@ impl<'l, D: Engine> Replica<'l, D> {
     // ANCHOR_END: forward_backward
 }
 
-/// Losses and right answers of images with these scores and answers.
+/// Losses and correct predictions of images with these scores and labels.
 fn tally<D: Engine>(scores: &[f32], truth: &Targets<D>) -> Tally {
     let mut tally = Tally::default();
     if !scores.is_empty() {
@@ -98,7 +98,7 @@ impl<D: Engine> Stepper for Replica<'_, D> {
     }
 
     fn restore(&mut self, dev: &D, saved: &Checkpoint) -> Result<()> {
-        // The other replicas' draws too, as if there had always been as many as now.
+        // Also the other replicas' draws, as if there had always been as many as now.
         self.learner.skip(dev, (self.link.size() - 1) * saved.header.steps as usize);
         self.learner.restore(dev, saved)
     }

@@ -41,7 +41,7 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Rank 0 of `size`, at an address that the others know. `look` says whether to go on waiting for them.
+    /// Rank 0 of `size`, at an address that the others know. `look` decides whether to go on waiting for them.
     ///
     /// # Errors
     /// As [`rendezvous::lead`].
@@ -72,7 +72,7 @@ impl Tcp {
         Ok(Self { detector: Arc::new(detector), messages })
     }
 
-    /// Who am I?
+    /// This rank.
     pub fn rank(&self) -> Rank {
         self.detector.rank
     }
@@ -274,7 +274,7 @@ mod tests {
         Tcp::follow(hub, Rank(rank), size, limits, &mut || Ok(()))
     }
 
-    /// What it says that does not meet the others.
+    /// What in it does not match the others.
     fn refusal(tcp: Result<Tcp>) -> String {
         tcp.err().unwrap().to_string()
     }
@@ -356,7 +356,7 @@ mod tests {
         let (listener, address) = hub();
         let slow = Limits { arrival: Duration::from_mins(5), ..QUICK };
         assert_eq!(refusal(Tcp::lead(&listener, 2, slow, &mut told)), "enough");
-        // A rank that waits for rank 0, whether somebody is there or not.
+        // A rank that waits for rank 0, whether it is there or not.
         assert_eq!(refusal(Tcp::follow(&address, Rank(1), 2, slow, &mut told)), "enough");
         drop(listener);
         assert_eq!(refusal(Tcp::follow(&address, Rank(1), 2, slow, &mut told)), "enough");
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn strangers_do_not_keep_ranks_from_coming() {
         let (listener, address) = hub();
-        // Thirty say nothing; one is slow, a byte at a time, behind the header of a long frame; one speaks HTTP.
+        // Thirty are silent; one is slow, a byte at a time, behind the header of a long frame; one speaks HTTP.
         let silent: Vec<_> = (0..30).map(|_| TcpStream::connect(&address).unwrap()).collect();
         let mut slow = TcpStream::connect(&address).unwrap();
         slow.write_all(&(1_u32 << 15).to_le_bytes()).unwrap();

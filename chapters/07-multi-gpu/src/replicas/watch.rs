@@ -1,16 +1,16 @@
 //! Who is slow? Every rank tells how long its own part of each step took; a rank that takes much longer than the others
-//! holds all of them up, and is named.
+//! delays all of them, and is named.
 
 use crate::rank::Rank;
 use std::fmt;
 
-/// Steps that are looked at together: one slow step says nothing.
+/// Steps that are judged together: one slow step means nothing.
 pub const STEPS: usize = 20;
 
 /// How many times the median is slow.
 pub const SLOW: f64 = 2.0;
 
-/// Sees who holds up the others.
+/// Finds the rank that delays the others.
 #[derive(Clone, Debug)]
 pub struct Watch {
     seconds: Vec<f64>,
@@ -19,7 +19,7 @@ pub struct Watch {
     named: Option<Rank>,
 }
 
-/// A rank that holds up the others.
+/// A rank that delays the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slow {
     /// The rank.
@@ -64,7 +64,7 @@ impl Watch {
         Self { seconds: vec![0.0; size], steps: 0, named: None }
     }
 
-    /// Takes note of a step: the seconds of each rank. Every [`STEPS`] steps it says who is slow, once for each stretch
+    /// Takes note of a step: the seconds of each rank. Every [`STEPS`] steps it reports a slow rank, once for each stretch
     /// in which the same rank is.
     pub fn step(&mut self, seconds: &[f32]) -> Option<Slow> {
         self.seconds.iter_mut().zip(seconds).for_each(|(sum, s)| *sum += f64::from(*s));

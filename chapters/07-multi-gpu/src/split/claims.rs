@@ -1,5 +1,5 @@
-//! What people say of training on many devices, tried: the same training split in several ways, and the mistakes that
-//! make it another training.
+//! What people claim about training on many devices, tested: the same training split in several ways, and the errors that
+//! make it a different training.
 
 use super::{
     data_parallel::gradient,
@@ -21,7 +21,7 @@ use backprop::{
 };
 use std::time::Instant;
 
-/// How the ranks share the work, rightly.
+/// How the ranks share the work correctly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// Each has a part of the batch.
@@ -33,11 +33,11 @@ pub enum Share {
 /// What is done with the gradients of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
-    /// Each weighed by its share of the batch, and added up.
+    /// Each weighed by its fraction of the batch, and added up.
     Right,
     /// The mean gradient of each rank's images, added up: p times too long.
     OfMeans,
-    /// Weighed rightly, added up, and divided by p once more.
+    /// Weighed correctly, added up, and divided by p once more.
     DividedTwice,
 }
 
@@ -67,16 +67,16 @@ impl Plan {
     }
 }
 
-/// What a training came to.
+/// The result of a training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// The answer to each test image.
+    /// The prediction for each test image.
     pub answers: Vec<u8>,
-    /// The fraction of right ones.
+    /// The fraction of correct ones.
     pub accuracy: f64,
 }
 
-/// Trains as planned and tests. A training that diverges learns no more from there on, as every program would find.
+/// Trains as planned and tests. A training that diverges stops there, as in every program.
 ///
 /// # Errors
 /// Those of the ranks.
@@ -86,7 +86,7 @@ pub fn learn(plan: &Plan, train: &Examples, test: &Examples) -> Result<Learned> 
         Share::Model(grid) => part(plan, grid, train, &mut comm),
     })?;
     let Some(parameters) = all.into_iter().next() else {
-        return Err(Error::Config("no rank learns nothing; take one at least".into()));
+        return Err(Error::Config("no rank can't train; take one at least".into()));
     };
     let mut model = Mlp::zeros(&plan.job.sizes)?;
     model.set_parameters(&parameters)?;
@@ -152,7 +152,7 @@ fn part(
     member.parameters(&plan.job, comm)
 }
 
-/// The network's answer to each image.
+/// The network's prediction for each image.
 fn answers(model: &Mlp<f32>, test: &Examples) -> Result<Vec<u8>> {
     let mut answers = Vec::new();
     for pixels in test.pixels.chunks(1000 * test.width) {
@@ -162,7 +162,7 @@ fn answers(model: &Mlp<f32>, test: &Examples) -> Result<Vec<u8>> {
     Ok(answers)
 }
 
-/// How many images two networks read differently.
+/// How many images two networks classify differently.
 pub fn read_differently(one: &Learned, other: &Learned) -> usize {
     one.answers.iter().zip(&other.answers).filter(|(a, b)| a != b).count()
 }

@@ -38,7 +38,7 @@ pub fn gradient(
 }
 // ANCHOR_END: gradient
 
-/// One step on a batch, of which each rank learns from its part. Returns the mean loss of the whole batch.
+/// One step on a batch, of which each rank trains on its part. Returns the mean loss of the whole batch.
 ///
 /// # Errors
 /// As [`gradient`], and the communicator's.

@@ -134,7 +134,7 @@ const HIDDEN: usize = 128;
 /// The hidden units of a batch.
 type Hidden = Tensor<(usize, Const<HIDDEN>), f32, Cpu>;
 
-/// Rank 0: from the images to the hidden units, and back from what rank 1 owes them.
+/// Rank 0: from the images to the hidden units, and back from rank 1's upstream gradient.
 // ANCHOR: first
 fn first_layer(
     layer: &(Linear<PIXELS, HIDDEN, f32, Cpu>, ReLU),
@@ -144,11 +144,11 @@ fn first_layer(
     let traced = layer.try_forward(images.leaky_trace()).map_err(device)?;
     let (hidden, tape) = traced.split_tape();
     comm.send(Rank(1), &hidden.as_vec())?;
-    let mut owed = vec![0.0; hidden.shape().num_elements()];
-    comm.receive(Rank(1), &mut owed)?;
-    let owed = images.device().try_tensor_from_vec(owed, *hidden.shape());
-    // The derivative of this sum by each hidden unit is what is owed to it.
-    let sum = hidden.put_tape(tape) * owed.map_err(device)?;
+    let mut upstream = vec![0.0; hidden.shape().num_elements()];
+    comm.receive(Rank(1), &mut upstream)?;
+    let upstream = images.device().try_tensor_from_vec(upstream, *hidden.shape());
+    // The gradient of this sum at the hidden units is the upstream gradient.
+    let sum = hidden.put_tape(tape) * upstream.map_err(device)?;
     sum.sum::<Rank0, _>().try_backward().map_err(device)
 }
 // ANCHOR_END: first

@@ -51,7 +51,7 @@ impl Way {
         }
     }
 
-    /// Its name for people: `ZeRO, stage 2`.
+    /// Its displayed name: `ZeRO, stage 2`.
     pub fn label(self) -> String {
         match self {
             Self::Data => "data parallel".into(),
@@ -149,7 +149,7 @@ pub fn difference(one: &Trained, other: &Trained) -> Difference {
 /// Trains by `way` on `ranks` threads. All ranks have to come to the same parameters.
 ///
 /// # Errors
-/// Those of the way, and [`Error::Config`] if two ranks hold different parameters.
+/// Those of the way, and [`Error::Config`] if two ranks have different parameters.
 pub fn split(way: Way, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Trained> {
     let all = threads::run(ranks, |comm| way.train(job, batches, comm))?;
     let Some(first) = all.first() else {

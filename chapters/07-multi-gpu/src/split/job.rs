@@ -89,7 +89,7 @@ impl Batch {
     }
 }
 
-/// The mean loss and the derivatives of the scores of some images out of a batch of `whole`, weighed by their share
+/// The mean loss and the derivatives of the scores of some images out of a batch of `whole`, weighed by their fraction
 /// of it: summed over the parts of a batch, both are those of the batch.
 ///
 /// # Errors

@@ -45,7 +45,7 @@ impl Line {
                 let sum = comm.all_reduce(&mut bucket).map(|()| bucket);
                 let failed = sum.is_err();
                 if sums.send(sum).is_err() || failed {
-                    return; // nobody listens, or nobody answers
+                    return; // the other end is gone
                 }
             }
         };
@@ -57,11 +57,11 @@ impl Line {
 
     /// Hands over a bucket, and does not wait.
     fn send(&self, bucket: Vec<f32>) {
-        // If the thread has ended, `sum` says why.
+        // If the thread has ended, `sum` returns why.
         let _ = self.to.as_ref().map(|to| to.send(bucket));
     }
 
-    /// Waits for the next bucket's sum. The communicator never waits for ever, so neither does this.
+    /// Waits for the next bucket's sum. The communicator never waits forever, so neither does this.
     fn sum(&self) -> Result<Vec<f32>> {
         let ended =
             Error::Lost { rank: self.rank, why: "its communication thread has ended".into() };
@@ -158,7 +158,7 @@ fn backward(
     Ok((loss, begin))
 }
 
-/// A step with a gradient whose layers stand in the order of the backward pass.
+/// A step with a gradient whose layers are in the order of the backward pass.
 fn apply(model: &mut Mlp<f32>, update: &mut Update, backwards: &[f32]) -> Result<()> {
     let (mut rest, mut layers) = (backwards, Vec::new());
     for layer in model.layers.iter().rev() {
@@ -222,7 +222,7 @@ mod tests {
     fn a_wire_that_costs_nothing_ends_with_the_backward_pass() {
         let layers = [(100, 1.0), (1000, 2.0), (10, 3.0)];
         assert_eq!(predict(&layers, 0, Cost { latency: 0.0, per_byte: 0.0 }, 4), 6.0);
-        // One rank has nobody to send to.
+        // One rank has no other to send to.
         assert_eq!(predict(&layers, 0, Cost { latency: 9.0, per_byte: 9.0 }, 1), 6.0);
     }
 

@@ -18,19 +18,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A rank's place among the others.
+/// A rank's position among the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// Who has the layers before, if anybody.
+    /// The rank with the layers before, if any.
     pub before: Option<Rank>,
-    /// Who has the layers after, if anybody.
+    /// The rank with the layers after, if any.
     pub after: Option<Rank>,
-    /// Who has the other parts of the same layers: this rank alone, if they are whole.
+    /// The ranks with the other parts of the same layers: this rank alone, if they are whole.
     pub tensor: Vec<Rank>,
 }
 
 /// A device that is slower than this CPU: the least time that forward and backward take. While a GPU computes, the CPU
-/// sleeps; here too, so that more stages than cores can compute side by side.
+/// sleeps; so it does here, so that more stages than cores can compute side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
     /// Seconds of a micro-batch forward.
@@ -73,7 +73,7 @@ pub struct Ran {
 pub struct Run<'a> {
     /// The rank's layers.
     pub stage: &'a Stage,
-    /// Its place.
+    /// Its position.
     pub seat: &'a Seat,
     /// Its work.
     pub order: &'a [Work],
@@ -131,7 +131,7 @@ impl Run<'_> {
     fn meet(
         &self,
         direction: Direction,
-        pictures: usize,
+        images: usize,
         out: Out,
         comm: &mut dyn Communicator,
     ) -> Result<Option<Vec<f32>>> {
@@ -140,7 +140,7 @@ impl Run<'_> {
             Direction::Backward => (self.seat.after, self.stage.outputs()),
         };
         let Some(from) = from else { return send(out, comm).map(|()| None) };
-        let mut got = vec![0.0; pictures * width];
+        let mut got = vec![0.0; images * width];
         match out {
             Some((to, data)) if to == from => {
                 comm.exchange(to, &data, from, &mut got)?;

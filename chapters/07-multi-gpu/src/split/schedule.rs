@@ -110,7 +110,7 @@ pub fn timeline(
 ) -> Result<Vec<Slot>> {
     // ANCHOR: timeline
     let mut slots: Vec<Slot> = Vec::new();
-    let mut next = vec![0; orders.len()]; // each stage's place in its order
+    let mut next = vec![0; orders.len()]; // each stage's position in its order
     let mut free = vec![0.0; orders.len()];
     while (0..orders.len()).any(|stage| next[stage] < orders[stage].len()) {
         let before = slots.len();
@@ -141,8 +141,8 @@ fn stuck() -> Error {
     )
 }
 
-/// When what `work` waits for is done: the stage before on the way there, the stage after in the backward pass, and the way
-/// there itself at the end. `None` if it is not planned yet.
+/// When what `work` waits for is done: the stage before in the forward pass, the stage after in the backward pass, and the
+/// forward pass itself at the end. `None` if it is not planned yet.
 fn ready(work: Work, stage: usize, stages: usize, slots: &[Slot]) -> Option<f64> {
     let done = |stage, direction| {
         let wanted = (stage, Work { direction, ..work });

@@ -140,9 +140,9 @@ impl Stage {
     ) -> Result<Vec<f32>> {
         let mut end = gradient.len();
         for (at, (block, (x, inside))) in self.blocks.iter().zip(kept.0).enumerate().rev() {
-            let pictures = at == 0 && self.is_first();
-            let (flat, mut dx) = block.backward((&x, &inside), &dy, !pictures, comm)?;
-            if !pictures {
+            let images = at == 0 && self.is_first();
+            let (flat, mut dx) = block.backward((&x, &inside), &dy, !images, comm)?;
+            if !images {
                 relu_backward(&x, &mut dx);
             }
             let sums = &mut gradient[end - flat.len()..end];
@@ -164,7 +164,7 @@ impl Stage {
         }
     }
 
-    /// Writes this rank's numbers to their places in a network of zeros; see [`Block::write`].
+    /// Writes this rank's numbers to their positions in a network of zeros; see [`Block::write`].
     pub fn write(&self, model: &mut Mlp<f32>, tensor: Of) {
         let mut at = self.first_layer;
         for block in &self.blocks {

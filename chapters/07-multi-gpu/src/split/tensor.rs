@@ -85,7 +85,7 @@ impl Pair {
             relu(&mut hidden); // of whole sums: no message needed
             y = rows.forward(&hidden)?;
         }
-        comm.all_reduce(&mut y)?; // the only one on the way there
+        comm.all_reduce(&mut y)?; // the only one in the forward pass
         Ok((y, hidden))
     }
     // ANCHOR_END: forward
@@ -180,7 +180,7 @@ impl Block {
         one.into_iter().chain(two).flat_map(|layer| [&mut layer.weights[..], &mut layer.bias[..]])
     }
 
-    /// How many layers of the network it stands for.
+    /// How many layers of the network it represents.
     pub fn layers(&self) -> usize {
         match self {
             Self::Whole(_) => 1,
@@ -204,7 +204,7 @@ impl Block {
         }
     }
 
-    /// Writes this rank's numbers to their places in a network whose layers from `at` on it stands for. What several
+    /// Writes this rank's numbers to their positions in a network whose layers from `at` it represents. What several
     /// ranks have, rank 0 writes: the sum over the ranks of a group is then the network.
     pub fn write(&self, model: &mut Mlp<f32>, at: usize, rank: Rank, ranks: usize) {
         match self {
@@ -275,7 +275,7 @@ mod tests {
                 // One all-reduce there, one back: 2 (p - 1) messages each.
                 assert_eq!((there, comm.traffic().sent), (2 * (ranks - 1), 4 * (ranks - 1)));
                 assert!(close(&found, &y) && close(&back, &dx), "{ranks} ranks");
-                // The gradient, at its places in a network of zeros.
+                // The gradient, at its positions in a network of zeros.
                 let mut part = Block::Pair(pair);
                 let mut rest = &flat[..];
                 for tensor in part.tensors_mut() {

@@ -1,7 +1,7 @@
 //! `ZeRO`: data parallel without keeping everything everywhere.
 //!
 //! Rajbhandari, Rasley, Ruwase and He 2020, "`ZeRO`: Memory Optimizations Toward Training Trillion Parameter Models",
-//! section 5. Replicas of a network hold the same numbers p times. Of these, each rank keeps a p-th and asks the others
+//! section 5. Replicas of a network store the same numbers p times. Of these, each rank keeps a p-th and asks the others
 //! when it needs more: stage 1 cuts what the optimizer remembers, stage 2 the gradients as well, stage 3 also the
 //! parameters.
 
@@ -39,7 +39,7 @@ impl Level {
     }
 }
 
-/// Bytes that one rank holds from step to step.
+/// Bytes that one rank keeps from step to step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Of parameters.
@@ -113,7 +113,7 @@ impl Sharded {
         Ok(Self { level, rank, ranks, layers: layers.collect() })
     }
 
-    /// What this rank holds: counted, not computed.
+    /// The bytes on this rank: counted, not computed.
     pub fn memory(&self) -> Memory {
         let mut memory = Memory::default();
         for layer in &self.layers {
@@ -190,7 +190,7 @@ impl Sharded {
         Ok(())
     }
 
-    /// One step on a batch, of which this rank learns from its part. Returns the mean loss of the whole batch.
+    /// One step on a batch, of which this rank trains on its part. Returns the mean loss of the whole batch.
     ///
     /// # Errors
     /// [`crate::Error::Backprop`] if the network and the batch do not fit, and the communicator's.
@@ -200,7 +200,7 @@ impl Sharded {
         let last = self.layers.len() - 1;
         let (mut x, mut inputs) = (mine.x.clone(), Vec::new());
         for at in 0..=last {
-            // A rank without images gathers too: the others need its part.
+            // A rank without images also gathers: the others need its part.
             let layer = self.gathered(at, comm)?;
             let mut y = if mine.is_empty() { Vec::new() } else { layer.forward(&x)? };
             if at < last {

@@ -72,7 +72,7 @@ fn a_rank_of_these_tests() {
     }
 }
 
-/// What a rank suffers before it goes to the others: `2 KILL`, or `1 LATE`, which is two seconds, and says so in a file.
+/// What a rank suffers before it goes to the others: `2 KILL`, or `1 LATE`, which is two seconds, and reports it in a file.
 fn meets_its_fate(rank: usize, run: &str) {
     let Some(fate) = variable("FAILURES_FATE") else { return };
     match fate.split_once(' ').unwrap() {
@@ -101,7 +101,7 @@ impl Drop for Ranks {
     }
 }
 
-/// The variables of one rank beside the others': (rank, name, value).
+/// The variables of one rank in addition to the others': (rank, name, value).
 type Odd<'a> = &'a [(usize, &'a str, &'a str)];
 
 fn start(size: usize, run: &Path, epochs: usize, resume: bool, odd: Odd) -> Ranks {
@@ -136,7 +136,7 @@ fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// What all ranks but one say when they end, within the limit.
+/// What all ranks but one report when they end, within the limit.
 fn last_words(ranks: &mut Ranks, but: Option<usize>) -> Vec<String> {
     last_words_within(LIMIT, ranks, but)
 }
@@ -214,12 +214,12 @@ fn a_killed_rank_is_named_and_the_run_goes_on_with_fewer() {
 }
 
 #[test]
-fn a_rank_killed_before_the_first_step_is_named_too() {
+fn a_rank_killed_before_the_first_step_is_also_named() {
     let (_folder, run) = folder();
     let mut ranks = start(3, &run, 1_000_000, false, &[]);
     thread::sleep(Duration::from_millis(200 + dice(300)));
     ranks.0[1].kill().unwrap();
-    // Rank 0 may still wait for all to come: then it is the one who says that rank 1 did not.
+    // Rank 0 may still wait for all to come: then it is the one that reports that rank 1 did not.
     let until = Instant::now() + Duration::from_secs(40);
     for rank in [0, 2] {
         let left = until.saturating_duration_since(Instant::now());
@@ -303,11 +303,11 @@ fn a_slow_rank_is_named_and_the_run_goes_on() {
             let _ = send.send(String::from_utf8_lossy(&text[..bytes]).into_owned());
         }
     });
-    // Five sixths of the time it stands still.
+    // Five sixths of the time it is stopped.
     let until = Instant::now() + Duration::from_secs(40);
     let mut heard = String::new();
     while !heard.contains("warning: rank 2 takes ") {
-        assert!(Instant::now() < until, "nobody says that rank 2 is slow: {heard}");
+        assert!(Instant::now() < until, "no rank reports that rank 2 is slow: {heard}");
         signal(&ranks.0[2], "STOP");
         thread::sleep(Duration::from_millis(150));
         signal(&ranks.0[2], "CONT");

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_and_tables_say_what_they_show() {
+    fn figures_and_tables_say_what_they_show() {
         let mut made_up = MadeUp::default();
         for (model, minutes) in Model::ALL.into_iter().zip(1..) {
             made_up.add(TIME.at(&[("model", &model)]), 60.0 * f64::from(minutes));

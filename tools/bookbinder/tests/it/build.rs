@@ -649,7 +649,7 @@ fn a_notebook_is_markdown() {
 }
 
 #[test]
-fn each_mistake_stops_the_build_and_says_where() {
+fn each_error_stops_the_build_and_says_where() {
     let fixture = Fixture::new();
     let page = fixture.path("book/src/09-demo/README.md");
     let sound = fs::read_to_string(&page).unwrap();

@@ -186,7 +186,7 @@ fn sections_are_parts_of_one_notebook() {
 }
 
 #[test]
-fn drawings_become_pictures_that_stand_alone() {
+fn drawings_become_images_of_their_own() {
     let (root, mut pages) = course();
     let svg = "<svg viewBox=\"0 0 56 15\" role=\"img\" aria-label=\"a < b\" style=\"width:100%\">\n<g/>\n</svg>";
     pages[2].markdown = format!(

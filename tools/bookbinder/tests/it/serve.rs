@@ -229,7 +229,7 @@ fn an_answer_to_head_has_no_body() {
 }
 
 #[test]
-fn clients_that_do_not_read_keep_nobody_waiting_and_take_no_memory() {
+fn clients_that_do_not_read_delay_no_other_and_take_no_memory() {
     let site = Site::new();
     let slow: Vec<TcpStream> = (0..64)
         .map(|_| {

@@ -106,15 +106,15 @@ fn convolutions(r: &mut Recorder) -> Result<()> {
     let dev = Cpu::default();
     for layer in LAYERS {
         let numbers = |len: usize| (0..len).map(|i| (i % 17) as f32 / 17.0).collect::<Vec<f32>>();
-        let (pictures, filters) =
-            (numbers(BATCH * layer.picture()), numbers(layer.patch() * layer.outputs));
+        let (images, filters) =
+            (numbers(BATCH * layer.image()), numbers(layer.patch() * layer.outputs));
         r.note_at(CONVOLUTION.at(&[("layer", &layer.name)]));
         let mut race = Race::new();
-        race.add("all", || Ok(convolution::all_patches(&pictures, &filters, layer).map(drop)?));
+        race.add("all", || Ok(convolution::all_patches(&images, &filters, layer).map(drop)?));
         race.add("few", || {
-            Ok(convolution::few_at_a_time(&pictures, &filters, layer, &dev).map(drop)?)
+            Ok(convolution::few_at_a_time(&images, &filters, layer, &dev).map(drop)?)
         });
-        race.add("direct", || Ok(convolution::direct(&pictures, &filters, layer).map(drop)?));
+        race.add("direct", || Ok(convolution::direct(&images, &filters, layer).map(drop)?));
         let results = race.run(r.budget.plan())?;
         let operations = BATCH as f64 * layer.operations();
         for (way, _) in WAYS {

@@ -277,11 +277,11 @@ fn parameters(sizes: &[usize]) -> usize {
 /// Adam's update (four floats read and three written for each parameter, from the cache that they fit into).
 fn bounds(sizes: &[usize], batch: usize, threads: usize) -> [(&'static str, f64); 2] {
     let work = operations(sizes) * batch as f64 / peak::fma_f32(threads).value;
-    let pictures = (4 * sizes[0] * batch) as f64 / peak::bandwidth(Traffic::Read, threads).value;
+    let images = (4 * sizes[0] * batch) as f64 / peak::bandwidth(Traffic::Read, threads).value;
     let kept = 16 * parameters(sizes);
     let cache = roofline::read_bandwidth(Plan::QUICK, kept).quantile(1.0) * threads as f64;
     let update = (28 * parameters(sizes)) as f64 / cache;
-    [("operations", work), ("bytes", pictures + update)]
+    [("operations", work), ("bytes", images + update)]
 }
 
 /// All rungs, taking turns.

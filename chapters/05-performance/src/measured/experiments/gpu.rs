@@ -206,7 +206,7 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
 }
 
 /// Random images: the time of a step does not depend on what they show.
-fn pictures(count: usize) -> (Vec<u8>, Vec<u8>) {
+fn images(count: usize) -> (Vec<u8>, Vec<u8>) {
     let mut random = SplitMix64::new(1);
     let pixels = (0..count * SIZES[0]).map(|_| random.below(256) as u8).collect();
     (pixels, (0..count).map(|_| random.below(SIZES[2]) as u8).collect())
@@ -226,7 +226,7 @@ fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
     {
         r.record(key.at(&[("device", id)]), Samples::one(number));
     }
-    let (pixels, labels) = pictures(8 * batches.iter().max().copied().unwrap_or(1));
+    let (pixels, labels) = images(8 * batches.iter().max().copied().unwrap_or(1));
     let model = model()?;
     for batch in batches {
         let step = Step::new(gpu, &model, (&pixels, &labels), *batch, Adam::default())?;
@@ -268,7 +268,7 @@ fn overlap(r: &mut Recorder) -> Result<()> {
     let Some(cuda) = gpu.as_cuda() else { return Ok(()) };
     let (feed, model) = (Feed::new(cuda)?, model()?);
     for batch in BATCHES {
-        let (pixels, labels) = pictures(STEPS * batch);
+        let (pixels, labels) = images(STEPS * batch);
         let places = (&pixels[..2 * batch * SIZES[0]], &labels[..2 * batch]);
         let step = Step::new(&*gpu, &model, places, batch, Adam::default())?;
         let pinned = Pinned::new(cuda, &pixels)?;

@@ -170,15 +170,15 @@ impl Data {
         let decode = move |(at, batch): (usize, Result<Vec<u8>>)| {
             let batch = batch?;
             let (rows, _) = batch.as_chunks::<RECORD>();
-            let mut pictures = vec![0.0; rows.len() * PIXELS];
-            for (row, (to, from_bytes)) in pictures.chunks_exact_mut(PIXELS).zip(rows).enumerate() {
+            let mut images = vec![0.0; rows.len() * PIXELS];
+            for (row, (to, from_bytes)) in images.chunks_exact_mut(PIXELS).zip(rows).enumerate() {
                 if from == From::Warped {
                     Warp::random(1, 1, at * BATCH + row).apply(&from_bytes[1..], to);
                 } else {
                     scale(&from_bytes[1..], to);
                 }
             }
-            Ok((pictures, rows.iter().map(|row| row[0]).collect()))
+            Ok((images, rows.iter().map(|row| row[0]).collect()))
         };
         let batches = Batches::new(epoch, BATCH)?.take(batches).enumerate();
         Ok(Box::new(batches.map(decode)))
@@ -191,8 +191,8 @@ impl Data {
         let order = order(1, 1, labels.len());
         let index = (0..batches).map(move |at| order[at * BATCH..(at + 1) * BATCH].to_vec());
         Box::new(index.map(move |index| {
-            let pictures = memory.gather(&index)?;
-            Ok((pictures, index.iter().map(|at| labels[*at]).collect()))
+            let images = memory.gather(&index)?;
+            Ok((images, index.iter().map(|at| labels[*at]).collect()))
         }))
     }
 }

@@ -85,14 +85,14 @@ fn bytes(count: u64) -> Samples {
     Samples::one(count as f64)
 }
 
-fn pictures(count: usize) -> Result<Resident<Cpu>> {
+fn images(count: usize) -> Result<Resident<Cpu>> {
     Resident::new(&Cpu::default(), &noise(count, 1))
 }
 
 /// The peak of two steps from an empty heap, after a step that is not measured: since the first product, libraries keep
 /// some memory for themselves.
 fn peak<M: Network<Cpu>>(count: usize) -> Result<u64> {
-    let data = pictures(count)?;
+    let data = images(count)?;
     let index: Vec<usize> = (0..count).collect();
     let steps = || -> Result<()> {
         let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(1))?;
@@ -162,7 +162,7 @@ const WHOLE: usize = 2048;
 
 fn accumulate(rec: &mut Recorder) -> Result<()> {
     let full = rec.budget == Budget::Full;
-    let data = pictures(WHOLE)?;
+    let data = images(WHOLE)?;
     let index: Vec<usize> = (0..WHOLE).collect();
     let model = predict::mlp()?;
     let threads = rayon::current_num_threads() as u64;
@@ -212,7 +212,7 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
 
 /// How far four quarters of 64 images are from the whole, for models of three seeds.
 fn off<M: Network<Cpu>>(dropout: f32) -> Result<Samples> {
-    let data = pictures(64)?;
+    let data = images(64)?;
     let index: Vec<usize> = (0..64).collect();
     let gradient = |seed: u64, piece: usize| -> Result<Vec<f32>> {
         let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(seed))?;
@@ -233,7 +233,7 @@ fn recompute(rec: &mut Recorder) -> Result<()> {
     let (count, times) = if full { (2048, 7) } else { (512, 3) };
     let dev = Cpu::seed_from_u64(1);
     let mut deep = Deep::<UNITS>::new(&dev, LAYERS, 0.0)?;
-    let data = pictures(count)?;
+    let data = images(count)?;
     let index: Vec<usize> = (0..count).collect();
     let segments = [0, 1, 2, 4, 6, 8, 12, 16];
     let mut step = |segments: usize| -> Result<f64> {

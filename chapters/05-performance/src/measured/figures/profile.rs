@@ -296,7 +296,7 @@ mod tests {
     use crate::measured::experiments::profile::tests::records;
 
     #[test]
-    fn every_picture_and_table_is_made_from_the_records() {
+    fn every_figure_and_table_is_made_from_the_records() {
         let mut tables = tables();
         tables.retain(|table| table.key != freed::SECONDS.name);
         lab::testing::are_drawn(&figures(), &tables, &records());

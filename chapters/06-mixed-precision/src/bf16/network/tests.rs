@@ -64,7 +64,7 @@ fn transposed(a: &[f64], cols: usize) -> Vec<f64> {
     (0..cols).flat_map(|j| a.chunks_exact(cols).map(move |row| row[j])).collect()
 }
 
-/// Holds every sum of one step against f64 with inputs that are rounded to bf16, stage by stage: each stage of the
+/// Checks every sum of one step against f64 with inputs that are rounded to bf16, stage by stage: each stage of the
 /// reference takes what the network has kept, so that no rounding falls to the other side.
 fn one_step_is_the_reference<E: Number>(by: E::Products, sizes: &[usize], batch: usize) {
     let data = random(sizes[0], sizes[sizes.len() - 1], batch);

@@ -344,13 +344,13 @@ fn ours(way: Way, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
 }
 
 /// PyTorch's, with the options `more`.
-fn pytorch(more: &[&str], source: &Source, pictures: usize) -> Result<Turn<'static>, Absent> {
+fn pytorch(more: &[&str], source: &Source, images: usize) -> Result<Turn<'static>, Absent> {
     let threads = parallel::available().to_string();
     let sizes = WIDE.map(|size| size.to_string()).join("-");
     let program = program();
-    let (step, all) = (BATCH.to_string(), pictures.to_string());
-    let told = |pictures| {
-        let told = ["--threads", &threads, "--pictures", pictures, "--sizes", &sizes];
+    let (step, all) = (BATCH.to_string(), images.to_string());
+    let told = |images| {
+        let told = ["--threads", &threads, "--pictures", images, "--sizes", &sizes];
         [&told, more].concat()
     };
     // One step alone: without the instructions for it, PyTorch's bf16 takes the better part of a minute.
@@ -404,22 +404,17 @@ fn race(r: &mut Recorder) -> Result<()> {
 
 /// The race's results: rates, and the ratios of the times. Of contenders that are too slow for it, the
 /// seconds of a step are known.
-fn record(
-    r: &mut Recorder,
-    results: &Results,
-    pictures: usize,
-    slow: &[(&str, f64)],
-) -> Result<()> {
+fn record(r: &mut Recorder, results: &Results, images: usize, slow: &[(&str, f64)]) -> Result<()> {
     let cores = parallel::available();
-    let steps = pictures.div_ceil(BATCH) as f64;
-    let operations = Needs::of(&WIDE, BATCH, true).operations * pictures as f64 / BATCH as f64;
+    let steps = images.div_ceil(BATCH) as f64;
+    let operations = Needs::of(&WIDE, BATCH, true).operations * images as f64 / BATCH as f64;
     for Contender { who, .. } in &CONTENDERS {
         let list: ParamList = &[("who", who)];
         let tiles =
             matches!(*who, "bf16" | "bf16-rounding" | "pytorch-bf16" | "pytorch-bf16-fused");
         let limit = if tiles { peak::amx_bf16(cores) } else { None };
         let limit = limit.unwrap_or_else(|| peak::fma_f32(cores));
-        r.record_or_skip(RATE.at(list), results.rate(who, pictures as f64))?;
+        r.record_or_skip(RATE.at(list), results.rate(who, images as f64))?;
         r.record_or_skip(FLOPS.at(list).against(limit), results.rate(who, operations))?;
         let step = match slow.iter().find(|(other, _)| other == who) {
             Some((_, step)) => Ok(Samples::one(*step)),

@@ -228,7 +228,7 @@ fn predicted_experiment() -> Experiment {
 }
 
 fn predicted(recorder: &mut Recorder) -> Result<()> {
-    let (rounds, repeats, pictures) = match recorder.budget {
+    let (rounds, repeats, images) = match recorder.budget {
         Budget::Quick => (5, 20, 800),
         Budget::Full => (25, 200, 1500),
     };
@@ -250,7 +250,7 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
     let (mut worst, mut right) = (0.0_f64, 0);
     for (model, sizes, batch) in CASES {
         recorder.note_at(PREDICTED.at(&[("model", &model), ("batch", &batch)]));
-        let steps = (pictures / batch).max(4);
+        let steps = (images / batch).max(4);
         // In turns: one rank alone with its part of the images, all at once without messages, the step, and the
         // step of ranks that the system may move.
         let mut alone = vec![Vec::new(); RANKS.len()];

@@ -114,14 +114,14 @@ pub struct Job {
     pub model: &'static str,
     /// Images of a step, all ranks together.
     pub batch: usize,
-    pictures: usize,
+    images: usize,
 }
 
 /// The jobs that are tried.
 pub const JOBS: [Job; 3] = [
-    Job { model: "mlp", batch: 128, pictures: 12_800 },
-    Job { model: "mlp", batch: 4096, pictures: 16_384 },
-    Job { model: "large", batch: 512, pictures: 1536 },
+    Job { model: "mlp", batch: 128, images: 12_800 },
+    Job { model: "mlp", batch: 4096, images: 16_384 },
+    Job { model: "large", batch: 512, images: 1536 },
 ];
 
 /// The transports between ranks of one process.
@@ -129,8 +129,8 @@ pub const ENGINES: [&str; 2] = ["threads", "tcp"];
 
 impl Job {
     fn config(self, epochs: usize) -> Config {
-        let Self { batch, pictures, .. } = self;
-        let base = Settings { batch, epochs, limit: Some(pictures), ..Settings::default() };
+        let Self { batch, images, .. } = self;
+        let base = Settings { batch, epochs, limit: Some(images), ..Settings::default() };
         Config {
             settings: Settings { optimizer: Rule::Adam, dropout: 0.0, ..base },
             ..Config::default()
@@ -289,8 +289,7 @@ fn dice(below: u64) -> u64 {
 fn arguments(rec: &Recorder, job: Job, epochs: usize, run: &Path) -> Vec<String> {
     let mut words: Vec<String> =
         ["train", "--device", "cpu", "--dropout", "0"].map(String::from).into();
-    for (option, value) in [("--batch", job.batch), ("--limit", job.pictures), ("--epochs", epochs)]
-    {
+    for (option, value) in [("--batch", job.batch), ("--limit", job.images), ("--epochs", epochs)] {
         words.extend([option.to_owned(), value.to_string()]);
     }
     words.extend(["--run".to_owned(), run.display().to_string()]);
@@ -443,7 +442,7 @@ mod tests {
     #[test]
     fn every_way_to_train_a_job_learns_the_same() {
         let data = lab::data::drawn(60, 20, 1);
-        let job = Job { model: "mlp", batch: 16, pictures: 40 };
+        let job = Job { model: "mlp", batch: 16, images: 40 };
         let one = job.alone(&data).unwrap();
         assert!(rate(&one) > 0.0);
         for engine in ENGINES {

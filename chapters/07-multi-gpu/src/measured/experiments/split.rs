@@ -289,13 +289,13 @@ pub const HABITS: [(&str, bool, bool); 3] =
     [("same", false, false), ("grown", true, false), ("scaled", true, true)];
 
 /// MNIST, ready for a product; `None`, and a note in the records, where there is none.
-fn pictures(rec: &mut Recorder, key: Key) -> Result<Option<(Examples, Examples)>> {
+fn images(rec: &mut Recorder, key: Key) -> Result<Option<(Examples, Examples)>> {
     let set = rec.mnist(key)?;
     Ok(set.map(|set| (Examples::of(&set.train), Examples::of(&set.test))))
 }
 
 fn claims(rec: &mut Recorder) -> Result<()> {
-    let Some((train, test)) = pictures(rec, CLAIMS)? else { return Ok(()) };
+    let Some((train, test)) = images(rec, CLAIMS)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
     let mut plans: Vec<(&str, Plan)> = Vec::new();
     for seed in 0..seeds {
@@ -375,7 +375,7 @@ fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Plan {
 }
 
 fn mistakes(rec: &mut Recorder) -> Result<()> {
-    let Some((train, test)) = pictures(rec, MISTAKEN)? else { return Ok(()) };
+    let Some((train, test)) = images(rec, MISTAKEN)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { 3 } else { 1 };
     let mut plans = Vec::new();
     for lr in MISTAKEN_RATES {
