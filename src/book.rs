@@ -58,12 +58,12 @@ pub struct From {
     /// The folder for the book; one that exists is replaced [default: target/book]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Document the chapters' crates, too, and link each page to its crate's (takes minutes the first time)
+    /// Also document the chapters' crates, and link each page to its crate's (takes minutes the first time)
     #[arg(long)]
     docs: bool,
 }
 
-/// Where the book is served unless a person says otherwise.
+/// Where the book is served unless the user chooses otherwise.
 pub const PORT: u16 = 3000;
 
 impl Book {
@@ -81,7 +81,7 @@ impl Book {
                 };
                 if !book.join("index.html").is_file() {
                     bail!(
-                        "{} holds no book; run `cargo run --release -- book build`",
+                        "{} contains no book; run `cargo run --release -- book build`",
                         book.display()
                     );
                 }
@@ -135,7 +135,7 @@ fn document(root: &Path) -> Result<PathBuf> {
     Ok(root.join(target).join("doc"))
 }
 
-/// The script with the model that chapter 4's page reads digits with, and its place in the book: the latest
+/// The script with the model that chapter 4's page classifies digits with, and its path in the book: the latest
 /// run's in the folder `runs` whose model the page can compute. A model that can't be read counts as none.
 pub(crate) fn digit_model(runs: &Path) -> Result<(PathBuf, String)> {
     let model = youngest_first(runs, MODEL)
@@ -144,7 +144,7 @@ pub(crate) fn digit_model(runs: &Path) -> Result<(PathBuf, String)> {
         .find(|model| export::known(model.kind()));
     let script = match model {
         Some(model) => export::export(&model)?.script,
-        // The page then says how to get one.
+        // The page then explains how to get one.
         None => "globalThis.digitModel = null;\n".to_owned(),
     };
     Ok((PathBuf::from("04-training/digit-model.js"), script))

@@ -1,4 +1,4 @@
-//! What a person takes away from `open`: their machine beside the reference machine, and where everything lies.
+//! The summary that `open` prints: this machine next to the reference machine, and the paths.
 
 use anyhow::Result;
 use lab::{Records, record::ParamList};
@@ -10,10 +10,10 @@ const NUMBERS: [(&str, &str, ParamList); 5] = [
     ("memory bandwidth", "lab.peaks.bandwidth", &[("threads", &"all"), ("kind", &"triad")]),
     ("matrix product", "matmul.ladder", &[("rung", &"threads")]),
     ("training", "training.mlp.rate", &[]),
-    ("digits read right", "training.mlp", &[]),
+    ("test accuracy", "training.mlp", &[]),
 ];
 
-/// Ten lines: the machine in `folder` beside the reference machine, the run, the records, the address of the book.
+/// Ten lines: the machine in `folder` next to the reference machine, the run, the records, the address of the book.
 pub fn card(folder: &Path, reference: Option<&Records>, run: &Path, book: &str) -> Result<String> {
     let yours = Records::load(folder)?;
     let name = reference.map_or("no other", |records| records.name.as_str());

@@ -19,7 +19,7 @@ use std::{
 /// How often `--watch` looks at the reader's file.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Which exercises to check, and what to say about them.
+/// Which exercises to check, and what to print about them.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +50,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Does what the arguments say.
+    /// Runs what the arguments ask for.
     pub fn run(self) -> Result<()> {
         let root = course::root()?;
         let all = exercises::all(&root)?;
@@ -313,7 +313,7 @@ fn solution(root: &Path, exercise: &Exercise) -> Result<()> {
     Ok(())
 }
 
-/// Runs `work` and shows what cargo does meanwhile.
+/// Runs `work` and shows what cargo does in the meantime.
 fn waiting<T>(what: &str, work: impl FnOnce(&dyn Fn(&str)) -> T) -> T {
     let progress = std::io::stderr().is_terminal().then(|| Progress::spinner(what));
     let result = work(&|line| {

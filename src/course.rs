@@ -22,7 +22,7 @@ pub fn root() -> Result<PathBuf> {
         )
 }
 
-/// Where records are kept, unless a person says otherwise.
+/// Where records are kept, unless the user chooses otherwise.
 pub fn records() -> Result<PathBuf> {
     Ok(root()?.join("book/records"))
 }

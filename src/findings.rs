@@ -1,5 +1,5 @@
-//! What a chapter's records say about a machine, in a sentence for the person who waits. Each number is a record's; a
-//! chapter whose records lack it says nothing.
+//! What a chapter's records show about a machine, in a sentence for the waiting user. Each number is a record's; a
+//! chapter whose records lack it has none.
 
 use lab::{Records, record::Value, units::percent};
 
@@ -45,7 +45,7 @@ fn cpu_gpu(records: &Records) -> Option<String> {
         ));
     }
     let size = records.find("cpu_gpu.truck.threads", &[("work", &"product")]).ok()?.text();
-    Some(format!("all threads beat one core from products of {size}×{size} on"))
+    Some(format!("all threads beat one core for products of {size}×{size} and above"))
 }
 
 fn backprop(records: &Records) -> Option<String> {
@@ -61,7 +61,7 @@ fn training(records: &Records) -> Option<String> {
     } else {
         "drawn test digits (MNIST is not here)"
     };
-    Some(format!("{} of {digits} are read right, after training at {rate}", read.text()))
+    Some(format!("{} of {digits} are classified correctly, after training at {rate}", read.text()))
 }
 
 fn performance(records: &Records) -> Option<String> {
@@ -86,7 +86,7 @@ fn hardware(records: &Records) -> Option<String> {
     let costs = records.all("hardware.money.times_cheapest", &[]);
     let most = costs.into_iter().max_by(|a, b| a.median.total_cmp(&b.median))?;
     Some(format!(
-        "calculated: VGG16 costs {} times as much on the dearest card as on the cheapest",
+        "calculated: VGG16 costs {} times as much on the most expensive card as on the cheapest",
         times(most)
     ))
 }

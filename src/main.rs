@@ -3,7 +3,7 @@
 //! `cargo run --release` measures this machine, trains a network on handwritten digits, builds the book
 //! with the reader's own numbers and serves it. Each of these steps is a subcommand of its own.
 
-#![deny(clippy::print_stdout, clippy::print_stderr)] // they end the program when nobody reads: see `lab::out`
+#![deny(clippy::print_stdout, clippy::print_stderr)] // they end the program when the output is closed: see `lab::out`
 
 mod book;
 mod card;
@@ -38,7 +38,7 @@ Examples:
   cargo run --release -- doctor                 what this machine has, and what is missing
   cargo run --release -- measure matmul         run the experiments of one chapter
   cargo run --release -- train --epochs 3       train the digit classifier
-  cargo run --release -- predict digit.png      read a digit from your image
+  cargo run --release -- predict digit.png      classify a digit in your image
   cargo run --release -- plan --model vgg16     what a model needs, before it runs
   cargo run --release -- check                  the next exercise"
 )]
@@ -60,9 +60,9 @@ enum Command {
     Measure(measure::Measure),
     /// Train a model
     Train(train::Train),
-    /// Read a digit from an image
+    /// Classify the digit in an image
     Predict(predict::Predict),
-    /// What a model needs before anybody runs it: parameters, operations, memory; will it fit?
+    /// What a model needs before it runs: parameters, operations, memory; will it fit?
     Plan(plan::Plan),
     /// Build or serve the book
     #[command(subcommand)]

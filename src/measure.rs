@@ -25,7 +25,7 @@ Examples:
   cargo run --release -- measure matmul --budget full
   cargo run --release -- measure matmul.ladder       one experiment
   cargo run --release -- measure --peers=python3 backprop.race32
-                                                     with PyTorch beside it
+                                                     next to PyTorch
   cargo run --release -- measure --list              what there is to measure
   cargo run --release -- measure --send              one file of your numbers, to send in")]
 pub struct Measure {
@@ -43,7 +43,7 @@ pub struct Measure {
     /// Where to compute: auto, cpu or cuda:N
     #[arg(long, env = "THROUGHPUT_DEVICE")]
     device: Option<String>,
-    /// Measure PyTorch and Keras, too, where an experiment races them, with this Python [default: python3]
+    /// Also measure PyTorch and Keras where an experiment races them, with this Python [default: python3]
     #[arg(long, value_name = "PYTHON", num_args = 0..=1, require_equals = true, default_missing_value = "python3")]
     peers: Option<String>,
     /// Print each value that is measured
@@ -55,7 +55,7 @@ pub struct Measure {
     /// Measure nothing; write what is measured into one file that you can send in
     #[arg(long, conflicts_with_all = ["what", "list"])]
     send: bool,
-    /// Measure nothing; check a file that somebody sent, and add its machine to the book's
+    /// Measure nothing; check a contributed file, and add its machine to the book's
     #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "list", "send"])]
     receive: Option<PathBuf>,
 }
@@ -102,7 +102,7 @@ impl Measure {
         }
         let how = How { budget, device, data, folder: &folder, verbose: self.verbose };
         measure(&chosen, &how, &mut |progress, done| {
-            // A bar says as much, and a person who wants the values has them.
+            // A bar shows as much, and the values are there with --verbose.
             if progress.width().is_none() && !self.verbose {
                 say(&done.to_string());
             }
@@ -141,7 +141,7 @@ fn send(folder: &Path) -> Result<()> {
     let (text, file) = (made.text()?, PathBuf::from(format!("throughput-{}.json", made.name)));
     fs::write(&file, &text).with_context(|| format!("can't write {}", file.display()))?;
     say(&format!(
-        "{} ({}) holds the machine ({}) and {} values with date, commit and compiler, and no paths. It is plain \
+        "{} ({}) contains the machine ({}) and {} values with date, commit and compiler, and no paths. It is plain \
          text: read it, then attach it to an issue.",
         file.display(),
         lab::Unit::Bytes.format(text.len() as f64),
@@ -156,7 +156,7 @@ fn send(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What this computer and its user are called. Names that everybody has say nothing.
+/// What this computer and its user are called. Common names reveal nothing.
 fn own_names() -> Vec<String> {
     let asked = lab::probe::ask("hostname", &[]);
     ["USER", "LOGNAME", "USERNAME", "HOSTNAME", "COMPUTERNAME"]
@@ -170,7 +170,7 @@ fn own_names() -> Vec<String> {
         .collect()
 }
 
-/// Checks a file that somebody sent and puts its machine beside the reference machines.
+/// Checks a contributed file and adds its machine to the reference machines.
 fn receive(file: &Path, machine: Option<&str>, chapters: &[Chapter], records: &Path) -> Result<()> {
     // The units that keys have: those of the machines that are here.
     let known: Vec<Records> = match records.read_dir() {
@@ -203,7 +203,7 @@ pub struct How<'a> {
     pub budget: lab::Budget,
     /// Where to compute.
     pub device: Device,
-    /// Where the reader keeps the data set, if they said so.
+    /// Where the reader keeps the data set, if given.
     pub data: Option<&'a Path>,
     /// The machine's folder.
     pub folder: &'a Path,

@@ -82,7 +82,7 @@ pub struct Sync {
 }
 
 impl Notebooks {
-    /// Does what the subcommand says.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let root = course::root()?;
         match self {

@@ -88,7 +88,7 @@ fn address(server: &Server) -> String {
     format!("http://{}/ (Ctrl-C ends it)", server.address())
 }
 
-/// What the steps share.
+/// What the steps have in common.
 struct Desk<'a> {
     open: &'a Open,
     data: Option<&'a Path>,
@@ -130,12 +130,12 @@ impl<'a> Desk<'a> {
         format!("{what} ({})", self.pace.borrow().told())
     }
 
-    /// Whether a person sits there who can read while the machine is measured.
+    /// Whether a terminal is there to read on while the machine is measured.
     fn serves_early(&self) -> bool {
         !self.open.no_serve && stdout().is_terminal()
     }
 
-    /// The book with the numbers that are here already. It is built before anything is measured, and not beside that:
+    /// The book with the numbers that are here already. It is built before anything is measured, and not at the same time:
     /// two programs at once measure each other.
     fn first_book(&self) -> Result<Option<Server>> {
         if !self.serves_early() {
@@ -198,7 +198,8 @@ impl<'a> Desk<'a> {
 
     /// Trains the digit classifier, keeps that as a record, and returns the run's folder.
     fn train(&self) -> Result<PathBuf> {
-        let what = format!("3/4 Training a network to read handwritten digits, on {}", self.device);
+        let what =
+            format!("3/4 Training a network to classify handwritten digits, on {}", self.device);
         say(&self.timed(&what));
         let outcome = Train::usual(!self.open.verbose).train(self.data.map(Path::to_owned))?;
         let experiments =

@@ -1,4 +1,4 @@
-//! How long the rest takes, said as what it is: about so long.
+//! How long the rest takes, as an estimate.
 
 use std::time::Instant;
 
@@ -53,7 +53,7 @@ impl Pace {
     /// Seconds that are left when so many have gone.
     fn left_after(&self, gone: f64) -> f64 {
         let left: f64 = self.left.iter().copied().map(weight).sum();
-        // A second says little about a machine's pace.
+        // A second shows little of a machine's pace.
         let pace = if self.done > 1.0 { gone / self.done } else { 1.0 };
         left * pace
     }

@@ -1,4 +1,4 @@
-//! `plan`: what a model needs before anybody runs it, on one card or split over many; and which card to buy or rent.
+//! `plan`: what a model needs before it runs, on one card or split over many; and which card to buy or rent.
 
 use anyhow::{Context, Result};
 use backprop::{
@@ -61,10 +61,10 @@ pub struct Plan {
     /// How the cards reach each other: nvlink, nvlink3, ib, pcie or ethernet; that of the card otherwise
     #[arg(long, value_name = "NAME")]
     links: Option<String>,
-    /// The numbers' bits: f32 for images and mixed for transformers, if not said
+    /// The numbers' bits: f32 for images and mixed for transformers, if not given
     #[arg(long, value_enum)]
     precision: Option<Bits>,
-    /// How the parameters move: what the optimizer remembers takes memory, too
+    /// How the parameters move: the optimizer's state also takes memory
     #[arg(long, value_enum, default_value = "adam")]
     optimizer: Optimizer,
     /// Which card of chapter 8's table to buy or rent for a run: hours, energy and money, the cheapest first
@@ -157,7 +157,7 @@ impl Plan {
             return Ok(found.map(|t| t.workload(&self.model, moves)).transpose()?);
         };
         let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
-            return Ok(None); // said what is wrong with it where it is read as a list of layers
+            return Ok(None); // the error is reported where it is read as a list of layers
         };
         let Some(found) = value.get_mut("transformer").map(Value::take) else { return Ok(None) };
         let found: Transformer = serde_json::from_value(found)
@@ -428,7 +428,7 @@ mod tests {
         assert!(text.contains("1 of 4 cards") && text.contains("24.0 GiB"), "{text}");
         let words = many("gpt-175b", 64, Some("h100"), 8).unwrap_err().to_string();
         assert!(words.contains("--cards"), "{words}");
-        // A transformer alone is planned for, too, and one card in f32 takes what chapter 3 counts.
+        // A transformer alone is also planned for, and one card in f32 takes what chapter 3 counts.
         assert!(plan("gpt-125m", 4, Some("t4"), false).unwrap().contains("1 × t4"));
         let of =
             |text: String| serde_json::from_str::<Value>(&text).unwrap()["total_bytes"].as_f64();

@@ -63,7 +63,7 @@ impl Predict {
                 "model_file": file.to_string_lossy(), // a path need not be text
             });
             let text = serde_json::to_string_pretty(&value);
-            return Ok(text.context("the answer can't be written")? + "\n");
+            return Ok(text.context("the prediction can't be written")? + "\n");
         }
         let mut text = String::new();
         if shown {

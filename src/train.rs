@@ -34,14 +34,14 @@ Examples:
   cargo run --release -- train --limit 1000 --augment true --patience 5
                                                      little data, and what helps against it
   cargo run --release -- train --resume              go on with the latest run
-  cargo run --release -- train --replicas 4          four copies that learn together, as threads (chapter 7)
+  cargo run --release -- train --replicas 4          four copies that train together, as threads (chapter 7)
   cargo run --release -- train --replicas 4 --processes
                                                      the same as processes, with TCP between them
   mpirun -n 4 target/release/throughput train        the same by MPI, in a build with --features mpi
   THROUGHPUT_RANK=1 THROUGHPUT_RANKS=2 THROUGHPUT_HUB=192.168.0.7:7000 throughput train
                                                      one process of two, on any machine; rank 0 waits at the hub
 
-Ctrl-C leaves a checkpoint. The run's folder holds checkpoint, metrics.jsonl, curves.svg,
+Ctrl-C leaves a checkpoint. The run's folder contains checkpoint, metrics.jsonl, curves.svg,
 model.safetensors and a file of events: tensorboard --logdir runs shows them all.")]
 pub struct Train {
     /// The model: linear, mlp, cnn, resnet, rnn or transformer. Its name brings a recipe (optimizer, learning rate,
@@ -89,7 +89,7 @@ pub struct Train {
     /// Where first weights, order and dropout come from [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Learn only from the first N training images
+    /// Train on the first N images only
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// The run's folder [default: a new one in runs]
@@ -98,7 +98,7 @@ pub struct Train {
     /// Go on from the checkpoint in the run's folder [default: the latest in runs]
     #[arg(long)]
     resume: bool,
-    /// Copies of the model that learn together, each from its part of every batch [default: 1]
+    /// Copies of the model that train together, each from its part of every batch [default: 1]
     #[arg(long, value_name = "N")]
     replicas: Option<usize>,
     /// Make the replicas processes, not threads
@@ -109,7 +109,7 @@ pub struct Train {
     quiet: bool,
 }
 
-/// Where runs are, unless a person says otherwise.
+/// Where runs are, unless the user chooses otherwise.
 pub(crate) const RUNS: &str = "runs";
 
 /// Set by Ctrl-C, read after every step.
@@ -139,7 +139,7 @@ impl Train {
     pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
         let way = Way::choose(|name| env::var(name).ok(), self.replicas, self.processes)?;
         match &way {
-            // Of many processes one speaks; another one says who it is when it fails.
+            // Of many processes one prints; another names itself when it fails.
             Some(way) if way.rank() != Rank(0) => {
                 let rank = way.rank();
                 self.train_by(Some(way), data).map_err(|error| anyhow!("rank {rank}: {error:#}"))
@@ -282,7 +282,7 @@ fn fresh(runs: &Path, model: &str) -> Result<PathBuf> {
     }
 }
 
-/// The folders in `runs` that hold a `file`, the one whose file is the youngest first.
+/// The folders in `runs` with a `file`, the newest file first.
 pub(crate) fn youngest_first(runs: &Path, file: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut dated: Vec<_> = entries

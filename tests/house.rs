@@ -1,5 +1,5 @@
-//! The house is in order: no modules that need each other within a crate, no anchor that nobody quotes, no public item
-//! that nobody uses. Each check reads the sources as text and names all that it finds.
+//! The house is in order: no modules that need each other within a crate, no anchor without a quote, no public item
+//! without a use. Each check reads the sources as text and names all that it finds.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -42,7 +42,7 @@ fn assert_none(mut wrong: Vec<String>) {
 
 // ---- Rust as text ------------------------------------------------------------------------------------
 
-/// `text` with spaces for its comments, and for what its strings hold where `strings` says so. Nothing moves.
+/// `text` with spaces for its comments, and for the contents of its strings if `strings`. Nothing moves.
 fn blanked(text: &str, strings: bool) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -123,7 +123,7 @@ fn character(text: &str) -> Option<usize> {
     (end < 12).then_some(end + 2)
 }
 
-/// Where the items stand that are compiled for tests alone, in text without comments and strings.
+/// Where the items are that are compiled for tests alone, in text without comments and strings.
 fn tests_in(masked: &str) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for start in ["#[cfg(test)]", "#[cfg(all(test,", "#[cfg(all(test ,"] {
@@ -135,7 +135,7 @@ fn tests_in(masked: &str) -> Vec<(usize, usize)> {
                     '}' | ')' | ']' => depth = depth.saturating_sub(1),
                     _ => {}
                 }
-                // An item ends with its body, or without one; attributes and arguments may stand before.
+                // An item ends with its body, or without one; attributes and arguments may come before.
                 if depth == 0
                     && matches!(c, '}' | ';' | ',')
                     && !masked[at..at + offset].ends_with("test")
@@ -150,7 +150,7 @@ fn tests_in(masked: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// A source file without comments and without what only tests see; without what its strings hold if `strings`.
+/// A source file without comments and without what only tests see; without the contents of its strings if `strings`.
 fn code(text: &str, strings: bool) -> String {
     let tests = tests_in(&blanked(text, true));
     let text = blanked(text, strings);
@@ -320,7 +320,7 @@ fn source(text: &str, module: &Module, all: &BTreeSet<Module>) -> Source {
     Source { named, passed_on }
 }
 
-/// The module that holds what `path` names: the longest one that it begins with, or where that one has it from.
+/// The module of what `path` names: the longest one that it begins with, or where that one has it from.
 fn owner(path: &Module, all: &BTreeMap<Module, Source>, depth: usize) -> Module {
     let mut length = path.len();
     while !all.contains_key(&path[..length]) {
@@ -397,7 +397,7 @@ fn circles(files: &[(String, String)]) -> Vec<String> {
     found
 }
 
-/// The folders `src` of the crates whose order is held.
+/// The folders `src` of the crates whose order is checked.
 fn crates() -> Vec<String> {
     let chapters = fs::read_dir(root().join("chapters")).unwrap().flatten();
     let chapters = chapters.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -517,7 +517,7 @@ fn every_anchor_is_quoted() {
     for (file, text) in ["chapters", "tools", "src", "tests"].iter().flat_map(|f| files(f, &CODE)) {
         for anchor in anchors(&text) {
             if !known.contains(&(file.clone(), anchor.to_owned())) {
-                wrong.push(format!("{file}: nobody quotes `ANCHOR: {anchor}`"));
+                wrong.push(format!("{file}: no page quotes `ANCHOR: {anchor}`"));
             }
         }
     }
@@ -536,19 +536,19 @@ fn anchors_and_quotes_are_seen() {
 
 // ---- (c) Public items ------------------------------------------------------------------------------------
 
-/// Public items that nobody uses, and why they stand. The list only shrinks.
+/// Public items without a use, and why they stay. The list only shrinks.
 const UNUSED: [(&str, &str); 5] = [
-    ("backward_error", "what a sound decomposition is held to, on every path"),
+    ("backward_error", "what a sound decomposition is checked against, on every path"),
     ("set_patience", "lets tests of lost ranks wait for less than ten seconds"),
     (
         "unchecked",
-        "a machine whose loads the page's script is compared with, of memory that nobody wrote",
+        "a machine whose loads the page's script is compared with, of uninitialised memory",
     ),
     ("wilkinson", "the worst case of pivoting, for every path"),
     ("with_id", "lets ranks of a test meet without a file"),
 ];
 
-/// What stands before the name of an item that is defined.
+/// What comes before the name of an item that is defined.
 const DEFINES: [&str; 9] =
     ["fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod"];
 
@@ -605,7 +605,7 @@ fn chapter(file: &str) -> Option<&str> {
 
 #[test]
 fn every_public_item_of_a_chapter_is_used() {
-    // For each word, who uses it: a chapter by its folder, or anybody else.
+    // For each word, its users: a chapter by its folder, or any other.
     let mut users: HashMap<String, BTreeSet<String>> = HashMap::new();
     let mut items = Vec::new();
     for (file, text) in
@@ -651,7 +651,7 @@ fn every_public_item_of_a_chapter_is_used() {
             Some((known, _)) => {
                 needed.insert(*known);
             }
-            None => wrong.push(format!("{file}: nobody but its own tests uses `{item}`")),
+            None => wrong.push(format!("{file}: only its own tests use `{item}`")),
         }
     }
     let idle = UNUSED.iter().filter(|(item, _)| !needed.contains(item));

@@ -51,7 +51,7 @@ export async function bitExplorer({ open, page, axe, rules, shots, fail }) {
     await close();
   }
 
-  // Without JavaScript the picture that stands in it shows.
+  // Without JavaScript the drawing in it shows.
   const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
   const element = tab.locator('bit-explorer');
   if ((await element.first().innerText()).trim() === '' && !await element.locator('svg').first().isVisible()) fail(where, 'shows nothing without JavaScript');

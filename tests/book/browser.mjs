@@ -7,8 +7,8 @@
 // finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more than 300 kB to fetch. Then:
 // search for every chapter's terms, machine switch, hints, print, without JavaScript, by keyboard, and the elements that
 // run something (webgpu.mjs, digits.mjs, bits.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs,
-// roofline.mjs, memory.mjs). As many parts at once as there are processors. With SCREENSHOTS, pictures of every page are
-// left there, for people; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
+// roofline.mjs, memory.mjs). As many parts at once as there are processors. With SCREENSHOTS, screenshots of every page are
+// left there; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
 // there, and are not run again. With --only, the parts with WORDS in their names are all that runs.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
@@ -41,7 +41,7 @@ const served = /^https?:/.test(book);
 const folder = served ? process.env.BOOK_FOLDER ?? '../../target/book' : book;
 const base = served ? book.replace(/\/*$/, '/') : pathToFileURL(resolve(folder)).href + '/';
 if (!existsSync(join(folder, 'index.html'))) {
-  console.error(`${folder} holds no book; build it first: cargo run --release -- book build`);
+  console.error(`${folder} contains no book; build it first: cargo run --release -- book build`);
   process.exit(2);
 }
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -291,7 +291,7 @@ function queries() {
   });
 }
 
-// Search finds what stands on a page, and its result leads there.
+// Search finds what is on a page, and its result leads there.
 part('search', async () => {
   const { tab, where, close } = await open({ viewport: DESKTOP }, 'index.html');
   for (const [query, leads] of queries()) {
@@ -352,7 +352,7 @@ part('the choice of a theme', async () => {
   await close();
 });
 
-// The table of contents opens on a phone, with the keyboard too.
+// The table of contents opens on a phone, also with the keyboard.
 part('the table of contents', async () => {
   const { tab, where, close } = await open({ viewport: PHONE, reducedMotion: 'reduce' }, 'index.html');
   await tab.locator('#mdbook-sidebar-toggle').focus();

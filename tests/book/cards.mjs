@@ -1,4 +1,4 @@
-// <card-calculator> in a real browser: a reader's job, numbers of one's own, what is no number, with the keyboard.
+// <card-calculator> in a real browser: a reader's job, numbers of one's own, invalid numbers, with the keyboard.
 // Called by browser.mjs for every page that has the element.
 import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
 
@@ -10,7 +10,7 @@ export async function cardCalculator({ open, page, axe, rules, shots, fail }) {
     const element = tab.locator('card-calculator').first();
     await tab.waitForFunction(() => globalThis.customElements.get('card-calculator'));
     if (!(await element.locator('table').count())) fail(where, 'has no table for readers without scripts');
-    await element.evaluate((e) => e.replaceChildren()); // that table, which would be found, too
+    await element.evaluate((e) => e.replaceChildren()); // that table, which would also be found
     const part = (selector) => element.locator(selector);
     const caption = () => part('caption').innerText();
     const names = () => part('tbody th').allInnerTexts();

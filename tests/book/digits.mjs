@@ -44,7 +44,7 @@ export async function digitCanvas({ open, page, axe, rules, shots, fail }) {
     };
   }
 
-  /** A 7, in shares of the paper. */
+  /** A 7, in fractions of the paper. */
   async function write({ tab, part }) {
     const box = await part('.paper').boundingBox();
     const at = (x, y) => [box.x + x * box.width, box.y + y * box.height];
@@ -115,7 +115,7 @@ export async function digitCanvas({ open, page, axe, rules, shots, fail }) {
     await one.close();
   }
 
-  // Without JavaScript the picture that stands in it shows.
+  // Without JavaScript the drawing in it shows.
   {
     const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
     expect(where, 'shows nothing without JavaScript', (await tab.locator('digit-canvas').first().innerText()).trim() !== '' || await tab.locator('digit-canvas svg').first().isVisible());

@@ -1,4 +1,4 @@
-// <memory-planner> in a real browser: plans that fit and that do not, the changes that are offered, what is no number, with
+// <memory-planner> in a real browser: plans that fit and that do not, the changes that are offered, invalid numbers, with
 // the keyboard. Called by browser.mjs for every page that has the element. That it counts as the crates do is a test of
 // chapter 8's: chapters/08-hardware/tests/it/memory_planner.rs.
 import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
@@ -79,7 +79,7 @@ export async function memoryPlanner({ open, page, axe, rules, shots, fail }) {
     if (await part('[name=pieces]').inputValue() !== '8') fail(where, 'does not accumulate over eight pieces');
     await says('It fits: 23.2 GiB');
 
-    // A transformer of one's own, and what is no number.
+    // A transformer of one's own, and invalid numbers.
     if (await part('[name=layers]').isVisible()) fail(where, 'asks for the sizes of a known model');
     await choose('model', 'own');
     for (const [name, value] of [['layers', '24'], ['width', '2,048'], ['sequence', '2048'], ['vocabulary', '50257']]) await part(`[name=${name}]`).fill(value);

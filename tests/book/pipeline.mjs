@@ -33,7 +33,7 @@ export async function pipelinePlayer({ open, page, axe, rules, shots, fail }) {
     await part('.first').click();
     await expect('.time', '0 of 27');
     if (await part('.view rect').count() !== 0) fail(where, 'shows work before it began');
-    await part('.back').focus(); // used up, and still a place for the focus
+    await part('.back').focus(); // used up, and still focusable
     await tab.keyboard.press('Enter');
     await expect('.time', '0 of 27');
     await part('.next').click();

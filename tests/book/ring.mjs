@@ -1,4 +1,4 @@
-// <ring-all-reduce> in a real browser: steps by hand and with the keyboard, what the ranks hold at the end, playing
+// <ring-all-reduce> in a real browser: steps by hand and with the keyboard, what the ranks have at the end, playing
 // by itself. Called by browser.mjs for every page that has the element.
 import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
 
@@ -28,7 +28,7 @@ export async function ringAllReduce({ open, page, axe, rules, shots, fail }) {
     for (let step = 0; step < 3; step++) await tab.keyboard.press('ArrowRight');
     const held = await cells();
     const whole = held.map((one, at) => (one === 'sum' ? at : -1)).filter((at) => at >= 0);
-    if (whole.join() !== '0,5,10,15') fail(where, `after the first half, rank r does not hold the sum of part r: ${held.join(' ')}`);
+    if (whole.join() !== '0,5,10,15') fail(where, `after the first half, rank r does not have the sum of part r: ${held.join(' ')}`);
     await tab.keyboard.press('End');
     await expect(Array(16).fill('sum').join(' '), 'at the end');
     if (!(await part('p').innerText()).includes('every rank holds the whole sum')) fail(where, 'does not say that it has ended');

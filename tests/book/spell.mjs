@@ -77,5 +77,5 @@ function known(word) {
   return base.includes('-') && base.split('-').every((part) => part && known(part));
 }
 
-console.log(wrong ? `${wrong} words are not known; mend them or add them to tests/book/words.txt` : `${files.length} pages are spelled right`);
+console.log(wrong ? `${wrong} words are not known; correct them or add them to tests/book/words.txt` : `${files.length} pages are spelled right`);
 process.exit(wrong ? 1 : 0);

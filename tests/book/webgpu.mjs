@@ -57,7 +57,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
     await close();
   });
 
-  // A run by keyboard, in both themes, on a desktop and on a phone: what has run fits when the width changes, too.
+  // A run by keyboard, in both themes, on a desktop and on a phone: what has run also fits when the width changes.
   const SIZES = LOOKS.map(([, size]) => size);
   for (const [colorScheme, viewport, other] of [['light', ...SIZES], ['dark', ...SIZES.toReversed()]]) {
     job(`runs ${colorScheme} ${viewport.width}`, async () => {
@@ -121,7 +121,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
     const loop = source.match(/for \(var p = 0u; p < sizes\.k; p\+\+\)/)?.[0];
     const edge = source.match(/if \(row >= sizes\.m \|\| column >= sizes\.n\) \{\s*return;\s*\}/)?.[0];
     const store = source.match(/c\[row \* sizes\.n \+ column\] = sum;/)?.[0];
-    if (!loop || !edge || !store) fail(where, 'the kernel `naive` is not the one that this test makes mistakes in');
+    if (!loop || !edge || !store) fail(where, 'the kernel `naive` is not the one that this test breaks');
     await part('.size').selectOption('16');
     for (const [what, text, says] of [
       ['leaves out a term', source.replace(loop, loop.replace('0u', '1u')), /naive.*elements are wrong|Wrong: naive/],
@@ -147,7 +147,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
     await close();
   });
 
-  // A long run can be stopped, and the page stays alive meanwhile.
+  // A long run can be stopped, and the page stays responsive.
   job('is stopped', async () => {
     const { where, element, part, status, done, tab, close } = await open('is stopped');
     await element.evaluate((one) => one.setAttribute('data-time-software', ''));
@@ -258,7 +258,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
       expect(where, `says: ${await part('.why').innerText()}`, says.test(await part('.why').innerText()));
       expect(where, 'shows what can’t run', !(await part('.panel').isVisible()));
       const text = await tab.locator('gpu-product > p').first();
-      expect(where, 'does not show the text that stands in it', await text.isVisible() && /WebGPU/.test(await tab.locator('gpu-product').innerText()));
+      expect(where, 'does not show its text', await text.isVisible() && /WebGPU/.test(await tab.locator('gpu-product').innerText()));
       await accessible({ tab, where, tag: 'gpu-product', axe, rules, fail });
     } else {
       expect(where, `says: ${await status()}`, /gives no access to the GPU: not today/.test(await status()));
@@ -267,14 +267,14 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
   });
   job('has no JavaScript', async () => {
     const { where, tab, close } = await open('has no JavaScript', { javaScriptEnabled: false, watch: false });
-    expect(where, 'does not show the text that stands in it', await tab.locator('gpu-product > p').first().isVisible());
+    expect(where, 'does not show its text', await tab.locator('gpu-product > p').first().isVisible());
     expect(where, 'shows the kernels’ text twice', !(await tab.locator('gpu-product script').first().isVisible()));
     await close();
   });
   return parts;
 }
 
-/** Walks through <step-player>: forth, back, and no further than its ends. */
+/** Steps through <step-player>: forth, back, and no further than its ends. */
 export async function stepPlayer({ open, page, fail }) {
   for (const reducedMotion of ['no-preference', 'reduce']) {
     const { tab, where, close } = await open({ viewport: { width: 360, height: 740 }, reducedMotion }, page);

@@ -1,5 +1,5 @@
 // What is tried on every element that runs something: that it fits, that its controls are large enough, that axe finds
-// nothing, and that its picture shows without JavaScript.
+// nothing, and that its drawing shows without JavaScript.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -28,14 +28,14 @@ export async function sound({ tab, where, element, tag, beside = '.view, .wide',
   await accessible({ tab, where, tag, axe, rules, fail });
 }
 
-/** Leaves a picture of an element in `shots`, for people. */
+/** Leaves a screenshot of an element in `shots`. */
 export async function shoot({ element, shots, page, name }) {
   if (!shots) return;
   mkdirSync(shots, { recursive: true });
   await element.screenshot({ path: join(shots, `${page.replaceAll('/', '_')}-${name}.png`) });
 }
 
-/** Without JavaScript what stands in the element shows. */
+/** Without JavaScript the element's content shows. */
 export async function withoutScript({ open, page, tag, shows = ['svg'], fail }) {
   const { tab, where, close } = await open({ javaScriptEnabled: false }, page, false);
   for (const what of shows) {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The build holds that every source is cited and every citation resolves; this holds the form of the file.
+/// The build checks that every source is cited and every citation resolves; this checks the form of the file.
 #[test]
 fn the_bibliography_has_each_source_once_with_its_address_and_in_order() {
     // Two manuals that their maker offers at one address; notebooks that are no longer offered anywhere.
@@ -24,7 +24,7 @@ fn the_bibliography_has_each_source_once_with_its_address_and_in_order() {
         .lines()
         .filter_map(|line| Some(line.strip_prefix("[^")?.split_once("]:")?.0))
         .collect();
-    assert_eq!(keys, sources::by_author(&all), "sources stand in the order of their authors");
+    assert_eq!(keys, sources::by_author(&all), "sources are in the order of their authors");
     let mut addresses: BTreeMap<&str, &str> = BTreeMap::new();
     for (key, entry) in all.iter().filter(|(key, _)| !NOWHERE.contains(&key.as_str())) {
         let (_, address) = entry.rsplit_once(" <").unwrap_or_else(|| panic!("{key}: {entry}"));
@@ -79,7 +79,7 @@ fn the_order_of_the_machines_names_those_that_have_records() {
         assert!(folder.read_dir().unwrap().count() > 1, "{machine} has no records");
     }
     let distinct: BTreeSet<&&str> = machines.iter().collect();
-    assert_eq!(distinct.len(), machines.len(), "each stands there once");
+    assert_eq!(distinct.len(), machines.len(), "each is there once");
 }
 
 /// A program that ends with the test, however that ends.
@@ -125,6 +125,6 @@ fn a_server_whose_output_is_not_read_goes_on() {
         assert!(server.0.try_wait().unwrap().is_none(), "the server has ended");
         std::thread::sleep(Duration::from_millis(200));
     }
-    // It said so into nothing.
+    // Its message went nowhere.
     assert_eq!(version().as_deref(), Some("1"), "it serves the new book");
 }

@@ -1,4 +1,4 @@
-//! `check` lists the exercises at once: it builds nothing that nobody asked for.
+//! `check` lists the exercises at once: it builds nothing unasked.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn a_fresh_clone_lists_its_exercises_without_building_them() {
             .args(words)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .env("CARGO_TARGET_DIR", nothing_built.path())
-            // Whoever calls cargo fails.
+            // A call of cargo fails.
             .env("CARGO", nothing_built.path().join("no-cargo"))
             .env("PATH", nothing_built.path())
             .output()
@@ -35,5 +35,5 @@ fn a_fresh_clone_lists_its_exercises_without_building_them() {
     // What was found out is remembered, for the files as they are.
     let checker = "{\"KEY\": {\"key\": \"0\", \"solved\": true}}".replace("KEY", &all[0].id());
     std::fs::write(nothing_built.path().join("exercises.json"), checker).unwrap();
-    assert!(said(&["--list"]).contains("0 of "), "a key of other files says nothing");
+    assert!(said(&["--list"]).contains("0 of "), "a key of other files means nothing");
 }

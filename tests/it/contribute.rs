@@ -14,7 +14,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What the command says, and whether it succeeded.
+/// What the command prints, and whether it succeeded.
 fn throughput(folder: &Path, records: &Path, words: &[&str]) -> (bool, String) {
     let out = Command::new(env!("CARGO_BIN_EXE_throughput"))
         .arg("measure")

@@ -36,7 +36,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// What follows `start` wherever it stands, to the end of the code or the line, as words.
+/// What follows `start` wherever it is, to the end of the code or the line, as words.
 fn commands<'t>(text: &'t str, start: &str) -> Vec<Vec<&'t str>> {
     text.match_indices(start)
         .map(|(at, _)| {
@@ -82,7 +82,7 @@ fn each_path_exists() {
     for (file, text) in files() {
         for word in words(&text).filter(|word| OURS.iter().any(|start| word.starts_with(start))) {
             let path = word.trim_start_matches("../");
-            // Capitals, `NN` and what cargo makes stand for the reader's own.
+            // Capitals, `NN` and what cargo makes are placeholders for the reader's own.
             if path.chars().any(|c| c.is_ascii_uppercase()) && !root().join(path).exists() {
                 let own = ["NAME", "NN-name", "MACHINE"].iter().any(|own| path.contains(own));
                 assert!(own, "{} names {word}", file.display());

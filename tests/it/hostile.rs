@@ -1,4 +1,4 @@
-//! What the command does where nobody reads, nothing can be written, and names are no text: it says so in a sentence,
+//! What the command does where its output is closed, nothing can be written, and names are not text: it reports that in a sentence,
 //! and never panics.
 
 use std::{

@@ -1,4 +1,4 @@
-//! The README keeps its promises: its picture is drawn from the records, its links lead somewhere. That its commands
+//! The README keeps its promises: its figure is drawn from the records, its links lead somewhere. That its commands
 //! run is in `stale.rs`.
 
 use lab::{
@@ -51,7 +51,7 @@ fn bars() -> Vec<Bar> {
     ]
 }
 
-/// The figure as a file of its own: a grey that shows on light and dark, in place of black.
+/// The figure as a file of its own: a grey that is visible on light and dark, in place of black.
 fn picture() -> String {
     let axis = Axis::new("times as fast", Scale::Log).range(1.0, 600.0);
     let plot = BarPlot { axis, bars: bars(), limits: Vec::new() };
@@ -64,7 +64,7 @@ fn its_picture_is_told_in_words() {
     let alt = readme.split("![").nth(1).unwrap().split("](").next().unwrap();
     let alt = alt.split_whitespace().collect::<Vec<_>>().join(" ");
     for bar in bars() {
-        assert!(alt.contains(&bar.text), "the picture's text does not say {}: {alt}", bar.text);
+        assert!(alt.contains(&bar.text), "the figure's text lacks {}: {alt}", bar.text);
     }
 }
 

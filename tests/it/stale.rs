@@ -1,6 +1,6 @@
-//! Nothing in the book is stale: each promise that the pages and the README make is held here, by a test of its name.
+//! Nothing in the book is stale: each promise that the pages and the README make is checked here, by a test of its name.
 //!
-//! | what a page says | where it is held |
+//! | what a page says | where it is checked |
 //! | --- | --- |
 //! | quotes exist and fit a screen; keys, terms and sources exist; each source is cited | the build itself, [`the_book_builds`] |
 //! | links and fragments lead somewhere, nothing is fetched from outside | [`links_lead_somewhere`] |
@@ -12,7 +12,7 @@
 //! | an exercise differs from its solution where it says | [`exercises_are_in_order`]; that it fails and its solution passes is `check --verify` in `.ci/run` |
 //! | spelling | `tests/book/spell.mjs` in `.ci/run` |
 //!
-//! [`each_fault_is_noticed`] breaks a small course in each of these ways. What is exempt stands with its reason in
+//! [`each_fault_is_noticed`] breaks a small course in each of these ways. What is exempt is listed with its reason in
 //! `tests/stale/`; an entry that is no longer needed fails, so that the lists only shrink.
 
 use bookbinder::{Binder, Page, exercises, links, notebook, sources, typed};
@@ -169,7 +169,7 @@ fn unmeasured(html: &str) -> Vec<(String, String, String)> {
     for (at, _) in html.match_indices("class=\"unmeasured\"") {
         let rest = &html[at..];
         let text = between(rest, ">", "<").unwrap_or_default();
-        // A number names both in its title; a figure or a table says its machine, and its key stands before it.
+        // A number names both in its title; a figure or a table says its machine, and its key comes before it.
         let named = between(rest.split('>').next().unwrap_or(""), "title=\"", "\"");
         let named = named.as_deref().and_then(|title| title.rsplit_once(" on "));
         if let Some((key, machine)) = named {
@@ -235,7 +235,7 @@ fn numbers_in_prose_are_not_typed() {
         for found in typed::numbers(&text) {
             if !exempt.has(|page, part| file.contains(page) && found.sentence.contains(part)) {
                 wrong.push(format!(
-                    "{file}:{found}: take it from a record, cite its source, or say in tests/stale/typed-numbers.txt why it stands"
+                    "{file}:{found}: take it from a record, cite its source, or say in tests/stale/typed-numbers.txt why it stays"
                 ));
             }
         }
@@ -284,7 +284,7 @@ fn commands(markdown: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fence: Option<Vec<&str>> = None;
     for line in markdown.lines() {
-        // A fence may stand in a quotation.
+        // A fence may be in a quotation.
         let line = line.trim_start_matches(['>', ' ']).trim_end();
         match &mut fence {
             Some(lines) if line.starts_with("```") => {
@@ -476,7 +476,7 @@ fn faults(text: &str) -> String {
     let page = format!("# One\n\n```rust,cell\n1 + 1\n```\n\n{text}\n");
     put("book/src/01-one/README.md", &page);
     if text.contains("[^idle]: ") {
-        let idle = format!("{sources}\n[^idle]: Nobody reads this.\n");
+        let idle = format!("{sources}\n[^idle]: Not cited.\n");
         put("book/src/bibliography.md", &idle);
     }
     let binder =
@@ -513,7 +513,7 @@ fn each_fault_is_noticed() {
         ("```rust\n{{#include ../../../code.rs:wide}}\n```", "81 columns"),
         ("{{#measure one.gone}}", "no experiment declares"),
         ("{{#term gone}}", "no term `gone`"),
-        ("They say so[^gone].", "[^gone]"),
+        ("A claim[^gone].", "[^gone]"),
         ("<!-- [^idle]: -->", "no page cites the sources idle"),
         ("STALE", "01-one is stale"),
         ("It takes 13 ms.", "13 ms"),

@@ -21,7 +21,7 @@ TAGS = {
     "accuracy/test": "test_accuracy",
     "images_per_second": "images_per_second",
 }
-STEPS = 5  # of an epoch: 600 pictures, 128 at a time
+STEPS = 5  # of an epoch: 600 images, 128 at a time
 EVERY = 20  # steps between two points of loss/step
 
 

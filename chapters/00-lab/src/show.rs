@@ -12,7 +12,7 @@ use std::{
 
 /// Shows a figure with its caption.
 pub fn drawing(drawing: &Drawing) {
-    print(in_notebook(), &figure_html(drawing), &format!("{}\n{}", drawing.caption, drawing.alt));
+    print(in_notebook(), &captioned(drawing), &format!("{}\n{}", drawing.caption, drawing.alt));
 }
 
 /// Shows a figure; `alt` says in words what it shows.
@@ -59,7 +59,8 @@ fn figure_html(svg: &str, alt: &str) -> String {
     format!("<div style=\"max-width:42rem\" role=\"img\" aria-label=\"{alt}\">{rim}{svg}</div>")
 }
 
-fn figure_html(drawing: &Drawing) -> String {
+/// The figure above its caption.
+fn captioned(drawing: &Drawing) -> String {
     format!(
         "<figure style=\"margin:0\">{}<figcaption>{}</figcaption></figure>",
         figure_html(&drawing.svg, &drawing.alt),
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_figure_has_its_caption_and_its_alternative() {
-        let html = figure_html(&Drawing {
+        let html = captioned(&Drawing {
             svg: "<svg></svg>\n".to_owned(),
             caption: "a & b".to_owned(),
             alt: "says \"c\"".to_owned(),

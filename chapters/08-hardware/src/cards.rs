@@ -199,7 +199,7 @@ impl Card {
         order.into_iter().find_map(|format| Some((format, self.rate(format)?)))
     }
 
-    /// Operations per byte from which on arithmetic is the limit, in the format to train in.
+    /// Operations per byte above which arithmetic is the limit, in the format to train in.
     // ANCHOR: ridge
     pub fn ridge(&self) -> Option<f64> {
         let (_, peak) = self.training()?;

@@ -15,7 +15,7 @@ pub enum Error {
     /// Chapter 4's own errors, of training.
     #[error(transparent)]
     Training(#[from] training::Error),
-    /// A data file that does not hold what it should.
+    /// A data file with wrong content.
     #[error("{file}: {why}; correct the file, or take it back from the repository")]
     Data {
         /// `accelerators.json` or `cloud.json`.

@@ -1,4 +1,4 @@
-//! What the page's calculator is given: the table, the readers' jobs and the shares, as JSON inside its script.
+//! What the page's calculator is given: the table, the readers' jobs and the efficiencies, as JSON inside its script.
 
 use crate::{
     Market, Reader, Result,

@@ -40,14 +40,14 @@ fn number(path: &Path) -> Result<u64> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|e| {
         Error::Power(if e.kind() == std::io::ErrorKind::PermissionDenied {
-            format!("{shown} is for root alone; `sudo chmod a+r {shown}` until the next start lets everybody read it")
+            format!("{shown} is for root alone; `sudo chmod a+r {shown}` until the next start makes it readable")
         } else {
             format!("{shown} can't be read ({e}); the kernel module intel_rapl_common provides it")
         })
     })?;
     text.trim()
         .parse()
-        .map_err(|_| Error::Power(format!("{shown} holds no number: `{}`", text.trim())))
+        .map_err(|_| Error::Power(format!("{shown} contains no number: `{}`", text.trim())))
 }
 
 // ANCHOR: counted
@@ -153,7 +153,7 @@ fn watts_in(text: &str) -> Result<f64> {
     let watts = text.trim().parse::<f64>().ok().filter(|watts| watts.is_finite() && *watts > 0.0);
     watts.ok_or_else(|| {
         Error::Power(
-            "no NVIDIA GPU tells its power here; `nvidia-smi --query-gpu=power.draw --format=csv` shows what the driver knows"
+            "no NVIDIA GPU reports its power here; `nvidia-smi --query-gpu=power.draw --format=csv` shows what the driver knows"
                 .to_owned(),
         )
     })
@@ -167,7 +167,7 @@ pub fn gpu_joules<T>(work: impl FnOnce() -> T) -> Result<(f64, T)> {
     joules_of(gpu_watts, Duration::from_millis(100), work)
 }
 
-/// [`gpu_joules`] of any source of watts. A reading that fails is left out; the ones beside it stand for it.
+/// [`gpu_joules`] of any source of watts. A reading that fails is left out; its neighbours stand in for it.
 fn joules_of<T>(
     watts: impl Fn() -> Result<f64> + Send + 'static,
     every: Duration,

@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 /// The kind of reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Learns, and trains small models now and then.
+    /// A learner who trains small models now and then.
     Small,
     /// Has a laptop with a GPU.
     Laptop,

@@ -1,8 +1,8 @@
-//! Contributed machines' numbers beside the pages: a page carries the reference machines' and the reader's own, and
+//! Contributed machines' numbers next to the pages: a page carries the reference machines' and the reader's own, and
 //! loads another machine's when a reader chooses it. Each machine would add up to half a page's weight otherwise.
 //!
-//! The pieces stand in a script, because a page that is opened from a folder may fetch nothing else. Each goes behind
-//! the element of the first reference machine that it stood behind, found by its number on the page.
+//! The pieces are in a script, because a page that is opened from a folder may fetch nothing else. Each goes behind
+//! the element of the first reference machine that it followed, found by its number on the page.
 
 use anyhow::{Context, Result};
 use std::{
@@ -144,7 +144,7 @@ mod tests {
         assert!(rest.contains("<tspan data-machine=\"far\">"));
         let lines = "<i data-machine=\"one\">1</i>\n<i data-machine=\"far\">2</i>\n</p>";
         assert_eq!(split(lines, "one", "far").0, "<i data-machine=\"one\">1</i>\n</p>");
-        // Without an element to stand behind, a piece stays.
+        // Without an element to follow, a piece stays.
         assert_eq!(split(page, "none", "far"), (page.to_owned(), vec![]));
     }
 

@@ -37,7 +37,7 @@ pub struct Binder {
     pub records: Vec<Records>,
     /// Where the book goes: `target/book`.
     pub out: PathBuf,
-    /// Files besides, by their place in the book: what a page's script asks for.
+    /// Additional files, by their path in the book: what a page's script asks for.
     pub files: Vec<(PathBuf, String)>,
     /// What `cargo doc` made of the chapters' crates (`target/doc`), if the book shall have it.
     pub docs: Option<PathBuf>,
@@ -125,7 +125,7 @@ impl Binder {
         self.put_beside(records, book)
     }
 
-    /// What is in the book besides pages: records, notebooks, documentation, scripts.
+    /// What is in the book in addition to pages: records, notebooks, documentation, scripts.
     fn put_beside(&self, records: &[Records], book: &Path) -> Result<()> {
         for records in records {
             let to = book.join("records").join(&records.name);
@@ -143,7 +143,7 @@ impl Binder {
                 .and_then(|()| fs::write(&to, text))
                 .with_context(|| format!("can't write {}", to.display()))?;
         }
-        // Scripts, too: those that only some pages ask for are not in mdBook's list.
+        // Also scripts: those that only some pages ask for are not in mdBook's list.
         copy_files(&self.root.join("book/theme"), &book.join("theme"), &["woff2", "txt", "js"])
     }
 

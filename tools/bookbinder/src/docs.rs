@@ -1,4 +1,4 @@
-//! The crates' documentation beside the pages: what `cargo doc` made becomes the book's folder `doc`.
+//! The crates' documentation next to the pages: what `cargo doc` made becomes the book's folder `doc`.
 //!
 //! A page links to its crate's documentation only if the book has it, so that no link is dead. The link check
 //! leaves the folder itself to rustdoc, which checks its own links.
@@ -28,7 +28,7 @@ pub fn link(docs: Option<&Path>, chapters: &[Chapter], page: &Path) -> Option<St
 }
 
 /// Copies the documentation of the chapters' crates out of `docs` (`target/doc`) into the book at `book`, with
-/// what their pages share, and without crates that were documented besides.
+/// what their pages share, and without crates that were documented in addition.
 ///
 /// # Errors
 /// If a crate has no documentation there, or a file can't be copied.
@@ -43,7 +43,7 @@ pub fn copy(docs: &Path, chapters: &[Chapter], book: &Path) -> Result<()> {
             );
         }
     }
-    // A folder with `all.html` is a crate's; beside them are rustdoc's own and the sources, a folder a crate.
+    // A folder with `all.html` is a crate's; next to them are rustdoc's own and the sources, a folder a crate.
     tree(docs, &book.join(FOLDER), &|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let of_crate = path.join("all.html").is_file()
@@ -52,7 +52,7 @@ pub fn copy(docs: &Path, chapters: &[Chapter], book: &Path) -> Result<()> {
     })
 }
 
-/// Copies a folder, as far as `wanted` says.
+/// Copies a folder, as far as `wanted` allows.
 fn tree(from: &Path, to: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("can't make {}", to.display()))?;
     for entry in fs::read_dir(from).with_context(|| format!("can't read {}", from.display()))? {

@@ -1,6 +1,6 @@
 //! The exercises: what is solved, what comes next.
 //!
-//! `chapters/NN-name/exercises/NAME/` holds
+//! `chapters/NN-name/exercises/NAME/` contains
 //!
 //! - `README.md`: see [`readme`];
 //! - `exercise.rs`: the reader's file, which compiles and fails its test;
@@ -12,7 +12,7 @@
 //! `[[test]] name = "exercise-NAME"`, with `test = false`, since it fails until it is solved. The feature `solutions` makes
 //! it take the solution. It is that package's feature, so that the chapter is compiled once for all of them.
 //!
-//! The order is that of the pages: an exercise comes where `{{#exercise CHAPTER/NAME}}` stands. Nothing
+//! The order is that of the pages: an exercise comes where `{{#exercise CHAPTER/NAME}}` is. Nothing
 //! is noted about a reader's progress: an exercise is solved if its test passes. So that this need not
 //! be tried again each time, `target/exercises.json` remembers the outcome for files that have not changed.
 //!

@@ -6,20 +6,20 @@
 //! | `{{#measure KEY p=v … [of-limit\|as-flop] [@MACHINE]}}` | a measured number, see [`crate::quote`] |
 //! | `{{#figure KEY}}`, `{{#table KEY}}` | a figure, a table |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |
-//! | `{{#diagram FILE.svg Caption}}` | a drawing that lies beside the page, see [`crate::directive::diagram`] |
+//! | `{{#diagram FILE.svg Caption}}` | a drawing that lies next to the page, see [`crate::directive::diagram`] |
 //! | `{{#kernel CHAPTER/FILE}}` | a kernel's source for the page's scripts, see [`crate::directive::kernel`] |
 //! | `{{#term KEY}}`, `{{#term KEY as it reads}}` | a link to the glossary |
 //! | `{{#route}}` | the chapters along a road |
 //! | `{{#sections}}` | the sections of a chapter, on its opener, see [`crate::directive::sections`] |
 //! | `{{#minutes PAGE …}}` | the minutes that these pages take to read; of a chapter, `01-matmul` |
-//! | `{{#map needs}}`, `{{#map times}}` and more | what the chapters stand on and take, see [`crate::directive::map`] |
+//! | `{{#map needs}}`, `{{#map times}}` and more | what the chapters build on and take, see [`crate::directive::map`] |
 //! | `{{#index WHAT}}` | all experiments, kernels or exercises, see [`crate::directive::index`] |
 //! | `{{#bibliography}}` | every source, with the pages that cite it; what follows it on the page are the sources |
 //! | `$…$`, `$$…$$` | a formula |
 //! | `[^key]` | a footnote from the bibliography |
 //! | `> [!CLAIM] …` | the box of a claim that is tested |
 //! | a fence `rust,cell` | code with the output that the notebook recorded |
-//! | `<some-element>` … `</some-element>` | an element of the book's scripts; in a notebook only what it holds |
+//! | `<some-element>` … `</some-element>` | an element of the book's scripts; in a notebook only its content |
 //!
 //! A backslash before `{{#` leaves the text as it is. In code, `{{#include}}` alone is expanded.
 //!

@@ -43,7 +43,7 @@ pub fn one_line(html: &str) -> String {
     html.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Text of tags and their contents, made safe inside a paragraph of Markdown: what stands between tags
+/// Text of tags and their contents, made safe inside a paragraph of Markdown: what is between tags
 /// goes through the same escapes as [`text`], entities stay.
 pub fn inline(html: &str) -> String {
     let (mut out, mut tag) = (String::with_capacity(html.len()), false);

@@ -2,7 +2,7 @@
 //! an output, which can't have anchors.
 //!
 //! mdBook's own include logs a missing file and goes on; here it stops the build, and a quote that does
-//! not fit on a screen does too.
+//! not fit on a screen also does.
 
 use anyhow::{Context, Result, bail};
 use std::{fs, path::Path};
@@ -57,7 +57,7 @@ pub fn include(folder: &Path, what: &str) -> Result<String> {
     Ok(dedent(lines))
 }
 
-/// Whether quoted code fits on a screen; the message says how far it does not.
+/// Whether quoted code fits on a screen; the message tells by how much it does not.
 ///
 /// # Errors
 /// If there are more than [`LINES`] lines or one is wider than `columns`.

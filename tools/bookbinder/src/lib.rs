@@ -4,13 +4,13 @@
 //! (`{{#measure KEY}}`, `{{#figure KEY}}`, `{{#table KEY}}`), exercises and sources. [`Binder`] expands
 //! these, once for HTML and once for notebooks. The modules in the order of the work:
 //!
-//! 1. [`page`], [`html`], [`markdown`], [`picture`], [`manifest`], [`mention`]: what all of them share. [`terminal`] and
+//! 1. [`page`], [`html`], [`markdown`], [`picture`], [`manifest`], [`mention`]: what all of them use. [`terminal`] and
 //!    [`process`]: what is printed, and programs that are run.
 //! 2. [`binder`]: from the repository to the book.
 //! 3. [`expand`]: a page's passes. What it quotes: [`mod@include`], [`quote`], [`directive`], [`recorded`], [`maths`],
 //!    [`sources`].
 //! 4. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
-//! 5. [`docs`]: the crates' documentation beside the pages; [`aside`]: contributed
+//! 5. [`docs`]: the crates' documentation next to the pages; [`aside`]: contributed
 //!    machines' numbers, which a page loads when they are asked for. [`serve`]: the book on this machine alone.
 //! 6. [`links`]: the finished book is whole; [`typed`]: numbers in prose have a source.
 //! 7. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.

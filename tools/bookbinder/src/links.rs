@@ -249,7 +249,7 @@ impl TokenSink for Reader {
                 if start {
                     page.tag(&tag);
                 }
-                // What these hold is text until their end.
+                // Their content is text until their end.
                 match &*tag.name {
                     "script" if start => return TokenSinkResult::RawData(RawKind::ScriptData),
                     "style" if start => {

@@ -1,4 +1,4 @@
-//! What a crate's `Cargo.toml` says.
+//! The contents of a crate's `Cargo.toml`.
 
 use toml::Table;
 

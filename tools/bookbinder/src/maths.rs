@@ -4,7 +4,7 @@ use crate::html;
 use anyhow::{Result, anyhow};
 use math_core::{LatexToMathML, MathCoreConfig, MathDisplay};
 
-/// `tex` as `MathML` that can stand inside a paragraph of Markdown. The `TeX` goes along as an annotation, so
+/// `tex` as `MathML` that can be inside a paragraph of Markdown. The `TeX` goes along as an annotation, so
 /// that it can be copied.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The directives and the claims of a page, and the headings that they stand below.
+//! The directives and the claims of a page, and the headings that they are below.
 
 use crate::{
     html,
@@ -6,12 +6,12 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// A directive or a claim of a page, and the heading that it stands below.
+/// A directive or a claim of a page, and the heading that it is below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// The directive's name: `figure`; of a claim, [`Mention::CLAIM`].
     pub name: String,
-    /// What stands behind the name; of a claim what people say and, on a second line, the verdict.
+    /// What follows the name; of a claim what people say and, on a second line, the verdict.
     pub argument: String,
     /// The page, relative to `book/src`.
     pub page: PathBuf,
@@ -74,7 +74,7 @@ pub fn mentions(page: &Path, source: &str) -> Vec<Mention> {
     found
 }
 
-/// What the box of a claim says of it: `**Verdict: no.**` is `No.`.
+/// The verdict of a claim's box: `**Verdict: no.**` is `No.`.
 fn verdict(quote: &str) -> String {
     let bold = quote.split("**Verdict: ").nth(1).and_then(|rest| rest.split_once("**"));
     let text = bold.map_or("", |(verdict, _)| verdict).trim_end_matches([';', ',', '.']);

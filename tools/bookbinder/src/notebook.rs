@@ -2,11 +2,11 @@
 //!
 //! The pages of a chapter become `notebooks/NN-name.ipynb` (nbformat 4.5). A fence marked `rust,cell` is
 //! a code cell; everything else is Markdown, cut at the headings. A fence marked `rust,cell,fails` is a
-//! cell that shows an error on purpose, and `rust,cell,asked` one that runs only when a person asks for it: the
+//! cell that shows an error on purpose, and `rust,cell,asked` one that runs only on request: the
 //! check of an exercise. What a cell printed is kept for as long as its source stays.
 //!
 //! `cell` and `format` are what a notebook is. `pages` makes them from pages: `cut` cuts a page into cells,
-//! `links` mends its links and pictures, `drawing` its drawings, `load` loads the crates. `sync` writes them.
+//! `links` adapts its links and images, `drawing` its drawings, `load` loads the crates. `sync` writes them.
 
 mod cell;
 mod cut;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// What a page is expanded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// A page of the book: HTML where Markdown can't say it.
+    /// A page of the book: HTML where Markdown can't express it.
     Html,
     /// A notebook: Markdown, and the default reference machine's numbers.
     Notebook,

@@ -18,14 +18,14 @@ pub fn in_page(svg: &str, alt: &str, prefix: &str) -> Result<String> {
     Ok(format!("<svg role=\"img\" aria-label=\"{}\"{svg}", html::attribute(alt)))
 }
 
-/// A drawn SVG that stands alone in a notebook, where the page's colours are not known.
+/// A drawn SVG on its own in a notebook, where the page's colours are not known.
 pub fn standalone(svg: &str) -> String {
     let namespace =
         if svg.contains("xmlns=") { "" } else { " xmlns=\"http://www.w3.org/2000/svg\"" };
     svg.replacen("<svg", &format!("<svg{namespace} style=\"background:#fff;color:#111\""), 1)
 }
 
-/// A picture as an address that holds it, for what travels alone.
+/// An image as an address that contains it, for files that travel alone.
 pub fn address(kind: &str, bytes: &[u8]) -> String {
     format!("data:{kind};base64,{}", STANDARD.encode(bytes))
 }

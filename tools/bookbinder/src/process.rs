@@ -110,7 +110,7 @@ pub fn answers(program: &str, arguments: &[&str], answer: &str, limit: Duration)
     let Ok(mut child) = command.spawn() else { return false };
     let (send, heard) = mpsc::channel();
     let output = child.stdout.take();
-    // No more than that is read, and nobody waits for the pipe's end: what the program leaves behind may hold it.
+    // No more than that is read, without waiting for the pipe's end: what the program leaves behind may keep it open.
     thread::spawn(move || {
         let mut said = String::new();
         let read = output.map(|output| output.take(1024).read_to_string(&mut said));

@@ -26,13 +26,13 @@ const REQUEST: usize = 16 * 1024;
 const SEND: Duration = Duration::from_secs(5);
 /// How long a client may take to send its request when all that it gets is that the server is busy.
 const SEND_BUSY: Duration = Duration::from_millis(500);
-/// How long a client may leave a part of the answer unread. It is on this machine: a browser takes microseconds.
+/// How long a client may leave a part of the response unread. It is on this machine: a browser takes microseconds.
 const READ: Duration = Duration::from_secs(2);
-/// How long an answer may take altogether.
+/// How long a response may take altogether.
 const ANSWER: Duration = Duration::from_secs(30);
 /// The most connections at the same time.
 const CONNECTIONS: usize = 64;
-/// The most connections besides that are told that the server is busy.
+/// The most further connections that are told that the server is busy.
 const REFUSALS: usize = 64;
 
 /// Asks for the version twice a second and loads the page again when it changes.
@@ -107,7 +107,7 @@ impl Place {
         (taken < most).then_some(place)
     }
 
-    /// Waits for a place that is soon free.
+    /// Waits for a slot that is soon free.
     fn wait(open: &Arc<AtomicUsize>, most: usize) -> Self {
         loop {
             match Self::take(open, most) {
@@ -136,7 +136,7 @@ fn bind(port: u16) -> Result<TcpListener> {
     anyhow::bail!("no port from {port} on is free{error}; choose another with --port")
 }
 
-/// Answers one request. A `busy` server reads it, too: an answer to what nobody has read is lost to a reset.
+/// Answers one request. A `busy` server also reads it: a response to an unread request is lost to a reset.
 fn handle(
     mut stream: &TcpStream,
     folder: &Path,
@@ -167,7 +167,7 @@ fn handle(
         }
     }
     stream.flush()?;
-    // What the client still sends is read for a moment, or the answer could be lost to a reset.
+    // What the client still sends is read for a moment, or the response could be lost to a reset.
     stream.shutdown(std::net::Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_millis(200)))?;
     let until = Instant::now() + Duration::from_millis(500);

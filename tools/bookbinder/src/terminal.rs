@@ -1,9 +1,9 @@
-//! What is printed for people. A reader who went away (`book serve | head -1`) ends no work.
+//! Output on the terminal. A closed pipe (`book serve | head -1`) ends no work.
 
 use lab::out::warn;
 use std::{collections::BTreeSet, sync::Mutex};
 
-/// A line on the error stream that is said once, however often the same is found.
+/// A line on the error stream that is printed once, however often the same is found.
 pub fn note_once(line: String) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if let Ok(mut said) = SAID.lock()

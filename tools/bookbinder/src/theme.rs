@@ -1,7 +1,7 @@
 //! The book's theme: stock mdBook with a few changes to its template, and a style sheet of our own.
 //!
 //! The changes are made to the template of the mdBook that is linked in, so that there is no copy of it to
-//! keep up to date. If mdBook changes what they change, the build says so.
+//! keep up to date. If mdBook changes what they change, the build reports it.
 
 use anyhow::{Context, Result, bail};
 use mdbook_driver::config::HtmlConfig;
@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 
 /// What is replaced in mdBook's page template, and by what. Each must be there exactly once.
 const CHANGES: [(&str, &str); 11] = [
-    // Two themes, light and dark, and what the system says.
+    // Two themes, light and dark, and the system's choice.
     (
         r#"<li role="none"><button role="menuitem" class="theme" id="mdbook-theme-rust">Rust</button></li>"#,
         "",
@@ -65,7 +65,7 @@ pub fn write(ours: &Path, out: &Path) -> Result<()> {
     let template =
         fs::read_to_string(&index).with_context(|| format!("can't read {}", index.display()))?;
     fs::write(&index, changed(&template)?)?;
-    // A picture of our own in place of mdBook's two.
+    // An icon of our own in place of mdBook's two.
     fs::remove_file(out.join("favicon.png")).ok();
     for entry in fs::read_dir(ours).with_context(|| format!("can't read {}", ours.display()))? {
         let entry = entry?;

@@ -1,21 +1,21 @@
-//! Numbers in prose that a person typed: what a page says of a time, a rate, an energy, a price, a share or a
+//! Numbers in prose that were typed by hand: a time, a rate, an energy, a price, a fraction or a
 //! factor should come from a record or carry its source.
 //!
-//! A number counts as typed if it has such a unit and stands in running text: not in code, in a formula, in HTML
+//! A number counts as typed if it has such a unit and is in running text: not in code, in a formula, in HTML
 //! or in a directive such as `{{#measure}}`. Some are excused, because a reader sees where they are from:
 //!
-//! - a footnote stands in the same paragraph;
-//! - the paragraph is a prediction (`**Predict.** …`), up to where it says `**Measured`;
-//! - the sentence has a formula, or the formula right behind the paragraph has the number: it is computed in sight;
+//! - a footnote is in the same paragraph;
+//! - the paragraph is a prediction (`**Predict.** …`), up to `**Measured`;
+//! - the sentence has a formula, or the formula right after the paragraph has the number: it is computed in sight;
 //! - the sentence is a question;
-//! - the sentence says that nobody measured it: "would", "should", "could", "suppose", "at most", "at least",
+//! - the sentence marks it as not measured: "would", "should", "could", "suppose", "at most", "at least",
 //!   "predict", "expect".
 
 use crate::markdown::{sentences, without_directives};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::fmt;
 
-/// Words that say that a number was not measured.
+/// Words that mark a number as not measured.
 const SUPPOSED: [&str; 8] =
     ["would", "should", "could", "suppose", "at most", "at least", "predict", "expect"];
 
@@ -30,7 +30,7 @@ const UNITS: [&str; 32] = [
 const FORMULA: char = '\u{e000}';
 const OTHER: char = '\u{e001}';
 
-/// A number that no record and no source stands behind.
+/// A number without a record and without a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typed {
     /// The line on which its paragraph begins.
@@ -52,7 +52,7 @@ impl fmt::Display for Typed {
 struct Block {
     line: usize,
     text: String,
-    /// The formulas in it, and the one right behind it.
+    /// The formulas in it, and the one right after it.
     formulas: Vec<String>,
 }
 
@@ -218,7 +218,7 @@ mod tests {
             ("It reads 97.6% of them.", "97.6%"),
             ("It reads **97** percent.", "97 percent"),
             ("That is 1,234.5 GFLOP/s, no less.", "1,234.5 GFLOP/s"),
-            ("It trains 9,000 small pictures a second.", "9,000 small pictures a second"),
+            ("It trains 9,000 small images a second.", "9,000 small images a second"),
             ("The card costs €1,500 now.", "1,500"),
             ("- one\n- the other needs 8.5 kWh", "8.5 kWh"),
             ("| a | b |\n| --- | --- |\n| 3 | 12 s |\n", "12 s"),

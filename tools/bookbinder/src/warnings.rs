@@ -10,7 +10,7 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// Runs `work` and returns what it gave, with every warning and error that was logged meanwhile on this
+/// Runs `work` and returns what it gave, with every warning and error that was logged in the meantime on this
 /// thread.
 pub fn collected<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     let collector = Collector::default();
@@ -72,6 +72,6 @@ mod tests {
         });
         assert_eq!(seven, 7);
         assert_eq!(messages, ["tag b is open", "broken"]);
-        tracing::warn!("nobody listens");
+        tracing::warn!("no listener");
     }
 }

@@ -23,7 +23,11 @@ fn nothing_is_lost_and_nothing_comes_twice() {
 fn the_memory_is_kept() {
     let mut shuffled = Shuffled::new(0..500, 20, 1);
     while shuffled.next().is_some() {
-        assert!(shuffled.held() <= 20, "{} are in the buffer, and there is room for 20", shuffled.held());
+        assert!(
+            shuffled.held() <= 20,
+            "{} are in the buffer, and there is room for 20",
+            shuffled.held()
+        );
     }
     assert_eq!(shuffled.held(), 0);
 }

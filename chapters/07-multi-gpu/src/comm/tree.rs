@@ -11,14 +11,14 @@ fn distances(size: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..super::cost::rounds(size)).map(|round| 1 << round)
 }
 
-/// The rank at `place` of the tree whose root has place 0, and the place of this rank.
-fn places<C: PointToPoint + ?Sized>(
+/// The rank at `position` of the tree whose root has position 0, and the position of this rank.
+fn positions<C: PointToPoint + ?Sized>(
     comm: &C,
     root: Rank,
 ) -> (usize, impl Fn(usize) -> Rank + use<C>) {
     let size = comm.size();
-    let place = (comm.rank().0 + size - root.0) % size;
-    (place, move |place| Rank((place + root.0) % size))
+    let position = (comm.rank().0 + size - root.0) % size;
+    (position, move |position| Rank((position + root.0) % size))
 }
 
 /// The root gets the sum over all ranks; the others keep what they have so far.
@@ -31,7 +31,7 @@ where
     C: PointToPoint + ?Sized,
 {
     let size = comm.size();
-    let (me, at) = places(comm, root);
+    let (me, at) = positions(comm, root);
     let mut got = vec![0.0; data.len()];
     for distance in distances(size) {
         if me % (2 * distance) == distance {
@@ -55,7 +55,7 @@ where
     C: PointToPoint + ?Sized,
 {
     let size = comm.size();
-    let (me, at) = places(comm, root);
+    let (me, at) = positions(comm, root);
     for distance in distances(size).rev() {
         if me % (2 * distance) == distance {
             comm.receive(at(me - distance), data)?;

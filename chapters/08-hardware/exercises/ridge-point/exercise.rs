@@ -1,4 +1,4 @@
-//! From where on is arithmetic the limit?
+//! Above which intensity is arithmetic the limit?
 
 /// A card, as its datasheet tells it.
 pub struct Card {
@@ -8,7 +8,7 @@ pub struct Card {
     pub bandwidth: f64,
 }
 
-/// Operations per byte from which on arithmetic is the limit.
+/// Operations per byte above which arithmetic is the limit.
 pub fn ridge(card: &Card) -> f64 {
     // EXERCISE: begin
     card.bandwidth / card.peak
@@ -23,7 +23,7 @@ pub fn reached(card: &Card, operations: f64, bytes: f64) -> f64 {
     // EXERCISE: end
 }
 
-/// The place of the card that takes less time for the step; the first one if both take the same.
+/// The index of the card that takes less time for the step; the first one if both take the same.
 pub fn better(cards: &[Card; 2], operations: f64, bytes: f64) -> usize {
     let [first, second] = cards.each_ref().map(|card| reached(card, operations, bytes));
     usize::from(second > first)

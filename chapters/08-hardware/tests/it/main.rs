@@ -1,4 +1,4 @@
-//! The chapter's integration tests, in one binary: the page's scripts are held to the crates.
+//! The chapter's integration tests, in one binary: the page's scripts are compared with the crates.
 
 mod card_calculator;
 mod memory_planner;

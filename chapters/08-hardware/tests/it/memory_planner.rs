@@ -116,7 +116,7 @@ impl Plan {
         work
     }
 
-    /// What chapter 7's planner says of it. The batch is rounded up to equal pieces.
+    /// What chapter 7's planner reports. The batch is rounded up to equal pieces.
     fn memory(&self) -> Memory {
         let Self { pieces: micro_batches, devices, zero, recompute, .. } = *self;
         let split = Split { data: devices, zero, micro_batches, recompute, ..Split::ONE };

@@ -114,7 +114,7 @@ fn the_page_draws_the_roof_of_chapter_1() {
     assert_eq!(found, wanted);
 }
 
-/// The answers that chapter 1's page gives to its two questions.
+/// The values that chapter 1's page gives for its two questions.
 #[test]
 fn the_layer_leaves_the_slope_where_the_page_says() {
     let market = Market::load().unwrap();

@@ -12,7 +12,7 @@ use lab::{Records, record::CONTRIBUTED};
 use mdbook_driver::book::{BookItem, Chapter};
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
-/// The file beside the machines' folders that has their order.
+/// The file next to the machines' folders that has their order.
 const ORDER: &str = "machines.txt";
 
 /// The machines under `folder`: the reference machines in the order of its `machines.txt`, those that it does not name by
@@ -52,7 +52,7 @@ pub(super) fn part(records: &[Records]) -> Vec<BookItem> {
     }
     let mut text = "# Records\n\nEvery number of this book that is not cited was measured by `cargo run \
                     --release -- measure` on one of these machines. Each page here lists what one of \
-                    them measured, with the command, the commit and the samples. Yours can stand here, too: \
+                    them measured, with the command, the commit and the samples. Yours can also be listed here: \
                     `cargo run --release -- measure --budget full`, then `cargo run --release -- measure \
                     --send`, which makes the file to send in.\n\n"
         .to_owned();

@@ -11,12 +11,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// What the book is made from, besides its records.
+/// What the book is made from, in addition to its records.
 const SOURCES: [&str; 5] = ["book/src", "book/theme", "book/book.toml", "chapters", "notebooks"];
 
 impl Binder {
     /// Builds the book, serves it on this machine alone, and builds it again when a page, a quoted file or
-    /// a record changes. Runs until the program is ended, and says what it does.
+    /// a record changes. Runs until the program is ended, and reports what it does.
     ///
     /// # Errors
     /// If the book can't be built the first time, or no port is free.

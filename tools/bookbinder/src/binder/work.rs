@@ -1,4 +1,4 @@
-//! Where a book is made until it is whole: a folder beside it, which is gone whatever happens.
+//! Where a book is made until it is whole: a folder next to it, which is removed in any case.
 
 use anyhow::{Context, Result};
 use std::{
@@ -13,7 +13,7 @@ const LOCK: &str = "lock";
 /// How long a new folder may be without its lock.
 const NEW: Duration = Duration::from_mins(1);
 
-/// The folder `NAME.work-PID` beside `NAME`; removed when dropped, after a failure and a panic, too.
+/// The folder `NAME.work-PID` next to `NAME`; removed when dropped, also after a failure and a panic.
 pub(super) struct WorkFolder {
     folder: PathBuf,
     lock: Option<File>,
@@ -27,7 +27,7 @@ impl WorkFolder {
         let name = format!("{}.work-", out.file_name().unwrap_or_default().to_string_lossy());
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(&name) && is_stale(&entry.path()) {
-                // One that can't be removed is in nobody's way.
+                // One that can't be removed does no harm.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -48,7 +48,7 @@ impl WorkFolder {
         &self.folder
     }
 
-    /// Puts a folder of its own in the place of an old one.
+    /// Puts a folder of its own in place of an old one.
     pub fn replace(&self, out: &Path, new: &Path) -> Result<()> {
         if out.exists() {
             let old = self.folder.join("old");
@@ -65,7 +65,7 @@ impl Drop for WorkFolder {
     }
 }
 
-/// Whether nobody works in a folder any more: its lock is free, or there is none and it is not new.
+/// Whether a folder is no longer in use: its lock is free, or there is none and it is not new.
 fn is_stale(folder: &Path) -> bool {
     if let Ok(lock) = File::open(folder.join(LOCK)) {
         return lock.try_lock().is_ok();

@@ -1,10 +1,10 @@
-//! Diagrams that are drawn by hand: `{{#diagram FILE.svg Caption}}`, with the file beside the page.
+//! Diagrams that are drawn by hand: `{{#diagram FILE.svg Caption}}`, with the file next to the page.
 //!
 //! The drawing becomes a part of the page, so that it takes the page's colours: `currentColor` for ink,
 //! `var(--series-1)` to `var(--series-8)` for the rest. Its `<desc>` is what a reader hears who can't see
 //! it. `{{#measure KEY p=v …}}` in a `<text>` is the number of each machine, and nothing where there is
 //! none. A drawing that has `data-narrow` on its `<svg>` is one for a phone's width; others scroll there. In
-//! a notebook the same drawing is a picture.
+//! a notebook the same drawing is an image.
 
 use crate::{html, page::Flavour, picture::in_page, quote::Quotes};
 use anyhow::{Context, Result, anyhow, bail};
@@ -13,7 +13,7 @@ use std::{fs, path::Path};
 /// What a drawing must not have, and why.
 const REFUSED: [(&str, &str); 5] = [
     ("<script", "a diagram runs nothing"),
-    ("<style", "its rules would hold for the whole page"),
+    ("<style", "its rules would apply to the whole page"),
     ("<image", "a diagram is drawn"),
     ("href=\"http", "a page fetches nothing from outside"),
     ("&nbsp;", "write the character itself"),
@@ -23,7 +23,7 @@ const REFUSED: [(&str, &str); 5] = [
 ///
 /// # Errors
 /// If the file or the caption is missing, the drawing has no `viewBox` or no `<desc>`, or something that
-/// a page can't hold; or if a number in it does not exist.
+/// a page can't contain; or if a number in it does not exist.
 pub fn markdown(quotes: Quotes, folder: &Path, argument: &str, flavour: Flavour) -> Result<String> {
     let (name, caption) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let (name, caption) = (name.trim(), caption.trim());
@@ -81,7 +81,7 @@ fn drawing(source: &str, measure: impl Fn(&str) -> Result<String>) -> Result<(St
     Ok((out, unescaped(&alt)))
 }
 
-/// `text` without every part from `open` to `close`, and what the parts hold.
+/// `text` without every part from `open` to `close`, and the contents of the parts.
 fn cut_out(text: &str, open: &str, close: &str) -> Result<(String, String)> {
     let (mut out, mut held, mut rest) = (String::with_capacity(text.len()), String::new(), text);
     while let Some((before, after)) = rest.split_once(open) {

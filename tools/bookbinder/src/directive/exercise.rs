@@ -1,6 +1,6 @@
 //! An exercise on a page: the task, hints that fold out, how to check, and a folded solution.
 //!
-//! What its folder holds is in [`crate::exercises`].
+//! The contents of its folder are in [`crate::exercises`].
 
 use crate::{exercises::readme, html, page, page::Flavour};
 use anyhow::{Context, Result, anyhow, bail};
@@ -92,7 +92,7 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
                     "\n<details><summary>Hint {number}</summary>\n\n{text}\n\n</details>\n"
                 );
             }
-            // Whoever runs all cells of a notebook does not wait for tests of what is yet to be written.
+            // A run of all cells does not wait for tests of code that is yet to be written.
             let _ = write!(
                 out,
                 "\n```rust,cell,asked\nstd::process::Command::new(\"cargo\")\n    \

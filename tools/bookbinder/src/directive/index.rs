@@ -1,4 +1,4 @@
-//! Lists of what the whole book holds, made when it is built: `{{#index WHAT}}`.
+//! Lists over the whole book, made when it is built: `{{#index WHAT}}`.
 //!
 //! | WHAT | an item for each | made from |
 //! | --- | --- | --- |
@@ -89,7 +89,7 @@ fn open(quotes: Quotes, mentions: &[Mention], up: &str) -> Result<String> {
                 mention.name,
                 mention.first(),
                 mention.link(up),
-                // Behind the semicolon stands what to install.
+                // After the semicolon comes what to install.
                 with_code(why.split("; ").next().unwrap_or(&why))
             );
         }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use lab::Chapter;
 use std::path::Path;
 
-/// The `<script>` that holds the kernel `which` (`CHAPTER/FILE`), anchors' lines left out.
+/// The `<script>` with the kernel `which` (`CHAPTER/FILE`), anchors' lines left out.
 ///
 /// # Errors
 /// If there is no such chapter or file, or HTML would end the text too early.
@@ -26,7 +26,7 @@ pub fn script(root: &Path, chapters: &[Chapter], which: &str) -> Result<String> 
     // HTML 13.2.5.4: in a script these two begin something else.
     for part in ["</script", "<!--"] {
         if text.to_ascii_lowercase().contains(part) {
-            bail!("the kernel `{file}` holds `{part}`, which a page can't");
+            bail!("the kernel `{file}` contains `{part}`, which a page can't");
         }
     }
     Ok(format!(

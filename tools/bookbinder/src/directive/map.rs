@@ -1,4 +1,4 @@
-//! What the chapters stand on and what they take: `{{#map needs}}`, `{{#map times}}` and, in a sentence, the
+//! What the chapters build on and what they take: `{{#map needs}}`, `{{#map times}}` and, in a sentence, the
 //! hours that reading and exercises take in all, `{{#map hours}}` and `{{#map practice}}`.
 //!
 //! Nothing here is typed: which crate uses which is in their manifests, how long a page takes to read is
@@ -13,11 +13,11 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 /// A chapter's box.
 const WIDTH: f64 = 210.0;
 const HEIGHT: f64 = 64.0;
-/// From a box to the next one beside it, and below it.
+/// From a box to the next one to its right, and below it.
 const COLUMN: f64 = 236.0;
 const ROW: f64 = 112.0;
 
-/// For each chapter, which of the chapters its crate uses, by their places in `chapters`.
+/// For each chapter, which of the chapters its crate uses, by their indices in `chapters`.
 ///
 /// # Errors
 /// If a manifest can't be read.
@@ -33,7 +33,7 @@ pub fn needs(root: &Path, chapters: &[Chapter]) -> Result<Vec<BTreeSet<usize>>> 
     chapters.iter().map(of).collect()
 }
 
-/// `needs` without what follows from the rest: if 3 uses 2 and 2 uses 1, that 3 uses 1 need not be said.
+/// `needs` without what follows from the rest: if 3 uses 2 and 2 uses 1, that 3 uses 1 need not be shown.
 fn direct(needs: &[BTreeSet<usize>]) -> Vec<BTreeSet<usize>> {
     fn reaches(needs: &[BTreeSet<usize>], from: usize, to: usize) -> bool {
         needs[from].iter().any(|&next| next == to || reaches(needs, next, to))
@@ -54,7 +54,7 @@ fn places(needs: &[BTreeSet<usize>]) -> Vec<(f64, usize)> {
         let row = all.iter().map(|&one| places[one].1 + 1).max().unwrap_or(0);
         let sum: f64 = all.iter().map(|&one| places[one].0).sum();
         places.push((if all.is_empty() { 1.0 } else { sum / all.len() as f64 }, row));
-        // Those of one row share the room around what they stand on.
+        // Those of one row share the room around what they build on.
         let mut here: Vec<usize> = (0..places.len()).filter(|&at| places[at].1 == row).collect();
         let wish = |at: &usize| {
             let all = &needs[*at];
@@ -90,7 +90,7 @@ pub fn svg(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
     let corner = |at: usize| (10.0 + places[at].0 * COLUMN, 10.0 + places[at].1 as f64 * ROW);
     let mut out = format!(
         "<div class=\"route needs\"><svg viewBox=\"0 0 {width} {height}\" role=\"group\" \
-         aria-label=\"Which chapter stands on which\"><g aria-hidden=\"true\">"
+         aria-label=\"Which chapter builds on which\"><g aria-hidden=\"true\">"
     );
     for (to, all) in needs.iter().enumerate() {
         for &from in all {
@@ -133,15 +133,15 @@ pub fn svg(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
     Ok(out)
 }
 
-/// What a chapter stands on, in words.
+/// What a chapter builds on, in words.
 fn sentence(at: usize, needs: &[BTreeSet<usize>], chapters: &[Chapter]) -> String {
     let numbers: Vec<String> =
         needs[at].iter().map(|&one| chapters[one].number.to_string()).collect();
     let chapter = &chapters[at];
     match numbers.as_slice() {
-        [] => format!("Chapter {}, {}: it stands on no other", chapter.number, chapter.title),
+        [] => format!("Chapter {}, {}: it builds on no other", chapter.number, chapter.title),
         _ => format!(
-            "Chapter {}, {}: it stands on {}",
+            "Chapter {}, {}: it builds on {}",
             chapter.number,
             chapter.title,
             numbers.join(" and ")
@@ -149,7 +149,7 @@ fn sentence(at: usize, needs: &[BTreeSet<usize>], chapters: &[Chapter]) -> Strin
     }
 }
 
-/// What stands for the minutes that pages and chapters take, until all pages are expanded: `names` are their paths with
+/// The placeholder for the minutes that pages and chapters take, until all pages are expanded: `names` are their paths with
 /// a space between them.
 pub fn minutes_mark(names: &str) -> String {
     format!("{MINUTES}{names}{END}")
@@ -158,29 +158,33 @@ pub fn minutes_mark(names: &str) -> String {
 const MINUTES: &str = "<!-- minutes ";
 const END: &str = " -->";
 
-/// The first mark of a text (see [`minutes_mark`]): what stands before it, its names, what stands behind it.
+/// The first mark of a text (see [`minutes_mark`]): the text before it, its names, the text after it.
 pub fn minutes_asked(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once(MINUTES)?;
     let (names, after) = rest.split_once(END)?;
     Some((before, names, after))
 }
 
-/// The hours that all exercises take, by what their READMEs say.
+/// The hours that all exercises take, by their READMEs.
 ///
 /// # Errors
-/// If one can't be read or says no minutes.
+/// If one can't be read or gives no minutes.
 pub fn practice(root: &Path) -> Result<u64> {
     let minutes = |exercise: &exercises::Exercise| {
         let first = exercise.effort.split_whitespace().next();
         first.and_then(|minutes| minutes.parse::<u64>().ok()).with_context(|| {
-            format!("the exercise {} says `{}` and no minutes", exercise.id(), exercise.effort)
+            format!(
+                "the exercise {} has `{}` instead of its minutes",
+                exercise.id(),
+                exercise.effort
+            )
         })
     };
     let all = exercises::all(root)?;
     Ok(all.iter().map(minutes).sum::<Result<u64>>()?.div_ceil(60))
 }
 
-/// What stands for the hours that all chapters take until all pages are expanded.
+/// The placeholder for the hours that all chapters take until all pages are expanded.
 pub const HOURS_MARK: &str = "<!-- hours -->";
 
 /// The chapters with what they take, as a list. The minutes are marks (see [`minutes_mark`]), and directives
@@ -275,7 +279,7 @@ mod tests {
         assert_eq!(drawn.matches("<a href=\"../").count(), 4);
         assert_eq!(drawn.matches("class=\"need\"").count(), 3);
         assert!(
-            drawn.contains("Chapter 2, The title of one chapter&#58; it stands on 1<"),
+            drawn.contains("Chapter 2, The title of one chapter&#58; it builds on 1<"),
             "{drawn}"
         );
         fs::remove_file(root.path().join("chapters/03-d/Cargo.toml")).unwrap();

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// The longest that a test may run: an endless loop is a common mistake.
+/// The longest that a test may run: an endless loop is a common bug.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs the exercises of the course.
@@ -121,7 +121,7 @@ impl Checker {
     }
 }
 
-/// What does not hold of an exercise, whose stub and solution are run by these functions.
+/// What is wrong with an exercise, whose stub and solution are run by these functions.
 fn in_order(
     exercise: &Exercise,
     run_stub: impl FnOnce() -> Result<Outcome>,

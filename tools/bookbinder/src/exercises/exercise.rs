@@ -32,14 +32,14 @@ pub struct Exercise {
     pub task: String,
     /// The hints, from the gentlest on.
     pub hints: Vec<String>,
-    /// What there is to say about the solution.
+    /// The explanation of the solution.
     pub solution: String,
     /// Whether a page has it.
     pub on_page: bool,
 }
 
 impl Exercise {
-    /// `matmul/loop-order`, as a person names it.
+    /// `matmul/loop-order`, as a user names it.
     pub fn id(&self) -> String {
         format!("{}/{}", self.krate.replace('_', "-"), self.name)
     }
@@ -92,10 +92,10 @@ impl Exercise {
     }
 
     /// That the exercise is as this module says, as far as reading its files can tell: it differs from its solution
-    /// between the marks alone, a page has it, and the manifest has its test. `check --verify` runs it, too.
+    /// between the marks alone, a page has it, and the manifest has its test. `check --verify` also runs it.
     ///
     /// # Errors
-    /// What does not hold.
+    /// What is wrong.
     pub fn in_order(&self) -> Result<()> {
         let solution = read(&self.folder.join("solution.rs"))?;
         only_marked_parts_differ(&read(&self.file())?, &solution)?;

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Stands for everything that the outcome depends on: the exercise, its test, the chapter's code.
+/// A digest of everything that the outcome depends on: the exercise, its test, the chapter's code.
 pub(super) fn key(root: &Path, exercise: &Exercise) -> Result<String> {
     let chapter = root.join("chapters").join(&exercise.chapter);
     let mut files =

@@ -10,7 +10,7 @@ pub enum Outcome {
     Solved(String),
     /// It does not compile: the compiler's errors.
     Broken(String),
-    /// Its test fails: which tests, and what each says.
+    /// Its test fails: which tests, and the message of each.
     Failing(Vec<(String, String)>),
     /// Its test did not end in time.
     Endless,
@@ -23,7 +23,7 @@ impl Outcome {
     }
 }
 
-/// What a test program's report says, and whether it ended well.
+/// The outcome in a test program's report, and whether it ended well.
 pub(super) fn of(report: &[String], ended_well: bool) -> Outcome {
     let (failed, printed) = results(report);
     if ended_well {
@@ -36,7 +36,7 @@ pub(super) fn of(report: &[String], ended_well: bool) -> Outcome {
     }
 }
 
-/// The failed tests with what each says, and what the ones that passed printed, from a test program's
+/// The failed tests with their messages, and what the ones that passed printed, from a test program's
 /// report.
 fn results(lines: &[String]) -> (Vec<(String, String)>, String) {
     let mut said: HashMap<&str, Vec<&str>> = HashMap::new();

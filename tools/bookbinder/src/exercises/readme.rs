@@ -13,14 +13,14 @@ pub struct Readme {
     pub task: String,
     /// The hints, from the gentlest on.
     pub hints: Vec<String>,
-    /// What there is to say about the solution.
+    /// The explanation of the solution.
     pub solution: String,
 }
 
 /// Takes a README apart.
 ///
 /// # Errors
-/// If it is not as this module says.
+/// If it is not as this module requires.
 pub fn parse(text: &str) -> Result<Readme> {
     let rest = text.trim_start().strip_prefix("# ").context("it does not start with `# Title`")?;
     let (title, rest) = rest.split_once('\n').unwrap_or((rest, ""));
@@ -28,9 +28,7 @@ pub fn parse(text: &str) -> Result<Readme> {
     let body = parts.next().unwrap_or_default().trim();
     let (effort, task) = body.split_once('\n').unwrap_or((body, ""));
     if !effort.contains("minutes") {
-        bail!(
-            "its second line does not say how many minutes it takes: `10 minutes · level 1 of 3`"
-        );
+        bail!("its second line does not give the minutes it takes: `10 minutes · level 1 of 3`");
     }
     let (mut hints, mut solution) = (Vec::new(), None);
     for part in parts {

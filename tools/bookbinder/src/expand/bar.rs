@@ -12,7 +12,7 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// `text` with the bar, if there is something to say in it. Fewer than two minutes are none to speak of.
+/// `text` with the bar, if it has content. Fewer than two minutes do not count.
 pub(super) fn under_title(page: OnPage, text: &str, minutes: u64) -> String {
     let (Some(end), parts) = (title_end(text), parts(page, text, minutes)) else {
         return text.to_owned();

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use lab::Records;
 use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
-/// What stands on a line of its own, and which of the maps do.
+/// What is on a line of its own, and which of the maps do.
 const BLOCKS: [&str; 8] =
     ["figure", "table", "diagram", "kernel", "exercise", "route", "sections", "index"];
 const MAPS: [&str; 2] = ["needs", "times"];
@@ -41,11 +41,11 @@ struct Walk<'s, 'a> {
     measures: RefCell<Vec<String>>,
 }
 
-/// A directive where it stands.
+/// A directive and its location.
 struct Found<'t> {
     name: &'t str,
     argument: &'t str,
-    /// The text that it stands in.
+    /// The text around it.
     source: &'t str,
     range: Range<usize>,
 }
@@ -66,13 +66,13 @@ impl<'t> Found<'t> {
         self.source[..self.range.start].rsplit('\n').next().unwrap_or("")
     }
 
-    /// That nothing else stands on its line.
+    /// That nothing else is on its line.
     fn alone(&self) -> Result<()> {
         let after = self.source[self.range.end..].split('\n').next().unwrap_or("");
         if self.before().trim_matches(['>', ' ']).is_empty() && after.trim().is_empty() {
             return Ok(());
         }
-        bail!("`{{{{#{}}}}}` stands on a line of its own", self.name)
+        bail!("`{{{{#{}}}}}` must be on a line of its own", self.name)
     }
 
     /// That a number in a sentence that names a machine is that machine's.

@@ -3,7 +3,7 @@
 use crate::markdown::code_ranges;
 
 /// `text` without the lines that are the tag of an element of the book's scripts (its name has a hyphen):
-/// what such an element holds is there for readers without them.
+/// the content of such an element is for readers without them.
 pub(super) fn without(text: &str) -> String {
     let code = code_ranges(text);
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);

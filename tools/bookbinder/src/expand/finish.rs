@@ -1,4 +1,4 @@
-//! What only the whole book can say, once all pages are expanded.
+//! What only the whole book determines, once all pages are expanded.
 
 use super::shared::Shared;
 use crate::{
@@ -81,7 +81,7 @@ pub fn all_cited(shared: &Shared) -> Result<()> {
     )
 }
 
-/// The bibliography's list: what `{{#bibliography}}` stands for, once all pages are expanded.
+/// The bibliography's list: the expansion of `{{#bibliography}}`, once all pages are expanded.
 pub(super) const BIBLIOGRAPHY: &str = "<!-- bibliography -->";
 
 /// Every source with the pages that cite it, as Markdown.

@@ -33,7 +33,7 @@ pub(super) fn expand(page: OnPage, text: &str, source: &str) -> Result<(String, 
 /// What the parser found.
 #[derive(Default)]
 struct Marks {
-    /// What stands for what, in order.
+    /// Marks and their replacements, in order.
     edits: Vec<(Range<usize>, String)>,
     /// Where `[^` is a footnote, or none of the page's text.
     known: Vec<Range<usize>>,
@@ -113,7 +113,7 @@ fn all_known(page: OnPage, text: &str, source: &str, known: &[Range<usize>]) -> 
     Ok(())
 }
 
-/// Where `needle` stands in the page's source.
+/// Where `needle` is in the page's source.
 fn line_of(page: OnPage, source: &str, needle: &str) -> String {
     let place = source.find(needle).map(|at| page.place(source, at));
     place.unwrap_or_else(|| format!("book/src/{}", page.path.display()))

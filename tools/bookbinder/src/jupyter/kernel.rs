@@ -23,7 +23,7 @@ const EXECUTE: &str = include_str!("execute.py");
 const LAUNCH: &str = include_str!("launch.py");
 
 /// Cargo's settings for what notebooks load: the code that the chapters measure, as fast as in the
-/// course's own command. A cell itself is compiled as evcxr says.
+/// course's own command. A cell itself is compiled by evcxr's rules.
 const CARGO_CONFIG: &str = "\
 [profile.dev]
 lto = \"off\"
@@ -34,7 +34,7 @@ debug-assertions = false
 overflow-checks = false
 ";
 
-/// `JupyterLab` asks nobody outside this machine for news or updates.
+/// `JupyterLab` does not contact other machines for news or updates.
 const LAB_SETTINGS: &str = r#"{
   "@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}
 }
@@ -86,7 +86,7 @@ impl Jupyter {
         })
     }
 
-    /// Writes the settings: they are cheap and hold absolute paths, so each set-up writes them again.
+    /// Writes the settings: they are cheap and contain absolute paths, so each set-up writes them again.
     pub(super) fn configure(&self, kernel: &Path) -> Result<()> {
         // The kernel installs its icons and the note of its version; it reads where from `JUPYTER_PATH`.
         let mut install = Command::new(kernel);

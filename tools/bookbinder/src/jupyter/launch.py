@@ -55,7 +55,7 @@ def take_folder():
             os.close(lock)
             continue
         copy_crates(folder)
-        os.set_inheritable(lock, True)  # the kernel inherits the lock and holds it as long as it lives
+        os.set_inheritable(lock, True)  # the kernel inherits the lock and keeps it as long as it lives
         return folder
     sys.exit("64 Rust kernels are running; shut some of them down")
 

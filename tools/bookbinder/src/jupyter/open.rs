@@ -20,7 +20,7 @@ impl Jupyter {
         let folder = self.root.join("notebooks");
         let notebook =
             name.map_or_else(|| folder.clone(), |name| folder.join(format!("{name}.ipynb")));
-        // JupyterLab hides pictures in outputs that it has not seen being made, unless the notebook is
+        // JupyterLab hides images in outputs that it has not seen being made, unless the notebook is
         // trusted. These come with the course, and the reader is about to run the course's code anyway.
         let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let notebooks =

@@ -95,7 +95,7 @@ fn result(data: &Value, places: &Places) -> Option<Value> {
             shown.insert(kind.to_owned(), json!(lines(&places.hidden(&data[kind]))));
         }
     }
-    // `()`, the value of a loop, says nothing.
+    // `()`, the value of a loop, shows nothing.
     let nothing = shown.len() == 1 && shown.get("text/plain") == Some(&json!(["()"]));
     let output = json!({"data": shown, "metadata": {}, "output_type": "display_data"});
     (!nothing).then_some(output)

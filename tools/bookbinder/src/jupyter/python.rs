@@ -16,7 +16,7 @@ const RUNNER: &[&str] = &["nbclient>=0.10.2,<0.12"];
 /// What shows them in a browser.
 const LAB: &[&str] = &["jupyterlab>=4.2,<5"];
 
-/// How long Python or uv may take to say which version it is.
+/// How long Python or uv may take to print its version.
 const ANSWER: Duration = Duration::from_secs(20);
 
 impl Jupyter {
@@ -100,19 +100,19 @@ impl Jupyter {
         self.made_by(python)
     }
 
-    /// That the environment is there, whatever the program said that made it.
+    /// That the environment is there, whatever the output of the program that made it.
     fn made_by(&self, program: &str) -> Result<()> {
         if self.python().is_file() {
             return Ok(());
         }
         bail!(
-            "`{program}` says that it made a Python environment in {}, but there is none; see which program `{program}` is",
+            "`{program}` reports that it made a Python environment in {}, but there is none; see which program `{program}` is",
             self.folder.display()
         )
     }
 }
 
-/// A Python that is new enough, by name. A program of that name that hangs or says something else is none.
+/// A Python that is new enough, by name. A program of that name that hangs or prints something else does not count.
 fn python() -> Option<&'static str> {
     let test = "import sys; print('Python', sys.version); sys.exit(sys.version_info < (3, 9))";
     ["python3", "python", "py"]

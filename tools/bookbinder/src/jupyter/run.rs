@@ -57,7 +57,7 @@ impl Jupyter {
             .stdin(Stdio::piped());
         let (mut child, lines) = process::start(&mut python)?;
         let mut input = child.stdin.take().ok_or_else(|| anyhow!("Python takes no input"))?;
-        // If Python dies at once, what it says is worth more than the broken pipe.
+        // If Python dies at once, its message is worth more than the broken pipe.
         let line = serde_json::from_str::<Value>(&notebook.json()?)?.to_string();
         let _ = writeln!(input, "{line}");
         let run = Run { notebook: notebook.clone(), kernel: 0.0, cells: Vec::new() };

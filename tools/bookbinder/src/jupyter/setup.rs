@@ -74,13 +74,13 @@ impl Jupyter {
             });
             if !answered {
                 bail!(
-                    "the Rust kernel starts, but does not answer; delete {} and run `{SET_UP}` again",
+                    "the Rust kernel starts, but does not reply; delete {} and run `{SET_UP}` again",
                     self.folder.display()
                 );
             }
         }
         warn(format!(
-            "Rust kernel: it answers, and what the notebooks load is compiled ({} s)",
+            "Rust kernel: it replies, and what the notebooks load is compiled ({} s)",
             began.elapsed().as_secs()
         ));
         Ok(())

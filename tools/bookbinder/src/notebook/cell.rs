@@ -9,7 +9,7 @@ pub enum Runs {
     Along,
     /// With the others, and it shows an error on purpose.
     Fails,
-    /// When a person runs it: not with the whole notebook.
+    /// On its own: not with the whole notebook.
     Asked,
 }
 
@@ -32,7 +32,7 @@ impl Runs {
     }
 }
 
-/// What a cell holds.
+/// A cell's content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// Text.
@@ -49,7 +49,7 @@ pub enum Kind {
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Made from what the cell holds: an edit elsewhere leaves it as it is.
+    /// Made from the cell's content: an edit elsewhere leaves it as it is.
     pub id: String,
     /// The text or the code, without a line break at its end.
     pub source: String,

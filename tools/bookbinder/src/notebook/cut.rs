@@ -8,13 +8,13 @@ use std::ops::Range;
 
 /// Where an address leads instead.
 type Link<'a> = &'a dyn Fn(&str) -> Option<String>;
-/// What stands for the address of a picture.
+/// The replacement for the address of an image.
 type Picture<'a> = &'a dyn Fn(&str) -> Result<Option<String>>;
 
 /// The cells of a page, without ids. If it is a `part` of another one, its headings are a level lower.
 ///
 /// # Errors
-/// If a cell stands in a list, a quotation or a table, or is empty, or a picture is wrong.
+/// If a cell is in a list, a quotation or a table, or is empty, or an image is wrong.
 pub(super) fn cells(text: &str, part: bool, link: Link, picture: Picture) -> Result<Vec<Cell>> {
     let (cuts, edits) = (Vec::new(), Vec::new());
     let mut page = Page { text, part, cuts, edits, depth: 0, in_cell: false };
@@ -41,7 +41,7 @@ pub(super) fn cells(text: &str, part: bool, link: Link, picture: Picture) -> Res
     page.cells()
 }
 
-/// A place where a page is cut into cells.
+/// A position where a page is cut into cells.
 enum Cut {
     Heading(usize),
     Cell { range: Range<usize>, code: String, runs: Runs },
@@ -52,7 +52,7 @@ struct Page<'t> {
     text: &'t str,
     part: bool,
     cuts: Vec<Cut>,
-    /// What stands for what.
+    /// Ranges and their replacements.
     edits: Vec<(Range<usize>, String)>,
     /// In how many lists, quotations and tables the parser is.
     depth: usize,
@@ -120,7 +120,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Puts `new` where `old` is the address of the link or picture in `range`.
+    /// Puts `new` where `old` is the address of the link or image in `range`.
     fn redirect(&mut self, range: &Range<usize>, old: &str, new: Option<String>) {
         let Some(new) = new else { return };
         // An inline link has its address behind its text; one with a reference has it elsewhere, and is
@@ -135,7 +135,7 @@ impl Page<'_> {
     fn cells(mut self) -> Result<Vec<Cell>> {
         self.edits.sort_by_key(|(range, _)| range.start);
         if self.edits.windows(2).any(|pair| pair[0].0.end > pair[1].0.start) {
-            bail!("a link or a picture overlaps another one");
+            bail!("a link or an image overlaps another one");
         }
         let (mut cells, mut at) = (Vec::new(), 0);
         for cut in &self.cuts {

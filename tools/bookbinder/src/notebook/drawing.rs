@@ -1,15 +1,15 @@
-//! A page's drawings as pictures: Jupyter takes `<svg>` out of Markdown for fear of scripts in it, and shows a picture of
+//! A page's drawings as images: Jupyter takes `<svg>` out of Markdown for fear of scripts in it, and shows an image of
 //! the same drawing, which can't run any.
 
 use crate::{markdown::code_ranges, picture};
 use anyhow::{Context, Result, bail};
 
-/// The look of a drawing that stands alone: paper and ink as in print, the series as in the lab's plots.
+/// The look of a drawing of its own: paper and ink as in print, the series as in the lab's plots.
 const LOOK: &str = "<style>:root{background:#fff;color:#111;font-family:system-ui,sans-serif;\
     --series-1:#0072b2;--series-2:#d55e00;--series-3:#009e73;--series-4:#c2569a;\
     --series-5:#b07c00;--series-6:#3b8fc2;--series-7:#8a6fd1;--series-8:#808080}</style>";
 
-/// A page whose drawings are pictures.
+/// A page whose drawings are images.
 pub(super) fn as_pictures(text: &str) -> Result<String> {
     let code = code_ranges(text);
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
@@ -28,7 +28,7 @@ pub(super) fn as_pictures(text: &str) -> Result<String> {
     Ok(out)
 }
 
-/// An `<svg>` of a page as an `<img>` that holds it.
+/// An `<svg>` of a page as an `<img>` that contains it.
 fn drawing(svg: &str) -> Result<String> {
     let (tag, inside) = svg.split_once('>').context("a drawing has no end of its first tag")?;
     let attribute = |name: &str| {

@@ -56,7 +56,7 @@ impl Notebook {
     /// The file's text, laid out as Jupyter itself does, so that saving it there changes nothing.
     ///
     /// # Errors
-    /// None that a person can cause; writing JSON into memory may fail in principle.
+    /// None that a user can cause; writing JSON into memory may fail in principle.
     pub fn json(&self) -> Result<String> {
         let mut count = 0;
         let cells: Vec<Value> = self
@@ -100,7 +100,7 @@ impl Notebook {
         Ok(String::from_utf8(text)?)
     }
 
-    /// Takes over what `old` printed for each code cell whose source is the same. Cells that stand in
+    /// Takes over what `old` printed for each code cell whose source is the same. Cells that are in
     /// several places take the outputs in order.
     pub fn keep_outputs_of(&mut self, old: &Self) {
         let mut printed: HashMap<&str, Vec<&Vec<Value>>> = HashMap::new();
@@ -152,7 +152,7 @@ impl Notebook {
         self.cells.iter().filter(|cell| matches!(cell.kind, Kind::Code { .. }))
     }
 
-    /// Gives each cell an id made from what it holds.
+    /// Gives each cell an id made from its content.
     pub(super) fn number(&mut self) {
         let mut seen: HashMap<String, usize> = HashMap::new();
         for cell in &mut self.cells {

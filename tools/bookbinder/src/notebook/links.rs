@@ -1,4 +1,4 @@
-//! Where a page's links lead from a notebook, and its pictures.
+//! Where a page's links lead from a notebook, and its images.
 
 use crate::{
     markdown::{code_ranges, headings},
@@ -90,7 +90,7 @@ impl<'a> Site<'a> {
         (new != link).then_some(new)
     }
 
-    /// A picture of the page's own as a part of the notebook, so that the notebook can travel alone.
+    /// An image of the page's own as a part of the notebook, so that the notebook can travel alone.
     pub fn picture(&self, page: &Page, address: &str) -> Result<Option<String>> {
         if address.is_empty() || address.contains(':') {
             return Ok(None);
@@ -106,10 +106,10 @@ impl<'a> Site<'a> {
             Some("png") => "image/png",
             Some("jpg" | "jpeg") => "image/jpeg",
             Some("webp") => "image/webp",
-            _ => bail!("the picture `{address}` is neither SVG nor PNG, JPEG or WebP"),
+            _ => bail!("the image `{address}` is neither SVG nor PNG, JPEG or WebP"),
         };
-        let bytes = fs::read(&file)
-            .with_context(|| format!("can't read the picture {}", file.display()))?;
+        let bytes =
+            fs::read(&file).with_context(|| format!("can't read the image {}", file.display()))?;
         Ok(Some(picture::address(kind, &bytes)))
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The notebooks that the pages make, by name (`01-matmul`), in the order of the pages.
 ///
 /// # Errors
-/// If a page marks a fence in a list or a quotation as a cell, or names a picture that is not there.
+/// If a page marks a fence in a list or a quotation as a cell, or names an image that is not there.
 pub fn from_pages(root: &Path, pages: &[Page]) -> Result<Vec<(String, Notebook)>> {
     let crates = load::crates(root)?;
     let site = Site::new(root, pages);

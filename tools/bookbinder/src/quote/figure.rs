@@ -132,7 +132,7 @@ impl<'a> Quotes<'a> {
     fn how(self, key: &str) -> String {
         let experiment = owner(self.chapters, key);
         let declared = experiment.map_or(&[][..], |experiment| experiment.values);
-        // A picture of one of the experiment's keys, or of all of them.
+        // A figure of one of the experiment's keys, or of all of them.
         let own: Vec<&Key> = declared.iter().filter(|one| is_below(key, one.name)).collect();
         let below = declared.iter().filter(|one| is_below(one.name, key));
         let shown = if own.iter().any(|one| experiment.is_some_and(|all| all.key != one.name)) {
@@ -158,7 +158,7 @@ impl<'a> Quotes<'a> {
     }
 }
 
-/// Why a machine lacks a figure or a table, and whose is shown in its place.
+/// Why a machine lacks a figure or a table, and whose is shown instead.
 fn why_not(records: &Records, why: &str, other: Option<&Records>) -> String {
     let (class, other) = match other {
         Some(other) => ("elsewhere", format!(" Shown is that of {}.", html::text(&other.name))),

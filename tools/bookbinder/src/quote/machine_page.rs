@@ -14,7 +14,7 @@ pub fn machine_page(records: &Records) -> String {
     let mut out = format!("# Records of {}\n\n", records.name);
     if records.contributed {
         out.push_str(
-            "A reader measured these numbers and sent them in. They passed the checks of `measure --receive`; nobody \
+            "A reader measured these numbers and sent them in. They passed the checks of `measure --receive`; no one \
              has measured them again.\n\n",
         );
     }

@@ -1,5 +1,5 @@
 //! A number: `{{#measure KEY p=v … [of-limit|as-flop] [@MACHINE]}}`. With `@MACHINE` it is that machine's, whatever
-//! machine the reader chooses: a sentence that names a machine says so.
+//! machine the reader chooses: a sentence that names a machine marks it.
 
 use super::{
     machine::{is_reference, records_page, run_place},
@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 enum As {
     /// In its own unit.
     ItIs,
-    /// As the share of the limit that it is held against: `of-limit`.
+    /// As the fraction of the limit that it is compared with: `of-limit`.
     OfLimit,
     /// A count of operations with an SI prefix: `as-flop`.
     Flop,
@@ -30,7 +30,7 @@ struct Asked {
     key: String,
     wanted: Params,
     as_: As,
-    /// The machine whose value it is, if the page says.
+    /// The machine whose value it is, if the page names it.
     on: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl Quotes<'_> {
                     out.push_str(&link(records, value, asked.as_, &machine, up)?);
                 }
                 // In a sentence the reason would bury it: a link as a measured number is one, to where the
-                // reason stands.
+                // reason is shown.
                 Found::No(why) => {
                     let (class, words) = match stand_in(&found) {
                         Some(other) => ("elsewhere", format!(" on {}", html::text(&other.name))),
@@ -148,7 +148,7 @@ impl Quotes<'_> {
         Ok(out)
     }
 
-    /// Why numbers of a page are missing, said once at its end: `specs` are those that the page quotes.
+    /// Why numbers of a page are missing, listed once at its end: `specs` are those that the page quotes.
     /// Nothing where none is missing, or where an experiment has yet to run.
     ///
     /// # Errors
@@ -243,7 +243,7 @@ fn shown(value: &Value, as_: As) -> Result<String> {
     let text = match as_ {
         As::ItIs => value.text(),
         As::OfLimit => {
-            percent(value.of_limit().ok_or_else(|| wrong("has no limit that it is held against"))?)
+            percent(value.of_limit().ok_or_else(|| wrong("has no limit that it is compared with"))?)
         }
         As::Flop if matches!(value.unit, Unit::Count | Unit::Number) => operations(value.median),
         As::Flop => return Err(wrong("is no count of operations")),

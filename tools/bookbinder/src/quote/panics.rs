@@ -1,4 +1,4 @@
-//! A figure is drawn by a chapter's code from whatever a record holds. If that code panics, the book says so in a
+//! A figure is drawn by a chapter's code from whatever a record contains. If that code panics, the book reports it in a
 //! sentence.
 
 use std::{
@@ -8,11 +8,11 @@ use std::{
 };
 
 thread_local! {
-    /// What the panic said, while one is caught on this thread.
+    /// The panic's message, while one is caught on this thread.
     static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What `work` returns, or what it said when it panicked. Nothing is printed then.
+/// What `work` returns, or its message when it panicked. Nothing is printed then.
 pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -8,7 +8,7 @@ use crate::{html, terminal};
 use anyhow::{Result, anyhow, bail};
 use lab::{Chapter, Error, Experiment, Records, record::is_below};
 
-/// What pages quote from: the chapters say which keys there are, the machines what was measured.
+/// What pages quote from: the chapters define the keys, the machines have the measurements.
 #[derive(Clone, Copy)]
 pub struct Quotes<'a> {
     /// The chapters.
@@ -17,7 +17,7 @@ pub struct Quotes<'a> {
     pub records: &'a [Records],
 }
 
-/// What stands before the reason why a value was skipped.
+/// What comes before the reason why a value was skipped.
 pub(super) const SKIPPED: &str = "not measured: ";
 
 /// What one machine has for a quote: the thing itself, or why not.
@@ -40,7 +40,7 @@ impl<'a> Quotes<'a> {
 
     /// What each machine has of `what`. A key that is wrong stops the build, unless another machine has the value:
     /// machines differ in the sizes and devices that they measure. The reader's own never stops it, nor one that was
-    /// sent in: it may be older than the page, and hold what no measurement leaves.
+    /// sent in: it may be older than the page, and contain what no measurement writes.
     pub(super) fn each<T>(
         self,
         what: &str,
@@ -68,7 +68,7 @@ impl<'a> Quotes<'a> {
                 }
                 Err(panic) => {
                     terminal::note_once(format!(
-                        "warning: {what} can't be made from the records of {}, and the page says so: {panic}",
+                        "warning: {what} can't be made from the records of {}, and the page reports it: {panic}",
                         records.name
                     ));
                     Found::No("it can't be made from these records".to_owned())
@@ -91,7 +91,7 @@ impl<'a> Quotes<'a> {
         self.machine_attributes(records, &lacking(found, records))
     }
 
-    /// The attributes that the machine switch works with: whose it is, and for whom it stands in, because they have
+    /// The attributes that the machine switch works with: whose it is, and which machines it stands in for, because they have
     /// none. What is not the default machine's is hidden, so that a page without its script shows one machine.
     pub(super) fn machine_attributes(self, records: &Records, stands_in: &[&str]) -> String {
         let shown_for = |name: &str| name == records.name || stands_in.contains(&name);
@@ -119,7 +119,7 @@ pub(super) fn stand_in<'a, T>(found: &[(&'a Records, Found<T>)]) -> Option<&'a R
     found.iter().find(has).map(|(records, _)| *records)
 }
 
-/// For whom a machine stands in: all that have none, if it is the first reference machine that has the thing.
+/// Which machines a machine stands in for: all that have none, if it is the first reference machine that has the thing.
 fn lacking<'a, T>(found: &[(&'a Records, Found<T>)], records: &Records) -> Vec<&'a str> {
     if stand_in(found).is_none_or(|first| first.name != records.name) {
         return Vec::new();

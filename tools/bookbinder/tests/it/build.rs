@@ -1,4 +1,4 @@
-//! The fixture's book: built whole, in both flavours, and refused for each kind of mistake.
+//! The fixture's book: built whole, in both flavours, and refused for each kind of error.
 //!
 //! `FIXTURE_BOOK=DIR cargo test -p bookbinder --test it whole` leaves the book in DIR, for the browser.
 
@@ -261,7 +261,7 @@ fn the_lists_hold_what_the_chapters_have() {
     assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
     let page = fixture.page("lists.html");
     for part in [
-        "<a href=\"09-demo/index.html\"><title>Chapter 9, A demonstration: it stands on no other</title>",
+        "<a href=\"09-demo/index.html\"><title>Chapter 9, A demonstration: it builds on no other</title>",
         "4 minutes to read. It runs for <span class=\"measure\">",
         "<p>In 1 and 1 hours.</p>",
         "None: all that the pages show has been measured.",
@@ -426,7 +426,7 @@ fn the_readers_machine_comes_last_and_shows_first() {
 fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     let fixture = Fixture::new();
     let place = format!("{CONTRIBUTED}/amber");
-    // Between machines of the switch stands a semicolon: one in a name must not make another machine.
+    // Machines of the switch are separated by a semicolon: one in a name must not make another machine.
     fixture.record(&place, "Ryzen; 9", false);
     // A run of an older course: what it lacks does not stop the build.
     let old = fixture.records().join(&place).join("demo.json");
@@ -442,7 +442,7 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
     let page = fixture.page("09-demo/index.html");
     assert!(page.contains("amber=amber (Ryzen, 9, 2 cores, contributed by a reader)"), "{page}");
-    // Its numbers are not on the page, but beside it: in drawings alone they stay.
+    // Its numbers are not on the page, but next to it: in drawings alone they stay.
     let marked = |page: &str| {
         page.split("data-machine=\"amber\"").count()
             - page.split("<tspan data-machine=\"amber\"").count()
@@ -509,7 +509,7 @@ fn a_figure_that_panics_is_a_sentence_and_not_the_end_of_the_build() {
     build().unwrap();
     let script = fixture.page("records/amber/pages/09-demo-index.js");
     assert!(script.contains("On amber: it can't be made from these records"), "{script}");
-    // A reference machine's stops the build, with the figure, the machine and the place.
+    // A reference machine's stops the build, with the figure, the machine and the location.
     spoil("large");
     let error = format!("{:#}", build().unwrap_err());
     for part in ["the figure `demo.rates`", "of large", "index out of bounds", "build.rs:"] {
@@ -571,7 +571,7 @@ fn a_page_links_to_its_crate_where_the_book_has_the_documentation() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     };
-    // Rustdoc's own pages may say what ours may not.
+    // Rustdoc's own pages may contain what ours may not.
     file("demo/all.html", "");
     file("static.files/rustdoc.js", "'https://example.org/'");
     file("other/all.html", "");
@@ -705,7 +705,7 @@ fn long_quotes_unused_sources_and_open_html_stop_the_build() {
     let fixture = Fixture::new();
     let file = fixture.path("book/src/bibliography.md");
     let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text + "\n[^idle]: Nobody reads this.\n").unwrap();
+    fs::write(&file, text + "\n[^idle]: Not cited.\n").unwrap();
     assert!(fixture.error().contains("idle"));
 
     let fixture = Fixture::new();

@@ -189,7 +189,7 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
     let (first, checker) = (named(&all, "first"), Checker::new(root.path()));
     let check = || checker.check(first, &|_| {}).unwrap();
 
-    assert_eq!(checker.known(first).unwrap(), None, "nobody has tested it");
+    assert_eq!(checker.known(first).unwrap(), None, "it is untested");
     let Outcome::Failing(failed) = check() else { panic!("the stub fails") };
     assert_eq!(failed[0].0, "three and four");
     assert!(

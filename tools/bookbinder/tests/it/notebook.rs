@@ -41,7 +41,7 @@ fn page(path: &str, markdown: &str) -> Page {
     Page { path: path.into(), title: "One product".to_owned(), markdown: markdown.to_owned() }
 }
 
-/// A course with two crates, a page with a picture, and a page without cells.
+/// A course with two crates, a page with an image, and a page without cells.
 fn course() -> (tempfile::TempDir, Vec<Page>) {
     let root = tempfile::tempdir().unwrap();
     for (folder, name) in [("00-lab", "lab"), ("01-matmul", "matmul")] {
@@ -132,7 +132,7 @@ fn fences_become_cells_and_crates_are_loaded() {
 }
 
 #[test]
-fn links_and_pictures_work_from_the_notebook() {
+fn links_and_images_work_from_the_notebook() {
     let (root, pages) = course();
     let notebook = made(root.path(), &pages);
     let text = &notebook.cells[0].source;

@@ -52,7 +52,7 @@ impl Site {
     /// Sends bytes and reads until the server hangs up.
     fn send(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.connect();
-        // The server may answer and hang up before it has read everything.
+        // The server may respond and hang up before it has read everything.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(Shutdown::Write);
         let mut answer = Vec::new();
@@ -173,7 +173,7 @@ fn slow_and_silent_clients_do_not_keep_others_waiting() {
     let start = Instant::now();
     let mut slow = site.connect();
     slow.write_all(b"GET / HT").unwrap();
-    // More silent clients than the server has places for: some are turned away, none stops it.
+    // More silent clients than the server has slots for: some are turned away, none stops it.
     let silent: Vec<TcpStream> = (0..100).map(|_| site.connect()).collect();
     std::thread::sleep(Duration::from_millis(300));
     let answer = site.get("/");
@@ -185,7 +185,7 @@ fn slow_and_silent_clients_do_not_keep_others_waiting() {
     drop(silent);
     let until = Instant::now() + Duration::from_secs(10);
     while !site.is_alive() {
-        assert!(Instant::now() < until, "the places are given back");
+        assert!(Instant::now() < until, "the slots are released");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -251,7 +251,7 @@ fn clients_that_do_not_read_delay_no_other_and_take_no_memory() {
     while !site.is_alive() {
         assert!(
             began.elapsed() < Duration::from_mins(1),
-            "somebody waits for those who do not read"
+            "a client waits for those that do not read"
         );
         std::thread::sleep(Duration::from_millis(50));
     }

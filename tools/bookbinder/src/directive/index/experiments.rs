@@ -53,7 +53,7 @@ pub(super) fn item(
     out
 }
 
-/// The first place that shows what an experiment measured: a figure or a table before a number, and its own
+/// The first location that shows what an experiment measured: a figure or a table before a number, and its own
 /// chapter before any other.
 fn shown<'m>(
     experiment: &Experiment,

@@ -1,4 +1,4 @@
-//! The list of kernels: what the comment at the top of each file says, and where it is quoted.
+//! The list of kernels: the comment at the top of each file, and where it is quoted.
 
 use super::words::{sentence, with_code};
 use crate::{mention::Mention, page};
@@ -65,7 +65,7 @@ fn below(folder: &Path, prefix: &str, files: &mut Vec<(String, String)>) -> Resu
     Ok(())
 }
 
-/// What the comment at the top of a kernel's file says.
+/// The comment at the top of a kernel's file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Head {
     /// The first paragraph.

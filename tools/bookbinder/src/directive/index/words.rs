@@ -3,7 +3,7 @@
 use crate::html;
 use std::fmt::Write as _;
 
-/// Plain text in Markdown: what stands between backticks is code, nothing else means anything.
+/// Plain text in Markdown: what is between backticks is code, nothing else means anything.
 pub(super) fn with_code(text: &str) -> String {
     let mut out = String::new();
     for (at, part) in text.split('`').enumerate() {
