@@ -135,8 +135,8 @@ impl<'a> Desk<'a> {
         !self.open.no_serve && stdout().is_terminal()
     }
 
-    /// The book with the numbers that are here already. It is built before anything is measured, and not at the same time:
-    /// two programs at once measure each other.
+    /// The book with the numbers that are here already. It is built before anything is measured, and not at the same
+    /// time: two programs at once measure each other.
     fn first_book(&self) -> Result<Option<Server>> {
         if !self.serves_early() {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! What the command does where its output is closed, nothing can be written, and names are not text: it reports that in a sentence,
-//! and never panics.
+//! What the command does where its output is closed, nothing can be written, and names are not text: it reports that in
+//! a sentence, and never panics.
 
 use std::{
     fs, io,

@@ -1,4 +1,5 @@
-//! Nothing in the book is stale: each promise that the pages and the README make is checked here, by a test of its name.
+//! Nothing in the book is stale: each promise that the pages and the README make is checked here, by a test of its
+//! name.
 //!
 //! | what a page says | where it is checked |
 //! | --- | --- |

@@ -1,5 +1,5 @@
-//! Feeding the trainer: in what form images wait, how they come from disk in a random order, and who makes the next batch
-//! while this one is trained on.
+//! Feeding the trainer: in what form images wait, how they come from disk in a random order, and who makes the next
+//! batch while this one is trained on.
 //!
 //! 1. [`decode`]: once, or once per batch.
 //! 2. [`store`]: a data set on disk, in blocks with check sums.

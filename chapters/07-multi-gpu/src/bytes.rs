@@ -1,4 +1,5 @@
-//! Bytes as the bits of numbers: what carries numbers also carries settings and checkpoints. They are not computed with.
+//! Bytes as the bits of numbers: what carries numbers also carries settings and checkpoints. They are not computed
+//! with.
 
 use crate::error::{Error, Result};
 

@@ -12,8 +12,8 @@ use std::{
     time::Duration,
 };
 
-/// How long a rank waits for another before it reports it. A thread that ends is noticed at once; one that lives may be slow,
-/// for instance where many ranks share few cores.
+/// How long a rank waits for another before it reports it. A thread that ends is noticed at once; one that lives may be
+/// slow, for instance where many ranks share few cores.
 pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A rank that is a thread. Messages between two ranks arrive in the order in which they were sent.

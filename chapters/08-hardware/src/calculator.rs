@@ -62,8 +62,8 @@ impl Range {
 /// Graphs", whose kernel of 2.9 µs takes 3.4, 3.8 and 9.6 µs).
 pub const LAUNCH: Range = Range::new(0.5e-6, 6.7e-6);
 
-/// The fraction of p cards' speed that p cards reach: 256 cards against 8 (Hugging Face 2025, "The ultra-scale playbook"),
-/// and Inception V3 on 512 (Sergeev and Del Balso 2018, "Horovod").
+/// The fraction of p cards' speed that p cards reach: 256 cards against 8 (Hugging Face 2025, "The ultra-scale
+/// playbook"), and Inception V3 on 512 (Sergeev and Del Balso 2018, "Horovod").
 pub const PARALLEL: Range = Range::new(0.39, 0.90);
 
 /// The power that an accelerator in training draws, with its part of the machine's, over its thermal design power:

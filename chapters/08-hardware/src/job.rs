@@ -8,8 +8,8 @@ use backprop::{
 use serde::Serialize;
 use training::{Settings, config};
 
-/// Bytes that Adam's pass moves for each parameter: it reads gradient, two moments and weight, and writes the last three
-/// (chapter 3).
+/// Bytes that Adam's pass moves for each parameter: it reads gradient, two moments and weight, and writes the last
+/// three (chapter 3).
 const ADAM: f64 = 28.0;
 
 /// Bytes that a step must keep for each parameter: weight, gradient and two moments in f32, or in mixed precision a

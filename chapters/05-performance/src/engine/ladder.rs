@@ -1,4 +1,5 @@
-//! From stock dfdx to the fast network, one change a rung. All rungs train the same network: the tests check that they are equal.
+//! From stock dfdx to the fast network, one change a rung. All rungs train the same network: the tests check that they
+//! are equal.
 
 use crate::engine::{
     fast::InPlace,

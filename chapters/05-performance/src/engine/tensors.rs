@@ -128,8 +128,8 @@ impl<M: Network<Cpu>> Tensors<M> {
     }
 }
 
-/// Fused steps of all tensors, one after the other. Their buffers lie outside, for dfdx gives no access to a tensor's own; each
-/// is copied into its tensor.
+/// Fused steps of all tensors, one after the other. Their buffers lie outside, for dfdx gives no access to a tensor's
+/// own; each is copied into its tensor.
 struct Update<'a> {
     factors: Factors,
     p: &'a mut [f32],

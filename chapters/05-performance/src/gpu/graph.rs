@@ -2,7 +2,8 @@
 //!
 //! While a stream captures, a launch is written down instead of carried out (CUDA C++ Programming Guide, "CUDA Graphs").
 //! What is written down are the kernel, the launch's shape and the arguments' values: the same buffers at every replay.
-//! What differs from step to step must therefore lie *in* a buffer, as the order of the images and the step's number do.
+//! What differs from step to step must therefore lie *in* a buffer, as the order of the images and the step's number
+//! do.
 
 use super::step::Step;
 use cpu_gpu::{

@@ -1,8 +1,8 @@
 //! The next batch travels while this one is computed: page-locked memory, a second stream, and events between the two.
 //!
-//! A copy from ordinary memory blocks the program: the system may move its pages at any time, so the driver first copies
-//! them to a staging buffer, and the program waits for that (CUDA C++ Programming Guide, "Page-Locked Host Memory").
-//! From page-locked memory the GPU fetches by itself, in the order of a stream of its own.
+//! A copy from ordinary memory blocks the program: the system may move its pages at any time, so the driver first
+//! copies them to a staging buffer, and the program waits for that (CUDA C++ Programming Guide, "Page-Locked Host
+//! Memory"). From page-locked memory the GPU fetches by itself, in the order of a stream of its own.
 
 use super::step::Step;
 use cpu_gpu::{

@@ -1,8 +1,8 @@
 //! Pieces to a GPU: from memory that the system may move (pageable) and from memory that it may not (pinned), and a copy
 //! during a kernel.
 //!
-//! A GPU fetches bytes by itself only from pinned memory, whose address is fixed. Everything else the driver copies into such
-//! memory first, piece by piece, and the caller waits for that.
+//! A GPU fetches bytes by itself only from pinned memory, whose address is fixed. Everything else the driver copies
+//! into such memory first, piece by piece, and the caller waits for that.
 
 use crate::{Error, Result};
 use cpu_gpu::gpu::{self, Api, Arg, Gpu, Launch};

@@ -65,8 +65,8 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// A stretch of the program whose memory is measured, in bytes above what was there when it began.
 ///
-/// The whole program is counted, so no other thread should allocate at the same time. A second scope waits until the first is
-/// dropped.
+/// The whole program is counted, so no other thread should allocate at the same time. A second scope waits until the
+/// first is dropped.
 ///
 /// ```
 /// use performance::memory::meter::Scope;

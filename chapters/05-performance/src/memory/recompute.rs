@@ -78,8 +78,8 @@ pub fn recompute<const I: usize, const O: usize, S: Segment<I, O>>(
 }
 // ANCHOR_END: recompute
 
-/// Sets a fraction of the numbers to zero and enlarges the rest. The mask is a function of `seed` alone, so that it can be
-/// made again; dfdx's own dropout draws from the device, and draws another one in a second run.
+/// Sets a fraction of the numbers to zero and enlarges the rest. The mask is a function of `seed` alone, so that it can
+/// be made again; dfdx's own dropout draws from the device, and draws another one in a second run.
 ///
 /// # Errors
 /// The device's own.

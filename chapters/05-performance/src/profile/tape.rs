@@ -60,8 +60,8 @@ pub struct Event {
     pub phase: Phase,
     /// The type of the operation's way back, or a name of our own.
     pub what: &'static str,
-    /// Which operation of the step it was, from 0: the backward operation has the number of the forward one. `None` for what is
-    /// no operation of the tape.
+    /// Which operation of the step it was, from 0: the backward operation has the number of the forward one. `None` for
+    /// what is no operation of the tape.
     pub op: Option<usize>,
     /// Seconds from the start of the step to the beginning.
     pub start: f64,
@@ -182,7 +182,8 @@ impl<D: Engine> Merge<Self> for Timed<D> {
 }
 
 impl<D: Engine> Mode<D> for Timed<D> {
-    /// [`BatchNorm::normalise_by_batch`] wants dfdx's own tape. It gets it, and its backward pass lies between two notes.
+    /// [`BatchNorm::normalise_by_batch`] wants dfdx's own tape. It gets it, and its backward pass lies between two
+    /// notes.
     fn normalise<const C: usize>(
         rows: Rows<C, D, Self>,
         norm: &mut Norm<C, f32, D>,

@@ -184,7 +184,7 @@ impl Nccl {
             let id = if rank == Rank(0) { unique_id()?.to_vec() } else { vec![] };
             Ok((nccl, [READY, id.as_slice()].concat()))
         });
-        // A rank that is not ready reports why: NCCL would let the others wait forever.
+        // A rank that is not ready reports why: NCCL lets the others wait forever.
         let said = match &ready {
             Ok((_, said)) => said.clone(),
             Err(why) => why.to_string().into_bytes(),
@@ -242,7 +242,8 @@ impl Nccl {
         })
     }
 
-    /// Puts an operation into the GPU's stream, waits until it has run, and reports which rank was late if that is known.
+    /// Puts an operation into the GPU's stream, waits until it has run, and reports which rank was late if that is
+    /// known.
     fn run(
         &mut self,
         what: &str,

@@ -56,7 +56,8 @@ fn link(alpha: f64, bytes_per_second: f64) -> AlphaBeta {
     AlphaBeta { alpha, beta: 1.0 / bytes_per_second }
 }
 
-/// The fraction of Ethernet's bits that are data: a packet of 1,024 bytes goes with 82 bytes of headers, preamble and gap.
+/// The fraction of Ethernet's bits that are data: a packet of 1,024 bytes goes with 82 bytes of headers, preamble and
+/// gap.
 const ROCE: f64 = 1024.0 / 1106.0;
 
 /// Horovod's own clock and buffer: 5 ms and 64 MiB (Sergeev and Del Balso 2018, and its documentation).

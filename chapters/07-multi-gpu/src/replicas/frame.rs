@@ -1,5 +1,5 @@
-//! What processes send to each other: frames, each a length and a header that serde writes. Behind the header of a message
-//! come its numbers. Nothing that comes makes a rank take more memory than really comes.
+//! What processes send to each other: frames, each a length and a header that serde writes. Behind the header of a
+//! message come its numbers. Nothing that comes makes a rank take more memory than really comes.
 
 use crate::{error::Error, rank::Rank};
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,8 @@ use crate::{
 use lab::data::{self, DataSet};
 use training::{Config, Model, Outcome, Settings, Silent, optimizer::Rule};
 
-/// Twenty steps of a model without dropout, in batches of 13 images, which divide by nothing; the last of each epoch has
+/// Twenty steps of a model without dropout, in batches of 13 images, which divide by nothing; the last of each epoch
+/// has
 /// 10.
 pub fn twenty_steps(model: Model) -> (Config, DataSet) {
     let base = Settings { model, epochs: 5, batch: 13, lr: 0.05, seed: 3, ..Settings::default() };

@@ -64,8 +64,8 @@ impl Watch {
         Self { seconds: vec![0.0; size], steps: 0, named: None }
     }
 
-    /// Takes note of a step: the seconds of each rank. Every [`STEPS`] steps it reports a slow rank, once for each stretch
-    /// in which the same rank is.
+    /// Takes note of a step: the seconds of each rank. Every [`STEPS`] steps it reports a slow rank, once for each
+    /// stretch in which the same rank is.
     pub fn step(&mut self, seconds: &[f32]) -> Option<Slow> {
         self.seconds.iter_mut().zip(seconds).for_each(|(sum, s)| *sum += f64::from(*s));
         self.steps += 1;

@@ -1,5 +1,5 @@
-//! What people claim about training on many devices, tested: the same training split in several ways, and the errors that
-//! make it a different training.
+//! What people claim about training on many devices, tested: the same training split in several ways, and the errors
+//! that make it a different training.
 
 use super::{
     data_parallel::gradient,

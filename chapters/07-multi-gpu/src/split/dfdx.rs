@@ -144,11 +144,11 @@ fn first_layer(
     let traced = layer.try_forward(images.leaky_trace()).map_err(device)?;
     let (hidden, tape) = traced.split_tape();
     comm.send(Rank(1), &hidden.as_vec())?;
-    let mut upstream = vec![0.0; hidden.shape().num_elements()];
-    comm.receive(Rank(1), &mut upstream)?;
-    let upstream = images.device().try_tensor_from_vec(upstream, *hidden.shape());
+    let mut up = vec![0.0; hidden.shape().num_elements()];
+    comm.receive(Rank(1), &mut up)?;
+    let up = images.device().try_tensor_from_vec(up, *hidden.shape());
     // The gradient of this sum at the hidden units is the upstream gradient.
-    let sum = hidden.put_tape(tape) * upstream.map_err(device)?;
+    let sum = hidden.put_tape(tape) * up.map_err(device)?;
     sum.sum::<Rank0, _>().try_backward().map_err(device)
 }
 // ANCHOR_END: first

@@ -141,8 +141,8 @@ fn stuck() -> Error {
     )
 }
 
-/// When what `work` waits for is done: the stage before in the forward pass, the stage after in the backward pass, and the
-/// forward pass itself at the end. `None` if it is not planned yet.
+/// When what `work` waits for is done: the stage before in the forward pass, the stage after in the backward pass, and
+/// the forward pass itself at the end. `None` if it is not planned yet.
 fn ready(work: Work, stage: usize, stages: usize, slots: &[Slot]) -> Option<f64> {
     let done = |stage, direction| {
         let wanted = (stage, Work { direction, ..work });

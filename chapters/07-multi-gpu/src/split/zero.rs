@@ -1,9 +1,9 @@
 //! `ZeRO`: data parallel without keeping everything everywhere.
 //!
 //! Rajbhandari, Rasley, Ruwase and He 2020, "`ZeRO`: Memory Optimizations Toward Training Trillion Parameter Models",
-//! section 5. Replicas of a network store the same numbers p times. Of these, each rank keeps a p-th and asks the others
-//! when it needs more: stage 1 cuts what the optimizer remembers, stage 2 the gradients as well, stage 3 also the
-//! parameters.
+//! section 5. Replicas of a network store the same numbers p times. Of these, each rank keeps a p-th and asks the
+//! others when it needs more: stage 1 cuts what the optimizer remembers, stage 2 the gradients as well, stage 3 also
+//! the parameters.
 
 use super::job::{Batch, Job, Trained, Update, not_empty, weighed_loss};
 use crate::{

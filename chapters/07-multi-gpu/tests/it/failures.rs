@@ -72,7 +72,8 @@ fn a_rank_of_these_tests() {
     }
 }
 
-/// What a rank suffers before it goes to the others: `2 KILL`, or `1 LATE`, which is two seconds, and reports it in a file.
+/// What a rank suffers before it goes to the others: `2 KILL`, or `1 LATE`, which is two seconds, and reports it in a
+/// file.
 fn meets_its_fate(rank: usize, run: &str) {
     let Some(fate) = variable("FAILURES_FATE") else { return };
     match fate.split_once(' ').unwrap() {

@@ -20,7 +20,8 @@ pub fn bill(card: &Card, times: u32) -> f64 {
     // EXERCISE: end
 }
 
-/// The index of the card that costs least for `times` models; the first of them if several do, `None` if there is no card.
+/// The index of the card that costs least for `times` models; the first of them if several do, `None` if there is no
+/// card.
 pub fn cheapest(cards: &[Card], times: u32) -> Option<usize> {
     // EXERCISE: begin
     let bills = cards.iter().map(|card| bill(card, times)).enumerate();

@@ -12,7 +12,8 @@ use std::{collections::BTreeMap, path::Path};
 /// The setting of mdBook that holds addresses and where they lead.
 const SETTING: &str = "output.html.redirect";
 
-/// Lets every anchor of a section also be found on its chapter's opener. What `book.toml` has for an address comes first.
+/// Lets every anchor of a section also be found on its chapter's opener. What `book.toml` has for an address comes
+/// first.
 ///
 /// # Errors
 /// If the setting in `book.toml` is no table of addresses.

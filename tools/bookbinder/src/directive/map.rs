@@ -149,8 +149,8 @@ fn sentence(at: usize, needs: &[BTreeSet<usize>], chapters: &[Chapter]) -> Strin
     }
 }
 
-/// The placeholder for the minutes that pages and chapters take, until all pages are expanded: `names` are their paths with
-/// a space between them.
+/// The placeholder for the minutes that pages and chapters take, until all pages are expanded: `names` are their paths
+/// with a space between them.
 pub fn minutes_mark(names: &str) -> String {
     format!("{MINUTES}{names}{END}")
 }

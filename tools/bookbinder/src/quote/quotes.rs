@@ -91,8 +91,9 @@ impl<'a> Quotes<'a> {
         self.machine_attributes(records, &lacking(found, records))
     }
 
-    /// The attributes that the machine switch works with: whose it is, and which machines it stands in for, because they have
-    /// none. What is not the default machine's is hidden, so that a page without its script shows one machine.
+    /// The attributes that the machine switch works with: whose it is, and which machines it stands in for, because
+    /// they have none. What is not the default machine's is hidden, so that a page without its script shows one
+    /// machine.
     pub(super) fn machine_attributes(self, records: &Records, stands_in: &[&str]) -> String {
         let shown_for = |name: &str| name == records.name || stands_in.contains(&name);
         let default = self.default_machine().is_some_and(|first| shown_for(&first.name));

@@ -284,8 +284,8 @@ fn overlap(r: &mut Recorder) -> Result<()> {
             medians.push(r.record(quantity, seconds.map(|seconds| seconds / STEPS as f64)));
         }
         r.record(OVERLAP_BYTES.at(list), Samples::one((batch * SIZES[0]) as f64));
-        // The fraction of a step that plain copies take. Neither side waits for the GPU after a step: a wait would count
-        // the launches that it holds back as a copy.
+        // The fraction of a step that plain copies take. Neither side waits for the GPU after a step: a wait would
+        // count the launches that it holds back as a copy.
         let [resident, _, pageable, ..] = medians[..] else { continue };
         r.record(COPIES.at(list), Samples::one(1.0 - resident / pageable));
     }
