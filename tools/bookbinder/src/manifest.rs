@@ -1,6 +1,8 @@
 //! The contents of a crate's `Cargo.toml`.
 
-use toml::Table;
+use anyhow::{Context, Result};
+use std::{fmt::Write as _, fs, path::Path};
+use toml::{Table, Value};
 
 /// The name in a manifest's `[package]`.
 pub fn package_name(manifest: &str) -> Option<String> {
@@ -13,4 +15,93 @@ pub fn dependencies(manifest: &str) -> Vec<String> {
     let manifest: Table = manifest.parse().unwrap_or_default();
     let dependencies = manifest.get("dependencies").and_then(|all| all.as_table());
     dependencies.into_iter().flat_map(Table::keys).cloned().collect()
+}
+
+/// A chapter's crate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChapterCrate {
+    /// The name in Rust: `matmul`.
+    pub name: String,
+    /// The folder below `chapters`: `01-matmul`.
+    pub folder: String,
+}
+
+/// Every chapter's crate, in the order of their folders.
+///
+/// # Errors
+/// If the folder of the chapters can't be read.
+pub fn chapter_crates(root: &Path) -> Result<Vec<ChapterCrate>> {
+    let chapters = root.join("chapters");
+    let entries =
+        fs::read_dir(&chapters).with_context(|| format!("can't read {}", chapters.display()))?;
+    let mut crates = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(|| format!("can't read {}", chapters.display()))?;
+        if let Ok(manifest) = fs::read_to_string(entry.path().join("Cargo.toml"))
+            && let Some(name) = package_name(&manifest)
+        {
+            let folder = entry.file_name().to_string_lossy().into_owned();
+            crates.push(ChapterCrate { name: name.replace('-', "_"), folder });
+        }
+    }
+    crates.sort_by(|a, b| a.folder.cmp(&b.folder));
+    Ok(crates)
+}
+
+/// Cargo's settings for what a notebook loads, from the course's own manifest: every crate at the level that the release
+/// profile gives it, and the chapters, which are dependencies there, at the level of that profile itself. A cell is
+/// compiled as evcxr says.
+pub fn notebook_profile<'c>(
+    manifest: &str,
+    chapters: impl IntoIterator<Item = &'c str>,
+) -> Result<String> {
+    let manifest: Table = manifest.parse().context("the course's Cargo.toml is damaged")?;
+    let release = manifest.get("profile").and_then(|all| all.get("release"));
+    let level = |of: Option<&Value>| of?.get("opt-level").map(Value::to_string);
+    let own = level(release).unwrap_or_else(|| "3".to_owned());
+    let mut out = "[profile.dev]\nlto = \"off\"\n".to_owned();
+    let mut package = |name: &str, level: &str| {
+        let _ = write!(out, "\n[profile.dev.package.\"{name}\"]\nopt-level = {level}\n");
+        if name == "*" {
+            out.push_str("debug-assertions = false\noverflow-checks = false\n");
+        }
+    };
+    let named = release.and_then(|all| all.get("package")).and_then(Value::as_table);
+    if !named.is_some_and(|all| all.contains_key("*")) {
+        package("*", &own);
+    }
+    for (name, settings) in named.into_iter().flatten() {
+        if let Some(level) = level(Some(settings)) {
+            package(name, &level);
+        }
+    }
+    for chapter in chapters {
+        if !named.is_some_and(|all| all.contains_key(chapter)) {
+            package(chapter, &own);
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notebook_compiles_as_the_release_profile_says() {
+        let manifest = "[profile.release]\nlto = \"off\"\n[profile.release.package.\"*\"]\nopt-level = 1\n\
+                        [profile.release.package]\ngemm.opt-level = 3\nmatmul.opt-level = \"s\"\n";
+        let config: Table = notebook_profile(manifest, ["lab", "matmul"]).unwrap().parse().unwrap();
+        let dev = &config["profile"]["dev"];
+        assert_eq!(dev["lto"].as_str(), Some("off"));
+        let level = |name: &str| dev["package"][name]["opt-level"].to_string();
+        assert_eq!(
+            [level("*"), level("gemm"), level("matmul"), level("lab")],
+            ["1", "3", "\"s\"", "3"]
+        );
+        assert_eq!(dev["package"]["*"]["overflow-checks"].as_bool(), Some(false));
+        let plain: Table = notebook_profile("", ["lab"]).unwrap().parse().unwrap();
+        assert_eq!(plain["profile"]["dev"]["package"]["*"]["opt-level"].as_integer(), Some(3));
+        assert!(notebook_profile("[profile", []).is_err());
+    }
 }

@@ -4,42 +4,12 @@ use super::{
     cell::{Cell, Kind, Runs},
     format::Notebook,
 };
-use crate::manifest::package_name;
-use anyhow::{Context, Result};
-use std::{fs, path::Path};
-
-/// A chapter's crate.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Crate {
-    /// The name in Rust: `matmul`.
-    name: String,
-    /// The folder below `chapters`: `01-matmul`.
-    folder: String,
-}
-
-/// Every chapter's crate.
-pub(super) fn crates(root: &Path) -> Result<Vec<Crate>> {
-    let chapters = root.join("chapters");
-    let entries =
-        fs::read_dir(&chapters).with_context(|| format!("can't read {}", chapters.display()))?;
-    let mut crates = Vec::new();
-    for entry in entries {
-        let entry = entry.with_context(|| format!("can't read {}", chapters.display()))?;
-        if let Ok(manifest) = fs::read_to_string(entry.path().join("Cargo.toml"))
-            && let Some(name) = package_name(&manifest)
-        {
-            let folder = entry.file_name().to_string_lossy().into_owned();
-            crates.push(Crate { name: name.replace('-', "_"), folder });
-        }
-    }
-    crates.sort_by(|a, b| a.folder.cmp(&b.folder));
-    Ok(crates)
-}
+use crate::manifest::ChapterCrate;
 
 /// Puts a cell that loads the crates before the first code cell, unless the page loads them itself.
-pub(super) fn put_first(notebook: &mut Notebook, crates: &[Crate], name: &str) {
+pub(super) fn put_first(notebook: &mut Notebook, crates: &[ChapterCrate], name: &str) {
     let code: Vec<&str> = notebook.code_cells().map(|cell| cell.source.as_str()).collect();
-    let loads = |krate: &Crate| {
+    let loads = |krate: &ChapterCrate| {
         code.iter().flat_map(|source| source.lines()).any(|line| {
             line.strip_prefix(":dep ").is_some_and(|dep| {
                 dep.split(['=', ' ']).next() == Some(&krate.name)

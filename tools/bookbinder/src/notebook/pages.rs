@@ -1,7 +1,10 @@
 //! From the pages of the book to the notebooks.
 
 use super::{cell::Cell, cut, drawing, format::Notebook, links::Site, load};
-use crate::page::{Page, is_opener};
+use crate::{
+    manifest::chapter_crates,
+    page::{Page, is_opener},
+};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -10,7 +13,7 @@ use std::path::Path;
 /// # Errors
 /// If a page marks a fence in a list or a quotation as a cell, or names an image that is not there.
 pub fn from_pages(root: &Path, pages: &[Page]) -> Result<Vec<(String, Notebook)>> {
-    let crates = load::crates(root)?;
+    let crates = chapter_crates(root)?;
     let site = Site::new(root, pages);
     let mut notebooks: Vec<(String, Notebook)> = Vec::new();
     for page in pages {
