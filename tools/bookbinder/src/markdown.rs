@@ -70,6 +70,22 @@ pub fn is_cell(info: &str) -> bool {
     words.next() == Some("rust") && words.any(|word| word == "cell")
 }
 
+/// A cell's code as its notebook has it. A line that begins with `# ` is hidden on the page, as everywhere in Rust's
+/// documentation, and `##` is one `#`: the notebook has these lines without the sign.
+pub fn cell_code(code: &str) -> String {
+    let line = |line: &str| {
+        let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
+        let rest = match rest.strip_prefix('#') {
+            Some(rest) if rest.starts_with('#') => rest,
+            Some("") => "",
+            Some(hidden) => hidden.strip_prefix(' ').unwrap_or(rest),
+            None => rest,
+        };
+        format!("{indent}{rest}")
+    };
+    code.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// A heading of a page.
 pub struct Heading {
     /// Where it begins.
@@ -185,6 +201,15 @@ mod tests {
         assert_eq!(reading_minutes(&"word ".repeat(1000)), 5);
         let code = format!("```rust\n{}```\n", "let a = 1;\n".repeat(60));
         assert_eq!(reading_minutes(&code), 2);
+    }
+
+    #[test]
+    fn hidden_lines_are_in_the_notebook() {
+        let page = "# use a::B;\n#\n#[test]\n## one\nfn f() {\n    # let x = 1;\n    x\n}\n";
+        assert_eq!(
+            cell_code(page),
+            "use a::B;\n\n#[test]\n# one\nfn f() {\n    let x = 1;\n    x\n}"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::shared::OnPage;
 use crate::{
-    markdown::code_ranges,
+    markdown::{cell_code, code_ranges},
     recorded::{self, Recorded},
 };
 use anyhow::Result;
@@ -28,7 +28,7 @@ pub(super) fn under_cells(text: &str, recorded: Option<&Recorded>) -> String {
         let end = code.range.end;
         out.push_str(&text[at..end]);
         at = end;
-        if let Some(output) = recorded.html(&code.text) {
+        if let Some(output) = recorded.html(&cell_code(&code.text)) {
             let _ = write!(out, "\n\n{output}\n");
         }
     }

@@ -1,7 +1,7 @@
 //! A page cut into cells: at its first two levels of headings, and around each fence that is a cell.
 
 use super::cell::{Cell, Runs};
-use crate::markdown::{is_cell, options, words};
+use crate::markdown::{cell_code, is_cell, options, words};
 use anyhow::{Result, bail};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 use std::ops::Range;
@@ -149,7 +149,7 @@ impl Page<'_> {
                     if code.trim().is_empty() {
                         bail!("a cell of the page is empty");
                     }
-                    cells.push(Cell::code(code, *runs));
+                    cells.push(Cell::code(&cell_code(code), *runs));
                     at = range.end;
                 }
             }
