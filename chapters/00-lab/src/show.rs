@@ -5,8 +5,9 @@
 //! Of several outputs of one type in a cell the kernel keeps the last: show one thing in a cell.
 
 use crate::{Drawing, TableData, probe::in_notebook};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use std::{
-    fmt::Write as _,
+    fmt::{Display, Write as _},
     io::{self, Write},
 };
 
@@ -28,6 +29,30 @@ pub fn table(table: &TableData) {
 /// Shows HTML, with `text` where there is none.
 pub fn html(html: &str, text: &str) {
     print(in_notebook(), html, text);
+}
+
+/// Shows small images of `width` columns beside each other, each above its label: a level of 0 is paper and 1 is ink.
+pub fn images<L: Display, P: AsRef<[f32]>>(tiles: &[(L, P)], width: usize) {
+    let grey = |level: f32, _: f32| {
+        let light = (255.0 * (1.0 - level.clamp(0.0, 1.0))).round() as u8;
+        [light; 3]
+    };
+    let labels: Vec<String> = tiles.iter().map(|(label, _)| label.to_string()).collect();
+    print(in_notebook(), &images_html(tiles, width, grey), &labels.join("\n"));
+}
+
+/// [`images`] of numbers with a sign: red above zero, blue below it, and white at zero. The strongest colour is the
+/// largest magnitude of the image.
+pub fn weights<L: Display, P: AsRef<[f32]>>(tiles: &[(L, P)], width: usize) {
+    let labels: Vec<String> = tiles.iter().map(|(label, _)| label.to_string()).collect();
+    print(in_notebook(), &images_html(tiles, width, signed), &labels.join("\n"));
+}
+
+/// The colour of a number among numbers of at most this magnitude.
+fn signed(value: f32, largest: f32) -> [u8; 3] {
+    let share = if largest > 0.0 { (value / largest).clamp(-1.0, 1.0) } else { 0.0 };
+    let faded = |full: u8| (255.0 - share.abs() * f32::from(255 - full)).round() as u8;
+    if share < 0.0 { [20, 80, 190].map(faded) } else { [200, 30, 40].map(faded) }
 }
 
 fn print(rich: bool, html: &str, text: &str) {
@@ -66,6 +91,44 @@ fn captioned(drawing: &Drawing) -> String {
         figure_html(&drawing.svg, &drawing.alt),
         escaped(&drawing.caption)
     )
+}
+
+/// Images as PNG in HTML: they need no file, and they stay sharp when they are made larger.
+fn images_html<L: Display, P: AsRef<[f32]>>(
+    tiles: &[(L, P)],
+    width: usize,
+    colour: impl Fn(f32, f32) -> [u8; 3],
+) -> String {
+    let mut html =
+        "<div style=\"display:flex;flex-wrap:wrap;gap:.75rem\" role=\"group\">".to_owned();
+    for (label, levels) in tiles {
+        let (levels, label) = (levels.as_ref(), escaped(&label.to_string()));
+        let largest = levels.iter().fold(0.0, |largest, level| level.abs().max(largest));
+        let pixels: Vec<u8> = levels.iter().flat_map(|&level| colour(level, largest)).collect();
+        let image = BASE64_STANDARD.encode(png(width, pixels));
+        let _ = write!(
+            html,
+            "<figure style=\"margin:0;width:84px;text-align:center\"><img alt=\"{label}\" width=\"84\" \
+             style=\"image-rendering:pixelated;border:1px solid #8888\" \
+             src=\"data:image/png;base64,{image}\"><figcaption>{label}</figcaption></figure>"
+        );
+    }
+    html + "</div>"
+}
+
+/// An image of `width` columns as PNG, from its red, green and blue. A last row that is not full ends in black.
+fn png(width: usize, mut pixels: Vec<u8>) -> Vec<u8> {
+    let width = width.max(1);
+    let height = pixels.len().div_ceil(3 * width).max(1);
+    pixels.resize(3 * width * height, 0);
+    let mut out = Vec::new();
+    let mut encoder = png::Encoder::new(&mut out, width as u32, height as u32);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder
+        .write_header()
+        .and_then(|mut writer| writer.write_image_data(&pixels))
+        .expect("as many pixels as the header says, in memory");
+    out
 }
 
 fn table_html(table: &TableData) -> String {
@@ -163,6 +226,29 @@ mod tests {
             "n            rate\n512    60 GFLOP/s\nnaïve           1\nLarger is <faster>.\n"
         );
         assert_eq!(table_text(&TableData::default()), "");
+    }
+
+    #[test]
+    fn images_are_png_beside_each_other() {
+        let tiles = [("3 <read> as 8", vec![0.0, 1.0, 0.5]), ("none", vec![])];
+        let html = images_html(&tiles, 2, |level, _| [(255.0 * level) as u8; 3]);
+        assert_eq!(html.matches("<figcaption>").count(), 2);
+        assert!(html.contains("<figcaption>3 &lt;read&gt; as 8</figcaption>"), "{html}");
+        let data = html.split("base64,").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        let bytes = BASE64_STANDARD.decode(data).unwrap();
+        let mut reader = png::Decoder::new(io::Cursor::new(bytes)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        assert_eq!((reader.info().width, reader.info().height), (2, 2));
+        assert_eq!(pixels, [0, 0, 0, 255, 255, 255, 127, 127, 127, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_sign_is_a_colour() {
+        assert_eq!([signed(0.0, 2.0), signed(0.0, 0.0)], [[255; 3]; 2]);
+        assert_eq!([signed(2.0, 2.0), signed(-2.0, 2.0)], [[200, 30, 40], [20, 80, 190]]);
+        let [red, green, blue] = signed(0.5, 2.0);
+        assert!(red > green && red > blue && green > 30, "{red} {green} {blue}");
     }
 
     #[test]

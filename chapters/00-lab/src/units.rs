@@ -39,7 +39,8 @@ pub enum Unit {
 
 impl Unit {
     /// `value` (in the base unit) as text, to three significant digits: `160 GFLOP/s`,
-    /// `1.21 ms`, `43.6%`, `45.0 MiB`. Rates take SI prefixes (10³), bytes binary ones (2¹⁰). The space is a
+    /// `1.21 ms`, `43.6%`, `45.0 MiB`. Rates take SI prefixes (10³), as data sheets do, and bytes binary
+    /// ones (2¹⁰). The space is a
     /// plain one; a page may make it one that does not break. A minus is the sign and not a hyphen.
     ///
     /// ```
@@ -56,7 +57,7 @@ impl Unit {
         match self {
             Self::Seconds => with_prefix(value, "s"),
             Self::FlopsPerSecond => with_prefix(value, "FLOP/s"),
-            Self::BytesPerSecond => format!("{}/s", binary(value)),
+            Self::BytesPerSecond => with_prefix(value, "B/s"),
             Self::Bytes => binary(value),
             Self::Hertz => with_prefix(value, "Hz"),
             Self::ImagesPerSecond => format!("{} images/s", count(value)),
@@ -323,7 +324,7 @@ mod tests {
         assert_eq!(Unit::Bytes.format(0.0), "0 B");
         assert_eq!(Unit::Bytes.format(1.0), "1 B");
         assert_eq!(Unit::Bytes.format(1023.96), "1.00 KiB");
-        assert_eq!(Unit::BytesPerSecond.format(11.6 * 1024.0 * 1024.0 * 1024.0), "11.6 GiB/s");
+        assert_eq!(Unit::BytesPerSecond.format(11.6e9), "11.6 GB/s");
         assert_eq!(Unit::Bytes.format(1e18), "909,495 TiB");
     }
 

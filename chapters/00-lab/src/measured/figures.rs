@@ -93,8 +93,8 @@ fn draw_bandwidth(records: &Records) -> Result<Drawing> {
     let rows = Traffic::ALL
         .map(|traffic| (traffic.name().to_owned(), THREADS.map(|t| bandwidth(traffic, t))));
     Bars {
-        axis: Axis::new("bandwidth (GiB/s)", Scale::Linear),
-        scale: |rate| rate / f64::from(1 << 30),
+        axis: Axis::new("bandwidth (GB/s)", Scale::Linear),
+        scale: |rate| rate / 1e9,
         bars: on_cores(records, rows),
         limits: Limits::None,
     }

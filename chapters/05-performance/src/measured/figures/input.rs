@@ -179,14 +179,14 @@ fn draw_pieces(records: &Records) -> Result<Drawing> {
             ));
         }
         let points: Vec<(f64, &Value)> = all.into_iter().map(|(x, v)| (x / 1024.0, v)).collect();
-        series.push(Series::of(name, &points, |rate| rate / f64::from(1 << 30)));
+        series.push(Series::of(name, &points, |rate| rate / 1e9));
     }
     if let ([], Some(error)) = (&series[..], missing) {
         return Err(error);
     }
     let plot = LinePlot {
         x: Axis::new("piece (KiB)", Scale::Log).ticks([0.25, 4.0, 64.0, 1024.0, 16384.0, 65536.0]),
-        y: Axis::new("rate (GiB/s)", Scale::Linear),
+        y: Axis::new("rate (GB/s)", Scale::Linear),
         series,
         limits: vec![],
     };

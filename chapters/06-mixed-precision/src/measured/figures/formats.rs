@@ -174,8 +174,8 @@ fn draw_convert(records: &Records) -> Result<Drawing> {
             .map(move |(how, label)| (format!("f32 to {to}, {label}"), of(CONVERT, to, how)))
     });
     Bars {
-        axis: Axis::new("rate (GiB/s)", Scale::Log),
-        scale: |rate| rate / f64::from(1 << 30),
+        axis: Axis::new("rate (GB/s)", Scale::Log),
+        scale: |rate| rate / 1e9,
         bars: bars.collect(),
         ..Bars::default()
     }
