@@ -129,6 +129,6 @@ mod tests {
     fn an_environment_that_is_not_there_is_a_sentence() {
         let root = tempfile::tempdir().unwrap();
         let error = Jupyter::new(root.path()).made_by("python3").unwrap_err().to_string();
-        assert!(error.contains("`python3` says") && error.contains(".jupyter"), "{error}");
+        assert!(error.contains("`python3` reports") && error.contains(".jupyter"), "{error}");
     }
 }

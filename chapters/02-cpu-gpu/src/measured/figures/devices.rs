@@ -76,17 +76,27 @@ fn draw(records: &Records) -> Result<Drawing> {
     Ok(plot.drawing(caption))
 }
 
+/// The lanes of a CPU from its multiplications per cycle: every core has whole vectors, and no vector of today has fewer
+/// than four lanes.
+fn whole_vectors(measured: f64, cores: f64) -> f64 {
+    let vector = 4.0 * cores.max(1.0);
+    (measured / vector).round().max(1.0) * vector
+}
+
 fn table(records: &Records) -> Result<TableData> {
     let devices = measured(records)?;
     let at = |key: Key, device: &str| key.at(&[("device", &device)]);
-    // A fraction of a lane is noise.
+    let cores = records.get(at(UNITS, "cpu"))?.median;
     let lanes = |device: &str| match records.get(at(LANES, device)) {
-        Ok(lanes) => Entry::Words(Unit::Count.format(lanes.median.round())),
+        Ok(lanes) if device == "cpu" => {
+            Entry::Words(Unit::Count.format(whole_vectors(lanes.median, cores)))
+        }
+        Ok(lanes) => Entry::Words(Unit::Count.format(lanes.median)),
         Err(_) => Entry::Value(at(LANES, device)),
     };
     let caption = format!(
         "What computes on {}, a machine of {} cores. The CPU's clock and lanes are measured (its lanes as \
-         multiplications per cycle, so a little below what it has); the devices' are what their drivers report.",
+         multiplications per cycle, rounded to whole vectors in each core); the devices' are what their drivers report.",
         records.machine.cpu,
         records.text(at(UNITS, "cpu"))?
     );
@@ -97,4 +107,18 @@ fn table(records: &Records) -> Result<TableData> {
         .column("clock", |device| at(CLOCK, device))
         .column("memory", |device| at(MEMORY, device))
         .table(records, caption)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_has_whole_vectors() {
+        let all = [(31.2, 2.0), (15.4, 1.0), (61.0, 4.0), (3.9, 1.0), (0.3, 2.0)];
+        assert_eq!(
+            all.map(|(measured, cores)| whole_vectors(measured, cores)),
+            [32.0, 16.0, 64.0, 4.0, 8.0]
+        );
+    }
 }
