@@ -6,35 +6,26 @@ use super::{
 };
 use crate::manifest::ChapterCrate;
 
-/// Puts a cell that loads the crates before the first code cell, unless the page loads them itself.
+/// Puts a cell before the first code cell that loads the course's crates, unless no cell names one. It loads all of them in
+/// every notebook: what a crate is compiled with depends on what else is loaded, and so all notebooks share one build.
 pub(super) fn put_first(notebook: &mut Notebook, crates: &[ChapterCrate], name: &str) {
-    let code: Vec<&str> = notebook.code_cells().map(|cell| cell.source.as_str()).collect();
-    let loads = |krate: &ChapterCrate| {
-        code.iter().flat_map(|source| source.lines()).any(|line| {
-            line.strip_prefix(":dep ").is_some_and(|dep| {
-                dep.split(['=', ' ']).next() == Some(&krate.name)
-                    || dep.trim().ends_with(&krate.folder)
-            })
-        })
+    let used = |krate: &ChapterCrate| {
+        notebook.code_cells().any(|cell| names_crate(&cell.source, &krate.name))
     };
-    // The chapter's own crate comes last: the later ones build on the earlier ones.
-    let needed: Vec<String> = crates
-        .iter()
-        .filter(|krate| code.iter().any(|source| names_crate(source, &krate.name)) && !loads(krate))
-        .map(|krate| format!(":dep ../chapters/{}", krate.folder))
-        .collect();
-    if needed.is_empty() {
+    if !crates.iter().any(used) {
         return;
     }
     let words = format!(
         "> This notebook is the page [{name}](../book/src/{name}/) with its code in cells. Run a cell with \
-         Shift+Enter. The next cell loads the chapter's code. The first time, that compiles it, which takes \
-         a while."
+         Shift+Enter, change it, and run it again. The next cell loads the course's crates. `notebooks setup` has \
+         compiled them; without it, the first time takes some minutes."
     );
+    let loads: Vec<String> =
+        crates.iter().map(|krate| format!(":dep ../chapters/{}", krate.folder)).collect();
     let first =
         notebook.cells.iter().position(|cell| matches!(cell.kind, Kind::Code { .. })).unwrap_or(0);
     let at = first.min(1);
-    notebook.cells.insert(at, Cell::code(&needed.join("\n"), Runs::Along));
+    notebook.cells.insert(at, Cell::code(&loads.join("\n"), Runs::Along));
     notebook.cells.insert(at, Cell::markdown(&words));
 }
 

@@ -112,7 +112,7 @@ fn fences_become_cells_and_crates_are_loaded() {
     assert_eq!(
         code,
         [
-            (":dep ../chapters/01-matmul", Runs::Along),
+            (":dep ../chapters/00-lab\n:dep ../chapters/01-matmul", Runs::Along),
             ("let n = 2;\nmatmul::naive(n);", Runs::Along),
             ("let x: u8 = 300;", Runs::Fails),
             ("println!(\"{n}\");", Runs::Along),
