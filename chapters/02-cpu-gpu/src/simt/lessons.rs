@@ -144,6 +144,7 @@ pub async fn sum_without_barrier(t: Thread, x: Global, sums: Global) {
 }
 // ANCHOR_END: sum_without_barrier
 
+// ANCHOR: sum_with_barrier_inside
 /// [`sum`] with the barrier inside the `if`: another.
 pub async fn sum_with_barrier_inside(t: Thread, x: Global, sums: Global) {
     let (i, threads) = (t.index[0], t.block[0]);
@@ -164,6 +165,7 @@ pub async fn sum_with_barrier_inside(t: Thread, x: Global, sums: Global) {
         t.store(sums, t.block_index[0], t.load(partial, 0).await).await;
     }
 }
+// ANCHOR_END: sum_with_barrier_inside
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,8 @@
 //! A multiprocessor hides the time that memory takes by running other warps, so it wants many. Each
 //! takes a part of its registers and shared memory. Limits: NVIDIA, CUDA C++ Programming Guide, table
 //! "Technical Specifications per Compute Capability"; the granularity of registers, and the blocks of 12.0, are those of
-//! NVIDIA's occupancy calculator (`cuda_occupancy.h`).
+//! NVIDIA's occupancy calculator (`cuda_occupancy.h`), and so is what the system takes of a block's shared memory since
+//! 8.0.
 
 use super::memory::WARP;
 
@@ -23,15 +24,6 @@ pub struct Limits {
     /// Bytes of shared memory for one block.
     pub shared_of_block: usize,
 }
-
-/// Registers are given to a warp in pieces of this many.
-const REGISTER_PIECE: usize = 256;
-/// The most registers that a thread can have.
-const REGISTERS_OF_THREAD: usize = 255;
-/// Shared memory is given to a block in pieces of this many bytes.
-const SHARED_PIECE: usize = 128;
-/// Bytes of shared memory that the system takes for each block, since compute capability 8.0.
-const SHARED_OF_SYSTEM: usize = 1024;
 
 impl Limits {
     /// An A100, an RTX 30, an RTX 40, an H100 or H200, a B200, an RTX 50.
@@ -104,6 +96,15 @@ pub struct Occupancy {
     pub limit: Limit,
 }
 
+// ANCHOR: pieces
+/// Registers are given to a warp in pieces of this many.
+const REGISTER_PIECE: usize = 256;
+/// Shared memory is given to a block in pieces of this many bytes.
+const SHARED_PIECE: usize = 128;
+/// Bytes of shared memory that the system takes for each block.
+const SHARED_OF_SYSTEM: usize = 1024;
+// ANCHOR_END: pieces
+
 // ANCHOR: occupancy
 /// How many blocks fit on a multiprocessor at a time. No block fits if it asks
 /// for more than a block may have.
@@ -112,32 +113,23 @@ pub fn occupancy(block: Block, limits: Limits) -> Occupancy {
     let of_warp = block.registers.max(1) * WARP;
     let of_warp = of_warp.next_multiple_of(REGISTER_PIECE);
     // Each of the four parts of a multiprocessor has its quarter of registers.
-    let warps_by_registers = limits.registers / 4 / of_warp * 4;
+    let by_registers = limits.registers / 4 / of_warp * 4 / warps;
     let shared = block.shared + SHARED_OF_SYSTEM;
-    let shared = shared.next_multiple_of(SHARED_PIECE);
+    let by_shared = limits.shared / shared.next_multiple_of(SHARED_PIECE);
     let fits = [
-        (Limit::Warps, limits.warps / warps),
-        (Limit::Blocks, limits.blocks),
-        (Limit::Registers, warps_by_registers / warps),
-        (Limit::Shared, limits.shared / shared),
+        (Limit::Warps, block.threads <= 1024, limits.warps / warps),
+        (Limit::Blocks, true, limits.blocks),
+        (Limit::Registers, block.registers <= 255, by_registers),
+        (Limit::Shared, block.shared <= limits.shared_of_block, by_shared),
     ];
-    let (mut limit, mut blocks) = fits[0];
-    for (other, count) in fits {
-        if count < blocks {
-            (limit, blocks) = (other, count);
-        }
-    }
-    // ANCHOR_END: occupancy
-    if block.threads > 1024 {
-        (limit, blocks) = (Limit::Warps, 0);
-    } else if block.registers > REGISTERS_OF_THREAD {
-        (limit, blocks) = (Limit::Registers, 0);
-    } else if block.shared > limits.shared_of_block {
-        (limit, blocks) = (Limit::Shared, 0);
-    }
+    let fits = fits.map(|(limit, ok, most)| (limit, usize::from(ok) * most));
+    let least = fits.into_iter().min_by_key(|(_, blocks)| *blocks);
+    let (limit, blocks) = least.unwrap_or(fits[0]);
     let warps = blocks * warps;
-    Occupancy { blocks, warps, share: warps as f64 / limits.warps as f64, limit }
+    let share = warps as f64 / limits.warps as f64;
+    Occupancy { blocks, warps, share, limit }
 }
+// ANCHOR_END: occupancy
 
 #[cfg(test)]
 mod tests {
