@@ -99,6 +99,7 @@ fn images_html<L: Display, P: AsRef<[f32]>>(
     width: usize,
     colour: impl Fn(f32, f32) -> [u8; 3],
 ) -> String {
+    let side = (3 * width).clamp(84, 240);
     let mut html =
         "<div style=\"display:flex;flex-wrap:wrap;gap:.75rem\" role=\"group\">".to_owned();
     for (label, levels) in tiles {
@@ -108,7 +109,7 @@ fn images_html<L: Display, P: AsRef<[f32]>>(
         let image = BASE64_STANDARD.encode(png(width, pixels));
         let _ = write!(
             html,
-            "<figure style=\"margin:0;width:84px;text-align:center\"><img alt=\"{label}\" width=\"84\" \
+            "<figure style=\"margin:0;width:{side}px;text-align:center\"><img alt=\"{label}\" width=\"{side}\" \
              style=\"image-rendering:pixelated;border:1px solid #8888\" \
              src=\"data:image/png;base64,{image}\"><figcaption>{label}</figcaption></figure>"
         );
