@@ -17,6 +17,9 @@ pub mod measured;
 pub mod models;
 pub mod runner;
 
+/// The library that trains, for those who use this crate's engines and tensors.
+pub use dfdx;
+
 pub use config::{Config, Model, Precision, Settings, Start};
 pub use error::{Error, Result};
 pub use learning::{

@@ -49,8 +49,8 @@ pub fn chapter_crates(root: &Path) -> Result<Vec<ChapterCrate>> {
 }
 
 /// Cargo's settings for what a notebook loads, from the course's own manifest: every crate at the level that the release
-/// profile gives it, and the chapters, which are dependencies there, at the level of that profile itself. A cell is
-/// compiled as evcxr says.
+/// profile gives it, and the chapters, which are dependencies there, and the cells at the level of that profile
+/// itself: what a reader measures in a cell is a release build.
 pub fn notebook_profile<'c>(
     manifest: &str,
     chapters: impl IntoIterator<Item = &'c str>,
@@ -59,11 +59,12 @@ pub fn notebook_profile<'c>(
     let release = manifest.get("profile").and_then(|all| all.get("release"));
     let level = |of: Option<&Value>| of?.get("opt-level").map(Value::to_string);
     let own = level(release).unwrap_or_else(|| "3".to_owned());
-    let mut out = "[profile.dev]\nlto = \"off\"\n".to_owned();
+    let unchecked = "debug-assertions = false\noverflow-checks = false\n";
+    let mut out = format!("[profile.dev]\nopt-level = {own}\nlto = \"off\"\n{unchecked}");
     let mut package = |name: &str, level: &str| {
         let _ = write!(out, "\n[profile.dev.package.\"{name}\"]\nopt-level = {level}\n");
         if name == "*" {
-            out.push_str("debug-assertions = false\noverflow-checks = false\n");
+            out.push_str(unchecked);
         }
     };
     let named = release.and_then(|all| all.get("package")).and_then(Value::as_table);
@@ -93,7 +94,8 @@ mod tests {
                         [profile.release.package]\ngemm.opt-level = 3\nmatmul.opt-level = \"s\"\n";
         let config: Table = notebook_profile(manifest, ["lab", "matmul"]).unwrap().parse().unwrap();
         let dev = &config["profile"]["dev"];
-        assert_eq!(dev["lto"].as_str(), Some("off"));
+        assert_eq!((dev["lto"].as_str(), dev["opt-level"].as_integer()), (Some("off"), Some(3)));
+        assert_eq!(dev["debug-assertions"].as_bool(), Some(false));
         let level = |name: &str| dev["package"][name]["opt-level"].to_string();
         assert_eq!(
             [level("*"), level("gemm"), level("matmul"), level("lab")],

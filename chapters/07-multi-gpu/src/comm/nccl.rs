@@ -82,7 +82,7 @@ impl Functions {
         let library = ["libnccl.so.2", "libnccl.so"].iter().find_map(open);
         let library = library.ok_or_else(|| {
             Error::Config(format!(
-                "there is no NCCL (libnccl.so.2) for words between GPUs; {INSTALL}"
+                "there is no NCCL (libnccl.so.2) for data between GPUs; {INSTALL}"
             ))
         })?;
         Ok(Self {
@@ -286,7 +286,7 @@ impl Nccl {
     /// At `address` there are `count` numbers on this rank's GPU, which are not used elsewhere at the same time.
     ///
     /// # Errors
-    /// [`Error::Stuck`] if a rank is missing, [`Error::Config`] with NCCL's words otherwise.
+    /// [`Error::Stuck`] if a rank is missing, [`Error::Config`] with NCCL's message otherwise.
     pub unsafe fn all_reduce_at(&mut self, address: u64, count: usize) -> Result<()> {
         self.run("sum over all ranks", None, |nccl, comm, stream| {
             // SAFETY: the caller's; NCCL allows it to write where it reads.
