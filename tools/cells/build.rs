@@ -1,0 +1,49 @@
+//! Makes a function of each notebook: its cells in order, each in a block inside the block of the one before. So a later cell
+//! sees what an earlier one defined, and may define it again, as in the notebook.
+
+use serde_json::Value;
+use std::{env, error::Error, fmt::Write as _, fs, path::Path};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../notebooks");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut files: Vec<_> = fs::read_dir(&folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, Box<dyn Error>>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "ipynb"));
+    files.sort();
+    let mut out = String::new();
+    for file in files {
+        println!("cargo::rerun-if-changed={}", file.display());
+        let notebook: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_");
+        let name = format!("cells_of_{name}");
+        let cells: Vec<String> =
+            notebook["cells"].as_array().into_iter().flatten().filter_map(code).collect();
+        let _ = writeln!(out, "#[test]\nfn run_{name}() {{\nrun({name});\n}}");
+        let _ = writeln!(
+            out,
+            "#[allow(warnings, clippy::all, clippy::pedantic)]\nfn {name}() -> Ended {{"
+        );
+        out.extend(cells.iter().map(|cell| format!("{{\n{cell}\n")));
+        let _ = writeln!(out, "{}\nOk(())\n}}", "}".repeat(cells.len()));
+    }
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("cells.rs"), out)?;
+    Ok(())
+}
+
+/// A cell that runs with the others and without an error, as statements.
+fn code(cell: &Value) -> Option<String> {
+    let tags = cell["metadata"]["tags"].as_array();
+    if cell["cell_type"] != "code" || tags.is_some_and(|tags| !tags.is_empty()) {
+        return None;
+    }
+    let source: String =
+        cell["source"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    // A line for the kernel: `:dep`.
+    let lines: Vec<&str> = source.lines().filter(|line| !line.starts_with(':')).collect();
+    let source = lines.join("\n");
+    // The value that a cell ends with is shown, and dropped here.
+    let open = !source.trim_end().ends_with(['}', ';']);
+    Some(if open { source + ";" } else { source })
+}
