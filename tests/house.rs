@@ -537,13 +537,7 @@ fn anchors_and_quotes_are_seen() {
 // ---- (c) Public items ------------------------------------------------------------------------------------
 
 /// Public items without a use, and why they stay. The list only shrinks.
-const UNUSED: [(&str, &str); 5] = [
-    ("backward_error", "what a sound decomposition is checked against, on every path"),
-    ("set_patience", "lets tests of lost ranks wait for less than ten seconds"),
-    (
-        "unchecked",
-        "a machine whose loads the page's script is compared with, of uninitialised memory",
-    ),
+const UNUSED: [(&str, &str); 2] = [
     ("wilkinson", "the worst case of pivoting, for every path"),
     ("with_id", "lets ranks of a test meet without a file"),
 ];

@@ -5,7 +5,7 @@
 //! or in a directive such as `{{#measure}}`. Some are excused, because a reader sees where they are from:
 //!
 //! - a footnote is in the same paragraph;
-//! - the paragraph is a prediction (`**Predict.** …`), up to `**Measured`;
+//! - the paragraph is a prediction (`**Predict.** …`, `**Change this, predict, run.** …`), up to `**Measured`;
 //! - the sentence has a formula, or the formula right after the paragraph has the number: it is computed in sight;
 //! - the sentence is a question;
 //! - the sentence marks it as not measured: "would", "should", "could", "suppose", "at most", "at least",
@@ -117,8 +117,12 @@ fn in_block(block: &Block) -> Vec<Typed> {
     if block.text.contains("[^") {
         return Vec::new();
     }
-    // Emphasis is gone here, and "Predict." and "Measured:" are where they were.
-    let text = match block.text.trim_start().strip_prefix("Predict") {
+    // Emphasis is gone here, and "Predict." and "Measured:" are where they were. What to change in a cell is a prediction too:
+    // its numbers are those of the cell.
+    let start = block.text.trim_start();
+    let asked =
+        start.strip_prefix("Predict").or_else(|| start.strip_prefix("Change this, predict"));
+    let text = match asked {
         Some(rest) => rest.find("Measured").map_or("", |at| &rest[at..]),
         None => &block.text,
     };
@@ -240,6 +244,7 @@ mod tests {
             "It runs at 1.98 GHz, so the peak is\n\n$$2 \\cdot 1.98 = 3.96$$",
             "It could take 13 ms. At least 5 ms. One expects 90%.",
             "**Predict.** It takes 13 ms, or 5% more.",
+            "**Change this, predict, run.** A link of 10 GB/s, then 5% of it.",
             "`sleep 13 s` and\n\n```text\n13 ms\n```",
             "<p>13 ms</p>",
             "In 2.5D, H100s do it, on page 13.",
