@@ -51,6 +51,9 @@ pub fn chapter_crates(root: &Path) -> Result<Vec<ChapterCrate>> {
 /// Cargo's settings for what a notebook loads, from the course's own manifest: every crate at the level that the release
 /// profile gives it, and the chapters, which are dependencies there, and the cells at the level of that profile
 /// itself: what a reader measures in a cell is a release build.
+///
+/// # Errors
+/// If the manifest is no TOML.
 pub fn notebook_profile<'c>(
     manifest: &str,
     chapters: impl IntoIterator<Item = &'c str>,

@@ -18,7 +18,7 @@ use std::{
 };
 
 /// The longest that a cell may take; the first one may have to compile the chapters.
-const CELL_LIMIT: Duration = Duration::from_mins(60);
+const CELL_LIMIT: Duration = Duration::from_hours(1);
 
 /// What happened while a notebook ran.
 #[derive(Clone, Debug, PartialEq)]
