@@ -71,7 +71,7 @@ const browser = await chromium.launch(launch);
 
 async function open(options, page, watch = true) {
   const context = await browser.newContext(options);
-  context.setDefaultTimeout(120_000); // a machine that is busy with builds is slow, not wrong
+  context.setDefaultTimeout(400_000); // a machine that is busy with builds is slow, not wrong
   const tab = await context.newPage();
   const where = `${page} ${options.colorScheme ?? 'light'} ${options.viewport?.width ?? ''}`;
   if (watch) {
