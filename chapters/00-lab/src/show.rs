@@ -238,7 +238,7 @@ mod tests {
         let data = html.split("base64,").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
         let bytes = BASE64_STANDARD.decode(data).unwrap();
         let mut reader = png::Decoder::new(io::Cursor::new(bytes)).read_info().unwrap();
-        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let mut pixels = vec![0; reader.output_buffer_size()];
         reader.next_frame(&mut pixels).unwrap();
         assert_eq!((reader.info().width, reader.info().height), (2, 2));
         assert_eq!(pixels, [0, 0, 0, 255, 255, 255, 127, 127, 127, 0, 0, 0]);
