@@ -7,8 +7,9 @@
 mod exercise;
 
 use exercise::{MR, NR, Tile, micro_kernel};
+use lab::{Plan, Race, Unit};
 use matmul::{MatMut, MatRef, Options, sgemm};
-use std::{hint::black_box, time::Instant};
+use std::hint::black_box;
 
 /// Whole numbers, so that no order of adding rounds.
 fn panels(k: usize) -> (Vec<f32>, Vec<f32>) {
@@ -41,39 +42,38 @@ fn not_a_number_stays_in_its_row() {
     }
 }
 
-/// The best of several runs, in GFLOP/s.
-fn rate(operations: f64, mut work: impl FnMut()) -> f64 {
-    let seconds = (0..30).map(|_| {
-        let start = Instant::now();
-        work();
-        start.elapsed().as_secs_f64()
-    });
-    operations / seconds.fold(f64::INFINITY, f64::min) / 1e9
-}
-
 /// Shown, not demanded: how fast a kernel is depends on the machine.
 #[test]
-fn shows_its_rate() -> matmul::Result<()> {
+fn race() -> lab::Result<()> {
+    // As many operations in the calls of yours as in one product of ours.
+    const N: usize = 384;
     const K: usize = 256;
-    const CALLS: usize = 2000;
-    const N: usize = 512;
-    let (a, b) = panels(K);
-    let yours = rate((2 * MR * NR * K * CALLS) as f64, || {
-        for _ in 0..CALLS {
-            black_box(micro_kernel(black_box(&a), black_box(&b)));
-        }
-    });
-
+    const CALLS: usize = N * N * N / (MR * NR * K);
+    // Without a product there is no rate: the stub's would be meaningless.
+    assert_eq!(micro_kernel(&[1.0; MR], &[1.0; NR])[0][0], 1.0, "no product, no rate");
+    let (x, y) = panels(K);
     let (a, b, mut c) = (vec![1.0; N * N], vec![1.0; N * N], vec![0.0; N * N]);
     let (a, b) = (MatRef::new(&a, N, N)?, MatRef::new(&b, N, N)?);
-    let mut done = Ok(());
-    let ours = rate((2 * N * N * N) as f64, || {
-        done = MatMut::new(&mut c, N, N).and_then(|c| sgemm(c, a, b, Options::default()));
+    let mut race = Race::new();
+    race.add("yours", || {
+        for _ in 0..CALLS {
+            black_box(micro_kernel(black_box(&x), black_box(&y)));
+        }
+        Ok(())
     });
-    done?;
-    println!("your micro-kernel:                    {yours:8.2} GFLOP/s");
-    println!("a whole product (n = {N}) by this crate: {ours:8.2} GFLOP/s");
-    // Without a product there is no rate: the stub's is meaningless.
-    assert_eq!(micro_kernel(&[1.0; MR], &[1.0; NR])[0][0], 1.0, "no product, no rate");
+    race.add("ours", || Ok(sgemm(MatMut::new(&mut c, N, N)?, a, b, Options::default())?));
+    let results = race.run(Plan::QUICK)?;
+    let rate = |name| -> lab::Result<String> {
+        let rate = results.rate(name, (2 * N * N * N) as f64)?;
+        Ok(Unit::FlopsPerSecond.format(rate.median()))
+    };
+    let ratio = results.ratio("ours", "yours")?;
+    let (low, high) = ratio.spread();
+    println!(
+        "micro-kernel, yours over ours: {:.2} ({low:.2} to {high:.2}); yours {}, ours {} (a whole product, n = {N})",
+        ratio.median(),
+        rate("yours")?,
+        rate("ours")?,
+    );
     Ok(())
 }

@@ -1,0 +1,145 @@
+//! The test of the exercise `layer-norm`.
+
+#[cfg_attr(feature = "solutions", path = "solution.rs")]
+#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
+mod exercise;
+
+use backprop::{check, random::SplitMix64, real::Real};
+use exercise::{Gradients, backward, forward};
+
+const EPSILON: f64 = 1e-5;
+
+/// A layer with its input, and a gradient that comes from above.
+struct Case {
+    what: String,
+    x: Vec<f64>,
+    gain: Vec<f64>,
+    bias: Vec<f64>,
+    dy: Vec<f64>,
+}
+
+impl Case {
+    /// Random numbers, all of them f32's, for `x` around `centre`.
+    fn random(rows: usize, width: usize, centre: f64, seed: u64) -> Self {
+        let mut random = SplitMix64::new(seed);
+        let mut numbers = |len: usize, centre: f64| -> Vec<f64> {
+            (0..len).map(|_| f64::from((centre + random.normal()) as f32)).collect()
+        };
+        Self {
+            what: format!("{rows} rows of {width}, around {centre}"),
+            x: numbers(rows * width, centre),
+            gain: numbers(width, 1.0),
+            bias: numbers(width, 0.0),
+            dy: numbers(rows * width, 0.0),
+        }
+    }
+
+    /// Rows in which all numbers are the same.
+    fn constant(rows: usize, width: usize, seed: u64) -> Self {
+        let mut case = Self::random(rows, width, 0.0, seed);
+        case.what = format!("{rows} constant rows of {width}");
+        for (row, x) in case.x.chunks_exact_mut(width).enumerate() {
+            x.fill(row as f64 - 0.75);
+        }
+        case
+    }
+
+    /// Σ dy·y: a loss whose derivative with respect to y is dy.
+    fn loss(&self, x: &[f64], gain: &[f64], bias: &[f64]) -> f64 {
+        let (y, _) = forward(x, gain, bias, EPSILON);
+        y.iter().zip(&self.dy).map(|(y, dy)| y * dy).sum()
+    }
+
+    /// The reader's gradients, in either format.
+    fn found<T: Real>(&self) -> Gradients<f64> {
+        let [x, gain, bias, dy] = [&self.x, &self.gain, &self.bias, &self.dy]
+            .map(|values| values.iter().map(|value| T::of(*value)).collect::<Vec<T>>());
+        let epsilon = T::of(EPSILON);
+        let (_, moments) = forward(&x, &gain, &bias, epsilon);
+        let Gradients { input, gain, bias } = backward(&x, &gain, epsilon, &moments, &dy);
+        let [input, gain, bias] =
+            [input, gain, bias].map(|values| values.into_iter().map(T::wide).collect());
+        Gradients { input, gain, bias }
+    }
+
+    /// Two-sided differences in f64. The step is short against √ε, where a constant row bends.
+    fn differences(&self) -> Gradients<f64> {
+        let Self { x, gain, bias, .. } = self;
+        let step = 1e-6;
+        Gradients {
+            input: check::differences_by(step, x, |x| self.loss(x, gain, bias)),
+            gain: check::differences_by(step, gain, |gain| self.loss(x, gain, bias)),
+            bias: check::differences_by(step, bias, |bias| self.loss(x, gain, bias)),
+        }
+    }
+
+    /// That two gradients agree.
+    #[track_caller]
+    fn agree(&self, found: &Gradients<f64>, wanted: &Gradients<f64>, within: f64, of: &str) {
+        for (what, found, wanted) in [
+            ("input", &found.input, &wanted.input),
+            ("gain", &found.gain, &wanted.gain),
+            ("bias", &found.bias, &wanted.bias),
+        ] {
+            let error = check::error(found, wanted);
+            assert!(
+                error < within,
+                "{}: the gradient of the {what} is off by {error:.1e} from {of}; {within:.0e} is allowed",
+                self.what
+            );
+        }
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let shapes = [(1, 3), (1, 7), (3, 5), (4, 4), (5, 33), (2, 100)];
+    let seeded = (1..).zip(shapes);
+    seeded.map(|(seed, (rows, width))| Case::random(rows, width, 0.3, seed)).collect()
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    for case in cases() {
+        case.agree(&case.found::<f64>(), &case.differences(), 1e-6, "the differences");
+    }
+}
+
+#[test]
+fn f32_agrees_with_f64() {
+    for case in cases() {
+        case.agree(&case.found::<f32>(), &case.found::<f64>(), 1e-5, "those in f64");
+    }
+}
+
+#[test]
+fn rows_of_one_number_move_nothing() {
+    let case = Case::random(3, 1, 0.3, 8);
+    case.agree(&case.found::<f64>(), &case.differences(), 1e-6, "the differences");
+    let found = case.found::<f32>().input;
+    assert!(
+        found.iter().all(|dx| dx.abs() < 1e-6),
+        "the output does not depend on the input, whose gradient is {found:?}"
+    );
+}
+
+#[test]
+fn constant_rows_divide_by_epsilon_and_not_by_zero() {
+    for case in [Case::constant(1, 6, 9), Case::constant(3, 17, 10)] {
+        case.agree(&case.found::<f64>(), &case.differences(), 1e-6, "the differences");
+        case.agree(&case.found::<f32>(), &case.found::<f64>(), 1e-5, "those in f64");
+    }
+}
+
+#[test]
+fn a_mean_far_from_zero_costs_few_digits() {
+    let case = Case::random(2, 64, 100.0, 11);
+    case.agree(&case.found::<f32>(), &case.found::<f64>(), 1e-3, "those in f64");
+    case.agree(&case.found::<f64>(), &case.differences(), 1e-6, "the differences");
+}
+
+#[test]
+fn without_rows_there_is_nothing_to_learn() {
+    let Gradients { input, gain, bias } = Case::random(0, 3, 0.0, 12).found::<f64>();
+    assert!(input.is_empty(), "no rows, and {} derivatives of the input", input.len());
+    assert!(gain.iter().chain(&bias).all(|d| *d == 0.0), "no rows: {gain:?}, {bias:?}");
+}
