@@ -35,6 +35,10 @@ pub const SPEEDUP: Key =
     Key::measured("matmul.ladder.speedup", Unit::Ratio, &["n", "rung", "over"]);
 /// The fastest rung over the first.
 pub const TOTAL: Key = Key::measured("matmul.ladder.total", Unit::Ratio, &["n", "inputs"]);
+/// Rates at the ladder's size and at a size beside it.
+pub const NEARBY: Key = Key::measured("matmul.nearby", Unit::FlopsPerSecond, &["n", "rung"]);
+/// Over the first rung at the same size.
+pub const NEARBY_SPEEDUP: Key = Key::measured("matmul.nearby.speedup", Unit::Ratio, &["n", "rung"]);
 /// Rates of the rungs that the simulator counts.
 pub const ROOFLINE: Key = Key::measured("matmul.roofline", Unit::FlopsPerSecond, &["rung"]);
 /// Their operations for each byte that the first-level cache fetches.
@@ -93,6 +97,13 @@ pub fn experiments() -> Vec<Experiment> {
             run: |r| rungs(r, LADDER_N),
         },
         Experiment {
+            key: NEARBY.name,
+            shows: "what of the ladder is due to its size: the same rungs at n = 1000",
+            values: &[NEARBY, NEARBY_SPEEDUP],
+            quick: true,
+            run: |r| nearby(r, &NEARBY_N),
+        },
+        Experiment {
             key: ROOFLINE.name,
             shows: "how close each rung comes to its roofline",
             values: &[ROOFLINE, INTENSITY, BANDWIDTH, PEAK],
@@ -141,6 +152,8 @@ impl From<crate::Error> for lab::Error {
 
 /// The n of the ladder.
 pub const LADDER_N: usize = 1024;
+/// The n of the ladder, and one whose columns spread over all sets of a first-level cache.
+pub const NEARBY_N: [usize; 2] = [1000, LADDER_N];
 /// The n at which the simulator counts, and at which the rungs are compared with their rooflines.
 pub const MISSES_N: usize = 512;
 /// Length of the arrays that [`sums`] adds: both together fill half of a first-level cache.
@@ -283,6 +296,43 @@ fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
             r.record(total, Samples::one(fastest / rates[0]));
         } else {
             r.skip_at(total, missing("amx"));
+        }
+    }
+    Ok(())
+}
+
+/// The first two rungs and the fastest one that computes the same product, which is the last of them.
+pub fn nearby_rungs() -> Vec<Rung> {
+    let mut rungs = ladder();
+    rungs.retain(|rung| !rung.bf16 && (rung.available)());
+    rungs.drain(2..rungs.len() - 1);
+    rungs
+}
+
+fn nearby(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+    let rungs = nearby_rungs();
+    for &n in sizes {
+        // As for the ladder: some rows say what all of them do.
+        let rows = if r.budget == Budget::Quick { n.min(64) } else { n };
+        let shape = Shape::new(rows, n, n);
+        let (a, b) = (numbers(rows * n, 1), numbers(n * n, 2));
+        let mut outputs = vec![vec![0.0; rows * n]; rungs.len()];
+        let mut race = Race::new();
+        for (rung, c) in rungs.iter().zip(&mut outputs) {
+            let (a, b) = (&a, &b);
+            race.add(rung.key, move || {
+                (rung.multiply)(c, a, b, shape);
+                Ok(())
+            });
+        }
+        r.note_at(NEARBY.at(&[("n", &n)]));
+        let results = race.run(plan(r.budget, 100, 2000, 3))?;
+        for rung in &rungs {
+            let list: ParamList = &[("n", &n), ("rung", &rung.key)];
+            r.record(NEARBY.at(list), results.rate(rung.key, shape.operations())?);
+            if rung.key != rungs[0].key {
+                r.record(NEARBY_SPEEDUP.at(list), results.ratio(rungs[0].key, rung.key)?);
+            }
         }
     }
     Ok(())
@@ -555,6 +605,7 @@ mod tests {
         values(VECTORISE, vectorise);
         values(MISSES, |r| misses(r, 16));
         values(LADDER, |r| rungs(r, 64));
+        values(NEARBY, |r| nearby(r, &[8, 16]));
         values(ROOFLINE, |r| roofs(r, 64));
         values(SIZES, |r| sizes(r, &[16]));
         values(SHAPES, |r| shapes(r, &[4], &[(6, 5)]));

@@ -1,13 +1,13 @@
 //! The chapter's figures and tables, made from one machine's records.
 
 use super::experiments::{
-    BANDWIDTH, CONTENDERS, INTENSITY, LADDER, LADDER_N, MISSES, MISSES_N, PEAK, PER_STEP, ROOFLINE,
-    SCALING, SCALING_THREADS, SHAPES, SHAPES_RATIO, SIZES, SIZES_RATIO, SPEEDUP, TOTAL, VECTORISE,
-    VECTORISE_SPEEDUP,
+    BANDWIDTH, CONTENDERS, INTENSITY, LADDER, LADDER_N, MISSES, MISSES_N, NEARBY, NEARBY_N,
+    NEARBY_SPEEDUP, PEAK, PER_STEP, ROOFLINE, SCALING, SCALING_THREADS, SHAPES, SHAPES_RATIO,
+    SIZES, SIZES_RATIO, SPEEDUP, TOTAL, VECTORISE, VECTORISE_SPEEDUP,
 };
 use crate::{Rung, cache::Pattern, ladder::ladder};
 use lab::{
-    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
     drawing::{Bars, Limits, Lines},
     key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
@@ -35,6 +35,7 @@ pub fn figures() -> Vec<Figure> {
 pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "matmul.ladder", make: table_ladder },
+        Table { key: "matmul.nearby", make: table_nearby },
         Table { key: "matmul.sizes", make: table_sizes },
         Table { key: "matmul.shapes", make: table_shapes },
     ]
@@ -252,6 +253,33 @@ fn table_ladder(records: &Records) -> Result<TableData> {
         .table(records, caption)
 }
 
+fn table_nearby(records: &Records) -> Result<TableData> {
+    let mut rungs = ladder();
+    let measured = records.every(NEARBY.at(&[("n", &LADDER_N)]))?;
+    rungs.retain(|rung| measured.iter().any(|value| value.param("rung") == Some(rung.key)));
+    let total = |n: usize| {
+        let ratios = records.every(NEARBY_SPEEDUP.at(&[("n", &n)]))?;
+        let highest = ratios.iter().map(|ratio| ratio.median).fold(0.0, f64::max);
+        Ok::<_, Error>(Unit::Ratio.format(highest))
+    };
+    let [beside, of_ladder] = NEARBY_N;
+    let caption = format!(
+        "On {}, sampled in turn: the fastest rung is {} as fast as the three loops at n = {beside}, and {} at \
+         n = {of_ladder}.",
+        records.machine.in_words(),
+        total(beside)?,
+        total(of_ladder)?
+    );
+    let mut grid = Grid::new(rungs).column("rung", |rung| rung.name);
+    for n in NEARBY_N {
+        let of = move |key: Key, rung: &Rung| key.at(&[("n", &n), ("rung", &rung.key)]);
+        grid = grid
+            .column(format!("n = {n}"), move |rung| of(NEARBY, rung))
+            .column("over naive", move |rung| of(NEARBY_SPEEDUP, rung));
+    }
+    grid.table(records, caption)
+}
+
 fn table_sizes(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
     let mut lowest = f64::INFINITY;
@@ -328,11 +356,18 @@ mod tests {
             }
         }
         all.add(TOTAL.at(&[("n", &LADDER_N), ("inputs", &"f32")]), 4096.0);
+        for (n, first) in NEARBY_N.into_iter().zip([2e9, 5e8]) {
+            for (rung, rate) in [("naive", first), ("reordered", 1e10), ("threads", 4e11)] {
+                all.add(NEARBY.at(&[("n", &n), ("rung", &rung)]), rate);
+                if rung != "naive" {
+                    all.add(NEARBY_SPEEDUP.at(&[("n", &n), ("rung", &rung)]), rate / first);
+                }
+            }
+        }
         for (at, pattern) in Pattern::ALL.into_iter().enumerate() {
             let (rung, at) = (pattern.name(), at as f64 + 1.0);
             for event in ["loads", "stores", "l1", "l2"] {
-                let of =
-                    |key: lab::Key| key.at(&[("n", &MISSES_N), ("rung", &rung), ("event", &event)]);
+                let of = |key: Key| key.at(&[("n", &MISSES_N), ("rung", &rung), ("event", &event)]);
                 all.add(of(MISSES), 1e8 / at).add(of(PER_STEP), 1.0 / at);
             }
             all.add(ROOFLINE.at(&[("rung", &rung)]).against(peak()), at * 1e10);
@@ -351,7 +386,7 @@ mod tests {
             let sizes = |n: usize| SIZES_RATIO.at(&[("n", &n), ("threads", &threads)]);
             all.add(sizes(512), 1.25).add(sizes(1024), 1.25);
             let shape = [("batch", "32"), ("layer", "784x128"), ("pass", "forward")];
-            let shape = |key: lab::Key| {
+            let shape = |key: Key| {
                 shape.iter().fold(key.at(&[("threads", &threads)]), |q, (name, v)| q.with(name, v))
             };
             all.add(shape(SHAPES_RATIO), 1.5);
@@ -428,6 +463,19 @@ mod tests {
         assert!(drawing.caption.contains("4,096×"), "{}", drawing.caption);
         let table = table_ladder(&records)?;
         assert!(table.rows.iter().any(|row| row[1] == "this CPU has no such unit"));
+        Ok(())
+    }
+
+    #[test]
+    fn another_size_shows_what_is_due_to_the_size() -> Result<()> {
+        let table = table_nearby(&made_up())?;
+        assert!(
+            table.caption.contains("200× as fast as the three loops at n = 1000"),
+            "{}",
+            table.caption
+        );
+        assert!(table.caption.contains("800× at n = 1024"), "{}", table.caption);
+        assert_eq!(table.rows.len(), 3, "the rungs that were measured");
         Ok(())
     }
 }
