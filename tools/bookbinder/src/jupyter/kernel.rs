@@ -1,7 +1,10 @@
 //! The Rust kernel, and the settings by which Jupyter knows it.
 
 use super::folder::{Jupyter, KERNEL, SET_UP};
-use crate::process::{cargo, cause, watch};
+use crate::{
+    manifest,
+    process::{cargo, cause, watch},
+};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::{out::warn, progress::Progress};
 use serde_json::json;
@@ -21,18 +24,6 @@ const EXECUTE: &str = include_str!("execute.py");
 
 /// What starts the kernel.
 const LAUNCH: &str = include_str!("launch.py");
-
-/// Cargo's settings for what notebooks load: the code that the chapters measure, as fast as in the
-/// course's own command. A cell itself is compiled by evcxr's rules.
-const CARGO_CONFIG: &str = "\
-[profile.dev]
-lto = \"off\"
-
-[profile.dev.package.\"*\"]
-opt-level = 3
-debug-assertions = false
-overflow-checks = false
-";
 
 /// `JupyterLab` does not contact other machines for news or updates.
 const LAB_SETTINGS: &str = r#"{
@@ -113,10 +104,16 @@ impl Jupyter {
             },
         });
         let spec = serde_json::to_string_pretty(&spec)?;
+        let manifest = self.root.join("Cargo.toml");
+        let manifest = fs::read_to_string(&manifest)
+            .with_context(|| format!("can't read {}", manifest.display()))?;
+        let chapters = manifest::chapter_crates(&self.root)?;
+        let config =
+            manifest::notebook_profile(&manifest, chapters.iter().map(|c| c.name.as_str()))?;
         for (below, text) in [
             ("launch.py", LAUNCH),
             ("execute.py", EXECUTE),
-            (".cargo/config.toml", CARGO_CONFIG),
+            (".cargo/config.toml", config.as_str()),
             ("share/jupyter/kernels/rust/kernel.json", &spec),
             ("venv/share/jupyter/lab/settings/overrides.json", LAB_SETTINGS),
         ] {
