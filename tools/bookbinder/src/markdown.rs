@@ -86,6 +86,12 @@ pub fn cell_code(code: &str) -> String {
     code.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Whether the page hides a cell's line.
+fn is_hidden(line: &str) -> bool {
+    let line = line.trim_start();
+    line == "#" || line.starts_with("# ")
+}
+
 /// A heading of a page.
 pub struct Heading {
     /// Where it begins.
@@ -175,16 +181,20 @@ pub fn title_end(text: &str) -> Option<usize> {
     })
 }
 
-/// Minutes to read a page: 200 words of prose a minute, and two seconds for a line of code.
+/// Minutes to read a page: 200 words of prose a minute, and two seconds for a line of code that is seen.
 pub fn reading_minutes(text: &str) -> u64 {
-    let (mut words, mut lines, mut code) = (0, 0, false);
+    let (mut words, mut lines, mut fence) = (0, 0, None);
     for event in Parser::new_ext(text, options()) {
-        match event {
-            Event::Start(Tag::CodeBlock(_)) => code = true,
-            Event::End(TagEnd::CodeBlock) => code = false,
-            Event::Text(part) if code => lines += part.lines().count() as u64,
-            Event::Text(part) => words += part.split_whitespace().count() as u64,
-            Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_) => words += 1,
+        match (event, fence) {
+            (Event::Start(Tag::CodeBlock(kind)), _) => {
+                fence = Some(matches!(kind, CodeBlockKind::Fenced(info) if is_cell(&info)));
+            }
+            (Event::End(TagEnd::CodeBlock), _) => fence = None,
+            (Event::Text(part), Some(cell)) => {
+                lines += part.lines().filter(|line| !(cell && is_hidden(line))).count() as u64;
+            }
+            (Event::Text(part), None) => words += part.split_whitespace().count() as u64,
+            (Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_), _) => words += 1,
             _ => {}
         }
     }
@@ -201,6 +211,9 @@ mod tests {
         assert_eq!(reading_minutes(&"word ".repeat(1000)), 5);
         let code = format!("```rust\n{}```\n", "let a = 1;\n".repeat(60));
         assert_eq!(reading_minutes(&code), 2);
+        let hidden = format!("```rust,cell\n{}let a = 1;\n```\n", "# use b::C;\n".repeat(60));
+        assert_eq!(reading_minutes(&hidden), 1, "nobody reads what is hidden");
+        assert_eq!(reading_minutes(&hidden.replace("rust,cell", "sh")), 3, "a comment is read");
     }
 
     #[test]
