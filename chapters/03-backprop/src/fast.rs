@@ -468,7 +468,7 @@ impl Job<'_> {
         let rows =
             unsafe { self.shared.x[at % 3].write(first * inputs..(first + mine.len()) * inputs) };
         for (row, i) in rows.chunks_exact_mut(inputs).zip(mine) {
-            row.copy_from_slice(self.data.picture(*i));
+            row.copy_from_slice(self.data.image(*i));
         }
     }
 }

@@ -202,7 +202,7 @@ impl Learner for Flat {
             self.prepare(batch.len());
             let Buffers { outputs, labels, .. } = &mut self.buffers;
             for ((row, label), i) in outputs[0].chunks_exact_mut(inputs).zip(labels).zip(batch) {
-                row.copy_from_slice(data.picture(*i));
+                row.copy_from_slice(data.image(*i));
                 *label = data.labels[*i];
             }
             self.forward(batch.len(), step_key(seed, epoch, at + 1))?;

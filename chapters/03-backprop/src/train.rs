@@ -46,16 +46,16 @@ impl Examples {
     ///
     /// # Panics
     /// If there is no image `i`, as with any slice.
-    pub fn picture(&self, i: usize) -> &[f32] {
+    pub fn image(&self, i: usize) -> &[f32] {
         &self.pixels[i * self.width..][..self.width]
     }
 
     /// The images with these indices, one after the other, and their labels.
     ///
     /// # Panics
-    /// If there is no image of one of the indices, as [`Examples::picture`].
+    /// If there is no image of one of the indices, as [`Examples::image`].
     pub fn batch(&self, numbers: &[usize]) -> (Vec<f32>, Vec<u8>) {
-        let x = numbers.iter().flat_map(|i| self.picture(*i)).copied().collect();
+        let x = numbers.iter().flat_map(|i| self.image(*i)).copied().collect();
         (x, numbers.iter().map(|i| self.labels[*i]).collect())
     }
 

@@ -126,7 +126,7 @@ impl InPlace {
             let parts = x.chunks_mut(each * width).zip(index.chunks(each)).collect();
             share(parts, |(x, index): &mut (&mut [f32], &[usize])| {
                 for (row, i) in x.chunks_exact_mut(width).zip(*index) {
-                    row.copy_from_slice(data.picture(*i));
+                    row.copy_from_slice(data.image(*i));
                 }
             });
             Ok(())

@@ -211,7 +211,7 @@ impl<E: Number> Network<E> {
         let width = self.settings.sizes[0];
         let mut x = std::mem::take(&mut self.inputs[0]);
         x.resize(batch.len() * width, E::default());
-        pass::gather(&mut x, width, |i| data.picture(batch[i]), self.threads);
+        pass::gather(&mut x, width, |i| data.image(batch[i]), self.threads);
         self.inputs[0] = x;
         self.labels.clear();
         self.labels.extend(batch.iter().map(|i| data.labels[*i]));
