@@ -58,7 +58,7 @@ pub struct Plan {
     /// How many cards: looks for the best split over them
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=search::MOST_CARDS as u64))]
     cards: Option<u64>,
-    /// How the cards reach each other: nvlink, nvlink3, ib, pcie or ethernet; that of the card otherwise
+    /// How the cards reach each other: nvlink, nvlink3, ib, pcie, pcie3 or ethernet; that of the card otherwise
     #[arg(long, value_name = "NAME")]
     links: Option<String>,
     /// The numbers' bits: f32 for images and mixed for transformers, if not given

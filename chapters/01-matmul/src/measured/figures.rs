@@ -81,7 +81,7 @@ fn draw_ladder(records: &Records) -> Result<Drawing> {
 }
 
 fn draw_misses(records: &Records) -> Result<Drawing> {
-    let of = |key: lab::Key, pattern: Pattern, event: &str| {
+    let of = |key: Key, pattern: Pattern, event: &str| {
         key.at(&[("n", &MISSES_N), ("rung", &pattern.name()), ("event", &event)])
     };
     let caption = format!(

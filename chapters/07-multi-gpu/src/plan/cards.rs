@@ -69,14 +69,15 @@ pub fn network(name: &str) -> Result<Network> {
         },
         // No islands: each card has NDR InfiniBand, 400 Gbit/s.
         "ib" => Network::flat(link(net, 400e9 / 8.0)),
-        // PCI Express 4.0 with 16 lanes among four cards, and 100 Gbit/s for the four.
-        "pcie" => Network {
+        // PCI Express with 16 lanes among four cards, 4.0 or 3.0, and 100 Gbit/s for the four. For GeForce cards since
+        // the RTX 40 an upper bound: they copy to each other through the host's memory.
+        "pcie" | "pcie3" => Network {
             island: 4,
-            inside: link(pci, 32e9),
+            inside: link(pci, if name == "pcie3" { 16e9 } else { 32e9 }),
             between: link(net, 100e9 / 8.0),
             sharing: 4.0,
         },
-        // The same, with 10 Gbit/s.
+        // PCI Express 4.0, and 10 Gbit/s.
         "ethernet" => Network {
             island: 4,
             inside: link(pci, 32e9),
@@ -85,7 +86,7 @@ pub fn network(name: &str) -> Result<Network> {
         },
         _ => {
             return Err(Error::Config(format!(
-                "there are no links `{name}`; give nvlink (nvlink4), nvlink3, ib, pcie or ethernet"
+                "there are no links `{name}`; give nvlink (nvlink4), nvlink3, ib, pcie, pcie3 or ethernet"
             )));
         }
     })
@@ -119,7 +120,7 @@ impl Card {
             "h200" => card(141e9, 989e12, 67e12, 4.8e12, "nvlink4"),
             "a100" => card(80e9, 312e12, 19.5e12, 2.039e12, "nvlink3"),
             "rtx4090" => card(24e9, 165.2e12, 82.6e12, 1.008e12, "pcie"),
-            "t4" => card(16e9, 65e12, 8.1e12, 320e9, "pcie"),
+            "t4" => card(16e9, 65e12, 8.1e12, 320e9, "pcie3"),
             _ => Err(Error::Config(format!(
                 "there is no card `{name}` in the list; give {}, or an amount of memory",
                 Self::NAMES.join(", ")
@@ -152,7 +153,7 @@ mod tests {
             );
             assert!(card.rate(4.0) < card.rate(2.0));
         }
-        for name in ["nvlink", "nvlink3", "ib", "pcie", "ethernet"] {
+        for name in ["nvlink", "nvlink3", "ib", "pcie", "pcie3", "ethernet"] {
             assert!(network(name).is_ok());
         }
         let words = Card::named("abacus").unwrap_err().to_string();
