@@ -302,7 +302,7 @@ part('search', async () => {
     await tab.locator('#mdbook-searchbar').fill(query);
     await tab.locator('#mdbook-searchbar').press('End');
     try {
-      await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length > 0, null, { timeout: 10000 });
+      await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length > 0);
       const links = await tab.locator('#mdbook-searchresults li > a').evaluateAll((all) => all.map((a) => a.getAttribute('href')));
       if (!links.some((link) => link.includes(leads))) fail(where, `search for ${query} (${leads}) gives ${links.join(', ')}`);
     } catch { fail(where, `search finds no ${query} (${leads})`); }
@@ -373,7 +373,7 @@ part('print.html', async () => {
   await fits(tab, where);
   await shoot(tab, 'print-light-1280');
   await tab.setViewportSize({ width: 794, height: 1123 });
-  await tab.waitForFunction(() => window.printed === true, null, { timeout: 10000 }).catch(() => fail(where, 'does not print by itself'));
+  await tab.waitForFunction(() => window.printed === true).catch(() => fail(where, 'does not print by itself'));
   await tab.emulateMedia({ media: 'print' });
   const state = await tab.evaluate(() => ({
     closed: document.querySelectorAll('details:not([open])').length,

@@ -101,7 +101,7 @@ export async function descentPlayground({ open, page, axe, rules, shots, fail })
   const play = element.locator('.play');
   await play.click();
   if (await play.innerText() !== 'Pause') fail(playing.where, 'the descent does not say how to pause it');
-  await element.locator('output').filter({ hasText: /^Step [1-9]\d? of/ }).waitFor({ timeout: 5000 }).catch(() => fail(playing.where, 'the descent does not play'));
+  await element.locator('output').filter({ hasText: /^Step [1-9]\d? of/ }).waitFor({ timeout: 60_000 }).catch(() => fail(playing.where, 'the descent does not play'));
   await play.click();
   if (await play.innerText() !== 'Play') fail(playing.where, 'the descent does not pause');
   await playing.close();

@@ -35,7 +35,7 @@ export async function digitCanvas({ open, page, axe, rules, shots, fail }) {
       asked: () => tab.locator('head script[src^="data:"]').count(),
       /** Waits until the element says this. */
       says: async (text) => {
-        await part('.status').filter({ hasText: text }).waitFor({ timeout: 10_000 })
+        await part('.status').filter({ hasText: text }).waitFor({ timeout: 60_000 })
           .catch(async () => fail(`${where} digits`, `says “${await part('.status').innerText()}”, not “${text}”`));
       },
       pixels,

@@ -52,7 +52,7 @@ export async function ringAllReduce({ open, page, axe, rules, shots, fail }) {
   if (await element.locator('.message').first().getAttribute('visibility') !== 'visible') fail(playing.where, 'no message of the ring is on its way');
   await play.click();
   if (await play.innerText() !== 'Play') fail(playing.where, 'the ring does not pause');
-  await element.locator('.cell text').filter({ hasText: '3+0' }).first().waitFor({ timeout: 5000 }).catch(() => fail(playing.where, 'a message of the ring does not arrive'));
+  await element.locator('.cell text').filter({ hasText: '3+0' }).first().waitFor({ timeout: 60_000 }).catch(() => fail(playing.where, 'a message of the ring does not arrive'));
   await playing.close();
 
   await withoutScript({ open, page, tag: 'ring-all-reduce', fail });

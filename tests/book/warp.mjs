@@ -86,7 +86,7 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
   const play = element.locator('.play');
   await play.click();
   if (await play.innerText() !== 'Pause') fail(playing.where, 'the warp does not say how to pause it');
-  await element.locator('output').filter({ hasText: 'Sector 2 of 4' }).waitFor({ timeout: 5000 }).catch(() => fail(playing.where, 'the warp does not play'));
+  await element.locator('output').filter({ hasText: 'Sector 2 of 4' }).waitFor({ timeout: 60_000 }).catch(() => fail(playing.where, 'the warp does not play'));
   await play.click();
   if (await play.innerText() !== 'Play') fail(playing.where, 'the warp does not pause');
   await playing.close();
