@@ -50,18 +50,24 @@ pub fn chapter_crates(root: &Path) -> Result<Vec<ChapterCrate>> {
 
 /// Cargo's settings for what a notebook loads, from the course's own manifest: every crate at the level that the release
 /// profile gives it, and the chapters, which are dependencies there, and the cells at the level of that profile
-/// itself: what a reader measures in a cell is a release build.
+/// itself: what a reader measures in a cell is a release build. `level` replaces the latter, as Cargo's variable
+/// `CARGO_PROFILE_RELEASE_OPT_LEVEL` does.
 ///
 /// # Errors
 /// If the manifest is no TOML.
 pub fn notebook_profile<'c>(
     manifest: &str,
+    level: Option<&str>,
     chapters: impl IntoIterator<Item = &'c str>,
 ) -> Result<String> {
     let manifest: Table = manifest.parse().context("the course's Cargo.toml is damaged")?;
     let release = manifest.get("profile").and_then(|all| all.get("release"));
-    let level = |of: Option<&Value>| of?.get("opt-level").map(Value::to_string);
-    let own = level(release).unwrap_or_else(|| "3".to_owned());
+    let level_of = |of: Option<&Value>| of?.get("opt-level").map(Value::to_string);
+    let given = level.map(|level| match level.parse() {
+        Ok(number) => Value::Integer(number).to_string(),
+        Err(_) => Value::from(level).to_string(),
+    });
+    let own = given.or_else(|| level_of(release)).unwrap_or_else(|| "3".to_owned());
     let unchecked = "debug-assertions = false\noverflow-checks = false\n";
     let mut out = format!("[profile.dev]\nopt-level = {own}\nlto = \"off\"\n{unchecked}");
     let mut package = |name: &str, level: &str| {
@@ -75,7 +81,7 @@ pub fn notebook_profile<'c>(
         package("*", &own);
     }
     for (name, settings) in named.into_iter().flatten() {
-        if let Some(level) = level(Some(settings)) {
+        if let Some(level) = level_of(Some(settings)) {
             package(name, &level);
         }
     }
@@ -95,7 +101,8 @@ mod tests {
     fn a_notebook_compiles_as_the_release_profile_says() {
         let manifest = "[profile.release]\nlto = \"off\"\n[profile.release.package.\"*\"]\nopt-level = 1\n\
                         [profile.release.package]\ngemm.opt-level = 3\nmatmul.opt-level = \"s\"\n";
-        let config: Table = notebook_profile(manifest, ["lab", "matmul"]).unwrap().parse().unwrap();
+        let config: Table =
+            notebook_profile(manifest, None, ["lab", "matmul"]).unwrap().parse().unwrap();
         let dev = &config["profile"]["dev"];
         assert_eq!((dev["lto"].as_str(), dev["opt-level"].as_integer()), (Some("off"), Some(3)));
         assert_eq!(dev["debug-assertions"].as_bool(), Some(false));
@@ -105,8 +112,13 @@ mod tests {
             ["1", "3", "\"s\"", "3"]
         );
         assert_eq!(dev["package"]["*"]["overflow-checks"].as_bool(), Some(false));
-        let plain: Table = notebook_profile("", ["lab"]).unwrap().parse().unwrap();
+        let fast: Table =
+            notebook_profile(manifest, Some("1"), ["lab", "matmul"]).unwrap().parse().unwrap();
+        let level = |name: &str| fast["profile"]["dev"]["package"][name]["opt-level"].to_string();
+        assert_eq!([level("lab"), level("matmul"), level("gemm")], ["1", "\"s\"", "3"]);
+        assert_eq!(fast["profile"]["dev"]["opt-level"].as_integer(), Some(1));
+        let plain: Table = notebook_profile("", None, ["lab"]).unwrap().parse().unwrap();
         assert_eq!(plain["profile"]["dev"]["package"]["*"]["opt-level"].as_integer(), Some(3));
-        assert!(notebook_profile("[profile", []).is_err());
+        assert!(notebook_profile("[profile", None, []).is_err());
     }
 }

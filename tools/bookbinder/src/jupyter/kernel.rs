@@ -10,7 +10,7 @@ use lab::{out::warn, progress::Progress};
 use serde_json::json;
 use std::{
     collections::HashSet,
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
     time::Instant,
@@ -108,8 +108,9 @@ impl Jupyter {
         let manifest = fs::read_to_string(&manifest)
             .with_context(|| format!("can't read {}", manifest.display()))?;
         let chapters = manifest::chapter_crates(&self.root)?;
-        let config =
-            manifest::notebook_profile(&manifest, chapters.iter().map(|c| c.name.as_str()))?;
+        let level = env::var("CARGO_PROFILE_RELEASE_OPT_LEVEL").ok();
+        let names = chapters.iter().map(|chapter| chapter.name.as_str());
+        let config = manifest::notebook_profile(&manifest, level.as_deref(), names)?;
         for (below, text) in [
             ("launch.py", LAUNCH),
             ("execute.py", EXECUTE),
