@@ -69,7 +69,10 @@ pub fn notebook_profile<'c>(
     });
     let own = given.or_else(|| level_of(release)).unwrap_or_else(|| "3".to_owned());
     let unchecked = "debug-assertions = false\noverflow-checks = false\n";
-    let mut out = format!("[profile.dev]\nopt-level = {own}\nlto = \"off\"\n{unchecked}");
+    // Compiled in parts and without thin LTO, a crate does not inline across them: a cell would measure other code.
+    let mut out = format!(
+        "[profile.dev]\nopt-level = {own}\nlto = \"off\"\nincremental = false\n{unchecked}"
+    );
     let mut package = |name: &str, level: &str| {
         let _ = write!(out, "\n[profile.dev.package.\"{name}\"]\nopt-level = {level}\n");
         if name == "*" {
@@ -106,6 +109,7 @@ mod tests {
         let dev = &config["profile"]["dev"];
         assert_eq!((dev["lto"].as_str(), dev["opt-level"].as_integer()), (Some("off"), Some(3)));
         assert_eq!(dev["debug-assertions"].as_bool(), Some(false));
+        assert_eq!(dev["incremental"].as_bool(), Some(false));
         let level = |name: &str| dev["package"][name]["opt-level"].to_string();
         assert_eq!(
             [level("*"), level("gemm"), level("matmul"), level("lab")],
