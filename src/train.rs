@@ -17,7 +17,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use training::{
-    Board, Config, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
+    Board, Config, EngineKind, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
     checkpoint::Checkpoint, config::DEFAULT_BATCH, optimizer::Rule, schedule::Schedule,
 };
 
@@ -30,6 +30,7 @@ Examples:
   cargo run --release -- train --epochs 3 --seed 7   shorter, from other first weights
   cargo run --release -- train --batch 32            Keras' batch: slower, about as accurate
   cargo run --release -- train --model cnn           another model, by the recipe that suits it
+  cargo run --release -- train --engine plain        the operations of chapter 4's pages (the default takes chapter 5's)
   cargo run --release -- train --precision amp       forward and backward in f16 (chapter 6)
   cargo run --release -- train --limit 1000 --augment true --patience 5
                                                      little data, and what helps against it
@@ -54,6 +55,10 @@ pub struct Train {
     /// The number format: f32, or amp (forward and backward in f16, weights in f32; linear and mlp) [default: f32]
     #[arg(long)]
     precision: Option<Precision>,
+    /// What computes the steps: fast (chapter 5's engine, where it has one for the model), or plain (chapter 4's, readable)
+    /// [default: fast]
+    #[arg(long)]
+    engine: Option<EngineKind>,
     /// The rule of the steps: sgd, momentum, rmsprop, adam or adamw [default: adam, or the recipe's]
     #[arg(long)]
     optimizer: Option<Rule>,
@@ -125,9 +130,9 @@ impl Watcher for Quiet<'_> {
 }
 
 impl Train {
-    /// The usual training.
+    /// The usual training, by the engine whose numbers chapter 4's pages show.
     pub fn usual(quiet: bool) -> Self {
-        Self { quiet, ..Self::default() }
+        Self { quiet, engine: Some(EngineKind::Plain), ..Self::default() }
     }
 
     /// Trains, and prints the test accuracy in its last line.
@@ -213,6 +218,7 @@ impl Train {
             (Checkpoint::load(&run)?.header.settings, Some(run))
         } else {
             let mut base = self.model.map_or_else(Settings::default, Settings::of);
+            base.engine = EngineKind::Fast;
             if let Some(rule) = self.optimizer.filter(|rule| *rule != base.optimizer) {
                 base.lr = rule.usual_rate(); // another rule's steps are of another length
             }
@@ -221,6 +227,7 @@ impl Train {
         let settings = Settings {
             model: self.model.unwrap_or(base.model),
             precision: self.precision.unwrap_or(base.precision),
+            engine: self.engine.unwrap_or(base.engine),
             optimizer: self.optimizer.unwrap_or(base.optimizer),
             epochs: self.epochs.unwrap_or(base.epochs),
             batch: self.batch.unwrap_or(base.batch),
@@ -239,7 +246,8 @@ impl Train {
             can_be_folder(run)?;
         }
         let start = if self.resume { Start::Resume } else { Start::New };
-        Ok(Config { settings, device, run, start, data, ..Config::default() })
+        let fast = performance::engine::fast::learner::fastest;
+        Ok(Config { settings, device, run, start, data, fast, ..Config::default() })
     }
 }
 
@@ -329,7 +337,8 @@ mod tests {
     fn without_options_it_is_the_articles_example() {
         let runs = tempfile::tempdir().unwrap();
         let config = config(&[], runs.path()).unwrap();
-        assert_eq!(config.settings, Settings::default());
+        let fast = Settings { engine: EngineKind::Fast, ..Settings::default() };
+        assert_eq!(config.settings, fast, "the articles' example, by the fast engine");
         assert_eq!((config.settings.epochs, config.start), (10, Start::New));
         assert_eq!(config.run, None, "its folder is made when the training begins");
     }
@@ -338,7 +347,7 @@ mod tests {
     fn options_reach_the_run() {
         let words = "--epochs 3 --batch 32 --lr 0.01 --seed 7 --limit 500 --run x --precision f32 \
                      --optimizer momentum --schedule cosine --warmup 9 --decay 0.1 --dropout 0.3 \
-                     --augment true --patience 4";
+                     --augment true --patience 4 --engine plain";
         let words: Vec<&str> = words.split(' ').collect();
         let config = config(&words, Path::new("runs")).unwrap();
         let wanted = Settings {
@@ -358,6 +367,28 @@ mod tests {
         };
         assert_eq!(config.settings, wanted);
         assert_eq!(config.run, Some("x".into()));
+    }
+
+    #[test]
+    fn replicas_train_by_the_fast_engine_as_one_does() {
+        let words = ["--epochs", "2", "--batch", "40", "--dropout", "0"];
+        let config = Config { run: None, ..config(&words, Path::new("runs")).unwrap() };
+        assert_eq!(config.settings.engine, EngineKind::Fast);
+        let data = data::drawn(200, 50, 3);
+        let alone = train_on(&config, &data, &mut Silent).unwrap();
+        let settings = Settings { engine: EngineKind::Plain, ..config.settings.clone() };
+        let plain = Config { settings, ..config.clone() };
+        let plain = train_on(&plain, &data, &mut Silent).unwrap();
+        assert_ne!(alone.weights, plain.weights, "the fast engine did not run");
+        for ranks in [2, 3] {
+            let way = Way::Threads(ranks);
+            let (many, _) = launch::train(&way, &config, &data, &mut Silent).unwrap();
+            for other in [&alone, &plain] {
+                let pairs = many.weights.iter().zip(&other.weights);
+                let most = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                assert!(most < 1e-3, "{ranks} ranks: {most}");
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! 2. [`device`]: the CPU or a GPU, chosen when the program starts.
 //! 3. [`data`]: MNIST, found, downloaded or drawn.
 //! 4. [`measure`]: warm-up, samples, median and spread; [`race`]: contenders that take turns; [`random`]: numbers to
-//!    measure with; [`heap`]: what fresh memory costs.
+//!    measure with; [`heap`]: what fresh memory costs; [`vectors`]: loops in the vectors of this CPU.
 //! 5. [`units`] and [`machine`]: what a number means and where it comes from.
 //! 6. [`record`]: what a run leaves behind, as JSON; [`contribution`]: all of it as one file that a reader can send in.
 //! 7. [`mod@chapter`]: experiments, figures and tables, and the [`chapter::Recorder`] that runs them; [`key`]: what they
@@ -48,6 +48,7 @@ pub mod table;
 pub mod testing;
 pub mod toolkit;
 pub mod units;
+pub mod vectors;
 
 pub use chapter::{Budget, Chapter, Drawing, Experiment, Figure, Part, Recorder, Table, TableData};
 pub use device::Device;

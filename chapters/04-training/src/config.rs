@@ -1,9 +1,8 @@
 //! The settings of a run.
 
 use crate::{Error, Result, error::short};
-use lab::Device;
 use serde::{Deserialize, Serialize};
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr};
 
 /// The models of this chapter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +96,46 @@ impl FromStr for Precision {
         Self::ALL.into_iter().find(|precision| precision.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
             Error::Config(format!("there is no precision `{text}`; choose one of {names}"))
+        })
+    }
+}
+
+/// What computes a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// This chapter's models, operation by operation: the readable one.
+    #[default]
+    Plain,
+    /// The fastest one that there is for the model and the device: chapter 5's, where it has one, otherwise the plain one.
+    Fast,
+}
+
+impl EngineKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Plain, Self::Fast];
+
+    /// Its name: `plain`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Fast => "fast",
+        }
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for EngineKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            Error::Config(format!("there is no engine `{text}`; choose plain or fast"))
         })
     }
 }
@@ -216,6 +255,9 @@ pub struct Settings {
     pub model: Model,
     /// Its number format.
     pub precision: Precision,
+    /// What computes its steps.
+    #[serde(default)]
+    pub engine: EngineKind,
     /// The rule of its steps.
     pub optimizer: Rule,
     /// How many times it sees all images.
@@ -250,6 +292,7 @@ impl Default for Settings {
         Self {
             model: Model::Mlp,
             precision: Precision::F32,
+            engine: EngineKind::Plain,
             optimizer: Rule::Adam,
             epochs: 10,
             batch: DEFAULT_BATCH,
@@ -292,48 +335,6 @@ impl Settings {
 /// Keras takes 32. Four times as many images a step keep two cores busier and cost no accuracy that
 /// the spread between seeds would not hide.
 pub const DEFAULT_BATCH: usize = 128;
-
-/// What to do with the run's folder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Start {
-    /// Begin; refuse a folder that already contains a run.
-    #[default]
-    New,
-    /// Go on from the folder's checkpoint.
-    Resume,
-    /// Begin, replacing a run that the folder may contain.
-    Replace,
-}
-
-/// A run: what it computes, where, and what it leaves.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// What it computes.
-    pub settings: Settings,
-    /// Where.
-    pub device: Device,
-    /// The folder for what it leaves; without one it leaves nothing.
-    pub run: Option<PathBuf>,
-    /// What to do with that folder.
-    pub start: Start,
-    /// The reader's folder with the data set, if they named one.
-    pub data: Option<PathBuf>,
-    /// A checkpoint is written after every epoch, and after this long within one.
-    pub checkpoint_every: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            settings: Settings::default(),
-            device: Device::Cpu,
-            run: None,
-            start: Start::New,
-            data: None,
-            checkpoint_every: Duration::from_secs(20),
-        }
-    }
-}
 
 impl Settings {
     /// Refuses choices that can't work.
@@ -395,6 +396,11 @@ mod tests {
         for schedule in Schedule::ALL {
             assert_eq!(schedule.to_string().parse::<Schedule>().unwrap(), schedule);
         }
+        for kind in EngineKind::ALL {
+            assert_eq!(kind.to_string().parse::<EngineKind>().unwrap(), kind);
+        }
+        let error = "turbo".parse::<EngineKind>().unwrap_err().to_string();
+        assert!(error.contains("turbo") && error.contains("plain or fast"), "{error}");
         assert!("step".parse::<Schedule>().unwrap_err().to_string().contains("cosine"));
         let error = "f8".parse::<Precision>().unwrap_err().to_string();
         assert!(error.contains("no precision `f8`") && error.contains("amp"), "{error}");

@@ -20,7 +20,7 @@ pub mod runner;
 /// The library that trains, for those who use this crate's engines and tensors.
 pub use dfdx;
 
-pub use config::{Config, Model, Precision, Settings, Start};
+pub use config::{EngineKind, Model, Precision, Settings};
 pub use error::{Error, Result};
 pub use learning::{
     any, augment, engine, engine::gpus, fit, loss, optimizer, order, schedule, sets, step, team,
@@ -32,7 +32,9 @@ pub use models::{
 pub use runner::{
     checkpoint,
     events::Board,
-    export, memory,
+    export,
+    job::{Config, Start},
+    memory,
     outcome::Outcome,
     picture, run,
     serve::Classifier,

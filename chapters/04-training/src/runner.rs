@@ -1,6 +1,6 @@
 //! What surrounds the loop: a run's folder, its watchers, and the trained model.
 //!
-//! 1. [`train`]: from the data set to the files; [`memory`]: whether there is room for a step.
+//! 1. [`job`]: a run as its caller describes it; [`train`]: from the data set to the files; [`memory`]: whether there is room for a step.
 //! 2. [`run`]: what a run leaves in its folder; [`checkpoint`]: its whole state in one file that is never half written;
 //!    [`files`]: how that is done; [`curves`]: its figure; [`outcome`]: what it has reached.
 //! 3. [`watch`]: who is told about the progress, and who may stop it; [`terminal`] with its [`chart`].
@@ -14,6 +14,7 @@ pub mod curves;
 pub mod events;
 pub mod export;
 pub mod files;
+pub mod job;
 pub mod memory;
 pub mod outcome;
 pub mod picture;

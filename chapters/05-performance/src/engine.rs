@@ -7,20 +7,22 @@
 //!    softmax and cross-entropy in one operation.
 //! 2. [`mask`]: dropout from few random numbers.
 //! 3. [`update`]: Adam and the zeroing of the gradients in one pass.
-//! 4. [`networks`]: chapter 4's network and a deeper one, out of these operations.
-//! 5. [`tensors`]: the training step of a network of tensors.
+//! 4. [`maps`]: a convolution, its `ReLU` and its pool in one operation.
+//! 5. [`networks`]: chapter 4's networks and a deeper one, out of these operations.
+//! 6. [`tensors`]: the training step of a network of tensors.
 //!
 //! The changes that need numbers to stay where they are:
 //!
-//! 6. [`store`]: numbers that stay in dfdx's store from step to step.
-//! 7. [`layer`]: a layer on plain slices, forward and backward, which 1 and 8 share.
-//! 8. [`fast`]: the network in that store, on dfdx's tape.
+//! 7. [`store`]: numbers that stay in dfdx's store from step to step.
+//! 8. [`layer`]: a layer on plain slices, forward and backward, which 1 and 9 share.
+//! 9. [`fast`]: the network in that store, on dfdx's tape; [`fast::learner`]: what the command trains with.
 //!
 //! And all of them, from stock dfdx to the fast network: the [`ladder`](mod@ladder).
 
 pub mod fast;
 pub mod ladder;
 pub mod layer;
+pub mod maps;
 pub mod mask;
 pub mod networks;
 pub mod rows;

@@ -3,7 +3,7 @@
 
 use crate::{
     Result,
-    config::{Model, Settings},
+    config::{EngineKind, Model, Settings},
     learning::{
         engine::Engine,
         step::{Full, Learner},
@@ -24,12 +24,38 @@ pub trait AllModels: Engine {
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if there is no memory for them.
     fn learner(&self, settings: &Settings) -> Result<Box<dyn Learner<Device = Self>>>;
+
+    /// The same by the engine that the settings ask for. On a CPU `fast` makes the fast one.
+    ///
+    /// # Errors
+    /// As [`AllModels::learner`].
+    fn learner_by(
+        &self,
+        settings: &Settings,
+        _fast: Make,
+    ) -> Result<Box<dyn Learner<Device = Self>>> {
+        self.learner(settings)
+    }
 }
+
+/// Makes the settings' model on a CPU that is freshly seeded, with an optimizer that has seen nothing.
+pub type Make = fn(&Cpu, &Settings) -> Result<Box<dyn Learner<Device = Cpu>>>;
 
 // Not for all devices at once: a generic function would be compiled where it is called.
 impl AllModels for Cpu {
     fn learner(&self, settings: &Settings) -> Result<Box<dyn Learner<Device = Self>>> {
         of_name(self, settings)
+    }
+
+    fn learner_by(
+        &self,
+        settings: &Settings,
+        fast: Make,
+    ) -> Result<Box<dyn Learner<Device = Self>>> {
+        match settings.engine {
+            EngineKind::Plain => self.learner(settings),
+            EngineKind::Fast => fast(self, settings),
+        }
     }
 }
 

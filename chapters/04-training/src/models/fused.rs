@@ -4,6 +4,8 @@
 //! takes longer than the products between them. The CPU gets operations of its own here, each with
 //! its gradient; a GPU gets the same out of dfdx's operations, and tests check that both are equal.
 
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
 use crate::models::{
     cpu::{accumulate, matrix, numbers, product, taken},
     layers::Number,
@@ -14,6 +16,7 @@ use dfdx::{
     prelude::*,
     tensor_ops::Device,
 };
+use lab::vectors::{exp, wide};
 use matmul::{Epilogue, Options, Threads};
 use rand_distr::Uniform;
 use rayon::prelude::*;
@@ -22,6 +25,20 @@ use rayon::prelude::*;
 pub type Row<const N: usize, D> = Tensor<Rank1<N>, f32, D>;
 /// Layer normalisation adds this to the variance, so that equal values are not divided by zero.
 pub const EPSILON: f32 = 1e-5;
+
+/// Rows of one task.
+const TASK: usize = 32;
+
+/// The sum of a row's numbers, each changed, in eight partial sums: one vector.
+#[inline(always)]
+fn sum<const N: usize>(row: &[f32; N], of: impl Fn(f32) -> f32) -> f32 {
+    let (eights, rest) = row.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for eight in eights {
+        sums.iter_mut().zip(eight).for_each(|(sum, x)| *sum += of(*x));
+    }
+    sums.iter().sum::<f32>() + rest.iter().map(|x| of(*x)).sum::<f32>()
+}
 
 /// A device with operations on rows. Every error is the device's own.
 #[allow(clippy::missing_errors_doc)]
@@ -112,22 +129,23 @@ impl FusedRows for Cpu {
         // One over each row's standard deviation, and the rows with mean 0 and variance 1.
         let mut spreads = vec![0.0; rows.shape().0];
         let mut plain = numbers(&rows)?;
-        plain.par_chunks_exact_mut(N).zip(&mut spreads).for_each(|(row, spread)| {
-            let mean = row.iter().sum::<f32>() / count;
-            for x in row.iter_mut() {
-                *x -= mean;
-            }
-            let variance = row.iter().map(|x| x * x).sum::<f32>() / count;
-            *spread = (variance + EPSILON).sqrt().recip();
-            for x in row.iter_mut() {
-                *x *= *spread;
-            }
-        });
-        let mut out = plain.clone();
-        let (factors, add) = (numbers(scale)?, numbers(shift)?);
-        out.par_chunks_exact_mut(N).for_each(|row| {
-            let affine = factors.iter().zip(&add);
-            row.iter_mut().zip(affine).for_each(|(x, (scale, shift))| *x = *x * scale + shift);
+        let mut out = vec![0.0; plain.len()];
+        let (factors, add) = (scale.array(), shift.array());
+        let rows_of = plain.par_chunks_mut(TASK * N).zip(spreads.par_chunks_mut(TASK));
+        rows_of.zip(out.par_chunks_mut(TASK * N)).for_each(|((rows, spreads), out)| {
+            wide(|| {
+                let rows = rows.as_chunks_mut::<N>().0.iter_mut().zip(spreads);
+                for ((row, spread), out) in rows.zip(out.as_chunks_mut::<N>().0) {
+                    let mean = sum(row, |x| x) / count;
+                    row.iter_mut().for_each(|x| *x -= mean);
+                    let variance = sum(row, |x| x * x) / count;
+                    *spread = (variance + EPSILON).sqrt().recip();
+                    row.iter_mut().for_each(|x| *x *= *spread);
+                    for at in 0..N {
+                        out[at] = row[at] * factors[at] + add[at];
+                    }
+                }
+            });
         });
         let out = rows.device().try_tensor_from_vec(out, *rows.shape())?;
         let (of_rows, of_out) = (rows.ghost(), out.ghost());
@@ -141,19 +159,26 @@ impl FusedRows for Cpu {
             }
             let of_shift = grads.get_or_alloc_mut(&of_shift)?;
             up.chunks_exact(N).for_each(|up| accumulate(of_shift, up));
-            let of_rows = grads.get_or_alloc_mut(&of_rows)?.par_chunks_exact_mut(N);
-            let ups = up.par_chunks_exact(N).zip(plain.par_chunks_exact(N));
-            of_rows.zip(ups).zip(&spreads).for_each(|((of_row, (up, plain)), spread)| {
-                // Mean and variance depend on every number of the row.
-                let (mut mean, mut slope) = (0.0, 0.0);
-                for ((up, scale), plain) in up.iter().zip(&factors).zip(plain) {
-                    mean += up * scale / count;
-                    slope += up * scale * plain / count;
-                }
-                let ups = up.iter().zip(&factors).zip(plain);
-                for (sum, ((up, scale), plain)) in of_row.iter_mut().zip(ups) {
-                    *sum += spread * (up * scale - mean - plain * slope);
-                }
+            let of_rows = grads.get_or_alloc_mut(&of_rows)?.par_chunks_mut(TASK * N);
+            let ups = up.par_chunks(TASK * N).zip(plain.par_chunks(TASK * N));
+            let ups = ups.zip(spreads.par_chunks(TASK));
+            of_rows.zip(ups).for_each(|(of_rows, ((up, plain), spreads))| {
+                wide(|| {
+                    let given = up.as_chunks::<N>().0.iter().zip(plain.as_chunks::<N>().0);
+                    let rows = of_rows.as_chunks_mut::<N>().0.iter_mut().zip(given);
+                    for ((of_row, (up, plain)), spread) in rows.zip(spreads) {
+                        let mut scaled = *up;
+                        scaled.iter_mut().zip(&factors).for_each(|(up, scale)| *up *= scale);
+                        // Mean and variance depend on every number of the row.
+                        let mean = sum(&scaled, |up| up) / count;
+                        let mut along = scaled;
+                        along.iter_mut().zip(plain).for_each(|(up, plain)| *up *= plain);
+                        let slope = sum(&along, |up| up) / count;
+                        for at in 0..N {
+                            of_row[at] += spread * (scaled[at] - mean - plain[at] * slope);
+                        }
+                    }
+                });
             });
             **grads.get_or_alloc_mut(&of_out)? = up;
             Ok(())
@@ -166,15 +191,15 @@ impl FusedRows for Cpu {
     ) -> Result<Rows<N, Self, T>, CpuError> {
         let (rows, mut tape) = rows.try_contiguous()?.split_tape();
         let mut shares = numbers(&rows)?;
-        shares.par_chunks_exact_mut(N).for_each(|row| {
-            let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            for x in row.iter_mut() {
-                *x = (*x - highest).exp();
-            }
-            let sum: f32 = row.iter().sum();
-            for x in row.iter_mut() {
-                *x /= sum;
-            }
+        shares.par_chunks_mut(TASK * N).for_each(|rows| {
+            wide(|| {
+                for row in rows.as_chunks_mut::<N>().0 {
+                    let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                    row.iter_mut().for_each(|x| *x = exp(*x - highest));
+                    let sum: f32 = row.iter().sum();
+                    row.iter_mut().for_each(|x| *x /= sum);
+                }
+            });
         });
         let kept = shares.clone();
         let shares = rows.device().try_tensor_from_vec(shares, *rows.shape())?;

@@ -1,11 +1,14 @@
 //! The gated recurrent unit: what a network that reads row by row does at each moment. [`step_by_operations`] spells it
 //! out; the CPU does it in one pass over the values, and tests check that both are equal.
 
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
 use crate::models::{
     cpu::{accumulate, numbers, taken},
     norm::Rows,
 };
 use dfdx::{prelude::*, tensor_ops::Device};
+use lab::vectors::{exp, wide};
 use rayon::prelude::*;
 
 // ANCHOR: step
@@ -104,18 +107,14 @@ impl GatedStep for Cpu {
         let (sums, mut tape) = sums.try_contiguous()?.split_tape();
         let (x, s, h) = (numbers(input)?, numbers(&sums)?, numbers(state)?);
         let (mut gates, mut next) = (vec![0.0; x.len()], h.clone());
-        let rows = next.par_chunks_exact_mut(H).zip(gates.par_chunks_exact_mut(G));
-        let given = x.par_chunks_exact(G).zip(s.par_chunks_exact(G));
+        let rows = next.par_chunks_mut(ROWS * H).zip(gates.par_chunks_mut(ROWS * G));
+        let given = x.par_chunks(ROWS * G).zip(s.par_chunks(ROWS * G));
         rows.zip(given).for_each(|((h, gates), (x, s))| {
-            for (at, h) in h.iter_mut().enumerate() {
-                let [i, j, k] = [at, H + at, 2 * H + at];
-                let r = sigmoid(x[i] + s[i]);
-                let z = sigmoid(x[j] + s[j]);
-                // tanh: a sigmoid from -1 to 1. The library's own takes much longer.
-                let n = 2.0 * sigmoid(2.0 * (x[k] + r * s[k])) - 1.0;
-                *h = n + z * (*h - n);
-                [gates[i], gates[j], gates[k]] = [r, z, n];
-            }
+            wide(|| {
+                let rows = h.chunks_exact_mut(H).zip(gates.chunks_exact_mut(G));
+                let given = x.chunks_exact(G).zip(s.chunks_exact(G));
+                rows.zip(given).for_each(|((h, gates), (x, s))| open::<H>(h, gates, x, s));
+            });
         });
         let next = state.device().try_tensor_from_vec(next, *state.shape())?;
         let (of_input, of_sums) = (input.ghost(), sums.ghost());
@@ -124,23 +123,20 @@ impl GatedStep for Cpu {
             let up = taken(grads.get_or_alloc_mut(&of_next)?);
             let mut of_x = taken(grads.get_or_alloc_mut(&of_input)?);
             let mut of_s = taken(grads.get_or_alloc_mut(&of_sums)?);
-            let of_h = grads.get_or_alloc_mut(&of_state)?.par_chunks_exact_mut(H);
-            let slopes = of_x.par_chunks_exact_mut(G).zip(of_s.par_chunks_exact_mut(G)).zip(of_h);
-            let given = gates.par_chunks_exact(G).zip(s.par_chunks_exact(G));
-            let given = given.zip(h.par_chunks_exact(H)).zip(up.par_chunks_exact(H));
+            let of_h = grads.get_or_alloc_mut(&of_state)?.par_chunks_mut(ROWS * H);
+            let slopes = of_x.par_chunks_mut(ROWS * G).zip(of_s.par_chunks_mut(ROWS * G)).zip(of_h);
+            let given = gates.par_chunks(ROWS * G).zip(s.par_chunks(ROWS * G));
+            let given = given.zip(h.par_chunks(ROWS * H)).zip(up.par_chunks(ROWS * H));
             slopes.zip(given).for_each(|(((of_x, of_s), of_h), (((gates, s), h), up))| {
-                for at in 0..H {
-                    let [i, j, k] = [at, H + at, 2 * H + at];
-                    let [r, z, n] = [gates[i], gates[j], gates[k]];
-                    let of_n = up[at] * (1.0 - z) * (1.0 - n * n);
-                    let of_r = of_n * s[k] * r * (1.0 - r);
-                    let of_z = up[at] * (h[at] - n) * z * (1.0 - z);
-                    of_h[at] += up[at] * z;
-                    for (place, x, s) in [(i, of_r, of_r), (j, of_z, of_z), (k, of_n, of_n * r)] {
-                        of_x[place] += x;
-                        of_s[place] += s;
-                    }
-                }
+                wide(|| {
+                    let slopes = of_x.chunks_exact_mut(G).zip(of_s.chunks_exact_mut(G));
+                    let slopes = slopes.zip(of_h.chunks_exact_mut(H));
+                    let given = gates.chunks_exact(G).zip(s.chunks_exact(G));
+                    let given = given.zip(h.chunks_exact(H).zip(up.chunks_exact(H)));
+                    slopes.zip(given).for_each(|(((of_x, of_s), of_h), ((gates, s), (h, up)))| {
+                        close::<H>([of_x, of_s, of_h], gates, s, [h, up]);
+                    });
+                });
             });
             **grads.get_or_alloc_mut(&of_input)? = of_x;
             **grads.get_or_alloc_mut(&of_sums)? = of_s;
@@ -151,9 +147,70 @@ impl GatedStep for Cpu {
     }
 }
 
+/// Rows of one task.
+const ROWS: usize = 16;
+
+/// A row's three parts of `H` numbers each.
+#[inline(always)]
+fn parts<const H: usize>(row: &[f32]) -> [&[f32; H]; 3] {
+    let parts = row.as_chunks::<H>().0;
+    [&parts[0], &parts[1], &parts[2]]
+}
+
+/// The same, to be written.
+#[inline(always)]
+fn parts_mut<const H: usize>(row: &mut [f32]) -> [&mut [f32; H]; 3] {
+    let mut parts = row.as_chunks_mut::<H>().0.iter_mut();
+    std::array::from_fn(|_| parts.next().expect("a row has three parts"))
+}
+
+/// Forward: a row's gates and proposal, and the next state in place of the last.
+#[inline(always)]
+fn open<const H: usize>(h: &mut [f32], gates: &mut [f32], x: &[f32], s: &[f32]) {
+    let ([x_r, x_z, x_n], [s_r, s_z, s_n]) = (parts::<H>(x), parts::<H>(s));
+    let [to_r, to_z, to_n] = parts_mut::<H>(gates);
+    let h = &mut h.as_chunks_mut::<H>().0[0];
+    for at in 0..H {
+        let r = sigmoid(x_r[at] + s_r[at]);
+        let z = sigmoid(x_z[at] + s_z[at]);
+        // tanh: a sigmoid from -1 to 1.
+        let n = 2.0 * sigmoid(2.0 * (x_n[at] + r * s_n[at])) - 1.0;
+        h[at] = n + z * (h[at] - n);
+        [to_r[at], to_z[at], to_n[at]] = [r, z, n];
+    }
+}
+
+/// Backward: what a row's derivatives `up` give to the row, the sums and the state before, `h`.
+#[inline(always)]
+fn close<const H: usize>(
+    [of_x, of_s, of_h]: [&mut [f32]; 3],
+    gates: &[f32],
+    s: &[f32],
+    [h, up]: [&[f32]; 2],
+) {
+    let ([r, z, n], [_, _, s_n]) = (parts::<H>(gates), parts::<H>(s));
+    let ([x_r, x_z, x_n], [s_r, s_z, of_sn]) = (parts_mut::<H>(of_x), parts_mut::<H>(of_s));
+    let of_h = &mut of_h.as_chunks_mut::<H>().0[0];
+    let (h, up) = (&h.as_chunks::<H>().0[0], &up.as_chunks::<H>().0[0]);
+    for at in 0..H {
+        let (r, z, n, up) = (r[at], z[at], n[at], up[at]);
+        let of_n = up * (1.0 - z) * (1.0 - n * n);
+        let of_r = of_n * s_n[at] * r * (1.0 - r);
+        let of_z = up * (h[at] - n) * z * (1.0 - z);
+        of_h[at] += up * z;
+        x_r[at] += of_r;
+        x_z[at] += of_z;
+        x_n[at] += of_n;
+        s_r[at] += of_r;
+        s_z[at] += of_z;
+        of_sn[at] += of_n * r;
+    }
+}
+
 /// A number between 0 and 1: a gate, closed or open.
+#[inline(always)]
 fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
+    1.0 / (1.0 + exp(-x))
 }
 
 #[cfg(feature = "cuda")]

@@ -34,38 +34,43 @@ impl Convolve for Cpu {
 
 /// Images of one task. Each task sums its own part of the filters' gradient, and the parts are added in the order
 /// of the images: the same bits for any number of threads.
-const TASK: usize = 16;
+pub const TASK: usize = 16;
 /// Rows that make a product worth its start.
 const ROWS: usize = 192;
 
 /// How an image is cut into patches: `k`×`k` pixels of so many channels, with a border of `pad` zeros.
-#[derive(Clone, Copy)]
-struct Cut {
-    h: usize,
-    w: usize,
-    channels: usize,
-    k: usize,
-    pad: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Rows of the image.
+    pub h: usize,
+    /// Its columns.
+    pub w: usize,
+    /// Numbers of a pixel.
+    pub channels: usize,
+    /// Pixels of a patch's side.
+    pub k: usize,
+    /// Zeros around the image, on each side.
+    pub pad: usize,
 }
 
 impl Cut {
     /// Patches of one image.
-    fn patches(&self) -> usize {
+    pub fn patches(&self) -> usize {
         (self.h + 2 * self.pad + 1 - self.k) * (self.w + 2 * self.pad + 1 - self.k)
     }
 
     /// Numbers of one patch.
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.k * self.k * self.channels
     }
 
     /// Values of one image.
-    fn image(&self) -> usize {
+    pub fn image(&self) -> usize {
         self.h * self.w * self.channels
     }
 
     /// Images that are cut and multiplied at once.
-    fn group(&self) -> usize {
+    pub fn group(&self) -> usize {
         ROWS.div_ceil(self.patches()).min(TASK)
     }
 
@@ -87,7 +92,7 @@ impl Cut {
     }
 
     /// Copies images into patches. The border's zeros must be there already.
-    fn cut(&self, images: &[f32], patches: &mut [f32]) {
+    pub fn cut(&self, images: &[f32], patches: &mut [f32]) {
         let all = patches.chunks_exact_mut(self.patches() * self.len());
         for (image, patches) in images.chunks_exact(self.image()).zip(all) {
             self.rows(|patch, pixel, len| {
@@ -97,7 +102,7 @@ impl Cut {
     }
 
     /// The backward pass: each pixel sums what all of its copies got.
-    fn paste(&self, patches: &[f32], images: &mut [f32]) {
+    pub fn paste(&self, patches: &[f32], images: &mut [f32]) {
         let all = patches.chunks_exact(self.patches() * self.len());
         for (image, patches) in images.chunks_exact_mut(self.image()).zip(all) {
             self.rows(|patch, pixel, len| {

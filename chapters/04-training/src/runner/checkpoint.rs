@@ -148,6 +148,7 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Resul
     let pairs = [
         ("--model", old.model.to_string(), asked.model.to_string()),
         ("--precision", old.precision.to_string(), asked.precision.to_string()),
+        ("--engine", old.engine.to_string(), asked.engine.to_string()),
         ("--optimizer", old.optimizer.to_string(), asked.optimizer.to_string()),
         ("--batch", old.batch.to_string(), asked.batch.to_string()),
         ("--lr", short(old.lr), short(asked.lr)),

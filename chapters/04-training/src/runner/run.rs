@@ -11,13 +11,13 @@
 
 use crate::{
     Error, Result,
-    config::Start,
     learning::{metrics::Epoch, snapshot::Header},
     runner::{
         checkpoint,
         curves::curves,
         events,
         files::{self, CHECKPOINT, let_large_writes_fail, write_whole},
+        job::Start,
         outcome::Outcome,
         serve::Classifier,
         watch::Begin,
@@ -141,8 +141,8 @@ pub fn about(begin: &Begin, at: &Header, parameters: usize) -> String {
         "device": begin.device.to_string(),
         "data": begin.data,
         "data_sha256": at.data,
-        "train_pictures": begin.pictures.0,
-        "test_pictures": begin.pictures.1,
+        "train_images": begin.images.0,
+        "test_images": begin.images.1,
         "cpu": machine.cpu,
         "cores": machine.cores,
         "gpus": machine.gpus,

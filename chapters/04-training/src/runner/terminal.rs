@@ -39,7 +39,7 @@ impl Watcher for Terminal<'_> {
             "{model} on {}, {precision}: {} images, {epochs} {} of {} steps, batch {batch}, \
              learning rate {}, seed {seed}",
             begin.device,
-            begin.pictures.0,
+            begin.images.0,
             if *epochs == 1 { "epoch" } else { "epochs" },
             begin.steps,
             short(*lr)

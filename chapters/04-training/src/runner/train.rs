@@ -5,7 +5,7 @@
 use crate::learning::engine::cuda;
 use crate::{
     Error, Result,
-    config::{Config, Precision, Start},
+    config::Precision,
     learning::{
         any::AllModels,
         engine::{Engine, Resident},
@@ -18,7 +18,9 @@ use crate::{
     },
     models::model::Network,
     runner::{
-        checkpoint, memory,
+        checkpoint,
+        job::{Config, Start},
+        memory,
         outcome::Outcome,
         run::{self, Folder},
         watch::{Begin, Watcher},
@@ -79,7 +81,7 @@ fn train_with<D: AllModels>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
-    let mut learner = dev.learner(&config.settings)?;
+    let mut learner = dev.learner_by(&config.settings, config.fast)?;
     train_stepper(&mut *learner, &Alone, dev, config, data, watcher)
 }
 
@@ -130,7 +132,7 @@ pub fn train_stepper<D: Engine>(
         settings: settings.clone(),
         device: config.device,
         data: data.about(),
-        pictures: (images, sets.test.len()),
+        images: (images, sets.test.len()),
         held_back: sets.held.as_ref().map_or(0, Resident::len),
         steps: images.div_ceil(settings.batch),
         done: (run.at.epoch, run.at.step),

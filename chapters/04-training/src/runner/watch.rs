@@ -15,7 +15,7 @@ pub struct Begin {
     /// The data set, in words.
     pub data: String,
     /// Training and test images.
-    pub pictures: (usize, usize),
+    pub images: (usize, usize),
     /// Held-out images, for early stopping.
     pub held_back: usize,
     /// Steps of an epoch.

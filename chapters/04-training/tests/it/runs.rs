@@ -174,7 +174,7 @@ fn the_watcher_sees_every_step_and_epoch() {
     let mut count = Count::default();
     train_on(&config(None, Start::New), &DATA, &mut count).unwrap();
     let begin = count.begin.unwrap();
-    assert_eq!((begin.steps, begin.pictures, begin.done), (7, (400, 100), (0, 0)));
+    assert_eq!((begin.steps, begin.images, begin.done), (7, (400, 100), (0, 0)));
     let all: Vec<_> = (1..=4).flat_map(|epoch| (1..=7).map(move |step| (epoch, step))).collect();
     assert_eq!(count.steps, all);
     assert_eq!((count.epochs, count.ends), (4, 1));

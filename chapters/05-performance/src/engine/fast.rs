@@ -2,6 +2,8 @@
 //! to step, and a step is a row of operations on dfdx's tape that borrow them there. Nothing is allocated after the first
 //! step but the tape's own few entries, nothing is copied but the images, nothing is zeroed.
 
+pub mod learner;
+
 use crate::engine::{
     failed,
     layer::{self, Behind, Derivatives, Sides, Team, rows_each, share},
@@ -61,8 +63,18 @@ impl InPlace {
     /// # Errors
     /// As [`Settings::check`].
     pub fn new(settings: Settings, team: Team) -> Result<Self> {
+        let first = Mlp::<f32>::new(&settings.sizes, settings.seed)?.parameters();
+        Self::with(settings, team, &first)
+    }
+
+    /// A network with these parameters, in the order of [`Mlp::parameters`].
+    ///
+    /// # Errors
+    /// As [`Settings::check`]; [`Error::Config`] if there are more or fewer parameters than the sizes need.
+    pub fn with(settings: Settings, team: Team, first: &[f32]) -> Result<Self> {
         settings.check()?;
-        let model = Mlp::<f32>::new(&settings.sizes, settings.seed)?;
+        let mut model = Mlp::zeros(&settings.sizes)?;
+        model.set_parameters(first)?;
         let mut end = 0;
         let mut next = |len: usize| {
             end += len;
@@ -74,22 +86,21 @@ impl InPlace {
             bias: next(layer.bias.len()),
         });
         let layers = layers.collect();
-        let parameters = model.parameters();
         let dev = Cpu::seed_from_u64(settings.seed);
         let place = |len: usize| Place::new(&dev, len).map_err(failed);
         let rows = |size: &usize| place(size * settings.batch);
         let inner = settings.sizes.iter().skip(1).map(rows);
         let places = Places {
-            p: place(parameters.len())?,
-            g: place(parameters.len())?,
-            m: place(parameters.len())?,
-            v: place(parameters.len())?,
+            p: place(first.len())?,
+            g: place(first.len())?,
+            m: place(first.len())?,
+            v: place(first.len())?,
             outputs: settings.sizes.iter().map(rows).collect::<Result<_>>()?,
             slopes: std::iter::once(place(0)).chain(inner).collect::<Result<_>>()?,
         };
         let mut store = Store::leaky();
         lend(&mut store, [&places.p], |[p]| {
-            p.copy_from_slice(&parameters);
+            p.copy_from_slice(first);
             Ok::<_, Error>(())
         })?;
         let loss = dev.try_zeros().map_err(failed)?;
@@ -100,18 +111,24 @@ impl InPlace {
     /// One step on the images with these numbers. Returns their mean loss.
     fn step(&mut self, data: &Examples, index: &[usize], step: u64) -> Result<f64> {
         self.gather(data, index)?;
+        let loss = self.passes(index.len(), step)?;
+        self.update()?;
+        Ok(loss)
+    }
+
+    /// Forward and backward on the first `rows` images of the buffer.
+    fn passes(&mut self, rows: usize, step: u64) -> Result<f64> {
         let mut tape = OwnedTape::default();
         for at in 0..self.layers.len() {
-            self.forward(at, index.len(), step, &mut tape)?;
+            self.forward(at, rows, step, &mut tape)?;
         }
-        let loss = self.loss(index.len(), &mut tape)?;
+        let loss = self.loss(rows, &mut tape)?;
         self.loss.copy_from(&[loss as f32]);
         // dfdx walks the tape backward, and owns the store.
         let store = std::mem::replace(&mut self.store, Store::leaky());
         let (end, whole) = self.loss.clone().traced(store).split_tape();
         let end = end.put_tape(whole.merge(tape));
         self.store = end.try_backward().map_err(failed)?;
-        self.update()?;
         Ok(loss)
     }
     // ANCHOR_END: step

@@ -25,6 +25,11 @@ pub enum Behind {
     Relu(Mask),
 }
 
+impl Behind {
+    /// `ReLU` without dropout: predictions.
+    pub const RELU: Self = Self::Relu(Mask::NONE);
+}
+
 /// Which threads take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Team {

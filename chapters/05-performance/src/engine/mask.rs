@@ -13,6 +13,9 @@ pub struct Mask {
 }
 
 impl Mask {
+    /// Leaves nothing out.
+    pub const NONE: Self = Self { key: 0, below: 0 };
+
     /// Leaves out this fraction of the units, rounded to a 65536th, from 0 up to, not including, 1. `key` is another
     /// one in each step and each layer.
     ///

@@ -4,6 +4,7 @@
 
 use crate::engine::{
     layer::Behind,
+    maps::convolve_relu_pool,
     rows::{Dense, Inputs, dense, drawn},
 };
 use dfdx::{
@@ -15,6 +16,7 @@ use dfdx::{
     tensor_ops::Device,
 };
 use training::{
+    cnn::Cnn,
     fused::{Affine, FusedRows as _},
     layers::Number,
     model::{Images, Learned, Logits, Network},
@@ -127,6 +129,43 @@ impl Network<Cpu> for FastDeep<f32, Cpu> {
     }
 }
 
+/// Chapter 4's convolutional network, each convolution with its `ReLU` and its pool in one operation.
+#[derive(Clone, Debug)]
+pub struct FastCnn<E: Dtype, D: Device<E>>(pub Cnn<E, D>);
+
+impl<E: Number, D: Device<E>> TensorCollection<E, D> for FastCnn<E, D> {
+    type To<E2: Dtype, D2: Device<E2>> = FastCnn<E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(Self::module("cnn", |s| &s.0, |s| &mut s.0), FastCnn)
+    }
+}
+
+impl Network<Cpu> for FastCnn<f32, Cpu> {
+    const DRAWS_PER_STEP: u64 = 1;
+
+    fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
+        let Cnn { conv1, conv2, dense: (wide, relu, dropout, narrow) } = &self.0;
+        let batch = images.shape().0;
+        let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
+        let x = convolve_relu_pool(x, &conv1.weight, &conv1.bias, 2, Inputs::Data)?;
+        let x = convolve_relu_pool(x, &conv2.weight, &conv2.bias, 0, Inputs::Units)?;
+        let x = x.try_reshape_like(&(batch, Const::<800>))?;
+        let hidden = relu.try_forward(wide.try_forward(x)?)?;
+        narrow.try_forward(hidden.try_dropout(dropout.p)?)
+    }
+
+    fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
+        self.0.predict(images)
+    }
+
+    fn set_dropout(&mut self, share: f32) {
+        Network::<Cpu>::set_dropout(&mut self.0, share);
+    }
+}
+
 /// The deeper network in dfdx's own layers.
 #[derive(Clone, Debug)]
 pub struct StockDeep<E: Dtype, D: Device<E>>(pub StockLayers<E, D>);
@@ -208,9 +247,11 @@ mod tests {
         draws_as_it_says::<FastMlp<f32, Cpu>>();
         draws_as_it_says::<FastDeep<f32, Cpu>>();
         draws_as_it_says::<StockDeep<f32, Cpu>>();
+        draws_as_it_says::<FastCnn<f32, Cpu>>();
         predicts_as_it_learns::<FastMlp<f32, Cpu>>();
         predicts_as_it_learns::<FastDeep<f32, Cpu>>();
         predicts_as_it_learns::<StockDeep<f32, Cpu>>();
+        predicts_as_it_learns::<FastCnn<f32, Cpu>>();
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use half::bf16;
+use lab::vectors::wide;
 use matmul::{Input, MatMut, MatRef, Options, Result, Unit, bgemm_on, sgemm};
 
 /// The numbers in which a network keeps what its products read.
@@ -112,35 +113,6 @@ impl Number for bf16 {
     ) -> Result<()> {
         bgemm_on(by, c, a, b, options)
     }
-}
-
-/// Runs `work`, compiled for the widest vectors that this CPU has.
-#[inline]
-pub(crate) fn wide<R>(work: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-            // SAFETY: this CPU has AVX-512 F, BW and VL.
-            return unsafe { wide_avx512(work) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: this CPU has AVX2.
-            return unsafe { wide_avx2(work) };
-        }
-    }
-    work()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn wide_avx512<R>(work: impl FnOnce() -> R) -> R {
-    work()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn wide_avx2<R>(work: impl FnOnce() -> R) -> R {
-    work()
 }
 
 #[cfg(test)]

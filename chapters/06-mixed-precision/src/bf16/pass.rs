@@ -1,7 +1,8 @@
 //! What happens between the products: bias, `ReLU`, its derivative, sums of columns, and the rounding to what the next
 //! product reads. All of it moves many bytes for few operations, so each is one pass over memory, on all cores.
 
-use super::number::{Number, wide};
+use super::number::Number;
+use lab::vectors::wide;
 use matmul::team;
 use std::sync::{Mutex, PoisonError};
 

@@ -87,7 +87,7 @@ fn train_on<D: AllModels>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    train_learner(dev.learner(&config.settings)?, dev, link, config, data, watcher)
+    train_learner(dev.learner_by(&config.settings, config.fast)?, dev, link, config, data, watcher)
 }
 
 // ANCHOR: train_learner

@@ -3,10 +3,13 @@
 
 use crate::{
     Error,
-    config::{Config, Settings},
+    config::Settings,
     learning::metrics::Epoch,
     models::model::PIXELS,
-    runner::{files::MODEL, outcome::Outcome, serve::Classifier, train::train_on, watch::Watcher},
+    runner::{
+        files::MODEL, job::Config, outcome::Outcome, serve::Classifier, train::train_on,
+        watch::Watcher,
+    },
 };
 use lab::{
     Budget, Experiment, Key, Recorder, Result, Samples, Unit,

@@ -2,9 +2,9 @@
 
 use crate::{
     Error,
-    config::{Config, Model, Schedule, Settings},
+    config::{Model, Schedule, Settings},
     learning::{metrics::Epoch, optimizer::Rule},
-    runner::{outcome::Outcome, train::train_on, watch::Silent},
+    runner::{job::Config, outcome::Outcome, train::train_on, watch::Silent},
 };
 use lab::{
     Device, Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet, key::Quantity,

@@ -24,6 +24,7 @@ use lab::{
 use matmul::{MatMut, MatRef, parallel, roofline, sgemm};
 use std::{cell::Cell, hint::black_box, time::Duration};
 
+pub mod models;
 pub mod products;
 pub mod race;
 
@@ -91,6 +92,13 @@ pub fn experiments() -> Vec<Experiment> {
             values: &race::KEYS.all,
             quick: false,
             run: race::measure,
+        },
+        Experiment {
+            key: models::KEYS.seconds.name,
+            shows: "what `train` reaches with each of chapter 4's models, beside PyTorch (with `measure --peers`)",
+            values: &models::KEYS.all,
+            quick: false,
+            run: models::measure,
         },
     ]
 }

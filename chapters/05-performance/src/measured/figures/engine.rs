@@ -3,7 +3,7 @@
 use crate::{
     engine::ladder::{MODELS, ladder},
     measured::experiments::engine::{
-        GAIN, RATE, THREADS, TOTAL,
+        GAIN, RATE, THREADS, TOTAL, models,
         products::{self, CONTENDERS, PASSES},
         race::{BATCHES, KEYS, RACERS},
     },
@@ -17,6 +17,7 @@ use lab::{
     record::Value,
     table::{Entry, Grid},
 };
+use training::Model;
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
@@ -35,6 +36,7 @@ pub fn tables() -> Vec<Table> {
         Table { key: "performance.ladder", make: table_ladder },
         Table { key: "performance.products", make: table_products },
         Table { key: "performance.race", make: table_race },
+        Table { key: "performance.models", make: table_models },
     ]
 }
 
@@ -203,6 +205,24 @@ fn table_race(records: &Records) -> Result<TableData> {
         .table(records, caption)
 }
 
+fn table_models(records: &Records) -> Result<TableData> {
+    let of = |key: Key, (model, batch): &(Model, usize), who: &str| {
+        key.at(&[("model", model), ("batch", batch)]).with("who", who)
+    };
+    let caption = format!(
+        "Images a second of each model of chapter 4 by the command, by its plain engine and by PyTorch (eager, fused \
+         Adam), and how many times as long as the command PyTorch takes: medians of three runs that took turns, on {}.",
+        records.machine.in_words()
+    );
+    let mut grid = Grid::new(models::cases())
+        .column("model", |(model, batch)| format!("{model}, batch {batch}"));
+    for (who, name) in models::RACERS {
+        grid = grid.column(name, move |case| of(models::KEYS.rate, case, who));
+    }
+    grid.column("PyTorch over train", |case| of(models::KEYS.ratio, case, "pytorch"))
+        .table(records, caption)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,6 +252,13 @@ mod tests {
                     made.add(list, number);
                 }
             }
+        }
+        for (model, batch) in models::cases() {
+            let of = |key: Key| key.at(&[("model", &model), ("batch", &batch)]);
+            for (who, _) in models::RACERS {
+                made.add(of(models::KEYS.rate).with("who", who), 9e3);
+            }
+            made.add(of(models::KEYS.ratio).with("who", "pytorch"), 1.75);
         }
         for (pass, _) in PASSES {
             for batch in BATCHES {

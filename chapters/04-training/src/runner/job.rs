@@ -1,0 +1,54 @@
+//! A run as its caller describes it.
+
+use crate::{
+    config::Settings,
+    learning::any::{AllModels as _, Make},
+};
+use lab::Device;
+use std::{path::PathBuf, time::Duration};
+
+/// What to do with the run's folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Begin; refuse a folder that already contains a run.
+    #[default]
+    New,
+    /// Go on from the folder's checkpoint.
+    Resume,
+    /// Begin, replacing a run that the folder may contain.
+    Replace,
+}
+
+/// A run: what it computes, where, and what it leaves.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What it computes.
+    pub settings: Settings,
+    /// Where.
+    pub device: Device,
+    /// The folder for what it leaves; without one it leaves nothing.
+    pub run: Option<PathBuf>,
+    /// What to do with that folder.
+    pub start: Start,
+    /// The reader's folder with the data set, if they named one.
+    pub data: Option<PathBuf>,
+    /// A checkpoint is written after every epoch, and after this long within one.
+    pub checkpoint_every: Duration,
+    /// What makes the learner of [`EngineKind::Fast`](crate::EngineKind) on the CPU: this chapter's models, unless the
+    /// caller knows a faster engine.
+    pub fast: Make,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            device: Device::Cpu,
+            run: None,
+            start: Start::New,
+            data: None,
+            checkpoint_every: Duration::from_secs(20),
+            fast: |dev, settings| dev.learner(settings),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What `train` reaches with each of chapter 4's models, beside PyTorch: in one run, taking turns.
+
+use crate::engine::fast::learner::fastest;
+use backprop::measured::{
+    peers::{self, Answer, Job, Peer},
+    race::{self, Keys, OURS},
+};
+use lab::{
+    Race, Recorder,
+    data::{DataSet, Source},
+    record::ParamList,
+};
+use matmul::parallel;
+use std::path::Path;
+use training::{Config, EngineKind, Model, Settings, Silent, train_on};
+
+/// What it records.
+pub const KEYS: Keys = Keys::new(
+    [
+        "performance.models",
+        "performance.models.rate",
+        "performance.models.accuracy",
+        "performance.models.ratio",
+    ],
+    &["model", "batch", "who", "version", "threads"],
+);
+/// Images of an epoch: whole steps of every batch.
+const IMAGES: usize = 12_800;
+/// Epochs of a run.
+const EPOCHS: usize = 2;
+/// Runs of each contender, from other random numbers.
+const SEEDS: usize = 3;
+
+/// The contenders, and their names on a page.
+pub const RACERS: [(&str, &str); 4] = [
+    (OURS, "train"),
+    ("plain", "train --engine plain"),
+    ("pytorch", "PyTorch"),
+    ("pytorch-nhwc", "PyTorch, channels last"),
+];
+
+/// Every model with the batch of its recipe, and with 128.
+pub fn cases() -> impl Iterator<Item = (Model, usize)> {
+    Model::ALL.into_iter().flat_map(|model| {
+        let recipe = Settings::of(model).batch;
+        let other = (recipe != 128).then_some((model, 128));
+        [Some((model, recipe)), other].into_iter().flatten()
+    })
+}
+
+/// The recipe without its changed images, by this engine.
+fn train(
+    engine: EngineKind,
+    (model, batch): (Model, usize),
+    seed: usize,
+    data: &DataSet,
+) -> lab::Result<Answer> {
+    let (seed, recipe) = (seed as u64, Settings::of(model));
+    let settings = Settings { engine, batch, seed, epochs: EPOCHS, augment: false, ..recipe };
+    let config = Config { settings, fast: fastest, ..Config::default() };
+    let outcome = train_on(&config, data, &mut Silent)?;
+    Ok(Answer::of(outcome.history.iter().map(|epoch| (epoch.seconds, epoch.test_accuracy))))
+}
+
+/// PyTorch's program for a model, or why it does not take part.
+fn pytorch(model: Model, nhwc: bool, source: &Source) -> Result<Peer, String> {
+    if nhwc && !matches!(model, Model::Cnn | Model::Resnet) {
+        return Err("a memory format of images is for convolutions".to_owned());
+    }
+    let (threads, images) = (parallel::available().to_string(), IMAGES.to_string());
+    let mut list = vec!["--model", model.name(), "--threads", &threads, "--limit", &images];
+    list.extend(nhwc.then_some("--channels-last"));
+    let first = Job { batch: 128, epochs: 1, seed: 0 };
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_models.py");
+    peers::ready(&program, source, &list, first).map(|(peer, _)| peer)
+}
+
+/// This course's two contenders.
+fn engines(case: (Model, usize), data: &DataSet) -> Race<'_, Answer> {
+    let mut race = Race::default();
+    race.turn(OURS, move |seed| train(EngineKind::Fast, case, seed, data));
+    race.turn("plain", move |seed| train(EngineKind::Plain, case, seed, data));
+    race
+}
+
+/// The whole race.
+///
+/// # Errors
+/// A contender that fails, or a data set that is not there.
+pub fn measure(r: &mut Recorder) -> lab::Result<()> {
+    let all = r.data_set()?;
+    let data = DataSet { train: all.train.first(IMAGES), ..all };
+    for (model, batch) in cases() {
+        let list: ParamList = &[("model", &model), ("batch", &batch)];
+        let tell = |seed, who: &str| {
+            let now = KEYS.seconds.at(list).with("who", who);
+            r.note(&format!("{now} seed={seed}"), &[]);
+        };
+        let mut torch = [("pytorch", false), ("pytorch-nhwc", true)]
+            .map(|(who, nhwc)| (who, pytorch(model, nhwc, &data.source)));
+        let mut race = engines((model, batch), &data).telling(tell);
+        for (who, peer) in &mut torch {
+            race::add_peer(&mut race, who, peer, (batch, EPOCHS));
+        }
+        let results = race.rounds(SEEDS)?;
+        let everyone = RACERS.map(|(who, _)| who);
+        race::record(r, &KEYS, list, everyone, (&results, data.train.len()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_engines_run_every_model() {
+        let data = lab::data::drawn(40, 10, 1);
+        for case in cases() {
+            let results = engines(case, &data).rounds(1).unwrap();
+            for who in [OURS, "plain"] {
+                let Answer { seconds, accuracy, .. } = &results.of(who).unwrap()[0];
+                assert_eq!(seconds.len(), EPOCHS, "{case:?}, {who}");
+                assert!((0.0..=1.0).contains(accuracy), "{case:?}, {who}: {accuracy}");
+            }
+        }
+        assert_eq!(cases().count(), 7, "only the residual network has another batch");
+    }
+
+    #[test]
+    fn the_peer_is_there_and_wants_images_where_it_can_turn_them() {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_models.py");
+        assert!(program.is_file());
+        let why = pytorch(Model::Rnn, true, &Source::Drawn).err().unwrap();
+        assert!(why.contains("convolutions"), "{why}");
+    }
+}
