@@ -405,7 +405,9 @@ mod tests {
     #[test]
     fn a_models_name_brings_its_recipe_and_an_optimizers_its_rate() {
         let runs = Path::new("runs");
-        let of = |words: &[&str]| config(words, runs).unwrap().settings;
+        let of = |words: &[&str]| {
+            config(&[&["--engine", "plain"], words].concat(), runs).unwrap().settings
+        };
         assert_eq!(of(&["--model", "resnet"]), Settings::of(Model::Resnet));
         let one = Settings { epochs: 1, ..Settings::of(Model::Rnn) };
         assert_eq!(of(&["--model", "rnn", "--epochs", "1"]), one);

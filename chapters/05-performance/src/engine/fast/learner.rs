@@ -379,7 +379,7 @@ mod tests {
             let outcome = train_on(&config(engine, &settings), &data, &mut Silent).unwrap();
             outcome.test_accuracy().unwrap()
         });
-        assert!(accuracy[0] > 0.8 && (accuracy[0] - accuracy[1]).abs() < 0.03, "{accuracy:?}");
+        assert!(accuracy[0] > 0.7 && (accuracy[0] - accuracy[1]).abs() < 0.03, "{accuracy:?}");
         // And it is there: without it the same run ends elsewhere.
         let (_, with) = trained(EngineKind::Fast, &settings, &data);
         let (_, without) = trained(EngineKind::Fast, &Settings { dropout: 0.0, ..settings }, &data);
