@@ -43,7 +43,7 @@ pub fn exp(x: f32) -> f32 {
     let near = x.clamp(-87.3, 88.3);
     let rounded = near * std::f32::consts::LOG2_E + MAGIC;
     let n = rounded - MAGIC;
-    let r = near - n * 0.693_359_375; // ln 2 in two parts; this one has few bits, so the product is exact
+    let r = near - n * (355.0 / 512.0); // ln 2 in two parts; this one has nine bits: the product is exact
     let r = r + n * 2.121_944_4e-4;
     let mut p = 1.987_569_2e-4;
     for factor in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {

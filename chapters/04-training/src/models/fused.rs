@@ -137,10 +137,14 @@ impl FusedRows for Cpu {
                 let rows = rows.as_chunks_mut::<N>().0.iter_mut().zip(spreads);
                 for ((row, spread), out) in rows.zip(out.as_chunks_mut::<N>().0) {
                     let mean = sum(row, |x| x) / count;
-                    row.iter_mut().for_each(|x| *x -= mean);
+                    for x in row.iter_mut() {
+                        *x -= mean;
+                    }
                     let variance = sum(row, |x| x * x) / count;
                     *spread = (variance + EPSILON).sqrt().recip();
-                    row.iter_mut().for_each(|x| *x *= *spread);
+                    for x in row.iter_mut() {
+                        *x *= *spread;
+                    }
                     for at in 0..N {
                         out[at] = row[at] * factors[at] + add[at];
                     }
@@ -195,9 +199,13 @@ impl FusedRows for Cpu {
             wide(|| {
                 for row in rows.as_chunks_mut::<N>().0 {
                     let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                    row.iter_mut().for_each(|x| *x = exp(*x - highest));
+                    for x in row.iter_mut() {
+                        *x = exp(*x - highest);
+                    }
                     let sum: f32 = row.iter().sum();
-                    row.iter_mut().for_each(|x| *x /= sum);
+                    for x in row.iter_mut() {
+                        *x /= sum;
+                    }
                 }
             });
         });

@@ -60,7 +60,7 @@ impl Cut {
     }
 
     /// Numbers of one patch.
-    pub fn len(&self) -> usize {
+    pub fn patch(&self) -> usize {
         self.k * self.k * self.channels
     }
 
@@ -93,7 +93,7 @@ impl Cut {
 
     /// Copies images into patches. The border's zeros must be there already.
     pub fn cut(&self, images: &[f32], patches: &mut [f32]) {
-        let all = patches.chunks_exact_mut(self.patches() * self.len());
+        let all = patches.chunks_exact_mut(self.patches() * self.patch());
         for (image, patches) in images.chunks_exact(self.image()).zip(all) {
             self.rows(|patch, pixel, len| {
                 patches[patch..patch + len].copy_from_slice(&image[pixel..pixel + len]);
@@ -103,7 +103,7 @@ impl Cut {
 
     /// The backward pass: each pixel sums what all of its copies got.
     pub fn paste(&self, patches: &[f32], images: &mut [f32]) {
-        let all = patches.chunks_exact(self.patches() * self.len());
+        let all = patches.chunks_exact(self.patches() * self.patch());
         for (image, patches) in images.chunks_exact_mut(self.image()).zip(all) {
             self.rows(|patch, pixel, len| {
                 let pixels = image[pixel..pixel + len].iter_mut();
@@ -130,12 +130,12 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
     let start = bias.map(numbers).transpose()?;
     let epilogue = start.as_deref().map_or(Epilogue::None, Epilogue::Bias);
     out.par_chunks_mut(group * outside).zip(pixels.par_chunks(group * inside)).try_for_each_init(
-        || vec![0.0; group * cut.patches() * cut.len()],
+        || vec![0.0; group * cut.patches() * cut.patch()],
         |patches, (out, images)| {
-            let patches = &mut patches[..out.len() / CO * cut.len()];
+            let patches = &mut patches[..out.len() / CO * cut.patch()];
             cut.cut(images, patches);
             let options = Options { epilogue, ..Options::default() };
-            product((out, CO), matrix(patches, cut.len())?, matrix(&weight, CO)?, options)
+            product((out, CO), matrix(patches, cut.patch())?, matrix(&weight, CO)?, options)
         },
     )?;
     let shape = (batch, h + 2 * pad + 1 - K, w + 2 * pad + 1 - K, Const::<CO>);
@@ -152,21 +152,21 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
             .zip(pixels.par_chunks(TASK * inside))
             .zip(up.par_chunks(TASK * outside))
             .map_init(
-                || [0, 1].map(|_| vec![0.0; group * cut.patches() * cut.len()]),
+                || [0, 1].map(|_| vec![0.0; group * cut.patches() * cut.patch()]),
                 |[patches, down], ((dx, images), up)| {
-                    let mut dw = vec![0.0; cut.len() * CO];
+                    let mut dw = vec![0.0; cut.patch() * CO];
                     let mut db = [0.0; CO];
                     let groups = dx.chunks_mut(group * inside);
                     let groups = groups.zip(images.chunks(group * inside));
                     for ((dx, images), up) in groups.zip(up.chunks(group * outside)) {
-                        let len = up.len() / CO * cut.len();
+                        let len = up.len() / CO * cut.patch();
                         let (patches, down) = (&mut patches[..len], &mut down[..len]);
                         cut.cut(images, patches);
-                        let (dy, patches) = (matrix(up, CO)?, matrix(patches, cut.len())?);
+                        let (dy, patches) = (matrix(up, CO)?, matrix(patches, cut.patch())?);
                         let add = Options { accumulate: true, ..Options::default() };
                         product((&mut dw, CO), patches.t(), dy, add)?; // dW = Xᵀ·dY
                         let weight = matrix(&weight, CO)?.t();
-                        product((down, cut.len()), dy, weight, Options::default())?; // dX = dY·Wᵀ
+                        product((down, cut.patch()), dy, weight, Options::default())?; // dX = dY·Wᵀ
                         cut.paste(down, dx);
                         for row in up.as_chunks::<CO>().0 {
                             db.iter_mut().zip(row).for_each(|(sum, g)| *sum += g);

@@ -34,7 +34,7 @@ fn pool<const C: usize>(z: &[f32], width: usize, largest: &mut [f32], which: &mu
         let (top, bottom) = pair.split_at(width);
         for (at, (out, which)) in out.iter_mut().zip(which).enumerate() {
             let four = [&top[2 * at], &top[2 * at + 1], &bottom[2 * at], &bottom[2 * at + 1]];
-            let mut place = [NONE as u32; C];
+            let mut place = [u32::from(NONE); C];
             *out = [0.0; C];
             for (number, pixel) in four.into_iter().enumerate() {
                 for c in 0..C {
@@ -125,13 +125,13 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
         .zip(which.par_chunks_mut(group * outside))
         .zip(pixels.par_chunks(group * inside))
         .try_for_each_init(
-            || (vec![0.0; group * cut.patches() * cut.len()], vec![0.0; group * between]),
+            || (vec![0.0; group * cut.patches() * cut.patch()], vec![0.0; group * between]),
             |(patches, z), ((largest, which), images)| {
                 let count = images.len() / inside;
-                let patches = &mut patches[..count * cut.patches() * cut.len()];
+                let patches = &mut patches[..count * cut.patches() * cut.patch()];
                 let z = &mut z[..count * between];
                 cut.cut(images, patches);
-                product((z, CO), matrix(patches, cut.len())?, matrix(&weight, CO)?, options)?;
+                product((z, CO), matrix(patches, cut.patch())?, matrix(&weight, CO)?, options)?;
                 wide(|| {
                     let results = largest.chunks_exact_mut(outside);
                     let results = results.zip(which.chunks_exact_mut(outside));
@@ -162,15 +162,15 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
             .enumerate()
             .map_init(
                 || {
-                    let patches = || vec![0.0; group * cut.patches() * cut.len()];
+                    let patches = || vec![0.0; group * cut.patches() * cut.patch()];
                     (patches(), patches(), vec![0.0; group * between])
                 },
                 |(patches, down, dz), (task, dx)| {
-                    let (mut dw, mut db) = (vec![0.0; cut.len() * CO], [0.0; CO]);
+                    let (mut dw, mut db) = (vec![0.0; cut.patch() * CO], [0.0; CO]);
                     let own = images_of(task, batch);
                     for first in own.clone().step_by(group) {
                         let images = first..own.end.min(first + group);
-                        let len = images.len() * cut.patches() * cut.len();
+                        let len = images.len() * cut.patches() * cut.patch();
                         let (patches, dz) =
                             (&mut patches[..len], &mut dz[..images.len() * between]);
                         cut.cut(&pixels[images.start * inside..images.end * inside], patches);
@@ -191,14 +191,14 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
                         });
                         let dz = matrix(dz, CO)?;
                         let adding = Options { accumulate: true, ..Options::default() };
-                        let turned = matrix(patches, cut.len())?.t();
+                        let turned = matrix(patches, cut.patch())?.t();
                         product((&mut dw, CO), turned, dz, adding)?; // dW = Xᵀ·dZ
                         if dx.is_empty() {
                             continue;
                         }
                         let down = &mut down[..len];
                         let weight = matrix(&weight, CO)?.t();
-                        product((down, cut.len()), dz, weight, Options::default())?; // dX = dZ·Wᵀ
+                        product((down, cut.patch()), dz, weight, Options::default())?; // dX = dZ·Wᵀ
                         let at = (images.start - own.start) * inside;
                         cut.paste(down, &mut dx[at..at + images.len() * inside]);
                     }

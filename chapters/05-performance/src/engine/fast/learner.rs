@@ -83,6 +83,7 @@ fn turned(values: &[f32], sizes: &[usize], straight: bool) -> Vec<f32> {
 }
 
 /// This crate's error as chapter 4's.
+#[allow(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
 fn carried(error: backprop::Error) -> Error {
     Error::Config(error.to_string())
 }
@@ -198,7 +199,9 @@ impl Learner for Dense {
         let (places, t, threads) = (net.places.clone(), net.t, net.team.passes);
         lend(&mut net.store, [&places.p, &places.g, &places.m, &places.v], |[p, g, m, v]| {
             if decay > 0.0 && rule == Rule::AdamW {
-                p.iter_mut().for_each(|p| *p -= narrow * decay * *p);
+                for p in p.iter_mut() {
+                    *p -= narrow * decay * *p;
+                }
             } else if decay > 0.0 {
                 g.iter_mut().zip(&*p).for_each(|(g, p)| *g += decay * p);
             }
