@@ -9,7 +9,7 @@
 //! 3. [`update`]: Adam and the zeroing of the gradients in one pass.
 //! 4. [`maps`]: a convolution, its `ReLU` and its pool in one operation.
 //! 5. [`networks`]: chapter 4's networks and a deeper one, out of these operations.
-//! 6. [`tensors`]: the training step of a network of tensors.
+//! 6. [`tensors`]: the training step of a network of tensors; [`cached`]: the same in pieces that fit the cache.
 //!
 //! The changes that need numbers to stay where they are:
 //!
@@ -19,6 +19,7 @@
 //!
 //! And all of them, from stock dfdx to the fast network: the [`ladder`](mod@ladder).
 
+pub mod cached;
 pub mod fast;
 pub mod ladder;
 pub mod layer;

@@ -3,6 +3,7 @@
 
 use super::InPlace;
 use crate::engine::{
+    cached::Pieces,
     layer::{self, Behind, Team},
     networks::FastCnn,
     store::lend,
@@ -24,7 +25,9 @@ use training::{
     mlp::Mlp,
     model::{self, CLASSES, Images, Logits, Network, PIXELS, Targets},
     optimizer::{self, Rule, State},
-    step::{Full, Learner, Scores, Stepper},
+    rnn::Rnn,
+    step::{Learner, Scores, Stepper},
+    transformer::Transformer,
 };
 
 /// A model of chapter 4 that is made of dense layers alone, trained in place.
@@ -48,16 +51,21 @@ pub fn sizes(model: Model) -> Option<Vec<usize>> {
     }
 }
 
-/// What `train` computes with on a CPU: [`Dense`] for a model of dense layers, [`FastCnn`] for the convolutional network,
-/// and chapter 4's own operations for the others.
+/// What `train` computes with on a CPU: [`Dense`] for a model of dense layers; [`Pieces`] of a batch for those that treat
+/// each image by itself, the convolutional network as [`FastCnn`]; and chapter 4's own operations for the residual network.
 ///
 /// # Errors
 /// As [`Dense::new`].
 pub fn fastest(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Device = Cpu>>> {
     match settings.model {
         Model::Linear | Model::Mlp => Ok(Box::new(Dense::new(dev, settings)?)),
-        Model::Cnn => Ok(Box::new(Full::<FastCnn<f32, Cpu>, Cpu>::new(dev, settings)?)),
-        Model::Resnet | Model::Rnn | Model::Transformer => dev.learner(settings),
+        Model::Cnn => Ok(Box::new(Pieces::<FastCnn<f32, Cpu>>::new(dev, settings, 16)?)),
+        Model::Rnn => Ok(Box::new(Pieces::<Rnn<f32, Cpu>>::new(dev, settings, 64)?)),
+        Model::Transformer => {
+            Ok(Box::new(Pieces::<Transformer<f32, Cpu>>::new(dev, settings, 16)?))
+        }
+        // Its batch normalisation needs the whole batch at once.
+        Model::Resnet => dev.learner(settings),
     }
 }
 
@@ -359,19 +367,31 @@ mod tests {
     }
 
     #[test]
-    fn the_fused_convolutions_train_as_the_plain_ones() {
-        let data = data::drawn(400, 30, 4);
-        let recipe = Settings::of(Model::Cnn);
-        let settings = Settings { batch: 16, epochs: 4, dropout: 0.3, seed: 2, ..recipe };
-        let (plain, there) = trained(EngineKind::Plain, &settings, &data);
-        let (fast, here) = trained(EngineKind::Fast, &settings, &data);
-        assert_eq!((plain.len(), fast.len()), (100, 100));
-        // The same masks: the devices draw the same numbers.
-        for (step, (plain, fast)) in plain.iter().zip(&fast).enumerate() {
-            let error = (plain - fast).abs() / plain.max(0.1);
-            assert!(error < 1e-3, "step {step}: {plain} and {fast}");
+    fn models_in_pieces_train_as_in_one() {
+        let data = data::drawn(250, 30, 4);
+        for model in [Model::Cnn, Model::Rnn, Model::Transformer] {
+            let recipe = Settings::of(model);
+            let settings = Settings { batch: 125, epochs: 5, dropout: 0.0, seed: 2, ..recipe };
+            let (plain, there) = trained(EngineKind::Plain, &settings, &data);
+            let (fast, here) = trained(EngineKind::Fast, &settings, &data);
+            assert_eq!((plain.len(), fast.len()), (10, 10));
+            for (step, (plain, fast)) in plain.iter().zip(&fast).enumerate() {
+                let error = (plain - fast).abs() / plain;
+                assert!(error < 1e-3, "{model}, step {step}: {plain} and {fast}");
+            }
+            assert!(here != there, "{model}: both engines were the same");
         }
-        assert_ne!(here, there, "both engines were the same");
+    }
+
+    #[test]
+    fn pieces_have_the_same_bits_for_any_number_of_threads() {
+        let data = data::drawn(120, 30, 4);
+        let settings = Settings { batch: 60, epochs: 2, dropout: 0.3, ..Settings::of(Model::Cnn) };
+        let by = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| trained(EngineKind::Fast, &settings, &data).1)
+        };
+        assert!(by(1) == by(3), "the number of threads changed the result");
     }
 
     #[test]
@@ -386,21 +406,22 @@ mod tests {
         // And it is there: without it the same run ends elsewhere.
         let (_, with) = trained(EngineKind::Fast, &settings, &data);
         let (_, without) = trained(EngineKind::Fast, &Settings { dropout: 0.0, ..settings }, &data);
-        assert_ne!(with, without);
+        assert!(with != without, "dropout changed nothing");
     }
 
     #[test]
     fn a_resumed_run_goes_the_same_way() {
         let data = data::drawn(400, 100, 6);
         let folder = tempfile::tempdir().unwrap();
-        for (optimizer, schedule) in [
-            (Rule::Adam, training::schedule::Schedule::Cosine),
-            (Rule::RmsProp, training::schedule::Schedule::Constant),
-            (Rule::Sgd, training::schedule::Schedule::Constant),
+        for (model, optimizer, schedule) in [
+            (Model::Mlp, Rule::Adam, training::schedule::Schedule::Cosine),
+            (Model::Mlp, Rule::RmsProp, training::schedule::Schedule::Constant),
+            (Model::Linear, Rule::Sgd, training::schedule::Schedule::Constant),
+            (Model::Cnn, Rule::AdamW, training::schedule::Schedule::Constant),
         ] {
-            let lr = optimizer.usual_rate();
+            let (lr, usual) = (optimizer.usual_rate(), Settings::default());
             let settings =
-                Settings { optimizer, schedule, lr, epochs: 3, batch: 32, ..Settings::default() };
+                Settings { model, optimizer, schedule, lr, epochs: 2, batch: 32, ..usual };
             let (_, whole) = trained(EngineKind::Fast, &settings, &data);
             let run = Some(folder.path().join(optimizer.name()));
             let begun = Config { run, ..config(EngineKind::Fast, &settings) };
