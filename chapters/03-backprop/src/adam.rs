@@ -10,6 +10,7 @@ use crate::{
     optimizer::Optimizer,
     real::Real,
 };
+use lab::vectors::wide;
 
 /// Adam's hyperparameters. The defaults are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,20 +123,6 @@ fn one_pass(f: Factors, [p, m, v]: [&mut [f32]; 3], g: &[f32]) {
 }
 // ANCHOR_END: fused
 
-/// The same loop, compiled for vectors of eight.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn one_pass_avx2(f: Factors, pmv: [&mut [f32]; 3], g: &[f32]) {
-    one_pass(f, pmv, g);
-}
-
-/// The same loop, compiled for vectors of sixteen where the compiler thinks it right.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl")]
-fn one_pass_avx512(f: Factors, pmv: [&mut [f32]; 3], g: &[f32]) {
-    one_pass(f, pmv, g);
-}
-
 /// [`step`] in one pass, in the vectors of this CPU. The rounding differs in the last bits, and is the same on
 /// every CPU: no multiplication is fused with an addition.
 ///
@@ -143,17 +130,7 @@ fn one_pass_avx512(f: Factors, pmv: [&mut [f32]; 3], g: &[f32]) {
 /// When the slices have different lengths.
 pub fn fused(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
     assert!(p.len() == g.len() && m.len() == g.len() && v.len() == g.len(), "four equal lengths");
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
-        // SAFETY: this CPU has AVX-512F and VL.
-        return unsafe { one_pass_avx512(f, [p, m, v], g) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: this CPU has AVX2.
-        return unsafe { one_pass_avx2(f, [p, m, v], g) };
-    }
-    one_pass(f, [p, m, v], g);
+    wide(|| one_pass(f, [p, m, v], g));
 }
 
 /// Operations that [`fused`] does for each parameter: six multiplications, three additions, a root and a

@@ -91,7 +91,7 @@ pub struct Full<M, D: Engine> {
     /// Its optimizer.
     pub optimizer: Optimizer<D>,
     /// Gradients of the parameters, all zero between steps. They are lent to a step.
-    grads: Gradients<f32, D>,
+    pub grads: Gradients<f32, D>,
 }
 
 impl<M: Network<D>, D: Engine> Full<M, D> {

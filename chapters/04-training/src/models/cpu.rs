@@ -17,8 +17,11 @@ pub fn numbers<S: Shape>(tensor: &Tensor<S, f32, Cpu>) -> Result<Vec<f32>, CpuEr
     Ok(numbers)
 }
 
-/// A·B in C, or added to it. The shapes are the caller's own, so they fit.
-pub(crate) fn product(
+/// A·B in C, which is given with its columns, or added to it.
+///
+/// # Errors
+/// [`CpuError::WrongNumElements`] if the shapes do not fit each other.
+pub fn product(
     c: (&mut [f32], usize),
     a: MatRef<f32>,
     b: MatRef<f32>,
@@ -31,8 +34,11 @@ pub(crate) fn product(
         .map_err(|_| CpuError::WrongNumElements)
 }
 
-/// Row after row.
-pub(crate) fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
+/// The values as a matrix with so many columns, row after row.
+///
+/// # Errors
+/// [`CpuError::WrongNumElements`] if they do not fill its rows.
+pub fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
     MatRef::new(values, values.len() / cols, cols).map_err(|_| CpuError::WrongNumElements)
 }
 

@@ -12,10 +12,9 @@ use training::{
     Error, Result, Settings,
     checkpoint::Checkpoint,
     cpu::numbers,
-    learning::flat,
-    model::{self, CLASSES, Images, Logits, Network, PIXELS, Targets},
-    optimizer::{Optimizer, State},
-    step::{Learner, Scores, Stepper},
+    model::{CLASSES, Images, Logits, Network, PIXELS, Targets},
+    optimizer::State,
+    step::{Full, Learner, Scores, Stepper},
 };
 
 /// Sums of gradients that are kept apart: piece i is added to sum i mod 4, and the sums in their order, so the result has the
@@ -24,13 +23,13 @@ const SUMS: usize = 4;
 
 /// A model that is trained in pieces.
 pub struct Pieces<M> {
-    model: M,
-    optimizer: Optimizer<Cpu>,
+    /// The model and its optimizer, with the first sum.
+    whole: Full<M, Cpu>,
     dev: Cpu,
     /// Images of a piece.
     images: usize,
-    /// All zero between steps.
-    sums: Vec<Gradients<f32, Cpu>>,
+    /// The other sums, all zero between steps.
+    others: Vec<Gradients<f32, Cpu>>,
     /// One thread each: operations in it find no others to share with.
     pools: Vec<ThreadPool>,
 }
@@ -45,11 +44,9 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Pieces<M> {
     /// # Errors
     /// [`Error::Device`] if there is no memory, [`Error::Config`] if there are no threads.
     pub fn new(dev: &Cpu, settings: &Settings, images: usize) -> Result<Self> {
-        let mut model: M = model::build(dev)?;
-        model.set_dropout(settings.dropout as f32);
-        let optimizer = Optimizer::new(&model, settings.optimizer, settings.decay)?;
-        let sum = || model.try_alloc_grads().map_err(Error::device);
-        let sums = iter::repeat_with(sum).take(SUMS).collect::<Result<_>>()?;
+        let whole = Full::<M, Cpu>::new(dev, settings)?;
+        let sum = || whole.model.try_alloc_grads().map_err(Error::device);
+        let others = iter::repeat_with(sum).take(SUMS - 1).collect::<Result<_>>()?;
         let pool = |_| {
             ThreadPoolBuilder::new().num_threads(1).build().map_err(|error| {
                 Error::Config(format!(
@@ -59,15 +56,16 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Pieces<M> {
         };
         let threads = rayon::current_num_threads().min(SUMS);
         let pools = (0..threads).map(pool).collect::<Result<_>>()?;
-        Ok(Self { model, optimizer, dev: dev.clone(), images: images.max(1), sums, pools })
+        Ok(Self { whole, dev: dev.clone(), images: images.max(1), others, pools })
     }
 
     /// Forward and backward, piece by piece. The scores of the batch, row by row; the gradients are in the first sum.
     fn passes(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> Scores {
-        let seed = self.dev.random_u64();
+        // As many numbers as the whole batch would take; the last one is where the pieces' own begin.
+        let seed = (0..M::DRAWS_PER_STEP).fold(0, |_, _| self.dev.random_u64());
         let (x, t) = (numbers(images), numbers(targets));
         let (x, t) = (x.map_err(Error::device)?, t.map_err(Error::device)?);
-        let (rows, each, model) = (images.shape().0, self.images, &self.model);
+        let (rows, each, model) = (images.shape().0, self.images, &self.whole.model);
         let piece = |grads: &mut Gradients<f32, Cpu>, number: usize| {
             let range = number * each..rows.min((number + 1) * each);
             // A device of its own: its masks depend on the step and the piece, and not on the threads.
@@ -91,7 +89,8 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Pieces<M> {
         };
         // Each thread takes some of the sums.
         let mut shares: Vec<Vec<_>> = self.pools.iter().map(|_| Vec::new()).collect();
-        for (first, grads) in self.sums.iter_mut().enumerate() {
+        let sums = iter::once(&mut self.whole.grads).chain(&mut self.others);
+        for (first, grads) in sums.enumerate() {
             let count = shares.len();
             shares[first % count].push((first, grads));
         }
@@ -118,10 +117,10 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Pieces<M> {
 
     /// Adds all sums to the first one, and leaves zeros in the others.
     fn join(&mut self) -> Result<()> {
-        if let [first, rest @ ..] = &mut self.sums[..] {
-            M::iter_tensors(&mut RecursiveWalker { m: &self.model, f: &mut Join { first, rest } })
-                .map_err(Error::device)?;
-        }
+        let Full { model, grads, .. } = &mut self.whole;
+        let mut join = Join { first: grads, rest: &mut self.others };
+        M::iter_tensors(&mut RecursiveWalker { m: &*model, f: &mut join })
+            .map_err(Error::device)?;
         Ok(())
     }
 }
@@ -157,9 +156,7 @@ impl TensorVisitor<f32, Cpu> for Join<'_> {
 
 impl<M: Network<Cpu> + Clone + Send + Sync> Learner for Pieces<M> {
     fn skip(&self, dev: &Cpu, steps: usize) {
-        for _ in 0..steps {
-            dev.random_u64();
-        }
+        self.whole.skip(dev, steps);
     }
 
     fn gradients(&mut self, images: Images<Cpu>, targets: Targets<Cpu>) -> Result<Logits<Cpu>> {
@@ -168,16 +165,15 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Learner for Pieces<M> {
     }
 
     fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
-        flat::pack(&self.model, &self.sums[0], row)
+        self.whole.pack(row)
     }
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
-        flat::unpack(&mut self.model, &mut self.sums[0], row)
+        self.whole.unpack(row)
     }
 
     fn update(&mut self, lr: f64) -> Result<()> {
-        self.optimizer.update(lr, &mut self.model, &mut self.sums[0])?;
-        self.model.try_zero_grads(&mut self.sums[0]).map_err(Error::device)
+        self.whole.update(lr)
     }
 }
 
@@ -191,25 +187,22 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Stepper for Pieces<M> {
     }
 
     fn scores(&self, images: Images<Cpu>) -> Result<Vec<f32>> {
-        numbers(&self.model.predict(images).map_err(Error::device)?).map_err(Error::device)
+        self.whole.scores(images)
     }
 
     fn parameters(&self) -> Result<Vec<f32>> {
-        model::parameters(&self.model)
+        self.whole.parameters()
     }
 
     fn learned(&self) -> usize {
-        self.model.num_trainable_params()
+        self.whole.learned()
     }
 
     fn state(&self) -> Result<State> {
-        self.optimizer.state(&self.model)
+        self.whole.state()
     }
 
     fn restore(&mut self, dev: &Cpu, saved: &Checkpoint) -> Result<()> {
-        // The same draws as in the run's first life.
-        self.skip(dev, saved.header.steps as usize);
-        model::set_parameters(&mut self.model, &saved.weights)?;
-        self.optimizer.set_state(&self.model, &saved.optimizer)
+        self.whole.restore(dev, saved)
     }
 }

@@ -9,12 +9,12 @@
 use crate::engine::rows::Inputs;
 use dfdx::prelude::*;
 use lab::vectors::wide;
-use matmul::{Epilogue, MatMut, MatRef, Options, sgemm};
+use matmul::{Epilogue, Options};
 use rayon::prelude::*;
 use std::{mem::take, ops::Range};
 use training::{
     conv::{Filters, Maps},
-    cpu::numbers,
+    cpu::{matrix, numbers, product},
     models::windows::{Cut, TASK},
 };
 
@@ -68,24 +68,6 @@ fn unpool<const C: usize>(up: &[f32], which: &[u8], width: usize, dz: &mut [f32]
             }
         }
     }
-}
-
-/// Row after row.
-fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
-    MatRef::new(values, values.len() / cols, cols).map_err(|_| CpuError::WrongNumElements)
-}
-
-/// C = A·B, in `c` with so many columns.
-fn product(
-    (c, cols): (&mut [f32], usize),
-    a: MatRef<f32>,
-    b: MatRef<f32>,
-    options: Options,
-) -> Result<(), CpuError> {
-    let rows = c.len() / cols;
-    MatMut::new(c, rows, cols)
-        .and_then(|c| sgemm(c, a, b, options))
-        .map_err(|_| CpuError::WrongNumElements)
 }
 
 /// The images that a task holds, as a range.
