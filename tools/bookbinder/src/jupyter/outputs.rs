@@ -5,7 +5,10 @@ use crate::{
     terminal::plain,
 };
 use serde_json::{Map, Value, json};
-use std::{env, path::Path};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 /// What went wrong in a cell: the compiler's message, or a panic's. The kernel reports a panic as text
 /// on the error stream and calls the cell a success.
@@ -101,27 +104,29 @@ fn result(data: &Value, places: &Places) -> Option<Value> {
     (!nothing).then_some(output)
 }
 
-/// The folders of this machine that a notebook must not name.
-struct Places {
-    root: String,
-    home: Option<String>,
-}
+/// The folders of this machine that a notebook must not name, each with what stands for it.
+struct Places(Vec<(String, &'static str)>);
 
 impl Places {
     fn of(root: &Path) -> Self {
-        let home = env::home_dir().map(|home| home.to_string_lossy().into_owned());
-        let root = root.to_string_lossy().into_owned();
-        Self { root, home: home.filter(|home| home.len() > 1) }
+        let data = env::var_os("MNIST_DIR").map(PathBuf::from);
+        Self::named(data.as_deref(), root, env::home_dir().as_deref())
+    }
+
+    /// The reader's data set may lie in one of the others, so it comes first.
+    fn named(data: Option<&Path>, root: &Path, home: Option<&Path>) -> Self {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let inner = format!("{}/", text(root));
+        let data = data.map(|data| (text(data), "$MNIST_DIR"));
+        let home = home.map(|home| (text(home), "~"));
+        let all = [data, Some((inner, "")), Some((text(root), ".")), home];
+        Self(all.into_iter().flatten().filter(|(place, _)| place.len() > 1).collect())
     }
 
     /// Text without them and without colours.
     fn hidden(&self, text: &Value) -> String {
         let text = plain(&joined(text));
-        let text = text.replace(&format!("{}/", self.root), "").replace(&self.root, ".");
-        match &self.home {
-            Some(home) => text.replace(home, "~"),
-            None => text,
-        }
+        self.0.iter().fold(text, |text, (place, short)| text.replace(place, short))
     }
 }
 
@@ -148,4 +153,22 @@ fn without_backtrace(text: &str) -> String {
         out.push('\n');
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_this_machine_are_hidden() {
+        let [root, home] = ["/home/ann/course", "/home/ann"].map(Path::new);
+        for data in ["/disk/mnist", "/home/ann/course/mnist", "/home/ann/mnist"] {
+            let places = Places::named(Some(Path::new(data)), root, Some(home));
+            let text =
+                json!(format!("{data} /home/ann/course/src/a.rs /home/ann/course /home/ann/b"));
+            assert_eq!(places.hidden(&text), "$MNIST_DIR src/a.rs . ~/b");
+        }
+        let few = Places::named(None, root, Some(Path::new("/")));
+        assert_eq!(few.hidden(&json!("/a/home/ann/course")), "/a.");
+    }
 }
