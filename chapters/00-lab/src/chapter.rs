@@ -12,6 +12,7 @@ use crate::{
 use std::{
     borrow::Borrow,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 /// A chapter: what it measures, what it draws.
@@ -159,7 +160,12 @@ pub struct Recorder<'a> {
     progress: &'a Progress,
     values: Vec<Value>,
     skipped: Vec<Skipped>,
+    /// Given what is there so far, when the experiment asks for it.
+    keeper: Option<Mutex<&'a mut Keeper<'a>>>,
 }
+
+/// What takes the values and the omissions of an experiment that is not at its end.
+type Keeper<'a> = dyn FnMut(&[Value], &[Skipped]) -> Result<()> + Send + 'a;
 
 impl<'a> Recorder<'a> {
     /// A recorder for one run of `experiment`.
@@ -177,6 +183,22 @@ impl<'a> Recorder<'a> {
             progress,
             values: Vec::new(),
             skipped: Vec::new(),
+            keeper: None,
+        }
+    }
+
+    /// Has the record written with what is there so far. For an experiment of minutes on a device that may fail: what it
+    /// has measured before is then not lost.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn keep(&mut self) -> Result<()> {
+        match &mut self.keeper {
+            Some(keeper) => {
+                let keeper = keeper.get_mut().unwrap_or_else(PoisonError::into_inner);
+                keeper(&self.values, &self.skipped)
+            }
+            None => Ok(()),
         }
     }
 
@@ -252,22 +274,44 @@ pub fn run(
     data: Option<&Path>,
     progress: &Progress,
 ) -> Result<Run> {
+    run_keeping(experiment, budget, device, data, progress, &mut |_| Ok(()))
+}
+
+/// [`run`]; whenever the experiment says [`Recorder::keep`], `keep` is given what it has left so far.
+///
+/// # Errors
+/// As [`run`], and those of `keep`.
+pub fn run_keeping(
+    experiment: &Experiment,
+    budget: Budget,
+    device: Device,
+    data: Option<&Path>,
+    progress: &Progress,
+    keep: &mut (dyn FnMut(Run) -> Result<()> + Send),
+) -> Result<Run> {
     let provenance = Provenance::now();
+    let made = |values, skipped| {
+        let provenance = provenance.clone();
+        Run {
+            experiment: experiment.key.to_owned(),
+            command: provenance.command,
+            date: provenance.date,
+            commit: provenance.commit,
+            budget: budget.name().to_owned(),
+            rustc: provenance.rustc,
+            flags: provenance.flags,
+            values,
+            skipped,
+        }
+    };
+    let mut keeper =
+        |values: &[Value], skipped: &[Skipped]| keep(made(values.to_vec(), skipped.to_vec()));
     let mut recorder = Recorder::new(experiment, budget, device, progress);
     recorder.data = data.map(Path::to_owned);
+    recorder.keeper = Some(Mutex::new(&mut keeper));
     (experiment.run)(&mut recorder)?;
     let (values, skipped) = recorder.finish();
-    Ok(Run {
-        experiment: experiment.key.to_owned(),
-        command: provenance.command,
-        date: provenance.date,
-        commit: provenance.commit,
-        budget: budget.name().to_owned(),
-        rustc: provenance.rustc,
-        flags: provenance.flags,
-        values,
-        skipped,
-    })
+    Ok(made(values, skipped))
 }
 
 /// Looks a chapter up by number, name or folder (`1`, `matmul`, `01-matmul`).
@@ -312,6 +356,13 @@ impl Recorder<'_> {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Whether the quantity has been measured, or left out with a reason.
+    pub fn has(&self, quantity: &Quantity) -> bool {
+        let Skipped { key, params, .. } = quantity.clone().skipped("");
+        self.values.iter().any(|value| value.key == key && value.params == params)
+            || self.skipped.iter().any(|skipped| skipped.key == key && skipped.params == params)
     }
 
     /// Says that a quantity can't be measured here, and why: `this CPU has no AMX`.
@@ -392,11 +443,53 @@ mod tests {
     }
 
     #[test]
+    fn what_is_measured_or_left_out_is_known() {
+        let progress = Progress::hidden();
+        let mut recorder = recorder(&EXPERIMENT, &progress);
+        recorder.record(TIME.at(&[("n", &1)]), Samples::one(1.0));
+        recorder.skip_at(RATE.at(&[("n", &2)]), "none here");
+        let has = [TIME.at(&[("n", &1)]), RATE.at(&[("n", &2)]), TIME.at(&[("n", &2)])]
+            .map(|quantity| recorder.has(&quantity));
+        assert_eq!(has, [true, true, false]);
+    }
+
+    #[test]
     fn an_experiment_that_fails_leaves_its_error() {
         let failing = Experiment { run: |_| Err(Error::message("no such luck")), ..EXPERIMENT };
         let error =
             run(&failing, Budget::Full, Device::Cpu, None, &Progress::hidden()).unwrap_err();
         assert_eq!(error.to_string(), "no such luck");
+    }
+
+    #[test]
+    fn what_is_measured_before_a_failure_is_kept() {
+        let failing = Experiment {
+            run: |recorder| {
+                recorder.time(TIME.at(&[("n", &1)]), || {});
+                recorder.keep()?;
+                recorder.time(TIME.at(&[("n", &2)]), || {});
+                Err(Error::message("the device is gone"))
+            },
+            ..EXPERIMENT
+        };
+        let mut kept = Vec::new();
+        let error = run_keeping(
+            &failing,
+            Budget::Quick,
+            Device::Cpu,
+            None,
+            &Progress::hidden(),
+            &mut |run| {
+                kept.push(run);
+                Ok(())
+            },
+        )
+        .unwrap_err();
+        assert_eq!(error.to_string(), "the device is gone");
+        let [run] = &kept[..] else { panic!("{kept:?}") };
+        assert_eq!((run.experiment.as_str(), run.values.len()), ("some.thing", 1));
+        // Nothing keeps a recorder that is not part of a run.
+        recorder(&EXPERIMENT, &Progress::hidden()).keep().unwrap();
     }
 
     #[test]

@@ -15,7 +15,7 @@ use forms::{Forms, MOST_PARTS};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -116,6 +116,10 @@ pub fn read(path: &Path) -> Result<String> {
         Error::Message(format!("can't read {path} ({e}); give the path of the file that was sent"))
     };
     let facts = fs::metadata(path).map_err(unread)?;
+    if !facts.is_file() {
+        // A pipe could be waited for without end.
+        return Err(unread(io::Error::other("it is not a regular file")));
+    }
     if facts.len() > LONGEST {
         return Err(too_long());
     }

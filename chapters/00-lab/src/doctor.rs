@@ -187,6 +187,13 @@ fn of_machine() -> Vec<Row> {
         "fast products in chapter 1; without them the portable path runs",
         "a CPU with AVX2 and FMA (Intel since 2013, AMD since 2015) or a 64-bit Arm",
     );
+    let pairs = row(
+        MACHINE,
+        "bf16 vectors",
+        has("avx512bf16").then(|| "AVX512-BF16".to_owned()),
+        "products in bf16 in chapters 1 and 6, where there is no matrix unit",
+        "an AMD CPU since Zen 4 (2022) or an Intel Xeon since Sapphire Rapids (2023)",
+    );
     let matrix = row(
         MACHINE,
         "matrix unit",
@@ -194,7 +201,7 @@ fn of_machine() -> Vec<Row> {
         "the last rung of chapter 1 and bf16 in chapter 6",
         "an Intel Xeon since Sapphire Rapids (2023), with Linux 5.16 or later; cloud machines have them",
     );
-    vec![cpu, vectors, matrix, memory_row(machine.memory)]
+    vec![cpu, vectors, pairs, matrix, memory_row(machine.memory)]
 }
 
 fn memory_row(bytes: u64) -> Row {

@@ -1,12 +1,12 @@
 //! Which machine a record comes from, and which build made it.
 
-use crate::probe::ask;
+use crate::probe::{ask, ask_within};
 use serde::{Deserialize, Serialize};
 use std::{
     env, fs,
     path::Path,
     sync::OnceLock,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 /// A machine, as `machine.json` keeps it.
@@ -107,7 +107,14 @@ pub(crate) struct NvidiaGpu {
 /// The NVIDIA GPUs that the driver shows; none where there is no driver.
 pub(crate) fn nvidia_gpus() -> Vec<NvidiaGpu> {
     let query = "--query-gpu=name,driver_version,memory.total,compute_cap";
-    ask("nvidia-smi", &[query, "--format=csv,noheader,nounits"])
+    nvidia_gpus_by("nvidia-smi", &[query, "--format=csv,noheader,nounits"])
+}
+
+/// How long the driver's tool may take: where no program keeps the driver loaded, it starts all GPUs first.
+const DRIVER_STARTS: Duration = Duration::from_secs(10);
+
+fn nvidia_gpus_by(program: &str, arguments: &[&str]) -> Vec<NvidiaGpu> {
+    ask_within(DRIVER_STARTS, program, arguments)
         .map_or_else(Vec::new, |text| text.lines().filter_map(nvidia_gpu).collect())
 }
 
@@ -485,13 +492,25 @@ fn command_line(arguments: impl IntoIterator<Item = String>) -> String {
     words.join(" ")
 }
 
+/// Names the commit where there is no checkout: of a program that was built on another machine.
+const COMMIT_CARRIED: &str = "THROUGHPUT_COMMIT";
+
+/// The commit that [`COMMIT_CARRIED`] names, if it is one.
+fn carried(said: Option<String>) -> String {
+    let is_one = |said: &String| {
+        let digits = said.strip_suffix('+').unwrap_or(said);
+        (7..=40).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    said.filter(is_one).unwrap_or_else(|| "unknown".to_owned())
+}
+
 /// The short commit of the checkout around `folder`. Records and notebooks, which measuring itself writes, do
 /// not make it a changed one.
 fn commit(folder: &Path) -> String {
     let folder = folder.to_string_lossy();
     let git = |arguments: &[&str]| ask("git", &[&["-C", &folder], arguments].concat());
     let Some(commit) = git(&["rev-parse", "--short", "HEAD"]) else {
-        return "unknown".to_owned();
+        return carried(env::var(COMMIT_CARRIED).ok());
     };
     let rest = [":(top)", ":(top,exclude)book/records", ":(top,exclude)notebooks"];
     let changed =
@@ -605,6 +624,29 @@ mod tests {
             "{}",
             now.commit
         );
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_driver_that_starts_slowly_is_waited_for() {
+        let slow = "sleep 1.8; echo 'NVIDIA H200, 580.65.06, 143771, 9.0'";
+        let gpus = nvidia_gpus_by("sh", &["-c", slow]);
+        assert_eq!((gpus[0].name.as_str(), gpus[0].memory), ("NVIDIA H200", 143_771 << 20));
+        assert!(nvidia_gpus_by("no-such-program-as-this", &[]).is_empty());
+    }
+
+    #[test]
+    fn a_carried_program_is_told_its_commit() {
+        for (said, wanted) in [
+            (None, "unknown"),
+            (Some("82ecf3d"), "82ecf3d"),
+            (Some("82ecf3d+"), "82ecf3d+"),
+            (Some("main"), "unknown"),
+            (Some(""), "unknown"),
+            (Some("82ecf3d; rm"), "unknown"),
+        ] {
+            assert_eq!(carried(said.map(str::to_owned)), wanted);
+        }
     }
 
     #[test]

@@ -137,6 +137,46 @@ mod fma {
     }
 }
 
+/// Pairs of bf16 in vectors. The caller has seen [`has_pairs`].
+#[cfg(target_arch = "x86_64")]
+mod pairs {
+    use std::hint::black_box;
+
+    /// 24 accumulators of 16 lanes; an instruction adds two products to each lane.
+    #[target_feature(enable = "avx512bf16,avx512f")]
+    pub fn run(rounds: u64) -> f64 {
+        use std::arch::x86_64::{
+            __m512bh, __m512i, _mm512_add_ps, _mm512_dpbf16_ps, _mm512_set1_epi32, _mm512_set1_ps,
+        };
+        // SAFETY: both are 64 bytes of numbers.
+        let pairs = |word: i32| unsafe {
+            std::mem::transmute::<__m512i, __m512bh>(_mm512_set1_epi32(black_box(word)))
+        };
+        // Pairs of 1 and of 2⁻¹⁰: the sums grow slowly and stay normal.
+        let (factor, summand) = (pairs(0x3f80_3f80), pairs(0x3a80_3a80));
+        let mut sums: [_; 24] = std::array::from_fn(|i| _mm512_set1_ps(black_box(i as f32)));
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = _mm512_dpbf16_ps(*sum, factor, summand);
+            }
+        }
+        black_box(sums.into_iter().reduce(|a, b| _mm512_add_ps(a, b)));
+        (rounds * 24 * 16 * 4) as f64
+    }
+}
+
+/// Whether this CPU has AVX512-BF16.
+fn has_pairs() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
 /// Bf16 tiles: the CPU's matrix unit. The caller has seen [`machine::amx_bf16`].
 #[cfg(target_arch = "x86_64")]
 mod amx {
@@ -285,6 +325,17 @@ pub fn fma_f32(threads: usize) -> Limit {
     }
 }
 
+/// The bf16 peak of `threads` cores' vectors, measured once in a process; `None` where there is no AVX512-BF16.
+pub fn pairs_bf16(threads: usize) -> Option<Limit> {
+    let threads = threads.max(1);
+    has_pairs().then(|| Limit {
+        name: format!("{} AVX512-BF16 peak", cores_of(threads)),
+        value: once(Kind::Pairs, threads, || {
+            pairs_bf16_samples(threads, QUICK).unwrap_or_default()
+        }),
+    })
+}
+
 /// The bf16 peak of `threads` cores' matrix units, measured once in a process; `None` where there is no AMX.
 pub fn amx_bf16(threads: usize) -> Option<Limit> {
     let threads = threads.max(1);
@@ -307,6 +358,17 @@ pub fn bandwidth(traffic: Traffic, threads: usize) -> Limit {
 pub fn fma_f32_samples(threads: usize, plan: Plan) -> Samples {
     let simd = Simd::detect();
     arithmetic(threads, plan, |rounds| simd.run(rounds))
+}
+
+/// Samples of the bf16 rate in FLOP/s of `threads` cores' vectors together; `None` where there is no AVX512-BF16.
+pub fn pairs_bf16_samples(threads: usize, plan: Plan) -> Option<Samples> {
+    #[cfg(target_arch = "x86_64")]
+    if has_pairs() {
+        // SAFETY: the CPU has the instructions.
+        return Some(arithmetic(threads, plan, |rounds| unsafe { pairs::run(rounds) }));
+    }
+    let _ = (threads, plan);
+    None
 }
 
 /// Samples of the bf16 rate in FLOP/s of `threads` cores' matrix units together; `None` where there is no AMX.
@@ -363,6 +425,7 @@ static CACHE_AND_MEMORY: std::sync::OnceLock<(u64, u64)> = std::sync::OnceLock::
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Fma,
+    Pairs,
     Amx,
     Memory(Traffic),
 }
@@ -497,6 +560,15 @@ mod tests {
         let best = fma_f32_samples(1, SHORT).quantile(1.0);
         // Half: another test may hold the core for a while.
         assert!(best > 0.5 * portable, "{best} against {portable}");
+    }
+
+    #[test]
+    fn there_is_a_peak_of_pairs_exactly_where_the_cpu_multiplies_them() {
+        let named = machine::Machine::of_cpu().features;
+        assert_eq!(pairs_bf16(1).is_some(), named.contains(&"avx512bf16".to_owned()));
+        if let Some(limit) = pairs_bf16(1) {
+            assert!(limit.value > 1e10, "{limit:?}");
+        }
     }
 
     #[test]

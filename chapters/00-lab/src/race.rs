@@ -192,6 +192,11 @@ impl<T> Results<T> {
         self.ran.iter().map(|(name, _)| name.as_str())
     }
 
+    /// Those who could not run, and why.
+    pub fn skipped(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.skipped.iter().map(|(name, why)| (name.as_str(), why.as_str()))
+    }
+
     /// A contender's results, round by round.
     ///
     /// # Errors
@@ -341,6 +346,8 @@ mod tests {
         }
         assert!(matches!(seeds.ratio_of_best_other("ours"), Err(Error::Skipped { .. })));
         assert!(matches!(seeds.samples("nobody"), Err(Error::Key(_))));
+        let names: Vec<&str> = seeds.skipped().map(|(name, _)| name).collect();
+        assert_eq!(names, ["absent", "tiles", "silent"]);
         Ok(())
     }
 

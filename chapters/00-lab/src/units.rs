@@ -23,6 +23,9 @@ pub enum Unit {
     /// Images per second.
     #[serde(rename = "images/s")]
     ImagesPerSecond,
+    /// Tokens of a text per second.
+    #[serde(rename = "tokens/s")]
+    TokensPerSecond,
     /// A fraction from 0 to 1, written as a percentage.
     #[serde(rename = "share")]
     Share,
@@ -61,6 +64,7 @@ impl Unit {
             Self::Bytes => binary(value),
             Self::Hertz => with_prefix(value, "Hz"),
             Self::ImagesPerSecond => format!("{} images/s", count(value)),
+            Self::TokensPerSecond => format!("{} tokens/s", count(value)),
             Self::Share => share(value),
             Self::Ratio => format!("{}×", ratio(value)),
             Self::Count => count(value),
@@ -77,6 +81,7 @@ impl Unit {
             Self::Bytes => "B",
             Self::Hertz => "Hz",
             Self::ImagesPerSecond => "images/s",
+            Self::TokensPerSecond => "tokens/s",
             Self::Share => "%",
             Self::Ratio => "×",
             Self::Count | Self::Number => "",
@@ -337,6 +342,7 @@ mod tests {
             (Unit::Count, 0.0, "0"),
             (Unit::ImagesPerSecond, 28_499.6, "28,500 images/s"),
             (Unit::ImagesPerSecond, 153_778.198, "153,778 images/s"),
+            (Unit::TokensPerSecond, 1234.6, "1,235 tokens/s"),
             (Unit::Share, 0.4362, "43.6%"),
             (Unit::Share, 0.8994, "89.9%"),
             (Unit::Share, 0.899_96, "90.00%"),

@@ -1,35 +1,87 @@
 //! Loops in the vectors of the CPU that runs them.
 //!
-//! A program is compiled for every x86-64 CPU, so the compiler takes vectors of four `f32`. [`wide`] compiles what it is given
+//! A program is compiled for every x86-64 CPU, so the compiler takes vectors of four `f32`. [`wide!`](crate::wide) compiles what it is given
 //! two more times, for vectors of eight (AVX2) and of sixteen (AVX-512), and chooses when the program runs. No multiplication
 //! is fused with an addition, so the results have the same bits on every CPU.
 
-/// Runs `work`, compiled for the widest vectors that this CPU has. What it calls must be inlined into it.
-#[inline]
-pub fn wide<R>(work: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-            // SAFETY: this CPU has AVX-512 F, BW and VL.
-            return unsafe { wide_avx512(work) };
+/// Runs a closure, compiled for the widest vectors that this CPU has. What it calls must be inlined into it.
+///
+/// A macro and no function: the closure stands three times in the program, once for each width, so that each copy has one
+/// caller and is inlined there. A copy with three callers would stay a function of its own, for vectors of four.
+///
+/// ```
+/// let mut x = [1.0_f32; 100];
+/// lab::wide!(|| x.iter_mut().for_each(|x| *x *= 2.0));
+/// assert_eq!(x, [2.0; 100]);
+/// ```
+#[macro_export]
+macro_rules! wide {
+    ($work:expr) => {{
+        use $crate::vectors::Width;
+        match Width::best() {
+            Width::Avx512 => {
+                let work = $work;
+                // SAFETY: this CPU has AVX-512 F, BW and VL.
+                unsafe { $crate::vectors::on_avx512(work) }
+            }
+            Width::Avx2 => {
+                let work = $work;
+                // SAFETY: this CPU has AVX2.
+                unsafe { $crate::vectors::on_avx2(work) }
+            }
+            Width::Any => ($work)(),
         }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: this CPU has AVX2.
-            return unsafe { wide_avx2(work) };
+    }};
+}
+
+pub use crate::wide;
+
+/// The vectors that [`wide!`] chooses from.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// AVX-512 F, BW and VL.
+    Avx512,
+    /// AVX2.
+    Avx2,
+    /// What every CPU of this kind has.
+    Any,
+}
+
+impl Width {
+    /// The widest of this CPU.
+    #[inline]
+    pub fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
+                return Self::Avx512;
+            }
+            if is_x86_feature_detected!("avx2") {
+                return Self::Avx2;
+            }
         }
+        Self::Any
     }
+}
+
+/// Runs `work` on AVX-512.
+///
+/// # Safety
+/// The CPU is of [`Width::Avx512`].
+#[doc(hidden)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512bw,avx512vl"))]
+pub unsafe fn on_avx512<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn wide_avx512<R>(work: impl FnOnce() -> R) -> R {
-    work()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn wide_avx2<R>(work: impl FnOnce() -> R) -> R {
+/// Runs `work` on AVX2.
+///
+/// # Safety
+/// The CPU is of [`Width::Avx2`] or wider.
+#[doc(hidden)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub unsafe fn on_avx2<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
@@ -80,7 +132,7 @@ mod tests {
             let x: Vec<f32> = (0..len).map(|i| i as f32 * 0.37 - 90.0).collect();
             let narrow: Vec<u32> = x.iter().map(|x| exp(*x).to_bits()).collect();
             let mut out = vec![0.0_f32; len];
-            let found = wide(|| {
+            let found = wide!(|| {
                 out.iter_mut().zip(&x).for_each(|(out, x)| *out = exp(*x));
                 out.len()
             });

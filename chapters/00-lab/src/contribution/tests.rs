@@ -207,6 +207,8 @@ fn a_long_file_is_not_read() {
     let path = folder.path().join("long");
     fs::File::create(&path).unwrap().set_len(LONGEST + 1).unwrap();
     assert!(read(&path).unwrap_err().to_string().contains("is longer"));
+    let said = read(folder.path()).unwrap_err().to_string();
+    assert!(said.contains("not a regular file"), "{said}");
     let none = read(&folder.path().join("none")).unwrap_err().to_string();
     assert!(none.starts_with("can't read") && none.contains("give the path"), "{none}");
 }

@@ -52,11 +52,18 @@ fn peaks(recorder: &mut Recorder) -> Result<()> {
         let count = if threads == "all" { machine::cores() } else { 1 };
         let of = |unit| PEAK.at(&[("unit", &unit), ("threads", &threads)]);
         let fma = recorder.record(of("fma-f32"), peak::fma_f32_samples(count, plan));
-        if let Some(samples) = peak::amx_bf16_samples(count, plan) {
-            recorder.record(of("amx-bf16"), samples);
-        } else {
-            let why = machine::why_no_amx().unwrap_or("AMX gave no result");
-            recorder.skip_at(of("amx-bf16"), why);
+        let no_amx = machine::why_no_amx().unwrap_or("AMX gave no result");
+        let of_bf16 = [
+            ("avx512-bf16", peak::pairs_bf16_samples(count, plan), "this CPU has no AVX512-BF16"),
+            ("amx-bf16", peak::amx_bf16_samples(count, plan), no_amx),
+        ];
+        for (unit, samples, why) in of_bf16 {
+            match samples {
+                Some(samples) => {
+                    recorder.record(of(unit), samples);
+                }
+                None => recorder.skip_at(of(unit), why),
+            }
         }
         let mut read = 0.0;
         for traffic in Traffic::ALL {
@@ -89,7 +96,7 @@ fn fooling(recorder: &mut Recorder) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{machine, testing};
+    use crate::{machine, peak, testing};
 
     #[test]
     fn experiments_leave_what_they_declare() {
@@ -98,8 +105,10 @@ mod tests {
             for value in &run.values {
                 assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
             }
-            let skips_amx = run.skipped.iter().any(|skipped| skipped.params["unit"] == "amx-bf16");
-            assert_eq!(skips_amx, experiment.key == "lab.peaks" && !machine::amx_bf16());
+            let skips = |unit| run.skipped.iter().any(|skipped| skipped.params["unit"] == unit);
+            let peaks = experiment.key == "lab.peaks";
+            assert_eq!(skips("amx-bf16"), peaks && !machine::amx_bf16());
+            assert_eq!(skips("avx512-bf16"), peaks && peak::pairs_bf16(1).is_none());
         }
     }
 }
