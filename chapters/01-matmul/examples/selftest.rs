@@ -66,7 +66,9 @@ fn main() -> ExitCode {
         ]);
     }
     let levels = Level::ALL.into_iter().filter(|level| level.available());
-    let units = [Unit::Tiles, Unit::Model].into_iter().filter(|unit| unit.available());
+    let modelled = [(Unit::Pairs, Unit::PairsModel), (Unit::Tiles, Unit::Model)];
+    let units = modelled.into_iter().flat_map(|(unit, model)| [unit, model]);
+    let units = units.filter(|unit| unit.available());
     let mut failed = 0;
     let mut report = |what: &str, shape: Shape, form: usize, error: f64| {
         let good = error <= 1.0;
@@ -146,20 +148,23 @@ fn main() -> ExitCode {
                     form,
                     error(&c, &product, k, Some(&bias)),
                 );
-                results.push(c);
+                results.push((unit, c));
             }
-            if units.clone().count() == 2 {
-                // The model promises the hardware's bits.
-                let same =
-                    results[0].iter().zip(&results[1]).all(|(x, y)| x.to_bits() == y.to_bits());
-                report("amx=model", shape, form, if same { 0.0 } else { f64::INFINITY });
+            let result = |wanted: Unit| results.iter().find(|(unit, _)| *unit == wanted);
+            for (unit, model) in modelled {
+                if let (Some((_, c)), Some((_, expected))) = (result(unit), result(model)) {
+                    // The model promises the hardware's bits.
+                    let same = c.iter().zip(expected).all(|(x, y)| x.to_bits() == y.to_bits());
+                    let what = format!("{}=model", unit.name());
+                    report(&what, shape, form, if same { 0.0 } else { f64::INFINITY });
+                }
             }
         }
     }
     let missing: Vec<&str> = Level::ALL
         .into_iter()
         .map(Unit::Vectors)
-        .chain([Unit::Tiles])
+        .chain([Unit::Pairs, Unit::Tiles])
         .filter(|unit| !unit.available())
         .map(Unit::name)
         .collect();

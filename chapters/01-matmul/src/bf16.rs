@@ -42,10 +42,63 @@ impl Input for f32 {
     // ANCHOR_END: round
 }
 
+/// What the models of the units that multiply bf16 have in common: denormal numbers count as zero.
+pub(crate) fn flush(x: f32) -> f32 {
+    if x.is_subnormal() { 0.0_f32.copysign(x) } else { x }
+}
+
+/// x·y + sum with one rounding. The product of two bf16 is exact in f32 (8 by 8 digits), so that adding it is
+/// the one rounding; only where it over- or underflows is the slow `mul_add` needed.
+pub(crate) fn fused(x: f32, y: f32, sum: f32) -> f32 {
+    let product = x * y;
+    let exact = product.is_normal() || x == 0.0 || y == 0.0;
+    if exact { sum + product } else { x.mul_add(y, sum) }
+}
+
 mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::bf16 {}
-    impl Sealed for f32 {}
+    /// What packs eight values at once.
+    pub trait Sealed: Sized {
+        /// The bits of eight consecutive values' bf16, each in the lower half of a word.
+        ///
+        /// # Safety
+        /// The values can be read, and the CPU has AVX2.
+        #[cfg(target_arch = "x86_64")]
+        unsafe fn eight(at: *const Self) -> std::arch::x86_64::__m256i;
+    }
+}
+
+impl sealed::Sealed for bf16 {
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn eight(at: *const Self) -> std::arch::x86_64::__m256i {
+        use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtepu16_epi32};
+        // SAFETY: the caller's.
+        unsafe { _mm256_cvtepu16_epi32(_mm_loadu_si128(at.cast())) }
+    }
+}
+
+impl sealed::Sealed for f32 {
+    /// As [`Input::bits`].
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn eight(at: *const Self) -> std::arch::x86_64::__m256i {
+        use std::arch::x86_64::{
+            _CMP_UNORD_Q, _mm256_add_epi32, _mm256_and_si256, _mm256_blendv_ps,
+            _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_loadu_ps, _mm256_or_ps,
+            _mm256_set1_epi32, _mm256_srli_epi32,
+        };
+        // SAFETY: the caller's.
+        unsafe {
+            let x = _mm256_loadu_ps(at);
+            let bits = _mm256_castps_si256(x);
+            let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+            let half = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff));
+            let rounded = _mm256_castsi256_ps(_mm256_add_epi32(bits, half));
+            let quiet = _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x0040_0000)));
+            let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(x, x);
+            _mm256_srli_epi32::<16>(_mm256_castps_si256(_mm256_blendv_ps(rounded, quiet, is_nan)))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -59,14 +112,32 @@ mod tests {
             for lower in [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff] {
                 let x = f32::from_bits(upper << 16 | lower);
                 assert_eq!(x.bits(), bf16::from_f32(x).to_bits(), "{x:e}");
+                check_eight(x);
             }
         }
+    }
+
+    /// Eight at once give the same bits.
+    fn check_eight<T: Input>(x: T) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            #[target_feature(enable = "avx2")]
+            fn eight<T: Input>(x: &[T; 8]) -> [u32; 8] {
+                // SAFETY: eight values; AVX2 is enabled.
+                unsafe { std::mem::transmute(T::eight(x.as_ptr())) }
+            }
+            // SAFETY: the CPU has AVX2.
+            let found = unsafe { eight(&[x; 8]) };
+            assert_eq!(found, [u32::from(x.bits()); 8]);
+        }
+        let _ = x;
     }
 
     #[test]
     fn a_bf16_stays_what_it_is() {
         for bits in 0..=0xffff_u16 {
             assert_eq!(bf16::from_bits(bits).bits(), bits);
+            check_eight(bf16::from_bits(bits));
         }
     }
 }

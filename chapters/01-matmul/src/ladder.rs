@@ -1,7 +1,9 @@
 //! All rungs in a list, for the experiments and the tests.
 
 use crate::{
-    Shape, amx, blocked, naive, packed, parallel, reordered,
+    Shape, amx, avx512bf16, blocked, naive, packed,
+    pairs::Pairs,
+    parallel, reordered,
     simd::{self, Level},
     tiles::{self, Hardware},
 };
@@ -50,6 +52,21 @@ pub fn ladder() -> Vec<Rung> {
             parallel: true,
             ..rung("threads", "all threads", |c, a, b, s| {
                 parallel::multiply(c, a, b, s, parallel::available());
+            })
+        },
+        Rung {
+            bf16: true,
+            available: || Pairs::Hardware.available(),
+            ..rung("avx512bf16", "AVX512-BF16", |c, a, b, s| {
+                avx512bf16::multiply(Pairs::Hardware, c, a, b, s, 1);
+            })
+        },
+        Rung {
+            bf16: true,
+            parallel: true,
+            available: || Pairs::Hardware.available(),
+            ..rung("avx512bf16_threads", "AVX512-BF16, all threads", |c, a, b, s| {
+                avx512bf16::multiply(Pairs::Hardware, c, a, b, s, parallel::available());
             })
         },
         Rung {

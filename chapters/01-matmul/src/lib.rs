@@ -9,7 +9,8 @@
 //!    in registers.
 //! 5. [`simd`]: that kernel in vectors (AVX2, AVX-512), chosen when the program runs; `registers` are the vectors.
 //! 6. [`parallel`]: the product cut into rectangles, one for each thread.
-//! 7. [`bf16`] and [`amx`]: half the bits, and the matrix unit that multiplies [`tiles`] of them.
+//! 7. [`bf16`], half the bits, on two units: [`avx512bf16`], vectors that multiply [`pairs`] of them, and [`amx`], the
+//!    matrix unit that multiplies [`tiles`].
 //!
 //! Next to them:
 //!
@@ -47,7 +48,9 @@ pub mod simd;
 pub mod parallel;
 
 pub mod amx;
+pub mod avx512bf16;
 pub mod bf16;
+pub mod pairs;
 pub mod tiles;
 
 pub mod ladder;

@@ -121,7 +121,12 @@ fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize, nr:
 /// Adds the product of a panel of A and a panel of B to C; the sums stay in registers.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "rows and vectors are counted, as in the formula")]
-unsafe fn kernel<V: Vector, const MR: usize>(c: *mut f32, n: usize, a: &[f32], b: &[f32]) {
+pub(crate) unsafe fn kernel<V: Vector, const MR: usize>(
+    c: *mut f32,
+    n: usize,
+    a: &[f32],
+    b: &[f32],
+) {
     // SAFETY: the caller vouches for the CPU and for the tile of C.
     unsafe {
         let mut sums = [[V::splat(0.0); 2]; MR];

@@ -69,6 +69,10 @@ pub const SCALING: Key = Key::measured("matmul.scaling", Unit::Ratio, &["n"]);
 pub const SCALING_THREADS: Key = Key::counted("matmul.scaling.threads", Unit::Count, &[]);
 /// Rates of products with inputs in bf16.
 pub const BF16: Key = Key::measured("matmul.bf16", Unit::FlopsPerSecond, &["n", "threads", "path"]);
+/// Rates of products with inputs in bf16 on the vectors of AVX512-BF16.
+pub const PAIRS: Key = Key::measured("matmul.pairs", Unit::FlopsPerSecond, &["n", "threads"]);
+/// Over the product in f32 of each round.
+pub const PAIRS_GAIN: Key = Key::measured("matmul.pairs.gain", Unit::Ratio, &["n", "threads"]);
 /// Their distance from the product in f64.
 pub const BF16_ERROR: Key = Key::measured("matmul.bf16.error", Unit::Number, &["inputs"]);
 
@@ -140,6 +144,13 @@ pub fn experiments() -> Vec<Experiment> {
             values: &[BF16, BF16_ERROR],
             quick: true,
             run: |r| half_precision(r, &[512, 1024, 2048]),
+        },
+        Experiment {
+            key: PAIRS.name,
+            shows: "products in bf16 on the vectors of AVX512-BF16, and what they gain over f32",
+            values: &[PAIRS, PAIRS_GAIN],
+            quick: true,
+            run: |r| pairs(r, &[1024, 2048]),
         },
     ]
 }
@@ -234,17 +245,24 @@ fn misses(r: &mut Recorder, n: usize) -> Result<()> {
 
 /// Why a rung can't run here.
 fn missing(rung: &str) -> &'static str {
-    match rung {
-        "avx2" => "this CPU has no AVX2",
-        "avx512" => "this CPU has no AVX-512",
-        _ => "this CPU has no AMX",
+    unit(rung).missing()
+}
+
+/// What a rung computes on.
+fn unit(rung: &str) -> Multiplier {
+    match rung.trim_end_matches("_threads") {
+        "avx2" => Multiplier::Vectors(Level::Avx2),
+        "avx512" => Multiplier::Vectors(Level::Avx512),
+        "avx512bf16" => Multiplier::Pairs,
+        "amx" => Multiplier::Tiles,
+        _ => Multiplier::Vectors(Level::best()),
     }
 }
 
 /// What a rung's rate is compared with.
-fn limit(rung: &Rung) -> Option<Limit> {
+fn limit(rung: &Rung) -> Limit {
     let threads = if rung.parallel { parallel::available() } else { 1 };
-    if rung.bf16 { peak::amx_bf16(threads) } else { Some(peak::fma_f32(threads)) }
+    unit(rung.key).peak(threads)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
@@ -295,7 +313,7 @@ fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
         if fastest > 0.0 {
             r.record(total, Samples::one(fastest / rates[0]));
         } else {
-            r.skip_at(total, missing("amx"));
+            r.skip_at(total, "this CPU has neither AVX512-BF16 nor AMX");
         }
     }
     Ok(())
@@ -524,15 +542,12 @@ fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
             for (threads, all) in THREADS {
                 let rate = BF16.at(&[("n", &n), ("threads", &threads), ("path", &path)]);
                 if !unit.available() {
-                    r.skip_at(rate, "this CPU has no AMX");
+                    r.skip_at(rate, unit.missing());
                     continue;
                 }
                 r.note_at(&rate);
                 let cores = if all { parallel::available() } else { 1 };
-                let limit = match unit {
-                    Multiplier::Tiles => peak::amx_bf16(cores),
-                    _ => Some(peak::fma_f32(cores)),
-                };
+                let limit = unit.peak(cores);
                 // The inputs are f32 and are rounded while they are packed: that is part of the time.
                 let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
                 let threads = if all { Threads::All } else { Threads::One };
@@ -546,6 +561,35 @@ fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
         }
     }
     Ok(errors(r)?)
+}
+
+fn pairs(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+    let unit = Multiplier::Pairs;
+    for &n in sizes {
+        for (threads, all) in THREADS {
+            let of = |key: Key| key.at(&[("n", &n), ("threads", &threads)]);
+            if !unit.available() {
+                r.skip_at(of(PAIRS), unit.missing());
+                r.skip_at(of(PAIRS_GAIN), unit.missing());
+                continue;
+            }
+            r.note_at(of(PAIRS));
+            let limit = unit.peak(if all { parallel::available() } else { 1 });
+            let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
+            let [mut wide, mut narrow] = [(); 2].map(|()| vec![0.0; n * n]);
+            let threads = if all { Threads::All } else { Threads::One };
+            let options = Options { threads, ..Options::default() };
+            let mut race = Race::new();
+            let (x, y) = (MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?);
+            race.add("f32", || Ok(sgemm(MatMut::new(&mut wide, n, n)?, x, y, options)?));
+            race.add("bf16", || Ok(bf16_product(unit, &mut narrow, &a, &b, n, options)?));
+            let results = race.run(plan(r.budget, 100, 1000, 7))?;
+            let rate = results.rate("bf16", Shape::square(n).operations())?;
+            r.record(of(PAIRS).against(limit), rate);
+            r.record(of(PAIRS_GAIN), results.ratio("f32", "bf16")?);
+        }
+    }
+    Ok(())
 }
 
 fn bf16_product(
@@ -611,6 +655,7 @@ mod tests {
         values(SHAPES, |r| shapes(r, &[4], &[(6, 5)]));
         values(SCALING, |r| scaling(r, &[16]));
         values(BF16, |r| half_precision(r, &[16]));
+        values(PAIRS, |r| pairs(r, &[16]));
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use crate::{
     bf16::Input,
     level::Level,
+    pairs::Pairs,
     product::{
         error::{Error, Result},
+        kernel::Kernels,
         operand::{Operand, Output},
         options::{Epilogue, Options},
         tiled, vectors,
@@ -12,6 +14,7 @@ use crate::{
     },
     tiles,
 };
+use lab::{machine, peak, record::Limit};
 
 /// Fails unless C can hold A·B.
 pub(crate) fn check_shapes<A, B>(c: &MatMut<f32>, a: &MatRef<A>, b: &MatRef<B>) -> Result<()> {
@@ -50,8 +53,12 @@ fn check<A, B>(c: &MatMut<f32>, a: &MatRef<A>, b: &MatRef<B>, epilogue: Epilogue
 pub enum Unit {
     /// The f32 kernels, with inputs that are rounded while they are packed.
     Vectors(Level),
+    /// Vectors that multiply pairs of bf16 (AVX512-BF16).
+    Pairs,
     /// AMX tiles.
     Tiles,
+    /// A model of AVX512-BF16 in plain Rust: for tests, and very slow.
+    PairsModel,
     /// A model of AMX tiles in plain Rust: for tests, and very slow.
     Model,
 }
@@ -59,15 +66,42 @@ pub enum Unit {
 impl Unit {
     /// The fastest that this CPU has.
     pub fn best() -> Self {
-        if tiles::available() { Self::Tiles } else { Self::Vectors(Level::best()) }
+        Self::of_bf16().unwrap_or_else(|| Self::Vectors(Level::best()))
+    }
+
+    /// The fastest that multiplies bf16 numbers as they are, if this CPU has one.
+    pub fn of_bf16() -> Option<Self> {
+        [Self::Tiles, Self::Pairs].into_iter().find(|unit| unit.available())
+    }
+
+    /// What `threads` cores reach on it at most, measured once in a process.
+    pub fn peak(self, threads: usize) -> Limit {
+        let of_bf16 = match self {
+            Self::Tiles => peak::amx_bf16(threads),
+            Self::Pairs => peak::pairs_bf16(threads),
+            _ => None,
+        };
+        of_bf16.unwrap_or_else(|| peak::fma_f32(threads))
+    }
+
+    /// Why a CPU does not have it, as a clause.
+    pub fn missing(self) -> &'static str {
+        match self {
+            Self::Tiles => machine::why_no_amx().unwrap_or("this CPU has no AMX"),
+            Self::Pairs => "this CPU has no AVX512-BF16",
+            Self::Vectors(Level::Avx512) => "this CPU has no AVX-512",
+            Self::Vectors(Level::Avx2) => "this CPU has no AVX2",
+            _ => "it runs on every CPU",
+        }
     }
 
     /// Whether this CPU has it.
     pub fn available(self) -> bool {
         match self {
             Self::Vectors(level) => level.available(),
+            Self::Pairs => Pairs::Hardware.available(),
             Self::Tiles => tiles::available(),
-            Self::Model => true,
+            Self::PairsModel | Self::Model => true,
         }
     }
 
@@ -75,7 +109,9 @@ impl Unit {
     pub fn name(self) -> &'static str {
         match self {
             Self::Vectors(level) => level.name(),
+            Self::Pairs => "avx512bf16",
             Self::Tiles => "amx",
+            Self::PairsModel => "avx512bf16 model",
             Self::Model => "amx model",
         }
     }
@@ -99,7 +135,7 @@ impl Unit {
 pub fn sgemm(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>, options: Options) -> Result<()> {
     check(&c, &a, &b, options.epilogue)?;
     let (c, threads) = (Output::new(c, &options), options.threads.count());
-    vectors::product(Level::best(), c, Operand::of(a), Operand::of(b), threads);
+    vectors::product(Kernels::of(Level::best()), c, Operand::of(a), Operand::of(b), threads);
     Ok(())
 }
 
@@ -119,14 +155,14 @@ pub fn sgemm_on(
     }
     check(&c, &a, &b, options.epilogue)?;
     let (c, threads) = (Output::new(c, &options), options.threads.count());
-    vectors::product(level, c, Operand::of(a), Operand::of(b), threads);
+    vectors::product(Kernels::of(level), c, Operand::of(a), Operand::of(b), threads);
     Ok(())
 }
 
 /// C = A·B (or C + A·B) with the inputs rounded to bf16 and the sums in f32. The same options as [`sgemm`].
 ///
-/// On a CPU with AMX the tiles do it; elsewhere the rounded inputs go through the f32 kernels. The tiles take
-/// denormal numbers for zero and add the terms in another order, so the last bits differ.
+/// On a CPU with AMX the tiles do it, on one with AVX512-BF16 its vectors; elsewhere the rounded inputs go through the
+/// f32 kernels. Both units take denormal numbers for zero and add the terms in another order, so the last bits differ.
 ///
 /// # Errors
 /// [`Error::Inner`], [`Error::Output`] or [`Error::Bias`] when the shapes do not fit.
@@ -157,7 +193,13 @@ pub fn bgemm_on<A: Input, B: Input>(
     let (c, threads) = (Output::new(c, &options), options.threads.count());
     match unit {
         Unit::Vectors(level) => {
-            vectors::product(level, c, Operand::rounded(a), Operand::rounded(b), threads);
+            let (a, b) = (Operand::rounded(a), Operand::rounded(b));
+            vectors::product(Kernels::of(level), c, a, b, threads);
+        }
+        Unit::Pairs | Unit::PairsModel => {
+            let on = if unit == Unit::Pairs { Pairs::Hardware } else { Pairs::Model };
+            let (a, b) = (Operand::paired(a), Operand::paired(b));
+            vectors::product(Kernels::of_pairs(on), c, a, b, threads);
         }
         _ if a.rows() == 0 || b.cols() == 0 => {}
         Unit::Tiles => {

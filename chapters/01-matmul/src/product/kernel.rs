@@ -1,12 +1,16 @@
 //! The micro-kernel of rung 5, grown up: A and B packed or where they lie, any number of rows up to the tile's, and a
-//! product that ends with an addition, a bias and `ReLU`.
+//! product that ends with an addition, a bias and `ReLU`. With words of two bf16 for numbers it is that of [`Pairs`].
 
 #![allow(
     clippy::inline_always,
     reason = "what a kernel calls must be compiled for the kernel's CPU"
 )]
 
-use crate::{level::Level, registers::Vector};
+use crate::{
+    level::Level,
+    pairs::{Pairs, model::Model},
+    registers::{Finish, Vector},
+};
 
 /// One tile of C for a micro-kernel: what to read, what to write, how to finish.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +48,13 @@ impl Tile {
 /// A micro-kernel for a given number of rows and vectors.
 pub(crate) type Kernel = unsafe fn(&Tile);
 
+/// Terms between one row of C that is asked for and the next.
+const APART: usize = 4;
+/// How many terms before it is needed a column of A is asked for, and a row of B: they come from the second-level cache,
+/// and faster than it sees by itself that they will be needed. Measured with AVX-512, where a term takes 14 cycles.
+const A_AHEAD: usize = 16;
+const B_AHEAD: usize = 12;
+
 /// Computes a tile of C of `MR` rows and `NV` vectors; the sums stay in registers throughout.
 ///
 /// # Safety
@@ -57,17 +68,34 @@ where
     unsafe {
         let mut sums = [[V::splat(0.0); NV]; MR];
         let (row, col) = if ACROSS { (t.a_stride, 1) } else { (1, t.a_stride) };
-        let (mut a, mut b) = (t.a, t.b);
-        prefetch::<MR>(t, NV * V::LANES);
-        // Four terms a round where registers allow: short loops end foreseen.
-        let rounds = if V::LANES < 16 { t.k / 4 } else { 0 };
-        for _ in 0..rounds {
-            for _ in 0..4 {
+        let (mut a, mut b, mut c) = (t.a, t.b, t.c.cast_const());
+        let (mut rows, mut terms) = (MR, t.k);
+        let wide = V::LANES >= 16;
+        if !wide || terms < MR * APART {
+            (0..MR).for_each(|i| ask_row::<V, NV>(t.c.wrapping_add(i * t.c_stride)));
+            rows = 0;
+        }
+        // While the sums are computed, the rows of C are asked for, one by one: all at once, they would keep A and B
+        // waiting. Four terms a round also where registers allow: short loops end foreseen.
+        while terms >= APART && (rows > 0 || !wide) {
+            if wide {
+                ask_row::<V, NV>(c);
+                c = c.wrapping_add(t.c_stride);
+                rows -= 1;
+            }
+            for _ in 0..APART {
                 add_term(&mut sums, a, row, b);
                 (a, b) = (a.add(col), b.add(t.b_stride));
             }
+            terms -= APART;
         }
-        for _ in 4 * rounds..t.k {
+        for _ in 0..terms {
+            if wide {
+                if !ACROSS {
+                    ask(a.wrapping_add(A_AHEAD * col));
+                }
+                ask_row::<V, NV>(b.wrapping_add(B_AHEAD * t.b_stride));
+            }
             add_term(&mut sums, a, row, b);
             (a, b) = (a.add(col), b.add(t.b_stride));
         }
@@ -89,7 +117,11 @@ unsafe fn add_term<V: Vector, const MR: usize, const NV: usize>(
 ) {
     // SAFETY: the caller vouches for the CPU and for the memory.
     unsafe {
-        let y: [V; NV] = std::array::from_fn(|v| V::load(b.add(v * V::LANES)));
+        // Not `array::from_fn`: see the registers.
+        let mut y = [V::splat(0.0); NV];
+        for v in 0..NV {
+            y[v] = V::load(b.add(v * V::LANES));
+        }
         for i in 0..MR {
             let x = V::splat(*a.add(i * row));
             for v in 0..NV {
@@ -125,46 +157,23 @@ unsafe fn finish<V: Finish, const MR: usize, const NV: usize>(t: &Tile, sums: &[
     }
 }
 
-/// Asks for the tile of C while the sums are still being computed: both ends of each row, for a row may lie across
-/// two cache lines.
+/// Asks for a cache line before it is needed.
 #[inline(always)]
-fn prefetch<const MR: usize>(t: &Tile, cols: usize) {
+fn ask(at: *const f32) {
+    // SAFETY: a prefetch reads nothing that the program sees and never faults.
     #[cfg(target_arch = "x86_64")]
-    for i in 0..MR {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let row = t.c.wrapping_add(i * t.c_stride);
-        // SAFETY: a prefetch reads nothing that the program sees and never faults.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(row.cast());
-            _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(cols - 1).cast());
-        }
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (t, cols);
+    let _ = at;
 }
 
-/// What ends a sum.
-///
-/// # Safety
-/// As for [`Vector`].
-unsafe trait Finish: Vector {
-    /// `self + other`.
-    unsafe fn add(self, other: Self) -> Self;
-    /// Zero where `self` is below zero; NaN stays NaN.
-    unsafe fn relu(self) -> Self;
-}
-
-// SAFETY: plain arrays need no special instructions.
-unsafe impl Finish for [f32; 4] {
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        std::array::from_fn(|i| self[i] + other[i])
-    }
-
-    #[inline(always)]
-    unsafe fn relu(self) -> Self {
-        self.map(|x| if x < 0.0 { 0.0 } else { x })
-    }
+/// Asks for a tile's row: both ends of each of its registers may lie in cache lines of their own.
+#[inline(always)]
+fn ask_row<V: Vector, const NV: usize>(row: *const f32) {
+    ask(row);
+    ask(row.wrapping_add(NV * V::LANES - 1));
 }
 
 /// Makes a table of kernels, from 1 to as many rows as a level has registers for; of each, for one vector
@@ -178,6 +187,19 @@ macro_rules! kernels {
     };
 }
 
+/// The same table for kernels that read nothing but what was packed.
+macro_rules! kernels_of_packed {
+    ($kernel:ident: $($rows:literal)*) => {
+        &[$([[$kernel::<$rows, 1> as Kernel; 2], [$kernel::<$rows, 2> as Kernel; 2]]),*]
+    };
+}
+
+/// The kernel of the model of pairs. See [`tile`].
+unsafe fn model<const MR: usize, const NV: usize>(t: &Tile) {
+    // SAFETY: the caller vouches for the memory behind `t`.
+    unsafe { tile::<Model, MR, NV, false>(t) }
+}
+
 /// The portable kernel. See [`tile`].
 unsafe fn portable<const MR: usize, const NV: usize, const ACROSS: bool>(t: &Tile) {
     // SAFETY: the caller vouches for the memory behind `t`.
@@ -186,46 +208,9 @@ unsafe fn portable<const MR: usize, const NV: usize, const ACROSS: bool>(t: &Til
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Finish, Tile, tile};
-    use std::arch::x86_64::{
-        __m256, __m512, _CMP_LT_OQ, _mm256_add_ps, _mm256_max_ps, _mm256_setzero_ps, _mm512_add_ps,
-        _mm512_cmp_ps_mask, _mm512_mask_mov_ps, _mm512_setzero_ps,
-    };
-
-    // SAFETY: these are AVX instructions, which the trait asks its callers to have checked.
-    unsafe impl Finish for __m256 {
-        #[inline(always)]
-        unsafe fn add(self, other: Self) -> Self {
-            // SAFETY: see the trait.
-            unsafe { _mm256_add_ps(self, other) }
-        }
-
-        #[inline(always)]
-        unsafe fn relu(self) -> Self {
-            // The second operand comes back where one of the two is NaN.
-            // SAFETY: see the trait.
-            unsafe { _mm256_max_ps(_mm256_setzero_ps(), self) }
-        }
-    }
-
-    // SAFETY: these are AVX-512F instructions, which the trait asks its callers to have checked.
-    unsafe impl Finish for __m512 {
-        #[inline(always)]
-        unsafe fn add(self, other: Self) -> Self {
-            // SAFETY: see the trait.
-            unsafe { _mm512_add_ps(self, other) }
-        }
-
-        #[inline(always)]
-        unsafe fn relu(self) -> Self {
-            // SAFETY: see the trait.
-            unsafe {
-                let zero = _mm512_setzero_ps();
-                let below = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self, zero);
-                _mm512_mask_mov_ps(self, below, zero)
-            }
-        }
-    }
+    use super::{Tile, tile};
+    use crate::pairs::hardware::Hardware;
+    use std::arch::x86_64::{__m256, __m512};
 
     /// The AVX2 kernel. See [`tile`].
     #[target_feature(enable = "avx2,fma")]
@@ -240,23 +225,68 @@ mod x86 {
         // SAFETY: the caller vouches for AVX-512F and the memory behind `t`.
         unsafe { tile::<__m512, MR, NV, ACROSS>(t) }
     }
+
+    /// The AVX512-BF16 kernel. See [`tile`].
+    #[target_feature(enable = "avx512bf16,avx512f,avx2,fma")]
+    pub unsafe fn pairs<const MR: usize, const NV: usize>(t: &Tile) {
+        // SAFETY: the caller vouches for AVX512-BF16 and the memory behind `t`.
+        unsafe { tile::<Hardware, MR, NV, false>(t) }
+    }
 }
 
-/// The kernel of a level for a tile of `rows` (from 1) and `vectors` (1 or 2). It must be called only where the level is
-/// [`Level::available`].
-pub(crate) fn kernel(level: Level, rows: usize, vectors: usize, across: bool) -> Kernel {
-    let table: &[[[Kernel; 2]; 2]] = match level {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => {
-            use x86::avx2;
-            kernels!(avx2: 1 2 3 4 5 6)
-        }
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => {
-            use x86::avx512;
-            kernels!(avx512: 1 2 3 4 5 6 7 8 9 10 11 12 13 14)
-        }
-        _ => kernels!(portable: 1 2 3 4),
-    };
-    table[rows - 1][vectors - 1][usize::from(across)]
+/// The kernels of a unit.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernels {
+    /// Sums in a register.
+    pub lanes: usize,
+    /// Rows of the largest tile.
+    pub rows: usize,
+    /// The vectors that pack for them.
+    pub packing: Level,
+    table: &'static [[[Kernel; 2]; 2]],
+}
+
+impl Kernels {
+    /// Those of a level, for f32. They must be called only where it is [`Level::available`].
+    pub fn of(level: Level) -> Self {
+        let table: &[_] = match level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => {
+                use x86::avx2;
+                kernels!(avx2: 1 2 3 4 5 6)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => {
+                use x86::avx512;
+                kernels!(avx512: 1 2 3 4 5 6 7 8 9 10 11 12 13 14)
+            }
+            _ => kernels!(portable: 1 2 3 4),
+        };
+        Self { lanes: level.lanes(), rows: level.tile().0, packing: level, table }
+    }
+
+    /// Those that read words of two bf16, with the tile of AVX-512. They must be called only where `on` is
+    /// [`Pairs::available`].
+    pub fn of_pairs(on: Pairs) -> Self {
+        let table: &[_] = match on {
+            #[cfg(target_arch = "x86_64")]
+            Pairs::Hardware => {
+                use x86::pairs;
+                kernels_of_packed!(pairs: 1 2 3 4 5 6 7 8 9 10 11 12 13 14)
+            }
+            _ => kernels_of_packed!(model: 1 2 3 4 5 6 7 8 9 10 11 12 13 14),
+        };
+        let level = Level::Avx512;
+        Self { lanes: level.lanes(), rows: level.tile().0, packing: Level::best(), table }
+    }
+
+    /// Rows and columns of the largest tile: two registers side by side.
+    pub fn tile(&self) -> (usize, usize) {
+        (self.rows, 2 * self.lanes)
+    }
+
+    /// The kernel for a tile of `rows` (from 1) and `vectors` (1 or 2).
+    pub fn get(&self, rows: usize, vectors: usize, across: bool) -> Kernel {
+        self.table[rows - 1][vectors - 1][usize::from(across)]
+    }
 }

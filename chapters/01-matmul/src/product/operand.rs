@@ -9,7 +9,7 @@ use crate::{
     bf16::Input,
     product::{
         options::{Epilogue, Options},
-        pack::Rounded,
+        pack::{Paired, Rounded},
         view::{MatMut, MatRef},
     },
 };
@@ -48,11 +48,23 @@ impl<T> Operand<T> {
     }
 }
 
+impl<T: Input> Operand<T> {
+    /// The same numbers as elements of a `W`, which is a transparent wrapper of `T`.
+    fn wrapped<W>(m: MatRef<T>) -> Operand<W> {
+        let Self { at, rows, cols, row_stride, col_stride } = Self::of(m);
+        Operand { at: at.cast(), rows, cols, row_stride, col_stride }
+    }
+}
+
 impl<T: Input> Operand<Rounded<T>> {
     pub fn rounded(m: MatRef<T>) -> Self {
-        let Operand { at, rows, cols, row_stride, col_stride } = Operand::of(m);
-        // `Rounded<T>` is a transparent wrapper of `T`.
-        Self { at: at.cast(), rows, cols, row_stride, col_stride }
+        Operand::wrapped(m)
+    }
+}
+
+impl<T: Input> Operand<Paired<T>> {
+    pub fn paired(m: MatRef<T>) -> Self {
+        Operand::wrapped(m)
     }
 }
 

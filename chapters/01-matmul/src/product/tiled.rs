@@ -14,6 +14,7 @@ use crate::{
         team,
         workspace::{self, Buffer, Workspace},
     },
+    registers::array,
     tiles::{SIDE, Tiles, WORDS},
 };
 use std::ops::Range;
@@ -153,20 +154,16 @@ impl<T: Input> Strip<T> {
             (true, false) if self.step == 1 => {
                 Self { step: 1, count: SIDE, terms: TERMS, ..*self }.read_across()
             }
-            (_, true) => std::array::from_fn(|q| std::array::from_fn(|line| word(line, q))),
-            (_, false) => std::array::from_fn(|line| std::array::from_fn(|q| word(line, q))),
+            (_, true) => array(|q| array(|line| word(line, q))),
+            (_, false) => array(|line| array(|q| word(line, q))),
         };
-        if read_down == down {
-            words
-        } else {
-            std::array::from_fn(|i| std::array::from_fn(|j| words[j][i]))
-        }
+        if read_down == down { words } else { array(|i| array(|j| words[j][i])) }
     }
 
     /// [`Strip::words`] for full tiles whose lines are adjacent.
     #[inline(always)]
     fn read_down(&self) -> [[u32; SIDE]; SIDE] {
-        std::array::from_fn(|q| {
+        array(|q| {
             // SAFETY: the tile is full.
             let (even, odd) = unsafe {
                 let even = self.from.add(2 * q * self.step);
@@ -175,22 +172,18 @@ impl<T: Input> Strip<T> {
                     even.add(self.step).cast::<[T; SIDE]>().read_unaligned(),
                 )
             };
-            std::array::from_fn(|line| {
-                u32::from(even[line].bits()) | u32::from(odd[line].bits()) << 16
-            })
+            array(|line| u32::from(even[line].bits()) | u32::from(odd[line].bits()) << 16)
         })
     }
 
     /// [`Strip::words`] for full tiles whose terms are adjacent.
     #[inline(always)]
     fn read_across(&self) -> [[u32; SIDE]; SIDE] {
-        std::array::from_fn(|line| {
+        array(|line| {
             // SAFETY: the tile is full.
             let terms =
                 unsafe { self.from.add(line * self.stride).cast::<[T; TERMS]>().read_unaligned() };
-            std::array::from_fn(|q| {
-                u32::from(terms[2 * q].bits()) | u32::from(terms[2 * q + 1].bits()) << 16
-            })
+            array(|q| u32::from(terms[2 * q].bits()) | u32::from(terms[2 * q + 1].bits()) << 16)
         })
     }
 }

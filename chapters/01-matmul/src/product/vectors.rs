@@ -1,11 +1,11 @@
 //! The product in vectors: the loops of rung 5 for matrices of any strides, shared out over threads as in rung 6. A block
-//! is packed only where that pays, tiles have even heights, and threads are asked only where there is work for them.
+//! is packed only where that pays, tiles have even heights, and threads are asked only where there is work for them. Words
+//! of two bf16 take the same way: their sums have half as many terms.
 
 use crate::{
-    level::Level,
     parallel::Rectangle,
     product::{
-        kernel::{Tile, kernel},
+        kernel::{Kernels, Tile},
         operand::{Operand, Output},
         pack::{Cut, Element, Lines, SLACK, pack},
         team,
@@ -31,7 +31,7 @@ const FEW_TILES: usize = 6;
 /// A product that is ready to be computed, rectangle by rectangle.
 #[derive(Clone, Copy)]
 struct OnVectors<A, B> {
-    level: Level,
+    kernels: Kernels,
     a: Operand<A>,
     b: Operand<B>,
     c: Output,
@@ -48,7 +48,7 @@ unsafe impl<A: Sync, B: Sync> Sync for OnVectors<A, B> {}
 
 /// C = A·B for shapes that were checked.
 pub(crate) fn product<A: Element, B: Element>(
-    level: Level,
+    kernels: Kernels,
     c: Output,
     a: Operand<A>,
     b: Operand<B>,
@@ -59,9 +59,9 @@ pub(crate) fn product<A: Element, B: Element>(
     }
     // The kernels write rows: where the columns of C are adjacent instead, Cᵀ = Bᵀ·Aᵀ is the product to compute.
     if c.col_stride != 1 && c.row_stride == 1 {
-        OnVectors::new(level, b.t(), a.t(), c.t()).run(threads);
+        OnVectors::new(kernels, b.t(), a.t(), c.t()).run(threads);
     } else {
-        OnVectors::new(level, a, b, c).run(threads);
+        OnVectors::new(kernels, a, b, c).run(threads);
     }
 }
 
@@ -92,14 +92,19 @@ struct Block {
 impl<A: Element, B: Element> OnVectors<A, B> {
     /// The rows are shared out evenly: 32 rows in tiles of up to 6 make tiles of 5 and 6, not five of 6 and a
     /// slow one of 2.
-    fn new(level: Level, a: Operand<A>, b: Operand<B>, c: Output) -> Self {
-        let tiles = a.rows.div_ceil(level.tile().0);
-        Self { level, a, b, c, tiles, height: a.rows / tiles, more: a.rows % tiles }
+    fn new(kernels: Kernels, a: Operand<A>, b: Operand<B>, c: Output) -> Self {
+        let tiles = a.rows.div_ceil(kernels.rows);
+        Self { kernels, a, b, c, tiles, height: a.rows / tiles, more: a.rows % tiles }
     }
 
     /// How many panels side by side C is cut into.
     fn panels(&self) -> usize {
-        self.b.cols.div_ceil(self.level.tile().1)
+        self.b.cols.div_ceil(self.kernels.tile().1)
+    }
+
+    /// Words in a row of A, and in a column of B.
+    fn words(&self) -> usize {
+        self.a.cols.div_ceil(A::TERMS)
     }
 
     /// The first row of a tile.
@@ -112,7 +117,7 @@ impl<A: Element, B: Element> OnVectors<A, B> {
         let whole = Rectangle { tiles: 0..self.tiles, panels: 0..self.panels() };
         let work = 2.0 * self.a.rows as f64 * self.b.cols as f64 * self.a.cols as f64;
         let useful = (work / PART) as usize + 1;
-        team::each(&whole.cut(threads.min(useful), self.level.tile()), |part| {
+        team::each(&whole.cut(threads.min(useful), self.kernels.tile()), |part| {
             workspace::with(|space| self.rectangle(part, space));
         });
     }
@@ -120,8 +125,8 @@ impl<A: Element, B: Element> OnVectors<A, B> {
     /// Computes one rectangle of C: a block of B is packed, then for one block of A after the other, that is
     /// packed and the two are multiplied.
     fn rectangle(&self, part: &Rectangle, space: &mut Workspace) {
-        let (mc, nc) = (ROWS / self.level.tile().0, COLS / self.level.tile().1);
-        let k = self.a.cols;
+        let (mc, nc) = (ROWS / self.kernels.tile().0, COLS / self.kernels.tile().1);
+        let k = self.words();
         let depth = depth(k);
         for left in part.panels.clone().step_by(nc) {
             let panels = left..(left + nc).min(part.panels.end);
@@ -147,9 +152,9 @@ impl<A: Element, B: Element> OnVectors<A, B> {
         panels: &Range<usize>,
         terms: &Range<usize>,
     ) {
-        let (lanes, side) = (self.level.lanes(), self.level.tile().1);
+        let (lanes, side) = (self.kernels.lanes, self.kernels.tile().1);
         let across = a.direct && self.a.row_stride != 1;
-        let last = terms.end == self.a.cols;
+        let last = terms.end == self.words();
         let first_row = self.row(tiles.start);
         let mut scratch = Scratch([0.0; 14 * 32]);
         for panel in panels.clone() {
@@ -186,7 +191,7 @@ impl<A: Element, B: Element> OnVectors<A, B> {
                     },
                     relu: last && self.c.relu,
                 };
-                let run = kernel(self.level, rows, vectors, across);
+                let run = self.kernels.get(rows, vectors, across);
                 let fits = whole && self.c.col_stride == 1;
                 // SAFETY: the level is available, the blocks hold what they say, and the tile lies inside C, in the
                 // rectangle that this thread owns.
@@ -213,8 +218,8 @@ impl<A: Element, B: Element> OnVectors<A, B> {
         terms: &Range<usize>,
     ) -> Block {
         let first = self.row(tiles.start);
-        let from =
-            self.a.at.wrapping_add(first * self.a.row_stride + terms.start * self.a.col_stride);
+        let term = terms.start * A::TERMS;
+        let from = self.a.at.wrapping_add(first * self.a.row_stride + term * self.a.col_stride);
         let near = match (self.a.row_stride, self.a.col_stride) {
             (1, step) => terms.len() <= lines_that_stay(step),
             (_, step) => step == 1,
@@ -225,14 +230,16 @@ impl<A: Element, B: Element> OnVectors<A, B> {
         let lines = Lines {
             from,
             count: self.row(tiles.end) - first,
-            k: terms.len(),
+            terms: (terms.len() * A::TERMS).min(self.a.cols - term),
             stride: self.a.row_stride,
             step: self.a.col_stride,
         };
-        let to: *mut f32 = buffer.at_least(4 * (lines.count * lines.k + SLACK)).cast();
+        let to: *mut f32 = buffer.at_least(4 * (lines.count * lines.k() + SLACK)).cast();
         let more = self.more.saturating_sub(tiles.start);
         // SAFETY: the rows and terms are inside A, and the buffer was sized for all tiles.
-        unsafe { pack(self.level, to, lines, Cut { height: self.height, more, round: 1 }) };
+        unsafe {
+            pack(self.kernels.packing, to, lines, Cut { height: self.height, more, round: 1 });
+        }
         Block { at: to, direct: false }
     }
 
@@ -244,26 +251,28 @@ impl<A: Element, B: Element> OnVectors<A, B> {
         panels: &Range<usize>,
         terms: &Range<usize>,
     ) -> Block {
-        let (lanes, side) = (self.level.lanes(), self.level.tile().1);
-        let start = terms.start * self.b.row_stride;
+        let (lanes, side) = (self.kernels.lanes, self.kernels.tile().1);
+        let term = terms.start * B::TERMS;
         let first = panels.start * side;
         let end = (panels.end * side).min(self.b.cols);
         let whole = (end - first).is_multiple_of(lanes);
         let direct = B::PLAIN && whole && self.b.col_stride == 1 && part.tiles.len() <= FEW_TILES;
-        let from = self.b.at.wrapping_add(start + first * self.b.col_stride);
+        let from = self.b.at.wrapping_add(term * self.b.row_stride + first * self.b.col_stride);
         if direct {
             return Block { at: from.cast(), direct };
         }
         let lines = Lines {
             from,
             count: end - first,
-            k: terms.len(),
+            terms: (terms.len() * B::TERMS).min(self.b.rows - term),
             stride: self.b.col_stride,
             step: self.b.row_stride,
         };
-        let to: *mut f32 = buffer.at_least(4 * (panels.len() * side * lines.k + SLACK)).cast();
+        let to: *mut f32 = buffer.at_least(4 * (panels.len() * side * lines.k() + SLACK)).cast();
         // SAFETY: the columns and terms are inside B, and the buffer was sized for all panels.
-        unsafe { pack(self.level, to, lines, Cut { height: side, more: 0, round: lanes }) };
+        unsafe {
+            pack(self.kernels.packing, to, lines, Cut { height: side, more: 0, round: lanes });
+        }
         Block { at: to, direct }
     }
 }

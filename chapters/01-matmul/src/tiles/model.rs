@@ -4,6 +4,7 @@
 //! going in and coming out.
 
 use super::{SIDE, Tiles};
+use crate::bf16::{flush, fused};
 
 /// Eight tiles.
 #[derive(Clone, Debug)]
@@ -13,19 +14,6 @@ pub struct Model([[[u32; SIDE]; SIDE]; 8]);
 #[cfg(not(target_arch = "x86_64"))]
 pub fn available() -> bool {
     false
-}
-
-/// Denormal numbers count as zero.
-fn flush(x: f32) -> f32 {
-    if x.is_subnormal() { 0.0_f32.copysign(x) } else { x }
-}
-
-/// x·y + sum with one rounding. The product of two bf16 is exact in f32 (8 by 8 digits), so that adding it is
-/// the one rounding; only where it over- or underflows is the slow `mul_add` needed.
-fn fused(x: f32, y: f32, sum: f32) -> f32 {
-    let product = x * y;
-    let exact = product.is_normal() || x == 0.0 || y == 0.0;
-    if exact { sum + product } else { x.mul_add(y, sum) }
 }
 
 // SAFETY: plain Rust that reads and writes 16 rows of 64 bytes.

@@ -14,10 +14,17 @@ fn levels() -> impl Iterator<Item = Level> {
     Level::ALL.into_iter().filter(|level| level.available())
 }
 
-/// The units that this CPU has, the model of AMX among them.
+/// The units that this CPU has, the models among them.
 fn units() -> impl Iterator<Item = Unit> {
-    let vectors = Level::ALL.map(Unit::Vectors);
-    vectors.into_iter().chain([Unit::Tiles, Unit::Model]).filter(|unit| unit.available())
+    let of_bf16 = [Unit::Pairs, Unit::PairsModel, Unit::Tiles, Unit::Model];
+    let all = Level::ALL.map(Unit::Vectors).into_iter().chain(of_bf16);
+    all.filter(|unit| unit.available())
+}
+
+/// The pairs of a unit and its model that both run here.
+fn modelled() -> impl Iterator<Item = (Unit, Unit)> {
+    let pairs = [(Unit::Pairs, Unit::PairsModel), (Unit::Tiles, Unit::Model)];
+    pairs.into_iter().filter(|(unit, _)| unit.available())
 }
 
 /// The same matrix, stored column after column.
@@ -125,8 +132,9 @@ fn bf16_in_every_way_on_every_shape() {
             if shape.operations() > 1e6 && index % 7 != 0 {
                 continue;
             }
-            // The model is slow: with large shapes, it takes one way.
-            let slow = |unit| unit == Unit::Model && shape.operations() > 1e7 && index > 7;
+            // The models are slow: with large shapes, they take one way.
+            let model = |unit| matches!(unit, Unit::Model | Unit::PairsModel);
+            let slow = |unit| model(unit) && shape.operations() > 1e7 && index > 7;
             for unit in units().filter(|&unit| !slow(unit)) {
                 check(shape, way, (&a[..], &b[..]), unit.name(), |c, a, b, options| {
                     bgemm_on(unit, c, a, b, options)
@@ -413,15 +421,39 @@ fn a_read_matrix_may_repeat_its_rows() {
 }
 
 #[test]
-fn denormal_inputs_count_as_zero_on_tiles() {
+fn denormal_inputs_count_as_zero_on_units_of_bf16() {
     let tiny = bf16::from_bits(1);
     let (a, b) = ([tiny; 32], [bf16::from_f32(1e20); 32]);
     let (a, b) = (MatRef::new(&a, 1, 32).unwrap(), MatRef::new(&b, 32, 1).unwrap());
-    for unit in [Unit::Tiles, Unit::Model].into_iter().filter(|unit| unit.available()) {
+    for unit in units().filter(|unit| !matches!(unit, Unit::Vectors(_))) {
         let mut c = [f32::NAN];
         bgemm_on(unit, MatMut::new(&mut c, 1, 1).unwrap(), a, b, Options::default()).unwrap();
         assert_eq!(c[0].to_bits(), 0, "{}", unit.name());
     }
+}
+
+#[test]
+fn a_unit_gives_the_bits_of_its_model() {
+    for (unit, model) in modelled() {
+        for shape in [Shape::new(33, 65, 47), Shape::new(61, 100, 97), Shape::new(20, 2100, 40)] {
+            let Shape { m, k, n } = shape;
+            let (a, b) = (values(m * k, 1), values(k * n, 2));
+            let run = |unit| {
+                let mut c = vec![f32::NAN; m * n];
+                let (a, b) = (MatRef::new(&a, m, k).unwrap(), MatRef::new(&b, k, n).unwrap());
+                let view = MatMut::new(&mut c, m, n).unwrap();
+                bgemm_on(unit, view, a, b, Options::default()).unwrap();
+                c
+            };
+            assert!(run(unit) == run(model), "{} {shape:?}", unit.name());
+        }
+    }
+}
+
+#[test]
+fn bf16_takes_the_fastest_unit_that_there_is() {
+    let order = [Unit::Tiles, Unit::Pairs, Unit::Vectors(Level::best())];
+    assert_eq!(Some(Unit::best()), order.into_iter().find(|unit| unit.available()));
 }
 
 proptest! {

@@ -2,5 +2,6 @@
 
 mod common;
 mod gemm;
+mod machine_code;
 mod peers;
 mod rungs;

@@ -2,13 +2,15 @@
 
 use crate::common::{SHAPES, assert_product, case, halves, values};
 use matmul::{
-    MatRef, Rung, Shape, amx, ladder, parallel, reference,
+    MatRef, Rung, Shape, amx, avx512bf16, ladder,
+    pairs::Pairs,
+    parallel, reference,
     simd::{self, Level},
     tiles::Model,
 };
 
 /// The rungs that this CPU can run, and those that run on any: rung 5 in plain arrays, rung 6 on a number of threads
-/// that the machine may not have, and rung 7 on the model of the tiles.
+/// that the machine may not have, and rung 7 on the models of its units.
 fn rungs() -> Vec<Rung> {
     let anywhere = |key, bf16, multiply| Rung {
         key,
@@ -23,6 +25,10 @@ fn rungs() -> Vec<Rung> {
     all.extend([
         anywhere("portable", false, |c, a, b, s| simd::multiply(Level::Portable, c, a, b, s)),
         anywhere("three threads", false, |c, a, b, s| parallel::multiply(c, a, b, s, 3)),
+        anywhere("pairs", true, |c, a, b, s| avx512bf16::multiply(Pairs::Model, c, a, b, s, 1)),
+        anywhere("pairs, three threads", true, |c, a, b, s| {
+            avx512bf16::multiply(Pairs::Model, c, a, b, s, 3);
+        }),
         anywhere("model", true, |c, a, b, s| amx::multiply::<Model>(c, a, b, s, 1)),
         anywhere("model, three threads", true, |c, a, b, s| amx::multiply::<Model>(c, a, b, s, 3)),
     ]);
@@ -77,7 +83,10 @@ fn every_rung_passes_nan_and_infinity_on() {
 fn rungs_on_any_number_of_threads_give_the_same_bits() {
     let shape = Shape::new(70, 1100, 90);
     let (a, b) = (values(shape.m * shape.k, 1), values(shape.k * shape.n, 2));
-    for multiply in [parallel::multiply, amx::multiply::<Model>] {
+    let pairs = |c: &mut [f32], a: &[f32], b: &[f32], shape, threads| {
+        avx512bf16::multiply(Pairs::Model, c, a, b, shape, threads);
+    };
+    for multiply in [parallel::multiply, pairs, amx::multiply::<Model>] {
         let run = |threads| {
             let mut c = vec![f32::NAN; shape.m * shape.n];
             multiply(&mut c, &a, &b, shape, threads);
