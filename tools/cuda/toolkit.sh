@@ -11,7 +11,7 @@ set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-Usage: tools/cuda/toolkit.sh DIR [--compile-only] [--nccl] [--compute-cap X.Y]
+Usage: tools/cuda/toolkit.sh DIR [--compile-only] [--checks] [--nccl] [--compute-cap X.Y]
 
 Installs the CUDA 13.0 toolkit into DIR and prints the lines that make a shell use it:
 
@@ -19,6 +19,8 @@ Installs the CUDA 13.0 toolkit into DIR and prints the lines that make a shell u
 
   --compile-only     compiler and headers alone (about 0.1 GB to download instead of 0.7 GB):
                      enough for `cargo check --features cuda`, not for a program that runs
+  --checks           also NVRTC and nvdisasm (about 0.1 GB more), with which the tests compile
+                     kernels as the program does, and read the machine code
   --nccl             also NCCL, for training on many GPUs (about 0.2 GB more)
   --compute-cap X.Y  the GPU to compile for on a machine that has none (default: the variable
                      CUDA_COMPUTE_CAP, else 9.0, an H100 or H200)
@@ -28,11 +30,12 @@ TEXT
 say() { printf 'toolkit: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
-dir='' compile_only='' nccl='' cap="${CUDA_COMPUTE_CAP:-9.0}"
+dir='' compile_only='' checks='' nccl='' cap="${CUDA_COMPUTE_CAP:-9.0}"
 while [ $# -gt 0 ]; do
     case "$1" in
         -h | --help) usage; exit 0 ;;
         --compile-only) compile_only=1 ;;
+        --checks) checks=1 ;;
         --nccl) nccl=1 ;;
         --compute-cap) [ $# -gt 1 ] || { usage >&2; exit 2; }; cap="$2"; shift ;;
         -*) usage >&2; exit 2 ;;
@@ -67,6 +70,10 @@ packages=(
     nvidia-cuda-nvrtc==13.0.88 # kernels compiled while the program runs
     nvidia-cublas==13.0.2.14   # matrix products
     nvidia-curand==10.4.0.35   # random numbers; linked by cudarc
+)
+[ -z "$checks" ] || packages+=(
+    nvidia-cuda-nvrtc==13.0.88
+    nvidia-cuda-nvdisasm==13.2.51 # the oldest there is; it reads the code of CUDA 13.0
 )
 [ -z "$nccl" ] || packages+=(nvidia-nccl-cu13==2.28.9)
 for package in "${packages[@]}"; do

@@ -7,7 +7,7 @@
 //           Why a thread has so many sums: a scheduler issues one instruction in a cycle, for 32 lanes, and each that
 //           is no FMA is 32 FMAs lost. For a step along k a thread reads TM + TN numbers from shared memory, four
 //           with an instruction, for TM·TN FMAs. More sums, fewer loads, until the registers run out (255 for a
-//           thread). `tests/it/cuda_compile.rs` counts both in the compiled kernel; `tests/it/host_model.rs` runs it
+//           thread). `tests/it/machine_code.rs` counts both in the compiled kernel; `tests/it/host_model.rs` runs it
 //           on the CPU and counts the bank conflicts of its loads.
 // Launch    THREADS threads in a row, one block for each BM×BN tile of C, in one dimension; SHARED_BYTES of dynamic
 //           shared memory. VECTOR is 1 where n and k are multiples of 4.
@@ -170,7 +170,7 @@ __device__ __forceinline__ void multiply(float *a, float *b,
                                          float (&sums)[TM][TN]) {
 #pragma unroll unroll
     for (int k4 = 0; k4 < BK; k4 += 4) {
-        float left[TM][4], right[TN];
+        alignas(16) float left[TM][4], right[TN]; // written as float4
 #pragma unroll
         for (int i = 0; i < TM; i++)
             *(float4 *)left[i] = *(float4 *)(a + 4 * i * A_STRIDE + k4);

@@ -13,7 +13,8 @@
 //           tiles of C after the other. SHARED_BYTES of dynamic shared memory.
 // Reads     a (m×k) and b (k×n) through descriptors: boxes of 128 rows × 64 columns for a, 64×64 for b; bf16,
 //           row-major, swizzle of 128 bytes, zeros outside; a row begins at a multiple of 16 bytes.
-// Writes    every element of c (m×n), row-major, f32. Any m, n and k. And `ran`: 1 if this kernel can run here.
+// Writes    every element of c (m×n), row-major, f32. Any m and n, and k of at least 1 (a product without terms has one
+//           of zeros). And `ran`: 1 if this kernel can run here.
 // Before    `wmma.cu`, where every thread computes addresses, copies, loads fragments and only then multiplies.
 // Sources   PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "mbarrier", "cp.async.bulk.tensor"; CUDA
 //           Driver API, cuTensorMapEncodeTiled; NVIDIA, "Hopper Tuning Guide".
@@ -131,26 +132,29 @@ __device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_g
 template <int N> __device__ __forceinline__ void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
-// PTX ISA, "wgmma.mma_async": sums += A·B for A of 64×16 and B of 16×256 in shared memory. Behind the two descriptors:
-// add to the sums (p), both inputs with their sign (1, 1), A by rows (0), B by rows too (1: "transposed").
-#define R8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
-              "+f"(d[i + 6]), "+f"(d[i + 7])
-#define R32(i) R8(i), R8(i + 8), R8(i + 16), R8(i + 24)
-__device__ __forceinline__ void multiply_64x256x16(float (&d)[128], u64 a, u64 b) {
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, 1, 0;\n\t"
-                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-                 "%96, %97, %98, %99, %100, %101, %102, %103, "
-                 "%104, %105, %106, %107, %108, %109, %110, %111, "
-                 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-                 "}, %128, %129, p, 1, 1, 0, 1;\n\t}"
-                 : R32(0), R32(32), R32(64), R32(96)
-                 : "l"(a), "l"(b));
+// PTX ISA, "wgmma.mma_async": sums = A·B (ADD false) or sums += A·B, for A of 64×16 and B of 16×256 in shared memory. Behind
+// the two descriptors: whether to add to the sums (p), both inputs with their sign (1, 1), A by rows (0), B by rows too
+// (1: "transposed").
+#define R8(c, i) c(d[i]), c(d[i + 1]), c(d[i + 2]), c(d[i + 3]), c(d[i + 4]), c(d[i + 5]), c(d[i + 6]), c(d[i + 7])
+#define R32(c, i) R8(c, i), R8(c, i + 8), R8(c, i + 16), R8(c, i + 24)
+#define WGMMA(add, c)                                                                                             \
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, " add ", 0;\n\t"                                           \
+                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"                                        \
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                         \
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "               \
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "               \
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "               \
+                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "               \
+                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "               \
+                 "%96, %97, %98, %99, %100, %101, %102, %103, "                                                   \
+                 "%104, %105, %106, %107, %108, %109, %110, %111, "                                               \
+                 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127" \
+                 "}, %128, %129, p, 1, 1, 0, 1;\n\t}"                                                             \
+                 : R32(c, 0), R32(c, 32), R32(c, 64), R32(c, 96)                                                  \
+                 : "l"(a), "l"(b))
+template <bool ADD> __device__ __forceinline__ void multiply_64x256x16(float (&d)[128], u64 a, u64 b) {
+    if (ADD) WGMMA("1", "+f");
+    else WGMMA("0", "=f");
 }
 #endif
 
@@ -166,6 +170,10 @@ __device__ __forceinline__ u64 descriptor(unsigned address, unsigned leading,
     return (u64)((address & 0x3FFFF) >> 4) | (u64)(leading >> 4) << 16 |
            (u64)(stride >> 4) << 32 | swizzle_128_bytes << 62;
 }
+
+// The 16 columns of A, and the 16 rows of B, that product `i` of a pair of tiles takes.
+__device__ __forceinline__ u64 part_of_a(unsigned a, unsigned i) { return descriptor(a + i * 32, 16, 1024); }
+__device__ __forceinline__ u64 part_of_b(unsigned b, unsigned i) { return descriptor(b + i * 2048, BOX_BYTES, 1024); }
 
 // A slot of the ring, and which time round it is. Producer and consumers go through it alike.
 struct Ring {
@@ -205,6 +213,7 @@ __device__ __forceinline__ void produce(const TensorMap *a, const TensorMap *b,
         barrier_wait(empty, ring.round ^ 1); // first round: no block must leave
         barrier_expect(full, STAGE_BYTES);
         copy_box(tile_a, a, k0, row, full);
+#pragma unroll
         for (unsigned box = first; box < first + boxes; box++)
             copy_box_to(0b11, tile_b + box * BOX_BYTES, b,
                         column + 64 * box, k0, full);
@@ -218,50 +227,68 @@ __device__ __forceinline__ void leave(unsigned slots, unsigned slot) {
     if (lane < CLUSTER) barrier_arrive(slots + BARRIERS + 8 * (STAGES + slot), lane);
 }
 
-// A warpgroup: 64 rows of the block's tile of C, all 256 columns, in 128 registers of each thread.
+// A warpgroup: starts the products of one pair of tiles for its 64 rows of C, all 256 columns, in 128 registers of
+// each thread. With BEGIN they are the first ones: what is in the registers does not count.
+// ANCHOR: multiply_tiles
+template <bool BEGIN>
+__device__ __forceinline__ void multiply_tiles(float (&sums)[128],
+                                               unsigned slots,
+                                               unsigned first_row,
+                                               const Ring &ring) {
+    const unsigned tiles = slots + ring.slot * STAGE_BYTES;
+    const unsigned a = tiles + first_row * 128, b = tiles + A_BYTES;
+    barrier_wait(slots + BARRIERS + 8 * ring.slot, ring.round);
+    products_fence();
+    if (BEGIN)
+        multiply_64x256x16<false>(sums, part_of_a(a, 0), part_of_b(b, 0));
+#pragma unroll
+    for (unsigned i = BEGIN; i < BK / 16; i++)
+        multiply_64x256x16<true>(sums, part_of_a(a, i), part_of_b(b, i));
+    commit_products();
+}
+// ANCHOR_END: multiply_tiles
+
+// A tile of C. The first pair of tiles is outside of the loop: no register has to be set to zero, and `sums` goes
+// into the loop as what is being computed.
 // ANCHOR: consumer
 __device__ __forceinline__ void consume(float (&sums)[128], unsigned slots,
                                         unsigned first_row, unsigned k,
                                         Ring &ring) {
-    unsigned used = STAGES; // the slot of the round before: none yet
-    for (unsigned k0 = 0; k0 < k; k0 += BK, ring.step()) {
-        const unsigned tiles = slots + ring.slot * STAGE_BYTES;
-        const unsigned a = tiles + first_row * 128, b = tiles + A_BYTES;
-        barrier_wait(slots + BARRIERS + 8 * ring.slot, ring.round);
-        products_fence();
-        for (unsigned i = 0; i < BK / 16; i++) // 32 bytes of A, 16 rows of B
-            multiply_64x256x16(sums, descriptor(a + i * 32, 16, 1024),
-                               descriptor(b + i * 2048, BOX_BYTES, 1024));
-        commit_products();
+    multiply_tiles<true>(sums, slots, first_row, ring);
+    unsigned used = ring.slot; // the slot of the round before
+    ring.step();
+    for (unsigned k0 = BK; k0 < k; k0 += BK, ring.step()) {
+        multiply_tiles<false>(sums, slots, first_row, ring);
         wait_for_products<1>(); // the round before is over, this one goes on
-        if (used < STAGES) leave(slots, used);
+        leave(slots, used);
         used = ring.slot;
     }
     wait_for_products<0>();
-    if (used < STAGES) leave(slots, used);
+    leave(slots, used);
 }
 // ANCHOR_END: consumer
 
-// PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D: which element each register holds.
+// PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D: which element each register holds. Every
+// loop is unrolled: a register has no address, and sums that are chosen while the program runs would live in memory.
 __device__ __forceinline__ void store(const float (&sums)[128], float *c,
                                       unsigned row, unsigned column,
                                       unsigned m, unsigned n) {
     const unsigned warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
     column += lane % 4 * 2;
-    for (unsigned half = 0; half < 2; half++) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
         const unsigned r = row + 16 * warp + 8 * half + lane / 4;
-        if (r >= m) continue;
         float *const to = c + (u64)r * n + column;
-        const int inside = (int)n - (int)column; // columns from here on
+        const int inside = r < m ? (int)n - (int)column : 0; // columns from here on
 #pragma unroll
         for (int j = 0; j < 32; j++) {
-            const float *two = sums + 4 * j + 2 * half;
+            const float first = sums[4 * j + 2 * half], second = sums[4 * j + 2 * half + 1];
             float *const at = to + 8 * j;
             if (n % 2 == 0) { // both are inside, or none is
-                if (8 * j < inside) *(float2 *)at = make_float2(two[0], two[1]);
+                if (8 * j < inside) *(float2 *)at = make_float2(first, second);
             } else {
-                if (8 * j < inside) at[0] = two[0];
-                if (8 * j + 1 < inside) at[1] = two[1];
+                if (8 * j < inside) at[0] = first;
+                if (8 * j + 1 < inside) at[1] = second;
             }
         }
     }
@@ -299,7 +326,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         const unsigned first_row = (warpgroup - 1) * 64;
         for (unsigned pair = blockIdx.x / CLUSTER; pair < pairs; pair += gridDim.x / CLUSTER) {
             tile_of_cluster(pair, m, n, rank, &row, &column);
-            float sums[128] = {};
+            float sums[128];
             consume(sums, slots, first_row, k, ring);
             store(sums, c, row + first_row, column, m, n);
         }

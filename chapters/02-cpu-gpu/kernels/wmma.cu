@@ -48,7 +48,7 @@ template <int N> __device__ __forceinline__ void wait_for_copies() {
 }
 // PTX ISA, "wmma.load". The header's `load_matrix_sync` does the same, but for bf16 it leaves open in which memory
 // the tile is, and then the compiler loads 4 bytes at a time; told that it is shared memory, it takes `ldmatrix`,
-// which loads 512 (tests/it/cuda_compile.rs looks).
+// which loads 512 (tests/it/machine_code.rs looks).
 __device__ __forceinline__ void load_tile(FragmentA &tile, const __nv_bfloat16 *from, unsigned stride) {
     unsigned *const to = (unsigned *)tile.x;
     asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
@@ -97,11 +97,15 @@ __device__ __forceinline__ void multiply(const __nv_bfloat16 *a,
     for (int k = 0; k < BK; k += 16) {
         FragmentA left[4];
         FragmentB right[2];
+#pragma unroll
         for (int i = 0; i < 4; i++)
             load_tile(left[i], a + 16 * i * A_STRIDE + k, A_STRIDE);
+#pragma unroll
         for (int j = 0; j < 2; j++)
             load_tile(right[j], b + k * B_STRIDE + 16 * j, B_STRIDE);
+#pragma unroll
         for (int i = 0; i < 4; i++)
+#pragma unroll
             for (int j = 0; j < 2; j++)
                 mma_sync(sums[i][j], left[i], right[j], sums[i][j]);
     }
@@ -121,7 +125,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     tile_of_block(m, n, &block_row, &block_column);
 
     Sums sums[4][2];
+#pragma unroll
     for (int i = 0; i < 4; i++)
+#pragma unroll
         for (int j = 0; j < 2; j++) nvcuda::wmma::fill_fragment(sums[i][j], 0.0f);
 
     const unsigned tiles = (k + BK - 1) / BK;
@@ -143,7 +149,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 
     // A fragment can only be stored as a whole: to shared memory, and from there what lies inside C.
     float *const out = scratch[warp];
+#pragma unroll
     for (int i = 0; i < 4; i++) {
+#pragma unroll
         for (int j = 0; j < 2; j++) {
             nvcuda::wmma::store_matrix_sync(out, sums[i][j], SCRATCH_STRIDE, nvcuda::wmma::mem_row_major);
             __syncwarp();

@@ -190,16 +190,16 @@ pub struct Target {
 }
 
 impl Target {
-    /// This program, with the arguments that lead it to the experiment; it leaves no record there.
+    /// This program, with the arguments that lead it to `experiment`; it leaves no record there.
     ///
     /// # Errors
     /// If the system does not say which program this is.
-    pub fn this(records: &Path) -> Result<Self> {
+    pub fn this(experiment: &str, records: &Path) -> Result<Self> {
         let program = env::current_exe().map_err(|e| {
             Error::message(format!("the system does not say which program this is ({e})"))
         })?;
         let records = records.display().to_string();
-        let arguments = ["measure", "cpu_gpu.counters", "--records", &records];
+        let arguments = ["measure", experiment, "--records", &records];
         Ok(Self { program, arguments: arguments.map(str::to_owned).to_vec() })
     }
 }
@@ -217,6 +217,9 @@ pub fn profile(ncu: &Path, target: &Target, rung: &str, n: usize) -> Result<Coun
     let metrics: Vec<&str> = Counter::ALL.iter().map(|counter| counter.metric()).collect();
     let run = Command::new(ncu)
         .args([
+            // Or it would set the card's clock to its base, for everyone who uses it. Counts depend on no clock.
+            "--clock-control",
+            "none",
             "--csv",
             "--print-units",
             "base",
@@ -529,7 +532,7 @@ mod tests {
             // Everything up to the log's name is as documented; what follows is the target, which must see the
             // variable. The table is made from what it prints.
             let (_folder, ncu) = fake(&format!(
-                r#"[ "$*" != "${{*#--csv --print-units base --launch-count 1 --kernel-name shared --metrics {metrics} --log-file }}" ] || exit 9
+                r#"[ "$*" != "${{*#--clock-control none --csv --print-units base --launch-count 1 --kernel-name shared --metrics {metrics} --log-file }}" ] || exit 9
 [ "$LC_ALL" = C ] || exit 8
 while [ "$1" != --log-file ]; do shift; done
 log=$2; shift 2

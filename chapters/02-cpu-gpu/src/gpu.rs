@@ -6,8 +6,10 @@
 //! - [`device`]: the trait, and what a kernel is launched with.
 //! - [`opencl`] and [`cuda`]: the two interfaces.
 //! - [`toolkit`], [`nvrtc`], [`cublas`]: NVIDIA's libraries, wherever they lie.
+//! - [`copying`]: how fast a device copies.
 //! - [`find`]: which devices there are.
 
+pub mod copying;
 pub mod cublas;
 pub mod cuda;
 pub mod device;

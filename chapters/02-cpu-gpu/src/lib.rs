@@ -10,6 +10,7 @@
 //! - [`wrong`]: kernels with the classic bugs, each caught.
 //! - [`verify`]: a check that a wrong kernel can't pass.
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
+//! - [`trial`]: each rung in a program of its own first, so that one that fails costs no other.
 //! - [`counters`]: what the hardware counts, next to the simulator.
 //! - [`lu`]: LU decomposition, which is mostly a matrix product, on the CPU and on a device.
 //! - [`error`]: what can go wrong, each as one message that says what to do.
@@ -24,6 +25,7 @@ pub mod lu;
 pub mod measured;
 pub mod simt;
 pub mod tensor_cores;
+pub mod trial;
 pub mod truck;
 pub mod verify;
 pub mod wrong;

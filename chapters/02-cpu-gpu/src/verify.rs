@@ -16,7 +16,7 @@ use crate::{
 };
 use lab::random::numbers;
 use matmul::Shape;
-use std::fmt;
+use std::{fmt, thread};
 
 /// Products below the smallest normal number may be rounded to zero on a device.
 const TINY: f64 = f32::MIN_POSITIVE as f64;
@@ -246,9 +246,9 @@ impl Problem {
     /// The first kind of fault that it finds.
     pub fn check(&self, c: &[f32]) -> Verdict {
         let at = |i: usize| (i / self.shape.n, i % self.shape.n);
-        let find = |wrong: &dyn Fn(f32) -> bool| {
-            let count = c.iter().filter(|&&x| wrong(x)).count();
-            c.iter().position(|&x| wrong(x)).map(|first| (count, at(first)))
+        let find = |wrong: &(dyn Fn(f32) -> bool + Sync)| {
+            let found = matching(c.len(), 1, &|i| wrong(c[i]));
+            found.first().map(|&first| (found.len(), at(first)))
         };
         if let Some((count, first)) = find(&|x| x.to_bits() == UNWRITTEN) {
             return Err(Fault::Unwritten { count, first });
@@ -284,7 +284,7 @@ impl Problem {
     /// Freivalds' check for the rows that are not compared element for element: C·x = A·(B·x) for signs x.
     fn check_totals(&self, c: &[f32]) -> Verdict {
         let n = self.shape.n;
-        let wrong = |&i: &usize| {
+        let wrong = |i: usize| {
             let row = &c[i * n..][..n];
             let total: f64 =
                 row.iter().zip(&self.signs).map(|(&x, sign)| f64::from(x) * sign).sum();
@@ -292,11 +292,8 @@ impl Problem {
             let right = (total - want).abs() <= allowed;
             !right
         };
-        let rows: Vec<usize> = if self.compares_all() {
-            Vec::new()
-        } else {
-            (0..self.shape.m).filter(wrong).collect()
-        };
+        let rows: Vec<usize> =
+            if self.compares_all() { Vec::new() } else { matching(self.shape.m, n, &wrong) };
         if let Some(&first) = rows.first() {
             return Err(Fault::WrongRow { count: rows.len(), first });
         }
@@ -322,6 +319,23 @@ impl Problem {
             (0..n).map(move |j| (i, j, c[i * n + j], self.known[row * n + j]))
         })
     }
+}
+
+/// The numbers below `count` of which `of` is true, in order. All threads look where there is much to look at: `work`
+/// elements for each.
+fn matching(count: usize, work: usize, of: &(dyn Fn(usize) -> bool + Sync)) -> Vec<usize> {
+    let threads = if count * work < 1 << 22 { 1 } else { matmul::parallel::available() };
+    let part = count.div_ceil(threads).max(1);
+    let parts = (0..count).step_by(part).map(|from| from..(from + part).min(count));
+    if threads == 1 {
+        return parts.flatten().filter(|&i| of(i)).collect();
+    }
+    thread::scope(|scope| {
+        let started: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.filter(|&i| of(i)).collect::<Vec<_>>()))
+            .collect();
+        started.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    })
 }
 
 // ANCHOR: rounding
@@ -388,21 +402,19 @@ impl Fenced {
 
     /// The matrix as it is now, if nothing was written next to it.
     fn read(&self, gpu: &dyn Gpu) -> Result<std::result::Result<Vec<u32>, Fault>> {
-        let all: Vec<u32> = read_all(gpu, &self.buffer, self.len + 2 * STRIP_LEN)?;
+        let mut all: Vec<u32> = read_all(gpu, &self.buffer, self.len + 2 * STRIP_LEN)?;
         let inside = STRIP_LEN..STRIP_LEN + self.len;
         let outside = |at: usize| !inside.contains(&at);
         let changed = all.iter().enumerate().position(|(at, &x)| outside(at) && x != STRIP);
-        Ok(match changed {
-            Some(at) => {
-                let at = at as isize - STRIP_LEN as isize;
-                Err(Fault::WroteOutside { matrix: self.name, at })
-            }
-            None => Ok(all[inside].to_vec()),
-        })
+        if let Some(at) = changed {
+            let at = at as isize - STRIP_LEN as isize;
+            return Ok(Err(Fault::WroteOutside { matrix: self.name, at }));
+        }
+        all.truncate(inside.end);
+        Ok(Ok(all.split_off(inside.start)))
     }
 }
 
-// ANCHOR: verify
 /// Lets `launch` compute the problem's product, from A and B into C, and checks
 /// C, the inputs, and the strips around all three.
 ///
@@ -413,21 +425,69 @@ pub fn verify(
     problem: &Problem,
     launch: impl FnOnce([Arg; 3]) -> Result<()>,
 ) -> Result<Verdict> {
-    let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    let a = Fenced::new(gpu, 'A', bits(&problem.a).into_iter())?;
-    let b = Fenced::new(gpu, 'B', bits(&problem.b).into_iter())?;
-    let elements = problem.shape.m * problem.shape.n;
-    let c = Fenced::new(gpu, 'C', vec![UNWRITTEN; elements].into_iter())?;
-    launch([a.arg(), b.arg(), c.arg()])?;
-    gpu.finish()?;
-    Ok(judge(problem, [a.read(gpu)?, b.read(gpu)?, c.read(gpu)?]))
+    Verifier::new(gpu, problem)?.run(gpu, launch)
 }
-// ANCHOR_END: verify
+
+/// A problem on a device, for one kernel after the other.
+pub struct Verifier<'p> {
+    problem: &'p Problem,
+    a: Fenced,
+    b: Fenced,
+    c: Fenced,
+    /// C with its strips as it is before a launch.
+    blank: Fenced,
+}
+
+impl<'p> Verifier<'p> {
+    /// Copies A and B to the device, between strips.
+    ///
+    /// # Errors
+    /// The device's error.
+    pub fn new(gpu: &dyn Gpu, problem: &'p Problem) -> Result<Self> {
+        let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let a = Fenced::new(gpu, 'A', bits(&problem.a).into_iter())?;
+        let b = Fenced::new(gpu, 'B', bits(&problem.b).into_iter())?;
+        let elements = problem.shape.m * problem.shape.n;
+        let unwritten = || Fenced::new(gpu, 'C', vec![UNWRITTEN; elements].into_iter());
+        Ok(Self { problem, a, b, c: unwritten()?, blank: unwritten()? })
+    }
+
+    /// As [`verify`]. Kernels that follow find C unwritten again. Inputs of more than 2²⁵ numbers are not read back: that
+    /// a kernel changes none shows in smaller products.
+    ///
+    /// # Errors
+    /// As [`verify`].
+    // ANCHOR: verify
+    pub fn run(
+        &self,
+        gpu: &dyn Gpu,
+        launch: impl FnOnce([Arg; 3]) -> Result<()>,
+    ) -> Result<Verdict> {
+        let Self { a, b, c, blank, .. } = self;
+        gpu.copy(&blank.buffer, &c.buffer, c.buffer.bytes)?;
+        launch([a.arg(), b.arg(), c.arg()])?;
+        gpu.finish()?;
+        let inputs = match a.len.max(b.len) {
+            ..=INPUTS_UP_TO => Some([a.read(gpu)?, b.read(gpu)?]),
+            _ => None,
+        };
+        Ok(judge(self.problem, inputs, c.read(gpu)?))
+    }
+    // ANCHOR_END: verify
+}
+
+/// Numbers of an input that is compared with what it was.
+const INPUTS_UP_TO: usize = 1 << 25;
+
+/// A matrix as it was read back.
+type Back = std::result::Result<Vec<u32>, Fault>;
 
 /// The verdict on the three matrices as they were read back.
-fn judge(problem: &Problem, [a, b, c]: [std::result::Result<Vec<u32>, Fault>; 3]) -> Verdict {
+fn judge(problem: &Problem, inputs: Option<[Back; 2]>, c: Back) -> Verdict {
     let c = c?;
-    for (matrix, now, was) in [('A', a?, &problem.a), ('B', b?, &problem.b)] {
+    let inputs = inputs.into_iter().flatten().zip([('A', &problem.a), ('B', &problem.b)]);
+    for (now, (matrix, was)) in inputs {
+        let now = now?;
         let changed = now.iter().zip(was).position(|(now, was)| *now != was.to_bits());
         if let Some(at) = changed {
             return Err(Fault::ChangedInput { matrix, at });
@@ -455,6 +515,33 @@ pub fn passes_as_in_the_wild(want: &[f64], got: &[f32]) -> bool {
 mod tests {
     use super::*;
     use crate::gpu::{Launch, testing};
+
+    #[test]
+    fn all_threads_together_find_what_one_finds() {
+        let of = |i: usize| i % 7919 == 5;
+        let many = 1 << 22;
+        let wanted: Vec<usize> = (0..many).filter(|&i| of(i)).collect();
+        assert_eq!(matching(many, 1, &of), wanted);
+        assert_eq!(matching(1000, 1 << 20, &of), [5]);
+        assert_eq!(matching(6, 1, &of), [5]);
+        assert!(matching(0, 1 << 30, &of).is_empty());
+    }
+
+    #[test]
+    fn one_kernel_after_the_other_finds_c_unwritten() {
+        let Some(gpu) = testing::opencl() else { return };
+        let problem = Problem::random(Shape::new(33, 5, 40), 1);
+        let verifier = Verifier::new(&*gpu, &problem).unwrap();
+        let naive = crate::ladder::rung("naive").unwrap();
+        let compiled = naive.compile(&*gpu, problem.shape).unwrap();
+        for _ in 0..2 {
+            let right =
+                verifier.run(&*gpu, |abc| compiled.launch(&*gpu, abc, problem.shape)).unwrap();
+            assert!(right.is_ok(), "{right:?}");
+            let none = verifier.run(&*gpu, |_| Ok(())).unwrap();
+            assert!(matches!(none, Err(Fault::Unwritten { count: 1320, .. })), "{none:?}");
+        }
+    }
 
     /// What a kernel that rounds every product and sum computes.
     fn in_f32(problem: &Problem) -> Vec<f32> {
@@ -568,16 +655,21 @@ mod tests {
         let problem = Problem::random(SHAPE, 1);
         let bits = |x: &[f32]| Ok(x.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
         let whole = || [bits(&problem.a), bits(&problem.b), bits(&in_f32(&problem))];
-        assert!(judge(&problem, whole()).is_ok());
+        let [a, b, c] = whole();
+        assert!(judge(&problem, Some([a, b]), c.clone()).is_ok());
+        assert!(judge(&problem, None, c).is_ok());
         let outside = Fault::WroteOutside { matrix: 'B', at: -3 };
         let [a, _, c] = whole();
-        assert_eq!(judge(&problem, [a, Err(outside), c]), Err(outside));
+        assert_eq!(judge(&problem, Some([a, Err(outside)]), c), Err(outside));
         assert_eq!(outside.to_string(), "the kernel wrote 3 elements before the start of B");
         let [mut a, b, c] = whole();
         if let Ok(a) = &mut a {
             a[17] ^= 1;
         }
-        assert_eq!(judge(&problem, [a, b, c]), Err(Fault::ChangedInput { matrix: 'A', at: 17 }));
+        assert_eq!(
+            judge(&problem, Some([a, b]), c),
+            Err(Fault::ChangedInput { matrix: 'A', at: 17 })
+        );
     }
 
     #[test]

@@ -17,10 +17,16 @@ use cudarc::driver::{
 };
 use std::{
     any::Any,
+    cell::Cell,
     ffi::{CString, c_int, c_void},
     ptr,
     rc::Rc,
+    thread,
+    time::{Duration, Instant},
 };
+
+/// The seconds after which a kernel that has not ended is given up; 60 unless this variable says otherwise.
+const PATIENCE: &str = "THROUGHPUT_GPU_PATIENCE";
 
 /// The oldest driver interface that the course uses: CUDA 12.0, which has tensor maps.
 const OLDEST: i32 = 12_000;
@@ -80,7 +86,7 @@ fn sentence(name: &str, what: &str, code: CUresult) -> String {
             "it has not so many threads, registers or bytes of shared memory for a block; take smaller blocks"
         }
         Code::CUDA_ERROR_LAUNCH_TIMEOUT => {
-            "the kernel ran longer than a GPU with a screen may; start the program again with smaller matrices"
+            "a kernel ran longer than it may; start the program again with smaller matrices"
         }
         Code::CUDA_ERROR_DEVICE_UNAVAILABLE | Code::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED => {
             "another program has it for itself; wait for that to end (`nvidia-smi` shows it)"
@@ -148,11 +154,17 @@ fn describe(at: i32, version: i32) -> Result<About, DriverError> {
 struct Context {
     device: sys::CUdevice,
     handle: sys::CUcontext,
+    /// Whether a kernel does not end. Every call that waits for it would wait forever, those that free memory too: so
+    /// nothing is called any more, and the system cleans up when the program ends.
+    hung: Cell<bool>,
 }
 
 impl Context {
     /// Makes it the calling thread's own, as every call of the driver wants.
     fn bind(&self) -> Result<(), DriverError> {
+        if self.hung.get() {
+            return Err(DriverError(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT));
+        }
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { result::ctx::set_current(self.handle) }
     }
@@ -160,6 +172,9 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        if self.hung.get() {
+            return;
+        }
         // SAFETY: it was retained once, in `Cuda::open`.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }
@@ -250,6 +265,26 @@ pub struct Cuda {
     context: Rc<Context>,
     stream: sys::CUstream,
     nvrtc: Nvrtc,
+    patience: Duration,
+}
+
+/// How long to wait by what [`PATIENCE`] says.
+fn patience(said: Option<&str>) -> Result<Duration> {
+    let Some(said) = said else { return Ok(Duration::from_mins(1)) };
+    let seconds = said.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|seconds| !seconds.is_zero()).ok_or_else(|| {
+        Error::message(format!("{PATIENCE}={said} is no number of seconds; write it as 60"))
+    })
+}
+
+/// Lets some time go by for one who has waited so long. Short work is over within the first loop, where nothing but
+/// asking happens; long work is asked for so often that the waiting adds a hundredth to it.
+fn pause(waited: Duration) {
+    if waited < Duration::from_millis(20) {
+        std::hint::spin_loop();
+    } else {
+        thread::sleep(waited / 100);
+    }
 }
 
 impl Drop for Cuda {
@@ -273,11 +308,12 @@ impl Cuda {
         let device = result::device::get(at).map_err(failed)?;
         // SAFETY: `device` is one of the driver's; released in `Drop`.
         let handle = unsafe { result::primary_ctx::retain(device) }.map_err(failed)?;
-        let context = Rc::new(Context { device, handle });
+        let context = Rc::new(Context { device, handle, hung: Cell::new(false) });
         context.bind().map_err(failed)?;
         let stream =
             result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed)?;
-        Ok(Self { about, context, stream, nvrtc })
+        let patience = patience(std::env::var(PATIENCE).ok().as_deref())?;
+        Ok(Self { about, context, stream, nvrtc, patience })
     }
 
     fn failed(&self, what: &str) -> impl Fn(DriverError) -> Error {
@@ -323,7 +359,7 @@ impl Cuda {
     ) -> Result<Kernel> {
         let (major, minor) = self.capability();
         let target = format!("sm_{major}{minor}{suffix}");
-        let image = self.nvrtc.compile(source, options, entry, &target)?;
+        let image = self.nvrtc.compile_once(source, options, entry, &target)?;
         self.bind()?;
         // SAFETY: `image` is a whole cubin, which NVRTC has made.
         let handle = unsafe { result::module::load_data(image.as_ptr().cast::<c_void>()) }
@@ -372,6 +408,42 @@ impl Cuda {
             .map_err(
                 self.failed(&format!("give `{}` {bytes} bytes of shared memory", kernel.entry)),
             )
+    }
+
+    /// How many clusters of `cluster` blocks of a kernel run at once, by the driver's own count: a cluster lies in one
+    /// part of the GPU (a GPC), and where such a part has an odd number of multiprocessors, or belongs to another
+    /// program, one remains that no pair can use.
+    ///
+    /// # Errors
+    /// A message if the driver refuses.
+    pub fn clusters_at_once(&self, kernel: &Kernel, launch: Launch, cluster: u32) -> Result<u32> {
+        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
+        launch.check(kernel, &self.about, loaded.max_block)?;
+        self.bind()?;
+        // SAFETY: a C struct and union of numbers and pointers, for which zeros are a value.
+        let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
+        attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        let size = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: cluster, y: 1, z: 1 };
+        attribute.value.clusterDim = size;
+        let config = sys::CUlaunchConfig {
+            gridDimX: cluster,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: launch.block[0] as u32,
+            blockDimY: launch.block[1] as u32,
+            blockDimZ: 1,
+            sharedMemBytes: launch.shared,
+            hStream: self.stream,
+            attrs: &raw mut attribute,
+            numAttrs: 1,
+        };
+        let mut clusters = 0;
+        // SAFETY: the function's module is loaded; configuration and attribute outlive the call.
+        let code = unsafe {
+            sys::cuOccupancyMaxActiveClusters(&raw mut clusters, loaded.function, &raw const config)
+        };
+        code.result().map_err(self.failed(&format!("count the clusters of `{}`", kernel.entry)))?;
+        Ok(clusters.max(0) as u32)
     }
 
     /// Launches with arguments by address, for kernels that take more than numbers and buffers: each pointer
@@ -462,6 +534,19 @@ impl Gpu for Cuda {
         self.finish()
     }
 
+    fn copy(&self, from: &Buffer, to: &Buffer, bytes: usize) -> Result<()> {
+        fits(from, bytes)?;
+        fits(to, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.bind()?;
+        let (from, to) = (self.address(from)?, self.address(to)?);
+        // SAFETY: both buffers have so many bytes; freeing one waits for the stream.
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }
+            .map_err(self.failed("copy in its memory"))
+    }
+
     fn compile(&self, source: &str, options: &[(&str, String)], entry: &str) -> Result<Kernel> {
         self.compile_for(source, options, entry, "")
     }
@@ -493,8 +578,26 @@ impl Gpu for Cuda {
 
     fn finish(&self) -> Result<()> {
         self.bind()?;
-        // SAFETY: the stream lives as long as `self`.
-        unsafe { result::stream::synchronize(self.stream) }.map_err(self.failed("finish its work"))
+        let began = Instant::now();
+        loop {
+            // SAFETY: the stream lives as long as `self`.
+            match unsafe { sys::cuStreamQuery(self.stream) } {
+                CUresult::CUDA_SUCCESS => return Ok(()),
+                CUresult::CUDA_ERROR_NOT_READY => {}
+                code => return Err(self.failed("finish its work")(DriverError(code))),
+            }
+            let waited = began.elapsed();
+            if waited > self.patience {
+                self.context.hung.set(true);
+                return Err(Error::message(format!(
+                    "a kernel on {} does not end: it was given up after {:.1} s ({PATIENCE} says how long to wait); \
+                     start the program again",
+                    self.about.name,
+                    waited.as_secs_f64()
+                )));
+            }
+            pause(waited);
+        }
     }
 
     fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
@@ -561,6 +664,19 @@ mod tests {
             let text = sentence("card", "do it", code);
             assert!(text.starts_with("card can't do it: ") && text.contains(wanted), "{text}");
             assert!(text.contains(&format!("{code:?}")) && !text.contains('\n'), "{text}");
+        }
+    }
+
+    #[test]
+    fn patience_is_a_minute_or_what_the_reader_says() {
+        assert_eq!(patience(None).unwrap(), Duration::from_mins(1));
+        assert_eq!(patience(Some("0.5")).unwrap(), Duration::from_millis(500));
+        for said in ["", "0", "-1", "soon", "inf", "1e300"] {
+            let error = patience(Some(said)).unwrap_err().to_string();
+            assert!(
+                error.contains("THROUGHPUT_GPU_PATIENCE") && error.contains("as 60"),
+                "{error}"
+            );
         }
     }
 

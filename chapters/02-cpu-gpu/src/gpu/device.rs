@@ -79,6 +79,8 @@ pub trait Gpu {
     fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()>;
     /// Copies the start of a buffer back; waits for the kernels before.
     fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()>;
+    /// Starts a copy of `bytes` from one buffer's start to another's.
+    fn copy(&self, from: &Buffer, to: &Buffer, bytes: usize) -> Result<()>;
     /// Compiles the kernel `entry`; each option is a `-D name=value`.
     fn compile(
         &self,

@@ -7,9 +7,17 @@ use super::toolkit::{self, Absent};
 use crate::{Error, Result};
 use libloading::Library;
 use std::{
+    collections::HashMap,
+    env,
     ffi::{CStr, CString, c_char, c_int, c_void},
-    path::PathBuf,
+    fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::{Path, PathBuf},
     ptr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 type Program = *mut c_void;
@@ -24,6 +32,39 @@ type Create = unsafe extern "C" fn(
 type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 
+/// Machine code that this program has compiled, by everything that it depends on.
+static IMAGES: Mutex<Option<HashMap<String, Arc<[u8]>>>> = Mutex::new(None);
+
+/// Names a folder in which machine code is kept from one program to the next, for several that measure one after the
+/// other. Each file is a cubin, which `nvdisasm` reads.
+const FOLDER: &str = "THROUGHPUT_KERNELS";
+
+/// Whether the next kernels are compiled whatever is at hand.
+static FRESH: AtomicBool = AtomicBool::new(false);
+
+/// Forgets what [`Nvrtc::compile_once`] has compiled, until [`remember`]: for one who measures how long it takes.
+pub fn forget() {
+    *IMAGES.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    FRESH.store(true, Ordering::Relaxed);
+}
+
+/// From here on a kernel is compiled once again.
+pub fn remember() {
+    FRESH.store(false, Ordering::Relaxed);
+}
+
+/// Machine code in a file, if it is there and is some.
+fn kept(file: &Path) -> Option<Vec<u8>> {
+    fs::read(file).ok().filter(|image| image.starts_with(b"\x7fELF"))
+}
+
+/// Writes next to the file and renames, since another program may look for it. A folder that can't be written costs
+/// time and nothing else.
+fn keep(file: &Path, image: &[u8]) {
+    let part = file.with_extension(format!("part{}", std::process::id()));
+    let _ = fs::write(&part, image).and_then(|()| fs::rename(&part, file));
+}
+
 /// NVRTC, loaded.
 pub struct Nvrtc {
     library: Library,
@@ -32,6 +73,8 @@ pub struct Nvrtc {
     _builtins: Vec<Library>,
     /// Folders with the headers of its toolkit; empty where only the library is installed.
     includes: Vec<PathBuf>,
+    /// As it says itself.
+    version: Option<(c_int, c_int)>,
 }
 
 const INSTALL: &str = "install the CUDA toolkit, or its compiler alone with `pip install nvidia-cuda-nvrtc \
@@ -39,6 +82,11 @@ const INSTALL: &str = "install the CUDA toolkit, or its compiler alone with `pip
 
 /// The major version that a loaded library says it has.
 fn version(library: &Library) -> Option<u32> {
+    versions(library).and_then(|(major, _)| u32::try_from(major).ok())
+}
+
+/// Its major and its minor version.
+fn versions(library: &Library) -> Option<(c_int, c_int)> {
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
     // SAFETY: nvrtcResult nvrtcVersion(int *major, int *minor), by the manual.
     let status = unsafe {
@@ -47,7 +95,7 @@ fn version(library: &Library) -> Option<u32> {
             .ok()?;
         call(&raw mut major, &raw mut minor)
     };
-    (status == 0).then(|| u32::try_from(major).ok())?
+    (status == 0).then_some((major, minor))
 }
 
 /// Why there is no NVRTC for a driver of this major version.
@@ -85,6 +133,7 @@ impl Nvrtc {
                 Ok(Self {
                     // SAFETY: NVIDIA's libraries do nothing harmful when they are loaded.
                     _builtins: builtins.filter_map(|p| unsafe { Library::new(p) }.ok()).collect(),
+                    version: versions(&found.library),
                     includes: toolkit::includes(found.root.as_deref(), found.major),
                     library: found.library,
                 })
@@ -114,7 +163,59 @@ impl Nvrtc {
         entry: &str,
         target: &str,
     ) -> Result<Vec<u8>> {
+        Ok(self.compile_telling(source, options, entry, target)?.0)
+    }
+
+    /// [`Nvrtc::compile`] the first time; later, what that has returned. A rung of the ladder is compiled for each size of a
+    /// product, and nearly always the same way.
+    ///
+    /// # Errors
+    /// As [`Nvrtc::compile`].
+    pub fn compile_once(
+        &self,
+        source: &str,
+        options: &[(&str, String)],
+        entry: &str,
+        target: &str,
+    ) -> Result<Arc<[u8]>> {
+        let defines: Vec<String> =
+            options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let key = [target, entry, &defines.join("\0"), source].join("\0\0");
+        let images = || IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(image) = images().as_ref().and_then(|images| images.get(&key)) {
+            return Ok(Arc::clone(image));
+        }
+        let file = env::var_os(FOLDER).map(|folder| {
+            let mut hash = DefaultHasher::new();
+            (&key, self.version).hash(&mut hash);
+            PathBuf::from(folder).join(format!("{entry}-{target}-{:016x}.cubin", hash.finish()))
+        });
+        let at_hand = file.as_deref().filter(|_| !FRESH.load(Ordering::Relaxed)).and_then(kept);
+        let image: Arc<[u8]> = match at_hand {
+            Some(image) => image.into(),
+            None => self.compile(source, options, entry, target)?.into(),
+        };
+        if let Some(file) = file {
+            keep(&file, &image);
+        }
+        images().get_or_insert_default().insert(key, Arc::clone(&image));
+        Ok(image)
+    }
+
+    /// [`Nvrtc::compile`], and the compiler's words about a kernel that it takes: registers, shared memory, stack, and
+    /// what makes it slower than it was written.
+    ///
+    /// # Errors
+    /// As [`Nvrtc::compile`].
+    pub fn compile_telling(
+        &self,
+        source: &str,
+        options: &[(&str, String)],
+        entry: &str,
+        target: &str,
+    ) -> Result<(Vec<u8>, String)> {
         let mut flags = vec![format!("--gpu-architecture={target}"), "--std=c++17".to_owned()];
+        flags.push("--ptxas-options=--verbose".to_owned());
         flags.extend(options.iter().map(|(name, value)| format!("-D{name}={value}")));
         let paths = self.includes.iter().map(|path| format!("--include-path={}", path.display()));
         flags.extend(paths);
@@ -137,12 +238,13 @@ impl Nvrtc {
         self.check(made, "take the source of a kernel")?;
         // SAFETY: `program` was made above; the flags outlive the call.
         let compiled = unsafe { compile(program, flags.len() as c_int, flags.as_ptr()) };
+        let log = self.text(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
+        let log = log.map(|log| String::from_utf8_lossy(&log).into_owned()).unwrap_or_default();
+        let log = log.trim_end_matches(['\0', '\n']);
         let result = if compiled == 0 {
-            self.text(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")
+            let image = self.text(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN");
+            image.map(|image| (image, log.to_owned()))
         } else {
-            let log = self.text(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
-            let log = log.map(|log| String::from_utf8_lossy(&log).into_owned()).unwrap_or_default();
-            let log = log.trim_end_matches(['\0', '\n']);
             Err(match compiled {
                 // NVRTC_ERROR_INVALID_OPTION: it does not know this GPU.
                 5 => Error::message(format!(
@@ -194,6 +296,19 @@ mod tests {
         let text = why(&Absent::TooNew(13), Some(12));
         assert!(text.contains("only for CUDA 13") && text.contains("speaks CUDA 12"), "{text}");
         assert!(text.contains("nvidia-cuda-nvrtc-cu12"), "{text}");
+    }
+
+    #[test]
+    fn machine_code_is_kept_in_a_file_and_nothing_else_is_taken_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("k-sm_90-00.cubin");
+        assert_eq!(kept(&file), None);
+        keep(&file, b"\x7fELF code");
+        assert_eq!(kept(&file).unwrap(), b"\x7fELF code");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        fs::write(&file, "half a").unwrap();
+        assert_eq!(kept(&file), None);
+        keep(&folder.path().join("no/such/folder"), b"x"); // no panic
     }
 
     #[test]

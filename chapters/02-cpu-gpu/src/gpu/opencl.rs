@@ -200,6 +200,23 @@ impl Gpu for OpenCl {
         Ok(())
     }
 
+    fn copy(&self, from: &Buffer, to: &Buffer, bytes: usize) -> Result<()> {
+        fits(from, bytes)?;
+        fits(to, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let from: &std::cell::RefCell<Memory> = own(&*from.inner, "buffer")?;
+        let to: &std::cell::RefCell<Memory> = own(&*to.inner, "buffer")?;
+        // SAFETY: both buffers have so many bytes, and live at least as long as the queue's work on them (OpenCL 1.2,
+        // section 5.4.1: the runtime keeps what it uses).
+        unsafe {
+            self.queue.enqueue_copy_buffer(&from.borrow(), &mut to.borrow_mut(), 0, 0, bytes, &[])
+        }
+        .map_err(|e| self.failed("copy in its memory", e))?;
+        Ok(())
+    }
+
     fn compile(&self, source: &str, options: &[(&str, String)], entry: &str) -> Result<Kernel> {
         let defines: Vec<String> =
             options.iter().map(|(name, value)| format!("-D{name}={value}")).collect();

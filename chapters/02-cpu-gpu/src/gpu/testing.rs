@@ -32,22 +32,30 @@ pub fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// The first OpenCL device, or `None` and a note where there is none. With `THROUGHPUT_REQUIRE_OPENCL=1` that
-/// is a failure, so that a test can't be left out where it must run. A thread that holds one waits forever
-/// for a second.
+/// is a failure, so that a test can't be left out where it must run. `THROUGHPUT_TEST_DEVICE=cuda` has all tests of
+/// portable kernels run on an NVIDIA GPU instead. A thread that holds one waits forever for a second.
 ///
 /// # Panics
 /// If there is none and the variable asks for one, or if a device that was found does not start.
 pub fn opencl() -> Option<Turn> {
     let turn = turn();
     let devices = devices();
-    let found = devices.found.iter().find(|about| about.api == Api::OpenCl);
-    let required = std::env::var("THROUGHPUT_REQUIRE_OPENCL").is_ok_and(|value| value == "1");
+    let named = std::env::var("THROUGHPUT_TEST_DEVICE").ok();
+    let found = devices.found.iter().find(|about| match &named {
+        Some(id) => about.id == *id,
+        None => about.api == Api::OpenCl,
+    });
+    let required = named.is_some()
+        || std::env::var("THROUGHPUT_REQUIRE_OPENCL").is_ok_and(|value| value == "1");
     match found {
         Some(about) => {
             let gpu = open(&about.id).unwrap_or_else(|error| panic!("{error}"));
             Some(Turn { gpu, _turn: turn })
         }
-        None if required => panic!("a test needs OpenCL: {:?}", devices.missing),
+        None if required => {
+            let wanted = named.as_deref().unwrap_or("OpenCL");
+            panic!("a test needs {wanted}: {:?}", devices.missing)
+        }
         None => {
             eprintln!("skipped: this machine has no OpenCL device");
             None

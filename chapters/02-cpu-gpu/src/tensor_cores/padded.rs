@@ -56,6 +56,11 @@ pub struct TensorMap {
     pub boxes: [u32; 2],
 }
 
+/// What the driver makes of a [`TensorMap`]. CUDA 13's header aligns it to 128 bytes, earlier ones to 64.
+#[derive(Clone, Copy)]
+#[repr(C, align(128))]
+pub(super) struct Encoded(sys::CUtensorMap);
+
 impl TensorMap {
     fn new(matrix: &Padded, boxes: [u32; 2]) -> Self {
         Self {
@@ -76,14 +81,14 @@ impl TensorMap {
     }
 
     /// The 128 bytes that the copy engine reads, for a matrix at `address`.
-    pub(super) fn encode(&self, address: u64) -> Result<sys::CUtensorMap> {
-        let mut map = sys::CUtensorMap { opaque: [0; 16] };
+    pub(super) fn encode(&self, address: u64) -> Result<Encoded> {
+        let mut encoded = Encoded(sys::CUtensorMap { opaque: [0; 16] });
         let steps = [1, 1];
         // SAFETY: the pointers lead to two sizes, one stride, two sides of a box and two steps, as two dimensions need;
         // the driver stores the address and reads nothing from there.
         let code = unsafe {
             sys::cuTensorMapEncodeTiled(
-                &raw mut map,
+                &raw mut encoded.0,
                 sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                 2,
                 address as *mut c_void,
@@ -98,7 +103,7 @@ impl TensorMap {
             )
         };
         if code == sys::CUresult::CUDA_SUCCESS {
-            Ok(map)
+            Ok(encoded)
         } else {
             Err(Error::message(format!(
                 "the driver refuses the descriptor of a matrix ({code:?}: {self:?}); a newer driver may take it"

@@ -1,7 +1,7 @@
 //! The rungs on a GPU: compiled, launched, checked and tuned.
 
 use super::{
-    padded::{Padded, TensorMap},
+    padded::{Encoded, Padded, TensorMap},
     rungs::{CudaPlan, CudaRung, CudaTiles},
 };
 use crate::{
@@ -9,7 +9,6 @@ use crate::{
     gpu::{Arg, Buffer, Gpu, Kernel, Launch, cuda::Cuda, read_all, write_all},
     verify::{self, Problem, Verdict},
 };
-use lab::random::numbers;
 use matmul::Shape;
 use std::{ffi::c_void, ptr};
 
@@ -29,10 +28,19 @@ pub struct CudaKernel {
 pub struct CudaInputs {
     a: u64,
     b: u64,
-    /// Of A and B in bf16: strides and descriptors.
-    bf16: Option<[(u32, TensorMap); 2]>,
+    form: Form,
     /// What the addresses lead to, where it is not another's.
     _buffers: Vec<Buffer>,
+}
+
+/// What a kernel is told about A and B next to where they are.
+enum Form {
+    /// f32, row-major, nothing between the rows.
+    Plain,
+    /// bf16: numbers from one row to the next, of A and of B.
+    Strides([u32; 2]),
+    /// bf16, by way of the copy engine: descriptors, made once for all launches.
+    Maps(Box<[Encoded; 2]>),
 }
 
 impl CudaInputs {
@@ -49,16 +57,16 @@ impl CudaInputs {
                 )));
             }
         }
-        let (buffers, bf16) = if rung.bf16() {
+        let (buffers, padded) = if rung.bf16() {
             let (a, b) = (Padded::new(a, m, k), Padded::new(b, k, n));
             let buffer = |matrix: &Padded| {
                 let buffer = gpu.alloc(2 * matrix.bits.len())?;
                 write_all(gpu, &buffer, &matrix.bits)?;
                 Ok::<_, Error>(buffer)
             };
-            let maps =
-                [(a.stride as u32, TensorMap::of_a(&a)), (b.stride as u32, TensorMap::of_b(&b))];
-            (vec![buffer(&a)?, buffer(&b)?], Some(maps))
+            let maps = [TensorMap::of_a(&a), TensorMap::of_b(&b)];
+            let strides = [a.stride as u32, b.stride as u32];
+            (vec![buffer(&a)?, buffer(&b)?], Some((strides, maps)))
         } else {
             let buffer = |matrix: &[f32]| {
                 let buffer = gpu.alloc((4 * matrix.len()).max(16))?;
@@ -68,7 +76,15 @@ impl CudaInputs {
             (vec![buffer(a)?, buffer(b)?], None)
         };
         let (a, b) = (gpu.address(&buffers[0])?, gpu.address(&buffers[1])?);
-        Ok(Self { a, b, bf16, _buffers: buffers })
+        let form = match padded {
+            None => Form::Plain,
+            Some((_, [of_a, of_b])) if rung == CudaRung::Wgmma => {
+                gpu.bind()?;
+                Form::Maps(Box::new([of_a.encode(a)?, of_b.encode(b)?]))
+            }
+            Some((strides, _)) => Form::Strides(strides),
+        };
+        Ok(Self { a, b, form, _buffers: buffers })
     }
 }
 
@@ -86,15 +102,26 @@ impl CudaRung {
                 "a product of {m}×{k} and {k}×{n} is longer than the kernels can count; cut it into blocks"
             )));
         }
-        let plan = self.plan(shape, gpu.about().compute_units);
+        let mut plan = self.plan(shape, gpu.about().compute_units);
         let options = plan.as_ref().map_or(&[][..], |plan| &plan.options);
         let kernel = gpu.compile_for(self.source(), options, self.name(), self.suffix())?;
         if let Some(plan) = plan.as_ref().filter(|plan| plan.shared_bytes > 0) {
             gpu.allow_shared(&kernel, plan.shared_bytes)?;
         }
+        if let Some(some) = plan.take_if(|plan| plan.cluster > 1) {
+            let at_once = gpu.clusters_at_once(&kernel, some.launch(), some.cluster)?;
+            plan = Some(some.with_at_most(at_once));
+        }
         let ran = gpu.alloc(4)?;
         write_all(gpu, &ran, &[NOT_RUN])?;
         Ok(CudaKernel { rung: self, kernel, plan, shape, ran })
+    }
+}
+
+impl CudaPlan {
+    fn launch(&self) -> Launch {
+        let blocks = self.grid.map(|blocks| blocks as usize);
+        Launch { shared: self.shared_bytes, ..Launch::new(blocks, [self.threads as usize, 1]) }
     }
 }
 
@@ -121,21 +148,20 @@ impl CudaKernel {
         let Some(plan) = &self.plan else { return Ok(()) };
         let mut c = address(gpu, c)?;
         let (mut a, mut b, mut ran) = (inputs.a, inputs.b, gpu.address(&self.ran)?);
-        let [mut m, mut n, mut k] = [self.shape.m, self.shape.n, self.shape.k].map(|x| x as u32);
-        let launch = Launch {
-            shared: plan.shared_bytes,
-            ..Launch::new(plan.grid.map(|blocks| blocks as usize), [plan.threads as usize, 1])
-        };
+        let k = self.rung.depth(self.shape.k);
+        let [mut m, mut n, mut k] = [self.shape.m, self.shape.n, k].map(|x| x as u32);
+        let launch = plan.launch();
         let other =
             || Error::message(format!("the inputs are not made for `{}`", self.rung.name()));
-        match (self.rung, inputs.bf16) {
-            (CudaRung::AsyncCopy(_), None) => {
+        match (self.rung, &inputs.form) {
+            (CudaRung::AsyncCopy(_), Form::Plain) => {
                 let mut args =
                     [at(&mut a), at(&mut b), at(&mut c), at(&mut m), at(&mut n), at(&mut k)];
                 // SAFETY: two pointers to inputs, one to the output, three numbers, as in `async_copy.cu`.
                 unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
             }
-            (CudaRung::Wmma, Some([(mut lda, _), (mut ldb, _)])) => {
+            (CudaRung::Wmma, Form::Strides(strides)) => {
+                let [mut lda, mut ldb] = *strides;
                 let mut args = [
                     at(&mut a),
                     at(&mut b),
@@ -149,8 +175,8 @@ impl CudaKernel {
                 // SAFETY: as above, and two strides, as in `wmma.cu`.
                 unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
             }
-            (CudaRung::Wgmma, Some([(_, of_a), (_, of_b)])) => {
-                let (mut map_a, mut map_b) = (of_a.encode(a)?, of_b.encode(b)?);
+            (CudaRung::Wgmma, Form::Maps(maps)) => {
+                let [mut map_a, mut map_b] = **maps;
                 let mut args = [
                     at(&mut map_a),
                     at(&mut map_b),
@@ -209,8 +235,12 @@ pub fn check(gpu: &Cuda, rung: CudaRung, problem: &Problem) -> Result<Verdict> {
     let own = CudaInputs::new(gpu, rung, &problem.a, &problem.b, problem.shape)?;
     verify::verify(gpu, problem, |[a, b, c]| {
         // f32 is read from between the strips, bf16 from a copy.
-        let fenced =
-            CudaInputs { a: address(gpu, a)?, b: address(gpu, b)?, bf16: None, _buffers: vec![] };
+        let fenced = CudaInputs {
+            a: address(gpu, a)?,
+            b: address(gpu, b)?,
+            form: Form::Plain,
+            _buffers: vec![],
+        };
         compiled.launch(gpu, if rung.bf16() { &own } else { &fenced }, c)?;
         compiled.finish(gpu)
     })
@@ -221,14 +251,11 @@ pub fn check(gpu: &Cuda, rung: CudaRung, problem: &Problem) -> Result<Verdict> {
 ///
 /// # Errors
 /// If none runs.
-pub fn tune(gpu: &Cuda, shape: Shape) -> Result<Vec<(CudaTiles, f64)>> {
-    let a = numbers(shape.m * shape.k, 1);
-    let b = numbers(shape.k * shape.n, 2);
-    let inputs = CudaInputs::new(gpu, CudaRung::ALL[0], &a, &b, shape)?;
+pub fn tune(gpu: &Cuda, inputs: &CudaInputs, shape: Shape) -> Result<Vec<(CudaTiles, f64)>> {
     let c = gpu.alloc((4 * shape.m * shape.n).max(16))?;
     let time = |tiles| {
         let compiled = CudaRung::AsyncCopy(tiles).compile(gpu, shape)?;
-        let mut launch = || compiled.launch(gpu, &inputs, Arg::Buffer(&c));
+        let mut launch = || compiled.launch(gpu, inputs, Arg::Buffer(&c));
         launch()?;
         gpu.finish()?;
         let mut fastest = f64::INFINITY;
@@ -319,7 +346,9 @@ mod tests {
                 let verdict = check(gpu, CudaRung::AsyncCopy(tiles), &problem).unwrap();
                 assert!(verdict.is_ok(), "{}: {}", tiles.name(), verdict.unwrap_err());
             }
-            let timed = tune(gpu, shape).unwrap();
+            let inputs =
+                CudaInputs::new(gpu, CudaRung::ALL[0], &problem.a, &problem.b, shape).unwrap();
+            let timed = tune(gpu, &inputs, shape).unwrap();
             assert_eq!(timed.len(), CudaTiles::ALL.len());
             assert!(timed.is_sorted_by(|x, y| x.1 <= y.1) && timed[0].1 > 0.0);
         });

@@ -36,11 +36,17 @@ impl CudaTiles {
 
     /// Those that are tried; the first is the one for large products. Many sums for each thread make the fewest loads,
     /// small tiles occupy all multiprocessors where C is small.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::new([128, 256], [8, 16], 4, 1),
         Self { unroll: 2, ..Self::new([128, 256], [8, 16], 4, 1) },
         Self::new([256, 128], [8, 16], 4, 1),
+        Self { unroll: 2, ..Self::new([256, 128], [8, 16], 4, 1) },
         Self::new([128, 128], [8, 16], 4, 2),
+        Self { unroll: 2, ..Self::new([128, 128], [8, 16], 4, 2) },
+        // Half the sums, so that twice as many threads hide each other's waits. Sums of 8×8 would want more registers than
+        // the 128 that this leaves for a thread: 4×16 have 16 numbers of A at hand instead of 32.
+        Self::new([128, 128], [4, 16], 3, 2),
+        Self::new([128, 128], [4, 16], 4, 2),
         Self::new([128, 128], [8, 16], 3, 2),
         Self::new([64, 128], [8, 8], 3, 3),
         Self::new([64, 64], [8, 4], 4, 4),
@@ -78,6 +84,16 @@ pub struct CudaPlan {
     pub cluster: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
+}
+
+impl CudaPlan {
+    /// The same with at most so many clusters at once. Those beyond would start when the others have ended, and their
+    /// tiles, which are dealt out in advance, would take as long once more.
+    #[must_use]
+    pub fn with_at_most(mut self, clusters: u32) -> Self {
+        self.grid[0] = self.grid[0].min(self.cluster * clusters.max(1));
+        self
+    }
 }
 
 /// The dynamic shared memory of `wgmma`: four slots of 48 KiB, their barriers, and room to begin at a multiple of 1024.
@@ -126,6 +142,12 @@ impl CudaRung {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// The k that its kernel is given for a product of this one. `wgmma` wants at least one step: without terms, A has a
+    /// column of zeros in memory and B a row ([`Padded`](super::Padded)).
+    pub fn depth(self, k: usize) -> usize {
+        if self == Self::Wgmma { k.max(1) } else { k }
     }
 
     /// What is put behind the architecture to compile it for: `a` where it uses what this generation alone has
@@ -226,6 +248,11 @@ mod tests {
         let large = Shape::square(8192);
         assert_eq!(CudaRung::Wgmma.plan(large, 132).unwrap().grid, [132, 1]);
         assert_eq!(CudaRung::Wgmma.plan(large, 1).unwrap().grid, [2, 1]);
+        // Fewer where the driver says so.
+        let fewer = |clusters| CudaRung::Wgmma.plan(large, 132).unwrap().with_at_most(clusters);
+        assert_eq!([60, 66, 99, 0].map(|clusters| fewer(clusters).grid[0]), [120, 132, 132, 2]);
+        assert_eq!(CudaRung::ALL.map(|rung| rung.depth(0)), [0, 0, 1]);
+        assert_eq!(CudaRung::Wgmma.depth(70), 70);
         assert!(wgmma.shared_bytes <= 227 * 1024);
         for rung in CudaRung::ALL {
             assert_eq!(rung.plan(Shape::new(0, 3, 3), 132), None);

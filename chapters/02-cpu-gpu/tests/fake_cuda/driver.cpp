@@ -3,8 +3,10 @@
 // context; a handle that is used after its end, or never given back, ends the program.
 //
 // Written by the CUDA driver API's manual (CUDA 13.0). FAKE_VERSION, FAKE_MEMORY, FAKE_GPUS, FAKE_INIT and FAKE_FAULT
-// make it an old, small, empty, broken or failing one.
+// make it an old, small, empty, broken or failing one; FAKE_FAULT_KERNEL names a kernel that takes the context down, as an
+// illegal address does, and FAKE_HANG one that never ends; FAKE_CLUSTERS is how many clusters run at once.
 #include "fake.h"
+#include "kernels.h"
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -22,8 +24,7 @@ static long number(const char *name, long otherwise) {
 using Works = std::vector<std::function<void()>>;
 struct Stream { Works waiting; bool captures = false; Works captured; long given = 0, done = 0; };
 struct Event { double at = -1; Stream *in = nullptr; long place = 0; };
-struct Module { std::string name; long steps; };
-struct Function { Module *module; };
+struct Function { Module *module; unsigned allowed_shared = 0; };
 
 // Never destroyed, so that destructors at the program's end find them.
 static auto &memory = *new std::map<uint64_t, std::vector<char> *>;
@@ -32,13 +33,16 @@ static auto &modules = *new std::map<Module *, Function *>;
 static auto &events = *new std::set<Event *>;
 static auto &graphs = *new std::set<Works *>; // and what is made of them
 static auto &pinned = *new std::set<void *>;
-static long retained = 0, used = 0, calls = 0;
+static long retained = 0, used = 0, calls = 0, maps_made = 0;
 static double device_clock = 0; // milliseconds
 static bool initialised = false;
 static thread_local void *current = nullptr;
 static char the_context;
+static int broken = 0;    // what every call returns after a kernel has taken the context down
+static bool hung = false; // a kernel that does not end: who waits for it, waits forever
 
 static void wait(Stream *stream) {
+    DEMAND(!hung);
     DEMAND(streams.count(stream) && !stream->captures); // to wait would end the capture
     while (!stream->waiting.empty()) {
         auto work = std::move(stream->waiting.front());
@@ -59,7 +63,8 @@ static char *bytes(uint64_t at, size_t count) {
 
 #define CONTEXT                                                                        \
     calls++;                                                                           \
-    DEMAND(current && retained > 0)
+    DEMAND(current && retained > 0);                                                   \
+    if (broken) return broken
 
 extern "C" {
 void fake_enqueue(void *stream, std::function<void()> *work) {
@@ -75,6 +80,7 @@ long fake_left() {
     return memory.size() + streams.size() + modules.size() + events.size() + graphs.size() + pinned.size() + retained;
 }
 long fake_calls() { return calls; }
+long fake_maps() { return maps_made; }
 // What was given to a stream and is not done.
 long fake_waiting() {
     long waiting = 0;
@@ -141,13 +147,14 @@ int cuStreamDestroy_v2(void *stream) {
 int cuStreamSynchronize(void *stream) {
     CONTEXT;
     wait((Stream *)stream);
-    return number("FAKE_FAULT", OK);
+    return broken ? broken : number("FAKE_FAULT", OK);
 }
 // A query finds it done if asked often enough: here the first time.
 int cuStreamQuery(void *stream) {
     CONTEXT;
+    if (hung) return 600; // not ready
     wait((Stream *)stream);
-    return number("FAKE_FAULT", OK);
+    return broken ? broken : number("FAKE_FAULT", OK);
 }
 int cuMemAlloc_v2(uint64_t *at, size_t bytes) {
     CONTEXT;
@@ -160,6 +167,13 @@ int cuMemAlloc_v2(uint64_t *at, size_t bytes) {
     *at = next;
     next += (bytes + 511) / 256 * 256;
     memory[*at] = block;
+    return OK;
+}
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t count, void *stream) {
+    CONTEXT;
+    DEMAND(count > 0);
+    std::function<void()> work = [=] { memmove(bytes(to, count), bytes(from, count), count); };
+    fake_enqueue(stream, &work);
     return OK;
 }
 int cuMemFree_v2(uint64_t at) {
@@ -183,13 +197,17 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t count, void *stream) {
     fake_enqueue(stream, &work);
     return OK;
 }
-// An image is what nvrtc.cpp writes: "FAKE kernel steps".
+// An image is what nvrtc.cpp writes: "FAKE kernel target OPTION=value …".
 int cuModuleLoadData(void **module, const void *image) {
     CONTEXT;
-    char name[100];
-    long steps;
-    if (sscanf((const char *)image, "FAKE %99s %ld", name, &steps) != 2) return INVALID_IMAGE;
-    auto *made = new Module{name, steps};
+    char name[100], target[20], option[100];
+    int read = 0;
+    const char *text = (const char *)image;
+    if (sscanf(text, "FAKE %99s %19s%n", name, target, &read) != 2) return INVALID_IMAGE;
+    auto *made = new Module{name, target, {}};
+    long value;
+    for (text += read; sscanf(text, " %99[^=]=%ld%n", option, &value, &read) == 2; text += read)
+        made->options[option] = value;
     modules[made] = new Function{made};
     *module = made;
     return OK;
@@ -217,22 +235,61 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
 int cuFuncGetAttribute(int *value, int attribute, void *function) {
     CONTEXT;
     DEMAND(alive(function) && attribute == 0); // threads of a block
-    *value = 512;
+    *value = is_elementwise(((Function *)function)->module->name) ? 512 : 1024;
     return OK;
 }
-int cuFuncSetAttribute(void *function, int attribute, int) {
+int cuFuncSetAttribute(void *function, int attribute, int value) {
     CONTEXT;
-    DEMAND(alive(function) && attribute == 8); // shared memory next to the declared
+    DEMAND(alive(function) && attribute == 8 && value >= 0); // shared memory next to the declared
+    if (value > 232448) return INVALID_VALUE;
+    ((Function *)function)->allowed_shared = value;
+    return OK;
+}
+// Without being asked for, a block has 48 KiB at most.
+static bool has_shared(void *function, unsigned bytes) {
+    return bytes <= 49152 || bytes <= ((Function *)function)->allowed_shared;
+}
+struct Attribute { int id; char pad[4]; unsigned x, y, z; char rest[52]; };
+static_assert(sizeof(Attribute) == 72, "CUlaunchAttribute");
+struct Config { unsigned gx, gy, gz, bx, by, bz, shared; void *stream; Attribute *attributes; unsigned count; };
+int cuOccupancyMaxActiveClusters(int *clusters, void *function, const Config *config) {
+    CONTEXT;
+    DEMAND(alive(function) && streams.count((Stream *)config->stream));
+    DEMAND(((Function *)function)->module->name == "wgmma"); // the one with clusters
+    DEMAND(config->count == 1 && config->attributes->id == 4);
+    DEMAND(config->attributes->x == 2 && config->attributes->y == 1 && config->attributes->z == 1);
+    DEMAND(config->gx % 2 == 0 && config->gy == 1 && config->gz == 1);
+    DEMAND(config->bx == 384 && config->by == 1 && config->bz == 1 && has_shared(function, config->shared));
+    *clusters = number("FAKE_CLUSTERS", 66);
+    return OK;
+}
+// "The parameters passed are bound to the following requirements", in cuda.h; rank 2 and bf16 are what the course has.
+int cuTensorMapEncodeTiled(Map *map, int type, unsigned rank, uint64_t address, const uint64_t *size,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+                           int swizzle, int promotion, int fill) {
+    CONTEXT;
+    DEMAND(uint64_t(map) % 64 == 0 && type == 9 && rank == 2 && interleave == 0);
+    DEMAND(address % 16 == 0 && strides[0] % 16 == 0 && strides[0] < uint64_t(1) << 40 && strides[0] >= 2 * size[0]);
+    for (int i = 0; i < 2; i++) {
+        DEMAND(size[i] >= 1 && size[i] <= uint64_t(1) << 32 && box[i] >= 1 && box[i] <= 256);
+        DEMAND(steps[i] == 1);
+    }
+    DEMAND(swizzle == 3 && 2 * box[0] % 16 == 0 && 2 * box[0] <= 128); // of 128 bytes
+    DEMAND(promotion >= 0 && promotion <= 3 && fill == 0);
+    bytes(address, strides[0] * size[1]); // all rows are there
+    *map = Map{MAP_MAGIC, address, size[0], size[1], strides[0], {box[0], box[1]}, {1, 1}, {}};
+    maps_made++;
     return OK;
 }
 #ifndef BEFORE_12_4
-// Both kernels: two pointers and a number.
 int cuFuncGetParamInfo(void *function, size_t at, size_t *offset, size_t *size) {
     CONTEXT;
     DEMAND(alive(function));
-    if (at > 2) return INVALID_VALUE;
-    *offset = 8 * at;
-    *size = at < 2 ? 8 : 4;
+    auto sizes = parameters_of(((Function *)function)->module->name);
+    if (at >= sizes.size()) return INVALID_VALUE;
+    *offset = 0;
+    for (size_t i = 0; i <= at; i++) *offset = (*offset + sizes[i] - 1) / sizes[i] * sizes[i] + (i < at ? sizes[i] : 0);
+    *size = sizes[at];
     return OK;
 }
 #endif
@@ -240,18 +297,43 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    unsigned shared, void *stream, void **parameters, void **extra) {
     CONTEXT;
     DEMAND(alive(function) && streams.count((Stream *)stream) && !extra);
-    DEMAND(gx && gy && gz == 1 && bx && by && bz == 1 && bx * by <= 512 && gy <= 65535 && shared <= 232448);
     auto *module = ((Function *)function)->module;
+    std::string name = module->name;
+    DEMAND(gx && gy && gz == 1 && bx && by && bz == 1 && gy <= 65535 && has_shared(function, shared));
+    DEMAND(bx * by <= (is_elementwise(name) ? 512 : 1024));
+    if (const char *fatal = getenv("FAKE_FAULT_KERNEL"); fatal && name == fatal) {
+        std::function<void()> work = [] { broken = 700; };
+        fake_enqueue(stream, &work);
+        return OK;
+    }
+    if (const char *endless = getenv("FAKE_HANG"); endless && name == endless) {
+        hung = true;
+        return OK;
+    }
+    if (!is_elementwise(name)) {
+        DEMAND(name != "wgmma" || gx / 2 <= unsigned(number("FAKE_CLUSTERS", 66))); // the others would come after all these
+        auto product = product_of(*module, Grid{gx, gy, bx, by, shared}, parameters);
+        std::function<void()> work = [=] {
+            device_clock += 2;
+            product();
+        };
+        fake_enqueue(stream, &work);
+        return OK;
+    }
     // The driver copies the parameters before it returns.
     uint64_t x, y;
     memcpy(&x, parameters[0], 8);
     memcpy(&y, parameters[1], 8);
     unsigned third;
     memcpy(&third, parameters[2], 4);
-    std::string name = module->name;
-    long steps = module->steps, threads = long(gx) * bx;
+    long steps = module->option("STEPS", 1), threads = long(gx) * bx;
     std::function<void()> work = [=] {
         device_clock += 2;
+        if (name == "copy") { // four pieces of 16 bytes for each thread
+            size_t pieces = std::min(long(third), 4 * threads);
+            if (pieces) memcpy(bytes(y, 16 * pieces), bytes(x, 16 * pieces), 16 * pieces);
+            return;
+        }
         long count = name == "map" ? long(third) : threads;
         float factor;
         memcpy(&factor, &third, 4);

@@ -1,4 +1,5 @@
-// A stand-in for NVRTC: "compiles" a source that has a kernel of the asked name into "FAKE name steps". It refuses what
+// A stand-in for NVRTC: "compiles" a source that has a kernel of the asked name into "FAKE name target OPTION=value …", all
+// options that are numbers. It refuses what
 // has no zero byte at its end, an architecture that is none, and a source with the word `oops`.
 #include "fake.h"
 #include <cstring>
@@ -9,7 +10,9 @@ struct Program { std::string source, name, image, log; };
 static auto &programs = *new std::set<Program *>;
 
 extern "C" {
+static long compiled = 0;
 long fake_programs_left() { return programs.size(); }
+long fake_programs_compiled() { return compiled; }
 int nvrtcVersion(int *major, int *minor) { *major = 13; *minor = 0; return 0; }
 const char *nvrtcGetErrorString(int) { return "NVRTC_ERROR"; }
 int nvrtcCreateProgram(Program **program, const char *source, const char *name, int headers, const char *const *,
@@ -27,21 +30,26 @@ int nvrtcDestroyProgram(Program **program) {
 }
 int nvrtcCompileProgram(Program *program, int count, const char *const *options) {
     DEMAND(programs.count(program));
-    long steps = 1;
-    bool architecture = false;
+    std::string target, defines;
     for (int i = 0; i < count; i++) {
         std::string option = options[i];
-        if (option.rfind("-DSTEPS=", 0) == 0) steps = atol(options[i] + 8);
-        architecture |= option == "--gpu-architecture=sm_90" || option == "--gpu-architecture=sm_90a";
+        char *end = options[i] ? (char *)strchr(options[i], '=') : nullptr;
+        if (option.rfind("-D", 0) == 0 && end) {
+            char *last;
+            strtol(end + 1, &last, 10);
+            if (last != end + 1 && !*last) defines += " " + option.substr(2);
+        }
+        if (option == "--gpu-architecture=sm_90" || option == "--gpu-architecture=sm_90a") target = end + 1;
     }
-    if (!architecture) return 5; // NVRTC_ERROR_INVALID_OPTION
-    if (program->source.find("oops") != std::string::npos) {
+    if (target.empty()) return 5; // NVRTC_ERROR_INVALID_OPTION
+    compiled++;
+    if (program->source.find(" oops") != std::string::npos) {
         program->log = program->name + "(3): error: oops is undefined";
         return 6; // NVRTC_ERROR_COMPILATION
     }
     std::string entry = program->name.substr(0, program->name.find('.'));
     if (program->source.find(" " + entry + "(") == std::string::npos) entry = "none";
-    program->image = "FAKE " + entry + " " + std::to_string(steps);
+    program->image = "FAKE " + entry + " " + target + defines;
     return 0;
 }
 // Sizes count the zero byte at the end.

@@ -81,7 +81,10 @@ unsigned block_in_cluster();
 template <int N> void give_registers_keep() { static_assert(N % 8 == 0 && N >= 24 && N <= 256, "setmaxnreg"); }
 template <int N> void take_registers_up_to() { static_assert(N % 8 == 0 && N >= 24 && N <= 256, "setmaxnreg"); }
 void products_fence();
-void multiply_64x256x16(float (&sums)[128], uint64_t a, uint64_t b);
+void start_product(float (&sums)[128], uint64_t a, uint64_t b, bool add);
+template <bool ADD> void multiply_64x256x16(float (&sums)[128], uint64_t a, uint64_t b) {
+    start_product(sums, a, b, ADD);
+}
 void commit_products();
 void wait_until_products_left(unsigned groups);
 template <int N> void wait_for_products() { wait_until_products_left(N); }
@@ -97,3 +100,5 @@ struct Arguments {
 extern const bool uses_maps;
 extern const unsigned threads_of_a_block, shared_bytes_of_a_block;
 void run_kernel(Arguments &arguments);
+// Prints what the kernel's own functions say of descriptors and registers, for a comparison with literal values.
+void print_layouts();

@@ -65,6 +65,7 @@ struct Copy { // cp.async: from here to there, when it is waited for
 struct Product { // wgmma
     float *sums;
     uint64_t a, b;
+    bool add;
 };
 template <typename T> struct Groups {
     std::vector<T> open;
@@ -137,6 +138,7 @@ static void run_cluster(std::vector<Dim3> blocks, unsigned shared_bytes, bool ba
         for (unsigned t = 0; t < threads; t++) {
             auto fiber = std::make_unique<Fiber>();
             fiber->stack.reset(new uint8_t[1 << 15]);
+            std::memset(fiber->stack.get(), 0xFF, 1 << 15); // NaN, where a kernel reads what it has not written
             fiber->thread.x = t;
             fiber->block = block.get();
             fiber->ready = [] { return true; };
@@ -315,9 +317,9 @@ void cluster_sync() { meet(cluster_meeting); }
 unsigned block_in_cluster() { return self->block->rank; }
 
 void products_fence() { self->fenced = true; }
-void multiply_64x256x16(float (&sums)[128], uint64_t a, uint64_t b) {
+void start_product(float (&sums)[128], uint64_t a, uint64_t b, bool add) {
     if (!self->fenced) fail("a product is started without a fence");
-    self->products.open.push_back({sums, a, b});
+    self->products.open.push_back({sums, a, b, add});
 }
 void commit_products() {
     self->products.closed.push_back(std::move(self->products.open));
@@ -342,6 +344,7 @@ static void compute(const Product &product) {
     Block &block = *self->block;
     const Descriptor a(product.a), b(product.b);
     const unsigned warp = self->thread.x % 128 / 32, lane = self->thread.x % 32;
+    if (!product.add) std::fill(product.sums, product.sums + 128, 0.0f);
     const auto read = [&block](unsigned address) {
         uint16_t bits;
         std::memcpy(&bits, shared_at(block, swizzled(address), 2), 2);
@@ -380,6 +383,10 @@ static std::vector<uint8_t> read_stdin(size_t bytes) {
 }
 
 int main(int count, char **words) {
+    if (count == 2 && words[1] == std::string("layouts")) {
+        print_layouts();
+        return 0;
+    }
     std::map<std::string, unsigned long> arg;
     for (int i = 1; i + 1 < count; i += 2) arg[words[i]] = std::strtoul(words[i + 1], nullptr, 10);
     const unsigned m = arg.at("m"), n = arg.at("n"), k = arg.at("k");

@@ -7,15 +7,30 @@
 
 use crate::stand_ins::{self, compiler, count, inside};
 use cpu_gpu::{
+    counters::Target,
     gpu::{
-        self, Api, Arg, Element, Gpu, Launch, cublas::Cublas, devices, nvrtc::Nvrtc, read_all,
-        write_all,
+        self, Api, Arg, Element, Gpu, Launch, copying, cublas::Cublas, devices, nvrtc,
+        nvrtc::Nvrtc, read_all, write_all,
     },
+    ladder::LADDER,
+    measured::experiments::ladder::{self, rungs},
+    tensor_cores::{self, CudaInputs, CudaRung, CudaTiles},
+    trial::{self, Trial},
     truck::{ProductTrip, Trip},
+    verify::Problem,
 };
 use half::bf16;
+use lab::{
+    Budget, Device, Experiment, chapter,
+    progress::Progress,
+    record::{Run, Value},
+};
 use matmul::Shape;
-use std::{path::Path, sync::OnceLock};
+use std::{
+    path::Path,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
 /// Folders with stand-ins, made once for all tests.
 struct Fakes {
@@ -355,4 +370,224 @@ fn inner_fault() {
     let error = gpu.finish().unwrap_err().to_string();
     assert!(error.contains("read or written outside of its memory"), "{error}");
     assert!(error.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{error}");
+}
+
+/// Lengths that fit no tile, that fit some, none, and nothing to add.
+const SHAPES: [(usize, usize, usize); 6] =
+    [(1, 1, 1), (131, 77, 259), (256, 64, 512), (300, 20, 700), (5, 0, 7), (0, 3, 2)];
+
+fn problem(rung: CudaRung, shape: Shape) -> Problem {
+    if rung.bf16() { Problem::random_bf16(shape, 7) } else { Problem::random(shape, 7) }
+}
+
+#[test]
+fn the_rungs_of_cuda_alone_are_launched_as_their_kernels_want() {
+    run("inner_rungs", "all", &[("FAKE_CLUSTERS", "2")]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_rungs() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let cuda = gpu.as_cuda().unwrap();
+    for rung in CudaRung::ALL {
+        for (m, k, n) in SHAPES {
+            let shape = Shape::new(m, k, n);
+            let problem = problem(rung, shape);
+            // Two clusters at once, and up to six pairs of tiles: the stand-in refuses more.
+            if let Err(fault) = tensor_cores::check(cuda, rung, &problem).unwrap() {
+                panic!("{} {shape:?}: {fault}", rung.name());
+            }
+            let c = tensor_cores::product(cuda, rung, &problem.a, &problem.b, shape).unwrap();
+            assert!(problem.check(&c).is_ok(), "{} {shape:?}", rung.name());
+        }
+    }
+    let shape = Shape::new(130, 20, 260);
+    for tiles in CudaTiles::ALL {
+        let rung = CudaRung::AsyncCopy(tiles);
+        let verdict = tensor_cores::check(cuda, rung, &problem(rung, shape)).unwrap();
+        assert!(verdict.is_ok(), "{}: {verdict:?}", tiles.name());
+    }
+    let [rung, other, last] = CudaRung::ALL;
+    let inputs = |rung: CudaRung| {
+        let problem = problem(rung, shape);
+        CudaInputs::new(cuda, rung, &problem.a, &problem.b, shape).unwrap()
+    };
+    assert_eq!(tensor_cores::tune(cuda, &inputs(rung), shape).unwrap().len(), CudaTiles::ALL.len());
+
+    // A descriptor is made for each input, not for each launch.
+    let (before, inputs_of_last) = (count("libcuda.so", "fake_maps\0"), inputs(last));
+    let compiled = last.compile(cuda, shape).unwrap();
+    let c = gpu.alloc(4 * shape.m * shape.n).unwrap();
+    for _ in 0..5 {
+        compiled.launch(cuda, &inputs_of_last, Arg::Buffer(&c)).unwrap();
+    }
+    compiled.finish(cuda).unwrap();
+    assert_eq!(count("libcuda.so", "fake_maps\0") - before, 2);
+    let error = compiled.launch(cuda, &inputs(other), Arg::Buffer(&c)).unwrap_err().to_string();
+    assert!(error.contains("not made for `wgmma`"), "{error}");
+
+    // What is compiled once stays, until someone wants to see how long it takes.
+    let compiled = || count("libnvrtc.so.13", "fake_programs_compiled\0");
+    let before = compiled();
+    rung.compile(cuda, shape).unwrap();
+    assert_eq!(compiled(), before);
+    nvrtc::forget();
+    rung.compile(cuda, shape).unwrap();
+    nvrtc::remember();
+    rung.compile(cuda, Shape::new(4, 8, 12)).unwrap();
+    assert_eq!(compiled(), before + 1);
+    rung.compile(cuda, Shape::new(4, 7, 12)).unwrap(); // other macros
+    assert_eq!(compiled(), before + 2);
+
+    let rates = copying::bandwidth(&*gpu, 20_000, 3, 2).unwrap();
+    // Three copies of 2 ms each and the second event.
+    assert!(rates.0.iter().all(|rate| (rate - 3.0 * 8.0 * 20_000.0 / 6.25e-3).abs() < 1.0));
+}
+
+/// The chapter's ladder on small products, with or without a trial, and a record of what was kept on the way.
+fn climb(run: fn(&mut lab::Recorder) -> lab::Result<()>) -> (Run, usize) {
+    let experiment = Experiment { run, ..ladder::all().remove(0) };
+    let mut kept = 0;
+    let run = chapter::run_keeping(
+        &experiment,
+        Budget::Quick,
+        Device::Cpu,
+        None,
+        &Progress::hidden(),
+        &mut |_| {
+            kept += 1;
+            Ok(())
+        },
+    );
+    (run.unwrap(), kept)
+}
+
+/// The values of a rung on the GPU.
+fn values<'r>(run: &'r Run, rung: &'r str) -> Vec<&'r Value> {
+    let of = |v: &&Value| v.param("device") == Some("cuda") && v.param("rung") == Some(rung);
+    run.values.iter().filter(of).collect()
+}
+
+#[test]
+fn the_whole_ladder_is_measured_on_a_gpu() {
+    run("inner_ladder", "all", &[("FAKE_MEMORY", "8000000")]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_ladder() {
+    if !inside() {
+        return;
+    }
+    let (run, kept) = climb(|r| rungs(r, Some(&[24, 33]), None));
+    for rung in ladder::rung_names() {
+        let values = values(&run, rung);
+        for n in ["24", "33"] {
+            let rate = |v: &&&Value| v.key == ladder::RATE.name && v.param("n") == Some(n);
+            assert_eq!(values.iter().filter(rate).count(), 1, "{rung} {n}: {:?}", run.skipped);
+        }
+        if !rung.starts_with("cublas") {
+            for key in [ladder::COMPILE, ladder::OF_CUBLAS] {
+                assert!(values.iter().any(|v| v.key == key.name), "{rung}: {}", key.name);
+            }
+        }
+    }
+    for (rung, tiles) in [("async_copy", CudaTiles::ALL.len()), ("warp_tiles", 7)] {
+        let timed = values(&run, rung).iter().filter(|v| v.key == ladder::TILES.name).count();
+        assert_eq!(timed, 2 * tiles, "{rung}");
+    }
+    assert!(run.values.iter().any(|v| v.key == ladder::BANDWIDTH.name));
+    let cuda = |s: &&lab::record::Skipped| s.params.get("device").is_some_and(|d| d == "cuda");
+    assert_eq!(run.skipped.iter().find(cuda), None);
+    assert_eq!(kept, 2, "after each size");
+    assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
+}
+
+/// Where a rung reads outside of its memory, the context is gone, and with it all that comes after.
+#[test]
+fn one_rung_that_takes_the_gpu_down_costs_one_rung() {
+    for rung in ["naive", "async_copy", "wgmma"] {
+        run("inner_fatal", "all", &[("FAKE_FAULT_KERNEL", rung), ("FAKE_MEMORY", "64000000")]);
+    }
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_fatal() {
+    if !inside() {
+        return;
+    }
+    let (run, _) = climb(|r| {
+        let arguments = ["--ignored", "--exact", "--nocapture", "fake_cuda::inner_trial"];
+        let program = std::env::current_exe().unwrap();
+        let target = Target { program, arguments: arguments.map(str::to_owned).to_vec() };
+        rungs(r, Some(&[24]), Some(&Trial { target, limit: Duration::from_mins(1) }))
+    });
+    let fatal = std::env::var("FAKE_FAULT_KERNEL").unwrap();
+    for rung in ladder::rung_names() {
+        assert_eq!(values(&run, rung).is_empty(), rung == fatal, "{rung}: {:?}", run.skipped);
+    }
+    let why = run.skipped.iter().find(|s| s.params.get("rung") == Some(&fatal)).unwrap();
+    assert!(why.why.contains("in a trial") && why.why.contains("ILLEGAL_ADDRESS"), "{why:?}");
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_trial() {
+    if inside() && std::env::var_os(trial::VARIABLE).is_some() {
+        assert!(trial::run_if_asked().unwrap());
+    }
+}
+
+/// Without a trial the same fault costs the sizes that follow, and the record says why.
+#[test]
+fn a_lost_gpu_is_a_reason_in_the_record() {
+    run("inner_lost", "all", &[("FAKE_FAULT_KERNEL", "wmma"), ("FAKE_MEMORY", "8000000")]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_lost() {
+    if !inside() {
+        return;
+    }
+    let (run, kept) = climb(|r| rungs(r, Some(&[24, 40]), None));
+    assert_eq!(kept, 2);
+    for rung in LADDER.iter().map(|rung| rung.name).chain(["wmma", "cublas"]) {
+        let lost = run.skipped.iter().filter(|s| s.key == ladder::RATE.name);
+        let lost = lost.filter(|s| s.params.get("rung").is_some_and(|r| r == rung)).count();
+        assert_eq!(lost, 2, "{rung}");
+    }
+    assert!(run.values.iter().any(|v| v.key == ladder::BANDWIDTH.name), "what was there is kept");
+}
+
+#[test]
+fn a_kernel_that_does_not_end_is_given_up() {
+    run("inner_hang", "all", &[("FAKE_HANG", "map"), ("THROUGHPUT_GPU_PATIENCE", "0.2")]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_hang() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let x = gpu.alloc(4).unwrap();
+    let kernel = map(&*gpu, 1);
+    let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
+    gpu.launch(&kernel, Launch::new([1, 1], [256, 1]), &args).unwrap();
+    let began = Instant::now();
+    let error = gpu.finish().unwrap_err().to_string();
+    assert!(error.contains("does not end") && error.contains("THROUGHPUT_GPU_PATIENCE"), "{error}");
+    assert!((0.2..5.0).contains(&began.elapsed().as_secs_f64()));
+    // From here on every call of the driver that waits would wait forever (the stand-in ends the program there).
+    let error = gpu.alloc(4).map(drop).unwrap_err().to_string();
+    assert!(error.contains("ran longer than it may"), "{error}");
+    drop((x, kernel));
+    drop(gpu);
 }

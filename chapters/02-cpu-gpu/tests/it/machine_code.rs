@@ -1,69 +1,41 @@
-//! What NVIDIA's compiler makes of the portable rungs: whether as many blocks fit as they promise, and the order of the
-//! instructions. That everything compiles, for every generation, is in `cuda_compile.rs`.
+//! The machine code of the kernels, compiled by NVRTC as the course does it: whether the instructions are there that a
+//! kernel was written for, how many, and in which order. That everything compiles, for every generation, is in
+//! `cuda_compile.rs`.
 //!
-//! It needs no GPU, only `nvcc` (`tools/cuda/toolkit.sh --compile-only`). Without it the tests report it and pass, unless
-//! `THROUGHPUT_REQUIRE_NVCC=1` is set. The order is also checked where there is an `nvdisasm`.
+//! It needs no GPU, only NVRTC and `nvdisasm` (`tools/cuda/toolkit.sh --compile-only --checks`). Without them the tests report
+//! it and pass, unless `THROUGHPUT_REQUIRE_NVRTC=1` and `THROUGHPUT_REQUIRE_NVDISASM=1` are set.
 
-use cpu_gpu::ladder::{LADDER, Rung, Tiles, rung};
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
+use crate::{
+    code::{self, Code, Resources},
+    cuda_compile::variants,
 };
+use cpu_gpu::{
+    gpu::nvrtc::Nvrtc,
+    ladder::{LADDER, Rung, Tiles},
+};
+use std::path::PathBuf;
 
-/// A tool of the CUDA toolkit: below `CUDA_PATH`, or on the path.
-fn tool(name: &str) -> Option<PathBuf> {
-    let folders = env::var_os("CUDA_PATH")
-        .map(|root| PathBuf::from(root).join("bin"))
-        .into_iter()
-        .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect::<Vec<_>>());
-    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+/// What compiles and what reads it.
+struct Tools {
+    nvrtc: Nvrtc,
+    nvdisasm: PathBuf,
 }
 
-fn nvcc() -> Option<PathBuf> {
-    let found = tool("nvcc");
-    if found.is_none() {
-        let required = env::var("THROUGHPUT_REQUIRE_NVCC").is_ok_and(|value| value == "1");
-        assert!(!required, "a test needs nvcc: set CUDA_PATH, or see tools/cuda/README.md");
-        eprintln!("skipped: there is no nvcc here");
+impl Tools {
+    fn find() -> Option<Self> {
+        Some(Self { nvrtc: code::nvrtc()?, nvdisasm: code::nvdisasm()? })
     }
-    found
-}
 
-/// Registers of a thread, bytes that it has to keep in memory for want of registers, and a block's shared memory.
-#[derive(Debug, PartialEq)]
-struct Needs {
-    registers: usize,
-    spilled: usize,
-    shared: usize,
+    /// The code of the first variant whose name begins so.
+    fn code(&self, name: &str, generation: u32) -> Code {
+        let all = variants();
+        let variant = all.iter().find(|v| v.name.starts_with(name)).unwrap();
+        let target = variant.target(generation);
+        let image =
+            self.nvrtc.compile(variant.source, &variant.options, variant.entry, &target).unwrap();
+        Code::of(&self.nvdisasm, &image).unwrap()
+    }
 }
-
-/// Compiles for `sm_ARCH` into `cubin`, and reads what `ptxas -v` says.
-fn compile(nvcc: &Path, rung: &Rung, tiles: &Tiles, wide: u32, arch: u32, cubin: &Path) -> Needs {
-    let source = cubin.with_extension("cu");
-    fs::write(&source, rung.source).unwrap();
-    let defines = tiles.defines.iter().map(|(name, value)| format!("-D{name}={value}"));
-    let output = Command::new(nvcc)
-        .args(["-cubin", "-Xptxas", "-v", &format!("-arch=sm_{arch}"), &format!("-DWIDE={wide}")])
-        .args(defines)
-        .arg("-o")
-        .args([cubin, &source])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    let what = format!("{} {} for sm_{arch}, WIDE={wide}", rung.name, tiles.name);
-    assert!(output.status.success(), "{what}: {said}");
-    let before = |word: &str| {
-        let (text, _) = said.split_once(word)?;
-        text.trim_end().rsplit([' ', ',']).next()?.parse().ok()
-    };
-    let registers = before("registers").unwrap_or_else(|| panic!("{what}: {said}"));
-    let spilled = before("bytes spill stores").unwrap_or_else(|| panic!("{what}: {said}"));
-    Needs { registers, spilled, shared: before("bytes smem").unwrap_or(0) }
-}
-
-/// Registers of a multiprocessor, of compute capability 7.0 to 10.0.
-const REGISTERS: usize = 65536;
 
 /// As many blocks as the kernel's file promises, or one.
 fn blocks(rung: &Rung, tiles: &Tiles) -> usize {
@@ -77,49 +49,36 @@ fn blocks(rung: &Rung, tiles: &Tiles) -> usize {
 
 #[test]
 fn as_many_blocks_fit_a_multiprocessor_as_the_kernels_promise() {
-    let Some(nvcc) = nvcc() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let cubin = folder.path().join("kernel.cubin");
+    let Some(nvrtc) = code::nvrtc() else { return };
     for rung in &LADDER {
         // Smaller blocks are for devices that are no NVIDIA GPUs, except those of the last rung.
         let count = if rung.name == "warp_tiles" { rung.tiles.len() } else { 1 };
         for tiles in &rung.tiles[..count] {
-            let needs = compile(&nvcc, rung, tiles, 1, 90, &cubin);
+            let mut options: Vec<(&str, String)> =
+                tiles.defines.iter().map(|(name, value)| (*name, value.to_string())).collect();
+            options.push(("WIDE", "1".to_owned()));
+            let (_, words) =
+                nvrtc.compile_telling(rung.source, &options, rung.name, "sm_90").unwrap();
+            let needs = Resources::parse(&words).unwrap();
             let what = format!("{} {}: {needs:?}", rung.name, tiles.name);
-            assert_eq!(needs.spilled, 0, "{what}");
             assert_eq!(needs.shared, tiles.shared, "{what}");
-            // A multiprocessor hands registers out in eights for each thread.
-            let block = needs.registers.next_multiple_of(8) * tiles.block[0] * tiles.block[1];
-            assert!(block * blocks(rung, tiles) <= REGISTERS, "{what}");
+            assert!(needs.blocks(tiles.block[0] * tiles.block[1]) >= blocks(rung, tiles), "{what}");
         }
     }
-}
-
-/// The machine code of a compiled kernel, as text.
-fn disassemble(nvdisasm: &Path, cubin: &Path) -> String {
-    let output = Command::new(nvdisasm).arg("-c").arg(cubin).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Along k the numbers of A are neighbours, and the compiler reads four of them with one instruction. The page predicts
 /// rungs 3 and 4 from these counts: the simulator, which runs the kernels as they are written, does not see it.
 #[test]
 fn the_compiler_joins_the_reads_of_a() {
-    let (Some(nvcc), Some(nvdisasm)) = (nvcc(), tool("nvdisasm")) else {
-        eprintln!("skipped: there is no nvdisasm here");
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
+    let Some(tools) = Tools::find() else { return };
     // Multiplications, loads of 16 bytes and of 4 in the loop over a pair of tiles.
-    for (name, counts) in [("shared", [32, 8, 32]), ("tile1d", [64, 16, 8])] {
-        for arch in [80, 90] {
-            let rung = rung(name).unwrap();
-            let cubin = folder.path().join("kernel.cubin");
-            compile(&nvcc, rung, &rung.tiles[0], 1, arch, &cubin);
-            let code = disassemble(&nvdisasm, &cubin);
-            let found = ["FFMA ", "LDS.128 ", "LDS "].map(|name| code.matches(name).count());
-            assert_eq!(found, counts, "{name}, sm_{arch}");
+    for (name, counts) in [("shared 32x32x32 ", [32, 8, 32]), ("tile1d 64x64x8 ", [64, 16, 8])] {
+        for generation in [80, 90] {
+            let code = tools.code(name, generation);
+            let wide = code.count("LDS.128");
+            let found = [code.count("FFMA"), wide, code.count("LDS") - wide];
+            assert_eq!(found, counts, "{name}, sm_{generation}");
         }
     }
 }
@@ -128,26 +87,68 @@ fn the_compiler_joins_the_reads_of_a() {
 /// load down to where its value is needed, and did so when the barrier was elsewhere.
 #[test]
 fn the_next_tiles_are_asked_for_before_the_work() {
-    let (Some(nvcc), Some(nvdisasm)) = (nvcc(), tool("nvdisasm")) else {
-        eprintln!("skipped: there is no nvdisasm here");
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["double_buffered", "warp_tiles"] {
-        for arch in [80, 90] {
-            let rung = rung(name).unwrap();
-            let cubin = folder.path().join("kernel.cubin");
-            compile(&nvcc, rung, &rung.tiles[0], 1, arch, &cubin);
-            let code = disassemble(&nvdisasm, &cubin);
+    let Some(tools) = Tools::find() else { return };
+    for name in ["double_buffered 128x128x8 wide=1", "warp_tiles 128x128x8 wide=1"] {
+        for generation in [80, 90] {
+            let code = tools.code(name, generation);
+            let text = &code.0;
             // The two loads before the loop, then those in it.
-            let loads: Vec<usize> = code.match_indices("LDG.E.128").map(|(at, _)| at).collect();
-            let barrier = code.find("BAR.SYNC").unwrap();
-            assert_eq!(loads.len(), 4, "{name}, sm_{arch}");
-            assert!(loads.iter().all(|load| *load < barrier), "{name}, sm_{arch}");
-            let first_work = code.find("FFMA").unwrap();
-            assert!(first_work > barrier, "{name}, sm_{arch}");
-            assert!(code.matches("LDS.128").count() >= 32, "{name}, sm_{arch}");
-            assert_eq!(code.matches("FFMA").count(), 512, "{name}, sm_{arch}");
+            let loads: Vec<usize> = text.match_indices("LDG.E.128").map(|(at, _)| at).collect();
+            let barrier = text.find("BAR.SYNC").unwrap();
+            assert_eq!(loads.len(), 4, "{name}, sm_{generation}");
+            assert!(loads.iter().all(|load| *load < barrier), "{name}, sm_{generation}");
+            let first_work = text.find("FFMA").unwrap();
+            assert!(first_work > barrier, "{name}, sm_{generation}");
+            assert!(code.count("LDS.128") >= 32, "{name}, sm_{generation}");
+            assert_eq!(code.count("FFMA"), 512, "{name}, sm_{generation}");
         }
     }
+}
+
+/// The loop of `async_copy` as it runs: the multiplications and wide loads that its file counts, and copies that need no
+/// registers.
+#[test]
+fn async_copy_multiplies_and_copies_by_itself() {
+    let Some(tools) = Tools::find() else { return };
+    for generation in [80, 90, 100] {
+        let code = tools.code("async_copy 128x256-8x16-s4-u4 n=256", generation);
+        assert_eq!(code.count("FFMA") + 2 * code.count("FFMA2"), 2048, "sm_{generation}");
+        assert_eq!(code.count("LDS.128"), 96, "sm_{generation}");
+        assert!(code.count("LDGSTS") > 0, "sm_{generation}");
+    }
+}
+
+/// Tensor cores are fed by `ldmatrix` (LDSM), 512 bytes an instruction: 4 of A and 2 of B for 16 steps along k, twice. Each
+/// 16×16×16 product of a fragment is two instructions.
+#[test]
+fn wmma_loads_whole_fragments() {
+    let Some(tools) = Tools::find() else { return };
+    for generation in [80, 90, 100] {
+        let code = tools.code("wmma", generation);
+        assert_eq!(code.count("LDSM"), 12, "sm_{generation}");
+        assert_eq!(code.count("HMMA"), 2 * 2 * 4 * 2, "sm_{generation}");
+        assert!(code.count("LDGSTS") > 0, "sm_{generation}");
+    }
+}
+
+/// Hopper's kernel: four products a round, in the round before the loop and in the loop; the very first takes no sums;
+/// each round is one group, and only then is waited for. One thread asks the copy engine, and registers change hands.
+#[test]
+fn wgmma_keeps_its_products_in_flight() {
+    let Some(tools) = Tools::find() else { return };
+    let code = tools.code("wgmma", 90);
+    let products: Vec<&str> = code.instructions().filter(|line| line.contains("HGMMA")).collect();
+    assert_eq!(products.len(), 8, "{products:?}");
+    assert!(products.iter().all(|line| line.contains("HGMMA.64x256x16.F32.BF16")));
+    let closes = |line: &&&str| line.contains("gsb0");
+    assert_eq!(products.iter().filter(closes).count(), 2, "{products:?}");
+    assert!(closes(&&products[3]) && closes(&&products[7]), "{products:?}");
+    assert!(products[0].contains("RZ") && !products[1].contains("RZ"), "{products:?}");
+    assert_eq!(code.count("WARPGROUP.DEPBAR"), 2);
+    assert_eq!(code.count("USETMAXREG"), 2);
+    // A's box, and this block's half of B's for both blocks.
+    assert_eq!(code.count("UTMALDG"), 3);
+    assert_eq!(code.0.matches("MULTICAST").count(), 2);
+    // Compiled for another generation it is the kernel that reports it.
+    assert_eq!(tools.code("wgmma", 100).count("HGMMA"), 0);
 }

@@ -14,3 +14,7 @@ mod warp_viewer;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "fake_cuda uses the most of it"))]
 #[path = "../fake_cuda/stand_ins.rs"]
 mod stand_ins;
+
+// And so is this, for chapter 5.
+#[path = "../compiled/code.rs"]
+mod code;

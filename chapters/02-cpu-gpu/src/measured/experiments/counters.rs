@@ -55,7 +55,7 @@ fn run(recorder: &mut Recorder) -> Result<()> {
 /// What there must be: a GPU that CUDA drives, `ncu`, and this program's own path.
 fn ready(records: &Path) -> crate::Result<(PathBuf, Target)> {
     gpu::open("cuda")?;
-    Ok((counters::find()?, Target::this(records)?))
+    Ok((counters::find()?, Target::this(KEY, records)?))
 }
 
 /// Records one rung's counts, or for each why there is none.

@@ -3,19 +3,24 @@
 use super::devices::{DEVICES, why_missing};
 use crate::{
     Error, Result,
+    counters::Target,
     devices::{Precision, peak_of},
-    gpu::{self, Arg, Buffer, Gpu, Kind, Launch, cublas::Cublas, cuda::Cuda, kernel, write_all},
+    gpu::{self, Arg, Buffer, Gpu, Kind, copying, cublas::Cublas, cuda::Cuda, nvrtc, write_all},
     ladder::{self, Compiled, LADDER, Operands},
     tensor_cores::{self, CudaInputs, CudaKernel, CudaRung},
+    trial::{self, Trial},
     truck,
-    verify::{Problem, verify},
+    verify::{Problem, Verifier},
 };
 use lab::{
     Budget, Experiment, Key, Plan, Race, Recorder, Samples, Unit, key::Quantity, peak,
     race::Results,
 };
 use matmul::Shape;
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 const FLOPS: Unit = Unit::FlopsPerSecond;
 /// The rate of a rung.
@@ -48,7 +53,19 @@ pub fn all() -> Vec<Experiment> {
         shows: "what each rung gains, on every device there is",
         values: &[RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWIDTH],
         quick: true,
-        run: |r| rungs(r, None),
+        run: |r| {
+            // This program, started once more to try some rungs, has nothing to measure.
+            if trial::run_if_asked()? {
+                return Ok(());
+            }
+            let records =
+                std::env::temp_dir().join(format!("throughput-trial-{}", std::process::id()));
+            let target = Target::this(RATE.name, &records)?;
+            let trial = Trial { target, limit: Duration::from_secs(150) };
+            let done = rungs(r, None, Some(&trial));
+            let _ = std::fs::remove_dir_all(&records);
+            done
+        },
     }]
 }
 
@@ -58,8 +75,12 @@ const CUBLAS: [(&str, Precision); 2] =
 
 /// All rungs by their names in records: the portable ones, those of CUDA alone, and what they are compared with.
 pub fn rung_names() -> impl Iterator<Item = &'static str> {
-    let portable = LADDER.iter().map(|rung| rung.name);
-    portable.chain(CudaRung::ALL.map(CudaRung::name)).chain(CUBLAS.map(|(name, _)| name))
+    own_rungs().chain(CUBLAS.map(|(name, _)| name))
+}
+
+/// The same without the libraries.
+fn own_rungs() -> impl Iterator<Item = &'static str> {
+    LADDER.iter().map(|rung| rung.name).chain(CudaRung::ALL.map(CudaRung::name))
 }
 
 /// What a rung multiplies.
@@ -78,8 +99,11 @@ fn sizes(kind: Kind, budget: Budget) -> &'static [usize] {
     }
 }
 
-/// All rungs on all devices, at these sizes or those of the budget.
-fn rungs(r: &mut Recorder, only: Option<&[usize]>) -> lab::Result<()> {
+/// All rungs on all devices, at these sizes or those of the budget. On NVIDIA GPUs each rung is tried before.
+///
+/// # Errors
+/// If a device fails as a whole, or the record can't be written. A rung that fails is skipped.
+pub fn rungs(r: &mut Recorder, only: Option<&[usize]>, trial: Option<&Trial>) -> lab::Result<()> {
     let devices = gpu::devices();
     let mut cpu_measured = Vec::new();
     for id in DEVICES {
@@ -96,7 +120,19 @@ fn rungs(r: &mut Recorder, only: Option<&[usize]>) -> lab::Result<()> {
             }
             Ok(gpu) => {
                 let sizes = only.unwrap_or_else(|| sizes(gpu.about().kind, r.budget));
-                on_device(r, &*gpu, sizes, &mut cpu_measured)?;
+                let faults = match trial.filter(|_| gpu.as_cuda().is_some()) {
+                    Some(trial) => {
+                        r.note_at(RATE.at(&[("device", &id)]));
+                        let names: Vec<_> = own_rungs().collect();
+                        let tiles = match r.budget {
+                            Budget::Full => trial::Tiles::All,
+                            Budget::Quick => trial::Tiles::First,
+                        };
+                        trial.faults(id, tiles, &names)
+                    }
+                    None => BTreeMap::new(),
+                };
+                on_device(r, &*gpu, sizes, &faults, &mut cpu_measured)?;
             }
         }
     }
@@ -107,11 +143,16 @@ fn on_device(
     r: &mut Recorder,
     gpu: &dyn Gpu,
     sizes: &[usize],
+    faults: &BTreeMap<&str, String>,
     cpu_measured: &mut Vec<usize>,
 ) -> lab::Result<()> {
     let id = gpu.about().id.clone();
-    let bandwidth = bandwidth(r, gpu)?;
-    r.record(BANDWIDTH.at(&[("device", &id)]), bandwidth);
+    match bandwidth(r, gpu) {
+        Ok(bandwidth) => {
+            r.record(BANDWIDTH.at(&[("device", &id)]), bandwidth);
+        }
+        Err(why) => r.skip_at(BANDWIDTH.at(&[("device", &id)]), why.to_string()),
+    }
     let cublas = match gpu.as_cuda() {
         None => Err(Error::message("cuBLAS is for CUDA alone")),
         Some(cuda) => Cublas::new(cuda),
@@ -126,13 +167,29 @@ fn on_device(
             r.skip_at(RATE.at(&[("device", &id), ("n", &n)]), why);
             continue;
         }
-        let with_cpu = !cpu_measured.contains(&n);
-        let size = Size { gpu, n, shape: Shape::square(n), first };
-        size.measure(r, cublas.as_ref().ok(), with_cpu)?;
+        // The largest take a CPU many seconds, and the card waits.
+        let with_cpu = n <= LARGEST_ON_CPU && !cpu_measured.contains(&n);
+        let size = Size { gpu, n, shape: Shape::square(n), first, faults };
+        if let Err(why) = size.measure(r, cublas.as_ref().ok(), with_cpu) {
+            for rung in rung_names() {
+                let rate = size.of(RATE, rung);
+                if !r.has(&rate) {
+                    r.skip_at(rate, why.to_string());
+                }
+            }
+        }
+        let on_cpu = RATE.at(&[("device", &"cpu"), ("rung", &"sgemm"), ("n", &n)]);
+        if n > LARGEST_ON_CPU && !r.has(&on_cpu) {
+            r.skip_at(on_cpu, "a CPU takes many seconds for it");
+        }
         cpu_measured.push(n);
+        r.keep()?; // what is measured is not lost with what may fail
     }
     Ok(())
 }
+
+/// The largest n whose product a CPU computes too.
+const LARGEST_ON_CPU: usize = 4096;
 
 /// One size on one device.
 struct Size<'g> {
@@ -141,6 +198,8 @@ struct Size<'g> {
     shape: Shape,
     /// Whether it is the first one on this device: compilers are timed there.
     first: bool,
+    /// Rungs that have failed in their trial, and why.
+    faults: &'g BTreeMap<&'g str, String>,
 }
 
 /// The rungs that CUDA alone has, ready to be launched, and inputs in bf16 for cuBLAS.
@@ -167,31 +226,35 @@ impl Size<'_> {
         let (gpu, shape, n) = (self.gpu, self.shape, self.n);
         let problem = Problem::random(shape, 1);
         let operands = Operands::new(gpu, &problem.a, &problem.b, shape)?;
+        let verifier = Verifier::new(gpu, &problem)?;
         let mut portable = Vec::new();
         for rung in &LADDER {
-            portable.extend(self.prepare(r, rung, &operands, &problem)?);
+            let ready = self.prepare(r, rung, &operands, &verifier);
+            portable.extend(self.or_skip(r, rung.name, ready));
         }
         let on_cuda = self.prepare_cuda(r, &problem)?;
+        drop(verifier); // four matrices
         let mut on_cpu = vec![0.0; n * n];
 
         let mut race = Race::new();
         for (name, compiled) in &portable {
             let mut launch = || compiled.launch(gpu, operands.args(), shape);
-            race.turn(*name, repeated(move |times| timed(gpu, times, &mut launch)));
+            race.peer(*name, Ok(repeated(move |times| timed(gpu, times, &mut launch))));
         }
         if let Some((cuda, on_cuda)) = gpu.as_cuda().zip(on_cuda.as_ref()) {
             let c = &on_cuda.c;
             for (rung, compiled, inputs) in &on_cuda.rungs {
                 let mut launch = move || compiled.launch(cuda, inputs, Arg::Buffer(c));
-                race.turn(rung.name(), repeated(move |times| timed(gpu, times, &mut launch)));
+                let turn = repeated(move |times| timed(gpu, times, &mut launch));
+                race.peer(rung.name(), Ok(turn));
             }
             if let Some(cublas) = cublas {
                 let [a, b] = operands.inputs();
                 let mut sgemm = move || cublas.sgemm(a, b, c, shape);
-                race.turn("cublas", repeated(move |times| timed(gpu, times, &mut sgemm)));
+                race.peer("cublas", Ok(repeated(move |times| timed(gpu, times, &mut sgemm))));
                 let [a, b] = &on_cuda.halves;
                 let mut gemm = move || cublas.gemm_bf16(a, b, c, shape);
-                race.turn("cublas_bf16", repeated(move |times| timed(gpu, times, &mut gemm)));
+                race.peer("cublas_bf16", Ok(repeated(move |times| timed(gpu, times, &mut gemm))));
             }
         }
         if with_cpu {
@@ -210,24 +273,27 @@ impl Size<'_> {
         self.record(r, &results)
     }
 
+    /// What is ready to be timed. A rung that failed costs no other: its reason goes into the record.
+    fn or_skip<T>(&self, r: &mut Recorder, rung: &str, ready: Result<Option<T>>) -> Option<T> {
+        ready.unwrap_or_else(|why| {
+            r.skip_at(self.of(RATE, rung), why.to_string());
+            None
+        })
+    }
+
     /// A portable rung, compiled with the best of its tiles, and only if its product is right.
     fn prepare(
         &self,
         r: &mut Recorder,
         rung: &'static ladder::Rung,
         operands: &Operands,
-        problem: &Problem,
+        verifier: &Verifier,
     ) -> Result<Option<(&'static str, Compiled)>> {
         let rate = self.of(RATE, rung.name);
         r.note_at(&rate);
-        let start = Instant::now();
-        let mut compiled = match rung.compile(self.gpu, self.shape) {
-            Ok(compiled) => compiled,
-            Err(error) => {
-                r.skip_at(rate, error.to_string());
-                return Ok(None);
-            }
-        };
+        self.tried(rung.name)?;
+        let start = self.start();
+        let mut compiled = rung.compile(self.gpu, self.shape)?;
         // Some compilers work when a kernel first runs: the first product belongs to the time.
         compiled.launch(self.gpu, operands.args(), self.shape)?;
         self.gpu.finish()?;
@@ -244,7 +310,7 @@ impl Size<'_> {
                 compiled = best;
             }
         }
-        let verdict = verify(self.gpu, problem, |abc| compiled.launch(self.gpu, abc, self.shape))?;
+        let verdict = verifier.run(self.gpu, |abc| compiled.launch(self.gpu, abc, self.shape))?;
         if let Err(fault) = verdict {
             r.skip_at(rate, format!("its product is wrong: {fault}"));
             return Ok(None);
@@ -264,7 +330,8 @@ impl Size<'_> {
         let mut rungs = Vec::new();
         for rung in CudaRung::ALL {
             let problem = if rung.bf16() { &bf16 } else { problem };
-            rungs.extend(self.prepare_own(r, cuda, rung, problem)?);
+            let ready = self.prepare_own(r, cuda, rung, problem);
+            rungs.extend(self.or_skip(r, rung.name(), ready));
         }
         let alloc = |bytes| self.gpu.alloc(bytes * self.n * self.n);
         let (c, halves) = (alloc(4)?, [alloc(2)?, alloc(2)?]);
@@ -285,12 +352,14 @@ impl Size<'_> {
     ) -> Result<Option<(CudaRung, CudaKernel, CudaInputs)>> {
         let rate = self.of(RATE, rung.name());
         r.note_at(&rate);
-        if let Err(why) = rung.runs_on(cuda.capability()) {
-            r.skip_at(rate, why.to_string());
-            return Ok(None);
-        }
+        rung.runs_on(cuda.capability())?;
+        self.tried(rung.name())?;
+        let inputs = CudaInputs::new(cuda, rung, &problem.a, &problem.b, self.shape)?;
+        let start = self.start();
+        rung.compile(cuda, self.shape)?;
+        self.compiled(r, rung.name(), start);
         if let CudaRung::AsyncCopy(_) = rung {
-            let timed = tensor_cores::tune(cuda, self.shape)?;
+            let timed = tensor_cores::tune(cuda, &inputs, self.shape)?;
             for (tiles, seconds) in &timed {
                 self.tiles(r, rung.name(), &tiles.name(), *seconds);
             }
@@ -302,15 +371,28 @@ impl Size<'_> {
             r.skip_at(rate, format!("its product is wrong: {fault}"));
             return Ok(None);
         }
-        let start = Instant::now();
-        let compiled = rung.compile(cuda, self.shape)?;
-        self.compiled(r, rung.name(), start);
-        let inputs = CudaInputs::new(cuda, rung, &problem.a, &problem.b, self.shape)?;
-        Ok(Some((rung, compiled, inputs)))
+        Ok(Some((rung, rung.compile(cuda, self.shape)?, inputs)))
+    }
+
+    /// Whether the rung has passed its trial.
+    fn tried(&self, rung: &str) -> Result<()> {
+        match self.faults.get(rung) {
+            Some(why) => Err(Error::message(format!("it failed in a trial: {why}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The time before a kernel is compiled; where that is measured, nothing is at hand from before.
+    fn start(&self) -> Instant {
+        if self.first {
+            nvrtc::forget();
+        }
+        Instant::now()
     }
 
     fn compiled(&self, r: &mut Recorder, rung: &str, start: Instant) {
         let seconds = start.elapsed().as_secs_f64();
+        nvrtc::remember();
         if self.first {
             r.record(self.of(COMPILE, rung), Samples::one(seconds));
         }
@@ -324,6 +406,9 @@ impl Size<'_> {
     /// Rates, and ratios from the rounds in which all took their turn.
     fn record(&self, r: &mut Recorder, results: &Results) -> lab::Result<()> {
         let ran: Vec<&str> = results.ran().collect();
+        for (rung, why) in results.skipped() {
+            r.skip_at(self.of(RATE, rung), why);
+        }
         for rung in &ran {
             let rate = results.rate(rung, self.shape.operations())?;
             if *rung == "sgemm" {
@@ -382,21 +467,10 @@ fn plan(budget: Budget, kind: Kind) -> Plan {
 
 /// Bytes per second at which the device copies: read and written together.
 fn bandwidth(r: &Recorder, gpu: &dyn Gpu) -> Result<Samples> {
-    const SOURCE: &str = kernel!("map.cl");
     r.note_at(BANDWIDTH.at(&[("device", &gpu.about().id)]));
-    let about = gpu.about();
-    let most = if about.kind == Kind::Cpu { 16 << 20 } else { 64 << 20 };
-    let count = most.min(about.memory as usize / 64);
-    let kernel = gpu.compile(SOURCE, &[("STEPS", "1".to_owned())], "map")?;
-    let (x, y) = (gpu.alloc(4 * count)?, gpu.alloc(4 * count)?);
-    write_all(gpu, &x, &vec![1.0_f32; count])?;
-    let args = [Arg::Buffer(&x), Arg::Buffer(&y), Arg::U32(count as u32)];
-    let launch = Launch::new([count.div_ceil(256), 1], [256, 1]);
-    let mut copy = || gpu.launch(&kernel, launch, &args);
-    copy()?;
-    gpu.finish()?;
-    let samples = (0..5).map(|_| Ok(8.0 * count as f64 / timed(gpu, 1, &mut copy)?));
-    samples.collect::<Result<Vec<f64>>>().map(Samples)
+    let (kind, memory) = (gpu.about().kind, gpu.about().memory as usize);
+    let (most, times) = if kind == Kind::Cpu { (16 << 20, 1) } else { (128 << 20, 20) };
+    copying::bandwidth(gpu, (most.min(memory / 64) / 4 * 4).max(4), times, 5)
 }
 
 #[cfg(test)]
@@ -407,7 +481,7 @@ mod tests {
     #[test]
     fn every_device_is_measured_or_missed() {
         let turn = testing::opencl();
-        let experiment = Experiment { run: |r| rungs(r, Some(&[24])), ..all().remove(0) };
+        let experiment = Experiment { run: |r| rungs(r, Some(&[24]), None), ..all().remove(0) };
         let values = lab::testing::run(&experiment).values;
         if turn.is_none() {
             return;

@@ -1,0 +1,304 @@
+//! Each rung in a program of its own, before it runs in this one.
+//!
+//! A kernel that reads outside of its memory ends more than itself: CUDA gives up all that the program has on that GPU, and
+//! every call that follows fails with the same code. So this program starts itself once more with [`VARIABLE`] set, and
+//! that one ([`run_if_asked`]) runs each rung on small products and says which are right. A rung that takes it down, or does
+//! not end, is left out here; the others are tried by the next.
+
+use crate::{
+    Error, Result,
+    counters::Target,
+    gpu::{self, Gpu},
+    ladder,
+    tensor_cores::{self, CudaRung, CudaTiles},
+    verify::{Problem, Verdict, verify},
+};
+use matmul::Shape;
+use std::{
+    collections::BTreeMap,
+    env,
+    io::{Read, Write as _},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The environment variable that turns this program into a trial: `DEVICE:all:RUNG,RUNG…`, or `first` for each rung's
+/// first tiles alone.
+pub const VARIABLE: &str = "THROUGHPUT_TRY_RUNGS";
+
+/// Lengths that fit no tile, that fit some, and several blocks of each kind.
+const SHAPES: [(usize, usize, usize); 3] = [(131, 77, 259), (256, 64, 512), (300, 256, 700)];
+/// For each choice of tiles: some blocks inside, some at an edge.
+const OF_TILES: Shape = Shape { m: 517, k: 260, n: 1028 };
+
+/// Tries the rungs that [`VARIABLE`] names, if it does, and prints what comes of each. Returns whether there were any.
+///
+/// # Errors
+/// If the variable is not of its form, or the device does not start.
+pub fn run_if_asked() -> Result<bool> {
+    let Ok(words) = env::var(VARIABLE) else { return Ok(false) };
+    let (device, tiles, names) = asked(&words)?;
+    let gpu = gpu::open(device)?;
+    for name in names {
+        say(&format!("begins {name}"));
+        if let Err(why) = one(&*gpu, name, tiles) {
+            // What follows might fail for this one's fault: the next program tries it.
+            say(&format!("failed {name}: {}", why.to_string().replace('\n', " ")));
+            break;
+        }
+        say(&format!("passed {name}"));
+    }
+    Ok(true)
+}
+
+/// One line for the program that waits. Nobody may be there any more.
+fn say(words: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{MARK}{words}").and_then(|()| out.flush());
+}
+
+/// What such a line has before its words, wherever it begins.
+const MARK: &str = "trial: ";
+
+/// `DEVICE:all:RUNG,RUNG…`; a device's name may have a colon itself.
+fn asked(words: &str) -> Result<(&str, Tiles, Vec<&str>)> {
+    let parts = || {
+        let (rest, names) = words.rsplit_once(':')?;
+        let (device, tiles) = rest.rsplit_once(':')?;
+        let tiles = match tiles {
+            "all" => Tiles::All,
+            "first" => Tiles::First,
+            _ => return None,
+        };
+        Some((device, tiles, names.split(',').filter(|name| !name.is_empty()).collect()))
+    };
+    parts().ok_or_else(|| {
+        Error::message(format!("{VARIABLE}={words} is not of the form DEVICE:all:RUNG,RUNG"))
+    })
+}
+
+/// Which of a rung's tiles are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tiles {
+    /// Those that it has without tuning.
+    First,
+    /// All that a tuner would launch.
+    All,
+}
+
+/// Runs one rung, and says what is wrong with it.
+fn one(gpu: &dyn Gpu, name: &str, tiles: Tiles) -> Result<()> {
+    let right = |what: &str, verdict: Verdict| match verdict {
+        Ok(_) => Ok(()),
+        Err(fault) => Err(Error::message(format!("its product is wrong ({what}): {fault}"))),
+    };
+    let shapes = SHAPES.map(|(m, k, n)| Shape::new(m, k, n));
+    if let Some(rung) = CudaRung::ALL.into_iter().find(|rung| rung.name() == name) {
+        let Some(cuda) = gpu.as_cuda() else { return Ok(()) };
+        // What this GPU can't run is said where it is measured.
+        if rung.runs_on(cuda.capability()).is_err() {
+            return Ok(());
+        }
+        for shape in shapes {
+            let problem = if rung.bf16() {
+                Problem::random_bf16(shape, 5)
+            } else {
+                Problem::random(shape, 5)
+            };
+            right(&shape_name(shape), tensor_cores::check(cuda, rung, &problem)?)?;
+        }
+        if tiles == Tiles::All && matches!(rung, CudaRung::AsyncCopy(_)) {
+            let problem = Problem::random(OF_TILES, 6);
+            for tiles in CudaTiles::ALL {
+                let verdict = tensor_cores::check(cuda, CudaRung::AsyncCopy(tiles), &problem)?;
+                right(&tiles.name(), verdict)?;
+            }
+        }
+        return Ok(());
+    }
+    let rung = ladder::rung(name)?;
+    for shape in shapes {
+        let compiled = rung.compile(gpu, shape)?;
+        let problem = Problem::random(shape, 5);
+        let verdict = verify(gpu, &problem, |abc| compiled.launch(gpu, abc, shape))?;
+        right(&shape_name(shape), verdict)?;
+    }
+    if tiles == Tiles::All {
+        let problem = Problem::random(OF_TILES, 6);
+        for tiles in rung.candidates(gpu.about()) {
+            let compiled = rung.compile_with(gpu, tiles, true)?;
+            let verdict = verify(gpu, &problem, |abc| compiled.launch(gpu, abc, OF_TILES))?;
+            right(tiles.name, verdict)?;
+        }
+    }
+    Ok(())
+}
+
+fn shape_name(Shape { m, k, n }: Shape) -> String {
+    format!("{m}×{k} and {k}×{n}")
+}
+
+/// How to try rungs.
+pub struct Trial {
+    /// The program to start; it must come to [`run_if_asked`].
+    pub target: Target,
+    /// How long one such program may take.
+    pub limit: Duration,
+}
+
+impl Trial {
+    /// The rungs that failed on this device, and why. None where no program could be started: then nothing is known.
+    pub fn faults(
+        &self,
+        device: &str,
+        tiles: Tiles,
+        names: &[&'static str],
+    ) -> BTreeMap<&'static str, String> {
+        let mut faults = BTreeMap::new();
+        let mut left = names.to_vec();
+        while !left.is_empty() {
+            let (said, end) = self.start(device, tiles, &left);
+            let came = |what: &str, name: &str| {
+                said.iter().find_map(|line| {
+                    let rest = line.strip_prefix(what)?.strip_prefix(' ')?.strip_prefix(name)?;
+                    Some(rest.strip_prefix(": ").unwrap_or(rest).to_owned())
+                })
+            };
+            let before = left.len();
+            left.retain(|&name| {
+                if came("passed", name).is_some() {
+                    return false;
+                }
+                if let Some(why) = came("failed", name) {
+                    faults.insert(name, why);
+                    return false;
+                }
+                if came("begins", name).is_some() {
+                    faults.insert(name, format!("the program that tried it {end}"));
+                    return false;
+                }
+                true
+            });
+            if left.len() == before {
+                break; // it does not come to its work
+            }
+        }
+        faults
+    }
+
+    /// The lines that one program printed, and how it ended.
+    fn start(&self, device: &str, tiles: Tiles, names: &[&str]) -> (Vec<String>, String) {
+        let tiles = if tiles == Tiles::All { "all" } else { "first" };
+        let child = Command::new(&self.target.program)
+            .args(&self.target.arguments)
+            .env(VARIABLE, format!("{device}:{tiles}:{}", names.join(",")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut child) = child else { return (Vec::new(), "did not start".to_owned()) };
+        let pipe = child.stdout.take();
+        let reader = thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        let end = match wait(&mut child, self.limit) {
+            Some(status) => format!("ended with {status}"),
+            None => format!("did not end in {:.0} s", self.limit.as_secs_f64()),
+        };
+        let text = reader.join().unwrap_or_default();
+        let lines = text.lines().filter_map(|line| Some(line.split_once(MARK)?.1.to_owned()));
+        (lines.collect(), end)
+    }
+}
+
+/// How a program ended, or nothing where it was stopped at the limit.
+fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let began = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if began.elapsed() < limit => thread::sleep(Duration::from_millis(5)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::testing;
+
+    #[test]
+    fn the_program_is_told_what_to_try() {
+        let (device, tiles, names) = asked("cuda:1:all:naive,wgmma").unwrap();
+        assert_eq!((device, tiles, names), ("cuda:1", Tiles::All, vec!["naive", "wgmma"]));
+        assert_eq!(asked("cuda:first:naive").unwrap().1, Tiles::First);
+        for words in ["", "cuda", "cuda:naive", "cuda:some:naive"] {
+            assert!(asked(words).unwrap_err().to_string().contains("DEVICE:all"), "{words}");
+        }
+        assert!(!run_if_asked().unwrap(), "not asked");
+    }
+
+    #[test]
+    fn a_rung_is_run_and_judged() {
+        let Some(gpu) = testing::opencl() else { return };
+        one(&*gpu, "tile2d", Tiles::First).unwrap();
+        assert!(one(&*gpu, "no-such-rung", Tiles::First).is_err());
+        // For CUDA alone: nothing to try here.
+        one(&*gpu, "wgmma", Tiles::All).unwrap();
+    }
+
+    #[cfg(unix)]
+    mod with_a_script_for_a_program {
+        use super::*;
+
+        const RUNGS: [&str; 4] = ["naive", "shared", "wmma", "wgmma"];
+
+        /// Tries [`RUNGS`] with a program that does `body` for each name.
+        fn faults(body: &str, limit: u64) -> BTreeMap<&'static str, String> {
+            let script = format!(
+                "echo the words of others; for name in $(echo ${{{VARIABLE}##*:}} | tr , ' '); do \
+                 echo some trial: begins $name; {body}; echo trial: passed $name; done"
+            );
+            let target = Target { program: "/bin/sh".into(), arguments: vec!["-c".into(), script] };
+            let trial = Trial { target, limit: Duration::from_millis(limit) };
+            trial.faults("cuda", Tiles::First, &RUNGS)
+        }
+
+        #[test]
+        fn one_failing_rung_costs_one_rung() {
+            assert!(faults("true", 5000).is_empty());
+            let failed =
+                faults("[ $name != shared ] || { echo trial: failed shared: why; exit; }", 5000);
+            assert_eq!(failed, BTreeMap::from([("shared", "why".to_owned())]));
+            let killed = faults("[ $name != naive -a $name != wmma ] || kill -9 $$", 5000);
+            assert_eq!(killed.keys().copied().collect::<Vec<_>>(), ["naive", "wmma"]);
+            assert!(killed["wmma"].contains("ended with signal: 9"), "{killed:?}");
+        }
+
+        #[test]
+        fn a_rung_that_does_not_end_costs_the_limit() {
+            let stuck = faults("[ $name != wgmma ] || exec sleep 60", 1500);
+            assert_eq!(stuck.keys().copied().collect::<Vec<_>>(), ["wgmma"]);
+            assert!(stuck["wgmma"].contains("did not end in"), "{stuck:?}");
+        }
+
+        #[test]
+        fn a_program_that_does_not_start_says_nothing_of_any_rung() {
+            let trial = |program: &str| Trial {
+                target: Target { program: program.into(), arguments: Vec::new() },
+                limit: Duration::from_secs(5),
+            };
+            for program in ["/no/such/program", "/bin/false"] {
+                assert!(trial(program).faults("cuda", Tiles::All, &RUNGS).is_empty());
+            }
+        }
+    }
+}
