@@ -130,7 +130,7 @@ fn one_pass(f: Factors, [p, m, v]: [&mut [f32]; 3], g: &[f32]) {
 /// When the slices have different lengths.
 pub fn fused(f: Factors, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) {
     assert!(p.len() == g.len() && m.len() == g.len() && v.len() == g.len(), "four equal lengths");
-    wide(|| one_pass(f, [p, m, v], g));
+    wide!(|| one_pass(f, [p, m, v], g));
 }
 
 /// Operations that [`fused`] does for each parameter: six multiplications, three additions, a root and a

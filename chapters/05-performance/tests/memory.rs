@@ -48,8 +48,14 @@ fn measured<M: Network<Cpu>>(images: usize) -> u64 {
             learner.update(0.001).unwrap();
         }
     };
-    step(); // what the libraries keep for themselves from the first product on is there now
-    peak_of(step).1
+    settled(step)
+}
+
+/// The least peak of `work` when it runs again. From a thread's first product on the libraries keep memory of its own, and the
+/// system decides which thread has one in which run.
+fn settled(mut work: impl FnMut()) -> u64 {
+    work();
+    (0..3).map(|_| peak_of(&mut work).1).min().unwrap_or_default()
 }
 
 #[track_caller]
@@ -143,8 +149,7 @@ fn pieces_need_the_memory_of_a_piece() {
                 learner.accumulate(&data, &index, piece).unwrap();
                 learner.update(0.001).unwrap();
             };
-            step();
-            let found = peak_of(step).1;
+            let found = settled(step);
             let step = predict::timeline(&model, piece as u64, Moves::Adam, threads()).unwrap();
             within_a_tenth(&format!("1024 by {piece}"), step.peak(), found);
         }
@@ -160,12 +165,11 @@ fn recomputing_needs_what_is_predicted() {
         let index: Vec<usize> = (0..400).collect();
         let mut found = Vec::new();
         for segments in [0, 1, 2, 4, 8, 16] {
-            let mut step = || {
+            let step = || {
                 let (x, y) = batch(&data, &index).unwrap();
                 drop(deep.gradients(x, y, segments, 0).unwrap());
             };
-            step();
-            let peak = peak_of(step).1;
+            let peak = settled(step);
             within_a_tenth(&format!("{segments} segments"), deep.predicted(400, segments), peak);
             found.push(peak);
         }

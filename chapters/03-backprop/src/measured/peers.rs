@@ -4,7 +4,7 @@
 use crate::{Error, Result};
 use lab::data::Source;
 use matmul::parallel;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
@@ -18,6 +18,11 @@ static PYTHON: OnceLock<String> = OnceLock::new();
 /// Requests that the peers are also measured, with this Python (`measure --peers`). The first call counts.
 pub fn ask(python: &str) {
     let _ = PYTHON.set(python.to_owned());
+}
+
+/// The Python that was asked for.
+pub fn python() -> Option<&'static str> {
+    PYTHON.get().map(String::as_str)
 }
 
 /// What a peer is to do.
@@ -100,7 +105,7 @@ pub fn ready(
 ) -> Result<(Peer, Answer), String> {
     let mut peer = start(program, source, arguments)?;
     let name = program.file_name().unwrap_or_default().to_string_lossy();
-    let answer = peer.answer(first).map_err(|why| format!("{name} {why}"))?;
+    let answer = peer.answer(&first).map_err(|why| format!("{name} {why}"))?;
     Ok((peer, answer))
 }
 
@@ -134,17 +139,25 @@ impl Peer {
     /// # Errors
     /// [`Error::Config`] if the peer ends or replies with something else.
     pub fn run(&mut self, job: Job) -> Result<Answer> {
+        self.ask(&job)
+    }
+
+    /// Has a job of another kind done, which has a reply of its own.
+    ///
+    /// # Errors
+    /// As [`Peer::run`].
+    pub fn ask<J: Serialize, A: DeserializeOwned>(&mut self, job: &J) -> Result<A> {
         self.answer(job).map_err(|why| {
             Error::Config(format!(
                 "`{}` {why}; run it by hand and type {} to see what is wrong",
                 self.command,
-                serde_json::to_string(&job).unwrap_or_default()
+                serde_json::to_string(job).unwrap_or_default()
             ))
         })
     }
 
     /// Its reply to a job, or a clause that says what it has done instead.
-    fn answer(&mut self, job: Job) -> Result<Answer, String> {
+    fn answer<J: Serialize, A: DeserializeOwned>(&mut self, job: &J) -> Result<A, String> {
         match self.line(job) {
             Ok(line) if !line.is_empty() => serde_json::from_str(&line)
                 .map_err(|e| format!("replies with something else ({e})")),
@@ -153,10 +166,10 @@ impl Peer {
     }
 
     /// The line that it replies with; an empty one if it has ended.
-    fn line(&mut self, job: Job) -> io::Result<String> {
+    fn line(&mut self, job: &impl Serialize) -> io::Result<String> {
         let mut line = String::new();
         if let Some(input) = &mut self.input {
-            writeln!(input, "{}", serde_json::to_string(&job)?)?;
+            writeln!(input, "{}", serde_json::to_string(job)?)?;
             input.flush()?;
         }
         self.output.read_line(&mut line)?;

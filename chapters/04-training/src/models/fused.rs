@@ -133,7 +133,7 @@ impl FusedRows for Cpu {
         let (factors, add) = (scale.array(), shift.array());
         let rows_of = plain.par_chunks_mut(TASK * N).zip(spreads.par_chunks_mut(TASK));
         rows_of.zip(out.par_chunks_mut(TASK * N)).for_each(|((rows, spreads), out)| {
-            wide(|| {
+            wide!(|| {
                 let rows = rows.as_chunks_mut::<N>().0.iter_mut().zip(spreads);
                 for ((row, spread), out) in rows.zip(out.as_chunks_mut::<N>().0) {
                     let mean = sum(row, |x| x) / count;
@@ -167,7 +167,7 @@ impl FusedRows for Cpu {
             let ups = up.par_chunks(TASK * N).zip(plain.par_chunks(TASK * N));
             let ups = ups.zip(spreads.par_chunks(TASK));
             of_rows.zip(ups).for_each(|(of_rows, ((up, plain), spreads))| {
-                wide(|| {
+                wide!(|| {
                     let given = up.as_chunks::<N>().0.iter().zip(plain.as_chunks::<N>().0);
                     let rows = of_rows.as_chunks_mut::<N>().0.iter_mut().zip(given);
                     for ((of_row, (up, plain)), spread) in rows.zip(spreads) {
@@ -196,7 +196,7 @@ impl FusedRows for Cpu {
         let (rows, mut tape) = rows.try_contiguous()?.split_tape();
         let mut shares = numbers(&rows)?;
         shares.par_chunks_mut(TASK * N).for_each(|rows| {
-            wide(|| {
+            wide!(|| {
                 for row in rows.as_chunks_mut::<N>().0 {
                     let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                     for x in row.iter_mut() {

@@ -110,7 +110,7 @@ impl GatedStep for Cpu {
         let rows = next.par_chunks_mut(ROWS * H).zip(gates.par_chunks_mut(ROWS * G));
         let given = x.par_chunks(ROWS * G).zip(s.par_chunks(ROWS * G));
         rows.zip(given).for_each(|((h, gates), (x, s))| {
-            wide(|| {
+            wide!(|| {
                 let rows = h.chunks_exact_mut(H).zip(gates.chunks_exact_mut(G));
                 let given = x.chunks_exact(G).zip(s.chunks_exact(G));
                 rows.zip(given).for_each(|((h, gates), (x, s))| open::<H>(h, gates, x, s));
@@ -128,7 +128,7 @@ impl GatedStep for Cpu {
             let given = gates.par_chunks(ROWS * G).zip(s.par_chunks(ROWS * G));
             let given = given.zip(h.par_chunks(ROWS * H)).zip(up.par_chunks(ROWS * H));
             slopes.zip(given).for_each(|(((of_x, of_s), of_h), (((gates, s), h), up))| {
-                wide(|| {
+                wide!(|| {
                     let slopes = of_x.chunks_exact_mut(G).zip(of_s.chunks_exact_mut(G));
                     let slopes = slopes.zip(of_h.chunks_exact_mut(H));
                     let given = gates.chunks_exact(G).zip(s.chunks_exact(G));

@@ -113,7 +113,7 @@ fn host() -> String {
 }
 
 /// The time now, in seconds since 1970.
-fn now() -> f64 {
+pub fn now() -> f64 {
     SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |since| since.as_secs_f64())
 }
 

@@ -35,6 +35,16 @@ pub use files::{CURVES, METRICS, MODEL};
 /// The file that a training holds locked in its folder. The system lets go of it when the program ends, however it does.
 const LOCK: &str = ".lock";
 
+/// The folders in `runs` with a `file`, the newest file first.
+pub fn youngest_first(runs: &Path, file: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut dated: Vec<_> = entries
+        .filter_map(|run| Some((fs::metadata(run.join(file)).ok()?.modified().ok()?, run)))
+        .collect();
+    dated.sort();
+    dated.into_iter().rev().map(|(_, run)| run).collect()
+}
+
 /// The folder of one run, which no other training can open at the same time.
 #[derive(Debug)]
 pub struct Folder {
@@ -158,6 +168,7 @@ pub fn about(begin: &Begin, at: &Header, parameters: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     #[test]
     fn a_new_run_does_not_touch_another() {
@@ -207,6 +218,21 @@ mod tests {
         assert!(Folder::open(folder.path(), Start::Resume).is_err());
         drop(first);
         Folder::open(folder.path(), Start::Resume).unwrap();
+    }
+
+    #[test]
+    fn the_youngest_file_comes_first_and_a_run_without_it_not_at_all() {
+        let runs = tempfile::tempdir().unwrap();
+        let ages = [("middle", 20), ("old", 30), ("new", 10)];
+        for (name, age) in ages {
+            fs::create_dir(runs.path().join(name)).unwrap();
+            let file = File::create(runs.path().join(name).join(MODEL)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+        }
+        fs::create_dir(runs.path().join("none")).unwrap();
+        let found = youngest_first(runs.path(), MODEL);
+        assert_eq!(found, ["new", "middle", "old"].map(|name| runs.path().join(name)));
+        assert!(youngest_first(&runs.path().join("missing"), MODEL).is_empty());
     }
 
     #[test]

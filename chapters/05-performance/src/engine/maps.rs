@@ -114,7 +114,7 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
                 let z = &mut z[..count * between];
                 cut.cut(images, patches);
                 product((z, CO), matrix(patches, cut.patch())?, matrix(&weight, CO)?, options)?;
-                wide(|| {
+                wide!(|| {
                     let results = largest.chunks_exact_mut(outside);
                     let results = results.zip(which.chunks_exact_mut(outside));
                     for (z, (largest, which)) in z.chunks_exact(between).zip(results) {
@@ -158,7 +158,7 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
                         cut.cut(&pixels[images.start * inside..images.end * inside], patches);
                         let results = images.start * outside..images.end * outside;
                         let (up, which) = (&up[results.clone()], &which[results]);
-                        wide(|| {
+                        wide!(|| {
                             let given = up.chunks_exact(outside).zip(which.chunks_exact(outside));
                             for (dz, (up, which)) in dz.chunks_exact_mut(between).zip(given) {
                                 unpool::<CO>(up, which, out_w, dz);

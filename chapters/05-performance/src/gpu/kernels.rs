@@ -5,14 +5,15 @@ use cpu_gpu::{
     gpu::{Arg, Gpu, Kernel, Launch},
 };
 
-/// Files of `kernels/` behind the names that CUDA and OpenCL share.
+/// A file of the `kernels/` of the crate that calls it, a chapter, behind the names that CUDA and OpenCL share.
+#[macro_export]
 macro_rules! kernel {
     ($file:literal) => {
         concat!(
             "#line 1 \"portable.h\"\n",
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../02-cpu-gpu/kernels/portable.h")),
             "#line 1 \"maths.h\"\n",
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/maths.h")),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../05-performance/kernels/maths.h")),
             "#line 1 \"",
             $file,
             "\"\n",

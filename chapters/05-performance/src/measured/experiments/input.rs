@@ -381,7 +381,7 @@ fn stream(rec: &mut Recorder) -> Result<()> {
         ("buffer", 31 * BLOCK, Shuffle::Buffer(31 * BLOCK), blocks),
         ("whole", 1, Shuffle::Window(1), single),
     ];
-    let times = if rec.budget == Budget::Full { 7 } else { 2 };
+    let times = if rec.budget == Budget::Full { 7 } else { 1 };
     for (shuffle, room, how, path) in ways {
         let list: ParamList = &[("shuffle", &shuffle), ("room", &room)];
         rec.note_at(STREAM.at(list));
