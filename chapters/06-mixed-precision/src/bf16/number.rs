@@ -23,7 +23,7 @@ pub trait Number: Input + Default {
     /// Writes the nearest numbers to `from`.
     #[inline]
     fn convert(from: &[f32], to: &mut [Self]) {
-        wide(|| to.iter_mut().zip(from).for_each(|(to, from)| *to = Self::of(*from)));
+        wide!(|| to.iter_mut().zip(from).for_each(|(to, from)| *to = Self::of(*from)));
     }
 
     /// What a product reads where `master` are the f32 values and `copy` their copies, if they are copied.

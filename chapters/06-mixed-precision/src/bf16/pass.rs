@@ -55,7 +55,7 @@ pub fn hidden<E: Number>(
     share(parts, |(sums, kept)| {
         let rows = sums.chunks_exact(bias.len());
         for (row, kept) in rows.zip(kept.chunks_exact_mut(bias.len())) {
-            wide(|| {
+            wide!(|| {
                 for ((x, b), kept) in row.iter().zip(bias).zip(kept) {
                     let y = x + b;
                     *kept = E::of(if y < 0.0 { 0.0 } else { y });
@@ -102,7 +102,7 @@ pub fn backward<E: Number>(
 
 /// One row of [`backward`], in place.
 fn through_relu<E: Number>(dx: &mut [f32], output: &[E], sums: &mut [f32]) {
-    wide(|| {
+    wide!(|| {
         for ((dx, output), sum) in dx.iter_mut().zip(output).zip(sums) {
             *dx = if output.value() > 0.0 { *dx } else { 0.0 };
             *sum += *dx;
@@ -112,7 +112,7 @@ fn through_relu<E: Number>(dx: &mut [f32], output: &[E], sums: &mut [f32]) {
 
 /// One row of [`backward`], rounded into another.
 fn through_relu_to<E: Number>(kept: &mut [E], dx: &[f32], output: &[E], sums: &mut [f32]) {
-    wide(|| {
+    wide!(|| {
         for (((kept, dx), output), sum) in kept.iter_mut().zip(dx).zip(output).zip(sums) {
             let dx = if output.value() > 0.0 { *dx } else { 0.0 };
             *kept = E::of(dx);

@@ -15,9 +15,12 @@ use crate::{
 };
 use cpu_gpu::gpu::{self, Buffer, Gpu, cuda::Cuda};
 use cudarc::driver::sys::{self, CUresult};
+use lab::toolkit::{LIBRARIES, roots};
 use libloading::Library;
 use std::{
-    ffi::{c_char, c_int, c_void},
+    env,
+    ffi::{OsString, c_char, c_int, c_void},
+    path::PathBuf,
     ptr, thread,
     time::{Duration, Instant},
 };
@@ -50,7 +53,18 @@ const F32: c_int = 7;
 const SUM: c_int = 0;
 
 const INSTALL: &str = "install it with `sudo apt install libnccl2` from NVIDIA's repository, or with \
-                       `pip install nvidia-nccl-cu13` and its folder `lib` on LD_LIBRARY_PATH";
+                       `pip install nvidia-nccl-cu13` for the python3 on your PATH, or name its file in THROUGHPUT_NCCL";
+
+/// Where it may be: the file that the reader names, what the system finds by name, the folders of toolkits and of Python's
+/// packages.
+fn places(named: Option<OsString>, roots: &[PathBuf]) -> Vec<PathBuf> {
+    if let Some(named) = named.filter(|named| !named.is_empty()) {
+        return vec![named.into()];
+    }
+    let folders = roots.iter().flat_map(|root| LIBRARIES.map(|folder| root.join(folder)));
+    let files = folders.map(|folder| folder.join("libnccl.so.2")).filter(|file| file.is_file());
+    ["libnccl.so.2", "libnccl.so"].map(PathBuf::from).into_iter().chain(files).collect()
+}
 
 /// The functions that the course calls. They live as long as the library.
 struct Functions {
@@ -78,8 +92,8 @@ fn function<F: Copy>(library: &Library, name: &str) -> Result<F> {
 impl Functions {
     fn load() -> Result<Self> {
         // SAFETY: NVIDIA's library does nothing harmful when it is loaded.
-        let open = |name: &&str| unsafe { Library::new(*name) }.ok();
-        let library = ["libnccl.so.2", "libnccl.so"].iter().find_map(open);
+        let open = |path: PathBuf| unsafe { Library::new(path) }.ok();
+        let library = places(env::var_os("THROUGHPUT_NCCL"), &roots()).into_iter().find_map(open);
         let library = library.ok_or_else(|| {
             Error::Config(format!(
                 "there is no NCCL (libnccl.so.2) for data between GPUs; {INSTALL}"
@@ -406,5 +420,46 @@ impl Communicator for Nccl {
         // SAFETY: so many numbers were copied there.
         unsafe { self.all_reduce_at(at, count)? };
         self.unload(&self.out, data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads;
+
+    #[test]
+    fn it_is_looked_for_where_the_reader_says_or_everywhere() {
+        let named = places(Some("/opt/nccl/libnccl.so.2".into()), &[]);
+        assert_eq!(named, [PathBuf::from("/opt/nccl/libnccl.so.2")]);
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("nvidia/nccl");
+        std::fs::create_dir_all(root.join("lib")).unwrap();
+        let [system, other] = ["libnccl.so.2", "libnccl.so"].map(PathBuf::from);
+        let roots = [root.clone(), folder.path().join("none")];
+        assert_eq!(places(None, &roots), [system.clone(), other.clone()]);
+        std::fs::write(root.join("lib/libnccl.so.2"), "").unwrap();
+        let found = places(Some(OsString::new()), &roots);
+        assert_eq!(found, [system, other, root.join("lib/libnccl.so.2")]);
+    }
+
+    /// One rank alone: all that a machine with one GPU can show of NCCL.
+    #[test]
+    fn a_rank_alone_sums_what_it_has_on_a_gpu() {
+        let missing = Functions::load().err().map(|why| why.to_string());
+        let missing = missing.or_else(|| gpu::open("cuda").err().map(|why| why.to_string()));
+        if let Some(why) = missing {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let whole: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+        let sums = threads::run(1, |mut thread| {
+            let mut data = whole.clone();
+            let mut nccl = Nccl::join(&mut thread, "cuda")?;
+            nccl.all_reduce(&mut data)?;
+            nccl.broadcast(Rank(0), &mut data)?;
+            Ok(data)
+        });
+        assert_eq!(sums.unwrap(), [whole]);
     }
 }

@@ -90,7 +90,7 @@ pub struct Run<'a> {
 }
 
 /// What goes from one stage to the next, or back, and to whom.
-type Out = Option<(Rank, Vec<f32>)>;
+pub type Out = Option<(Rank, Vec<f32>)>;
 
 /// What waits for the backward pass: what the stage has kept, and at the last stage the derivatives of the scores.
 type Waiting = BTreeMap<usize, (Kept, Vec<f32>)>;
@@ -126,8 +126,7 @@ impl Run<'_> {
         Ok(ran)
     }
 
-    /// Sends what is ready and receives what the work needs: at the same time, if both are with one neighbour, so that
-    /// two ranks that send to each other never wait for each other.
+    /// What the work needs, while what is ready goes out.
     fn meet(
         &self,
         direction: Direction,
@@ -139,18 +138,7 @@ impl Run<'_> {
             Direction::Forward => (self.seat.before, self.stage.inputs()),
             Direction::Backward => (self.seat.after, self.stage.outputs()),
         };
-        let Some(from) = from else { return send(out, comm).map(|()| None) };
-        let mut got = vec![0.0; images * width];
-        match out {
-            Some((to, data)) if to == from => {
-                comm.exchange(to, &data, from, &mut got)?;
-            }
-            out => {
-                send(out, comm)?;
-                comm.receive(from, &mut got)?;
-            }
-        }
-        Ok(Some(got))
+        meet(from, images * width, out, comm)
     }
 
     /// A micro-batch forward. The first stage begins with the images; the last one knows the loss.
@@ -201,8 +189,36 @@ impl Run<'_> {
     }
 }
 
+/// Sends what is ready and receives so many numbers, if there is a rank to receive them from: at the same time, if both
+/// are with one neighbour, so that two ranks that send to each other never wait for each other.
+///
+/// # Errors
+/// The communicator's.
+pub fn meet(
+    from: Option<Rank>,
+    numbers: usize,
+    out: Out,
+    comm: &mut dyn Communicator,
+) -> Result<Option<Vec<f32>>> {
+    let Some(from) = from else { return send(out, comm).map(|()| None) };
+    let mut got = vec![0.0; numbers];
+    match out {
+        Some((to, data)) if to == from => {
+            comm.exchange(to, &data, from, &mut got)?;
+        }
+        out => {
+            send(out, comm)?;
+            comm.receive(from, &mut got)?;
+        }
+    }
+    Ok(Some(got))
+}
+
 /// Sends what is ready, if anything is.
-fn send(out: Out, comm: &mut dyn Communicator) -> Result<()> {
+///
+/// # Errors
+/// The communicator's.
+pub fn send(out: Out, comm: &mut dyn Communicator) -> Result<()> {
     out.map_or(Ok(()), |(to, data)| comm.send(to, &data))
 }
 

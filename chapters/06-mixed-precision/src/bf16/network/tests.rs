@@ -27,10 +27,12 @@ fn random(width: usize, classes: usize, count: usize) -> Examples {
     }
 }
 
-/// The units of this machine, and the model of the matrix unit.
+/// The units of this machine, and the models of those that multiply bf16.
 fn units() -> Vec<Unit> {
-    let all = [Unit::Vectors(Level::Portable), Unit::best(), Unit::Tiles, Unit::Model];
-    all.into_iter().filter(|unit| unit.available()).collect()
+    let vectors = [Unit::Vectors(Level::Portable), Unit::Vectors(Level::best())];
+    let of_bf16 = [Unit::Pairs, Unit::PairsModel, Unit::Tiles, Unit::Model];
+    let all = vectors.into_iter().chain(of_bf16);
+    all.filter(|unit| unit.available()).collect()
 }
 
 fn wide(x: &[f32]) -> Vec<f64> {
@@ -288,7 +290,7 @@ fn what_cannot_be_learned_from_is_refused() {
     assert!(fine.epoch(&data, &[40], 1).is_err() && fine.epoch(&data, &[], 1).is_err());
     let other = random(100, 10, 8);
     assert!(fine.epoch(&other, &[0], 1).is_err());
-    if !Unit::Tiles.available() {
-        assert!(learner(settings(&[784, 10], 8), Way::Keeping(Unit::Tiles)).is_err());
+    for unit in [Unit::Pairs, Unit::Tiles].into_iter().filter(|unit| !unit.available()) {
+        assert!(learner(settings(&[784, 10], 8), Way::Keeping(unit)).is_err());
     }
 }

@@ -18,7 +18,6 @@ use lab::{
     Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit,
     data::Source,
     key::Quantity,
-    machine,
     peak::{self, Traffic},
     race::Results,
     random::numbers,
@@ -142,9 +141,14 @@ pub const BATCH: usize = 512;
 pub const NETWORKS: [(&str, &[usize], usize); 2] =
     [("784-128-10", &[784, 128, 10], 128), ("784-2048-2048-10", &WIDE, BATCH)];
 
-/// Why nothing runs on tiles here.
-fn no_tiles() -> String {
-    machine::why_no_amx().unwrap_or("this CPU has no AMX").to_owned()
+/// Why nothing multiplies bf16 here.
+fn no_unit() -> String {
+    format!("{}, and no AVX512-BF16", Multiplier::Tiles.missing())
+}
+
+/// The unit that multiplies bf16, or the one that would if this CPU had it.
+fn unit() -> Multiplier {
+    Multiplier::of_bf16().unwrap_or(Multiplier::Tiles)
 }
 
 fn limits(r: &mut Recorder) {
@@ -158,13 +162,14 @@ fn limits(r: &mut Recorder) {
         }
     }
     let bandwidth = peak::bandwidth(Traffic::Read, cores).value;
-    let peaks = [("f32", Some(peak::fma_f32(cores))), ("bf16", peak::amx_bf16(cores))];
+    let of_bf16 = Multiplier::of_bf16().map(|unit| unit.peak(cores));
+    let peaks = [("f32", Some(peak::fma_f32(cores))), ("bf16", of_bf16)];
     // A format without a unit is left out.
     let mut known = |quantity: Quantity, found: Option<f64>| match found {
         Some(found) => {
             r.record(quantity, Samples::one(found));
         }
-        None => r.skip_at(quantity, no_tiles()),
+        None => r.skip_at(quantity, no_unit()),
     };
     for (number, peak) in &peaks {
         let ridge = peak.as_ref().map(|peak| peak.value / bandwidth);
@@ -252,15 +257,11 @@ enum By {
 
 /// All of them. The others are compared with the first.
 pub const CONTENDERS: [Contender; 7] = [
-    Contender {
-        who: "bf16",
-        name: "bf16, on tiles",
-        by: By::Way(|| Way::Keeping(Multiplier::Tiles)),
-    },
+    Contender { who: "bf16", name: "bf16, on its unit", by: By::Way(|| Way::Keeping(unit())) },
     Contender {
         who: "bf16-rounding",
-        name: "bf16, rounded by each product, on tiles",
-        by: By::Way(|| Way::Rounding(Multiplier::Tiles)),
+        name: "bf16, rounded by each product, on its unit",
+        by: By::Way(|| Way::Rounding(unit())),
     },
     Contender { who: "f32", name: "f32", by: By::Way(|| Way::F32) },
     Contender {
@@ -329,7 +330,7 @@ fn ours(way: Way, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
     if let Way::Keeping(unit) | Way::Rounding(unit) = way
         && !unit.available()
     {
-        return Ok(Err(no_tiles().into()));
+        return Ok(Err(no_unit().into()));
     }
     let settings =
         Settings { sizes: WIDE.to_vec(), batch: BATCH, dropout: 0.0, ..Settings::default() };
@@ -410,10 +411,9 @@ fn record(r: &mut Recorder, results: &Results, images: usize, slow: &[(&str, f64
     let operations = Needs::of(&WIDE, BATCH, true).operations * images as f64 / BATCH as f64;
     for Contender { who, .. } in &CONTENDERS {
         let list: ParamList = &[("who", who)];
-        let tiles =
+        let narrow =
             matches!(*who, "bf16" | "bf16-rounding" | "pytorch-bf16" | "pytorch-bf16-fused");
-        let limit = if tiles { peak::amx_bf16(cores) } else { None };
-        let limit = limit.unwrap_or_else(|| peak::fma_f32(cores));
+        let limit = if narrow { Multiplier::best().peak(cores) } else { peak::fma_f32(cores) };
         r.record_or_skip(RATE.at(list), results.rate(who, images as f64))?;
         r.record_or_skip(FLOPS.at(list).against(limit), results.rate(who, operations))?;
         let step = match slow.iter().find(|(other, _)| other == who) {
@@ -476,13 +476,13 @@ mod tests {
     }
 
     #[test]
-    fn the_wide_network_gains_more_than_the_small_one_where_there_are_tiles() {
+    fn the_wide_network_gains_more_than_the_small_one_where_bf16_has_a_unit() {
         let run = testing::run(&experiments()[0]);
         let of = |key: Key| run.values.iter().filter(move |value| value.key == key.name);
         let gain: Vec<f64> = of(GAIN).map(|value| value.median).collect();
         match gain[..] {
             [small, wide] => assert!(wide > small && small > 0.5, "{gain:?}"),
-            _ => assert!(!Multiplier::Tiles.available() && !run.skipped.is_empty()),
+            _ => assert!(Multiplier::of_bf16().is_none() && !run.skipped.is_empty()),
         }
         assert_eq!(of(OPERATIONS).count(), 4);
     }
@@ -506,7 +506,7 @@ mod tests {
             match contender.who {
                 "f32" | "bf16-portable" => assert_eq!(why, None),
                 "bf16" | "bf16-rounding" => {
-                    assert_eq!(why.is_none(), Multiplier::Tiles.available());
+                    assert_eq!(why.is_none(), Multiplier::of_bf16().is_some());
                 }
                 _ => assert!(why.is_some_and(|why| why.contains("--peers"))),
             }

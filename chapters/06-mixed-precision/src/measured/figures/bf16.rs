@@ -66,11 +66,17 @@ fn draw_error(records: &Records) -> Result<Drawing> {
     Ok(Drawing { svg: LinePlot { limits: limits.into(), ..plot }.svg(), ..words })
 }
 
+/// What multiplies bf16 on the machine of the records.
+fn unit(records: &Records) -> &'static str {
+    let has = |name: &str| records.machine.features.iter().any(|feature| feature == name);
+    if has("amx-bf16") { "AMX" } else { "AVX512-BF16" }
+}
+
 fn draw_race(records: &Records) -> Result<Drawing> {
     let ratio =
         |slow: &str, fast: &str| records.text(RATIO.at(&[("slow", &slow), ("fast", &fast)]));
     let finding = match (ratio("f32", "bf16"), ratio("f32", "bf16-portable")) {
-        (Ok(found), _) => format!("on tiles bf16 is {found} as fast as f32."),
+        (Ok(found), _) => format!("on {} bf16 is {found} as fast as f32.", unit(records)),
         (Err(Error::Skipped { why, .. }), Ok(found)) => {
             format!("{why}; through the f32 registers bf16 is {found} as fast as f32.")
         }
@@ -91,13 +97,13 @@ fn draw_race(records: &Records) -> Result<Drawing> {
 
 fn table_roofline(records: &Records) -> Result<TableData> {
     let ridge = |number: &str| records.text(RIDGE.at(&[("number", &number)]));
-    let tiles = match ridge("bf16") {
-        Ok(found) => format!("for the tiles above {found}"),
-        Err(Error::Skipped { why, .. }) => format!("for tiles it is not known ({why})"),
+    let narrow = match ridge("bf16") {
+        Ok(found) => format!("for {} in bf16 above {found}", unit(records)),
+        Err(Error::Skipped { why, .. }) => format!("for bf16 it is not known ({why})"),
         Err(error) => return Err(error),
     };
     let caption = format!(
-        "Products of a step. On {} arithmetic is the limit for the vector registers above {} operations per byte; {tiles}.",
+        "Products of a step. On {} arithmetic is the limit for the vector registers above {} operations per byte; {narrow}.",
         records.machine.in_words(),
         ridge("f32")?,
     );
@@ -125,7 +131,7 @@ fn table_needs(records: &Records) -> Result<TableData> {
     };
     let (small, wide) = (gain(NETWORKS[0].0)?, gain(NETWORKS[1].0)?);
     let caption = if small == wide {
-        format!("What a step needs. The gain on tiles is not predicted for this machine: {small}.")
+        format!("What a step needs. The gain of bf16 is not predicted for this machine: {small}.")
     } else {
         format!(
             "What a step needs at least. bf16 gains {small} for the small network and {wide} for the wide one."

@@ -229,7 +229,7 @@ fn predicted_experiment() -> Experiment {
 
 fn predicted(recorder: &mut Recorder) -> Result<()> {
     let (rounds, repeats, images) = match recorder.budget {
-        Budget::Quick => (5, 20, 800),
+        Budget::Quick => (3, 10, 300),
         Budget::Full => (25, 200, 1500),
     };
     let mut links = Vec::new();
