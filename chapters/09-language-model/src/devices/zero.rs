@@ -1,0 +1,125 @@
+//! `ZeRO`'s first stage (Rajbhandari et al. 2020): data parallel, and the optimizer remembers each parameter on one rank
+//! alone. A reduce-scatter gives each rank the summed gradient of its own part; it updates that part, and an all-gather
+//! hands the new parameters round. Both halves together send what an all-reduce sends.
+
+use super::{course::Course, data::Portion, split::Split};
+use crate::{
+    Model, Result,
+    count::Bytes,
+    train::{
+        Settings, Step,
+        adamw::{self, Moments},
+        clip,
+    },
+};
+use multi_gpu::{Communicator, Rank, rank::part_of};
+use std::ops::Range;
+
+/// A replica whose optimizer knows a part of the parameters.
+pub struct Zero {
+    /// The model: the same on all ranks after each step.
+    pub model: Model,
+    /// What is remembered of this rank's part.
+    pub moments: Moments,
+    course: Course,
+    portion: Portion,
+    own: Range<usize>,
+    /// The tensors of the part, numbered from its beginning.
+    tensors: Vec<(Range<usize>, bool)>,
+    gradient: Vec<f32>,
+    parts: Vec<f32>,
+}
+
+/// The parts of the tensors that lie in `own`, numbered from its beginning.
+fn inside(tensors: Vec<(Range<usize>, bool)>, own: &Range<usize>) -> Vec<(Range<usize>, bool)> {
+    let part = |range: Range<usize>| {
+        range.start.max(own.start) - own.start..range.end.min(own.end) - own.start
+    };
+    let parts = tensors.into_iter().filter_map(|(range, shrinks)| {
+        let meets = range.start < own.end && own.start < range.end;
+        meets.then(|| (part(range), shrinks))
+    });
+    parts.collect()
+}
+
+impl Zero {
+    /// A replica that begins with this model; every rank has the same one.
+    ///
+    /// # Errors
+    /// As [`crate::train::Trainer::new`].
+    pub fn new(
+        model: Model,
+        settings: Settings,
+        stream: &[u32],
+        (rank, ranks): (Rank, usize),
+    ) -> Result<Self> {
+        let own = part_of(model.layout.len, rank, ranks);
+        Ok(Self {
+            course: Course::new(&model.config, settings, stream, 0)?,
+            portion: Portion::new(&model, &settings, (rank, ranks), 1)?,
+            tensors: inside(adamw::tensors(&model.layout, &model.config), &own),
+            moments: Moments::zeros(own.len()),
+            gradient: vec![0.0; model.layout.len],
+            parts: Vec::new(),
+            own,
+            model,
+        })
+    }
+}
+
+impl Split for Zero {
+    fn step(&mut self, stream: &[u32], comm: &mut dyn Communicator) -> Result<Step> {
+        self.course.draw(stream)?;
+        let (model, course) = (&self.model, &self.course);
+        // ANCHOR: step
+        let loss = self.portion.gradient(model, course, &mut self.gradient)?;
+        comm.reduce_scatter(&mut self.gradient)?; // only `own` is summed up
+        let own = &self.gradient[self.own.clone()];
+        let norm = clip::norm(own, &mut self.parts, 1);
+        let mut sums = [loss, (norm * norm) as f32];
+        comm.all_reduce(&mut sums)?; // the norm is that of all parts
+        let [loss, squares] = sums.map(f64::from);
+        let (step, clip) = self.course.close(loss, squares.sqrt())?;
+        adamw::update(
+            &self.course.settings.rule,
+            (step.step, step.lr, clip),
+            &mut self.model.parameters[self.own.clone()],
+            &mut self.moments,
+            own,
+            &self.tensors,
+            1,
+        );
+        comm.all_gather(&mut self.model.parameters)?;
+        // ANCHOR_END: step
+        Ok(step)
+    }
+
+    fn parameters(&self, _: &mut dyn Communicator) -> Result<Vec<f32>> {
+        Ok(self.model.parameters.clone())
+    }
+
+    fn bytes(&self) -> Bytes {
+        let moments = size_of_val(&self.moments.m[..]) + size_of_val(&self.moments.v[..]);
+        Bytes {
+            parameters: size_of_val(&self.model.parameters[..]) as u64,
+            gradient: size_of_val(&self.gradient[..]) as u64,
+            moments: moments as u64,
+            activations: self.portion.bytes(),
+            group: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_has_its_pieces_of_the_tensors() {
+        let tensors = || vec![(0..4, true), (4..6, false), (6..12, true)];
+        assert_eq!(inside(tensors(), &(0..12)), tensors());
+        assert_eq!(inside(tensors(), &(3..8)), [(0..1, true), (1..3, false), (3..5, true)]);
+        assert_eq!(inside(tensors(), &(7..9)), [(0..2, true)]);
+        assert_eq!(inside(tensors(), &(12..12)), []);
+    }
+}

@@ -1,0 +1,129 @@
+//! What can go wrong in this chapter, each as one message that says what to do.
+
+use std::path::{Path, PathBuf};
+
+/// A `Result` whose error is [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong in this chapter.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The lab's own errors: files, devices.
+    #[error(transparent)]
+    Lab(#[from] lab::Error),
+    /// A product whose matrices do not fit each other.
+    #[error(transparent)]
+    Product(#[from] matmul::Error),
+    /// A run's folder that can't be used.
+    #[error(transparent)]
+    Run(#[from] training::Error),
+    /// Ranks that do not reach each other.
+    #[error(transparent)]
+    Ranks(#[from] multi_gpu::Error),
+    /// What chapter 8's tables do not have.
+    #[error(transparent)]
+    Hardware(#[from] hardware::Error),
+    /// A device that fails.
+    #[error(transparent)]
+    Device(#[from] cpu_gpu::Error),
+    /// A choice that can't work, such as a width that the heads do not divide.
+    #[error("{0}")]
+    Config(String),
+    /// A token that the model does not know.
+    #[error("token {token} is none of the model's {vocabulary}; they are numbered from 0")]
+    Token {
+        /// The token.
+        token: u32,
+        /// How many the model knows.
+        vocabulary: usize,
+    },
+    /// A sequence that is empty or longer than the model's context.
+    #[error("a sequence of {found} tokens; this model takes 1 to {context}")]
+    Length {
+        /// How many tokens there are.
+        found: usize,
+        /// The longest sequence that the model takes.
+        context: usize,
+    },
+    /// Two things that belong together have different lengths.
+    #[error("{what}: there are {found}, and {wanted} are needed")]
+    Count {
+        /// What was counted.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        wanted: usize,
+    },
+    /// A stream of tokens that is too short to draw from.
+    #[error("the text has {found} tokens, and a context of {context} needs at least {}; give it more text or take a shorter context", .context + 1)]
+    TooShort {
+        /// How many tokens there are.
+        found: usize,
+        /// The context's length.
+        context: usize,
+    },
+    /// The loss is no longer finite.
+    #[error("the loss became {loss:.3e} in step {step}, with a learning rate of {lr:.1e}; start again with a smaller one, such as {:.1e}", .lr / 3.0)]
+    Diverged {
+        /// The step, from 1.
+        step: u64,
+        /// The learning rate of this step.
+        lr: f64,
+        /// The batch's loss.
+        loss: f64,
+    },
+    /// A file that is not what it should be.
+    #[error("{}: {why}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::File`].
+    pub fn file(path: &Path, why: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), why: why.into() }
+    }
+}
+
+impl From<Error> for lab::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Lab(error) => error,
+            other => Self::Message(other.to_string()),
+        }
+    }
+}
+
+impl From<Error> for multi_gpu::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Ranks(error) => error,
+            other => Self::Lab(other.into()),
+        }
+    }
+}
+
+/// Fails unless the two numbers are the same.
+pub(crate) fn count(what: &'static str, found: usize, wanted: usize) -> Result<()> {
+    if found == wanted { Ok(()) } else { Err(Error::Count { what, found, wanted }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_to_do() {
+        let error = Error::Diverged { step: 7, lr: 3e-3, loss: f64::NAN };
+        let text = lab::Error::from(error).to_string();
+        assert!(text.contains("step 7") && text.contains("such as 1.0e-3"), "{text}");
+        let text = Error::TooShort { found: 3, context: 128 }.to_string();
+        assert!(text.contains("at least 129"), "{text}");
+        assert!(count("x", 1, 2).is_err() && count("x", 2, 2).is_ok());
+    }
+}

@@ -1,0 +1,136 @@
+//! Bits per byte: how many bits a model needs for a text, over the bytes of the text.
+//!
+//! A loss per token depends on the tokenizer: longer tokens are harder to guess. The bytes of a text do not. With arithmetic
+//! coding (Witten, Neal and Cleary 1987) a model that gives a token the probability p stores it in −log₂ p bits, so the number is
+//! also the size to which the model would compress the text.
+
+use crate::{Result, Tokenizer};
+use lab::vectors::{exp, wide};
+
+/// What a text costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bits {
+    /// Bits in all.
+    pub bits: f64,
+    /// The text's bytes.
+    pub bytes: usize,
+    /// Its tokens.
+    pub tokens: usize,
+}
+
+impl Bits {
+    /// Bits per byte; NaN for an empty text.
+    pub fn per_byte(&self) -> f64 {
+        self.bits / self.bytes as f64
+    }
+
+    /// What a guesser needs to whom all tokens are equally likely.
+    #[must_use]
+    pub fn uniform(&self, vocabulary: usize) -> Self {
+        Self { bits: self.tokens as f64 * (vocabulary as f64).log2(), ..*self }
+    }
+}
+
+/// What the texts cost a model, each read from its beginning. `scores` are the model's: after each of so many tokens, at most
+/// `context`, as [`crate::Model::logits`] and [`crate::generate::Decoder::logits`] give them.
+///
+/// Windows overlap by half: past the first window, a token is guessed from at least half a context. That costs two passes over
+/// each token, and is what a text continued from the middle sees.
+///
+/// # Errors
+/// Those of `scores`.
+pub fn bits(
+    mut scores: impl FnMut(&[u32]) -> Result<Vec<f32>>,
+    context: usize,
+    tokenizer: &Tokenizer,
+    texts: impl IntoIterator<Item = impl AsRef<[u8]>>,
+) -> Result<Bits> {
+    let mut all = Bits::default();
+    let mut tokens = Vec::new();
+    for text in texts {
+        tokens.clear();
+        tokens.push(tokenizer.end());
+        tokens.extend(tokenizer.encode(text.as_ref()));
+        let targets = &tokens[1..];
+        all.bytes += text.as_ref().len();
+        all.tokens += targets.len();
+        // ANCHOR: windows
+        // Targets up to here are paid for.
+        let mut paid = 0;
+        while paid < targets.len() {
+            let start = if paid == 0 { 0 } else { paid - context / 2 };
+            let end = targets.len().min(start + context);
+            let found = scores(&tokens[start..end])?;
+            let rows = found.chunks_exact(tokenizer.vocabulary());
+            let guessed = rows.zip(&targets[start..end]).skip(paid - start);
+            all.bits += guessed.map(|(row, target)| cost(row, *target)).sum::<f64>();
+            paid = end;
+        }
+        // ANCHOR_END: windows
+    }
+    Ok(all)
+}
+
+/// −log₂ of a token's probability.
+fn cost(scores: &[f32], token: u32) -> f64 {
+    let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sums = [0.0_f32; 16];
+    wide!(|| {
+        let (chunks, rest) = scores.as_chunks::<16>();
+        for chunk in chunks {
+            sums.iter_mut().zip(chunk).for_each(|(sum, score)| *sum += exp(score - highest));
+        }
+        sums.iter_mut().zip(rest).for_each(|(sum, score)| *sum += exp(score - highest));
+    });
+    let sum: f64 = sums.iter().map(|sum| f64::from(*sum)).sum();
+    (sum.ln() - f64::from(scores[token as usize] - highest)) / std::f64::consts::LN_2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::random::numbers;
+
+    #[test]
+    fn a_cost_is_that_of_the_softmax() {
+        for len in [1, 5, 16, 300] {
+            let scores: Vec<f32> = numbers(len, 1).iter().map(|x| 20.0 * x).collect();
+            let sum: f64 = scores.iter().map(|s| f64::from(*s).exp()).sum();
+            for token in 0..len {
+                let wanted = -(f64::from(scores[token]).exp() / sum).log2();
+                let found = cost(&scores, token as u32);
+                assert!((found - wanted).abs() < 1e-4 * wanted.abs().max(1.0), "{found} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_token_is_paid_for_once_and_sees_half_a_context() {
+        let tokenizer = Tokenizer::train(&[b""], 257).unwrap();
+        for (context, len) in [(2, 9), (4, 1), (4, 4), (4, 5), (5, 23), (8, 100)] {
+            let text: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            let mut windows = Vec::new();
+            let found = bits(
+                |tokens| {
+                    assert!((1..=context).contains(&tokens.len()));
+                    windows.push(tokens.to_vec());
+                    Ok(vec![0.0; tokens.len() * 257])
+                },
+                context,
+                &tokenizer,
+                [&text, &Vec::new()],
+            )
+            .unwrap();
+            assert_eq!((found.bytes, found.tokens), (len, len));
+            let uniform = found.uniform(257);
+            assert!((found.bits - uniform.bits).abs() < 1e-3 && uniform.bits > 0.0);
+            assert_eq!(windows[0][0], tokenizer.end(), "a text begins after the end of another");
+            assert_eq!(
+                windows.last().unwrap().last(),
+                text.len().checked_sub(2).map(|at| text[at].into()).or(Some(256)).as_ref()
+            );
+        }
+        let none = bits(|_| panic!("there is nothing"), 4, &tokenizer, [b""]).unwrap();
+        assert!(none.per_byte().is_nan());
+    }
+}

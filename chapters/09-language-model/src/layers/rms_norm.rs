@@ -1,0 +1,108 @@
+//! `RMSNorm`: a row is divided by its root mean square, then each value is scaled by a learned factor (Zhang and Sennrich
+//! 2019, "Root Mean Square Layer Normalization"). No mean is taken off and nothing is added.
+//!
+//! With r = 1/√(mean x² + ε): yᵢ = xᵢ·r·wᵢ. Every xᵢ moves r, so its derivative has two terms:
+//! dxᵢ = r·wᵢ·dyᵢ − xᵢ·r³·(Σⱼ wⱼ·dyⱼ·xⱼ)/n, and dwᵢ = Σ dyᵢ·xᵢ·r over all rows.
+
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
+use crate::product::{dot, triple};
+use lab::vectors::wide;
+
+/// Keeps the division from exploding where a row is all zeros.
+pub const EPS: f32 = 1e-5;
+
+/// 1 over the root mean square of a row.
+#[inline(always)]
+fn inverse(x: &[f32]) -> f32 {
+    1.0 / (dot(x, x) / x.len() as f32 + EPS).sqrt()
+}
+
+/// Normalises the rows of `x`, each as long as `scale`.
+// ANCHOR: forward
+pub fn forward(y: &mut [f32], x: &[f32], scale: &[f32]) {
+    let width = scale.len();
+    wide!(|| {
+        for (y, x) in y.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
+            let r = inverse(x);
+            for ((y, x), w) in y.iter_mut().zip(x).zip(scale) {
+                *y = x * r * w;
+            }
+        }
+    });
+}
+// ANCHOR_END: forward
+
+/// Adds to `dx` and `dscale` what the derivatives of the result, `dy`, contribute to them. In a transformer `dx` already
+/// holds what came along the residual path.
+pub fn backward(dx: &mut [f32], dscale: &mut [f32], dy: &[f32], x: &[f32], scale: &[f32]) {
+    let width = scale.len();
+    wide!(|| {
+        // ANCHOR: backward
+        let rows = x.chunks_exact(width).zip(dy.chunks_exact(width));
+        for (dx, (x, dy)) in dx.chunks_exact_mut(width).zip(rows) {
+            let r = inverse(x);
+            for ((d, dy), x) in dscale.iter_mut().zip(dy).zip(x) {
+                *d += dy * x * r;
+            }
+            let along = triple(scale, dy, x);
+            let c = along * r * r * r / width as f32;
+            for (((dx, dy), x), w) in dx.iter_mut().zip(dy).zip(x).zip(scale) {
+                *dx += r * w * dy - x * c;
+            }
+        }
+        // ANCHOR_END: backward
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backprop::check::{differences, error};
+    use lab::random::numbers;
+
+    fn wide64(x: &[f32]) -> Vec<f64> {
+        x.iter().map(|x| f64::from(*x)).collect()
+    }
+
+    /// The formula in f64.
+    fn formula(x: &[f64], scale: &[f64]) -> Vec<f64> {
+        let rows = x.chunks_exact(scale.len()).flat_map(|x| {
+            let mean = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
+            let r = 1.0 / (mean + f64::from(EPS)).sqrt();
+            x.iter().zip(scale).map(move |(x, w)| x * r * w)
+        });
+        rows.collect()
+    }
+
+    #[test]
+    fn forward_and_backward_are_the_formula_and_its_differences() {
+        for (rows, width) in [(1, 1), (3, 7), (2, 16), (5, 33)] {
+            let [x, dy] = [1, 2].map(|seed| numbers(rows * width, seed));
+            let scale = numbers(width, 3);
+            let mut y = vec![f32::NAN; rows * width];
+            forward(&mut y, &x, &scale);
+            let (x64, scale64) = (wide64(&x), wide64(&scale));
+            assert!(error(&wide64(&y), &formula(&x64, &scale64)) < 1e-6);
+
+            let loss = |y: Vec<f64>| y.iter().zip(&dy).map(|(y, d)| y * f64::from(*d)).sum::<f64>();
+            let (mut dx, mut dscale) = (vec![0.25; rows * width], vec![0.5; width]);
+            backward(&mut dx, &mut dscale, &dy, &x, &scale);
+            let wanted = differences(&x64, |x| loss(formula(x, &scale64)));
+            let found: Vec<f64> = dx.iter().map(|d| f64::from(*d) - 0.25).collect();
+            assert!(error(&found, &wanted) < 1e-4, "{rows}×{width}");
+            let wanted = differences(&scale64, |scale| loss(formula(&x64, scale)));
+            let found: Vec<f64> = dscale.iter().map(|d| f64::from(*d) - 0.5).collect();
+            assert!(error(&found, &wanted) < 1e-5, "{rows}×{width}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_zeros_stays_zeros() {
+        let (mut y, mut dx, mut dscale) = ([1.0; 3], [0.0; 3], [0.0; 3]);
+        forward(&mut y, &[0.0; 3], &[2.0; 3]);
+        backward(&mut dx, &mut dscale, &[1.0; 3], &[0.0; 3], &[2.0; 3]);
+        assert_eq!((y, dscale), ([0.0; 3], [0.0; 3]));
+        assert!(dx.iter().all(|d| d.is_finite()));
+    }
+}

@@ -1,0 +1,73 @@
+//! The rungs of attention, in turns: time and memory by the length of the context.
+
+use crate::attention::{causal::Head, ladder::Rung};
+use lab::{
+    Budget, Experiment, Key, Race, Recorder, Result, Samples, Unit, random::numbers,
+    record::ParamList,
+};
+use std::hint::black_box;
+
+/// Seconds of forward and backward of one head, on one thread.
+pub const SECONDS: Key =
+    Key::measured("language_model.attention", Unit::Seconds, &["rung", "tokens"]);
+/// Over the tiles' time.
+pub const RATIO: Key =
+    Key::measured("language_model.attention.ratio", Unit::Ratio, &["rung", "tokens"]);
+/// Bytes that a rung reserves beside queries, keys, values and results.
+pub const BYTES: Key =
+    Key::counted("language_model.attention.bytes", Unit::Bytes, &["rung", "tokens"]);
+
+/// Values of a head: those of the chapter's models.
+pub const HEAD: usize = 32;
+/// Lengths of the context.
+pub const TOKENS: [usize; 6] = [128, 256, 512, 1024, 2048, 4096];
+
+/// The experiments of this file.
+pub fn experiments() -> Vec<Experiment> {
+    vec![Experiment {
+        key: SECONDS.name,
+        shows: "forward and backward of one head of attention by each rung, and the memory that it takes",
+        values: &[SECONDS, RATIO, BYTES],
+        quick: true,
+        run,
+    }]
+}
+
+fn run(r: &mut Recorder) -> Result<()> {
+    let most = if r.budget == Budget::Full { 4096 } else { 1024 };
+    for tokens in TOKENS {
+        let list: ParamList = &[("tokens", &tokens)];
+        if tokens > most {
+            for rung in Rung::ALL {
+                let why = "the quick budget stops at 1,024 tokens";
+                r.skip_at(SECONDS.at(list).with("rung", rung.name()), why);
+            }
+            continue;
+        }
+        r.note_at(SECONDS.at(list));
+        let of = [1, 2, 3, 4].map(|seed| numbers(tokens * HEAD, seed));
+        let [q, k, v, dout] = &of;
+        let head = Head { q, k, v, size: HEAD };
+        let mut race = Race::new();
+        for rung in Rung::ALL {
+            let mut attention = rung.start();
+            let [mut out, mut dq, mut dk, mut dv] = [(); 4].map(|()| vec![0.0; tokens * HEAD]);
+            race.add(rung.name(), move || {
+                attention.forward(&mut out, head)?;
+                attention.backward([&mut dq, &mut dk, &mut dv], (dout, &out), head)?;
+                black_box((&dq, &dk, &dv));
+                Ok(())
+            });
+        }
+        let results = race.run(r.budget.plan())?;
+        for rung in Rung::ALL {
+            let name = rung.name();
+            r.record(SECONDS.at(list).with("rung", name), results.samples(name)?);
+            let ratio = results.ratio(name, Rung::Tiled.name())?;
+            r.record(RATIO.at(list).with("rung", name), ratio);
+            let bytes = Samples::one(rung.bytes(tokens) as f64);
+            r.record(BYTES.at(list).with("rung", name), bytes);
+        }
+    }
+    Ok(())
+}

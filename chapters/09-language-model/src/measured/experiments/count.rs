@@ -1,0 +1,90 @@
+//! A transformer, counted: nothing here is measured.
+
+use crate::{
+    Config,
+    count::{Bytes, Operations, Parameters, cache, scores, six_n_d},
+};
+use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind};
+
+/// Parameters, by part.
+pub const PARAMETERS: Key = Key::counted("language_model.count", Unit::Count, &["size", "part"]);
+/// Operations of a training step's products, for a token.
+pub const OPERATIONS: Key =
+    Key::counted("language_model.count.operations", Unit::Count, &["size", "context"]);
+/// These over 6·N.
+pub const RULE: Key = Key::counted("language_model.count.rule", Unit::Ratio, &["size", "context"]);
+/// Attention's part of the operations.
+pub const SHARE: Key =
+    Key::counted("language_model.count.share", Unit::Share, &["size", "context"]);
+/// Bytes of a training step, by part.
+pub const BYTES: Key = Key::counted("language_model.count.bytes", Unit::Bytes, &["size", "part"]);
+/// Bytes of keys and values of a whole context.
+pub const CACHE: Key =
+    Key::counted("language_model.count.cache", Unit::Bytes, &["size", "context"]);
+/// Bytes of all scores of a batch, were they kept.
+pub const SCORES: Key =
+    Key::new(Kind::Calculated, "language_model.count.scores", Unit::Bytes, &["size", "context"]);
+
+/// The sizes by name.
+pub const SIZES: [(&str, Size); 2] = [("tiny", Config::tiny), ("small", Config::small)];
+
+/// Makes a size's configuration.
+pub type Size = fn() -> Config;
+/// Sequences of a batch.
+pub const BATCH: usize = 16;
+/// Lengths of the context.
+pub const CONTEXTS: [usize; 8] = [64, 128, 256, 512, 1024, 2048, 4096, 8192];
+
+/// The experiments of this file.
+pub fn experiments() -> Vec<Experiment> {
+    vec![Experiment {
+        key: PARAMETERS.name,
+        shows: "parameters, operations and bytes of the chapter's transformers, by part and by context",
+        values: &[PARAMETERS, OPERATIONS, RULE, SHARE, BYTES, CACHE, SCORES],
+        quick: true,
+        run,
+    }]
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "an experiment may fail")]
+fn run(r: &mut Recorder) -> Result<()> {
+    for (size, config) in SIZES {
+        let config = config();
+        let parameters = Parameters::of(&config);
+        let parts = [
+            ("embedding", parameters.embedding),
+            ("attention", parameters.attention),
+            ("feed-forward", parameters.feed_forward),
+            ("norms", parameters.norms),
+            ("all", parameters.all()),
+        ];
+        for (part, count) in parts {
+            let quantity = PARAMETERS.at(&[("size", &size), ("part", &part)]);
+            r.record(quantity, Samples::one(count as f64));
+        }
+        let bytes = Bytes::of(&config, BATCH, config.context);
+        let parts = [
+            ("parameters", bytes.parameters),
+            ("gradient", bytes.gradient),
+            ("moments", bytes.moments),
+            ("activations", bytes.activations),
+            ("group", bytes.group),
+            ("all", bytes.all()),
+        ];
+        for (part, bytes) in parts {
+            let quantity = BYTES.at(&[("size", &size), ("part", &part)]);
+            r.record(quantity, Samples::one(bytes as f64));
+        }
+        for context in CONTEXTS {
+            let at = |key: Key| key.at(&[("size", &size), ("context", &context)]);
+            let operations = Operations::of(&config, context);
+            let all = operations.training();
+            r.record(at(OPERATIONS), Samples::one(all));
+            r.record(at(RULE), Samples::one(all / six_n_d(parameters.all(), 1.0)));
+            r.record(at(SHARE), Samples::one(operations.attention_share()));
+            r.record(at(CACHE), Samples::one(cache(&config, context) as f64));
+            r.record(at(SCORES), Samples::one(scores(&config, BATCH, context) as f64));
+        }
+    }
+    Ok(())
+}

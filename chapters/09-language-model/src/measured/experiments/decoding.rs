@@ -1,0 +1,175 @@
+//! Tokens of one sequence with a KV cache, beside the same model in PyTorch from the same weights.
+
+use super::serving::MODELS;
+use crate::{
+    Model, Result,
+    generate::{Decoder, Sampler, Sampling, Span},
+};
+use backprop::measured::peers::{self, Peer};
+use lab::{Budget, Experiment, Key, Race, Recorder, Samples, Unit, record::ParamList};
+use matmul::parallel::available;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+/// Tokens a second of one sequence.
+pub const RATE: Key = Key::measured(
+    "language_model.decoding",
+    Unit::TokensPerSecond,
+    &["size", "who", "version", "threads"],
+);
+/// Over the time of this course's tokens.
+pub const RATIO: Key =
+    Key::measured("language_model.decoding.ratio", Unit::Ratio, &["size", "who"]);
+/// How many tokens both choose alike before they differ, from the same prompt.
+pub const ALIKE: Key =
+    Key::counted("language_model.decoding.alike", Unit::Count, &["size", "tokens"]);
+
+/// This course's name in the records, and the peer's.
+const WHO: [&str; 2] = ["ours", "pytorch"];
+
+/// The experiment of this file.
+pub fn experiments() -> Vec<Experiment> {
+    vec![Experiment {
+        key: RATE.name,
+        shows: "decoding one sequence with a cache, beside PyTorch from the same weights (with `measure --peers`)",
+        values: &[RATE, RATIO, ALIKE],
+        quick: false,
+        run: |rec| Ok(run(rec)?),
+    }]
+}
+
+/// What the peer is told.
+#[derive(Serialize)]
+struct Job {
+    model: PathBuf,
+    prompt: Vec<u32>,
+    tokens: usize,
+}
+
+/// What it replies.
+#[derive(Deserialize)]
+struct Answer {
+    tokens: Vec<u32>,
+    seconds: Vec<f64>,
+    framework: String,
+}
+
+fn run(rec: &mut Recorder) -> Result<()> {
+    for (size, config) in MODELS {
+        let config = config();
+        let list: ParamList = &[("size", &size)];
+        rec.note_at(RATE.at(list));
+        let mut model = Model::new(config, 1)?;
+        // First weights are small, and all scores nearly alike; larger ones choose their tokens clearly.
+        model.parameters.iter_mut().filter(|p| **p < 1.0).for_each(|p| *p *= 4.0);
+        let folder = std::env::temp_dir().join(format!("decode-{}-{size}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|error| lab::Error::io(&folder, error))?;
+        let outcome = race(rec, &model, list, &folder);
+        let _ = fs::remove_dir_all(&folder); // what is left there is of no use
+        outcome?;
+    }
+    Ok(())
+}
+
+/// PyTorch's program, or why it does not take part.
+fn start() -> std::result::Result<Peer, String> {
+    let python =
+        peers::python().ok_or("the libraries were not asked for; `measure --peers` does")?;
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_generate.py");
+    let arguments = [&*program.to_string_lossy(), "--threads", &available().to_string()];
+    Peer::start(python, &arguments).map_err(|error| error.to_string())
+}
+
+/// The likeliest tokens after a prompt, and the seconds of each but the first.
+fn decoded(decoder: &Decoder, prompt: &[u32], tokens: usize) -> Result<(Vec<u32>, Vec<f64>)> {
+    let mut cache = decoder.cache();
+    let mut likeliest = Sampler::new(Sampling::greedy())?;
+    let scores = decoder.step(&mut [Span { cache: &mut cache, tokens: prompt }])?;
+    let mut token = likeliest.next(&scores)?;
+    let (mut all, mut seconds) = (Vec::new(), Vec::new());
+    for _ in 0..tokens {
+        all.push(token);
+        let began = Instant::now();
+        let scores = decoder.step(&mut [Span { cache: &mut cache, tokens: &[token] }])?;
+        token = likeliest.next(&scores)?;
+        seconds.push(began.elapsed().as_secs_f64());
+    }
+    Ok((all, seconds))
+}
+
+fn race(rec: &mut Recorder, model: &Model, list: ParamList, folder: &Path) -> Result<()> {
+    let half = model.config.context / 2;
+    let prompt = (0..half).map(|i| (i * 7919 % model.config.vocabulary) as u32).collect();
+    let job = Job { model: folder.join("model.safetensors"), prompt, tokens: half / 2 };
+    model.save(&job.model)?;
+    let decoder = Decoder::new(&model.config, &model.parameters)?;
+    let rounds = if rec.budget == Budget::Full { 11 } else { 3 };
+    let (mut ours, mut theirs, mut version) = (Vec::new(), Vec::new(), String::new());
+    let mut peer = start();
+    let mut race = Race::default();
+    race.turn(WHO[0], |_| {
+        let (tokens, seconds) = decoded(&decoder, &job.prompt, job.tokens)?;
+        ours = tokens;
+        Ok(Samples(seconds).median())
+    });
+    let started = peer.as_mut().map_err(|why| lab::Error::message(why.clone()));
+    race.peer(
+        WHO[1],
+        started.map(|peer| {
+            |_| {
+                let answer: Answer = peer.ask(&job)?;
+                theirs = answer.tokens;
+                version = answer.framework;
+                Ok(Samples(answer.seconds).median())
+            }
+        }),
+    );
+    let results = race.rounds(rounds)?;
+    let threads = available();
+    let at = |who: &str, version: &str| {
+        RATE.at(list).with("who", who).with("version", version).with("threads", threads)
+    };
+    rec.record(at(WHO[0], "this course"), results.rate(WHO[0], 1.0)?);
+    rec.record_or_skip(at(WHO[1], &version), results.rate(WHO[1], 1.0))?;
+    let ratio = RATIO.at(list).with("who", WHO[1]);
+    rec.record_or_skip(ratio, results.ratio(WHO[1], WHO[0]))?;
+    let alike = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+    let quantity = ALIKE.at(list).with("tokens", job.tokens);
+    match peer {
+        Ok(_) => {
+            rec.record(quantity, Samples::one(alike as f64));
+        }
+        Err(why) => rec.skip_at(quantity, why),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn the_likeliest_tokens_are_those_of_full_passes() {
+        let config =
+            Config { vocabulary: 50, context: 16, width: 16, heads: 2, layers: 1, hidden: 24 };
+        let model = Model::new(config, 1).unwrap();
+        let decoder = Decoder::new(&config, &model.parameters).unwrap();
+        let (found, seconds) = decoded(&decoder, &[1, 2, 3], 10).unwrap();
+        assert_eq!((found.len(), seconds.len()), (10, 10));
+        let mut text = vec![1, 2, 3];
+        for token in found {
+            let scores = model.logits(&text).unwrap();
+            let last = &scores[scores.len() - 50..];
+            let best = (0..50).max_by(|a, b| last[*a].total_cmp(&last[*b])).unwrap();
+            assert_eq!(token, best as u32);
+            text.push(token);
+        }
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_generate.py").is_file());
+        assert!(start().is_err(), "nobody asked for it");
+    }
+}

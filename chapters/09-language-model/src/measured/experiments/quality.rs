@@ -1,0 +1,242 @@
+//! What a trained model is worth: what it wrote on its way, bits per byte, samples that parse, and recitation. The model is the
+//! latest in `runs`, the text that of the crates that it was not trained on.
+
+use crate::{
+    Result,
+    corpus::{Corpus, Source},
+    evaluate::{
+        self, Bits, bits, copies,
+        parses::{first_lines, verdicts},
+    },
+    generate::{Decoder, Sampling, TOKENIZER, load},
+    runner::report,
+};
+use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
+use std::path::{Path, PathBuf};
+use training::run::{METRICS, youngest_first};
+
+/// Bits per byte of the validation text.
+pub const BITS: Key = Key::measured("language_model.quality.bits", Unit::Number, &["who"]);
+/// Bits per byte of a trained model on text that it has not seen.
+pub const INT8_BITS: Key = Key::measured("language_model.int8.bits", Unit::Number, &["numbers"]);
+/// What 8 bits add to them, as a fraction.
+pub const INT8_LOSS: Key = Key::measured("language_model.int8.loss", Unit::Share, &[]);
+/// The share of samples that parse, by who has written them and how strictly they are read.
+pub const PARSES: Key = Key::measured("language_model.quality", Unit::Share, &["who", "how"]);
+/// The longest part of the samples that the training text contains.
+pub const COPY: Key = Key::measured("language_model.quality.copy", Unit::Bytes, &["who"]);
+/// The same in the middle one of the samples.
+pub const COPY_MEDIAN: Key =
+    Key::measured("language_model.quality.copy.median", Unit::Bytes, &["who"]);
+
+/// Bits per byte of the validation text at the first point of a run after so many minutes of it, and what the model wrote there.
+pub const WRITTEN: Key =
+    Key::measured("language_model.written", Unit::Number, &["after", "tokens", "sample"]);
+
+/// When a reader would look: the name, and the minutes.
+pub const LOOKED: [(&str, f64); 3] =
+    [("1 minute", 1.0), ("3 minutes", 3.0), ("the end", f64::INFINITY)];
+/// Lines of what it wrote that are kept.
+const LINES: usize = 6;
+
+/// Who writes samples, by the names in the records.
+pub const WRITERS: [(&str, &str); 4] = [
+    ("people", "people, in crates that it has not seen"),
+    ("model", "the model"),
+    ("frequent", "tokens by their frequency"),
+    ("uniform", "tokens, all alike"),
+];
+
+/// Who guesses text.
+pub const GUESSERS: [(&str, &str); 4] =
+    [("uniform", "all tokens alike"), ("gzip", "gzip -9"), ("xz", "xz -9"), ("model", "the model")];
+
+/// The experiments of this file.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            key: WRITTEN.name,
+            shows: "what the latest trained model wrote after its first minutes, and how well it guessed",
+            values: &[WRITTEN],
+            quick: false,
+            run: |rec| {
+                match latest() {
+                    Some(run) => written(rec, &run),
+                    None => rec.skip_all(&[], NONE),
+                }
+                Ok(())
+            },
+        },
+        Experiment {
+            key: PARSES.name,
+            shows: "what the latest trained model is worth: bits per byte, samples that parse, the longest copy",
+            values: &[PARSES, BITS, COPY, COPY_MEDIAN],
+            quick: false,
+            run: |rec| Ok(quality(rec)?),
+        },
+    ]
+}
+
+/// Why there is nothing to measure.
+const NONE: &str =
+    "no language model was trained here; `cargo run --release -- train --model gpt` does";
+
+/// The latest run of a language model in the course's `runs`.
+fn latest() -> Option<PathBuf> {
+    youngest_first(&Corpus::root().join("runs"), TOKENIZER).into_iter().next()
+}
+
+/// What a run's metrics say about the first point after each time of [`LOOKED`], and about the last one.
+fn written(rec: &mut Recorder, run: &Path) {
+    let (_, points) = report::read(&run.join(METRICS)).unwrap_or_default();
+    for (after, minutes) in LOOKED {
+        let end = points.last().filter(|_| minutes.is_infinite());
+        let Some(point) = end.or(points.iter().find(|point| point.seconds >= 60.0 * minutes))
+        else {
+            rec.skip_at(WRITTEN.at(&[("after", &after)]), "the run was shorter");
+            continue;
+        };
+        let sample = first_lines(&point.sample, LINES).trim_end();
+        let list: ParamList = &[("after", &after), ("tokens", &point.tokens), ("sample", &sample)];
+        rec.record(WRITTEN.at(list), Samples::one(point.bits_per_byte));
+    }
+}
+
+/// Some of the sources, spread over all of them, with so many bytes together or a little more.
+fn spread(sources: &[Source], bytes: usize) -> Vec<&Source> {
+    let all: usize = sources.iter().map(|source| source.text.len()).sum();
+    let each = (all / bytes.max(1)).max(1);
+    sources.iter().step_by(each).collect()
+}
+
+/// Validation text that the budget has time for.
+fn text(budget: Budget) -> usize {
+    if budget == Budget::Full { 512 << 10 } else { 32 << 10 }
+}
+
+/// Samples, and their lines.
+const SAMPLES: (usize, usize) = (100, 20);
+
+fn quality(rec: &mut Recorder) -> Result<()> {
+    let Some(run) = latest() else {
+        rec.skip_all(&[], NONE);
+        return Ok(());
+    };
+    let (model, tokenizer) = load(&run)?;
+    let corpus = Corpus::find(&Corpus::root())?;
+    let decoder = Decoder::new(&model.config, &model.parameters)?;
+    rec.note_at(BITS.at(&[]));
+    let validation = spread(&corpus.validation, text(rec.budget));
+    let context = model.config.context;
+    let found = bits(|tokens| model.logits(tokens), context, &tokenizer, &validation)?;
+    let uniform = found.uniform(tokenizer.vocabulary());
+    let per_byte = |bits: Bits| Samples::one(bits.per_byte());
+    rec.record(BITS.at(&[("who", &"model")]), per_byte(found));
+    rec.record(BITS.at(&[("who", &"uniform")]), per_byte(uniform));
+    rec.record(BITS.at(&[("who", &"gzip")]), per_byte(evaluate::gzip(&validation)?));
+    rec.record_or_skip(BITS.at(&[("who", &"xz")]), evaluate::xz(&validation).map(per_byte))?;
+
+    rec.note_at(PARSES.at(&[]));
+    let text = spread(&corpus.training, 1 << 20);
+    let text = text.iter().flat_map(|source| &source.text).copied().collect::<Vec<u8>>();
+    let people = spread(&corpus.validation, usize::MAX).into_iter();
+    let people = people.filter_map(|source| str::from_utf8(&source.text).ok());
+    let people: Vec<String> = people.map(|text| first_lines(text, SAMPLES.1).to_owned()).collect();
+    let step = (people.len() / SAMPLES.0).max(1);
+    let people = people.into_iter().step_by(step).take(SAMPLES.0).collect();
+    let samples: [(&str, Vec<String>); 4] = [
+        ("people", people),
+        ("model", evaluate::samples(&decoder, &tokenizer, SAMPLES, Sampling::default())?),
+        ("frequent", evaluate::random(&tokenizer, &text, SAMPLES, 1)),
+        ("uniform", evaluate::random(&tokenizer, b"", SAMPLES, 1)),
+    ];
+    for (who, texts) in &samples {
+        let verdicts = verdicts(texts.iter().map(String::as_str));
+        let share = |count: usize| Samples::one(count as f64 / verdicts.len().max(1) as f64);
+        let (whole, closed) = (
+            verdicts.iter().filter(|verdict| verdict.whole).count(),
+            verdicts.iter().filter(|verdict| verdict.closed).count(),
+        );
+        rec.record(PARSES.at(&[("who", who), ("how", &"whole")]), share(whole));
+        rec.record(PARSES.at(&[("who", who), ("how", &"closed")]), share(closed));
+    }
+    for (who, texts) in samples.iter().take(2) {
+        rec.note_at(COPY.at(&[("who", who)]));
+        let found = copies(texts, &corpus.training)?;
+        let longest = Samples::one(found.longest.len() as f64);
+        rec.record(COPY.at(&[("who", who)]), longest);
+        let middle = Samples(found.lengths.iter().map(|length| *length as f64).collect());
+        rec.record(COPY_MEDIAN.at(&[("who", who)]), middle);
+    }
+    Ok(())
+}
+
+/// What 8 bits do to the latest model's bits per byte.
+pub(super) fn lost_in_8_bits(rec: &mut Recorder) -> Result<()> {
+    let Some(run) = latest() else {
+        rec.skip_at(INT8_BITS.at(&[]), NONE);
+        rec.skip_at(INT8_LOSS.at(&[]), NONE);
+        return Ok(());
+    };
+    let (model, tokenizer) = load(&run)?;
+    let corpus = Corpus::find(&Corpus::root())?;
+    let validation = spread(&corpus.validation, text(rec.budget));
+    let mut found = Vec::new();
+    for (numbers, make) in [("f32", Decoder::new as fn(_, _) -> _), ("int8", Decoder::in_8_bits)] {
+        rec.note_at(INT8_BITS.at(&[("numbers", &numbers)]));
+        let decoder: Decoder = make(&model.config, &model.parameters)?;
+        let of = |tokens: &[u32]| decoder.logits(tokens);
+        let cost = bits(of, model.config.context, &tokenizer, &validation)?.per_byte();
+        rec.record(INT8_BITS.at(&[("numbers", &numbers)]), Samples::one(cost));
+        found.push(cost);
+    }
+    rec.record(INT8_LOSS.at(&[]), Samples::one(found[1] / found[0] - 1.0));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::Point;
+    use lab::testing;
+    use std::fs;
+
+    /// The metrics of a run of two minutes, a point for each.
+    fn two_minutes(rec: &mut Recorder) {
+        let folder = tempfile::tempdir().unwrap();
+        let point = |minute: u64| Point {
+            step: minute,
+            tokens: 1000 * minute,
+            seconds: 60.0 * minute as f64 + 1.0,
+            loss: 1.0,
+            validation: 1.0,
+            bits_per_byte: 3.0 - minute as f64 / 10.0,
+            tokens_per_second: 16.0,
+            lr: 1e-3,
+            sample: format!("fn a{minute}() {{\n{}}}\n", "    b();\n".repeat(9)),
+        };
+        let points = (0..3).map(|minute| serde_json::to_string(&point(minute)).unwrap());
+        let lines: Vec<String> = ["{}".to_owned()].into_iter().chain(points).collect();
+        fs::write(folder.path().join(METRICS), lines.join("\n")).unwrap();
+        written(rec, folder.path());
+    }
+
+    #[test]
+    fn what_was_written_is_the_first_point_after_the_time_and_the_last() {
+        let run = |rec: &mut Recorder| {
+            two_minutes(rec);
+            Ok(())
+        };
+        let found = testing::run(&Experiment { run, ..experiments().swap_remove(0) });
+        let of = |value: &lab::record::Value| {
+            (value.params["after"].clone(), value.params["tokens"].clone(), value.median)
+        };
+        let row = |after: &str, tokens: &str, bits| (after.to_owned(), tokens.to_owned(), bits);
+        let wanted = [row("1 minute", "1000", 2.9), row("the end", "2000", 2.8)];
+        assert_eq!(found.values.iter().map(of).collect::<Vec<_>>(), wanted);
+        assert_eq!(found.skipped[0].params["after"], "3 minutes");
+        let sample = &found.values[0].params["sample"];
+        assert_eq!(sample.lines().count(), LINES);
+        assert!(sample.starts_with("fn a1() {\n    b();"));
+    }
+}

@@ -1,0 +1,376 @@
+//! A whole training step: its tokens a second, its share of the peak, beside PyTorch from the same weights on the same
+//! batches, and whether both lose alike.
+
+use super::count::{BATCH, SIZES};
+use crate::{
+    Config, Model,
+    count::{Operations, Parameters, near, optimal},
+    train::{Settings, Trainer, batches, schedule},
+};
+use backprop::{
+    check::error_f32,
+    measured::peers::{self, Peer},
+};
+use lab::{
+    Budget, Experiment, Key, Race, Recorder, Samples, Unit, key::Kind, peak, random::SplitMix64,
+    record::ParamList,
+};
+use matmul::parallel::available;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+/// Tokens a second.
+pub const RATE: Key = Key::measured(
+    "language_model.step",
+    Unit::TokensPerSecond,
+    &["size", "who", "version", "threads"],
+);
+/// Operations a second of this course's step, beside the peak.
+pub const FLOPS: Key =
+    Key::measured("language_model.step.flops", Unit::FlopsPerSecond, &["size", "threads"]);
+/// Over the time of this course's step.
+pub const RATIO: Key = Key::measured("language_model.step.ratio", Unit::Ratio, &["size", "who"]);
+/// The largest difference of the losses over a run of [`STEPS`].
+pub const DIFFERENCE: Key =
+    Key::measured("language_model.step.difference", Unit::Number, &["size", "steps"]);
+/// How far the first step's gradient is from the peer's, over its length.
+pub const GRADIENT: Key = Key::measured("language_model.step.gradient", Unit::Number, &["size"]);
+/// The losses of the first and the last of these steps.
+pub const LOSS: Key =
+    Key::measured("language_model.step.loss", Unit::Number, &["size", "who", "step"]);
+/// Parameters that make the best of ten minutes at this rate, by the published ratio, and their tokens.
+pub const OPTIMAL: Key =
+    Key::new(Kind::Calculated, "language_model.step.optimal", Unit::Count, &["of"]);
+
+/// Steps over which losses are compared.
+pub const STEPS: u64 = 100;
+/// Seconds of the budget for which the best size is calculated.
+pub const BUDGET: f64 = 600.0;
+/// This course's name in the records.
+pub const OURS: &str = "ours";
+/// PyTorch's programs: name, and the option that the peer is given.
+pub const PEERS: [(&str, Option<&str>); 2] = [("pytorch", None), ("pytorch-bf16", Some("--bf16"))];
+
+/// The experiments of this file.
+pub fn experiments() -> Vec<Experiment> {
+    vec![Experiment {
+        key: RATE.name,
+        shows: "a training step of the chapter's transformer, beside PyTorch's from the same weights",
+        values: &[RATE, FLOPS, RATIO, DIFFERENCE, GRADIENT, LOSS, OPTIMAL],
+        quick: false,
+        run: |r| Ok(run(r)?),
+    }]
+}
+
+/// What the peer is told.
+#[derive(Serialize)]
+struct Job {
+    model: PathBuf,
+    batches: PathBuf,
+    batch: usize,
+    length: usize,
+    steps: usize,
+    rates: Vec<f64>,
+    clip: f64,
+    decay: f64,
+    beta1: f64,
+    beta2: f64,
+    eps: f64,
+    gradient: PathBuf,
+}
+
+/// What it replies.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Answer {
+    /// Of each step.
+    pub losses: Vec<f64>,
+    /// Of each step.
+    pub seconds: Vec<f64>,
+    /// The library and its version.
+    pub framework: String,
+}
+
+/// A stream with something to learn: each token follows from the one before, but for one in four.
+pub fn stream(vocabulary: usize, len: usize) -> Vec<u32> {
+    let mut random = SplitMix64::new(11);
+    let mut token = 0;
+    let mut next = || {
+        token = if random.below(4) == 0 { random.below(vocabulary) } else { token * 5 + 1 };
+        token %= vocabulary;
+        token as u32
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// A model, its settings and its stream: a run that both sides can make.
+pub struct Case {
+    config: Config,
+    settings: Settings,
+    stream: Vec<u32>,
+}
+
+impl Case {
+    /// A run of `steps` steps of a model.
+    pub fn new(config: Config, batch: usize, steps: u64) -> Self {
+        let settings = Settings {
+            batch,
+            length: config.context,
+            steps,
+            lr: 1e-3,
+            warmup: steps / 10,
+            ..Settings::default()
+        };
+        Self { config, settings, stream: stream(config.vocabulary, 200_000) }
+    }
+
+    /// The text.
+    pub fn stream(&self) -> &[u32] {
+        &self.stream
+    }
+
+    /// This course's trainer at the beginning of the run.
+    ///
+    /// # Errors
+    /// As [`Trainer::new`].
+    pub fn trainer(&self) -> crate::Result<Trainer> {
+        Trainer::new(Model::new(self.config, 1)?, self.settings, &self.stream, 0)
+    }
+
+    /// The peer's job, with its files in `folder`: the model of the beginning and the batches of the run.
+    fn job(&self, folder: &Path, steps: u64) -> crate::Result<Job> {
+        let io = |path: &Path, error| lab::Error::io(path, error);
+        let Settings { batch, length, clip, rule, seed, .. } = self.settings;
+        let model = folder.join("model.safetensors");
+        Model::new(self.config, 1)?.save(&model)?;
+        let mut bytes = Vec::new();
+        for step in 0..steps {
+            let (mut tokens, mut targets) = (vec![0; batch * length], vec![0; batch * length]);
+            batches::draw(&self.stream, (seed, step), length, &mut tokens, &mut targets)?;
+            bytes.extend(tokens.iter().chain(&targets).flat_map(|token| token.to_le_bytes()));
+        }
+        let batches = folder.join("batches.u32");
+        fs::write(&batches, bytes).map_err(|error| io(&batches, error))?;
+        Ok(Job {
+            model,
+            batches,
+            batch,
+            length,
+            steps: steps as usize,
+            rates: (0..steps).map(|step| schedule::rate(&self.settings, step)).collect(),
+            clip,
+            decay: rule.decay,
+            beta1: rule.beta1,
+            beta2: rule.beta2,
+            eps: rule.eps,
+            gradient: folder.join("gradient.f32"),
+        })
+    }
+}
+
+/// PyTorch's program, started, or why it does not take part.
+fn asked(option: Option<&str>) -> Result<Peer, String> {
+    let asked = "the libraries were not asked for; `measure --peers` does";
+    start(peers::python().ok_or(asked)?, option)
+}
+
+/// PyTorch's program, started by this Python.
+///
+/// # Errors
+/// Why it does not start, as a clause.
+pub fn start(python: &str, option: Option<&str>) -> Result<Peer, String> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_gpt.py");
+    let (program, threads) = (program.to_string_lossy(), available().to_string());
+    let mut arguments = vec![&*program, "--threads", &threads];
+    arguments.extend(option);
+    Peer::start(python, &arguments).map_err(|error| error.to_string())
+}
+
+fn run(r: &mut Recorder) -> crate::Result<()> {
+    let threads = available();
+    for (size, config) in SIZES {
+        let case = Case::new(config(), BATCH, STEPS);
+        let list: ParamList = &[("size", &size)];
+        r.note_at(RATE.at(list));
+        let folder = std::env::temp_dir().join(format!("gpt-{}-{size}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|error| lab::Error::io(&folder, error))?;
+        let outcome = race(r, &case, list, &folder, threads);
+        let _ = fs::remove_dir_all(&folder); // what is left there is of no use
+        outcome?;
+    }
+    Ok(())
+}
+
+/// Both sides take turns of a few steps; then PyTorch makes the whole run, and the losses are compared.
+fn race(
+    r: &mut Recorder,
+    case: &Case,
+    list: ParamList,
+    folder: &Path,
+    threads: usize,
+) -> crate::Result<()> {
+    let (rounds, steps) = if r.budget == Budget::Full { (7, 5) } else { (2, 2) };
+    let mut trainer = case.trainer()?;
+    let short = &case.job(folder, steps)?;
+    let mut peers = PEERS.map(|(who, option)| (who, asked(option)));
+    let mut versions = PEERS.map(|(who, _)| (who, String::new()));
+    let mut race: Race<Vec<f64>> = Race::default();
+    race.turn(OURS, |_| {
+        let mut seconds = Vec::new();
+        for _ in 0..steps {
+            let begun = Instant::now();
+            trainer.step(&case.stream)?;
+            seconds.push(begun.elapsed().as_secs_f64());
+        }
+        Ok(seconds)
+    });
+    for ((who, peer), (_, version)) in peers.iter_mut().zip(&mut versions) {
+        let started = peer.as_mut().map_err(|why| lab::Error::message(why.clone()));
+        race.peer(
+            *who,
+            started.map(|peer| {
+                move |_| {
+                    let answer: Answer = peer.ask(short)?;
+                    version.clone_from(&answer.framework);
+                    Ok(answer.seconds)
+                }
+            }),
+        );
+    }
+    let results = race.rounds(rounds)?;
+    let tokens = case.settings.batch * case.settings.length;
+    // The first step of each turn finds cold caches and, at the peer, a new optimizer.
+    let median = results.map(|seconds| Samples(seconds[1..].to_vec()).median());
+    let at = |key: Key, who: &str| key.at(list).with("who", who);
+    let rate = median.rate(OURS, tokens as f64)?;
+    let operations = Operations::of(&case.config, case.settings.length).training();
+    let peak = peak::fma_f32(threads);
+    let flops = FLOPS.at(list).with("threads", threads).against(peak);
+    let reached = r.record(flops, rate.map(|rate| rate * operations));
+    let ours = at(RATE, OURS).with("version", "this course").with("threads", threads);
+    r.record(ours, rate);
+    if case.config == Config::small() {
+        let (parameters, tokens) = optimal(reached * BUDGET);
+        let member = near(parameters, case.config.vocabulary, case.config.context);
+        let found = Parameters::of(&member).all() as f64;
+        for (of, count) in [("parameters", parameters), ("tokens", tokens), ("family", found)] {
+            r.record(OPTIMAL.at(&[("of", &of)]), Samples::one(count));
+        }
+    }
+    for (who, version) in &versions {
+        match median.rate(who, tokens as f64) {
+            Ok(rate) => {
+                let quantity = at(RATE, who).with("version", version).with("threads", threads);
+                r.record(quantity, rate);
+                r.record(at(RATIO, who), median.ratio(who, OURS)?);
+            }
+            Err(lab::Error::Skipped { why, .. }) => {
+                r.skip_at(at(RATE, who), why.clone());
+                r.skip_at(at(RATIO, who), why);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    compare(r, case, list, folder, &mut peers[0].1)
+}
+
+/// A whole run on both sides, from the same weights on the same batches.
+fn compare(
+    r: &mut Recorder,
+    case: &Case,
+    list: ParamList,
+    folder: &Path,
+    peer: &mut Result<Peer, String>,
+) -> crate::Result<()> {
+    let quantity = DIFFERENCE.at(list).with("steps", STEPS);
+    let peer = match peer {
+        Ok(peer) => peer,
+        Err(why) => {
+            for left_out in [quantity, GRADIENT.at(list), LOSS.at(list)] {
+                r.skip_at(left_out, why.clone());
+            }
+            return Ok(());
+        }
+    };
+    r.note_at(&quantity);
+    let twins = Twins::run(case, peer, folder, STEPS)?;
+    r.record(quantity, Samples::one(twins.apart()));
+    r.record(GRADIENT.at(list), Samples::one(twins.gradient));
+    for (who, losses) in [(OURS, &twins.ours), (PEERS[0].0, &twins.theirs)] {
+        for (step, loss) in [(1, losses.first()), (STEPS, losses.last())] {
+            let quantity = LOSS.at(list).with("who", who).with("step", step);
+            r.record(quantity, Samples::one(loss.copied().unwrap_or(f64::NAN)));
+        }
+    }
+    Ok(())
+}
+
+/// The same run on both sides.
+pub struct Twins {
+    /// This course's losses, step by step.
+    pub ours: Vec<f64>,
+    /// The peer's.
+    pub theirs: Vec<f64>,
+    /// How far the gradients of the first step are apart, over their length.
+    pub gradient: f64,
+}
+
+impl Twins {
+    /// Both sides take these steps, from the same weights on the same batches.
+    ///
+    /// # Errors
+    /// Those of the trainer, and what the peer fails with.
+    pub fn run(case: &Case, peer: &mut Peer, folder: &Path, steps: u64) -> crate::Result<Self> {
+        let job = case.job(folder, steps)?;
+        let answer: Answer = peer.ask(&job).map_err(lab::Error::from)?;
+        let mut trainer = case.trainer()?;
+        let mut ours = Vec::new();
+        let mut gradient = f64::NAN;
+        for step in 0..steps {
+            ours.push(trainer.step(&case.stream)?.loss);
+            if step == 0 {
+                let bytes = fs::read(&job.gradient);
+                let bytes = bytes.map_err(|error| lab::Error::io(&job.gradient, error))?;
+                let (values, _) = bytes.as_chunks::<4>();
+                let theirs: Vec<f32> = values.iter().map(|v| f32::from_le_bytes(*v)).collect();
+                gradient = error_f32(trainer.gradient(), &theirs);
+            }
+        }
+        Ok(Self { ours, theirs: answer.losses, gradient })
+    }
+
+    /// The largest difference of two losses.
+    pub fn apart(&self) -> f64 {
+        if self.ours.len() != self.theirs.len() {
+            return f64::INFINITY;
+        }
+        let pairs = self.ours.iter().zip(&self.theirs);
+        pairs
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, |most, x| if x > most || x.is_nan() { x } else { most })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peer_is_told_what_the_trainer_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let config =
+            Config { vocabulary: 30, context: 8, width: 8, heads: 2, layers: 1, hidden: 8 };
+        let case = Case::new(config, 3, 10);
+        let job = case.job(folder.path(), 10).unwrap();
+        assert_eq!(fs::read(&job.batches).unwrap().len(), 10 * 2 * 3 * 8 * 4);
+        assert_eq!(Model::load(&job.model).unwrap(), case.trainer().unwrap().model);
+        let mut trainer = case.trainer().unwrap();
+        let rates: Vec<f64> = (0..10).map(|_| trainer.step(&case.stream).unwrap().lr).collect();
+        assert_eq!(rates, job.rates);
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_gpt.py").is_file());
+        assert!(asked(None).is_err(), "nobody asked for it");
+    }
+}

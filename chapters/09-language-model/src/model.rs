@@ -1,0 +1,174 @@
+//! A model: its sizes, and its parameters in one buffer.
+
+use crate::{Config, Error, Layout, Result};
+use lab::random::{SplitMix64, key};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use std::{collections::HashMap, fs, path::Path};
+use training::runner::files::{open_regular, write_whole};
+
+/// The deviation of the first weights (Radford et al. 2019, GPT-2).
+const DEVIATION: f64 = 0.02;
+
+/// A transformer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Its sizes.
+    pub config: Config,
+    /// Where each tensor lies in the parameters.
+    pub layout: Layout,
+    /// All parameters.
+    pub parameters: Vec<f32>,
+    /// The digest of the tokenizer whose tokens it was trained on; empty if there was none.
+    pub tokenizer: String,
+}
+
+impl Model {
+    /// A model that has learned nothing: normal weights of a small deviation, and scales of 1. What adds to the residual
+    /// path starts smaller the more layers add to it.
+    ///
+    /// # Errors
+    /// As [`Config::check`].
+    pub fn new(config: Config, seed: u64) -> Result<Self> {
+        config.check()?;
+        let layout = Layout::new(&config);
+        let mut parameters = vec![1.0; layout.len];
+        let residual = DEVIATION / (2.0 * config.layers as f64).sqrt();
+        for (at, (name, range, shape)) in layout.tensors(&config).into_iter().enumerate() {
+            if shape.len() == 1 {
+                continue; // a normalisation's scales
+            }
+            let adds = name.ends_with("out") || name.ends_with("down");
+            let deviation = if adds { residual } else { DEVIATION };
+            let mut random = SplitMix64::new(key(&[seed, at as u64]));
+            parameters[range].fill_with(|| (deviation * random.normal()) as f32);
+        }
+        Ok(Self { config, layout, parameters, tokenizer: String::new() })
+    }
+
+    /// Writes the model to a safetensors file: the tensors by name, the sizes and the tokenizer's digest as metadata. The
+    /// file is whole at every moment.
+    ///
+    /// # Errors
+    /// [`Error::Run`] if it can't be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let bytes = self.to_bytes(&self.parameters)?;
+        Ok(write_whole(path, &bytes)?)
+    }
+
+    /// A safetensors file's bytes with values of the parameters' layout: the parameters, or an optimizer's means.
+    fn to_bytes(&self, values: &[f32]) -> Result<Vec<u8>> {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let tensors = self.layout.tensors(&self.config).into_iter().map(|(name, range, shape)| {
+            let bytes = &bytes[4 * range.start..4 * range.end];
+            let view = TensorView::new(Dtype::F32, shape, bytes);
+            view.map(|view| (name, view)).map_err(|error| Error::Config(error.to_string()))
+        });
+        let sizes = serde_json::to_string(&self.config);
+        let sizes = sizes.map_err(|error| Error::Config(error.to_string()))?;
+        let about = [("config", sizes), ("tokenizer", self.tokenizer.clone())];
+        let about: HashMap<String, String> =
+            about.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        safetensors::serialize(tensors.collect::<Result<Vec<_>>>()?, &Some(about))
+            .map_err(|error| Error::Config(error.to_string()))
+    }
+
+    /// Reads a model that [`Model::save`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it can't be read, is no such file, or its tensors do not fit its sizes.
+    pub fn load(path: &Path) -> Result<Self> {
+        let damaged =
+            |why: &str| Error::file(path, format!("{why}; train a model to write a new one"));
+        let read = open_regular(path).and_then(|_| fs::read(path));
+        let bytes =
+            read.map_err(|error| Error::file(path, format!("it can't be read ({error})")))?;
+        let foreign = || damaged("it is not a safetensors file, or incomplete");
+        let (_, about) = SafeTensors::read_metadata(&bytes).map_err(|_| foreign())?;
+        let about = about.metadata().clone().unwrap_or_default();
+        let sizes = about.get("config").and_then(|text| serde_json::from_str::<Config>(text).ok());
+        let config = sizes.ok_or_else(|| damaged("it names no sizes of a language model"))?;
+        config.check().map_err(|error| damaged(&error.to_string()))?;
+        let file = SafeTensors::deserialize(&bytes).map_err(|_| foreign())?;
+        let layout = Layout::new(&config);
+        // No more is reserved than the file has.
+        let mut parameters = Vec::with_capacity(layout.len.min(bytes.len()));
+        for (name, _, shape) in layout.tensors(&config) {
+            let tensor = file.tensor(&name).map_err(|_| damaged(&format!("it has no {name}")))?;
+            if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
+                return Err(damaged(&format!("its {name} has not the form that its sizes say")));
+            }
+            let (values, _) = tensor.data().as_chunks::<4>();
+            parameters.extend(values.iter().map(|value| f32::from_le_bytes(*value)));
+        }
+        let tokenizer = about.get("tokenizer").cloned().unwrap_or_default();
+        Ok(Self { config, layout, parameters, tokenizer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ODD: Config =
+        Config { vocabulary: 11, context: 7, width: 12, heads: 3, layers: 2, hidden: 5 };
+
+    #[test]
+    fn first_weights_have_their_deviation_and_follow_the_seed() {
+        let model = Model::new(Config::tiny(), 1).unwrap();
+        assert_eq!(model, Model::new(Config::tiny(), 1).unwrap());
+        assert_ne!(model.parameters, Model::new(Config::tiny(), 2).unwrap().parameters);
+        let deviation = |range: &std::ops::Range<usize>| {
+            let values = &model.parameters[range.clone()];
+            let square: f64 = values.iter().map(|v| f64::from(*v).powi(2)).sum();
+            (square / values.len() as f64).sqrt()
+        };
+        let layout = &model.layout;
+        assert!((deviation(&layout.embedding) - 0.02).abs() < 2e-4);
+        assert!((deviation(&layout.blocks[3].down) - 0.02 / 8f64.sqrt()).abs() < 2e-4);
+        assert!((deviation(&layout.norm) - 1.0).abs() < 1e-9);
+        // It knows nothing: nearly every token is as probable as the others.
+        let loss = model.loss(&[1, 2, 3, 4], &[5, 6, 7, 8], 2).unwrap();
+        assert!((loss - 1024f64.ln()).abs() < 0.5, "{loss}");
+    }
+
+    #[test]
+    fn a_model_comes_back_from_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let mut model = Model::new(ODD, 3).unwrap();
+        model.tokenizer = "abc".to_owned();
+        model.save(&path).unwrap();
+        assert_eq!(Model::load(&path).unwrap(), model);
+    }
+
+    #[test]
+    fn damaged_files_are_refused_with_a_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        assert!(Model::load(&path).unwrap_err().to_string().contains("can't be read"));
+        let model = Model::new(ODD, 3).unwrap();
+        let whole = model.to_bytes(&model.parameters).unwrap();
+        for bytes in [&b""[..], b"garbage", &whole[..whole.len() - 1], &whole[..100]] {
+            fs::write(&path, bytes).unwrap();
+            let said = Model::load(&path).unwrap_err().to_string();
+            assert!(said.contains("not a safetensors file"), "{said}");
+        }
+        let text = String::from_utf8_lossy(&whole).replace("\\\"width\\\":12", "\\\"width\\\":18");
+        assert!(text.contains("18"), "the metadata were changed");
+        let mut other = model.clone();
+        other.config.hidden = 6; // the layout stays: the shapes in the file do not fit the sizes
+        fs::write(&path, other.to_bytes(&other.parameters).unwrap_or_default()).unwrap();
+        assert!(Model::load(&path).is_err());
+    }
+
+    #[test]
+    fn sequences_that_do_not_fit_are_refused() {
+        let model = Model::new(ODD, 3).unwrap();
+        assert_eq!(model.logits(&[0, 10]).unwrap().len(), 22);
+        assert!(matches!(model.logits(&[]), Err(Error::Length { found: 0, context: 7 })));
+        assert!(matches!(model.logits(&[0; 8]), Err(Error::Length { found: 8, .. })));
+        assert!(matches!(model.logits(&[11]), Err(Error::Token { token: 11, vocabulary: 11 })));
+        assert!(matches!(model.loss(&[1; 5], &[1; 5], 2), Err(Error::Count { .. })));
+        assert!(model.loss(&[], &[], 0).is_err() && model.loss(&[1], &[1, 2], 1).is_err());
+    }
+}

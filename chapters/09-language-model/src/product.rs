@@ -1,0 +1,141 @@
+//! Chapter 1's product on slices, and sums that the compiler may turn into vectors.
+
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
+use crate::Result;
+use matmul::{MatMut, MatRef, Options, Threads, sgemm};
+
+/// The values as a matrix with so many columns, row after row.
+///
+/// # Errors
+/// [`crate::Error::Product`] if they do not fill its rows.
+pub fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>> {
+    Ok(MatRef::new(values, values.len() / cols.max(1), cols)?)
+}
+
+/// C = A·B, or C + A·B, where C fills its slice row after row.
+///
+/// # Errors
+/// [`crate::Error::Product`] if the shapes do not fit each other.
+pub fn product(c: &mut [f32], a: MatRef<f32>, b: MatRef<f32>, options: Options) -> Result<()> {
+    Ok(sgemm(MatMut::new(c, a.rows(), b.cols())?, a, b, options)?)
+}
+
+/// A product that overwrites C, on so many threads.
+pub fn on(threads: usize) -> Options<'static> {
+    Options { threads: Threads::Count(threads), ..Options::default() }
+}
+
+/// A product that is added to what C holds, or overwrites it.
+pub fn adding(accumulate: bool, threads: usize) -> Options<'static> {
+    Options { accumulate, ..on(threads) }
+}
+
+/// Sums that do not wait for each other: a register of AVX-512.
+const LANES: usize = 16;
+
+/// Adds up the lanes in pairs.
+#[inline(always)]
+fn folded(mut sums: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            sums[lane] = with(sums[lane], sums[lane + half]);
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// Σ x·y in sixteen sums: the same bits on every CPU.
+#[inline(always)]
+pub fn dot(x: &[f32], y: &[f32]) -> f32 {
+    let mut sums = [0.0; LANES];
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    for (x, y) in xs.iter().zip(ys) {
+        for lane in 0..LANES {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    for (sum, (x, y)) in sums.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+        *sum += x * y;
+    }
+    folded(sums, |a, b| a + b)
+}
+
+/// Σ x·y·z.
+#[inline(always)]
+pub fn triple(x: &[f32], y: &[f32], z: &[f32]) -> f32 {
+    let mut sums = [0.0; LANES];
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let (zs, z_rest) = z.as_chunks::<LANES>();
+    for ((x, y), z) in xs.iter().zip(ys).zip(zs) {
+        for lane in 0..LANES {
+            sums[lane] += x[lane] * y[lane] * z[lane];
+        }
+    }
+    for (sum, ((x, y), z)) in sums.iter_mut().zip(x_rest.iter().zip(y_rest).zip(z_rest)) {
+        *sum += x * y * z;
+    }
+    folded(sums, |a, b| a + b)
+}
+
+/// The largest value; -∞ of none. NaN is passed over.
+#[inline(always)]
+pub fn largest(x: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut most = [f32::NEG_INFINITY; LANES];
+    let (xs, rest) = x.as_chunks::<LANES>();
+    for x in xs {
+        for lane in 0..LANES {
+            most[lane] = larger(most[lane], x[lane]);
+        }
+    }
+    for (most, x) in most.iter_mut().zip(rest) {
+        *most = larger(*most, *x);
+    }
+    folded(most, larger)
+}
+
+/// Replaces each value by `power(value)` and returns the sum of these.
+#[inline(always)]
+pub fn replace_and_sum(x: &mut [f32], power: impl Fn(f32) -> f32) -> f32 {
+    let mut sums = [0.0; LANES];
+    let (xs, rest) = x.as_chunks_mut::<LANES>();
+    for x in xs {
+        for lane in 0..LANES {
+            x[lane] = power(x[lane]);
+            sums[lane] += x[lane];
+        }
+    }
+    for (sum, x) in sums.iter_mut().zip(rest) {
+        *x = power(*x);
+        *sum += *x;
+    }
+    folded(sums, |a, b| a + b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{random::numbers, vectors::wide};
+
+    #[test]
+    fn sums_are_those_of_f64_at_any_length() {
+        for len in [0, 1, 15, 16, 17, 100, 1000] {
+            let (x, y) = (numbers(len, 1), numbers(len, 2));
+            let wanted: f64 = x.iter().zip(&y).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum();
+            assert!((f64::from(wide!(|| dot(&x, &y))) - wanted).abs() < 1e-5, "{len}");
+            let three: f64 = wanted - f64::from(wide!(|| triple(&x, &y, &vec![1.0; len])));
+            assert!(three.abs() < 1e-5, "{len}");
+            let most = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            assert_eq!(wide!(|| largest(&x)), most);
+            let mut doubled = x.clone();
+            let sum = f64::from(wide!(|| replace_and_sum(&mut doubled, |x| 2.0 * x)));
+            let wanted: f64 = x.iter().map(|x| 2.0 * f64::from(*x)).sum();
+            assert!((sum - wanted).abs() < 1e-4, "{len}: {sum} {wanted}");
+            assert!(doubled.iter().zip(&x).all(|(d, x)| *d == 2.0 * x));
+        }
+        assert_eq!(largest(&[f32::NAN, -3.0]), -3.0);
+    }
+}

@@ -1,0 +1,16 @@
+//! What surrounds the loop of a user's run: the text, how long it lasts, its folder, and what is told on the way.
+//!
+//! 1. [`size`]: the sizes by name, or the nearest to a number of parameters.
+//! 2. [`text`]: the corpus as two streams of tokens.
+//! 3. [`job`]: a run from the text to the files; it can be stopped, killed and gone on with.
+//! 4. [`report`]: what a run writes down: lines, curves, samples, checkpoints.
+
+pub mod job;
+pub mod report;
+pub mod size;
+pub mod text;
+
+pub use job::{Amount, Job, Outcome, train};
+pub use report::Point;
+pub use size::Size;
+pub use text::Text;

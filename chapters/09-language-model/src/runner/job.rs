@@ -1,0 +1,423 @@
+//! A run from the text to the files.
+
+use crate::{
+    Config, Error, Model, Result,
+    count::Bytes,
+    devices::replicas::{MOST, Replicas},
+    generate::TOKENIZER,
+    gpu,
+    runner::{
+        report::{self, Point, Report},
+        text::Text,
+    },
+    train::{Flow, Reporter as _, Settings, Step, Trainer, run},
+};
+use cpu_gpu::gpu::{Gpu, open};
+use lab::{Unit, limits, peak, progress::Progress};
+use matmul::parallel::available;
+use std::{path::PathBuf, time::Instant};
+use training::{Start, run as folder, runner::files::CHECKPOINT};
+
+/// How long a run lasts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// So many minutes: the first steps are timed, and the rest is cut to fit.
+    Minutes(f64),
+    /// So many tokens, or a few more, to the end of a step.
+    Tokens(u64),
+}
+
+/// A run as its caller describes it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The model's sizes.
+    pub config: Config,
+    /// What the run is told; its steps follow from [`Job::amount`].
+    pub settings: Settings,
+    /// How long it lasts.
+    pub amount: Amount,
+    /// The workspace whose crates are the text.
+    pub root: PathBuf,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Whether it goes on from the folder's checkpoint; sizes, settings and amount are the checkpoint's then.
+    pub resume: bool,
+    /// Threads; 0 for all.
+    pub threads: usize,
+    /// Copies of the model that train together, each from its part of every batch; 1 for the model alone.
+    pub replicas: usize,
+    /// The device that takes the steps, by chapter 2's names (`cuda`, `opencl-gpu`); none for this machine's cores.
+    pub device: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Whether all steps were taken, or somebody stopped the run.
+    pub flow: Flow,
+    /// Steps taken.
+    pub step: u64,
+    /// Tokens of a step.
+    pub tokens: usize,
+    /// What was measured on the way, the earlier parts of the run included.
+    pub points: Vec<Point>,
+}
+
+/// Steps that are timed at least, to find how many fit into minutes.
+const TIMED: u64 = 4;
+/// The part of the minutes in which steps are timed. A machine that slows down later still trains for longer.
+const TRIAL: f64 = 0.02;
+/// The least part of a run's time that steps have; tests, samples and checkpoints take the rest.
+const LEAST: f64 = 0.5;
+
+/// Trains a language model, and leaves in the folder what [`crate::generate::load`] reads. `stop` is asked after every step.
+///
+/// # Errors
+/// One sentence for a choice, a text or a file that can't be used. What the run has reached is in its checkpoint.
+pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<Outcome> {
+    check(job)?;
+    let gpu = job.device.as_deref().map(open).transpose()?;
+    let start = if job.resume { Start::Resume } else { Start::New };
+    let held = folder::Folder::open(&job.folder, start)?;
+    let stored = held.path().join(TOKENIZER);
+    let progress = if shown { Progress::spinner("text") } else { Progress::hidden() };
+    let text = Text::find(&job.root, job.resume.then_some(&*stored), job.config.vocabulary)?;
+    progress.finish();
+    let mut trainer = if job.resume {
+        Trainer::resume(&held.path().join(CHECKPOINT), &text.training, job.threads)?
+    } else {
+        text.tokenizer.save(&stored)?;
+        begin(job, gpu.as_deref(), &text)?
+    };
+    let mut instead = instead(job, gpu.as_deref(), &trainer, &text.training)?;
+    let progress =
+        if shown { Progress::new("training", trainer.settings.steps) } else { Progress::hidden() };
+    if let Some(gpu) = &gpu {
+        progress.println(&format!("device: {}", gpu.about().name));
+    }
+    let peak = gpu.is_none().then(|| peak::fma_f32(available()).value);
+    let mut report = Report::new(held.path(), &text, &trainer, progress, peak, stop)?;
+    let flow = match &mut instead {
+        None => run(&mut trainer, &text.training, &mut report)?,
+        Some(instead) => follow(&mut trainer, &text.training, &mut **instead, &mut report)?,
+    };
+    let points = report.end(&trainer)?;
+    Ok(Outcome { flow, step: trainer.step, tokens: trainer.tokens(), points })
+}
+
+/// What takes a trainer's steps in its place, and hands back what it came to.
+trait Instead {
+    /// The next step. Nothing changes if it fails.
+    fn step(&mut self, stream: &[u32]) -> Result<Step>;
+    /// Brings the trainer to the same step.
+    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()>;
+}
+
+impl Instead for Replicas {
+    fn step(&mut self, stream: &[u32]) -> Result<Step> {
+        Replicas::step(self, stream)
+    }
+
+    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
+        Replicas::hand_back(self, trainer);
+        Ok(())
+    }
+}
+
+impl Instead for gpu::Step<'_> {
+    fn step(&mut self, stream: &[u32]) -> Result<Step> {
+        gpu::Step::step(self, stream)
+    }
+
+    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
+        gpu::Step::hand_back(self, trainer)
+    }
+}
+
+/// Replicas or a device, if the job asks for them.
+fn instead<'g>(
+    job: &Job,
+    gpu: Option<&'g dyn Gpu>,
+    trainer: &Trainer,
+    stream: &[u32],
+) -> Result<Option<Box<dyn Instead + 'g>>> {
+    pieces_alone(job, trainer.settings.accumulate)?; // a checkpoint's, in a run that goes on
+    Ok(match gpu {
+        Some(gpu) => Some(Box::new(gpu::Step::new(gpu, trainer, stream)?)),
+        None if job.replicas > 1 => Some(Box::new(Replicas::new(trainer, stream, job.replicas)?)),
+        None => None,
+    })
+}
+
+/// [`run`] with others in the trainer's place. The trainer is brought to where they are whenever somebody looks at its model.
+fn follow(
+    trainer: &mut Trainer,
+    stream: &[u32],
+    instead: &mut dyn Instead,
+    report: &mut Report,
+) -> Result<Flow> {
+    let began = Instant::now();
+    report.begin(trainer);
+    while trainer.step < trainer.settings.steps {
+        let step = instead.step(stream)?;
+        trainer.step = step.step;
+        if report::due(&trainer.settings, step.step) {
+            instead.hand_back(trainer)?;
+        }
+        report.step(trainer, &step, began.elapsed());
+        if report.stop() {
+            instead.hand_back(trainer)?;
+            return Ok(Flow::Stopped);
+        }
+    }
+    Ok(Flow::Finished)
+}
+
+/// Refuses a batch in pieces where others than this machine's cores take the steps.
+fn pieces_alone(job: &Job, pieces: usize) -> Result<()> {
+    if pieces > 1 && (job.device.is_some() || job.replicas > 1) {
+        return Err(Error::Config(
+            "a batch in pieces is for one model on this machine's cores; take --device cpu without --replicas, or leave out \
+             --accumulate"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what can't be trained, before the text is read.
+fn check(job: &Job) -> Result<()> {
+    job.config.check()?;
+    job.settings.check()?;
+    let Settings { batch, length, .. } = job.settings;
+    let pieces = job.settings.accumulate;
+    pieces_alone(job, pieces)?;
+    if let (Some(device), 2..) = (&job.device, job.replicas) {
+        return Err(Error::Config(format!(
+            "replicas train on this machine's cores, not on {device}; take --device cpu, or leave out --replicas"
+        )));
+    }
+    let most = MOST.min(batch.max(1));
+    if !(1..=most).contains(&job.replicas) {
+        return Err(Error::Config(format!(
+            "{} replicas can't share a batch of {batch} sequences; take 1 to {most}",
+            job.replicas
+        )));
+    }
+    let rows = batch.checked_mul(length).filter(|rows| (1..1 << 24).contains(rows));
+    if rows.is_none() {
+        return Err(Error::Config(format!(
+            "a batch of {batch} sequences of {length} tokens; a step takes 1 to {} tokens",
+            (1 << 24) - 1
+        )));
+    }
+    match job.amount {
+        Amount::Minutes(minutes) if !(minutes > 0.0 && minutes <= 1e6) => Err(Error::Config(
+            format!("{minutes} minutes; a run takes more than 0 and at most a million"),
+        )),
+        Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
+        _ => {
+            let bytes = Bytes::of(&job.config, batch / pieces, length).all();
+            let needed = || Unit::Bytes.format(bytes as f64);
+            let short = || {
+                Error::Config(format!(
+                    "a step needs {}, which this machine has not; take a smaller --batch, --context or --size",
+                    needed()
+                ))
+            };
+            limits::grants(bytes).then_some(()).ok_or_else(short)
+        }
+    }
+}
+
+/// A new run, with as many steps as its amount asks for.
+fn begin(job: &Job, gpu: Option<&dyn Gpu>, text: &Text) -> Result<Trainer> {
+    // A small text may have fewer tokens than were asked for.
+    let config = Config { vocabulary: text.tokenizer.vocabulary(), ..job.config };
+    let start = |steps| {
+        let mut model = Model::new(config, job.settings.seed)?;
+        model.tokenizer = text.tokenizer.digest();
+        let warmup = job.settings.warmup.min(steps / 10);
+        let settings = Settings { steps, warmup, ..job.settings };
+        Trainer::new(model, settings, &text.training, job.threads)
+    };
+    let each = (job.settings.batch * job.settings.length) as u64;
+    let steps = match job.amount {
+        Amount::Tokens(tokens) => tokens.div_ceil(each),
+        Amount::Minutes(minutes) => {
+            let seconds = 60.0 * minutes;
+            let mut trial = start(1)?;
+            let mut instead = instead(job, gpu, &trial, &text.training)?;
+            let mut step = || match &mut instead {
+                Some(instead) => instead.step(&text.training),
+                None => trial.step(&text.training),
+            };
+            step()?; // the first one reserves what threads need
+            let (began, mut timed) = (Instant::now(), 0);
+            while timed < TIMED || began.elapsed().as_secs_f64() < TRIAL * seconds {
+                step()?;
+                timed += 1;
+            }
+            let step = began.elapsed().as_secs_f64() / timed as f64;
+            let began = Instant::now();
+            report::test(&trial, text)?;
+            let points = report::POINTS as f64 * began.elapsed().as_secs_f64();
+            ((seconds - points).max(LEAST * seconds) / step).ceil() as u64
+        }
+    };
+    start(steps.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{generate::load, train::validation};
+    use cpu_gpu::gpu::testing;
+    use std::{fs, path::Path};
+
+    const CONFIG: Config =
+        Config { vocabulary: 300, context: 16, width: 16, heads: 2, layers: 1, hidden: 32 };
+
+    /// A workspace of one crate, whose sources are the text.
+    fn workspace(root: &Path) {
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::write(root.join("Cargo.toml"), "[package]\nname = \"a\"\nversion = \"0.1.0\"\n")
+            .unwrap();
+        let word = |i: usize| ["apple", "pear", "plum", "quince"][i % 4];
+        let line = |i: usize| {
+            format!("pub fn {}_{}(x: usize) -> usize {{ x + {i} }}\n", word(i), word(i / 7))
+        };
+        let text: String = (0..300).map(line).collect();
+        fs::write(root.join("src/lib.rs"), text).unwrap();
+    }
+
+    fn job(root: &Path, folder: &str) -> Job {
+        let settings = Settings { batch: 2, length: 16, warmup: 5, ..Settings::default() };
+        Job {
+            config: CONFIG,
+            settings,
+            amount: Amount::Tokens(32 * 30),
+            root: root.to_owned(),
+            folder: root.join("runs").join(folder),
+            resume: false,
+            threads: 2,
+            replicas: 1,
+            device: None,
+        }
+    }
+
+    #[test]
+    fn a_device_takes_the_same_steps() {
+        let Some(gpu) = testing::opencl() else { return };
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        let device = Some(gpu.about().id.clone());
+        let there = Job { device, ..job(root.path(), "there") };
+        let mut asked = 0;
+        let mut stop = || {
+            asked += 1;
+            asked == 11
+        };
+        assert_eq!(train(&there, false, &mut stop).unwrap().flow, Flow::Stopped);
+        // It goes on where it stopped, and comes to where the cores come to.
+        let resumed = Job { resume: true, ..there.clone() };
+        let on_device = train(&resumed, false, &mut || false).unwrap();
+        let here = train(&job(root.path(), "here"), false, &mut || false).unwrap();
+        assert_eq!((on_device.flow, on_device.step), (Flow::Finished, here.step));
+        let last = |outcome: &Outcome| outcome.points.last().unwrap().validation;
+        assert!((last(&on_device) / last(&here) - 1.0).abs() < 1e-3);
+        // And to the same bits as a run on the device that was not stopped.
+        let whole = Job { folder: root.path().join("runs/whole"), ..there.clone() };
+        train(&whole, false, &mut || false).unwrap();
+        let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap().0);
+        assert_eq!(a, b);
+        let both = Job { replicas: 2, ..there.clone() };
+        let said = train(&both, false, &mut || false).unwrap_err().to_string();
+        assert!(said.contains("leave out --replicas"), "{said}");
+        let settings = Settings { accumulate: 2, ..there.settings };
+        let said = train(&Job { settings, ..there.clone() }, false, &mut || false).unwrap_err();
+        assert!(said.to_string().contains("in pieces"), "{said}");
+        let missing = Job { device: Some("tpu".to_owned()), ..job(root.path(), "tpu") };
+        let said = train(&missing, false, &mut || false).unwrap_err().to_string();
+        assert!(said.contains("no device tpu") && !missing.folder.exists(), "{said}");
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_ends_with_the_same_bits() {
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        let whole = job(root.path(), "whole");
+        let outcome = train(&whole, false, &mut || false).unwrap();
+        assert_eq!((outcome.flow, outcome.step, outcome.tokens), (Flow::Finished, 30, 32));
+        let (first, last) = (&outcome.points[0], &outcome.points[outcome.points.len() - 1]);
+        assert!(last.validation < first.validation, "it learns nothing: {first:?} {last:?}");
+
+        let parts = job(root.path(), "parts");
+        let mut asked = 0;
+        let mut stop = || {
+            asked += 1;
+            asked == 11
+        };
+        assert_eq!(train(&parts, false, &mut stop).unwrap().flow, Flow::Stopped);
+        let taken = train(&parts, false, &mut || false).unwrap_err().to_string();
+        assert!(taken.contains("--resume"), "{taken}");
+        let resumed = Job { resume: true, ..parts };
+        let again = train(&resumed, false, &mut || false).unwrap();
+        assert_eq!((again.flow, again.step), (Flow::Finished, 30));
+        let losses =
+            |o: &Outcome| o.points.iter().map(|p| (p.step, p.validation)).collect::<Vec<_>>();
+        assert_eq!(losses(&again).last(), losses(&outcome).last());
+        let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap());
+        assert_eq!(a.0, b.0);
+        // The last point is the stored model's.
+        let text = Text::find(root.path(), None, 300).unwrap();
+        let loss = validation::loss(&a.0, &text.validation, (2, 16), 1 << 20, 1).unwrap();
+        assert!((loss - last.validation).abs() < 0.2 * loss, "{loss} {last:?}");
+        for file in ["metrics.jsonl", "curves.svg", "checkpoint"] {
+            assert!(resumed.folder.join(file).is_file(), "{file}");
+        }
+    }
+
+    #[test]
+    fn replicas_learn_as_one_model_does() {
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        let of = |replicas, folder| {
+            let job = Job { replicas, ..job(root.path(), folder) };
+            let outcome = train(&job, false, &mut || false).unwrap();
+            (outcome.step, outcome.points.last().unwrap().validation)
+        };
+        let ((steps, one), (same, two)) = (of(1, "one"), of(2, "two"));
+        assert!(steps == same && (one - two).abs() < 1e-4 * one, "{one} {two}");
+        let three = Job { replicas: 3, ..job(root.path(), "three") };
+        let said = train(&three, false, &mut || false).unwrap_err().to_string();
+        assert!(said.contains("take 1 to 2"), "{said}");
+    }
+
+    #[test]
+    fn minutes_become_steps() {
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        let job = Job { amount: Amount::Minutes(1e-5), ..job(root.path(), "short") };
+        assert!(train(&job, false, &mut || false).unwrap().step >= 1);
+    }
+
+    #[test]
+    fn what_cannot_be_trained_is_refused_before_a_folder_is_made() {
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        let good = job(root.path(), "none");
+        let said = |job: Job| train(&job, false, &mut || false).unwrap_err().to_string();
+        assert!(said(Job { amount: Amount::Tokens(0), ..good.clone() }).contains("1 or more"));
+        for minutes in [0.0, -1.0, f64::NAN, 1e9] {
+            let job = Job { amount: Amount::Minutes(minutes), ..good.clone() };
+            assert!(said(job).contains("minutes"));
+        }
+        let settings = Settings { batch: 0, ..good.settings };
+        assert!(said(Job { settings, ..good.clone() }).contains("a batch of 0"));
+        let config = Config { width: 1 << 15, layers: 900, hidden: 1 << 17, ..CONFIG };
+        assert!(said(Job { config, ..good.clone() }).contains("smaller --batch"));
+        assert!(!good.folder.exists());
+        assert!(said(Job { resume: true, ..good }).contains("--resume"));
+    }
+}

@@ -1,0 +1,98 @@
+//! The sizes that a user names.
+
+use crate::{Config, Error, count, train::Settings};
+use std::str::FromStr;
+
+/// A size by name, or by its number of parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Size {
+    /// [`Config::tiny`].
+    #[default]
+    Tiny,
+    /// [`Config::small`].
+    Small,
+    /// The model of the family of [`count::near`] with about so many parameters.
+    Parameters(f64),
+}
+
+/// The smallest and the largest number of parameters that a user may ask for.
+const LIMITS: (f64, f64) = (1e4, 2e9);
+
+impl Size {
+    /// The sizes as numbers, with a context of so many tokens (the size's own without one).
+    pub fn config(self, context: Option<usize>) -> Config {
+        let config = match self {
+            Self::Tiny => Config::tiny(),
+            Self::Small => Config::small(),
+            Self::Parameters(number) => {
+                let vocabulary = if number < 3e6 { 1024 } else { 2048 };
+                count::near(number, vocabulary, 256)
+            }
+        };
+        Config { context: context.unwrap_or(config.context), ..config }
+    }
+}
+
+/// The usual settings of a model: the learning rate falls with the width, so that a step changes what a layer makes by about
+/// as much (Yang et al. 2021, "Tensor Programs V", for Adam).
+pub fn settings(config: &Config) -> Settings {
+    let usual = Settings::default();
+    let lr = usual.lr * (Config::tiny().width as f64 / config.width as f64).min(1.0);
+    // Two figures are all that a learning rate is known by.
+    let unit = 10f64.powf(lr.log10().floor() - 1.0);
+    Settings { length: config.context, lr: (lr / unit).round() * unit, ..usual }
+}
+
+impl FromStr for Size {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (digits, unit) = match text.to_ascii_lowercase() {
+            name if name == "tiny" => return Ok(Self::Tiny),
+            name if name == "small" => return Ok(Self::Small),
+            number => match number.as_bytes().last() {
+                Some(b'k') => (number[..number.len() - 1].to_owned(), 1e3),
+                Some(b'm') => (number[..number.len() - 1].to_owned(), 1e6),
+                Some(b'b') => (number[..number.len() - 1].to_owned(), 1e9),
+                _ => (number, 1.0),
+            },
+        };
+        match digits.parse::<f64>() {
+            Ok(number) if (LIMITS.0..=LIMITS.1).contains(&(number * unit)) => {
+                Ok(Self::Parameters(number * unit))
+            }
+            _ => Err(Error::Config(format!(
+                "{text:?} is no size; take tiny, small, or a number of parameters from 10k to 2B, such as 3M"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use count::Parameters;
+
+    #[test]
+    fn a_size_is_a_name_or_a_number_of_parameters() {
+        assert_eq!("Small".parse::<Size>().unwrap(), Size::Small);
+        assert_eq!("tiny".parse::<Size>().unwrap().config(Some(64)).context, 64);
+        let of = |text: &str| Parameters::of(&text.parse::<Size>().unwrap().config(None)).all();
+        for (text, wanted) in [("3M", 3e6), ("0.3m", 3e5), ("12000000", 12e6), ("0.1B", 1e8)] {
+            let off = (of(text) as f64 / wanted).ln().abs();
+            assert!(off < 0.5, "{text}: {}", of(text));
+        }
+        for wrong in ["", "m", "huge", "-3M", "1", "9e99", "NaN", "é"] {
+            let said = wrong.parse::<Size>().unwrap_err().to_string();
+            assert!(said.contains("such as 3M"), "{wrong}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_wider_model_takes_shorter_steps() {
+        let usual = Settings::default();
+        assert_eq!(settings(&Config::tiny()), usual);
+        let small = settings(&Config::small());
+        assert_eq!((small.lr, small.length), (1.5e-3, 256));
+    }
+}

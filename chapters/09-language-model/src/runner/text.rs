@@ -1,0 +1,110 @@
+//! The corpus as tokens: a stream to learn from and a stream to be tested on.
+
+use crate::{Result, Tokenizer, corpus::Corpus};
+use std::path::Path;
+
+/// Both streams, and where they are from.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// What made the tokens.
+    pub tokenizer: Tokenizer,
+    /// Tokens to learn from, [`Tokenizer::end`] after each file.
+    pub training: Vec<u32>,
+    /// Tokens to be tested on.
+    pub validation: Vec<u32>,
+    /// Tokens for each byte of the validation text.
+    pub density: f64,
+    /// The text in words, for people.
+    pub about: String,
+    /// Digest of the corpus.
+    pub sha256: String,
+    /// Why the text is not that of the crates, where it is not.
+    pub note: Option<String>,
+}
+
+impl Text {
+    /// The corpus of the workspace in `root`, cut by the tokenizer of a run that goes on, or by one that learns `vocabulary`
+    /// tokens from it.
+    ///
+    /// # Errors
+    /// As [`Corpus::find`] and [`Tokenizer::train`]; as [`Tokenizer::load`] for a file that is not one.
+    pub fn find(root: &Path, tokenizer: Option<&Path>, vocabulary: usize) -> Result<Self> {
+        Self::of(&Corpus::find(root)?, tokenizer, vocabulary)
+    }
+
+    /// The same, of a corpus.
+    ///
+    /// # Errors
+    /// As [`Text::find`].
+    pub fn of(corpus: &Corpus, tokenizer: Option<&Path>, vocabulary: usize) -> Result<Self> {
+        let tokenizer = match tokenizer {
+            Some(path) => Tokenizer::load(path)?,
+            None => Tokenizer::train(&corpus.training, vocabulary)?,
+        };
+        let [learned, tested] = corpus.bytes();
+        // A workspace of one crate has nothing to set aside: the end of its text is tested on then.
+        let mut training = tokenizer.stream(&corpus.training);
+        let (validation, bytes) = if corpus.validation.is_empty() {
+            let rest = training.split_off(training.len() - training.len() / 10);
+            let bytes = rest.iter().map(|token| tokenizer.bytes(*token).len()).sum();
+            (rest, bytes)
+        } else {
+            (tokenizer.stream(&corpus.validation), tested as usize)
+        };
+        let crates = corpus.crates.len();
+        let about = format!(
+            "{crates} {}: {:.1} MB to learn from, {:.1} MB of other crates to be tested on; {} tokens and {}",
+            if crates == 1 { "crate" } else { "crates" },
+            learned as f64 / 1e6,
+            tested as f64 / 1e6,
+            training.len(),
+            validation.len(),
+        );
+        Ok(Self {
+            density: validation.len() as f64 / bytes.max(1) as f64,
+            tokenizer,
+            training,
+            validation,
+            about,
+            sha256: corpus.sha256.clone(),
+            note: corpus.note.clone(),
+        })
+    }
+
+    /// Bits for each byte of the validation text, from a loss in nats a token.
+    pub fn bits_per_byte(&self, loss: f64) -> f64 {
+        loss / std::f64::consts::LN_2 * self.density
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::{Package, Source};
+
+    #[test]
+    fn bits_are_counted_for_each_byte_of_the_text() {
+        let source = |krate: &str, text: &str| Source {
+            krate: krate.to_owned(),
+            text: text.as_bytes().to_vec(),
+            ..Source::default()
+        };
+        let corpus = Corpus {
+            training: vec![source("a", &"fn main() {}\n".repeat(30))],
+            validation: vec![source("b", "fn other() {}\n")],
+            crates: vec![Package::default(); 2],
+            ..Corpus::default()
+        };
+        let text = Text::of(&corpus, None, 270).unwrap();
+        let tokens = text.tokenizer.encode(b"fn other() {}\n").len() + 1;
+        assert_eq!(text.validation.len(), tokens);
+        // As many bits a token as a guess among all needs.
+        let found = text.bits_per_byte(270f64.ln());
+        assert!((found - tokens as f64 * 270f64.log2() / 14.0).abs() < 1e-9, "{found}");
+
+        let alone = Corpus { validation: Vec::new(), ..corpus };
+        let text = Text::of(&alone, None, 257).unwrap();
+        assert!((text.density - 1.0).abs() < 0.05, "bytes are their own tokens: {}", text.density);
+        assert_eq!(text.training.len() + text.validation.len(), 13 * 30 + 1);
+    }
+}

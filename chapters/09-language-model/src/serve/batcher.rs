@@ -1,0 +1,240 @@
+//! Continuous batching: requests join and leave at every step, and all that run share one pass over the weights.
+
+use crate::{
+    Tokenizer,
+    generate::{Decoder, Sequence, Stop, step},
+};
+use serde::Serialize;
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+        mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, TrySendError},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// How long the engine sleeps at most before it looks whether it shall stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    /// The model has ended the text.
+    End,
+    /// As many tokens as were asked for.
+    Length,
+    /// The request's time is over.
+    Time,
+    /// The server stops.
+    Shutdown,
+}
+
+/// What a request hears of its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// More text.
+    Text(String),
+    /// The end.
+    End {
+        /// Why.
+        reason: Reason,
+        /// How many tokens the model has added.
+        tokens: usize,
+        /// Whether it has lost sight of the beginning.
+        forgotten: bool,
+    },
+    /// The model failed, and why.
+    Failed(String),
+}
+
+/// A request that waits or runs.
+pub struct Job {
+    /// The text to continue.
+    pub sequence: Sequence,
+    /// When its time is over.
+    pub until: Instant,
+    /// Who listens.
+    pub events: Sender<Event>,
+    /// Set by the listener when it has gone.
+    pub gone: Arc<AtomicBool>,
+}
+
+impl Job {
+    fn tell(&self, event: Event) {
+        if self.events.send(event).is_err() {
+            self.gone.store(true, Relaxed);
+        }
+    }
+
+    fn end(&self, reason: Reason) {
+        let (tokens, forgotten) = (self.sequence.made(), self.sequence.forgotten());
+        self.tell(Event::End { reason, tokens, forgotten });
+    }
+}
+
+/// What the engine counts, for `GET /health`.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Requests that wait for a place.
+    pub waiting: AtomicUsize,
+    /// Requests in the batch.
+    pub running: AtomicUsize,
+    /// Requests that got an answer.
+    pub answered: AtomicUsize,
+    /// Requests that found the queue full.
+    pub refused: AtomicUsize,
+}
+
+/// The engine: a thread that steps all running requests.
+pub struct Batcher {
+    queue: Option<SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    /// What it counts.
+    pub counts: Arc<Counts>,
+}
+
+impl Batcher {
+    /// Starts the engine with places for `batch` requests in a step, and for `queue` that wait. Once it shall stop, those that
+    /// run have `grace` to end.
+    pub fn start(
+        model: &Arc<(Decoder, Tokenizer)>,
+        batch: usize,
+        queue: usize,
+        grace: Duration,
+    ) -> Self {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(queue);
+        let (stop, counts) = (Arc::new(AtomicBool::new(false)), Arc::new(Counts::default()));
+        let engine = Engine {
+            model: Arc::clone(model),
+            queue: receiver,
+            batch,
+            grace,
+            stop: Arc::clone(&stop),
+            counts: Arc::clone(&counts),
+        };
+        let thread = thread::spawn(move || engine.run());
+        Self { queue: Some(sender), thread: Some(thread), stop, counts }
+    }
+
+    /// Puts a request into the queue; false if that is full, or the engine has stopped.
+    pub fn submit(&self, job: Job) -> bool {
+        let Some(queue) = &self.queue else { return false };
+        self.counts.waiting.fetch_add(1, Relaxed);
+        match queue.try_send(job) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.counts.waiting.fetch_sub(1, Relaxed);
+                self.counts.refused.fetch_add(1, Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Takes no request any more, lets those that run end, and returns when the engine has.
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+}
+
+impl Drop for Batcher {
+    fn drop(&mut self) {
+        self.stop();
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Engine {
+    model: Arc<(Decoder, Tokenizer)>,
+    queue: Receiver<Job>,
+    batch: usize,
+    grace: Duration,
+    stop: Arc<AtomicBool>,
+    counts: Arc<Counts>,
+}
+
+impl Engine {
+    // ANCHOR: run
+    fn run(self) {
+        let mut jobs: Vec<Job> = Vec::new();
+        let mut last = None; // when those that still run must end
+        loop {
+            if self.stop.load(Relaxed) {
+                last = last.or(Some(Instant::now() + self.grace));
+                if jobs.is_empty() {
+                    return; // those that wait find the channel closed
+                }
+            } else if !self.join(&mut jobs) {
+                return;
+            }
+            self.leave(&mut jobs, last);
+            self.counts.running.store(jobs.len(), Relaxed);
+            if !jobs.is_empty() {
+                self.step(&mut jobs);
+            }
+        }
+    }
+    // ANCHOR_END: run
+
+    /// Fills free places from the queue; waits a moment if nothing runs. False if no one can send any more.
+    fn join(&self, jobs: &mut Vec<Job>) -> bool {
+        while jobs.len() < self.batch {
+            let job = if jobs.is_empty() {
+                match self.queue.recv_timeout(LOOK) {
+                    Ok(job) => job,
+                    Err(RecvTimeoutError::Timeout) => return true,
+                    Err(RecvTimeoutError::Disconnected) => return false,
+                }
+            } else {
+                match self.queue.try_recv() {
+                    Ok(job) => job,
+                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => return true,
+                }
+            };
+            self.counts.waiting.fetch_sub(1, Relaxed);
+            jobs.push(job);
+        }
+        true
+    }
+
+    /// Takes out those whose client has gone, who are done, or whose time is over.
+    fn leave(&self, jobs: &mut Vec<Job>, last: Option<Instant>) {
+        let now = Instant::now();
+        jobs.retain(|job| {
+            let reason = match job.sequence.stop() {
+                Some(Stop::End) => Reason::End,
+                Some(Stop::Length) => Reason::Length,
+                None if job.until <= now => Reason::Time,
+                None if last.is_some_and(|last| last <= now) => Reason::Shutdown,
+                None => return !job.gone.load(Relaxed),
+            };
+            job.end(reason);
+            self.counts.answered.fetch_add(1, Relaxed);
+            false
+        });
+    }
+
+    fn step(&self, jobs: &mut Vec<Job>) {
+        let (decoder, tokenizer) = &*self.model;
+        let mut sequences: Vec<&mut Sequence> =
+            jobs.iter_mut().map(|job| &mut job.sequence).collect();
+        match step(decoder, tokenizer, &mut sequences) {
+            Ok(texts) => {
+                let news = jobs.iter().zip(texts).filter(|(_, text)| !text.is_empty());
+                news.for_each(|(job, text)| job.tell(Event::Text(text)));
+            }
+            Err(error) => {
+                for job in mem::take(jobs) {
+                    job.tell(Event::Failed(error.to_string()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `AdamW`: Adam's step, and apart from it every weight shrinks a little (Loshchilov and Hutter 2019, "Decoupled Weight
+//! Decay Regularization"). Were the decay a part of the gradient, Adam would divide it by the gradient's usual size.
+//!
+//! Matrices shrink. The scales of the normalisations do not: they would be pulled to zero, where a layer is silent.
+
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
+use crate::{
+    Config, Layout,
+    blocks::{Grid, each},
+};
+use lab::vectors::wide;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Values of a task.
+const PIECE: usize = 16_384;
+
+/// The rule's constants.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AdamW {
+    /// How much of the gradients' running mean remains after a step.
+    pub beta1: f64,
+    /// How much of their squares' running mean remains.
+    pub beta2: f64,
+    /// Keeps the division from exploding where gradients are zero.
+    pub eps: f64,
+    /// The part of a weight that a step of learning rate 1 would take away.
+    pub decay: f64,
+}
+
+impl Default for AdamW {
+    /// GPT-3's (Brown et al. 2020, appendix B).
+    fn default() -> Self {
+        Self { beta1: 0.9, beta2: 0.95, eps: 1e-8, decay: 0.1 }
+    }
+}
+
+/// The running means of all parameters' gradients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    /// Of the gradients.
+    pub m: Vec<f32>,
+    /// Of their squares.
+    pub v: Vec<f32>,
+}
+
+impl Moments {
+    /// Nothing is known yet.
+    pub fn zeros(len: usize) -> Self {
+        Self { m: vec![0.0; len], v: vec![0.0; len] }
+    }
+}
+
+/// The tensors, and whether each shrinks.
+pub fn tensors(layout: &Layout, config: &Config) -> Vec<(Range<usize>, bool)> {
+    let all = layout.tensors(config).into_iter();
+    all.map(|(_, range, shape)| (range, shape.len() == 2)).collect()
+}
+
+/// What a step multiplies with: it depends on the number of the step alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factors {
+    /// What is left of a weight.
+    pub kept: f32,
+    /// What the gradient is multiplied with.
+    pub clip: f32,
+    /// Each mean's factor, and the new value's.
+    pub beta1: [f32; 2],
+    pub beta2: [f32; 2],
+    /// η·√(1 − β₂ᵗ) / (1 − β₁ᵗ), and ε·√(1 − β₂ᵗ).
+    pub lr: f32,
+    pub eps: f32,
+}
+
+impl Factors {
+    /// Those of step number `t` (from 1) at the learning rate `lr`, for a tensor that shrinks or does not.
+    pub fn new(rule: &AdamW, (t, lr, clip): (u64, f64, f32), shrinks: bool) -> Self {
+        let t = i32::try_from(t).unwrap_or(i32::MAX);
+        let (part1, part2) = (1.0 - rule.beta1.powi(t), 1.0 - rule.beta2.powi(t));
+        let kept = if shrinks { 1.0 - lr * rule.decay } else { 1.0 };
+        Self {
+            kept: kept as f32,
+            clip,
+            beta1: [rule.beta1 as f32, (1.0 - rule.beta1) as f32],
+            beta2: [rule.beta2 as f32, (1.0 - rule.beta2) as f32],
+            lr: (lr * part2.sqrt() / part1) as f32,
+            eps: (rule.eps * part2.sqrt()) as f32,
+        }
+    }
+}
+
+/// One pass over four arrays.
+// ANCHOR: one_pass
+#[inline(always)]
+fn one_pass(f: Factors, [p, m, v]: [&mut [f32]; 3], g: &[f32]) {
+    for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
+        let g = g * f.clip;
+        *m = f.beta1[0] * *m + f.beta1[1] * g;
+        *v = f.beta2[0] * *v + f.beta2[1] * g * g;
+        *p = *p * f.kept - f.lr * *m / (v.sqrt() + f.eps);
+    }
+}
+// ANCHOR_END: one_pass
+
+/// A `step`, which is its number (from 1), its learning rate and what the gradient is multiplied with, on up to `threads` threads.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn update(
+    rule: &AdamW,
+    step: (u64, f64, f32),
+    p: &mut [f32],
+    moments: &mut Moments,
+    g: &[f32],
+    tensors: &[(Range<usize>, bool)],
+    threads: usize,
+) {
+    let Moments { m, v } = moments;
+    assert!(p.len() == g.len() && m.len() == g.len() && v.len() == g.len(), "four equal lengths");
+    for (range, shrinks) in tensors {
+        let factors = Factors::new(rule, step, *shrinks);
+        let g = &g[range.clone()];
+        let grids =
+            [&mut *p, &mut *m, &mut *v].map(|all| Grid::pieces(&mut all[range.clone()], PIECE));
+        each(threads, grids, |task, [mut p, mut m, mut v]| {
+            let (p, m, v) = (p.values(), m.values(), v.values());
+            let g = &g[task * PIECE..][..p.len()];
+            wide!(|| one_pass(factors, [p, m, v], g));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backprop::{adam, check::error};
+    use lab::random::numbers;
+
+    fn to64(x: &[f32]) -> Vec<f64> {
+        x.iter().map(|x| f64::from(*x)).collect()
+    }
+
+    #[test]
+    fn equals_the_paper_in_f64() {
+        let rule = AdamW { decay: 0.2, ..AdamW::default() };
+        let len = 40_000;
+        let tensors = [(0..20_000, true), (20_000..20_010, false), (20_010..len, true)];
+        let mut p = numbers(len, 1);
+        let mut wanted = to64(&p);
+        let (mut mine, mut paper) = (Moments::zeros(len), adam::Moments::zeros(len));
+        for t in 1..=5 {
+            let (lr, clip, g) = (0.01 * t as f64, 0.5, numbers(len, 10 + t));
+            update(&rule, (t, lr, clip), &mut p, &mut mine, &g, &tensors, 1 + t as usize % 3);
+            for (at, w) in wanted.iter_mut().enumerate() {
+                *w *= if (20_000..20_010).contains(&at) { 1.0 } else { 1.0 - lr * 0.2 };
+            }
+            let g: Vec<f64> = to64(&g).iter().map(|g| g * 0.5).collect();
+            let AdamW { beta1, beta2, eps, .. } = rule;
+            let plain = adam::Adam { lr, beta1, beta2, eps };
+            adam::step(&plain, t as i32, &mut wanted, paper.slices(), &g);
+        }
+        assert!(error(&to64(&p), &wanted) < 1e-6);
+        assert!(error(&to64(&p[20_000..20_010]), &wanted[20_000..20_010]) < 1e-6);
+    }
+
+    #[test]
+    fn matrices_shrink_and_scales_do_not() {
+        let config = Config { vocabulary: 5, context: 3, width: 4, heads: 2, layers: 1, hidden: 3 };
+        let layout = Layout::new(&config);
+        let tensors = tensors(&layout, &config);
+        let mut p = vec![1.0; layout.len];
+        let (mut moments, g) = (Moments::zeros(layout.len), vec![0.0; layout.len]);
+        update(&AdamW::default(), (1, 0.5, 1.0), &mut p, &mut moments, &g, &tensors, 2);
+        assert!(p[layout.norm.clone()].iter().all(|p| *p == 1.0));
+        assert!(p[layout.blocks[0].norm2.clone()].iter().all(|p| *p == 1.0));
+        assert!(p[layout.embedding.clone()].iter().all(|p| *p == 0.95));
+        assert!(p[layout.blocks[0].down.clone()].iter().all(|p| *p == 0.95));
+    }
+}

@@ -1,0 +1,67 @@
+//! Batches: windows of a long stream of tokens, at places that depend on the seed and the number of the step alone. A run
+//! that goes on draws what it would have drawn, and nothing about the draw has to be kept.
+
+use crate::{Error, Result, error::count};
+use lab::random::{SplitMix64, key};
+
+/// Fills `tokens` and `targets`, both [batch, length], with the windows of step `step`. A target is its token's successor.
+///
+/// # Errors
+/// [`Error::TooShort`] if the stream has no window of this length and its successor.
+// ANCHOR: draw
+pub fn draw(
+    stream: &[u32],
+    (seed, step): (u64, u64),
+    length: usize,
+    tokens: &mut [u32],
+    targets: &mut [u32],
+) -> Result<()> {
+    count("targets", targets.len(), tokens.len())?;
+    if length == 0 || stream.len() <= length {
+        return Err(Error::TooShort { found: stream.len(), context: length });
+    }
+    let mut random = SplitMix64::new(key(&[seed, step]));
+    let rows = tokens.chunks_mut(length).zip(targets.chunks_mut(length));
+    for (tokens, targets) in rows {
+        let first = random.below(stream.len() - length);
+        tokens.copy_from_slice(&stream[first..][..tokens.len()]);
+        targets.copy_from_slice(&stream[first + 1..][..targets.len()]);
+    }
+    Ok(())
+}
+// ANCHOR_END: draw
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_the_streams_and_targets_their_successors() {
+        let stream: Vec<u32> = (0..50).collect();
+        let of = |seed, step| {
+            let (mut tokens, mut targets) = (vec![0; 12], vec![0; 12]);
+            draw(&stream, (seed, step), 4, &mut tokens, &mut targets).unwrap();
+            assert!(tokens.iter().zip(&targets).all(|(token, target)| token + 1 == *target));
+            assert!(tokens.chunks(4).all(|row| row[3] == row[0] + 3));
+            tokens
+        };
+        assert_eq!(of(1, 7), of(1, 7));
+        assert_ne!(of(1, 7), of(1, 8));
+        assert_ne!(of(1, 7), of(2, 7));
+    }
+
+    #[test]
+    fn every_window_can_be_drawn_and_too_short_a_stream_is_refused() {
+        let stream = [5, 6, 7, 8];
+        let mut seen = [0; 9];
+        for step in 0..100 {
+            let (mut tokens, mut targets) = ([0; 2], [0; 2]);
+            draw(&stream, (0, step), 2, &mut tokens, &mut targets).unwrap();
+            seen[tokens[0] as usize] += 1;
+        }
+        assert!(seen[5] > 30 && seen[6] > 30 && seen[5] + seen[6] == 100, "{seen:?}");
+        let (mut tokens, mut targets) = ([0; 4], [0; 4]);
+        let error = draw(&stream, (0, 0), 4, &mut tokens, &mut targets).unwrap_err();
+        assert!(error.to_string().contains("at least 5"), "{error}");
+    }
+}

@@ -1,0 +1,78 @@
+//! What a run can be told.
+
+use crate::{Error, Result, train::adamw::AdamW};
+use serde::{Deserialize, Serialize};
+
+/// Pieces of a batch in a checkpoint that names none.
+fn one() -> usize {
+    1
+}
+
+/// What a run can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Sequences of a batch.
+    pub batch: usize,
+    /// Pieces of a batch, one after the other, whose gradients add up: the activations of one are in memory (chapter 5).
+    #[serde(default = "one")]
+    pub accumulate: usize,
+    /// Tokens of a sequence: no more than the model's context.
+    pub length: usize,
+    /// Steps of the whole run.
+    pub steps: u64,
+    /// The highest learning rate.
+    pub lr: f64,
+    /// Steps over which the learning rate rises.
+    pub warmup: u64,
+    /// The gradient's longest norm.
+    pub clip: f64,
+    /// The optimizer's constants.
+    pub rule: AdamW,
+    /// What the batches are drawn by.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    /// For [`crate::Config::tiny`].
+    fn default() -> Self {
+        Self {
+            batch: 16,
+            accumulate: 1,
+            length: 128,
+            steps: 1000,
+            lr: 3e-3,
+            warmup: 50,
+            clip: 1.0,
+            rule: AdamW::default(),
+            seed: 0,
+        }
+    }
+}
+
+impl Settings {
+    /// # Errors
+    /// [`Error::Config`] if no run can have these settings.
+    pub fn check(&self) -> Result<()> {
+        let Self { batch, accumulate, .. } = *self;
+        if accumulate == 0 || !batch.is_multiple_of(accumulate) {
+            return Err(Error::Config(format!(
+                "a batch of {batch} sequences can't be cut into {accumulate} equal pieces"
+            )));
+        }
+        let AdamW { beta1, beta2, eps, decay } = self.rule;
+        let numbers = [
+            ("learning rate", self.lr, self.lr > 0.0, "above 0"),
+            ("limit of the gradient's norm", self.clip, self.clip > 0.0, "above 0"),
+            ("decay", decay, decay >= 0.0, "0 or more"),
+            ("beta1", beta1, (0.0..1.0).contains(&beta1), "0 to below 1"),
+            ("beta2", beta2, (0.0..1.0).contains(&beta2), "0 to below 1"),
+            ("eps", eps, eps > 0.0, "above 0"),
+        ];
+        for (name, value, right, range) in numbers {
+            if !right || !value.is_finite() {
+                return Err(Error::Config(format!("the {name} is {value}; it must be {range}")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! A training that is split over ranks against one device.
+
+use backprop::check::error_f32;
+use lab::random::SplitMix64;
+use language_model::{
+    Config, Model,
+    count::Bytes,
+    devices::{How, Replicas, how},
+    train::{Settings, Trainer},
+};
+
+/// Three heads, five hidden units and three layers: nothing that two divides.
+const ODD: Config =
+    Config { vocabulary: 11, context: 9, width: 12, heads: 3, layers: 3, hidden: 5 };
+/// What four divides.
+const EVEN: Config =
+    Config { vocabulary: 64, context: 16, width: 32, heads: 4, layers: 4, hidden: 24 };
+const STEPS: u64 = 4;
+
+/// A model whose parameters are far from their quiet beginnings.
+fn model(config: Config) -> Model {
+    let mut model = Model::new(config, 5).unwrap();
+    let mut random = SplitMix64::new(9);
+    for p in &mut model.parameters {
+        *p += 0.2 * random.normal() as f32;
+    }
+    model
+}
+
+fn settings(config: &Config, batch: usize) -> Settings {
+    let length = config.context;
+    Settings { batch, length, steps: 100, lr: 1e-3, warmup: 2, ..Settings::default() }
+}
+
+fn stream(config: &Config) -> Vec<u32> {
+    let mut random = SplitMix64::new(3);
+    (0..300).map(|_| random.below(config.vocabulary) as u32).collect()
+}
+
+/// Losses and parameters of one device.
+fn alone(config: Config, batch: usize) -> (Vec<f64>, Trainer) {
+    let stream = stream(&config);
+    let mut trainer = Trainer::new(model(config), settings(&config, batch), &stream, 1).unwrap();
+    let losses = (0..STEPS).map(|_| trainer.step(&stream).unwrap().loss).collect();
+    (losses, trainer)
+}
+
+#[test]
+fn every_split_is_equal_to_one_device() {
+    for (config, batch, most) in [(ODD, 5, 3), (EVEN, 8, 4), (ODD, 1, 2)] {
+        let (losses, trainer) = alone(config, batch);
+        for (how, ranks) in How::ALL.into_iter().flat_map(|how| (1..=most).map(move |n| (how, n))) {
+            let (start, settings, stream) =
+                (model(config), settings(&config, batch), stream(&config));
+            let ran = how::train(how, &start, settings, &stream, (ranks, STEPS)).unwrap();
+            let name = format!("{} over {ranks}, {batch} sequences", how.name());
+            for (found, wanted) in ran.losses.iter().zip(&losses) {
+                assert!((found / wanted - 1.0).abs() < 1e-5, "{name}: {found} {wanted}");
+            }
+            let wanted = &trainer.model.parameters;
+            for found in &ran.parameters {
+                assert_eq!(*found, ran.parameters[0], "{name}: the ranks differ");
+                let off = error_f32(found, wanted);
+                assert!(off < 1e-5, "{name}: {off}");
+            }
+            // Far less than what the steps have moved.
+            let moved = error_f32(&start.parameters, wanted);
+            assert!(error_f32(&ran.parameters[0], wanted) < 1e-2 * moved, "{name}: {moved}");
+        }
+    }
+}
+
+#[test]
+fn one_rank_has_the_bits_of_one_device() {
+    let (_, trainer) = alone(ODD, 5);
+    let (stream, settings) = (stream(&ODD), settings(&ODD, 5));
+    let ran = how::train(How::Data, &model(ODD), settings, &stream, (1, STEPS)).unwrap();
+    assert!(ran.parameters[0] == trainer.model.parameters);
+    assert_eq!(ran.traffic[0].bytes_sent, 0);
+}
+
+#[test]
+fn replicas_take_a_trainers_place_and_hand_back() {
+    let stream = stream(&ODD);
+    let (_, mut trainer) = alone(ODD, 5);
+    let mut replicas = Replicas::new(&trainer, &stream, 2).unwrap();
+    let mut ahead = alone(ODD, 5).1;
+    for _ in 0..2 {
+        let (found, wanted) = (replicas.step(&stream).unwrap(), ahead.step(&stream).unwrap());
+        assert_eq!((found.step, found.lr), (wanted.step, wanted.lr));
+        assert!((found.loss / wanted.loss - 1.0).abs() < 1e-5);
+        assert!((found.norm / wanted.norm - 1.0).abs() < 1e-4);
+    }
+    replicas.hand_back(&mut trainer);
+    assert_eq!(trainer.step, ahead.step);
+    assert!(error_f32(&trainer.model.parameters, &ahead.model.parameters) < 1e-5);
+    assert!(error_f32(&trainer.moments.v, &ahead.moments.v) < 1e-4);
+    // And the trainer goes on by itself.
+    let (found, wanted) = (trainer.step(&stream).unwrap(), ahead.step(&stream).unwrap());
+    assert!((found.loss / wanted.loss - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn what_is_sent_and_held_is_what_the_formulas_say() {
+    // Four divides all parameters, with the loss one number more.
+    let (batch, ranks) = (8, 4);
+    let (stream, settings, start) = (stream(&EVEN), settings(&EVEN, batch), model(EVEN));
+    let run = |how| how::train(how, &start, settings, &stream, (ranks, 1)).unwrap();
+    let bytes = 4 * start.layout.len;
+    let activations = 4 * batch * EVEN.context * EVEN.width;
+    for (how, wanted) in [
+        (How::Data, 2 * bytes * 3 / 4),
+        (How::Zero, 2 * bytes * 3 / 4),
+        (How::Tensor, 4 * EVEN.layers * 2 * activations * 3 / 4),
+    ] {
+        for traffic in run(how).traffic {
+            let off = traffic.bytes_sent.abs_diff(wanted);
+            assert!(off <= 16, "{}: {} {wanted}", how.name(), traffic.bytes_sent);
+        }
+    }
+    // A pipeline's ends: a pass of activations, and an all-reduce of the table between the two.
+    let table = 4 * EVEN.vocabulary * EVEN.width;
+    let sent: Vec<_> = run(How::Pipeline).traffic.iter().map(|t| t.bytes_sent).collect();
+    for (sent, wanted) in sent.iter().zip([activations + table, 2 * activations]) {
+        assert!(sent.abs_diff(wanted) <= 16, "{sent} {wanted}");
+    }
+    let held = |how| -> Vec<Bytes> { run(how).bytes };
+    let (data, zero) = (held(How::Data), held(How::Zero));
+    assert_eq!(data[0].moments, 2 * bytes as u64);
+    assert!(zero.iter().all(|rank| rank.moments == bytes as u64 / 2));
+    for how in [How::Tensor, How::Pipeline] {
+        let held = held(how);
+        assert!(held.iter().all(|rank| rank.parameters < data[0].parameters * 2 / 3));
+    }
+}
+
+#[test]
+fn what_cannot_be_split_is_refused() {
+    let (stream, settings) = (stream(&ODD), settings(&ODD, 5));
+    for how in [How::Tensor, How::Pipeline] {
+        let error = how::train(how, &model(ODD), settings, &stream, (4, 1)).unwrap_err();
+        assert!(error.to_string().contains("take 3 at most"), "{error}");
+    }
+    assert!(how::train(How::Data, &model(ODD), settings, &stream, (0, 1)).is_err());
+    let trainer = alone(ODD, 2).1;
+    for replicas in [0, 3] {
+        let error = Replicas::new(&trainer, &stream, replicas).err().unwrap().to_string();
+        assert!(error.contains("take 1 to 2"), "{error}");
+    }
+    let wild = Settings { lr: 1e30, clip: 1e30, warmup: 0, ..settings };
+    let error = how::train(How::Tensor, &model(ODD), wild, &stream, (2, 20)).unwrap_err();
+    assert!(error.to_string().contains("the loss became"), "{error}");
+}
