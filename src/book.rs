@@ -1,9 +1,6 @@
 //! `book`: the book alone, without measuring or training.
 
-use crate::{
-    chapters, course,
-    train::{RUNS, youngest_first},
-};
+use crate::{chapters, course, train::RUNS};
 use anyhow::{Context, Result, bail};
 use bookbinder::{Binder, links};
 use clap::{Args, Subcommand};
@@ -12,7 +9,10 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use training::{Classifier, export, run::MODEL};
+use training::{
+    Classifier, export,
+    run::{MODEL, youngest_first},
+};
 
 /// What to do with the book.
 #[derive(Subcommand)]

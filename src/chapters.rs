@@ -12,5 +12,6 @@ pub fn all() -> Vec<lab::Chapter> {
         mixed_precision::chapter(),
         multi_gpu::chapter(),
         hardware::chapter(),
+        language_model::chapter(),
     ]
 }

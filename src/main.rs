@@ -12,12 +12,15 @@ mod check;
 mod course;
 mod doctor;
 mod findings;
+mod generate;
+mod gpt;
 mod measure;
 mod notebooks;
 mod open;
 mod pace;
 mod plan;
 mod predict;
+mod serve;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -39,6 +42,7 @@ Examples:
   cargo run --release -- measure matmul         run the experiments of one chapter
   cargo run --release -- train --epochs 3       train the digit classifier
   cargo run --release -- predict digit.png      classify a digit in your image
+  cargo run --release -- generate --seed 7     what a language model writes
   cargo run --release -- plan --model vgg16     what a model needs, before it runs
   cargo run --release -- check                  the next exercise"
 )]
@@ -62,6 +66,10 @@ enum Command {
     Train(train::Train),
     /// Classify the digit in an image
     Predict(predict::Predict),
+    /// Let a language model continue a text
+    Generate(generate::Generate),
+    /// Serve a language model over HTTP, with a page to type in
+    Serve(serve::Serve),
     /// What a model needs before it runs: parameters, operations, memory; will it fit?
     Plan(plan::Plan),
     /// Build or serve the book
@@ -87,6 +95,8 @@ fn main() -> ExitCode {
         Command::Measure(measure) => measure.run(cli.data.as_deref()),
         Command::Train(train) => train.run(cli.data),
         Command::Predict(predict) => predict.run(),
+        Command::Generate(generate) => generate.run(),
+        Command::Serve(serve) => serve.run(),
         Command::Plan(plan) => plan.run(),
         Command::Book(book) => book.run(),
         Command::Notebooks(notebooks) => notebooks.run(),

@@ -21,7 +21,7 @@ pub const YOURS: &str = "yours";
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- measure                     every experiment, about a minute
+  cargo run --release -- measure                     every experiment, two minutes
   cargo run --release -- measure matmul --budget full
   cargo run --release -- measure matmul.ladder       one experiment
   cargo run --release -- measure --peers=python3 backprop.race32
@@ -258,8 +258,10 @@ pub fn measure(
         let progress = own.as_ref().unwrap_or(&whole);
         progress.note(experiment.key);
         let began = Instant::now();
-        let run = chapter::run(experiment, how.budget, how.device, how.data, progress)
-            .with_context(|| format!("the experiment {} failed", experiment.key))?;
+        let mut save = |run| record::save(how.folder, &machine, chapter.name, run);
+        let run =
+            chapter::run_keeping(experiment, how.budget, how.device, how.data, progress, &mut save)
+                .with_context(|| format!("the experiment {} failed", experiment.key))?;
         let done = Done {
             at: (at + 1, all),
             chapter,
@@ -269,7 +271,7 @@ pub fn measure(
             skipped: run.skipped.len(),
             seconds: began.elapsed().as_secs_f64(),
         };
-        record::save(how.folder, &machine, chapter.name, run)?;
+        save(run)?;
         if let Some(own) = &own {
             own.finish();
         }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 /// What each part took of a minute at the quick budget, in seconds: a run on two busy cores, scaled. What counts is how
 /// the parts compare: the machine's own pace scales them as soon as it is known.
-const SECONDS: [(&str, f64); 11] = [
+const SECONDS: [(&str, f64); 12] = [
     ("lab", 2.0),
     ("matmul", 8.0),
     ("cpu_gpu", 2.0),
@@ -14,6 +14,7 @@ const SECONDS: [(&str, f64); 11] = [
     ("mixed_precision", 1.0),
     ("multi_gpu", 23.0),
     ("hardware", 0.1),
+    ("language_model", 3.0),
     (TRAINING, 9.0),
     (BOOK, 1.0),
 ];

@@ -1,6 +1,6 @@
 //! `predict`: a digit from an image.
 
-use crate::train::{RUNS, youngest_first};
+use crate::train::RUNS;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lab::{limits, out::put};
@@ -9,7 +9,10 @@ use std::{
     io::{IsTerminal, stdout},
     path::{Path, PathBuf},
 };
-use training::{Classifier, picture, run::MODEL};
+use training::{
+    Classifier, picture,
+    run::{MODEL, youngest_first},
+};
 
 /// The options of `predict`.
 #[derive(Args)]

@@ -1,9 +1,10 @@
 //! `train`: the main training job.
 
+use crate::gpt::{self, Gpt};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
 use lab::{
-    Device, data,
+    Device, data, limits,
     out::{say, warn},
 };
 use multi_gpu::{
@@ -14,11 +15,13 @@ use std::{
     env, fs,
     io::{ErrorKind, IsTerminal as _, stderr},
     path::{Path, PathBuf},
+    str::FromStr,
     sync::atomic::{AtomicBool, Ordering},
 };
 use training::{
     Board, Config, EngineKind, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
-    checkpoint::Checkpoint, config::DEFAULT_BATCH, optimizer::Rule, schedule::Schedule,
+    checkpoint::Checkpoint, config::DEFAULT_BATCH, optimizer::Rule, run::youngest_first,
+    schedule::Schedule,
 };
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
@@ -31,6 +34,8 @@ Examples:
   cargo run --release -- train --batch 32            Keras' batch: slower, about as accurate
   cargo run --release -- train --model cnn           another model, by the recipe that suits it
   cargo run --release -- train --engine plain        the operations of chapter 4's pages (the default takes chapter 5's)
+  cargo run --release -- train --model gpt --minutes 2
+                                                     a language model that writes Rust (chapter 9)
   cargo run --release -- train --precision amp       forward and backward in f16 (chapter 6)
   cargo run --release -- train --limit 1000 --augment true --patience 5
                                                      little data, and what helps against it
@@ -45,11 +50,11 @@ Examples:
 Ctrl-C leaves a checkpoint. The run's folder contains checkpoint, metrics.jsonl, curves.svg,
 model.safetensors and a file of events: tensorboard --logdir runs shows them all.")]
 pub struct Train {
-    /// The model: linear, mlp, cnn, resnet, rnn or transformer. Its name brings a recipe (optimizer, learning rate,
-    /// schedule and so on) as defaults [default: the article's mlp]
+    /// The model: linear, mlp, cnn, resnet, rnn or transformer, for digits, or gpt, for text. Its name brings a recipe
+    /// (optimizer, learning rate, schedule and so on) as defaults [default: the article's mlp]
     #[arg(long)]
-    model: Option<Model>,
-    /// Where to compute: auto, cpu or cuda:N [default: auto]
+    model: Option<Which>,
+    /// Where to compute: auto, cpu or cuda:N; a language model also on opencl-gpu [default: auto]
     #[arg(long, env = "THROUGHPUT_DEVICE")]
     device: Option<String>,
     /// The number format: f32, or amp (forward and backward in f16, weights in f32; linear and mlp) [default: f32]
@@ -109,9 +114,26 @@ pub struct Train {
     /// Make the replicas processes, not threads
     #[arg(long)]
     processes: bool,
+    #[command(flatten)]
+    gpt: Gpt,
     /// Whether only a bar shows the training, and only where there is a terminal: for a caller who tells the rest.
     #[arg(skip)]
     quiet: bool,
+}
+
+/// The model of a training: one for digits, or one for text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Which {
+    Digits(Model),
+    Gpt,
+}
+
+impl FromStr for Which {
+    type Err = training::Error;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if name == "gpt" { Ok(Self::Gpt) } else { name.parse().map(Self::Digits) }
+    }
 }
 
 /// Where runs are, unless the user chooses otherwise.
@@ -137,7 +159,77 @@ impl Train {
 
     /// Trains, and prints the test accuracy in its last line.
     pub fn run(self, data: Option<PathBuf>) -> Result<()> {
+        if self.is_gpt(Path::new(RUNS))? {
+            return self.train_gpt(Path::new(RUNS));
+        }
+        if let Some(option) = self.gpt.first() {
+            bail!(
+                "{option} is for language models: cargo run --release -- train --model gpt {option} …"
+            );
+        }
         self.train(data).map(|_| ())
+    }
+
+    /// Whether a language model is asked for, by its name or by the run that goes on.
+    fn is_gpt(&self, runs: &Path) -> Result<bool> {
+        Ok(match (self.model, self.resume) {
+            (Some(which), _) => which == Which::Gpt,
+            (None, false) => false,
+            (None, true) => self.resumed(runs)?.join(language_model::generate::TOKENIZER).is_file(),
+        })
+    }
+
+    /// The folder of the run that goes on: the one that was named, or the latest.
+    fn resumed(&self, runs: &Path) -> Result<PathBuf> {
+        self.run.clone().map_or_else(|| latest(runs), Ok)
+    }
+
+    /// Trains a language model.
+    fn train_gpt(self, runs: &Path) -> Result<()> {
+        let mut job = self.job(runs)?;
+        if !job.resume && self.run.is_none() {
+            job.folder = fresh(runs, "gpt")?;
+        }
+        limits::start_threads(None)?;
+        watch_ctrl_c(&STOP)?;
+        gpt::train(&job, &mut || STOP.load(Ordering::Relaxed))
+    }
+
+    /// The run of a language model that these options ask for; a new one without `--run` has no folder yet.
+    fn job(&self, runs: &Path) -> Result<language_model::runner::Job> {
+        for (option, given) in [
+            ("--engine", self.engine.is_some()),
+            ("--optimizer", self.optimizer.is_some()),
+            ("--epochs", self.epochs.is_some()),
+            ("--schedule", self.schedule.is_some()),
+            ("--dropout", self.dropout.is_some()),
+            ("--augment", self.augment.is_some()),
+            ("--patience", self.patience.is_some()),
+            ("--limit", self.limit.is_some()),
+            ("--processes", self.processes),
+            ("--precision", self.precision.is_some_and(|precision| precision != Precision::F32)),
+        ] {
+            if given {
+                bail!(
+                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --context, --batch, --lr, --warmup, --decay, --seed, --replicas and --device"
+                );
+            }
+        }
+        let run =
+            if self.resume { self.resumed(runs)? } else { self.run.clone().unwrap_or_default() };
+        if let Some(named) = &self.run {
+            can_be_folder(named)?;
+        }
+        let told = gpt::Told {
+            batch: self.batch,
+            lr: self.lr,
+            warmup: self.warmup,
+            decay: self.decay,
+            seed: self.seed,
+            replicas: self.replicas,
+            device: self.device.clone(),
+        };
+        self.gpt.job(&told, run, self.resume)
     }
 
     /// [`Train::run`], for a caller that wants to know what came of it.
@@ -160,12 +252,7 @@ impl Train {
         // Before Ctrl-C is watched: a download must end at once.
         let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
         let data = data::load(&options)?;
-        ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130); // asked twice: the last checkpoint is whole anyway
-            }
-        })
-        .context("Ctrl-C can't be watched")?;
+        watch_ctrl_c(&STOP)?;
         let stop = || STOP.load(Ordering::Relaxed);
         if let Some(way) = way.filter(|way| way.rank() != Rank(0)) {
             return Ok(launch::train(way, &config, &data, &mut Quiet(&stop))?.0);
@@ -210,14 +297,15 @@ impl Train {
     /// The run that these options ask for; a new one without `--run` has no folder yet.
     fn config(self, data: Option<PathBuf>, runs: &Path) -> Result<Config> {
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
+        let model = self.model.and_then(|which| match which {
+            Which::Digits(model) => Some(model),
+            Which::Gpt => None,
+        });
         let (base, run) = if self.resume {
-            let run = match &self.run {
-                Some(run) => run.clone(),
-                None => latest(runs)?,
-            };
+            let run = self.resumed(runs)?;
             (Checkpoint::load(&run)?.header.settings, Some(run))
         } else {
-            let mut base = self.model.map_or_else(Settings::default, Settings::of);
+            let mut base = model.map_or_else(Settings::default, Settings::of);
             base.engine = EngineKind::Fast;
             if let Some(rule) = self.optimizer.filter(|rule| *rule != base.optimizer) {
                 base.lr = rule.usual_rate(); // another rule's steps are of another length
@@ -225,7 +313,7 @@ impl Train {
             (base, self.run.clone())
         };
         let settings = Settings {
-            model: self.model.unwrap_or(base.model),
+            model: model.unwrap_or(base.model),
             precision: self.precision.unwrap_or(base.precision),
             engine: self.engine.unwrap_or(base.engine),
             optimizer: self.optimizer.unwrap_or(base.optimizer),
@@ -249,6 +337,16 @@ impl Train {
         let fast = performance::engine::fast::learner::fastest;
         Ok(Config { settings, device, run, start, data, fast, ..Config::default() })
     }
+}
+
+/// Ctrl-C asks to stop; asked twice, the program ends.
+pub(crate) fn watch_ctrl_c(stop: &'static AtomicBool) -> Result<()> {
+    ctrlc::set_handler(move || {
+        if stop.swap(true, Ordering::Relaxed) {
+            std::process::exit(130); // a training's last checkpoint is whole anyway
+        }
+    })
+    .context("Ctrl-C can't be watched")
 }
 
 /// That a run's folder is one or can become one.
@@ -288,16 +386,6 @@ fn fresh(runs: &Path, model: &str) -> Result<PathBuf> {
             }
         }
     }
-}
-
-/// The folders in `runs` with a `file`, the newest file first.
-pub(crate) fn youngest_first(runs: &Path, file: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut dated: Vec<_> = entries
-        .filter_map(|run| Some((fs::metadata(run.join(file)).ok()?.modified().ok()?, run)))
-        .collect();
-    dated.sort();
-    dated.into_iter().rev().map(|(_, run)| run).collect()
 }
 
 /// The folder in `runs` whose checkpoint is the youngest.

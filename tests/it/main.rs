@@ -4,6 +4,7 @@ mod book;
 mod check;
 mod contribute;
 mod forge;
+mod gpt;
 mod hostile;
 mod readme;
 mod stale;

@@ -1,0 +1,193 @@
+//! `train --model gpt`: a language model, trained on the sources of the crates that the course is built from.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use cpu_gpu::gpu::{Devices, devices};
+use lab::out::say;
+use language_model::{
+    corpus::Corpus,
+    runner::{Amount, Job, Outcome, Size, size, train as run},
+    train::{Flow, Settings, adamw::AdamW},
+};
+use std::path::PathBuf;
+
+/// Minutes of a run that is told neither minutes nor tokens.
+const MINUTES: f64 = 10.0;
+
+/// The options that only language models have.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Language models (--model gpt)")]
+pub struct Gpt {
+    /// The size: tiny, small, or a number of parameters such as 3M [default: tiny]
+    #[arg(long, value_name = "SIZE")]
+    size: Option<Size>,
+    /// Train for so many minutes: the first steps are timed, and the run is planned to fit [default: 10]
+    #[arg(long, value_name = "M", conflicts_with = "tokens", allow_negative_numbers = true)]
+    minutes: Option<f64>,
+    /// Train on so many tokens
+    #[arg(long, value_name = "N")]
+    tokens: Option<u64>,
+    /// Compute each batch in N pieces, whose gradients add up: the memory of one, and the same step
+    #[arg(long, value_name = "N")]
+    accumulate: Option<usize>,
+    /// Tokens that the model sees at once [default: 128 for tiny, 256 for others]
+    #[arg(long, value_name = "N")]
+    context: Option<usize>,
+}
+
+/// What other models of `train` have, too.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Sequences of a step.
+    pub batch: Option<usize>,
+    /// The highest learning rate.
+    pub lr: Option<f64>,
+    /// Steps over which it rises.
+    pub warmup: Option<usize>,
+    /// What a weight loses in a step, before the learning rate.
+    pub decay: Option<f64>,
+    /// Where first weights and batches come from.
+    pub seed: Option<u64>,
+    /// Copies that train together.
+    pub replicas: Option<usize>,
+    /// Where to compute.
+    pub device: Option<String>,
+}
+
+impl Gpt {
+    /// The first of these options that was given, if any was.
+    pub fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("--size", self.size.is_some()),
+            ("--minutes", self.minutes.is_some()),
+            ("--tokens", self.tokens.is_some()),
+            ("--accumulate", self.accumulate.is_some()),
+            ("--context", self.context.is_some()),
+        ];
+        given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
+    }
+
+    /// The run that the options ask for, in a folder.
+    pub fn job(&self, told: &Told, folder: PathBuf, resume: bool) -> Result<Job> {
+        let Told { batch, lr, warmup, decay, seed, replicas, .. } = *told;
+        let others =
+            [batch.is_some(), lr.is_some(), warmup.is_some(), decay.is_some(), seed.is_some()];
+        if resume && (self.first().is_some() || others.contains(&true)) {
+            bail!(
+                "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --replicas and --device)"
+            );
+        }
+        let config = self.size.unwrap_or_default().config(self.context);
+        config.check()?;
+        let usual = size::settings(&config);
+        let settings = Settings {
+            batch: batch.unwrap_or(usual.batch),
+            accumulate: self.accumulate.unwrap_or(usual.accumulate),
+            lr: lr.unwrap_or(usual.lr),
+            warmup: warmup.map_or(usual.warmup, |steps| steps as u64),
+            seed: seed.unwrap_or(usual.seed),
+            rule: AdamW { decay: decay.unwrap_or(usual.rule.decay), ..usual.rule },
+            ..usual
+        };
+        settings.check()?;
+        let amount = match self.tokens {
+            Some(tokens) => Amount::Tokens(tokens),
+            None => Amount::Minutes(self.minutes.unwrap_or(MINUTES)),
+        };
+        let replicas = replicas.unwrap_or(1);
+        Ok(Job {
+            config,
+            settings,
+            amount,
+            root: Corpus::root(),
+            folder,
+            resume,
+            threads: 0,
+            device: device(told.device.as_deref(), replicas * settings.accumulate, &devices())?,
+            replicas,
+        })
+    }
+}
+
+/// The device that takes the steps, by chapter 2's name; none for this machine's cores. Unless told otherwise the first NVIDIA
+/// GPU, if a step is one model's with one batch.
+fn device(asked: Option<&str>, parts: usize, there: &Devices) -> Result<Option<String>> {
+    let names = || there.found.iter().map(|about| about.id.as_str());
+    match asked.unwrap_or("auto") {
+        "cpu" => Ok(None),
+        "auto" if parts > 1 => Ok(None),
+        "auto" => Ok(names().find(|id| *id == "cuda").map(str::to_owned)),
+        asked => {
+            let id = asked.strip_suffix(":0").unwrap_or(asked);
+            if !names().any(|name| name == id) {
+                let all: Vec<&str> = ["auto", "cpu"].into_iter().chain(names()).collect();
+                bail!(
+                    "this machine has no device {asked} for a language model; take one of {}",
+                    all.join(", ")
+                );
+            }
+            Ok(Some(id.to_owned()))
+        }
+    }
+}
+
+/// Trains, and says what came of it in the last lines.
+pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
+    let Outcome { flow, step, tokens, points } = run(job, true, stop)?;
+    let folder = job.folder.display();
+    if flow == Flow::Stopped {
+        // Others add up in another order: other bits.
+        let others = match (&job.device, job.replicas) {
+            (Some(device), _) => format!(" --device {device}"),
+            (None, 1) => " --device cpu".to_owned(),
+            (None, some) => format!(" --replicas {some}"),
+        };
+        bail!(
+            "stopped after step {step}; go on with: cargo run --release -- train --resume --run {folder}{others}"
+        );
+    }
+    say(&format!("run: {folder}"));
+    say(&format!("prompt it: cargo run --release -- generate --model {folder} --prompt \"fn \""));
+    if let Some(last) = points.last() {
+        say(&format!(
+            "{:.2} million tokens in {:.1} minutes: {:.2} bits for each byte of crates that it has not seen",
+            (step * tokens as u64) as f64 / 1e6,
+            last.seconds / 60.0,
+            last.bits_per_byte
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cpu_gpu::gpu::{Api, Kind, testing};
+
+    #[test]
+    fn the_first_nvidia_gpu_is_taken_unless_told_otherwise() {
+        let named = |id: &str, api| {
+            let about = testing::about(api, Kind::Gpu);
+            cpu_gpu::gpu::About { id: id.to_owned(), ..about }
+        };
+        let there = Devices {
+            found: vec![
+                named("opencl-gpu", Api::OpenCl),
+                named("cuda", Api::Cuda),
+                named("cuda:1", Api::Cuda),
+            ],
+            missing: vec![],
+        };
+        let of = |asked, replicas| device(asked, replicas, &there).unwrap();
+        assert_eq!(of(None, 1).as_deref(), Some("cuda"));
+        assert_eq!(of(Some("auto"), 2), None);
+        assert_eq!(of(Some("cpu"), 1), None);
+        for (asked, id) in [("cuda:0", "cuda"), ("cuda:1", "cuda:1"), ("opencl-gpu", "opencl-gpu")]
+        {
+            assert_eq!(of(Some(asked), 1).as_deref(), Some(id));
+        }
+        assert_eq!(device(None, 1, &Devices::default()).unwrap(), None);
+        let said = device(Some("cuda:2"), 1, &there).unwrap_err().to_string();
+        assert!(said.contains("cuda:2") && said.contains("opencl-gpu"), "{said}");
+    }
+}

@@ -1,0 +1,150 @@
+//! `serve`: a language model over HTTP.
+
+use crate::{
+    generate::Which,
+    train::{RUNS, watch_ctrl_c},
+};
+use anyhow::Result;
+use clap::Args;
+use lab::{
+    limits,
+    out::{say, warn},
+    units::plain,
+};
+use language_model::serve::{Options, Server};
+use std::{
+    net::IpAddr,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+/// The options of `serve`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cargo run --release -- serve                          the latest model on http://127.0.0.1:8000, with a page to type in
+  cargo run --release -- serve --model runs/a --int8    the model of this run, its weights in 8 bits
+  curl http://127.0.0.1:8000/generate -d '{\"prompt\": \"fn main() {\", \"tokens\": 50, \"seed\": 1}'
+  curl -N http://127.0.0.1:8000/generate -d '{\"prompt\": \"use std\", \"stream\": true}'    token by token
+  curl http://127.0.0.1:8000/health                     what it is doing
+
+The body of POST /generate: prompt, and if you like tokens, temperature, top_k, top_p, seed, stream. Requests that
+come at the same time share each step. One too many gets the status 503. Ctrl-C ends it; answers that are being made
+have five seconds. For the book, see `book serve`.")]
+pub struct Serve {
+    #[command(flatten)]
+    which: Which,
+    /// The address; any other than the loopback one lets other machines use it
+    #[arg(long, default_value_t = Options::default().address)]
+    address: IpAddr,
+    /// The port; 0 for any that is free
+    #[arg(long, default_value_t = Options::default().port)]
+    port: u16,
+    /// Requests that share a step
+    #[arg(long, value_name = "N", default_value_t = Options::default().batch)]
+    batch: usize,
+    /// Requests that may wait for a place in the batch
+    #[arg(long, value_name = "N", default_value_t = Options::default().queue)]
+    queue: usize,
+    /// The most tokens of an answer
+    #[arg(long, value_name = "N", default_value_t = Options::default().tokens)]
+    tokens: usize,
+    /// The most seconds of an answer, waiting included
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    time: u64,
+}
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+impl Serve {
+    /// Serves until Ctrl-C.
+    pub fn run(&self) -> Result<()> {
+        let server = self.start(Path::new(RUNS))?;
+        watch_ctrl_c(&STOP)?;
+        while !STOP.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(50));
+        }
+        warn("ending; Ctrl-C again ends at once");
+        drop(server);
+        Ok(())
+    }
+
+    fn start(&self, runs: &Path) -> Result<Server> {
+        let (decoder, tokenizer, from) = self.which.load(runs)?;
+        limits::start_threads(None)?;
+        let options = Options {
+            address: self.address,
+            port: self.port,
+            batch: self.batch,
+            queue: self.queue,
+            tokens: self.tokens,
+            time: Duration::from_secs(self.time),
+            ..Options::default()
+        };
+        let megabytes = decoder.bytes() as f64 / 1e6;
+        let server = Server::start(decoder, tokenizer, options)?;
+        let address = server.address();
+        if !address.ip().is_loopback() {
+            warn(format!("note: everyone who reaches {address} can use this server"));
+        }
+        say(&format!(
+            "{} ({} MB of weights) is on http://{address}; Ctrl-C ends it",
+            from.display(),
+            plain(megabytes)
+        ));
+        Ok(server)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::tests::runs;
+    use clap::Parser;
+    use std::{
+        io::{Read, Write},
+        net::TcpStream,
+    };
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    fn start(words: &[&str], runs: &Path) -> Result<Server> {
+        Line::try_parse_from(["serve"].iter().chain(words))?.serve.start(runs)
+    }
+
+    #[test]
+    fn the_latest_model_answers_on_this_machine_alone() {
+        let runs = runs();
+        let server = start(&["--port", "0", "--tokens", "8"], runs.path()).unwrap();
+        assert!(server.address().ip().is_loopback());
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let body = r#"{"prompt": "fn"}"#;
+        let head = format!("POST /generate HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all((head + body).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("\"tokens\":"),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn errors_get_a_sentence() {
+        let runs = runs();
+        let fails = |words: &[&str], at: &Path| format!("{:#}", start(words, at).err().unwrap());
+        assert!(fails(&["--port", "0"], Path::new("none")).contains("train --model gpt"));
+        assert!(fails(&["--port", "70000"], runs.path()).contains("70000"));
+        assert!(fails(&["--address", "here"], runs.path()).contains("here"));
+        let first = start(&["--port", "0"], runs.path()).unwrap();
+        let port = first.address().port().to_string();
+        assert!(fails(&["--port", &port], runs.path()).contains("--port"));
+    }
+}

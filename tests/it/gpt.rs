@@ -1,0 +1,122 @@
+//! A language model as its user has it: trained, killed, gone on with, prompted, served.
+
+use crate::{
+    book::Ended,
+    stale::{root, said, throughput},
+};
+use language_model::Model;
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// A run of 600 steps of a model of some 60,000 parameters on the crates' sources.
+const RUN: [&str; 14] = [
+    "train",
+    "--model",
+    "gpt",
+    "--size",
+    "60k",
+    "--context",
+    "32",
+    "--batch",
+    "4",
+    "--tokens",
+    "76800",
+    "--seed",
+    "3",
+    "--run",
+];
+
+fn train(run: &Path, words: &[&str]) -> std::process::Output {
+    let words: Vec<&str> = [words, &[run.to_str().unwrap()]].concat();
+    throughput(&words, root())
+}
+
+#[test]
+fn a_model_is_trained_killed_gone_on_with_prompted_and_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
+    let trained = train(&whole, &RUN);
+    assert!(trained.status.success(), "{}", said(&trained));
+    assert!(said(&trained).contains("bits for each byte"), "{}", said(&trained));
+
+    // Killed after its first checkpoint, and gone on with.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_throughput"))
+        .args(RUN)
+        .arg(&killed)
+        .current_dir(root())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while !killed.join("checkpoint").exists() && began.elapsed() < Duration::from_mins(3) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let again = train(&killed, &["train", "--resume", "--run"]);
+    assert!(again.status.success(), "{}", said(&again));
+    // The file's entries about the model have no order; its numbers are compared.
+    let model = |run: &Path| Model::load(&run.join("model.safetensors")).unwrap();
+    assert!(model(&whole) == model(&killed), "the bits differ");
+
+    // Prompted: the same seed, the same text.
+    let text = |model: &Path| {
+        let words = ["generate", "--prompt", "fn main() {", "--tokens", "30", "--model"];
+        let words: Vec<&str> = [&words[..], &[model.to_str().unwrap()]].concat();
+        let output = throughput(&words, root());
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let answer = text(&whole);
+    assert!(answer.starts_with("fn main() {") && answer == text(&killed), "{answer}");
+    served(&whole);
+
+    // What belongs to digits is refused, and so is a run of digits.
+    let refused = |words: &[&str]| {
+        let output = throughput(words, root());
+        assert!(!output.status.success());
+        said(&output)
+    };
+    let other = refused(&["train", "--model", "gpt", "--epochs", "3"]);
+    assert!(other.contains("--minutes"), "{other}");
+    assert!(refused(&["train", "--tokens", "5"]).contains("--model gpt"));
+    let size = refused(&["train", "--model", "gpt", "--size", "huge"]);
+    assert!(size.contains("such as 3M"), "{size}");
+    let resumed = ["train", "--resume", "--lr", "1", "--run", whole.to_str().unwrap()];
+    assert!(refused(&resumed).contains("as it began"));
+}
+
+/// The requests of the page, to a server of this model.
+fn served(model: &Path) {
+    let server = Command::new(env!("CARGO_BIN_EXE_throughput"))
+        .args(["serve", "--port", "0", "--model"])
+        .arg(model)
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut server = Ended(server);
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split([';', '/', ' ']).next());
+    let address = address.unwrap_or_else(|| panic!("no address in: {line}"));
+    for body in [
+        r#"{"prompt": "fn main() {", "tokens": 50, "seed": 1}"#,
+        r#"{"prompt": "use std", "stream": true, "tokens": 5}"#,
+    ] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = format!(
+            "POST /generate HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}
