@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let name = format!("cells_of_{name}");
         let cells: Vec<String> =
             notebook["cells"].as_array().into_iter().flatten().filter_map(code).collect();
-        let _ = writeln!(out, "#[test]\nfn run_{name}() {{\nrun({name});\n}}");
+        let devices = cells.iter().any(|cell| cell.contains("gpu::"));
+        let _ = writeln!(out, "#[test]\nfn run_{name}() {{\nrun({name}, {devices});\n}}");
         let _ = writeln!(
             out,
             "#[allow(warnings, clippy::all, clippy::pedantic)]\nfn {name}() -> Ended {{"

@@ -38,6 +38,19 @@ pub fn attribute(text: &str) -> String {
     out
 }
 
+/// Text as [`text`] has it; one of several lines is code, whose lines and indentation stay.
+pub fn lines(words: &str) -> String {
+    if !words.contains('\n') {
+        return text(words);
+    }
+    let line = |line: &str| {
+        let rest = line.trim_start();
+        "&nbsp;".repeat(line.chars().count() - rest.chars().count()) + &text(rest)
+    };
+    let all: Vec<String> = words.lines().map(line).collect();
+    format!("<code class=\"lines\">{}</code>", all.join("<br>"))
+}
+
 /// HTML on one line, so that no blank line ends it in Markdown. Text in it must not need its breaks.
 pub fn one_line(html: &str) -> String {
     html.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
@@ -133,6 +146,14 @@ mod tests {
     fn attributes_cannot_be_left() {
         let escaped = attribute("\" onclick=\"x|y\">");
         assert!(!escaped.contains(['"', '>', '|']), "{escaped}");
+    }
+
+    #[test]
+    fn lines_keep_their_breaks_and_indentation() {
+        assert_eq!(lines("a < b"), text("a < b"));
+        let code = lines("fn a() {\n    b|c;\n}");
+        let inside = "fn a() &#123;<br>&nbsp;&nbsp;&nbsp;&nbsp;b&#124;c;<br>&#125;";
+        assert_eq!(code, format!("<code class=\"lines\">{inside}</code>"));
     }
 
     #[test]

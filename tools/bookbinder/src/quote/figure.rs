@@ -205,7 +205,7 @@ fn html_table(table: &TableData, source: &str) -> String {
     for row in &table.rows {
         out.push_str("<tr>");
         for (at, cell) in row.iter().enumerate() {
-            let cell = html::text(cell);
+            let cell = html::lines(cell);
             let _ = match at {
                 0 => write!(out, "<th scope=\"row\">{cell}</th>"),
                 _ => write!(out, "<td>{cell}</td>"),
@@ -219,7 +219,10 @@ fn html_table(table: &TableData, source: &str) -> String {
 
 fn markdown_table(table: &TableData) -> String {
     let row = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let escaped = |cell: &String| {
+            if cell.contains('\n') { html::lines(cell) } else { cell.replace('|', "\\|") }
+        };
+        let cells: Vec<String> = cells.iter().map(escaped).collect();
         format!("| {} |", cells.join(" | "))
     };
     let mut lines = vec![row(&table.head), "| --- ".repeat(table.head.len()) + "|"];

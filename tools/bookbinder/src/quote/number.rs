@@ -98,7 +98,10 @@ impl Quotes<'_> {
         if found.is_empty() {
             out.push_str("<span class=\"unmeasured\">not measured yet</span>");
         }
-        for (records, one) in &found {
+        // First the numbers, then for whom one of them stands in: the name follows its number.
+        let has = |found: &Found<_>| matches!(found, Found::Yes(_));
+        let (numbers, lacking): (Vec<_>, Vec<_>) = found.iter().partition(|(_, one)| has(one));
+        for (records, one) in numbers.into_iter().chain(lacking) {
             let machine = self.attributes_among(records, &found);
             match one {
                 Found::Yes(value) => {
