@@ -188,7 +188,7 @@ mod tests {
         });
         let words = failed.unwrap_err().to_string();
         assert!(words.starts_with("rank 1 has not answered for 0 s"), "{words}");
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < Duration::from_secs(30));
     }
 
     #[test]

@@ -138,7 +138,7 @@ mod tests {
             let error = train(&Way::Place(place), &Config::default(), &data, &mut Asked);
             let words = error.unwrap_err().to_string();
             assert!(words.starts_with("stopped before all ranks had come"), "{words}");
-            assert!(begun.elapsed() < Duration::from_secs(3));
+            assert!(begun.elapsed() < Duration::from_secs(20));
         }
     }
 

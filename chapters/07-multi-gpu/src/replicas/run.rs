@@ -359,6 +359,6 @@ mod tests {
             })
         });
         assert_eq!(failed.unwrap_err().to_string(), "rank 2 panicked: no more of this");
-        assert!(begun.elapsed().as_secs() < 5);
+        assert!(begun.elapsed().as_secs() < 30);
     }
 }

