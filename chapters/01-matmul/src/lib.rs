@@ -41,7 +41,7 @@ pub mod packed;
 
 mod level;
 mod part;
-mod registers;
+pub mod registers;
 pub mod roofline;
 pub mod simd;
 

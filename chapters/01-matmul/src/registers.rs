@@ -28,7 +28,8 @@ pub(crate) fn array<T: Copy + Default, const N: usize>(mut f: impl FnMut(usize) 
 /// # Safety
 /// The type is plain numbers side by side. A method may be called only on a CPU that has the type's instructions; the
 /// pointers must be valid for [`Vector::LANES`] values.
-pub(crate) unsafe trait Vector: Copy {
+#[allow(clippy::missing_safety_doc, reason = "the trait's own says it for all of them")]
+pub unsafe trait Vector: Copy {
     /// How many values it holds.
     const LANES: usize = size_of::<Self>() / size_of::<f32>();
 
@@ -36,6 +37,7 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn splat(x: f32) -> Self;
 
     /// `self * y + sum`, rounded once where the CPU has FMA.
+    #[must_use]
     unsafe fn mul_add(self, y: Self, sum: Self) -> Self;
 
     /// Consecutive values.

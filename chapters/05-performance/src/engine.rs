@@ -7,7 +7,8 @@
 //!    softmax and cross-entropy in one operation.
 //! 2. [`mask`]: dropout from few random numbers.
 //! 3. [`update`]: Adam and the zeroing of the gradients in one pass.
-//! 4. [`maps`]: a convolution, its `ReLU` and its pool in one operation.
+//! 4. [`direct`]: a convolution without patches; [`maps`]: with its `ReLU` and its pool in one operation; [`normed`]: with
+//!    its batch normalisation.
 //! 5. [`networks`]: chapter 4's networks and a deeper one, out of these operations.
 //! 6. [`tensors`]: the training step of a network of tensors; [`cached`]: the same in pieces that fit the cache.
 //!
@@ -20,12 +21,14 @@
 //! And all of them, from stock dfdx to the fast network: the [`ladder`](mod@ladder).
 
 pub mod cached;
+pub mod direct;
 pub mod fast;
 pub mod ladder;
 pub mod layer;
 pub mod maps;
 pub mod mask;
 pub mod networks;
+pub mod normed;
 pub mod rows;
 pub mod store;
 pub mod tensors;

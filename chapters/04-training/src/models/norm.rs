@@ -155,6 +155,24 @@ fn row<const C: usize>(rows: &[f32], at: usize) -> &[f32; C] {
     &rows.as_chunks::<C>().0[at]
 }
 
+/// Mixes a batch's mean and variance over so many rows into those that predictions take.
+pub fn note<const C: usize>(
+    norm: &mut Norm<C, f32, Cpu>,
+    mean: &[f32; C],
+    var: &[f32; C],
+    rows: usize,
+) {
+    let (keep, n) = (norm.momentum as f32, rows as f32);
+    let mix = |old: &mut Tensor<Rank1<C>, f32, Cpu>, new: &[f32; C], times: f32| {
+        let mixed: Vec<f32> = (old.as_vec().iter().zip(new))
+            .map(|(old, new)| (1.0 - keep) * old + keep * times * new)
+            .collect();
+        old.copy_from(&mixed);
+    };
+    mix(&mut norm.running_mean, mean, 1.0);
+    mix(&mut norm.running_var, var, n / (n - 1.0).max(1.0));
+}
+
 /// The CPU's own [`BatchNorm::normalise_by_batch`].
 fn by_batch<const C: usize, T: Tape<f32, Cpu>>(
     x: Rows<C, Cpu, T>,
@@ -181,15 +199,7 @@ fn by_batch<const C: usize, T: Tape<f32, Cpu>>(
         mean[c] = (f64::from(first[c]) + shift) as f32;
         var[c] = (squares[c] / n - shift * shift).max(0.0) as f32;
     }
-    let keep = norm.momentum as f32;
-    let mix = |old: &mut Tensor<Rank1<C>, f32, Cpu>, new: &[f32; C], times: f32| {
-        let mixed: Vec<f32> = (old.as_vec().iter().zip(new))
-            .map(|(old, new)| (1.0 - keep) * old + keep * times * new)
-            .collect();
-        old.copy_from(&mixed);
-    };
-    mix(&mut norm.running_mean, &mean, 1.0);
-    mix(&mut norm.running_var, &var, (n / (n - 1.0).max(1.0)) as f32);
+    note(norm, &mean, &var, count);
 
     let (scale, bias) = (norm.scale.clone(), norm.bias.clone());
     let inverse = var.map(|var| 1.0 / (var + norm.epsilon as f32).sqrt());

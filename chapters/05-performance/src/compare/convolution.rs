@@ -3,6 +3,7 @@
 //!
 //! Images have their channels last, filters one output channel in each column, as in chapter 4's `conv`.
 
+use crate::engine::{direct::Convolution, rows::Inputs};
 use dfdx::prelude::*;
 use matmul::{MatMut, MatRef, Options, Threads, sgemm};
 use rayon::prelude::*;
@@ -151,123 +152,18 @@ fn by_engine<const CI: usize, const CO: usize, const K: usize>(
     Ok(Cpu::convolve(maps, &filters, None, layer.pad).map_err(Error::device)?.as_vec())
 }
 
-/// Without patches: the sums of a few neighbouring pixels stay in registers while the filters go by.
+/// Without patches, as [`engine::direct`](mod@crate::engine::direct) computes.
 ///
 /// # Errors
-/// [`Error::Config`] if the numbers are no whole images and filters, or for a number of filters that has no kernel.
-pub fn direct(images: &[f32], filters: &[f32], layer: Layer) -> Result<Vec<f32>> {
+/// [`Error::Config`] if the numbers are no whole images and filters.
+pub fn direct(images: &[f32], filters: &[f32], layer: Layer) -> Numbers {
     layer.check(images, filters)?;
-    let one = match layer.outputs {
-        16 => one_image::<16, 4>,
-        24 => one_image::<24, 4>,
-        32 => one_image::<32, 2>,
-        48 => one_image::<48, 2>,
-        other => {
-            return Err(Error::Config(format!(
-                "there is no direct convolution with {other} filters; there is one with 16, 24, 32 and 48"
-            )));
-        }
-    };
-    let count = images.len() / layer.image();
-    let mut result = vec![0.0; count * layer.result()];
-    let each = result.par_chunks_exact_mut(layer.result());
-    each.zip(images.par_chunks_exact(layer.image())).for_each(|(result, image)| {
-        one(result, &layer.padded(image), filters, layer);
-    });
+    let Layer { side, inputs, outputs, k, pad, .. } = layer;
+    let convolution = Convolution::new((side, side), (inputs, outputs), (k, pad), Inputs::Data);
+    let mut result = vec![0.0; images.len() / layer.image() * layer.result()];
+    let places: Vec<&mut [f32]> = result.chunks_exact_mut(layer.result()).collect();
+    convolution.forward(images, (filters, None), places, |found, to| to.copy_from_slice(found));
     Ok(result)
-}
-
-/// One image, `AT_ONCE` neighbouring pixels at a time, with the widest vectors of this CPU.
-fn one_image<const CO: usize, const AT_ONCE: usize>(
-    result: &mut [f32],
-    padded: &[f32],
-    filters: &[f32],
-    layer: Layer,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the CPU has just reported both.
-        unsafe { with_fma::<CO, AT_ONCE>(result, padded, filters, layer) };
-        return;
-    }
-    rows::<CO, AT_ONCE, false>(result, padded, filters, layer);
-}
-
-/// The same loops, compiled for AVX2 and FMA.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn with_fma<const CO: usize, const AT_ONCE: usize>(
-    result: &mut [f32],
-    padded: &[f32],
-    filters: &[f32],
-    layer: Layer,
-) {
-    rows::<CO, AT_ONCE, true>(result, padded, filters, layer);
-}
-
-/// Row by row, and what is left of a row pixel by pixel.
-#[allow(clippy::inline_always)] // must be compiled with the caller's instructions
-#[inline(always)]
-fn rows<const CO: usize, const AT_ONCE: usize, const FUSED: bool>(
-    result: &mut [f32],
-    padded: &[f32],
-    filters: &[f32],
-    layer: Layer,
-) {
-    let wide = (layer.side + 2 * layer.pad) * layer.inputs;
-    for (y, row) in result.chunks_exact_mut(layer.out() * CO).enumerate() {
-        let mut x = 0;
-        let mut groups = row.chunks_exact_mut(AT_ONCE * CO);
-        for group in &mut groups {
-            let start = y * wide + x * layer.inputs;
-            let sums = pixels::<CO, AT_ONCE, FUSED>(&padded[start..], wide, filters, layer);
-            group.copy_from_slice(sums.as_flattened());
-            x += AT_ONCE;
-        }
-        for pixel in groups.into_remainder().chunks_exact_mut(CO) {
-            let start = y * wide + x * layer.inputs;
-            let sums = pixels::<CO, 1, FUSED>(&padded[start..], wide, filters, layer);
-            pixel.copy_from_slice(sums.as_flattened());
-            x += 1;
-        }
-    }
-}
-
-/// `N` neighbouring pixels of the result: the patch begins at `padded`, whose rows
-/// are `wide`. Each row of the filters is loaded once and used `N` times.
-#[allow(clippy::inline_always)] // must be compiled with the caller's instructions
-#[inline(always)]
-// ANCHOR: direct
-fn pixels<const CO: usize, const N: usize, const FUSED: bool>(
-    padded: &[f32],
-    wide: usize,
-    filters: &[f32],
-    layer: Layer,
-) -> [[f32; CO]; N] {
-    let (row, step) = (layer.k * layer.inputs, layer.inputs);
-    let mut sums = [[0.0; CO]; N];
-    let lines = filters.chunks_exact(row * CO).zip(padded.chunks(wide));
-    for (filters, line) in lines {
-        let (filters, _) = filters.as_chunks::<CO>();
-        for (at, filters) in filters.iter().enumerate() {
-            for (n, sums) in sums.iter_mut().enumerate() {
-                let x = line[n * step + at];
-                let each = sums.iter_mut().zip(filters);
-                each.for_each(|(sum, w)| {
-                    *sum = multiply_add::<FUSED>(x, *w, *sum);
-                });
-            }
-        }
-    }
-    sums
-}
-// ANCHOR_END: direct
-
-/// x·w + sum, in one instruction where the CPU has it: without, `mul_add` is a call.
-#[allow(clippy::inline_always)] // must be compiled with the caller's instructions
-#[inline(always)]
-fn multiply_add<const FUSED: bool>(x: f32, w: f32, sum: f32) -> f32 {
-    if FUSED { x.mul_add(w, sum) } else { sum + x * w }
 }
 
 #[cfg(test)]
@@ -334,20 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn without_fma_it_is_the_same() {
-        let layer = Layer { name: "", side: 6, inputs: 3, outputs: 16, k: 3, pad: 1 };
-        let (image, filters) = (random(layer.image(), 3), random(layer.patch() * 16, 4));
-        let mut result = vec![0.0; layer.result()];
-        rows::<16, 4, false>(&mut result, &layer.padded(&image), &filters, layer);
-        close(&result, &naive(&image, &filters, layer));
-    }
-
-    #[test]
     fn what_does_not_fit_is_said() {
         let layer = Layer { name: "", side: 6, inputs: 3, outputs: 17, k: 3, pad: 1 };
         let (image, filters) = (random(layer.image(), 3), random(layer.patch() * 17, 4));
-        let said = direct(&image, &filters, layer).unwrap_err().to_string();
-        assert!(said.contains("17 filters"), "{said}");
         let said = few_at_a_time(&image, &filters, layer, &Cpu::default()).unwrap_err();
         assert!(said.to_string().contains("no layer"), "{said}");
         for way in [direct, all_patches] {

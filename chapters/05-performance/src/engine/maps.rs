@@ -1,81 +1,91 @@
 //! A convolution, its `ReLU` and its pool in one operation. Between them lie the largest tensors of a convolutional network,
-//! which dfdx writes to memory and reads again, forward and backward. Here a few images at a time go through all three while
-//! they are in the cache, and only what the pool leaves is kept: its largest numbers, and which of four each one was.
+//! which dfdx writes to memory and reads again, forward and backward. Here one image after the other goes through all three
+//! while it is in the cache, and only what the pool leaves is kept: its largest numbers, and which of four each one was.
 //!
 //! The first layer's inputs are data, so nothing wants their derivatives: half of its backward pass is left out.
 
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
-use crate::engine::rows::Inputs;
+use crate::engine::{
+    direct::{Convolution, add},
+    rows::Inputs,
+};
 use dfdx::prelude::*;
 use lab::vectors::wide;
-use matmul::{Epilogue, Options};
 use rayon::prelude::*;
-use std::{mem::take, ops::Range};
+use std::mem::take;
 use training::{
     conv::{Filters, Maps},
-    cpu::{matrix, numbers, product},
-    models::windows::{Cut, TASK},
+    cpu::numbers,
 };
 
-/// What stands for "none of the four": all were zero, and `ReLU` lets no derivative through.
-const NONE: u8 = 4;
+/// A pooled number came from the first to the fourth of its pixels if this bit is set. Where none is, all were zero or less,
+/// and `ReLU` lets no derivative through.
+pub(super) const NONE: u8 = 0;
 
 /// The largest of each 2×2 pixels of an image with `C` channels after `ReLU`, and which of the four it was.
 #[inline(always)]
-fn pool<const C: usize>(z: &[f32], width: usize, largest: &mut [f32], which: &mut [u8]) {
-    let (z, _) = z.as_chunks::<C>();
-    let (out, _) = largest.as_chunks_mut::<C>();
-    let (which, _) = which.as_chunks_mut::<C>();
-    let pairs = z.chunks_exact(2 * width);
+pub(super) fn pool<const C: usize>(z: &[f32], width: usize, largest: &mut [f32], which: &mut [u8]) {
+    let half = width / 2 * C;
+    let pairs = z.chunks_exact(2 * width * C);
     for (pair, (out, which)) in
-        pairs.zip(out.chunks_exact_mut(width / 2).zip(which.chunks_exact_mut(width / 2)))
+        pairs.zip(largest.chunks_exact_mut(half).zip(which.chunks_exact_mut(half)))
     {
-        let (top, bottom) = pair.split_at(width);
-        for (at, (out, which)) in out.iter_mut().zip(which).enumerate() {
-            let four = [&top[2 * at], &top[2 * at + 1], &bottom[2 * at], &bottom[2 * at + 1]];
-            let mut place = [u32::from(NONE); C];
-            *out = [0.0; C];
-            for (number, pixel) in four.into_iter().enumerate() {
-                for c in 0..C {
-                    let larger = pixel[c] > out[c];
-                    place[c] = if larger { number as u32 } else { place[c] };
-                    out[c] = if larger { pixel[c] } else { out[c] };
+        let (top, bottom) = pair.split_at(width * C);
+        let four = top.chunks_exact(2 * C).zip(bottom.chunks_exact(2 * C));
+        let out = out.chunks_exact_mut(C).zip(which.chunks_exact_mut(C));
+        for ((top, bottom), (out, which)) in four.zip(out) {
+            let ((a, b), (c, d)) = (top.split_at(C), bottom.split_at(C));
+            for i in 0..C {
+                let (mut value, mut place) = (0.0, NONE);
+                for (number, other) in [a[i], b[i], c[i], d[i]].into_iter().enumerate() {
+                    let larger = other > value;
+                    value = if larger { other } else { value };
+                    place = if larger { 1 << number } else { place };
                 }
+                out[i] = value;
+                which[i] = place;
             }
-            which.iter_mut().zip(place).for_each(|(which, place)| *which = place as u8);
         }
     }
 }
 
 /// The backward pass of [`pool`]: each derivative where its number was found, zeros elsewhere.
 #[inline(always)]
-fn unpool<const C: usize>(up: &[f32], which: &[u8], width: usize, dz: &mut [f32]) {
-    let (up, _) = up.as_chunks::<C>();
-    let (which, _) = which.as_chunks::<C>();
-    let (dz, _) = dz.as_chunks_mut::<C>();
-    let given = up.chunks_exact(width / 2).zip(which.chunks_exact(width / 2));
-    for (pair, (up, which)) in dz.chunks_exact_mut(2 * width).zip(given) {
-        let (top, bottom) = pair.split_at_mut(width);
-        for (at, (up, which)) in up.iter().zip(which).enumerate() {
-            let (left, right) = top[2 * at..].split_at_mut(1);
-            let (below, last) = bottom[2 * at..].split_at_mut(1);
-            let four = [&mut left[0], &mut right[0], &mut below[0], &mut last[0]];
-            for (number, pixel) in four.into_iter().enumerate() {
-                for c in 0..C {
-                    pixel[c] = if which[c] == number as u8 { up[c] } else { 0.0 };
-                }
+pub(super) fn unpool<const C: usize>(up: &[f32], which: &[u8], width: usize, dz: &mut [f32]) {
+    let half = width / 2 * C;
+    let given = up.chunks_exact(half).zip(which.chunks_exact(half));
+    for (pair, (up, which)) in dz.chunks_exact_mut(2 * width * C).zip(given) {
+        let (top, bottom) = pair.split_at_mut(width * C);
+        let four = top.chunks_exact_mut(2 * C).zip(bottom.chunks_exact_mut(2 * C));
+        let given = up.chunks_exact(C).zip(which.chunks_exact(C));
+        for ((top, bottom), (up, which)) in four.zip(given) {
+            let ((a, b), (c, d)) = (top.split_at_mut(C), bottom.split_at_mut(C));
+            for i in 0..C {
+                // All bits of the number or none of them: four comparisons would become a jump for each number.
+                let here = |number: u8| {
+                    let mask = u32::from(which[i] >> number & 1).wrapping_neg();
+                    f32::from_bits(up[i].to_bits() & mask)
+                };
+                (a[i], b[i], c[i], d[i]) = (here(0), here(1), here(2), here(3));
             }
         }
     }
 }
 
-/// The images that a task holds, as a range.
-fn images_of(task: usize, batch: usize) -> Range<usize> {
-    task * TASK..batch.min((task + 1) * TASK)
+/// The sum of each channel's derivatives that `ReLU` let through.
+#[inline(always)]
+fn let_through<const C: usize>(up: &[f32], which: &[u8]) -> [f32; C] {
+    let mut sums = [0.0; C];
+    for (up, which) in up.as_chunks::<C>().0.iter().zip(which.as_chunks::<C>().0) {
+        for c in 0..C {
+            sums[c] += if which[c] == NONE { 0.0 } else { up[c] };
+        }
+    }
+    sums
 }
 
-/// The sums of every patch with every filter, a number added for each filter, `ReLU`, and the largest of each 2×2 pixels:
+/// The sums of every window with every filter, a number added for each filter, `ReLU`, and the largest of each 2×2 pixels:
 /// (batch, h, w, CI) becomes (batch, h', w', CO) with h' = (h + 2·pad − K + 1)/2. Height and width before the pool must be
 /// even.
 ///
@@ -90,40 +100,22 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
 ) -> Result<Maps<CO, Cpu, T>, CpuError> {
     let (maps, mut tape) = maps.split_tape();
     let &(batch, h, w, _) = maps.shape();
-    let cut = Cut { h, w, channels: CI, k: K, pad };
     let (out_h, out_w) = (h + 2 * pad + 1 - K, w + 2 * pad + 1 - K);
     if out_h % 2 + out_w % 2 > 0 {
         return Err(CpuError::WrongNumElements);
     }
-    let (pixels, weight, add) = (numbers(&maps)?, numbers(filters)?, numbers(bias)?);
-    let (inside, between, outside) = (cut.image(), cut.patches() * CO, cut.patches() / 4 * CO);
-    let group = cut.group();
-
+    let convolution = Convolution::new((h, w), (CI, CO), (K, pad), inputs);
+    let (pixels, weight, start) = (numbers(&maps)?, numbers(filters)?, numbers(bias)?);
+    let outside = out_h * out_w / 4 * CO;
     let mut largest = vec![0.0; batch * outside];
     let mut which = vec![NONE; batch * outside];
-    let options = Options { epilogue: Epilogue::BiasRelu(&add), ..Options::default() };
-    largest
-        .par_chunks_mut(group * outside)
-        .zip(which.par_chunks_mut(group * outside))
-        .zip(pixels.par_chunks(group * inside))
-        .try_for_each_init(
-            || (vec![0.0; group * cut.patches() * cut.patch()], vec![0.0; group * between]),
-            |(patches, z), ((largest, which), images)| {
-                let count = images.len() / inside;
-                let patches = &mut patches[..count * cut.patches() * cut.patch()];
-                let z = &mut z[..count * between];
-                cut.cut(images, patches);
-                product((z, CO), matrix(patches, cut.patch())?, matrix(&weight, CO)?, options)?;
-                wide!(|| {
-                    let results = largest.chunks_exact_mut(outside);
-                    let results = results.zip(which.chunks_exact_mut(outside));
-                    for (z, (largest, which)) in z.chunks_exact(between).zip(results) {
-                        pool::<CO>(z, out_w, largest, which);
-                    }
-                });
-                Ok::<_, CpuError>(())
-            },
-        )?;
+    let places = largest.chunks_exact_mut(outside).zip(which.chunks_exact_mut(outside));
+    convolution.forward(
+        &pixels,
+        (&weight, Some(&start)),
+        places.collect(),
+        |z, (largest, which)| wide!(|| pool::<CO>(z, out_w, largest, which)),
+    );
     let shape = (batch, out_h / 2, out_w / 2, Const::<CO>);
     let largest = maps.device().try_tensor_from_vec(largest, shape)?;
 
@@ -135,64 +127,18 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
             Inputs::Units => take(&mut **grads.get_or_alloc_mut(&of_maps)?),
             Inputs::Data => Vec::new(),
         };
-        let tasks = batch.div_ceil(TASK);
-        let mut places: Vec<&mut [f32]> = dx.chunks_mut(TASK * inside).collect();
-        places.resize_with(tasks, Default::default);
-        // dW and db of each task, added in their order: the same bits for any number of threads.
-        let parts: Vec<(Vec<f32>, [f32; CO])> = places
+        let own = |image: usize| image * outside..(image + 1) * outside;
+        let gradient = convolution.backward(&pixels, &weight, &mut dx, |image, dz| {
+            wide!(|| unpool::<CO>(&up[own(image)], &which[own(image)], out_w, dz));
+        });
+        add(grads.get_or_alloc_mut(&of_filters)?, &gradient);
+        // A number that ReLU held back adds nothing to its filter's bias.
+        let db: Vec<[f32; CO]> = (0..batch)
             .into_par_iter()
-            .enumerate()
-            .map_init(
-                || {
-                    let patches = || vec![0.0; group * cut.patches() * cut.patch()];
-                    (patches(), patches(), vec![0.0; group * between])
-                },
-                |(patches, down, dz), (task, dx)| {
-                    let (mut dw, mut db) = (vec![0.0; cut.patch() * CO], [0.0; CO]);
-                    let own = images_of(task, batch);
-                    for first in own.clone().step_by(group) {
-                        let images = first..own.end.min(first + group);
-                        let len = images.len() * cut.patches() * cut.patch();
-                        let (patches, dz) =
-                            (&mut patches[..len], &mut dz[..images.len() * between]);
-                        cut.cut(&pixels[images.start * inside..images.end * inside], patches);
-                        let results = images.start * outside..images.end * outside;
-                        let (up, which) = (&up[results.clone()], &which[results]);
-                        wide!(|| {
-                            let given = up.chunks_exact(outside).zip(which.chunks_exact(outside));
-                            for (dz, (up, which)) in dz.chunks_exact_mut(between).zip(given) {
-                                unpool::<CO>(up, which, out_w, dz);
-                            }
-                            for (up, which) in
-                                up.as_chunks::<CO>().0.iter().zip(which.as_chunks::<CO>().0)
-                            {
-                                for c in 0..CO {
-                                    db[c] += if which[c] == NONE { 0.0 } else { up[c] };
-                                }
-                            }
-                        });
-                        let dz = matrix(dz, CO)?;
-                        let adding = Options { accumulate: true, ..Options::default() };
-                        let turned = matrix(patches, cut.patch())?.t();
-                        product((&mut dw, CO), turned, dz, adding)?; // dW = Xᵀ·dZ
-                        if dx.is_empty() {
-                            continue;
-                        }
-                        let down = &mut down[..len];
-                        let weight = matrix(&weight, CO)?.t();
-                        product((down, cut.patch()), dz, weight, Options::default())?; // dX = dZ·Wᵀ
-                        let at = (images.start - own.start) * inside;
-                        cut.paste(down, &mut dx[at..at + images.len() * inside]);
-                    }
-                    Ok((dw, db))
-                },
-            )
-            .collect::<Result<_, CpuError>>()?;
-        let sum =
-            |sum: &mut [f32], part: &[f32]| sum.iter_mut().zip(part).for_each(|(s, p)| *s += p);
-        for (dw, db) in &parts {
-            sum(grads.get_or_alloc_mut(&of_filters)?, dw);
-            sum(grads.get_or_alloc_mut(&of_bias)?, db);
+            .map(|image| wide!(|| let_through::<CO>(&up[own(image)], &which[own(image)])))
+            .collect();
+        for db in &db {
+            add(grads.get_or_alloc_mut(&of_bias)?, db);
         }
         if inputs == Inputs::Units {
             **grads.get_or_alloc_mut(&of_maps)? = dx;

@@ -5,6 +5,7 @@
 use crate::engine::{
     layer::Behind,
     maps::convolve_relu_pool,
+    normed::normed,
     rows::{Dense, Inputs, dense, drawn},
 };
 use dfdx::{
@@ -17,10 +18,12 @@ use dfdx::{
 };
 use training::{
     cnn::Cnn,
+    conv::Maps,
     fused::{Affine, FusedRows as _},
     layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{Mode, Rows},
+    resnet::{Block, Resnet},
 };
 
 /// How the fast networks compute a layer.
@@ -131,23 +134,18 @@ impl Network<Cpu> for FastDeep<f32, Cpu> {
 
 /// Chapter 4's convolutional network, each convolution with its `ReLU` and its pool in one operation.
 #[derive(Clone, Debug)]
-pub struct FastCnn<E: Dtype, D: Device<E>>(pub Cnn<E, D>);
-
-impl<E: Number, D: Device<E>> TensorCollection<E, D> for FastCnn<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = FastCnn<E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(Self::module("cnn", |s| &s.0, |s| &mut s.0), FastCnn)
-    }
+pub struct FastCnn<E: Dtype, D: Device<E>> {
+    /// The network with its own operations, with which it predicts.
+    pub plain: Cnn<E, D>,
 }
+
+training::made_of!(FastCnn: plain);
 
 impl Network<Cpu> for FastCnn<f32, Cpu> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
-        let Cnn { conv1, conv2, dense: (wide, relu, dropout, narrow) } = &self.0;
+        let Cnn { conv1, conv2, dense: (wide, relu, dropout, narrow) } = &self.plain;
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = convolve_relu_pool(x, &conv1.weight, &conv1.bias, 2, Inputs::Data)?;
@@ -158,11 +156,50 @@ impl Network<Cpu> for FastCnn<f32, Cpu> {
     }
 
     fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
-        self.0.predict(images)
+        self.plain.predict(images)
     }
 
     fn set_dropout(&mut self, share: f32) {
-        Network::<Cpu>::set_dropout(&mut self.0, share);
+        Network::<Cpu>::set_dropout(&mut self.plain, share);
+    }
+}
+
+/// Chapter 4's residual network, each layer with its normalisation, `ReLU` and pool in one operation.
+#[derive(Clone, Debug)]
+pub struct FastResnet<E: Dtype, D: Device<E>> {
+    /// The network with its own operations, with which it predicts.
+    pub plain: Resnet<E, D>,
+}
+
+training::made_of!(FastResnet: plain);
+
+/// A block, and the pool behind it if there is one.
+fn block<const C: usize, T: Mode<Cpu>>(
+    x: Maps<C, Cpu, T>,
+    block: &mut Block<C, f32, Cpu>,
+    pooled: bool,
+) -> Result<Maps<C, Cpu, T>, CpuError> {
+    let around = x.retaped::<NoneTape>();
+    let y = normed(x, &mut block.first, None, false, Inputs::Units)?;
+    normed(y, &mut block.second, Some(&around), pooled, Inputs::Units)
+}
+
+impl Network<Cpu> for FastResnet<f32, Cpu> {
+    const DRAWS_PER_STEP: u64 = 0;
+
+    fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
+        let Resnet { stem, wide, grow, deep, dense } = &mut self.plain;
+        let batch = images.shape().0;
+        let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
+        let x = normed(x, stem, None, true, Inputs::Data)?;
+        let x = block(x, wide, true)?;
+        let x = normed(x, grow, None, false, Inputs::Units)?;
+        let means = block(x, deep, false)?.try_mean::<(usize, Const<48>), Axes2<1, 2>>()?;
+        dense.try_forward(means)
+    }
+
+    fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
+        self.plain.predict(images)
     }
 }
 
@@ -248,6 +285,7 @@ mod tests {
         draws_as_it_says::<FastDeep<f32, Cpu>>();
         draws_as_it_says::<StockDeep<f32, Cpu>>();
         draws_as_it_says::<FastCnn<f32, Cpu>>();
+        draws_as_it_says::<FastResnet<f32, Cpu>>();
         predicts_as_it_learns::<FastMlp<f32, Cpu>>();
         predicts_as_it_learns::<FastDeep<f32, Cpu>>();
         predicts_as_it_learns::<StockDeep<f32, Cpu>>();

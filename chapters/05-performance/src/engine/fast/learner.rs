@@ -5,7 +5,7 @@ use super::InPlace;
 use crate::engine::{
     cached::Pieces,
     layer::{self, Behind, Team},
-    networks::FastCnn,
+    networks::{FastCnn, FastResnet},
     store::lend,
     update::{self, Rows},
 };
@@ -19,14 +19,13 @@ use matmul::parallel;
 use std::cell::{Cell, RefCell};
 use training::{
     Error, Model, Result, Settings,
-    any::AllModels as _,
     checkpoint::Checkpoint,
     linear::Linear,
     mlp::Mlp,
     model::{self, CLASSES, Images, Logits, Network, PIXELS, Targets},
     optimizer::{self, Rule, State},
     rnn::Rnn,
-    step::{Learner, Scores, Stepper},
+    step::{Full, Learner, Scores, Stepper},
     transformer::Transformer,
 };
 
@@ -52,7 +51,8 @@ pub fn sizes(model: Model) -> Option<Vec<usize>> {
 }
 
 /// What `train` computes with on a CPU: [`Dense`] for a model of dense layers; [`Pieces`] of a batch for those that treat
-/// each image by itself, the convolutional network as [`FastCnn`]; and chapter 4's own operations for the residual network.
+/// each image by itself, the convolutional network as [`FastCnn`]; and [`FastResnet`], whose normalisation needs the whole
+/// batch at once.
 ///
 /// # Errors
 /// As [`Dense::new`].
@@ -64,8 +64,7 @@ pub fn fastest(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Device 
         Model::Transformer => {
             Ok(Box::new(Pieces::<Transformer<f32, Cpu>>::new(dev, settings, 16)?))
         }
-        // Its batch normalisation needs the whole batch at once.
-        Model::Resnet => dev.learner(settings),
+        Model::Resnet => Ok(Box::new(Full::<FastResnet<f32, Cpu>, Cpu>::new(dev, settings)?)),
     }
 }
 
@@ -307,7 +306,10 @@ impl Stepper for Dense {
 mod tests {
     use super::*;
     use lab::data::{self, DataSet};
-    use training::{Config, EngineKind, Silent, Start, Watcher, learning::metrics::Step, train_on};
+    use training::{
+        Config, EngineKind, Silent, Start, Watcher, any::AllModels as _, learning::metrics::Step,
+        train_on,
+    };
 
     /// Keeps the loss of every step, and stops after so many.
     struct Losses(Vec<f64>, usize);
@@ -369,7 +371,7 @@ mod tests {
     #[test]
     fn models_in_pieces_train_as_in_one() {
         let data = data::drawn(250, 30, 4);
-        for model in [Model::Cnn, Model::Rnn, Model::Transformer] {
+        for model in [Model::Cnn, Model::Resnet, Model::Rnn, Model::Transformer] {
             let recipe = Settings::of(model);
             let settings = Settings { batch: 125, epochs: 5, dropout: 0.0, seed: 2, ..recipe };
             let (plain, there) = trained(EngineKind::Plain, &settings, &data);

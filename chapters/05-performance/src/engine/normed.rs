@@ -1,0 +1,362 @@
+//! A layer of the residual network in one operation: a convolution, its batch normalisation, the way around if there is one,
+//! `ReLU`, and a pool if one follows. The normalisation needs the sums of the whole batch, so a batch cannot go through in
+//! pieces. But each image's sums are made while its outputs are in the cache, and what the normalisation does to it is done
+//! where it is needed, forward and backward: what is kept in memory is what the convolution found, once.
+
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
+use crate::engine::{
+    direct::{Convolution, add},
+    maps::{NONE, pool, unpool},
+    rows::Inputs,
+};
+use dfdx::prelude::*;
+use lab::vectors::wide;
+use rayon::prelude::*;
+use std::mem::take;
+use training::{conv::Maps, cpu::numbers, norm::note, resnet::Layer};
+
+/// The mean of each channel over one image's pixels, and the sum of the squares around it.
+#[inline(always)]
+fn spread<const C: usize>(z: &[f32]) -> [[f32; C]; 2] {
+    let (rows, _) = z.as_chunks::<C>();
+    let (mut mean, mut squares) = ([0.0; C], [0.0; C]);
+    for row in rows {
+        for c in 0..C {
+            mean[c] += row[c];
+        }
+    }
+    for mean in &mut mean {
+        *mean /= rows.len() as f32;
+    }
+    for row in rows {
+        for c in 0..C {
+            let apart = row[c] - mean[c];
+            squares[c] += apart * apart;
+        }
+    }
+    [mean, squares]
+}
+
+/// Mean and variance of a batch from those of its images, each of `pixels` rows. Chan, Golub and `LeVeque` 1983, section 2.
+fn joined<const C: usize>(images: &[[[f32; C]; 2]], pixels: usize) -> [[f32; C]; 2] {
+    let (count, pixels) = (images.len() as f64, pixels as f64);
+    let mut all = [[0.0; C]; 2];
+    for c in 0..C {
+        let of = |which: usize| images.iter().map(move |image| f64::from(image[which][c]));
+        let mean = of(0).sum::<f64>() / count;
+        let between: f64 = of(0).map(|own| (own - mean) * (own - mean)).sum();
+        all[0][c] = mean as f32;
+        all[1][c] = ((of(1).sum::<f64>() / pixels + between) / count) as f32;
+    }
+    all
+}
+
+/// A number for each channel, again and again for all pixels of a line: the compiler makes vectors of a loop over a line, and
+/// not of one over 24 channels.
+fn line<const C: usize>(of: [f32; C], w: usize) -> Vec<f32> {
+    of.repeat(w)
+}
+
+/// Each number less its channel's mean, times its channel's factor, and its channel's bias added, and another image's number
+/// if there is one. The three are whole lines of the image.
+#[inline(always)]
+fn scaled(z: &[f32], [mean, times, plus]: [&[f32]; 3], around: Option<&[f32]>, to: &mut [f32]) {
+    for (z, to) in z.chunks_exact(mean.len()).zip(to.chunks_exact_mut(mean.len())) {
+        let of_channels = mean.iter().zip(times).zip(plus);
+        for ((z, to), ((mean, times), plus)) in z.iter().zip(to).zip(of_channels) {
+            *to = (z - mean) * times + plus;
+        }
+    }
+    if let Some(around) = around {
+        to.iter_mut().zip(around).for_each(|(to, more)| *to += more);
+    }
+}
+
+/// dz = t·(g − mean of g − ẑ·mean of g·ẑ) for each number, where g is: t·g, less (z − mean)·steep and flat, which have the
+/// rest. All four are whole lines of the image.
+#[inline(always)]
+fn scaled_backward(dz: &mut [f32], z: &[f32], [mean, times, steep, flat]: [&[f32]; 4]) {
+    for (dz, z) in dz.chunks_exact_mut(mean.len()).zip(z.chunks_exact(mean.len())) {
+        let of_channels = mean.iter().zip(times).zip(steep.iter().zip(flat));
+        for ((dz, z), ((mean, times), (steep, flat))) in dz.iter_mut().zip(z).zip(of_channels) {
+            *dz = *dz * times - (z - mean) * steep - flat;
+        }
+    }
+}
+
+/// `ReLU`, and which numbers it let through.
+#[inline(always)]
+fn relu(values: &[f32], to: &mut [f32], which: &mut [u8]) {
+    for ((value, to), which) in values.iter().zip(to).zip(which) {
+        let through = *value > 0.0;
+        *to = if through { *value } else { 0.0 };
+        *which = u8::from(through);
+    }
+}
+
+/// The backward pass of [`relu`].
+#[inline(always)]
+fn relu_backward(up: &[f32], which: &[u8], to: &mut [f32]) {
+    for ((up, which), to) in up.iter().zip(which).zip(to) {
+        *to = if *which == NONE { 0.0 } else { *up };
+    }
+}
+
+/// For each channel, the sum of an image's gradients, and their sum times the normalised numbers.
+#[inline(always)]
+fn along<const C: usize>(
+    g: &[f32],
+    z: &[f32],
+    mean: &[f32; C],
+    inverse: &[f32; C],
+) -> [[f32; C]; 2] {
+    let mut sums = [[0.0; C]; 2];
+    for (g, z) in g.as_chunks::<C>().0.iter().zip(z.as_chunks::<C>().0) {
+        for c in 0..C {
+            sums[0][c] += g[c];
+            sums[1][c] += g[c] * ((z[c] - mean[c]) * inverse[c]);
+        }
+    }
+    sums
+}
+
+/// The layer's outputs for a batch, after `ReLU`: (batch, h, w, CI) becomes (batch, h, w, CO), or half of h and w if
+/// `pooled`. The filters' border is K/2 zeros, and the normalisation's own mean and variance move towards the batch's. With
+/// `around`, it is added before `ReLU`.
+///
+/// # Errors
+/// The device's own; [`CpuError::WrongNumElements`] if `around` has another shape, or a pool meets an odd side.
+pub fn normed<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>(
+    maps: Maps<CI, Cpu, T>,
+    layer: &mut Layer<CI, CO, K, f32, Cpu>,
+    around: Option<&Maps<CO, Cpu>>,
+    pooled: bool,
+    inputs: Inputs,
+) -> Result<Maps<CO, Cpu, T>, CpuError> {
+    let (maps, mut tape) = maps.split_tape();
+    let &(batch, h, w, _) = maps.shape();
+    let fits = around.is_none_or(|around| *around.shape() == (batch, h, w, Const));
+    if !fits || pooled && (h % 2 + w % 2 > 0) {
+        return Err(CpuError::WrongNumElements);
+    }
+    let convolution = Convolution::new((h, w), (CI, CO), (K, K / 2), inputs);
+    let (pixels, weight) = (numbers(&maps)?, numbers(&layer.weight)?);
+    let side = around.map(numbers).transpose()?;
+    let of_side =
+        |image: usize| side.as_ref().map(|side| &side[image * h * w * CO..][..h * w * CO]);
+    let between = h * w * CO;
+    let outside = if pooled { between / 4 } else { between };
+
+    // The convolution, and each image's sums while its outputs are in the cache.
+    let mut z = vec![0.0; batch * between];
+    let places = z.chunks_exact_mut(between).collect();
+    let images = convolution.forward(&pixels, (&weight, None), places, |found, z| {
+        z.copy_from_slice(found);
+        wide!(|| spread::<CO>(found))
+    });
+    let [mean, var] = joined(&images, h * w);
+    note(&mut layer.norm, &mean, &var, batch * h * w);
+    let inverse = var.map(|var| 1.0 / (var + layer.norm.epsilon as f32).sqrt());
+    let (scale, bias) = (layer.norm.scale.array(), layer.norm.bias.array());
+    let times: [f32; CO] = std::array::from_fn(|c| scale[c] * inverse[c]);
+    let lines = [line(mean, w), line(times, w), line(bias, w)];
+    let of_channels = [&lines[0][..], &lines[1], &lines[2]];
+
+    let mut out = vec![0.0; batch * outside];
+    let mut which = vec![NONE; batch * outside];
+    out.par_chunks_exact_mut(outside)
+        .zip(which.par_chunks_exact_mut(outside))
+        .zip(z.par_chunks_exact(between))
+        .enumerate()
+        .for_each_init(
+            || vec![0.0; between],
+            |values, (image, ((out, which), z))| {
+                wide!(|| {
+                    scaled(z, of_channels, of_side(image), values);
+                    if pooled {
+                        pool::<CO>(values, w, out, which);
+                    } else {
+                        relu(values, out, which);
+                    }
+                });
+            },
+        );
+    let sides = if pooled { (h / 2, w / 2) } else { (h, w) };
+    let out = maps.device().try_tensor_from_vec(out, (batch, sides.0, sides.1, Const::<CO>))?;
+
+    let (of_maps, of_out) = (maps.ghost(), out.ghost());
+    let (of_weight, of_around) = (layer.weight.ghost(), around.map(Tensor::ghost));
+    let (of_scale, of_bias) = (layer.norm.scale.ghost(), layer.norm.bias.ghost());
+    tape.add_backward_op(move |grads| {
+        let up = take(&mut **grads.get_or_alloc_mut(&of_out)?);
+        // What came to each number of an image behind the normalisation.
+        let back = |image: usize, g: &mut [f32]| {
+            let (up, which) =
+                (&up[image * outside..][..outside], &which[image * outside..][..outside]);
+            wide!(|| {
+                if pooled {
+                    unpool::<CO>(up, which, w, g);
+                } else {
+                    relu_backward(up, which, g);
+                }
+            });
+        };
+        let mut beside = match &of_around {
+            Some(around) => take(&mut **grads.get_or_alloc_mut(around)?),
+            None => Vec::new(),
+        };
+        let mut places: Vec<&mut [f32]> = beside.chunks_mut(between).collect();
+        places.resize_with(batch, Default::default);
+        let sums: Vec<[[f32; CO]; 2]> = places
+            .into_par_iter()
+            .enumerate()
+            .map_init(
+                || vec![0.0; between],
+                |g, (image, beside)| {
+                    back(image, g);
+                    let z = &z[image * between..][..between];
+                    wide!(|| {
+                        beside.iter_mut().zip(&*g).for_each(|(sum, g)| *sum += g);
+                        along::<CO>(g, z, &mean, &inverse)
+                    })
+                },
+            )
+            .collect();
+        if let Some(around) = &of_around {
+            **grads.get_or_alloc_mut(around)? = beside;
+        }
+        let total = |part: usize| -> [f32; CO] {
+            std::array::from_fn(|c| {
+                sums.iter().map(|sums| f64::from(sums[part][c])).sum::<f64>() as f32
+            })
+        };
+        let (down, along) = (total(0), total(1));
+        add(grads.get_or_alloc_mut(&of_bias)?, &down);
+        add(grads.get_or_alloc_mut(&of_scale)?, &along);
+
+        // From dz the gradients of filters and inputs, image by image.
+        let n = (batch * h * w) as f32;
+        let steep = std::array::from_fn::<_, CO, _>(|c| times[c] * inverse[c] * along[c] / n);
+        let flat = std::array::from_fn::<_, CO, _>(|c| times[c] * down[c] / n);
+        let lines = [line(mean, w), line(times, w), line(steep, w), line(flat, w)];
+        let of_channels = [&lines[0][..], &lines[1], &lines[2], &lines[3]];
+        let mut dx = match inputs {
+            Inputs::Units => take(&mut **grads.get_or_alloc_mut(&of_maps)?),
+            Inputs::Data => Vec::new(),
+        };
+        let gradient = convolution.backward(&pixels, &weight, &mut dx, |image, dz| {
+            back(image, dz);
+            let z = &z[image * between..][..between];
+            wide!(|| scaled_backward(dz, z, of_channels));
+        });
+        add(grads.get_or_alloc_mut(&of_weight)?, &gradient);
+        if inputs == Inputs::Units {
+            **grads.get_or_alloc_mut(&of_maps)? = dx;
+        }
+        **grads.get_or_alloc_mut(&of_out)? = up;
+        Ok(())
+    });
+    Ok(out.put_tape(tape))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backprop::check::error_f32;
+    use training::{conv::Convolve as _, norm::normalise};
+
+    type Grads = Gradients<f32, Cpu>;
+
+    fn equal<const CI: usize, const CO: usize, const K: usize>(
+        (batch, h, w): (usize, usize, usize),
+        with_side: bool,
+        pooled: bool,
+    ) {
+        let dev = Cpu::seed_from_u64((batch * 10 + K) as u64);
+        let maps: Maps<CI, Cpu> = dev.sample_normal_like(&(batch, h, w, Const));
+        let around: Maps<CO, Cpu> = dev.sample_normal_like(&(batch, h, w, Const));
+        let layer = || {
+            let mut layer = Layer::<CI, CO, K, f32, Cpu>::build(&Cpu::seed_from_u64(1));
+            layer.norm.scale = Cpu::seed_from_u64(2).sample_normal();
+            layer.norm.bias = Cpu::seed_from_u64(3).sample_normal();
+            layer
+        };
+        let (mut one, mut two) = (layer(), layer());
+        let plain = Cpu::convolve(maps.leaky_trace(), &one.weight, None, K / 2).unwrap();
+        let mut plain = normalise(plain, &mut one.norm).unwrap();
+        if with_side {
+            plain = plain + around.clone();
+        }
+        plain = plain.relu();
+        if pooled {
+            plain = Cpu::max_pool(plain).unwrap();
+        }
+        let weight: Maps<CO, Cpu> = dev.sample_normal_like(plain.shape());
+        let values = plain.as_vec();
+        let plain: Grads = (plain * weight.clone()).sum().backward();
+        for inputs in [Inputs::Units, Inputs::Data] {
+            two.norm = layer().norm;
+            let side = with_side.then_some(&around);
+            let fused = normed(maps.leaky_trace(), &mut two, side, pooled, inputs).unwrap();
+            assert!(error_f32(&fused.as_vec(), &values) < 1e-5);
+            let noted = |layer: &Layer<CI, CO, K, f32, Cpu>| {
+                [layer.norm.running_mean.as_vec(), layer.norm.running_var.as_vec()].concat()
+            };
+            assert!(error_f32(&noted(&two), &noted(&one)) < 1e-5);
+            let fused: Grads = (fused * weight.clone()).sum().backward();
+            let close = |found: Vec<f32>, wanted: Vec<f32>, what: &str| {
+                let error = error_f32(&found, &wanted);
+                assert!(error < 2e-5, "{what}, {CI}→{CO}, {K}×{K}, {batch} of {h}×{w}: {error}");
+            };
+            close(fused.get(&two.weight).as_vec(), plain.get(&one.weight).as_vec(), "filters");
+            let (found, wanted) = (fused.get(&two.norm.scale), plain.get(&one.norm.scale));
+            close(found.as_vec(), wanted.as_vec(), "scale");
+            let (found, wanted) = (fused.get(&two.norm.bias), plain.get(&one.norm.bias));
+            close(found.as_vec(), wanted.as_vec(), "bias");
+            if with_side {
+                close(fused.get(&around).as_vec(), plain.get(&around).as_vec(), "around");
+            }
+            if inputs == Inputs::Units {
+                close(fused.get(&maps).as_vec(), plain.get(&maps).as_vec(), "images");
+            }
+        }
+    }
+
+    #[test]
+    fn is_the_operations_that_it_stands_for_backward_too() {
+        equal::<1, 24, 3>((3, 28, 28), false, true);
+        equal::<24, 24, 3>((9, 14, 14), true, true);
+        equal::<24, 48, 1>((2, 7, 7), false, false);
+        equal::<48, 48, 3>((17, 7, 7), true, false);
+        equal::<2, 3, 5>((1, 4, 6), true, false);
+    }
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused() {
+        let dev = Cpu::seed_from_u64(1);
+        let mut layer = Layer::<1, 2, 3, f32, Cpu>::build(&dev);
+        let maps: Maps<1, Cpu> = dev.zeros_like(&(1, 5, 4, Const));
+        let around: Maps<2, Cpu> = dev.zeros_like(&(1, 4, 4, Const));
+        assert!(normed(maps.clone(), &mut layer, None, true, Inputs::Units).is_err());
+        assert!(normed(maps, &mut layer, Some(&around), false, Inputs::Units).is_err());
+    }
+
+    #[test]
+    fn a_large_mean_leaves_the_variance_its_digits() {
+        let images: Vec<_> = (0..5)
+            .map(|image| {
+                let z: Vec<f32> =
+                    (0..49).map(|at| 1000.0 + 0.01 * (image * 49 + at) as f32).collect();
+                spread::<1>(&z)
+            })
+            .collect();
+        let [mean, var] = joined(&images, 49);
+        // Of 0 to n − 1 the variance is (n² − 1)/12.
+        let wanted = (245.0 * 245.0 - 1.0) / 12.0 * 1e-4;
+        assert!(
+            (mean[0] - 1001.22).abs() < 1e-3 && (var[0] / wanted - 1.0).abs() < 1e-2,
+            "{var:?}"
+        );
+    }
+}
