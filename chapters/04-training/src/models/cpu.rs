@@ -21,7 +21,7 @@ pub fn numbers<S: Shape>(tensor: &Tensor<S, f32, Cpu>) -> Result<Vec<f32>, CpuEr
 ///
 /// # Errors
 /// [`CpuError::WrongNumElements`] if the shapes do not fit each other.
-pub fn product(
+pub(crate) fn product(
     c: (&mut [f32], usize),
     a: MatRef<f32>,
     b: MatRef<f32>,
@@ -38,7 +38,7 @@ pub fn product(
 ///
 /// # Errors
 /// [`CpuError::WrongNumElements`] if they do not fill its rows.
-pub fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
+pub(crate) fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
     MatRef::new(values, values.len() / cols, cols).map_err(|_| CpuError::WrongNumElements)
 }
 

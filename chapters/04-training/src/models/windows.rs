@@ -34,43 +34,43 @@ impl Convolve for Cpu {
 
 /// Images of one task. Each task sums its own part of the filters' gradient, and the parts are added in the order
 /// of the images: the same bits for any number of threads.
-pub const TASK: usize = 16;
+const TASK: usize = 16;
 /// Rows that make a product worth its start.
 const ROWS: usize = 192;
 
 /// How an image is cut into patches: `k`×`k` pixels of so many channels, with a border of `pad` zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+struct Cut {
     /// Rows of the image.
-    pub h: usize,
+    h: usize,
     /// Its columns.
-    pub w: usize,
+    w: usize,
     /// Numbers of a pixel.
-    pub channels: usize,
+    channels: usize,
     /// Pixels of a patch's side.
-    pub k: usize,
+    k: usize,
     /// Zeros around the image, on each side.
-    pub pad: usize,
+    pad: usize,
 }
 
 impl Cut {
     /// Patches of one image.
-    pub fn patches(&self) -> usize {
+    fn patches(&self) -> usize {
         (self.h + 2 * self.pad + 1 - self.k) * (self.w + 2 * self.pad + 1 - self.k)
     }
 
     /// Numbers of one patch.
-    pub fn patch(&self) -> usize {
+    fn patch(&self) -> usize {
         self.k * self.k * self.channels
     }
 
     /// Values of one image.
-    pub fn image(&self) -> usize {
+    fn image(&self) -> usize {
         self.h * self.w * self.channels
     }
 
     /// Images that are cut and multiplied at once.
-    pub fn group(&self) -> usize {
+    fn group(&self) -> usize {
         ROWS.div_ceil(self.patches()).min(TASK)
     }
 
@@ -92,7 +92,7 @@ impl Cut {
     }
 
     /// Copies images into patches. The border's zeros must be there already.
-    pub fn cut(&self, images: &[f32], patches: &mut [f32]) {
+    fn cut(&self, images: &[f32], patches: &mut [f32]) {
         let all = patches.chunks_exact_mut(self.patches() * self.patch());
         for (image, patches) in images.chunks_exact(self.image()).zip(all) {
             self.rows(|patch, pixel, len| {
@@ -102,7 +102,7 @@ impl Cut {
     }
 
     /// The backward pass: each pixel sums what all of its copies got.
-    pub fn paste(&self, patches: &[f32], images: &mut [f32]) {
+    fn paste(&self, patches: &[f32], images: &mut [f32]) {
         let all = patches.chunks_exact(self.patches() * self.patch());
         for (image, patches) in images.chunks_exact_mut(self.image()).zip(all) {
             self.rows(|patch, pixel, len| {
