@@ -21,7 +21,6 @@ const SLACK: usize = 16;
 /// Lines of sums, sums of a line, and vectors of each: what a kernel keeps in registers.
 type Tile = (usize, usize, usize);
 
-// ANCHOR: walk
 /// Sums that stay in registers, and where their terms lie: numbers of an image, and vectors that
 /// they are multiplied by.
 struct Walk {
@@ -49,7 +48,6 @@ struct Walk {
     /// Whether the sums are added to what is there.
     add: bool,
 }
-// ANCHOR_END: walk
 
 /// Sums of a line that share a pointer to the image.
 const GROUP: usize = 4;
