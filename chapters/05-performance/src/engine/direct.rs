@@ -3,7 +3,7 @@
 //! registers, and each term is one number of each pixel's window times a vector of the filters.
 //!
 //! The gradient of the filters is the same loop with the roles exchanged: the sums are some of the filters' numbers, and the
-//! terms are the pixels. The gradient of the image is a convolution again, with the filters turned around ([`flipped`]). The
+//! terms are the pixels. The gradient of the image is a convolution again, with the filters turned around (`flipped`). The
 //! method is that of Georganas et al. 2018, "Anatomy of high-performance deep learning convolutions on SIMD architectures",
 //! for images with their channels last.
 
