@@ -23,6 +23,14 @@ pub(crate) fn array<T: Copy + Default, const N: usize>(mut f: impl FnMut(usize) 
     all
 }
 
+/// The same value, of which the compiler does not know how it was made: it would make each address of a kernel from the one
+/// before, a chain of additions that is longer than the multiplications.
+#[inline(always)]
+pub fn hide<T: Copy>(value: T) -> T {
+    // SAFETY: it is read from where it stands.
+    unsafe { std::ptr::read_volatile(&raw const value) }
+}
+
 /// A vector of f32 in a register.
 ///
 /// # Safety

@@ -9,7 +9,7 @@
 use crate::{
     level::Level,
     pairs::{Pairs, model::Model},
-    registers::{Finish, Vector},
+    registers::{Finish, Vector, hide},
 };
 
 /// One tile of C for a micro-kernel: what to read, what to write, how to finish.
@@ -67,8 +67,8 @@ where
     // SAFETY: the caller vouches for the CPU and for the memory behind `t`.
     unsafe {
         let mut sums = [[V::splat(0.0); NV]; MR];
-        let (row, col) = if ACROSS { (t.a_stride, 1) } else { (1, t.a_stride) };
-        let (mut a, mut b, mut c) = (t.a, t.b, t.c.cast_const());
+        let mut a = Rows::<ACROSS>::of(t, MR);
+        let (mut b, mut c) = (t.b, t.c.cast_const());
         let (mut rows, mut terms) = (MR, t.k);
         let wide = V::LANES >= 16;
         if !wide || terms < MR * APART {
@@ -84,22 +84,75 @@ where
                 rows -= 1;
             }
             for _ in 0..APART {
-                add_term(&mut sums, a, row, b);
-                (a, b) = (a.add(col), b.add(t.b_stride));
+                add_term(&mut sums, &a, b);
+                a.next();
+                b = b.add(t.b_stride);
             }
             terms -= APART;
         }
         for _ in 0..terms {
             if wide {
                 if !ACROSS {
-                    ask(a.wrapping_add(A_AHEAD * col));
+                    ask(a.at[0].wrapping_add(A_AHEAD * t.a_stride));
                 }
                 ask_row::<V, NV>(b.wrapping_add(B_AHEAD * t.b_stride));
             }
-            add_term(&mut sums, a, row, b);
-            (a, b) = (a.add(col), b.add(t.b_stride));
+            add_term(&mut sums, &a, b);
+            a.next();
+            b = b.add(t.b_stride);
         }
         finish(t, &sums);
+    }
+}
+
+/// Rows of A that one pointer serves.
+const GROUP: usize = 5;
+
+/// Where a tile's rows of A are. Read across, they have a pointer for each [`GROUP`] and distances from it: with a pointer for
+/// each of fourteen rows most pointers would live in memory, and from one row to the next, an addition would wait for the
+/// one before.
+struct Rows<const ACROSS: bool> {
+    /// The first rows' current terms.
+    at: [*const f32; 3],
+    /// From the first row of a group to each of its rows.
+    away: [usize; GROUP],
+    /// From one term to the next.
+    col: usize,
+}
+
+impl<const ACROSS: bool> Rows<ACROSS> {
+    /// Those of the tile's first term.
+    #[inline(always)]
+    fn of(t: &Tile, rows: usize) -> Self {
+        let (mut at, mut away) = ([t.a; 3], [0; GROUP]);
+        if !ACROSS {
+            return Self { at, away, col: t.a_stride };
+        }
+        for (group, at) in at.iter_mut().enumerate() {
+            *at = hide(t.a.wrapping_add((group * GROUP).min(rows - 1) * t.a_stride));
+        }
+        for (i, away) in away.iter_mut().enumerate().skip(1) {
+            *away = hide(i * t.a_stride);
+        }
+        Self { at, away, col: 1 }
+    }
+
+    /// The current term of row `i`.
+    #[inline(always)]
+    fn row(&self, i: usize) -> *const f32 {
+        if ACROSS {
+            self.at[i / GROUP].wrapping_add(self.away[i % GROUP])
+        } else {
+            self.at[0].wrapping_add(i)
+        }
+    }
+
+    /// Goes on to the next term.
+    #[inline(always)]
+    fn next(&mut self) {
+        for at in &mut self.at {
+            *at = at.wrapping_add(self.col);
+        }
     }
 }
 
@@ -109,10 +162,9 @@ where
 /// As for [`tile`]: `a` and `b` are its column of A and its row of B.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "rows and vectors are counted, as in the formula")]
-unsafe fn add_term<V: Vector, const MR: usize, const NV: usize>(
+unsafe fn add_term<V: Vector, const MR: usize, const NV: usize, const ACROSS: bool>(
     sums: &mut [[V; NV]; MR],
-    a: *const f32,
-    row: usize,
+    a: &Rows<ACROSS>,
     b: *const f32,
 ) {
     // SAFETY: the caller vouches for the CPU and for the memory.
@@ -122,10 +174,13 @@ unsafe fn add_term<V: Vector, const MR: usize, const NV: usize>(
         for v in 0..NV {
             y[v] = V::load(b.add(v * V::LANES));
         }
-        for i in 0..MR {
-            let x = V::splat(*a.add(i * row));
-            for v in 0..NV {
-                sums[i][v] = x.mul_add(y[v], sums[i][v]);
+        // In groups, or the compiler would leave the loop over many rows a loop, and the sums in memory.
+        for group in 0..MR.div_ceil(GROUP) {
+            for i in group * GROUP..(group * GROUP + GROUP).min(MR) {
+                let x = V::splat(*a.row(i));
+                for v in 0..NV {
+                    sums[i][v] = x.mul_add(y[v], sums[i][v]);
+                }
             }
         }
     }

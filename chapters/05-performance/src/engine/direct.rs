@@ -11,7 +11,10 @@
 
 use crate::engine::rows::Inputs;
 use lab::vectors::wide;
-use matmul::{registers::Vector, simd::Level};
+use matmul::{
+    registers::{Vector, hide},
+    simd::Level,
+};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -115,14 +118,10 @@ unsafe fn sums<V: Vector, const RY: usize, const RX: usize, const N: usize, cons
     }
 }
 
-/// Where the sums of each line begin in the image: a pointer for the line with `UNIT`, else one for [`GROUP`] sums. They are
-/// read from memory, so that the compiler does not know how far apart they are: it would make each sum's address from that of
-/// the one before, and the additions would take longer than the multiplications.
-///
-/// # Safety
-/// As for [`sums`].
+/// Where the sums of each line begin in the image: a pointer for the line with `UNIT`, else one for [`GROUP`] sums.
+/// They are [hidden](hide) from the compiler.
 #[inline(always)]
-unsafe fn pointers<const RY: usize, const RX: usize, const UNIT: bool>(
+fn pointers<const RY: usize, const RX: usize, const UNIT: bool>(
     walk: &Walk,
     at: *const f32,
 ) -> [[*const f32; GROUP]; RY] {
@@ -130,9 +129,7 @@ unsafe fn pointers<const RY: usize, const RX: usize, const UNIT: bool>(
     let groups = if UNIT { 1 } else { RX.div_ceil(GROUP) };
     for (i, line) in all.iter_mut().enumerate() {
         for (group, to) in line.iter_mut().take(groups).enumerate() {
-            let pointer = at.wrapping_add(i * walk.line + group * GROUP * walk.sum);
-            // SAFETY: it is read from where it stands.
-            *to = unsafe { std::ptr::read_volatile(&raw const pointer) };
+            *to = hide(at.wrapping_add(i * walk.line + group * GROUP * walk.sum));
         }
     }
     all
