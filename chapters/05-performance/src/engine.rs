@@ -8,7 +8,7 @@
 //! 2. [`mask`]: dropout from few random numbers.
 //! 3. [`update`]: Adam and the zeroing of the gradients in one pass.
 //! 4. [`direct`]: a convolution without patches; [`maps`]: with its `ReLU` and its pool in one operation; [`normed`]: with
-//!    its batch normalisation.
+//!    its batch normalisation; [`encoder`]: a transformer's block in two operations.
 //! 5. [`networks`]: chapter 4's networks and a deeper one, out of these operations.
 //! 6. [`tensors`]: the training step of a network of tensors; [`cached`]: the same in pieces that fit the cache.
 //!
@@ -22,6 +22,7 @@
 
 pub mod cached;
 pub mod direct;
+pub mod encoder;
 pub mod fast;
 pub mod ladder;
 pub mod layer;

@@ -40,6 +40,57 @@ fn sum<const N: usize>(row: &[f32; N], of: impl Fn(f32) -> f32) -> f32 {
     sums.iter().sum::<f32>() + rest.iter().map(|x| of(*x)).sum::<f32>()
 }
 
+/// Shifts and scales each row to mean 0 and variance 1, and notes one over its standard deviation; `out` is that row times
+/// the factors, with the last numbers added.
+#[inline(always)]
+pub fn normalise<const N: usize>(
+    rows: &mut [f32],
+    spreads: &mut [f32],
+    [factors, add]: [&[f32; N]; 2],
+    out: &mut [f32],
+) {
+    let rows = rows.as_chunks_mut::<N>().0.iter_mut().zip(spreads);
+    for ((row, spread), out) in rows.zip(out.as_chunks_mut::<N>().0) {
+        let mean = sum(row, |x| x) / N as f32;
+        for x in row.iter_mut() {
+            *x -= mean;
+        }
+        let variance = sum(row, |x| x * x) / N as f32;
+        *spread = (variance + EPSILON).sqrt().recip();
+        for x in row.iter_mut() {
+            *x *= *spread;
+        }
+        for at in 0..N {
+            out[at] = row[at] * factors[at] + add[at];
+        }
+    }
+}
+
+/// Adds to the rows' gradients, from those of what [`normalise`] gave, the rows that it normalised and their spreads.
+#[inline(always)]
+pub fn normalise_backward<const N: usize>(
+    up: &[f32],
+    plain: &[f32],
+    spreads: &[f32],
+    factors: &[f32; N],
+    of_rows: &mut [f32],
+) {
+    let given = up.as_chunks::<N>().0.iter().zip(plain.as_chunks::<N>().0);
+    let rows = of_rows.as_chunks_mut::<N>().0.iter_mut().zip(given);
+    for ((of_row, (up, plain)), spread) in rows.zip(spreads) {
+        let mut scaled = *up;
+        scaled.iter_mut().zip(factors).for_each(|(up, scale)| *up *= scale);
+        // Mean and variance depend on every number of the row.
+        let mean = sum(&scaled, |up| up) / N as f32;
+        let mut along = scaled;
+        along.iter_mut().zip(plain).for_each(|(up, plain)| *up *= plain);
+        let slope = sum(&along, |up| up) / N as f32;
+        for at in 0..N {
+            of_row[at] += spread * (scaled[at] - mean - plain[at] * slope);
+        }
+    }
+}
+
 /// A device with operations on rows. Every error is the device's own.
 #[allow(clippy::missing_errors_doc)]
 pub trait FusedRows: Device<f32> {
@@ -125,31 +176,13 @@ impl FusedRows for Cpu {
         shift: &Row<N, Self>,
     ) -> Result<Rows<N, Self, T>, CpuError> {
         let (rows, mut tape) = rows.try_contiguous()?.split_tape();
-        let count = N as f32;
-        // One over each row's standard deviation, and the rows with mean 0 and variance 1.
         let mut spreads = vec![0.0; rows.shape().0];
         let mut plain = numbers(&rows)?;
         let mut out = vec![0.0; plain.len()];
         let (factors, add) = (scale.array(), shift.array());
         let rows_of = plain.par_chunks_mut(TASK * N).zip(spreads.par_chunks_mut(TASK));
         rows_of.zip(out.par_chunks_mut(TASK * N)).for_each(|((rows, spreads), out)| {
-            wide!(|| {
-                let rows = rows.as_chunks_mut::<N>().0.iter_mut().zip(spreads);
-                for ((row, spread), out) in rows.zip(out.as_chunks_mut::<N>().0) {
-                    let mean = sum(row, |x| x) / count;
-                    for x in row.iter_mut() {
-                        *x -= mean;
-                    }
-                    let variance = sum(row, |x| x * x) / count;
-                    *spread = (variance + EPSILON).sqrt().recip();
-                    for x in row.iter_mut() {
-                        *x *= *spread;
-                    }
-                    for at in 0..N {
-                        out[at] = row[at] * factors[at] + add[at];
-                    }
-                }
-            });
+            wide!(|| normalise(rows, spreads, [&factors, &add], out));
         });
         let out = rows.device().try_tensor_from_vec(out, *rows.shape())?;
         let (of_rows, of_out) = (rows.ghost(), out.ghost());
@@ -167,22 +200,7 @@ impl FusedRows for Cpu {
             let ups = up.par_chunks(TASK * N).zip(plain.par_chunks(TASK * N));
             let ups = ups.zip(spreads.par_chunks(TASK));
             of_rows.zip(ups).for_each(|(of_rows, ((up, plain), spreads))| {
-                wide!(|| {
-                    let given = up.as_chunks::<N>().0.iter().zip(plain.as_chunks::<N>().0);
-                    let rows = of_rows.as_chunks_mut::<N>().0.iter_mut().zip(given);
-                    for ((of_row, (up, plain)), spread) in rows.zip(spreads) {
-                        let mut scaled = *up;
-                        scaled.iter_mut().zip(&factors).for_each(|(up, scale)| *up *= scale);
-                        // Mean and variance depend on every number of the row.
-                        let mean = sum(&scaled, |up| up) / count;
-                        let mut along = scaled;
-                        along.iter_mut().zip(plain).for_each(|(up, plain)| *up *= plain);
-                        let slope = sum(&along, |up| up) / count;
-                        for at in 0..N {
-                            of_row[at] += spread * (scaled[at] - mean - plain[at] * slope);
-                        }
-                    }
-                });
+                wide!(|| normalise_backward(up, plain, spreads, &factors, of_rows));
             });
             **grads.get_or_alloc_mut(&of_out)? = up;
             Ok(())

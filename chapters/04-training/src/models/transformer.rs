@@ -125,7 +125,10 @@ impl<D: Attend> Attention<f32, D> {
 
 impl<D: Attend> Block<f32, D> {
     /// What attention and dense layers find is added to what was there.
-    fn forward<T: Tape<f32, D> + Merge<T>>(
+    ///
+    /// # Errors
+    /// The device's own.
+    pub fn forward<T: Tape<f32, D> + Merge<T>>(
         &self,
         x: Rows<WIDTH, D, T>,
     ) -> Result<Rows<WIDTH, D, T>, D::Err> {
@@ -147,17 +150,21 @@ fn normalise<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
 }
 
 impl<D: Attend> Transformer<f32, D> {
-    /// Patches to values, two blocks, and the mean of all patches decides.
-    fn scores<T: Tape<f32, D> + Merge<T>>(
+    /// Patches to values, two blocks, and the mean of all patches decides. `block` says how a block computes.
+    ///
+    /// # Errors
+    /// The device's own.
+    pub fn scores<T: Tape<f32, D> + Merge<T>>(
         &self,
         images: Images<D, T>,
+        block: impl Fn(&Block<f32, D>, Rows<WIDTH, D, T>) -> Result<Rows<WIDTH, D, T>, D::Err>,
     ) -> Result<Logits<D, T>, D::Err> {
         let batch = images.shape().0;
         let x = self.embed.forward(patches(images)?)?;
         let place = self.position.clone().try_reshape::<Rank1<PICTURE>>()?;
         let x = D::add_row(x.try_reshape_like(&(batch, Const))?, &place)?;
         let x = x.try_reshape_like(&(batch * PATCHES, Const))?;
-        let x = self.block2.forward(self.block1.forward(x)?)?;
+        let x = block(&self.block2, block(&self.block1, x)?)?;
         let x = x.try_reshape_like(&(batch, Const::<PATCHES>, Const))?;
         let mean = x.try_mean::<_, Axis<1>>()?;
         self.dense.forward(normalise(&self.norm, mean)?)
@@ -178,11 +185,11 @@ impl<D: Attend> Network<D> for Transformer<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
-        self.scores(images)
+        self.scores(images, Block::forward)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
-        self.scores(images)
+        self.scores(images, Block::forward)
     }
 }
 

@@ -3,6 +3,7 @@
 //! them with checkpoints, schedules and all.
 
 use crate::engine::{
+    encoder,
     layer::Behind,
     maps::convolve_relu_pool,
     normed::normed,
@@ -24,6 +25,7 @@ use training::{
     model::{Images, Learned, Logits, Network},
     norm::{Mode, Rows},
     resnet::{Block, Resnet},
+    transformer::Transformer,
 };
 
 /// How the fast networks compute a layer.
@@ -203,6 +205,27 @@ impl Network<Cpu> for FastResnet<f32, Cpu> {
     }
 }
 
+/// Chapter 4's transformer, each block in two operations.
+#[derive(Clone, Debug)]
+pub struct FastTransformer<E: Dtype, D: Device<E>> {
+    /// The network with its own operations, with which it predicts.
+    pub plain: Transformer<E, D>,
+}
+
+training::made_of!(FastTransformer: plain);
+
+impl Network<Cpu> for FastTransformer<f32, Cpu> {
+    const DRAWS_PER_STEP: u64 = 0;
+
+    fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
+        self.plain.scores(images, encoder::block)
+    }
+
+    fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
+        self.plain.predict(images)
+    }
+}
+
 /// The deeper network in dfdx's own layers.
 #[derive(Clone, Debug)]
 pub struct StockDeep<E: Dtype, D: Device<E>>(pub StockLayers<E, D>);
@@ -286,10 +309,12 @@ mod tests {
         draws_as_it_says::<StockDeep<f32, Cpu>>();
         draws_as_it_says::<FastCnn<f32, Cpu>>();
         draws_as_it_says::<FastResnet<f32, Cpu>>();
+        draws_as_it_says::<FastTransformer<f32, Cpu>>();
         predicts_as_it_learns::<FastMlp<f32, Cpu>>();
         predicts_as_it_learns::<FastDeep<f32, Cpu>>();
         predicts_as_it_learns::<StockDeep<f32, Cpu>>();
         predicts_as_it_learns::<FastCnn<f32, Cpu>>();
+        predicts_as_it_learns::<FastTransformer<f32, Cpu>>();
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::InPlace;
 use crate::engine::{
     cached::Pieces,
     layer::{self, Behind, Team},
-    networks::{FastCnn, FastResnet},
+    networks::{FastCnn, FastResnet, FastTransformer},
     store::lend,
     update::{self, Rows},
 };
@@ -26,7 +26,6 @@ use training::{
     optimizer::{self, Rule, State},
     rnn::Rnn,
     step::{Full, Learner, Scores, Stepper},
-    transformer::Transformer,
 };
 
 /// A model of chapter 4 that is made of dense layers alone, trained in place.
@@ -51,8 +50,8 @@ pub fn sizes(model: Model) -> Option<Vec<usize>> {
 }
 
 /// What `train` computes with on a CPU: [`Dense`] for a model of dense layers; [`Pieces`] of a batch for those that treat
-/// each image by itself, the convolutional network as [`FastCnn`]; and [`FastResnet`], whose normalisation needs the whole
-/// batch at once.
+/// each image by itself, the convolutional network as [`FastCnn`] and the transformer as [`FastTransformer`]; and
+/// [`FastResnet`], whose normalisation needs the whole batch at once.
 ///
 /// # Errors
 /// As [`Dense::new`].
@@ -62,7 +61,7 @@ pub fn fastest(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Device 
         Model::Cnn => Ok(Box::new(Pieces::<FastCnn<f32, Cpu>>::new(dev, settings, 16)?)),
         Model::Rnn => Ok(Box::new(Pieces::<Rnn<f32, Cpu>>::new(dev, settings, 64)?)),
         Model::Transformer => {
-            Ok(Box::new(Pieces::<Transformer<f32, Cpu>>::new(dev, settings, 16)?))
+            Ok(Box::new(Pieces::<FastTransformer<f32, Cpu>>::new(dev, settings, 16)?))
         }
         Model::Resnet => Ok(Box::new(Full::<FastResnet<f32, Cpu>, Cpu>::new(dev, settings)?)),
     }
