@@ -81,7 +81,8 @@ pub(super) fn build(
 }
 
 /// What compiles them and tells what it made as JSON. Cargo unites the features of all packages that it is asked for: one
-/// exercise alone needs the least, and several take the whole course as `cargo test --workspace` has built it.
+/// exercise alone needs the least; several, or one with features of the course, take the whole course as
+/// `cargo test --workspace` has built it.
 fn command(
     exercises: &[&Exercise],
     version: Version,
@@ -92,7 +93,7 @@ fn command(
     let mut command = cargo();
     command.args(["test", "--no-run"]);
     match exercises {
-        [one] => command.args(["-p", &one.package()]),
+        [one] if features.is_empty() => command.args(["-p", &one.package()]),
         _ => command.arg("--workspace"),
     };
     let mut features = features.to_vec();
