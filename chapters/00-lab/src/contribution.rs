@@ -8,6 +8,7 @@ mod forms;
 
 use crate::{
     Chapter, Error, Records, Result, Unit,
+    files::open_regular,
     machine::Machine,
     record::{self, ChapterRecord, Run, Value},
 };
@@ -115,15 +116,11 @@ pub fn read(path: &Path) -> Result<String> {
         let path = path.display();
         Error::Message(format!("can't read {path} ({e}); give the path of the file that was sent"))
     };
-    let facts = fs::metadata(path).map_err(unread)?;
-    if !facts.is_file() {
-        // A pipe could be waited for without end.
-        return Err(unread(io::Error::other("it is not a regular file")));
-    }
-    if facts.len() > LONGEST {
+    let file = open_regular(path).map_err(unread)?;
+    if file.metadata().map_err(unread)?.len() > LONGEST {
         return Err(too_long());
     }
-    fs::read_to_string(path).map_err(unread)
+    io::read_to_string(file).map_err(unread)
 }
 
 fn too_long() -> Error {

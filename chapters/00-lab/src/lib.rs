@@ -15,8 +15,8 @@
 //!    held against.
 //! 9. [`plot`]: numbers as figures; [`drawing`] and [`table`]: records as figures and tables, as data; [`show`] puts
 //!    them in a notebook.
-//! 10. [`progress`]: what a terminal shows during the work; [`out`]: what a command says. [`limits`]: what the system may
-//!     refuse.
+//! 10. [`progress`]: what a terminal shows during the work; [`out`]: what a command says. [`files`]: those that a
+//!     person names; [`limits`]: what the system may refuse.
 //!
 //! What this chapter itself measures is in [`measured`]: the model for the others.
 
@@ -27,6 +27,7 @@ pub mod device;
 pub mod doctor;
 pub mod drawing;
 pub mod error;
+pub mod files;
 pub mod fooling;
 pub mod heap;
 pub mod key;

@@ -1,10 +1,13 @@
 //! A model: its sizes, and its parameters in one buffer.
 
 use crate::{Config, Error, Layout, Result};
-use lab::random::{SplitMix64, key};
+use lab::{
+    files::open_regular,
+    random::{SplitMix64, key},
+};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::{collections::HashMap, fs, path::Path};
-use training::runner::files::{open_regular, write_whole};
+use training::runner::files::write_whole;
 
 /// The deviation of the first weights (Radford et al. 2019, GPT-2).
 const DEVIATION: f64 = 0.02;

@@ -16,8 +16,9 @@ use crate::{
     config::{Schedule, Settings},
     error::short,
     learning::optimizer::State,
-    runner::files::{self, open_regular, write_whole},
+    runner::files::{self, write_whole},
 };
+use lab::files::open_regular;
 use sha2::{Digest, Sha256};
 use std::{io::Read, path::Path};
 

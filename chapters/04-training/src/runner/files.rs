@@ -1,4 +1,4 @@
-//! The files of a run's folder: their names, and how they are written and opened.
+//! The files of a run's folder: their names, and how they are written.
 
 use crate::{Error, Result};
 use std::{
@@ -55,18 +55,6 @@ pub(crate) fn not_written(path: &Path, error: &io::Error) -> Error {
     Error::Damaged { path: path.to_owned(), why: format!("it can't be written ({error}); {way}") }
 }
 
-/// Opens a file to read it. A pipe or a device is refused: it could be waited for without end.
-///
-/// # Errors
-/// The system's, and one that says that it is no regular file.
-pub fn open_regular(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::other("it is not a regular file"))
-    }
-}
-
 /// Makes a write beyond the limit on the size of files fail with a message, instead of ending the program.
 pub(crate) fn let_large_writes_fail() {
     #[cfg(unix)]
@@ -107,15 +95,5 @@ mod tests {
         fs::write(folder.path().join(CHECKPOINT), b"").unwrap();
         let said = write_whole(&place, b"x").unwrap_err().to_string();
         assert!(said.contains("--resume") && !said.contains("--run"), "{said}");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_pipe_is_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let said = open_regular(&pipe).unwrap_err().to_string();
-        assert!(said.contains("not a regular file"), "{said}");
     }
 }

@@ -6,10 +6,10 @@
 //! nothing else classifies other images badly, so each one goes the same way first: [`ink`] finds what is
 //! written on a page, [`frame`] scales and centres it.
 
-use crate::{Error, Result, models::model::PIXELS, runner::files::open_regular};
+use crate::{Error, Result, models::model::PIXELS};
 use flate2::read::MultiGzDecoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
-use lab::data::idx;
+use lab::{data::idx, files::open_regular};
 use std::{
     io::{Cursor, Read},
     ops::Range,

@@ -17,10 +17,11 @@ use crate::{
         rnn::Rnn,
         transformer::Transformer,
     },
-    runner::files::{not_written, open_regular, write_whole},
+    runner::files::{not_written, write_whole},
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use dfdx::prelude::*;
+use lab::files::open_regular;
 use sha2::{Digest, Sha256};
 use std::{collections::HashMap, fmt::Write as _, io::Read, path::Path};
 

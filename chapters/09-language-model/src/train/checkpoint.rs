@@ -7,10 +7,11 @@ use crate::{
     Config, Error, Layout, Model, Result,
     train::{Settings, Trainer, adamw::Moments, trainer::digest},
 };
+use lab::files::open_regular;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{io::Read, path::Path};
-use training::runner::files::{open_regular, write_whole};
+use training::runner::files::write_whole;
 
 const MAGIC: &[u8; 8] = b"TPGPT001";
 const DIGEST: usize = 32;
