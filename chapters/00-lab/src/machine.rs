@@ -186,6 +186,18 @@ fn features() -> Vec<&'static str> {
     found
 }
 
+/// Whether this CPU has AVX512-BF16, and the system lets programs use it.
+pub fn avx512_bf16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
 /// Whether this process may use AMX tiles with bf16. The first call asks Linux for the permission, which
 /// then holds for every thread.
 pub fn amx_bf16() -> bool {
@@ -570,9 +582,10 @@ mod tests {
     }
 
     #[test]
-    fn amx_is_a_feature_only_where_it_may_be_used() {
+    fn units_of_bf16_are_features_only_where_they_may_be_used() {
         assert_eq!(features().contains(&"amx-bf16"), amx_bf16());
         assert_eq!(why_no_amx().is_none(), amx_bf16());
+        assert_eq!(features().contains(&"avx512bf16"), avx512_bf16());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{Plan, Samples, machine, record::Limit};
 use std::{
     collections::BTreeMap,
     hint::black_box,
-    sync::{Barrier, Mutex, PoisonError},
+    sync::{Barrier, Mutex, OnceLock, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -137,7 +137,7 @@ mod fma {
     }
 }
 
-/// Pairs of bf16 in vectors. The caller has seen [`has_pairs`].
+/// Pairs of bf16 in vectors. The caller has seen [`machine::avx512_bf16`].
 #[cfg(target_arch = "x86_64")]
 mod pairs {
     use std::hint::black_box;
@@ -162,18 +162,6 @@ mod pairs {
         }
         black_box(sums.into_iter().reduce(|a, b| _mm512_add_ps(a, b)));
         (rounds * 24 * 16 * 4) as f64
-    }
-}
-
-/// Whether this CPU has AVX512-BF16.
-fn has_pairs() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
     }
 }
 
@@ -328,11 +316,24 @@ pub fn fma_f32(threads: usize) -> Limit {
 /// The bf16 peak of `threads` cores' vectors, measured once in a process; `None` where there is no AVX512-BF16.
 pub fn pairs_bf16(threads: usize) -> Option<Limit> {
     let threads = threads.max(1);
-    has_pairs().then(|| Limit {
+    machine::avx512_bf16().then(|| Limit {
         name: format!("{} AVX512-BF16 peak", cores_of(threads)),
         value: once(Kind::Pairs, threads, || {
             pairs_bf16_samples(threads, QUICK).unwrap_or_default()
         }),
+    })
+}
+
+/// Whether pairs of bf16 in this CPU's vectors make more operations in a second than f32 does: measured once in a process
+/// (less than a tenth of a second). A CPU may have the instruction and start it less often than an FMA.
+pub fn pairs_pay() -> bool {
+    static PAY: OnceLock<bool> = OnceLock::new();
+    let [warm_up, time] = [10, 20].map(Duration::from_millis);
+    let plan = Plan { warm_up, time, ..QUICK };
+    let best = |samples: Samples| samples.quantile(1.0);
+    *PAY.get_or_init(|| {
+        pairs_bf16_samples(1, plan)
+            .is_some_and(|pairs| best(pairs) > best(fma_f32_samples(1, plan)))
     })
 }
 
@@ -363,7 +364,7 @@ pub fn fma_f32_samples(threads: usize, plan: Plan) -> Samples {
 /// Samples of the bf16 rate in FLOP/s of `threads` cores' vectors together; `None` where there is no AVX512-BF16.
 pub fn pairs_bf16_samples(threads: usize, plan: Plan) -> Option<Samples> {
     #[cfg(target_arch = "x86_64")]
-    if has_pairs() {
+    if machine::avx512_bf16() {
         // SAFETY: the CPU has the instructions.
         return Some(arithmetic(threads, plan, |rounds| unsafe { pairs::run(rounds) }));
     }
@@ -540,6 +541,18 @@ mod tests {
             Simd::Avx512 => 16.0 * 24.0,
         };
         assert!((Simd::detect().run(rounds) - 2.0 * lanes * rounds as f64).abs() < 1.0);
+    }
+
+    #[test]
+    fn pairs_pay_where_they_are_clearly_faster_than_f32() {
+        let ratio = pairs_bf16_samples(1, SHORT)
+            .map(|pairs| pairs.quantile(1.0) / fma_f32_samples(1, SHORT).quantile(1.0));
+        match ratio {
+            None => assert!(!pairs_pay()),
+            // Near 1 the clock decides.
+            Some(ratio) if (0.7..1.4).contains(&ratio) => {}
+            Some(ratio) => assert_eq!(pairs_pay(), ratio > 1.0, "{ratio}"),
+        }
     }
 
     #[test]

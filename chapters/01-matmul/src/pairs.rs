@@ -6,7 +6,8 @@
 pub(crate) mod hardware;
 pub(crate) mod model;
 
-use crate::bf16::Input;
+use crate::{bf16::Input, level::Level};
+use lab::machine;
 
 /// Who multiplies pairs of bf16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +23,7 @@ impl Pairs {
     pub fn available(self) -> bool {
         match self {
             Self::Model => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Hardware => {
-                crate::level::Level::Avx512.available() && is_x86_feature_detected!("avx512bf16")
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Hardware => false,
+            Self::Hardware => Level::Avx512.available() && machine::avx512_bf16(),
         }
     }
 }

@@ -64,12 +64,15 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The fastest that this CPU has.
+    /// The fastest on this CPU: vectors that multiply pairs of bf16 are left out where they
+    /// [do not pay](peak::pairs_pay).
     pub fn best() -> Self {
-        Self::of_bf16().unwrap_or_else(|| Self::Vectors(Level::best()))
+        Self::of_bf16()
+            .filter(|&unit| unit != Self::Pairs || peak::pairs_pay())
+            .unwrap_or_else(|| Self::Vectors(Level::best()))
     }
 
-    /// The fastest that multiplies bf16 numbers as they are, if this CPU has one.
+    /// What multiplies bf16 numbers as they are, if this CPU has such a unit: tiles before vectors.
     pub fn of_bf16() -> Option<Self> {
         [Self::Tiles, Self::Pairs].into_iter().find(|unit| unit.available())
     }
@@ -161,8 +164,9 @@ pub fn sgemm_on(
 
 /// C = A·B (or C + A·B) with the inputs rounded to bf16 and the sums in f32. The same options as [`sgemm`].
 ///
-/// On a CPU with AMX the tiles do it, on one with AVX512-BF16 its vectors; elsewhere the rounded inputs go through the
-/// f32 kernels. Both units take denormal numbers for zero and add the terms in another order, so the last bits differ.
+/// On a CPU with AMX the tiles do it, on one with AVX512-BF16 its vectors, if they are faster than those of f32; elsewhere
+/// the rounded inputs go through the f32 kernels. Both units take denormal numbers for zero and add the terms in another
+/// order, so the last bits differ.
 ///
 /// # Errors
 /// [`Error::Inner`], [`Error::Output`] or [`Error::Bias`] when the shapes do not fit.

@@ -413,7 +413,7 @@ fn record(r: &mut Recorder, results: &Results, images: usize, slow: &[(&str, f64
         let list: ParamList = &[("who", who)];
         let narrow =
             matches!(*who, "bf16" | "bf16-rounding" | "pytorch-bf16" | "pytorch-bf16-fused");
-        let limit = if narrow { Multiplier::best().peak(cores) } else { peak::fma_f32(cores) };
+        let limit = if narrow { unit().peak(cores) } else { peak::fma_f32(cores) };
         r.record_or_skip(RATE.at(list), results.rate(who, images as f64))?;
         r.record_or_skip(FLOPS.at(list).against(limit), results.rate(who, operations))?;
         let step = match slow.iter().find(|(other, _)| other == who) {
