@@ -421,7 +421,7 @@ fn array_elements(threads: usize) -> usize {
     (wanted.max(64 << 20).min(room.max(1 << 20)) / 8) as usize
 }
 
-static CACHE_AND_MEMORY: std::sync::OnceLock<(u64, u64)> = std::sync::OnceLock::new();
+static CACHE_AND_MEMORY: OnceLock<(u64, u64)> = OnceLock::new();
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
