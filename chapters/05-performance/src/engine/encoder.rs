@@ -334,15 +334,19 @@ pub fn block<T: Tape<f32, Cpu>>(
 mod tests {
     use super::*;
     use backprop::check;
-    use training::model::build;
+    use training::{model::build, transformer::Transformer};
 
     type Grads = Gradients<f32, Cpu>;
+
+    fn first_block(dev: &Cpu) -> Block<f32, Cpu> {
+        build::<Transformer<f32, Cpu>, Cpu>(dev).unwrap().block1
+    }
 
     #[test]
     fn a_block_in_two_operations_is_the_block() {
         for images in [1, 3] {
             let dev = Cpu::seed_from_u64(images as u64);
-            let plain: Block<f32, Cpu> = build(&dev).unwrap();
+            let plain = first_block(&dev);
             let x: Rows<WIDTH, Cpu> = dev.sample_normal_like(&(images * PATCHES, Const));
             let up: Rows<WIDTH, Cpu> = dev.sample_normal_like(&(images * PATCHES, Const));
             let (ours, tape) = block(&plain, x.leaky_trace()).unwrap().split_tape();
@@ -380,7 +384,7 @@ mod tests {
     #[test]
     fn rows_of_half_an_image_are_refused() {
         let dev = Cpu::seed_from_u64(1);
-        let plain: Block<f32, Cpu> = build(&dev).unwrap();
+        let plain = first_block(&dev);
         let x: Rows<WIDTH, Cpu> = dev.zeros_like(&(PATCHES / 2, Const));
         assert!(block(&plain, x.leaky_trace()).is_err());
         let none: Rows<WIDTH, Cpu> = dev.zeros_like(&(0, Const));
