@@ -123,16 +123,18 @@ struct Rows<const ACROSS: bool> {
 impl<const ACROSS: bool> Rows<ACROSS> {
     /// Those of the tile's first term.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "see below")]
     fn of(t: &Tile, rows: usize) -> Self {
         let (mut at, mut away) = ([t.a; 3], [0; GROUP]);
         if !ACROSS {
             return Self { at, away, col: t.a_stride };
         }
-        for (group, at) in at.iter_mut().enumerate() {
-            *at = hide(t.a.wrapping_add((group * GROUP).min(rows - 1) * t.a_stride));
+        // Counted: an iterator may stay a call.
+        for group in 0..at.len() {
+            at[group] = hide(t.a.wrapping_add((group * GROUP).min(rows - 1) * t.a_stride));
         }
-        for (i, away) in away.iter_mut().enumerate().skip(1) {
-            *away = hide(i * t.a_stride);
+        for i in 1..GROUP {
+            away[i] = hide(i * t.a_stride);
         }
         Self { at, away, col: 1 }
     }
@@ -149,9 +151,10 @@ impl<const ACROSS: bool> Rows<ACROSS> {
 
     /// Goes on to the next term.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "an iterator may stay a call")]
     fn next(&mut self) {
-        for at in &mut self.at {
-            *at = at.wrapping_add(self.col);
+        for group in 0..self.at.len() {
+            self.at[group] = self.at[group].wrapping_add(self.col);
         }
     }
 }
