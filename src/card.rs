@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_card_has_ten_lines_and_its_numbers_are_the_records() {
-        let folder = course::records().unwrap().join("epyc-2core");
+        let folder = course::records().unwrap().join("genoa-2core");
         let records = Records::load(&folder).unwrap();
         let text = card(&folder, Some(&records), Path::new("runs/a"), "http://x/").unwrap();
         let lines: Vec<&str> = text.lines().collect();

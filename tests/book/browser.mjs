@@ -25,6 +25,7 @@ import { descentPlayground } from './descent.mjs';
 import { digitCanvas } from './digits.mjs';
 import { pipelinePlayer } from './pipeline.mjs';
 import { memoryPlanner } from './memory.mjs';
+import { cards, lost, terms } from './reference.mjs';
 import { rooflineExplorer } from './roofline.mjs';
 import { warpViewer } from './warp.mjs';
 import { gpuProduct, stepPlayer, withWebgpu } from './webgpu.mjs';
@@ -311,6 +312,12 @@ part('search', async () => {
   }
   await close();
 });
+
+// What a page refers to, beside it. A page with a term, a number and a source has all there is.
+const refers = opened.find((page) => /^\d\d-/.test(page) && ['class="term"', 'class="measured"', 'class="footnote-reference"'].every((mark) => source(page).includes(mark)));
+if (refers) part(`${refers}: cards`, () => cards({ open, page: refers, fail, shots }));
+if (opened.includes('glossary.html')) part('search for terms', () => terms({ open, fail, shots }));
+if (!served) part('lost', () => lost({ browser, folder, fail }));
 
 // Tab leads from the text before each element that runs something into it, and out of it again.
 const runs = opened.filter((page) => page !== 'print.html' && hasElements(page));

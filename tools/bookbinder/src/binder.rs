@@ -11,6 +11,7 @@ mod work;
 use crate::{
     aside, docs,
     expand::{self, Shared},
+    found::{self, Descriptions},
     mention,
     page::{Entry, Flavour, Page, is_opener, of_chapter},
     quote::{Quotes, machine::is_reference},
@@ -97,22 +98,25 @@ impl Binder {
         let themed = work.join("theme");
         fs::create_dir_all(&themed).with_context(|| format!("can't make {}", themed.display()))?;
         theme::write(&self.root.join("book/theme"), &themed)?;
-        let (built, messages) = warnings::collected(|| -> Result<()> {
+        let (built, messages) = warnings::collected(|| -> Result<Found> {
             let mut source = self.load(|config| {
                 book.clone_into(&mut config.build.build_dir);
                 config.set("output.html.theme", &themed)?;
                 config.set("output.html.search.chapter.records.enable", false)
             })?;
-            self.expand(&mut source, records, Flavour::Html)?;
+            let found = self.expand(&mut source, records, Flavour::Html)?;
             source.book.items.extend(machines::part(records));
             moved::to_sections(&mut source)?;
             if records.is_empty() {
                 // A setting for a page that does not exist would be a warning.
                 source.config.set("output.html.search.chapter", toml::Table::new())?;
             }
-            source.build()
+            source.build()?;
+            let title = source.config.book.title.as_deref().unwrap_or_default();
+            found::describe(book, title, &found.descriptions)?;
+            Ok(found)
         });
-        built?;
+        let found = built?;
         if !messages.is_empty() {
             bail!("mdBook warns: {}", messages.join("; "));
         }
@@ -122,7 +126,9 @@ impl Binder {
         if let Some(first) = first.filter(|_| !sent.is_empty()) {
             aside::extract(book, &first.name, &sent)?;
         }
-        self.put_beside(records, book)
+        self.put_beside(records, book)?;
+        let terms = book.join("theme/terms.js");
+        fs::write(&terms, found.terms).with_context(|| format!("can't write {}", terms.display()))
     }
 
     /// What is in the book in addition to pages: records, notebooks, documentation, scripts.
@@ -178,7 +184,7 @@ impl Binder {
     }
 
     /// Expands every page in place.
-    fn expand(&self, source: &mut MDBook, records: &[Records], flavour: Flavour) -> Result<()> {
+    fn expand(&self, source: &mut MDBook, records: &[Records], flavour: Flavour) -> Result<Found> {
         let pages = self.root.join("book/src");
         let entries = source
             .book
@@ -209,8 +215,9 @@ impl Binder {
             docs: self.docs.as_deref(),
             flavour,
         };
-        let mut failed = Vec::new();
+        let (mut failed, mut descriptions) = (Vec::new(), Descriptions::new());
         source.book.for_each_chapter_mut(|chapter| {
+            let own = found::description(&chapter.content);
             let Some(path) = chapter.source_path.clone() else { return };
             match expand::page(&mut shared, &path, &chapter.content) {
                 Ok(text) => chapter.content = text,
@@ -222,6 +229,7 @@ impl Binder {
             {
                 path.set_file_name("index.md");
             }
+            descriptions.extend(chapter.path.clone().zip(own));
         });
         if !failed.is_empty() {
             bail!(failed.join("\n"));
@@ -232,8 +240,15 @@ impl Binder {
                 chapter.content = expand::finish(&shared, path, &chapter.content);
             }
         });
-        Ok(())
+        Ok(Found { descriptions, terms: found::terms(&shared) })
     }
+}
+
+/// What makes the pages found, as the whole book determines it.
+struct Found {
+    descriptions: Descriptions,
+    /// The script with the glossary.
+    terms: String,
 }
 
 /// Copies the files with these extensions, if the folder exists.

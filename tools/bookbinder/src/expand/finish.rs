@@ -32,13 +32,8 @@ pub fn finish(shared: &Shared, path: &Path, text: &str) -> String {
 /// the first page.
 fn introduced(shared: &Shared, text: &str) -> String {
     let place = |key: &str| {
-        let pages = shared.used.get(key)?;
-        let page = pages.iter().find(|page| of_chapter(page)).or_else(|| pages.first())?;
-        Some(format!(
-            "[{}]({}#term-{key})",
-            shared.title(page),
-            as_index(&page.display().to_string())
-        ))
+        let (title, page) = shared.introduces(key)?;
+        Some(format!("[{title}]({page})"))
     };
     let mut out = String::with_capacity(text.len());
     let mut open: Option<String> = None;

@@ -1,0 +1,92 @@
+import { createServer } from 'node:http';
+import { existsSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+
+// The cards of what a page refers to, the glossary in the search, and the way on from an address that leads nowhere.
+const POINTED = [['a.term', 'term'], ['a.measured:not([hidden])', 'number'], ['.footnote-reference a', 'source']];
+
+/** By mouse, by keyboard and by finger, on one page that has all three. */
+export async function cards({ open, page, fail, shots }) {
+  const { tab, where, close } = await open({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' }, page);
+  for (const [selector, what] of POINTED) {
+    const link = tab.locator(`main ${selector}`).first();
+    if (!(await link.count())) { fail(where, `has no ${what} to point at`); continue; }
+    await link.scrollIntoViewIfNeeded();
+    const title = await link.getAttribute('title');
+    const before = await tab.evaluate(() => document.documentElement.scrollHeight);
+    await link.hover();
+    const card = tab.locator('#card');
+    await card.waitFor({ state: 'visible', timeout: 3000 }).catch(() => fail(where, `shows no card for a ${what}`));
+    const text = await card.innerText().catch(() => '');
+    if (text.length < 10) fail(where, `the card of a ${what} says "${text}"`);
+    if (title && (await link.getAttribute('title'))) fail(where, `the browser's tip stands on the card of a ${what}`);
+    if ((await tab.evaluate(() => document.documentElement.scrollHeight)) !== before) fail(where, `the card of a ${what} moves the page`);
+    const box = await card.boundingBox();
+    if (box && (box.x < 0 || box.x + box.width > 1280)) fail(where, `the card of a ${what} leaves the window`);
+    if (shots) await tab.screenshot({ path: `${shots}/card-${what}.png` });
+    await tab.keyboard.press('Escape');
+    if (await card.isVisible()) fail(where, `Escape leaves the card of a ${what}`);
+    if (title && (await link.getAttribute('title'))?.slice(0, 20) !== title.slice(0, 20)) fail(where, `a ${what} loses its title`);
+    await tab.mouse.move(0, 0);
+  }
+  await close();
+
+  const phone = await open({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }, page);
+  const link = phone.tab.locator('main a.term').first();
+  await link.scrollIntoViewIfNeeded();
+  const at = phone.tab.url();
+  await link.tap();
+  const card = phone.tab.locator('#card');
+  await card.waitFor({ state: 'visible', timeout: 3000 }).catch(() => fail(phone.where, 'a tap shows no card'));
+  const box = await card.boundingBox();
+  if (box && (box.x < 0 || box.x + box.width > 360)) fail(phone.where, 'a card leaves the phone');
+  if (phone.tab.url() !== at) fail(phone.where, 'the first tap follows the link');
+  if (shots) await phone.tab.screenshot({ path: `${shots}/card-phone.png` });
+  await link.tap();
+  await phone.tab.waitForURL(/glossary\.html/, { timeout: 5000 }).catch(() => fail(phone.where, 'the second tap does not follow the link'));
+  await phone.close();
+}
+
+/** Each term of the glossary is the first thing that a search for it shows, and its link leads somewhere. */
+export async function terms({ open, fail, shots }) {
+  const { tab, where, close } = await open({ viewport: { width: 1280, height: 800 } }, 'glossary.html');
+  const names = await tab.locator('main dt').allInnerTexts();
+  if (names.length < 3) fail(where, `lists ${names.length} terms`);
+  await tab.keyboard.press('s');
+  const bar = tab.locator('#mdbook-searchbar');
+  for (const name of names) {
+    await bar.fill(name.trim());
+    const first = tab.locator('#term-results a').first();
+    await first.waitFor({ timeout: 5000 }).catch(() => {});
+    const said = await first.innerText({ timeout: 1000 }).catch(() => 'nothing');
+    if (said !== name.trim()) fail(where, `a search for ${name} begins with ${said}`);
+  }
+  await bar.fill(names[0].trim());
+  if (shots) await tab.screenshot({ path: `${shots}/term-results.png` });
+  await tab.locator('#term-results a').first().click();
+  await tab.waitForURL(/#/, { timeout: 5000 }).catch(() => fail(where, 'a term leads nowhere'));
+  if (!(await tab.evaluate(() => document.querySelector(':target')))) fail(where, `${tab.url()} has no such place`);
+  await close();
+}
+
+/** An address that leads nowhere offers a search for its words. */
+export async function lost({ browser, folder, fail }) {
+  const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
+  const server = createServer(({ url }, answer) => {
+    const file = join(folder, new URL(url, 'http://book').pathname);
+    const there = extname(file) && existsSync(file);
+    answer.writeHead(there ? 200 : 404, { 'content-type': there ? types[extname(file)] ?? 'application/octet-stream' : 'text/html' });
+    answer.end(readFileSync(there ? file : join(folder, '404.html')));
+  });
+  await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
+  const [context, where] = [await browser.newContext(), '404.html'];
+  const tab = await context.newPage();
+  await tab.goto(`http://127.0.0.1:${server.address().port}/01-matmul/roofline-ridge.html`);
+  const link = tab.locator('#lost a');
+  await link.waitFor({ timeout: 5000 }).catch(() => fail(where, 'offers no search'));
+  if (!/roofline ridge/.test(await link.innerText().catch(() => ''))) fail(where, 'does not search for the words of the address');
+  await link.click();
+  await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length > 0, null, { timeout: 30000 }).catch(() => fail(where, 'its search finds nothing'));
+  await context.close();
+  server.close();
+}

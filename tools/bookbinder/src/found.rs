@@ -1,0 +1,155 @@
+//! What brings readers to a page: its own description for search engines and previews, and the glossary for the book's search.
+
+use crate::{expand::Shared, html, page::as_index, sources};
+use anyhow::{Context, Result, anyhow};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// What each page says of itself, by its file in the book (`01-matmul/roofline.md`; an opener is `index.md`).
+pub type Descriptions = BTreeMap<PathBuf, String>;
+
+/// The longest description: search engines cut what is longer.
+const LONGEST: usize = 160;
+
+/// What a page says of itself: the whole sentences of its first paragraph that fit, as plain text. Numbers are left to
+/// the page, which knows the machine: a paragraph that quotes any is passed over.
+pub fn description(source: &str) -> Option<String> {
+    let words = source.split("\n\n").map(str::trim).filter(|part| {
+        let begin = part.chars().next().unwrap_or('#');
+        (begin.is_alphanumeric() || part.starts_with("**")) && !part.contains("{{#measure")
+    });
+    words.map(|part| first_sentences(&sources::plain(&named(part)))).find(|text| text.len() > 30)
+}
+
+/// The text with each term's own words in place of its directive.
+fn named(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{#term ") {
+        let (term, more) = after.split_once("}}").unwrap_or((after, ""));
+        let (key, said) = term.split_once(' ').unwrap_or((term, ""));
+        out.push_str(before);
+        out.push_str(&if said.is_empty() { key.replace('-', " ") } else { said.to_owned() });
+        rest = more;
+    }
+    out + rest
+}
+
+/// The sentences that fit; of a longer first one the words that do.
+fn first_sentences(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
+    let head = &text[..end];
+    let sentence = ['.', '?', ':'].iter().filter_map(|mark| head.rfind(&format!("{mark} "))).max();
+    match (sentence, head.rfind(' ')) {
+        (Some(at), _) if at > LONGEST / 3 => head[..=at].trim_end_matches(':').to_owned(),
+        (_, Some(at)) => format!("{} …", head[..at].trim_end_matches([',', ';'])),
+        _ => head.to_owned(),
+    }
+}
+
+/// Gives each page of the built book its own description in place of the book's, and what a preview shows.
+///
+/// # Errors
+/// If a page can't be read or written, or has no description.
+pub fn describe(book: &Path, title: &str, pages: &Descriptions) -> Result<()> {
+    for (path, own) in pages {
+        let file = book.join(path).with_extension("html");
+        let text =
+            fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
+        let text = described(&text, title, own).ok_or_else(|| {
+            anyhow!("{} has no description; see tools/bookbinder/src/found.rs", file.display())
+        })?;
+        fs::write(&file, text).with_context(|| format!("can't write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// The page with its own description, and the properties of the Open Graph protocol (<https://ogp.me>).
+fn described(page: &str, title: &str, own: &str) -> Option<String> {
+    let begin = "<meta name=\"description\" content=\"";
+    let (before, rest) = page.split_once(begin)?;
+    let (_, after) = rest.split_once("\">")?;
+    let (_, name) = before.split_once("<title>")?;
+    let (name, _) = name.split_once("</title>")?;
+    let own = html::attribute(own);
+    let graph = [
+        ("title", name),
+        ("description", own.as_str()),
+        ("type", "article"),
+        ("site_name", &html::attribute(title)),
+    ]
+    .map(|(property, text)| format!("<meta property=\"og:{property}\" content=\"{text}\">"));
+    Some(format!("{before}{begin}{own}\">\n        {}{after}", graph.join("\n        ")))
+}
+
+/// The glossary as a script that the search loads: of each term its name, its sentence, and the page that introduces it.
+pub fn terms(shared: &Shared) -> String {
+    let entry = |(key, term): (&String, &sources::Term)| {
+        let (title, page) = shared.introduces(key).unwrap_or_else(|| {
+            ("Glossary".to_owned(), format!("{}#{key}", sources::GLOSSARY))
+        });
+        let page = page.replacen(".md#", ".html#", 1);
+        [term.name.clone(), term.short.clone(), page, title]
+    };
+    let all: Vec<[String; 4]> = shared.glossary.iter().map(entry).collect();
+    let list = serde_json::to_string(&all).expect("texts are JSON");
+    // A script's text must not hold what ends a script.
+    format!("throughputTerms({});\n", list.replace('<', "\\u003c"))
+}
+
+impl Shared<'_> {
+    /// The page that introduces a term, and the place on it: the first chapter that marks it, or else the first page.
+    pub(crate) fn introduces(&self, key: &str) -> Option<(String, String)> {
+        let pages = self.used.get(key)?;
+        let page = pages.iter().find(|page| crate::page::of_chapter(page)).or(pages.first())?;
+        let place = format!("{}#term-{key}", as_index(&page.display().to_string()));
+        Some((self.title(page), place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_described_by_its_first_words() {
+        let page = "# Title\n\n<div>\n\nUp to {{#measure a.b}} times.\n\n**You will be able to** draw a {{#term cache-line}} and \
+                    a {{#term fma fused one}}, by `hand`.\n\nMore.";
+        let found = description(page).unwrap();
+        assert_eq!(found, "You will be able to draw a cache line and a fused one, by hand.");
+        assert_eq!(description("# Title\n\n{{#index kernels}}\n"), None);
+    }
+
+    #[test]
+    fn a_long_one_ends_with_a_sentence_or_a_word() {
+        let long = format!("{} end here. {}", "word ".repeat(20).trim(), "more ".repeat(40));
+        assert!(description(&long).unwrap().ends_with("end here."));
+        let endless = "word ".repeat(60);
+        let found = description(&endless).unwrap();
+        assert!(found.ends_with("word …") && found.chars().count() <= LONGEST + 2, "{found}");
+        let wide = "ä".repeat(400);
+        assert_eq!(description(&wide).unwrap().chars().count(), LONGEST);
+    }
+
+    #[test]
+    fn a_built_page_gets_its_own_description() {
+        let book = tempfile::tempdir().unwrap();
+        let file = book.path().join("a.html");
+        let head = "<title>A &amp; B</title><meta name=\"description\" content=\"All &amp; everything\">";
+        fs::write(&file, head).unwrap();
+        let pages = Descriptions::from([(PathBuf::from("a.md"), "A \"page\"".to_owned())]);
+        describe(book.path(), "Book", &pages).unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains("name=\"description\" content=\"A &quot;page&quot;\""), "{text}");
+        assert!(text.contains("og:title\" content=\"A &amp; B\"") && !text.contains("everything"));
+        fs::write(&file, "<title>A</title>").unwrap();
+        assert!(describe(book.path(), "Book", &pages).unwrap_err().to_string().contains("a.html"));
+    }
+}
