@@ -345,6 +345,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         "gpu-product.js",
         "memory-planner.js",
         "pipeline-player.js",
+        "product-race.js",
         "ring-all-reduce.js",
         "roofline-explorer.js",
         "step-player.js",
