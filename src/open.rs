@@ -84,8 +84,9 @@ impl Open {
     }
 }
 
+/// Where the reader's own numbers are, on the first page.
 fn address(server: &Server) -> String {
-    format!("http://{}/ (Ctrl-C ends it)", server.address())
+    format!("http://{}/#your-machine-in-five-numbers (Ctrl-C ends it)", server.address())
 }
 
 /// What the steps have in common.
