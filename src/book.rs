@@ -147,7 +147,8 @@ pub(crate) fn digit_model(runs: &Path) -> Result<Vec<(PathBuf, String)>> {
         // The pages then explain how to get one.
         return Ok(vec![(script_path(Format::Int8), "globalThis.digitModel = null;\n".to_owned())]);
     };
-    let script = |format| Ok((script_path(format), export::export(&model, format)?.script));
+    let script =
+        |format| -> Result<_> { Ok((script_path(format), export::export(&model, format)?.script)) };
     Format::ALL.into_iter().map(script).collect()
 }
 

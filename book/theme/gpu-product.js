@@ -503,7 +503,7 @@
   const { Widget } = globalThis.throughputWidgets;
 
   const STYLE = `
-    :host { display: block; margin-block: 3.2rem; }
+    :host { display: block; margin-block: 3.2rem; scroll-margin-block-start: 6rem; }
     .panel { border: 1px solid var(--line); border-radius: var(--radius, 8px); padding: 1.2rem 2rem 1.6rem; background: var(--surface); color: var(--fg); }
     p { margin-block: 0.8rem; line-height: 1.5; }
     .title { font-weight: 600; font-size: 1.15em; }
