@@ -10,7 +10,8 @@ use std::{
     process::Command,
 };
 use training::{
-    Classifier, export,
+    Classifier,
+    export::{self, Format},
     run::{MODEL, youngest_first},
 };
 
@@ -111,7 +112,7 @@ impl From {
         if self.docs {
             binder.docs = Some(document(&root)?);
         }
-        binder.files.push(digit_model(Path::new(RUNS))?);
+        binder.files.extend(digit_model(Path::new(RUNS))?);
         if let Some(out) = self.out {
             binder.put_into(&out)?;
         }
@@ -135,19 +136,25 @@ fn document(root: &Path) -> Result<PathBuf> {
     Ok(root.join(target).join("doc"))
 }
 
-/// The script with the model that chapter 4's page classifies digits with, and its path in the book: the latest
-/// run's in the folder `runs` whose model the page can compute. A model that can't be read counts as none.
-pub(crate) fn digit_model(runs: &Path) -> Result<(PathBuf, String)> {
+/// The scripts with the model that pages classify digits with, one for each format of its weights, and their paths in the
+/// book: the latest run's in the folder `runs` whose model the pages can compute. A model that can't be read counts as none.
+pub(crate) fn digit_model(runs: &Path) -> Result<Vec<(PathBuf, String)>> {
     let model = youngest_first(runs, MODEL)
         .into_iter()
         .filter_map(|run| Classifier::load(&run.join(MODEL)).ok())
         .find(|model| export::known(model.kind()));
-    let script = match model {
-        Some(model) => export::export(&model)?.script,
-        // The page then explains how to get one.
-        None => "globalThis.digitModel = null;\n".to_owned(),
+    let Some(model) = model else {
+        // The pages then explain how to get one.
+        return Ok(vec![(script_path(Format::Int8), "globalThis.digitModel = null;\n".to_owned())]);
     };
-    Ok((PathBuf::from("04-training/digit-model.js"), script))
+    let script =
+        |format| -> Result<_> { Ok((script_path(format), export::export(&model, format)?.script)) };
+    Format::ALL.into_iter().map(script).collect()
+}
+
+/// Where `book/theme/digit-canvas.js` looks for the model in a format.
+fn script_path(format: Format) -> PathBuf {
+    format!("04-training/digit-model-{}.js", format.bits()).into()
 }
 
 #[cfg(test)]
@@ -158,7 +165,8 @@ mod tests {
     #[test]
     fn the_page_gets_the_latest_model_that_it_knows() {
         let runs = tempfile::tempdir().unwrap();
-        let script = || digit_model(runs.path()).unwrap().1;
+        let scripts = || digit_model(runs.path()).unwrap();
+        let script = || scripts().swap_remove(0).1;
         assert_eq!(script(), "globalThis.digitModel = null;\n");
         for kind in Model::ALL {
             let run = runs.path().join(kind.name());
@@ -172,5 +180,7 @@ mod tests {
         std::fs::create_dir(&broken).unwrap();
         std::fs::write(broken.join(MODEL), b"no").unwrap();
         assert!(script().contains("\"model\":\"cnn\""));
+        let paths: Vec<String> = scripts().iter().map(|(p, _)| p.display().to_string()).collect();
+        assert_eq!(paths, [8, 16, 32].map(|bits| format!("04-training/digit-model-{bits}.js")));
     }
 }

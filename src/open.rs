@@ -84,8 +84,9 @@ impl Open {
     }
 }
 
+/// Where the reader's own numbers are, on the first page.
 fn address(server: &Server) -> String {
-    format!("http://{}/ (Ctrl-C ends it)", server.address())
+    format!("http://{}/#your-machine-in-five-numbers (Ctrl-C ends it)", server.address())
 }
 
 /// What the steps have in common.
@@ -218,7 +219,7 @@ impl<'a> Desk<'a> {
     /// The book from the records as they are now: its first page, and what builds it again.
     fn book(&self) -> Result<(PathBuf, Binder)> {
         let mut binder = Binder::open(&course::root()?, chapters::all(), &self.records)?;
-        binder.files.push(digit_model(Path::new(RUNS))?);
+        binder.files.extend(digit_model(Path::new(RUNS))?);
         let index = binder.build()?;
         self.pace.borrow_mut().done(BOOK);
         Ok((index, binder))

@@ -1,7 +1,8 @@
 // <digit-canvas>: write a digit with the pointer or the keyboard, and the reader's own trained model reads it.
 //
-// The model is in 04-training/digit-model.js, which `book build` writes from the latest run; it is asked for
-// when the reader first writes; `data-model` names another script, for the book's tests. What stands in the element is for readers without JavaScript, and for paper.
+// The model is in 04-training/digit-model-8.js, which `book build` writes from the latest run, with 8 bits for a weight;
+// with 16 and 32 it is beside that. It is asked for when the reader first writes. `data-model-8` and so on name other
+// scripts, for the book's tests. What stands in the element is for readers without JavaScript, and for paper.
 (() => {
   'use strict';
 
@@ -70,7 +71,18 @@
     return picture;
   }
 
-  /** The layers of a `digitModel`, with their weights: a byte each, times a scale for each row or filter. */
+  const word = new DataView(new ArrayBuffer(4));
+  /** How a weight of so many bits is read. */
+  const WEIGHT = {
+    8: (view, at) => view.getInt8(at),
+    16: (view, at) => { // a bf16 is the upper half of an f32
+      word.setUint16(2, view.getUint16(at, true), true);
+      return word.getFloat32(0, true);
+    },
+    32: (view, at) => view.getFloat32(at, true),
+  };
+
+  /** The layers of a `digitModel`, with their weights; those of 8 bits times a scale for each row or filter. */
   function layersOf(model) {
     const bytes = Uint8Array.from(atob(model.weights), (letter) => letter.charCodeAt(0));
     const view = new DataView(bytes.buffer);
@@ -81,9 +93,12 @@
       const conv = layer.kind === 'conv';
       const rows = conv ? layer.filters : layer.units;
       const inputs = conv ? layer.size ** 2 * layer.channels : layer.inputs;
-      const [scales, bias] = [floats(rows), floats(rows)];
+      const scales = model.bits === 8 ? floats(rows) : new Float32Array(rows).fill(1);
+      const bias = floats(rows);
       const weights = new Float32Array(rows * inputs);
-      for (let i = 0; i < weights.length; i++) weights[i] = view.getInt8(at++) * scales[Math.floor(i / inputs)];
+      for (let i = 0; i < weights.length; i++, at += model.bits / 8) {
+        weights[i] = WEIGHT[model.bits](view, at) * scales[Math.floor(i / inputs)];
+      }
       return { ...layer, weights, bias };
     });
   }
@@ -167,20 +182,33 @@
 
   const { Widget } = globalThis.throughputWidgets;
 
-  const MODEL = new URL('../04-training/digit-model.js', document.currentScript.src).href;
+  const here = document.currentScript.src;
+  const BITS = [32, 16, 8];
+  const MODEL = (bits) => new URL(`../04-training/digit-model-${bits}.js`, here).href;
   const NO_MODEL = 'No trained model yet: run <code>cargo run --release -- train</code>, then build the book again.';
 
-  let loading;
-  /** The layers of the reader's model, from a script; null if there is none. */
+  const asked = new Map();
+  let last = Promise.resolve();
+  /** A model from its script, with its layers; null if there is none. One at a time: they leave it in the same place. */
   function load(from) {
-    loading ??= new Promise((done) => {
-      const script = document.createElement('script');
-      script.src = from;
-      script.onload = () => done(globalThis.digitModel ? layersOf(globalThis.digitModel) : null);
-      script.onerror = () => done(null);
-      document.head.append(script);
-    });
-    return loading;
+    if (!asked.has(from)) {
+      last = last.then(() => new Promise((done) => {
+        const script = document.createElement('script');
+        script.src = from;
+        script.onload = () => done(globalThis.digitModel ? { ...globalThis.digitModel, layers: layersOf(globalThis.digitModel) } : null);
+        script.onerror = () => done(null);
+        document.head.append(script);
+      }));
+      asked.set(from, last);
+    }
+    return asked.get(from);
+  }
+
+  /** What weights of so many bits cost: `97.58% of 10,000 test images right, 103 kB`. */
+  function cost({ bits, bytes, tested }) {
+    const right = tested?.right[bits];
+    const percent = right === undefined ? '' : `${(100 * right / tested.images).toFixed(2)}% of ${tested.images.toLocaleString('en')} test images right, `;
+    return `${percent}${Math.round(bytes / 1000)} kB of weights.`;
   }
 
   const STYLE = `
@@ -192,6 +220,8 @@
     .hint, .small { color: var(--muted); font-size: 0.9em; max-width: 280px; }
     .status { grid-column: 1 / -1; min-height: 1.6em; text-align: center; }
     button { margin-block: 0.8rem; }
+    label { margin-block-start: 1.2rem; width: 140px; }
+    .cost { margin-block-start: 0.4rem; width: 160px; min-height: 4.2em; }
     ul { list-style: none; margin: 0; padding: 0; font-variant-numeric: tabular-nums; line-height: 1.35; }
     li { display: grid; grid-template-columns: 1.6rem 12rem 4.5rem; gap: 0.6rem; align-items: center; }
     li span:last-child { text-align: end; }
@@ -210,7 +240,9 @@
             <canvas class="paper" width="${PAPER}" height="${PAPER}" tabindex="0" role="application" aria-label="Paper to write a digit on" aria-describedby="how"></canvas>
             <button type="button" class="clear">Clear</button></div>
           <div><p class="small">What the model sees</p>
-            <canvas class="seen" width="${SIDE}" height="${SIDE}" role="img" aria-label="The digit in 28 by 28 pixels"></canvas></div>
+            <canvas class="seen" width="${SIDE}" height="${SIDE}" role="img" aria-label="The digit in 28 by 28 pixels"></canvas>
+            <label class="small">Bits of a weight<select class="bits">${BITS.map((bits) => `<option${bits === 8 ? ' selected' : ''}>${bits}</option>`).join('')}</select></label>
+            <p class="small cost"></p></div>
           <div class="reading"><p class="small">How likely each digit is</p><ul>${bars.join('')}</ul></div>
           <p class="status" role="status" aria-live="polite">Nothing is written yet.</p>
         </div>`);
@@ -224,6 +256,7 @@
       paper.addEventListener('keydown', (event) => this.key(event));
       paper.addEventListener('blur', () => { this.pen.shown = false; this.pen.down = false; this.draw(); });
       this.part('.clear').addEventListener('click', () => { this.clear(); this.read(true); });
+      this.part('.bits').addEventListener('change', () => this.read(true));
       // Ink has the colour of the text, which changes with the theme.
       this.themes = new MutationObserver(() => this.draw());
       this.themes.observe(document.documentElement, { attributeFilter: ['class'] });
@@ -318,8 +351,11 @@
       const picture = frame(this.ink, PAPER, PAPER);
       const seen = this.part('.seen');
       shade(seen.getContext('2d'), picture ?? new Float32Array(SIDE * SIDE), SIDE, seen);
-      const layers = picture && await load(this.dataset.model ?? MODEL);
+      const bits = this.part('.bits').value;
+      const model = picture && await load(this.getAttribute(`data-model-${bits}`) ?? MODEL(bits));
       if (turn !== this.turn) return; // something else was written meanwhile
+      const layers = model?.layers;
+      if (model) this.say('.cost', cost(model));
       const status = this.part('.status');
       const found = layers ? probabilities(layers, picture) : new Array(10).fill(0);
       const best = found.indexOf(Math.max(...found));

@@ -4,6 +4,8 @@
 // puts the very files there that the page quotes. A kernel says `const TILE = 16u;`: one workgroup computes
 // TILE×TILE elements of C. Bindings: 0 A, 1 B, 2 C, 3 the sizes m, n, k.
 //
+// A reader can pass a result on: a link whose fragment holds the times. What such a link claims is shown as that.
+//
 // Everything else in the element is for readers without JavaScript or WebGPU, and for paper.
 // `data-time-software` times a software adapter as well, for the book's tests; a number in it is the length
 // of a sample in seconds.
@@ -19,6 +21,47 @@
   const GUARD = 64; // elements behind C that must stay as they are
   const SOFTWARE_LIMIT = 256; // the largest n for an adapter that is a program
   const SLOW = 1; // seconds: a product that takes longer keeps a reader waiting
+
+  // ---- A result in a link --------------------------------------------------------------------------
+
+  const SENT = '#gpu-result?';
+  const LONGEST_LINK = 600; // characters behind it
+  const LONGEST_NAME = 80; // of a GPU
+  const CLAIMS = [1e-7, 1e4]; // the seconds of a product that a link may claim
+  const FASTEST = 1e17; // and its rate in FLOP/s
+
+  /** Letters that are seen: others could turn the text round them or hide in it. */
+  const plain = (text) => text.replace(/\p{C}+/gu, ' ').trim();
+
+  /** A result as a link's fragment: `#gpu-result?n=1024&gpu=NAME&naive=0.0123&cpu=0.98`, the times in seconds. */
+  function fragmentOf({ n, gpu, times }) {
+    const parts = new URLSearchParams({ n, gpu: plain(gpu).slice(0, LONGEST_NAME).trim() || 'unknown' });
+    for (const [name, seconds] of Object.entries(times)) parts.set(name, seconds.toPrecision(4));
+    return SENT + parts;
+  }
+
+  /**
+   * The result in a fragment; null if it has none, undefined if this page can't have made it. Anybody can write a link:
+   * `names` are the programs that it may name.
+   */
+  function resultIn(fragment, names) {
+    if (!fragment.startsWith(SENT)) return null;
+    const text = fragment.slice(SENT.length);
+    if (text.length > LONGEST_LINK) return undefined;
+    const { n: size, gpu, ...rest } = Object.fromEntries(new URLSearchParams(text));
+    const n = SIZES.find((one) => String(one) === size);
+    const times = names.filter((name) => Object.hasOwn(rest, name)).map((name) => [name, /^[\d.]+(e[+-]?\d+)?$/.test(rest[name]) ? Number(rest[name]) : NaN]);
+    const right = n && gpu && gpu.length <= LONGEST_NAME && plain(gpu) === gpu
+      && times.length === Object.keys(rest).length && times.some(([name]) => name !== 'cpu')
+      && times.every(([, seconds]) => seconds >= CLAIMS[0] && seconds <= CLAIMS[1] && 2 * n ** 3 / seconds <= FASTEST);
+    return right ? { n, gpu, times: Object.fromEntries(times) } : undefined;
+  }
+
+  // Without a page, in the tests, there are only the links.
+  if (typeof customElements === 'undefined') {
+    module.exports = { fragmentOf, resultIn };
+    return;
+  }
 
   class Stopped extends Error {}
   /** What went wrong, as a sentence for the reader. */
@@ -460,7 +503,7 @@
   const { Widget } = globalThis.throughputWidgets;
 
   const STYLE = `
-    :host { display: block; margin-block: 3.2rem; }
+    :host { display: block; margin-block: 3.2rem; scroll-margin-block-start: 6rem; }
     .panel { border: 1px solid var(--line); border-radius: var(--radius, 8px); padding: 1.2rem 2rem 1.6rem; background: var(--surface); color: var(--fg); }
     p { margin-block: 0.8rem; line-height: 1.5; }
     .title { font-weight: 600; font-size: 1.15em; }
@@ -494,15 +537,20 @@
     textarea { font: inherit; color: var(--fg); border: 1px solid var(--searchbar-border-color, currentColor); border-radius: 4px; display: block; box-sizing: border-box; width: 100%; height: 32rem; padding: 0.8rem; font-family: var(--mono-font, monospace); font-size: 1.35rem; line-height: 1.45; white-space: pre; overflow: auto; background: var(--code-bg); }
     .kernel-name { display: block; margin-block: 1.2rem 0.4rem; font-weight: 600; }
     .reset { margin-block: 1.2rem 0.8rem; }
+    .sent { border: 1px dashed var(--searchbar-border-color, currentColor); border-radius: var(--radius, 8px); padding: 0.4rem 2rem; margin-block-end: 1.6rem; }
+    .sent p, .sent th { overflow-wrap: anywhere; }
+    .share { display: flex; flex-wrap: wrap; gap: 0.6rem 1.2rem; align-items: center; }
+    .share input { width: 100%; }
     @media (max-width: 620px) {
-      .panel { padding-inline: 1.2rem; }
+      .panel, .sent { padding-inline: 1.2rem; }
       .bars { grid-template-columns: 1fr max-content; grid-auto-flow: row dense; row-gap: 0.2rem; }
       .bars > i { grid-column: 1 / -1; margin-block-end: 0.6rem; }
     }
-    @media print { .panel { display: none !important; } .still { display: block !important; } }
+    @media print { .panel, .sent { display: none !important; } .still { display: block !important; } }
   `;
 
   const BODY = `
+    <div class="sent" role="note" aria-label="A result that a reader sent" hidden></div>
     <div class="still" hidden><p class="why" role="status" hidden></p><slot></slot></div>
     <div class="panel" role="group" aria-label="The matrix product on your GPU" hidden>
       <p class="title">The same kernels on your GPU</p>
@@ -537,6 +585,9 @@
   class GpuProduct extends Widget {
     connectedCallback() {
       super.connectedCallback();
+      this.arrive = () => this.receive();
+      addEventListener('hashchange', this.arrive);
+      this.receive();
       if (!navigator.gpu) {
         this.miss(globalThis.isSecureContext === false
           ? 'This page came over plain http from another machine, and there a browser offers no WebGPU. Over https, from 127.0.0.1 or from a file it does.'
@@ -548,6 +599,7 @@
     }
 
     disconnectedCallback() {
+      removeEventListener('hashchange', this.arrive);
       this.stopping = true;
       this.gpu?.device.destroy();
       this.gpu = undefined;
@@ -578,6 +630,45 @@
       press('.run', () => this.run());
       press('.sweep', () => this.sweep());
       new ResizeObserver(() => this.plot()).observe(this.part('.curves'));
+    }
+
+    /** Shows the result in the page's address, if there is one. */
+    receive() {
+      const place = this.part('.sent');
+      const sent = resultIn(location.hash, [...this.originals.map(([name]) => name), 'cpu']);
+      place.hidden = sent === null;
+      if (sent === null) return;
+      if (sent === undefined) {
+        place.innerHTML = '<p class="title">A result that can’t be read</p><p>The link that led here should hold a reader’s result. It is cut or changed, so nothing of it is shown.</p>';
+      } else {
+        const { n, gpu, times: all } = sent;
+        const rows = Object.entries(all).map(([name, seconds]) => `<tr><th scope="row">${escape(label(name))}</th><td>${time(seconds)}</td><td>${rate(2 * n ** 3, seconds)}</td></tr>`);
+        place.innerHTML = `<p class="title">Sent by a reader, not measured here</p><p>The GPU, as the link names it: <strong>${escape(gpu)}</strong>. This box measures yours.</p>
+          <table><caption>C = A·B with m = n = k = ${n}, in f32</caption><thead><tr><td></td><th scope="col">one product</th><th scope="col">rate</th></tr></thead><tbody>${rows.join('')}</tbody></table>`;
+      }
+      this.scrollIntoView({ block: 'start' });
+    }
+
+    /** A link to this page that holds the last result. */
+    link() {
+      const { n, rows, cpu } = this.last;
+      const timed = [...rows, cpu].filter((row) => row?.time && !row.wrong);
+      const times = Object.fromEntries(timed.map((row) => [row.name, row.time.median]));
+      return location.href.split('#')[0] + fragmentOf({ n, gpu: this.gpu.name, times });
+    }
+
+    /** Copies that link; where the browser does not let a page copy, the reader can. */
+    async copy() {
+      const [link, field] = [this.link(), this.part('.share input')];
+      try {
+        await navigator.clipboard.writeText(link);
+        this.say('.copied', 'Copied.');
+      } catch {
+        field.hidden = false;
+        field.value = link;
+        field.select();
+        this.say('.copied', 'Copy it from this field:');
+      }
     }
 
     /** Shows what stands in the element, and why. */
@@ -794,7 +885,9 @@
         : `The kernels are timed by the page’s clock around many products, less the ${time(gpu.idle ?? 0)} of an empty submission.`} Here the page’s clock moves in steps of ${Math.round(1e6 * tick)} µs: a sample therefore repeats a short product for about ${1e3 * this.sample} ms. Copies to the GPU and back are not in these times; “Compare all sizes” adds them. The CPU runs two plain loops on one core: chapter 1 shows how much more it can do.` : '';
       this.part('.result').innerHTML = `${adapter}${bars.length ? `<div class="bars" aria-hidden="true">${bars.join('')}</div>` : ''}
         <div class="wide" role="region" aria-label="Results" tabindex="0"><table><caption>C = A·B with m = n = k = ${n}, in f32</caption><thead><tr>${heads.map((head) => (head ? `<th scope="col">${head}</th>` : '<td></td>')).join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>
-        <p class="small">${how} ${clocks}</p>`;
+        <p class="small">${how} ${clocks}</p>
+        <div class="share" hidden><button type="button" class="copy">Copy a link to this result</button><span class="copied small" role="status"></span><input readonly aria-label="Link to this result" hidden>
+          <span class="small">It holds these times and the GPU’s name, nothing else.</span></div>`;
       const names = (list) => list.map((row) => label(row.name)).join(', ');
       const fastest = shown.filter((row) => row !== cpu).sort((x, y) => x.time.median - y.time.median)[0];
       const verdict = wrong.length
@@ -805,6 +898,8 @@
         : gpu.software && !cpu ? ' This is a software adapter: correctness only.' : '';
       this.tell(verdict + speed + limit, wrong.length > 0);
       this.last = { n, rows, cpu, software: gpu.software };
+      this.part('.share').hidden = !fastest;
+      this.on('.copy', 'click', () => this.copy());
     }
 
     /** Every size up to the chosen one: the GPU with and without copies, and the CPU. */

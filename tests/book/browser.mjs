@@ -6,7 +6,7 @@
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more than 300 kB to fetch. Then:
 // search for every chapter's terms, machine switch, hints, print, without JavaScript, by keyboard, and the elements that
-// run something (webgpu.mjs, digits.mjs, bits.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs,
+// run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs,
 // roofline.mjs, memory.mjs). As many parts at once as there are processors. With SCREENSHOTS, screenshots of every page are
 // left there; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
 // there, and are not run again. With --only, the parts with WORDS in their names are all that runs.
@@ -24,6 +24,7 @@ import { cardCalculator } from './cards.mjs';
 import { descentPlayground } from './descent.mjs';
 import { digitCanvas } from './digits.mjs';
 import { pipelinePlayer } from './pipeline.mjs';
+import { productRace } from './race.mjs';
 import { memoryPlanner } from './memory.mjs';
 import { cards, lost, terms } from './reference.mjs';
 import { rooflineExplorer } from './roofline.mjs';
@@ -418,6 +419,7 @@ for (const page of holds('digit-canvas')) part(`${page}: <digit-canvas>`, () => 
 for (const page of holds('bit-explorer')) part(`${page}: <bit-explorer>`, () => bitExplorer({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('ring-all-reduce')) part(`${page}: <ring-all-reduce>`, () => ringAllReduce({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('pipeline-player')) part(`${page}: <pipeline-player>`, () => pipelinePlayer({ open, page, axe, rules: RULES, shots, fail }));
+for (const page of holds('product-race')) part(`${page}: <product-race>`, () => productRace({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('card-calculator')) part(`${page}: <card-calculator>`, () => cardCalculator({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('descent-playground')) part(`${page}: <descent-playground>`, () => descentPlayground({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('warp-viewer')) part(`${page}: <warp-viewer>`, () => warpViewer({ open, page, axe, rules: RULES, shots, fail }));

@@ -1,11 +1,21 @@
 // <gpu-product> in a real browser, on the software adapter that Chromium brings: what its kernels compute,
 // what it says of a wrong one, and what is left without WebGPU. Called by browser.mjs for every page that
 // has the element.
+import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 import { LOOKS, accessible, shoot } from './widget.mjs';
 
 // Rows of A, columns of B, and what lies between: odd, thin, empty, and several tiles of each kernel.
 const SHAPES = [[1, 1, 1], [3, 2, 5], [16, 16, 16], [17, 31, 33], [65, 129, 67], [1, 200, 3], [200, 1, 3], [64, 64, 0], [130, 70, 257]];
+
+const { fragmentOf, resultIn } = createRequire(import.meta.url)('../../book/theme/gpu-product.js');
+const NAMES = ['naive', 'tile2d', 'cpu'];
+const SENT = { n: 1024, gpu: 'vendor <b>& name', times: { naive: 0.0123, tile2d: 0.00098, cpu: 1.5 } };
+/** What a link may not hold: too long, of a size or a program that there is not, times that no GPU has, hidden letters. */
+const REFUSED = ['', 'n=1024', 'n=1024&gpu=x', 'n=1024&gpu=x&cpu=1', 'n=1000&gpu=x&naive=1', 'n=1e3&gpu=x&naive=1', 'n=1024&gpu=&naive=1',
+  'n=1024&gpu=x&naive=', 'n=1024&gpu=x&naive=-1', 'n=1024&gpu=x&naive=NaN', 'n=1024&gpu=x&naive=Infinity', 'n=1024&gpu=x&naive=0x1', 'n=1024&gpu=x&naive=1e9',
+  'n=4096&gpu=x&naive=1e-7', 'n=1024&gpu=x&naive=1&other=1', 'n=1024&gpu=x&naive=1&__proto__=1', `n=1024&gpu=${'x'.repeat(81)}&naive=1`,
+  'n=1024&gpu=a%E2%80%AEb&naive=1', 'n=1024&gpu=a%00b&naive=1', `n=1024&gpu=x&naive=1${'0'.repeat(600)}`];
 
 /** A browser in which `gpuProduct` can run. */
 export const withWebgpu = (launch) => chromium.launch({ ...launch, args: [...launch.args, '--enable-unsafe-webgpu'] });
@@ -113,6 +123,38 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
       await close();
     });
   }
+
+  // A result goes into a link and comes out of it; what is not one, or is more than that, is not shown.
+  job('sends a result', async () => {
+    const { tab, where, element, part, status, done, close } = await open('sends a result', { viewport: { width: 360, height: 740 }, reducedMotion: 'reduce' });
+    expect(where, `reads ${JSON.stringify(resultIn(fragmentOf(SENT), NAMES))}`, JSON.stringify(resultIn(fragmentOf(SENT), NAMES)) === JSON.stringify(SENT));
+    expect(where, 'takes another fragment for a result', resultIn('#three-doors', NAMES) === null && resultIn('', NAMES) === null);
+    for (const text of REFUSED) expect(where, `takes ${text.slice(0, 60)} for a result`, resultIn(`#gpu-result?${text}`, NAMES) === undefined);
+    expect(where, 'shows a result that nobody sent', !(await part('.sent').isVisible()));
+    await element.evaluate((one) => one.setAttribute('data-time-software', '0.01'));
+    await part('.size').selectOption('16');
+    await part('.run').click();
+    await done();
+    expect(where, `offers no link: ${await status()}`, await part('.copy').isVisible());
+    const [link, last] = await element.evaluate((one) => [one.link(), one.last]);
+    await part('.copy').click();
+    await part('.copied', { hasText: /^Cop/ }).waitFor();
+    const arrived = async (fragment) => {
+      await tab.evaluate((hash) => { location.hash = hash; }, fragment);
+      await part('.sent').waitFor();
+      return part('.sent').innerText();
+    };
+    const shown = await arrived(new URL(link).hash);
+    expect(where, `shows of its own link: ${shown}`, shown.includes('not measured here') && shown.includes('n = k = 16') && await part('.sent tbody tr').count() === last.rows.length + 1);
+    const hostile = await arrived(fragmentOf({ ...SENT, gpu: '<img src=x onerror="alert(1)">', times: { naive: 0.01 } }));
+    expect(where, `makes elements of a link: ${hostile}`, hostile.includes('<img src=x') && await part('.sent img').count() === 0);
+    expect(where, `is at ${await part('.sent').evaluate((one) => one.getBoundingClientRect().top)}`, await part('.sent').evaluate((one) => Math.abs(one.getBoundingClientRect().top) < 400));
+    await accessible({ tab, where, tag: 'gpu-product', axe, rules, fail });
+    await shoot({ element, shots, page, name: 'webgpu-sent' });
+    const refused = await arrived('#gpu-result?n=7');
+    expect(where, `shows of a broken link: ${refused}`, refused.includes('can’t be read') && await part('.sent table').count() === 0);
+    await close();
+  });
 
   // Wrong kernels are called wrong, whatever is wrong with them. A compiler's words may go to the console.
   job('wrong kernels', async () => {

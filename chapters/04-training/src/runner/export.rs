@@ -1,16 +1,95 @@
-//! A trained model for a page: a small script with the layers, and a byte for each weight.
+//! A trained model for a page: a small script with the layers, and four, two or one byte for each weight.
 //!
-//! A row of weights (a unit's, or a filter's) is stored as whole numbers from -127 to 127 and one scale, the
-//! largest of its weights divided by 127: a quarter of the bytes, and half a step of rounding at most. The
-//! biases, a few hundred, stay 32-bit floats. `book/theme/digit-canvas.js` computes with it.
+//! With a byte, a row of weights (a unit's, or a filter's) is stored as whole numbers from -127 to 127 and one scale, the
+//! largest of its weights divided by 127: half a step of rounding at most. Two bytes are a bf16. The biases, a few
+//! hundred, stay 32-bit floats. `book/theme/digit-canvas.js` computes with it.
 
-use crate::{Error, Result, config::Model, runner::serve::Classifier};
+use crate::{
+    Error, Result,
+    config::Model,
+    models::model::PIXELS,
+    runner::serve::{Classifier, Tested},
+};
+use half::bf16;
+use lab::data::Split;
 use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How a script stores a weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A whole number of steps of its row.
+    Int8,
+    /// The upper half of an f32, rounded.
+    Bf16,
+    /// As it was trained.
+    F32,
+}
+
+impl Format {
+    /// From the smallest to the largest.
+    pub const ALL: [Self; 3] = [Self::Int8, Self::Bf16, Self::F32];
+
+    /// The bits of a weight.
+    pub fn bits(self) -> u8 {
+        match self {
+            Self::Int8 => 8,
+            Self::Bf16 => 16,
+            Self::F32 => 32,
+        }
+    }
+
+    /// Appends a weight of a row with this scale to `out`, and returns what was stored.
+    fn store(self, weight: f32, scale: f32, out: &mut Vec<u8>) -> f32 {
+        match self {
+            Self::Int8 => {
+                let steps = (weight / scale).round();
+                out.push((steps as i8).cast_unsigned());
+                steps * scale
+            }
+            Self::Bf16 => {
+                let upper = bf16::from_f32(weight);
+                out.extend(upper.to_le_bytes());
+                upper.to_f32()
+            }
+            Self::F32 => {
+                out.extend(weight.to_le_bytes());
+                weight
+            }
+        }
+    }
+}
+
+/// Tests a model with its weights in each format; nothing of a model that the page can't compute, or without images that
+/// it can classify.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn tested(classifier: &Classifier, test: &Split) -> Result<Option<Tested>> {
+    if !known(classifier.kind()) || test.is_empty() || test.pixels() != PIXELS {
+        return Ok(None);
+    }
+    let pixels = test.scaled();
+    let mut right = BTreeMap::new();
+    for format in Format::ALL {
+        let rounded = export(classifier, format)?.rounded;
+        let mut count = 0;
+        for (images, labels) in pixels.chunks(AT_ONCE * PIXELS).zip(test.labels.chunks(AT_ONCE)) {
+            let digits = rounded.digits(images)?;
+            count += digits.iter().zip(labels).filter(|(d, l)| **d == usize::from(**l)).count();
+        }
+        right.insert(format.bits(), count);
+    }
+    Ok(Some(Tested { images: test.len(), right }))
+}
+
+/// Images of one prediction: the activations of more take memory.
+const AT_ONCE: usize = 500;
 
 /// A model as a script, and the same model with its weights rounded.
 pub struct Export {
-    /// `globalThis.digitModel = {model, layers, weights};`, the weights in base64: for each layer with
-    /// weights a scale for each row, the biases, then the rows.
+    /// `globalThis.digitModel = {model, bits, bytes, tested, layers, weights};`, the weights in base64: for each layer
+    /// with weights a scale for each row if a weight has 8 bits, the biases, then the rows.
     pub script: String,
     /// What the script computes, on dfdx.
     pub rounded: Classifier,
@@ -72,11 +151,11 @@ pub fn known(kind: Model) -> bool {
     !layers(kind).is_empty()
 }
 
-/// The model for a page.
+/// The model for a page, with its weights in a format.
 ///
 /// # Errors
 /// [`Error::Config`] if it is not [`known`], [`Error::Device`].
-pub fn export(classifier: &Classifier) -> Result<Export> {
+pub fn export(classifier: &Classifier, format: Format) -> Result<Export> {
     let kind = classifier.kind();
     let (layers, weights) = (layers(kind), classifier.weights()?);
     let count: usize = layers.iter().map(|layer| layer.shape()).map(|(r, i)| r * (i + 1)).sum();
@@ -91,24 +170,27 @@ pub fn export(classifier: &Classifier) -> Result<Export> {
         let (rows, inputs) = layer.shape();
         let end = start + rows * inputs;
         let tensor = &mut rounded[start..end];
-        let mut whole = Vec::with_capacity(tensor.len());
+        let mut stored = Vec::new();
         for row in 0..rows {
             let places = || (0..inputs).map(|input| layer.place(row, input));
             let largest = places().map(|at| tensor[at].abs()).fold(0.0, f32::max);
             let scale = if largest > 0.0 { largest / 127.0 } else { 1.0 };
-            bytes.extend(scale.to_le_bytes());
+            if format == Format::Int8 {
+                bytes.extend(scale.to_le_bytes());
+            }
             for at in places() {
-                let steps = (tensor[at] / scale).round();
-                whole.push((steps as i8).cast_unsigned());
-                tensor[at] = steps * scale;
+                tensor[at] = format.store(tensor[at], scale, &mut stored);
             }
         }
         bytes.extend(weights[end..end + rows].iter().flat_map(|bias| bias.to_le_bytes()));
-        bytes.extend(whole);
+        bytes.extend(stored);
         start = end + rows;
     }
     let model = serde_json::json!({
         "model": kind.name(),
+        "bits": format.bits(),
+        "bytes": bytes.len(),
+        "tested": classifier.tested(),
         "layers": layers,
         "weights": base64(&bytes),
     });
@@ -155,21 +237,28 @@ mod tests {
         for (kind, most) in [(Model::Linear, 12_000), (Model::Mlp, 138_000), (Model::Cnn, 160_000)]
         {
             let one = Classifier::random(kind, 3).unwrap();
-            let export = export(&one).unwrap();
-            assert!(export.script.len() < most, "{kind}: {}", export.script.len());
-            let (before, after) = (one.weights().unwrap(), export.rounded.weights().unwrap());
+            let before = one.weights().unwrap();
             let largest = before.iter().fold(0.0_f32, |most, w| most.max(w.abs()));
-            for (a, b) in before.iter().zip(&after) {
-                assert!((a - b).abs() <= 0.51 * largest / 127.0, "{kind}: {a} {b}");
+            // Half a step of a row's scale, half a unit of a bf16's eighth bit, nothing.
+            let half_steps = [0.51 * largest / 127.0, largest / 256.0, 0.0];
+            for (format, half_step) in Format::ALL.into_iter().zip(half_steps) {
+                let export = export(&one, format).unwrap();
+                let most = most * usize::from(format.bits()) / 8;
+                assert!(export.script.len() < most, "{kind}: {}", export.script.len());
+                let after = export.rounded.weights().unwrap();
+                for (a, b) in before.iter().zip(&after) {
+                    assert!((a - b).abs() <= half_step, "{kind} {format:?}: {a} {b}");
+                }
+                assert_eq!(before == after, format == Format::F32);
             }
-            assert_ne!(before, after);
         }
     }
 
     #[test]
     fn other_models_are_refused_with_a_sentence() {
         for kind in Model::ALL.into_iter().filter(|kind| !known(*kind)) {
-            let error = export(&Classifier::random(kind, 1).unwrap()).err().unwrap().to_string();
+            let error = export(&Classifier::random(kind, 1).unwrap(), Format::Int8);
+            let error = error.err().unwrap().to_string();
             assert!(error.contains("linear, mlp and cnn"), "{error}");
         }
     }
@@ -177,21 +266,19 @@ mod tests {
     #[test]
     fn rounding_costs_next_to_no_accuracy() {
         let data = lab::data::drawn(2000, 2000, 2);
-        let pixels = data.test.scaled();
         for kind in [Model::Linear, Model::Mlp, Model::Cnn] {
             let epochs = if kind == Model::Cnn { 1 } else { 5 };
             let settings = Settings { model: kind, epochs, batch: 50, ..Settings::default() };
             let config = Config { settings, ..Config::default() };
             let outcome = train_on(&config, &data, &mut Silent).unwrap();
             let trained = Classifier::from_weights(kind, &outcome.weights).unwrap();
-            let rounded = export(&trained).unwrap().rounded;
-            let right = |model: &Classifier| {
-                let digits = model.digits(&pixels).unwrap();
-                digits.iter().zip(&data.test.labels).filter(|(d, l)| **d == **l as usize).count()
-            };
-            let (before, after) = (right(&trained), right(&rounded));
-            assert!(before > 1300, "{kind} learned nothing: {before}");
-            assert!(before <= after + 6, "{kind}: {before} of 2000 right, then {after}");
+            let tested = tested(&trained, &data.test).unwrap().unwrap();
+            assert_eq!(tested.images, 2000);
+            let [least, half, whole] = Format::ALL.map(|format| tested.right[&format.bits()]);
+            assert!(whole > 1300, "{kind} learned nothing: {tested:?}");
+            assert!(whole <= half + 6 && whole <= least + 6, "{kind}: {tested:?}");
+            let same = outcome.history.last().unwrap().test_accuracy;
+            assert!((same - whole as f64 / 2000.0).abs() < 1e-3, "{kind}: {same}, {tested:?}");
         }
     }
 }

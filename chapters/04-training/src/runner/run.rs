@@ -15,7 +15,7 @@ use crate::{
     runner::{
         checkpoint,
         curves::curves,
-        events,
+        events, export,
         files::{self, CHECKPOINT, let_large_writes_fail, write_whole},
         job::Start,
         outcome::Outcome,
@@ -23,7 +23,10 @@ use crate::{
         watch::Begin,
     },
 };
-use lab::machine::{Machine, Provenance};
+use lab::{
+    data::Split,
+    machine::{Machine, Provenance},
+};
 use std::{
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
@@ -100,12 +103,14 @@ impl Folder {
         write_whole(&self.path.join(METRICS), text.as_bytes())
     }
 
-    /// Writes the weights and the curves.
+    /// Writes the weights, with how they do on test images in fewer bits, and the curves.
     ///
     /// # Errors
     /// [`Error::Damaged`] if they can't be written.
-    pub fn finish(&self, outcome: &Outcome) -> Result<()> {
-        Classifier::from_weights(outcome.model, &outcome.weights)?.save(&self.path.join(MODEL))?;
+    pub fn finish(&self, outcome: &Outcome, test: &Split) -> Result<()> {
+        let trained = Classifier::from_weights(outcome.model, &outcome.weights)?;
+        let tested = export::tested(&trained, test)?;
+        trained.with_tested(tested).save(&self.path.join(MODEL))?;
         if outcome.history.is_empty() {
             return Ok(());
         }

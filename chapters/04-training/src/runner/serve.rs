@@ -1,7 +1,8 @@
 //! Predictions from a stored model.
 //!
 //! `model.safetensors` holds the tensors of the model under their names ([`model::tensors`]), as 32-bit
-//! floats, and in its metadata which model it is and a check sum of its values: `{"model": "cnn", "sha256": "…"}`.
+//! floats, and in its metadata which model it is and a check sum of its values: `{"model": "cnn", "sha256": "…"}`, and how
+//! many test images it classifies correctly, if the training tested it ([`Tested`]).
 //! Pixels go in as values from 0 to 1.
 
 use crate::{
@@ -22,14 +23,37 @@ use crate::{
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use dfdx::prelude::*;
 use lab::files::open_regular;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::{collections::HashMap, fmt::Write as _, io::Read, path::Path};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Write as _,
+    io::Read,
+    path::Path,
+};
 
 /// A model that classifies digits, on the CPU.
 pub struct Classifier {
     dev: Cpu,
     kind: Model,
     model: Box<dyn Reads>,
+    tested: Option<Tested>,
+}
+
+/// How many test images a model classifies correctly with its weights in fewer and fewer bits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tested {
+    /// How many images there were.
+    pub images: usize,
+    /// How many of them were classified correctly, by the bits of a weight.
+    pub right: BTreeMap<u8, usize>,
+}
+
+impl Tested {
+    /// Whether it can be true: no more right than there are.
+    fn is_sound(&self) -> bool {
+        self.right.values().all(|right| *right <= self.images)
+    }
 }
 
 /// A [`Network`] whose type is known only when the program runs.
@@ -62,6 +86,8 @@ impl<M: Network<Cpu>> Reads for M {
 const MODEL: &str = "model";
 /// The key of the check sum there. Files of other programs have none.
 const SHA256: &str = "sha256";
+/// The key of [`Tested`] there.
+const TESTED: &str = "tested";
 
 /// SHA-256 of the weights in a model's order, little-endian.
 fn check_sum(weights: &[f32]) -> String {
@@ -90,7 +116,7 @@ impl Classifier {
             Model::Rnn => Box::new(model::build::<Rnn<f32, Cpu>, _>(&dev)?),
             Model::Transformer => Box::new(model::build::<Transformer<f32, Cpu>, _>(&dev)?),
         };
-        Ok(Self { dev, kind, model })
+        Ok(Self { dev, kind, model, tested: None })
     }
 
     /// A classifier with these parameters, in the order of [`model::parameters`].
@@ -106,6 +132,17 @@ impl Classifier {
     /// Which model it is.
     pub fn kind(&self) -> Model {
         self.kind
+    }
+
+    /// How it did on test images, if that is known.
+    pub fn tested(&self) -> Option<&Tested> {
+        self.tested.as_ref()
+    }
+
+    /// The same with what a test of it found.
+    #[must_use]
+    pub fn with_tested(self, tested: Option<Tested>) -> Self {
+        Self { tested, ..self }
     }
 
     /// Its parameters, in the order of [`model::parameters`].
@@ -158,7 +195,9 @@ impl Classifier {
             ));
         }
         classifier.model.set(&weights)?;
-        Ok(classifier)
+        // Other programs write no such thing, and a model without it is as good.
+        let tested = says(TESTED).and_then(|text| serde_json::from_str(text).ok());
+        Ok(classifier.with_tested(tested.filter(Tested::is_sound)))
     }
 
     /// Writes the model as safetensors, replacing the file that may be there.
@@ -177,7 +216,12 @@ impl Classifier {
             views.push((name, TensorView::new(Dtype::F32, shape, own).map_err(odd)?));
         }
         let about = [(MODEL, self.kind.to_string()), (SHA256, check_sum(&weights))];
-        let about = HashMap::from(about.map(|(key, value)| (key.to_owned(), value)));
+        let mut about = HashMap::from(about.map(|(key, value)| (key.to_owned(), value)));
+        if let Some(tested) = &self.tested {
+            let text = serde_json::to_string(tested)
+                .map_err(|e| not_written(path, &std::io::Error::other(e)))?;
+            about.insert(TESTED.to_owned(), text);
+        }
         write_whole(path, &serialize(views, &Some(about)).map_err(odd)?)
     }
 
@@ -242,6 +286,19 @@ mod tests {
             assert!(p.iter().all(|other| *other <= p[*digit]));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_stored_model_says_how_it_did() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let stored = |right: usize| {
+            let tested = Tested { images: 10, right: [(8, right)].into() };
+            classifier(4).with_tested(Some(tested)).save(&path).unwrap();
+            Classifier::load(&path).unwrap()
+        };
+        assert_eq!(stored(9).tested().unwrap().right[&8], 9);
+        assert!(stored(11).tested().is_none(), "more right than there are");
     }
 
     #[test]

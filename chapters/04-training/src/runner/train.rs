@@ -165,7 +165,7 @@ pub fn train_stepper<D: Engine>(
     };
     if let Some(folder) = &keeper.folder {
         folder.metrics(&keeper.about, &outcome.history)?;
-        folder.finish(&outcome)?;
+        folder.finish(&outcome, &data.test)?;
     }
     keeper.watcher.end(&outcome);
     Ok(outcome)

@@ -3,7 +3,7 @@
 use lab::{data, testing};
 use training::{
     Classifier, Model,
-    export::export,
+    export::{Format, export},
     picture::{Grey, frame},
 };
 
@@ -27,21 +27,24 @@ fn the_page_computes_what_dfdx_computes() {
         // Larger weights than the first ones, so that the predictions differ.
         let random = Classifier::random(kind, 9).unwrap();
         let large: Vec<f32> = random.weights().unwrap().iter().map(|w| 2.0 * w).collect();
-        let export = export(&Classifier::from_weights(kind, &large).unwrap()).unwrap();
-        let wanted = export.rounded.probabilities(&pixels).unwrap();
-        let images: Vec<&[f32]> = pixels.chunks_exact(PIXELS).collect();
-        let input = serde_json::json!({ "script": export.script, "images": images });
-        let program = "({ script, images }) => { \
-            new Function(script)(); \
-            const layers = page.layersOf(globalThis.digitModel); \
-            return images.map((one) => page.probabilities(layers, Float32Array.from(one))); }";
-        let Some(got) = node(program, &input) else { return };
-        let got: Vec<Vec<f64>> = serde_json::from_value(got).unwrap();
-        assert_eq!(got.len(), wanted.len());
-        let spread = wanted.iter().flatten().copied().fold(0.0, f64::max);
-        assert!(spread > 0.2, "{kind} predicts the same for all: {spread}");
-        for (got, wanted) in got.iter().flatten().zip(wanted.iter().flatten()) {
-            assert!((got - wanted).abs() < 1e-5, "{kind}: {got} is not {wanted}");
+        let one = Classifier::from_weights(kind, &large).unwrap();
+        for format in Format::ALL {
+            let export = export(&one, format).unwrap();
+            let wanted = export.rounded.probabilities(&pixels).unwrap();
+            let images: Vec<&[f32]> = pixels.chunks_exact(PIXELS).collect();
+            let input = serde_json::json!({ "script": export.script, "images": images });
+            let program = "({ script, images }) => { \
+                new Function(script)(); \
+                const layers = page.layersOf(globalThis.digitModel); \
+                return images.map((one) => page.probabilities(layers, Float32Array.from(one))); }";
+            let Some(got) = node(program, &input) else { return };
+            let got: Vec<Vec<f64>> = serde_json::from_value(got).unwrap();
+            assert_eq!(got.len(), wanted.len());
+            let spread = wanted.iter().flatten().copied().fold(0.0, f64::max);
+            assert!(spread > 0.2, "{kind} predicts the same for all: {spread}");
+            for (got, wanted) in got.iter().flatten().zip(wanted.iter().flatten()) {
+                assert!((got - wanted).abs() < 1e-5, "{kind} {format:?}: {got} is not {wanted}");
+            }
         }
     }
 }

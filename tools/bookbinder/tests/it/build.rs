@@ -15,7 +15,7 @@ use std::{
 };
 
 /// What the command puts into the book for <digit-canvas>: here a script that says that there is no model.
-const MODEL: &str = "04-training/digit-model.js";
+const MODEL: &str = "04-training/digit-model-8.js";
 
 /// A copy of the fixture with the book's theme, chapter 2's kernels for the browser, and two machines'
 /// records.
@@ -345,6 +345,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         "gpu-product.js",
         "memory-planner.js",
         "pipeline-player.js",
+        "product-race.js",
         "ring-all-reduce.js",
         "roofline-explorer.js",
         "step-player.js",
