@@ -1,0 +1,51 @@
+// The built book as PDF: whole, and each chapter.
+//
+//   node pdf.mjs BOOK OUT
+//
+// BOOK is the folder of the book; in OUT will be throughput.pdf and 00-lab.pdf to the last chapter's.
+import { chromium } from 'playwright-core';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [book, out] = process.argv.slice(2);
+if (!book || !out || !existsSync(join(book, 'print.html'))) {
+  console.error('usage: node pdf.mjs BOOK OUT, where BOOK is a built book: cargo run --release -- book build');
+  process.exit(2);
+}
+mkdirSync(out, { recursive: true });
+// The pages in their order, as the table of contents has them: print.html has the same, one after the other.
+const toc = readFileSync(join(book, 'toc.html'), 'utf8');
+const pages = [...toc.matchAll(/<a [^>]*href="([^"#]+\.html)"/g)].map(([, href]) => href);
+const chapters = [...new Set(pages.map((page) => page.match(/^\d\d-[^/]+/)?.[0]).filter(Boolean))];
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+});
+const tab = await browser.newPage();
+tab.setDefaultTimeout(600_000);
+await tab.addInitScript(() => { window.print = () => {}; });
+for (const chapter of [null, ...chapters]) {
+  await tab.goto(pathToFileURL(resolve(book, 'print.html')).href, { waitUntil: 'load' });
+  const parts = await tab.evaluate(({ pages, chapter }) => {
+    document.querySelectorAll('details').forEach((fold) => { fold.open = true; });
+    // mdBook puts a break of its own between two pages.
+    const main = document.querySelector('main');
+    const parts = [[]];
+    for (const element of [...main.children]) {
+      if (/break-before/.test(element.getAttribute('style') ?? '')) parts.push([]);
+      parts.at(-1).push(element);
+    }
+    if (chapter && parts.length === pages.length) parts.forEach((part, at) => pages[at].startsWith(`${chapter}/`) || part.forEach((element) => element.remove()));
+    return parts.length;
+  }, { pages, chapter });
+  if (parts !== pages.length) {
+    console.error(`print.html has ${parts} pages, and the table of contents ${pages.length}`);
+    process.exit(1);
+  }
+  const file = join(out, `${chapter ?? 'throughput'}.pdf`);
+  const footer = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>';
+  await tab.pdf({ path: file, format: 'A4', margin: { top: '16mm', bottom: '18mm', left: '16mm', right: '16mm' }, displayHeaderFooter: true, headerTemplate: '<span></span>', footerTemplate: footer, printBackground: true, outline: true, tagged: true, timeout: 900_000 });
+  console.log(`${file}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
+}
+await browser.close();
