@@ -75,7 +75,6 @@
     .controls { justify-content: start; gap: 0.4rem 1.2rem; min-height: 3.2rem; }
     button { min-width: 9rem; font-weight: 600; }
     .clock { min-width: 14rem; }
-    .hint { min-height: 2.8em; }
     .hint a { color: inherit; }
     slot[data-shown] { display: contents; }
   `;
