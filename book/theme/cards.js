@@ -75,7 +75,8 @@
   if (lost) {
     let path = location.pathname;
     try { path = decodeURIComponent(path); } catch { /* as it stands */ }
-    const asked = path.replace(/\.html$/, '').split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2 && word !== 'index').slice(-3).join(' ');
+    const name = path.replace(/(^|\/)(index)?(\.html?)?$/, '').replace(/\.html?$/, '').split('/').pop();
+    const asked = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2).join(' ');
     if (asked) lost.append(Object.assign(document.createElement('a'), { href: new URL(`../index.html?search=${encodeURIComponent(asked)}`, here), textContent: `Search for “${asked}”` }));
   }
 

@@ -216,9 +216,12 @@ impl Binder {
             flavour,
         };
         let (mut failed, mut descriptions) = (Vec::new(), Descriptions::new());
+        let of_all = source.config.book.description.clone();
         source.book.for_each_chapter_mut(|chapter| {
-            let own = found::description(&chapter.content);
             let Some(path) = chapter.source_path.clone() else { return };
+            // The first page is the whole book's.
+            let first = path == Path::new("README.md");
+            let own = if first { of_all.clone() } else { found::description(&chapter.content) };
             match expand::page(&mut shared, &path, &chapter.content) {
                 Ok(text) => chapter.content = text,
                 Err(error) => failed.push(format!("{error:#}")),

@@ -14,14 +14,17 @@ pub type Descriptions = BTreeMap<PathBuf, String>;
 /// The longest description: search engines cut what is longer.
 const LONGEST: usize = 160;
 
-/// What a page says of itself: the whole sentences of its first paragraph that fit, as plain text. Numbers are left to
-/// the page, which knows the machine: a paragraph that quotes any is passed over.
+/// What a page says of itself: the sentences of its first paragraph that fit, as plain text. Numbers are left to the page,
+/// which knows the machine: a sentence that quotes one is passed over.
 pub fn description(source: &str) -> Option<String> {
-    let words = source.split("\n\n").map(str::trim).filter(|part| {
-        let begin = part.chars().next().unwrap_or('#');
-        (begin.is_alphanumeric() || part.starts_with("**")) && !part.contains("{{#measure")
-    });
-    words.map(|part| first_sentences(&sources::plain(&named(part)))).find(|text| text.len() > 30)
+    let begins = |part: &&str| part.starts_with(char::is_alphanumeric) || part.starts_with("**");
+    let paragraphs = source.split("\n\n").map(str::trim).filter(begins);
+    let said = |part: &str| {
+        let part = named(part);
+        let kept = sentences(&part).into_iter().filter(|sentence| !sentence.contains("{{#"));
+        short(&sources::plain(&kept.collect::<String>()))
+    };
+    paragraphs.map(said).find(|text| text.len() > 30)
 }
 
 /// The text with each term's own words in place of its directive.
@@ -38,20 +41,37 @@ fn named(text: &str) -> String {
     out + rest
 }
 
-/// The sentences that fit; of a longer first one the words that do.
-fn first_sentences(text: &str) -> String {
+/// A text's sentences, each with the space behind it.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices([' ', '\n']) {
+        if text[..at].ends_with(['.', '?', '!']) {
+            all.push(&text[from..=at]);
+            from = at + 1;
+        }
+    }
+    all.push(&text[from..]);
+    all
+}
+
+/// As many sentences as fit; of a longer first one the words that do.
+fn short(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if text.chars().count() <= LONGEST {
-        return text;
+    let long = |text: &str| text.chars().count() > LONGEST;
+    let mut out = String::new();
+    for sentence in sentences(&text) {
+        if long(&(out.clone() + sentence.trim())) {
+            break;
+        }
+        out.push_str(sentence);
     }
-    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
-    let head = &text[..end];
-    let sentence = ['.', '?', ':'].iter().filter_map(|mark| head.rfind(&format!("{mark} "))).max();
-    match (sentence, head.rfind(' ')) {
-        (Some(at), _) if at > LONGEST / 3 => head[..=at].trim_end_matches(':').to_owned(),
-        (_, Some(at)) => format!("{} …", head[..at].trim_end_matches([',', ';'])),
-        _ => head.to_owned(),
+    if out.is_empty() {
+        let head: String = text.chars().take(LONGEST).collect();
+        let end = head.rfind(' ').unwrap_or(head.len());
+        return format!("{} …", head[..end].trim_end_matches([',', ';', ':']));
     }
+    out.trim().to_owned()
 }
 
 /// Gives each page of the built book its own description in place of the book's, and what a preview shows.
@@ -92,9 +112,9 @@ fn described(page: &str, title: &str, own: &str) -> Option<String> {
 /// The glossary as a script that the search loads: of each term its name, its sentence, and the page that introduces it.
 pub fn terms(shared: &Shared) -> String {
     let entry = |(key, term): (&String, &sources::Term)| {
-        let (title, page) = shared.introduces(key).unwrap_or_else(|| {
-            ("Glossary".to_owned(), format!("{}#{key}", sources::GLOSSARY))
-        });
+        let (title, page) = shared
+            .introduces(key)
+            .unwrap_or_else(|| ("Glossary".to_owned(), format!("{}#{key}", sources::GLOSSARY)));
         let page = page.replacen(".md#", ".html#", 1);
         [term.name.clone(), term.short.clone(), page, title]
     };
@@ -120,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_page_is_described_by_its_first_words() {
-        let page = "# Title\n\n<div>\n\nUp to {{#measure a.b}} times.\n\n**You will be able to** draw a {{#term cache-line}} and \
+        let page = "# Title\n\n<div>\n\nUp to {{#measure a.b c=1}} times.\n\nIt takes {{#measure a.b}}. **You will be able to** draw a {{#term cache-line}} and \
                     a {{#term fma fused one}}, by `hand`.\n\nMore.";
         let found = description(page).unwrap();
         assert_eq!(found, "You will be able to draw a cache line and a fused one, by hand.");
@@ -135,14 +155,15 @@ mod tests {
         let found = description(&endless).unwrap();
         assert!(found.ends_with("word …") && found.chars().count() <= LONGEST + 2, "{found}");
         let wide = "ä".repeat(400);
-        assert_eq!(description(&wide).unwrap().chars().count(), LONGEST);
+        assert_eq!(description(&wide).unwrap().chars().count(), LONGEST + 2);
     }
 
     #[test]
     fn a_built_page_gets_its_own_description() {
         let book = tempfile::tempdir().unwrap();
         let file = book.path().join("a.html");
-        let head = "<title>A &amp; B</title><meta name=\"description\" content=\"All &amp; everything\">";
+        let head =
+            "<title>A &amp; B</title><meta name=\"description\" content=\"All &amp; everything\">";
         fs::write(&file, head).unwrap();
         let pages = Descriptions::from([(PathBuf::from("a.md"), "A \"page\"".to_owned())]);
         describe(book.path(), "Book", &pages).unwrap();

@@ -55,7 +55,7 @@ impl Shared<'_> {
     }
 
     /// The title that the table of contents gives a page.
-    pub(super) fn title(&self, page: &Path) -> String {
+    pub(crate) fn title(&self, page: &Path) -> String {
         let entry = self.entries.iter().find(|entry| entry.path.as_deref() == Some(page));
         entry.map_or_else(|| page.display().to_string(), |entry| entry.title.clone())
     }
