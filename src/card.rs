@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The five numbers: what each is, its key, and which value of it.
 const NUMBERS: [(&str, &str, ParamList); 5] = [
-    ("all cores' peak", "lab.peaks", &[("threads", &"all")]),
+    ("all cores' f32 peak", "lab.peaks", &[("threads", &"all"), ("unit", &"fma-f32")]),
     ("memory bandwidth", "lab.peaks.bandwidth", &[("threads", &"all"), ("kind", &"triad")]),
     ("matrix product", "matmul.ladder", &[("rung", &"threads")]),
     ("training", "training.mlp.rate", &[]),
@@ -52,7 +52,8 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 10, "{text}");
         assert!(lines[..7].iter().all(|line| line.chars().count() <= 80), "{text}");
-        let peak = records.find("lab.peaks", &[("threads", &"all")]).unwrap().text();
+        let peak =
+            records.find("lab.peaks", &[("threads", &"all"), ("unit", &"fma-f32")]).unwrap().text();
         assert_eq!(lines[2].matches(&peak).count(), 2, "{text}");
         assert!(
             !text.contains('–') && lines[7].ends_with("runs/a") && lines[9].ends_with("http://x/")

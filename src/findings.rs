@@ -21,7 +21,7 @@ pub fn of(chapter: &str, records: &Records) -> Option<String> {
 }
 
 fn lab(records: &Records) -> Option<String> {
-    let peak = records.find("lab.peaks", &[("threads", &"all")]).ok()?.text();
+    let peak = records.find("lab.peaks", &[("threads", &"all"), ("unit", &"fma-f32")]).ok()?.text();
     let memory = records.find("lab.peaks.bandwidth", &[("threads", &"all"), ("kind", &"triad")]);
     Some(format!("your CPU: {peak} at most, {} to and from memory", memory.ok()?.text()))
 }
@@ -119,7 +119,7 @@ mod tests {
             assert!(said.chars().any(|c| c.is_ascii_digit()), "{said}");
             assert!(!said.contains("not a number") && said.len() < 90, "{said}");
         }
-        let total = records.find("matmul.ladder.total", &[]).unwrap().text();
+        let total = records.find("matmul.ladder.total", &[("inputs", &"f32")]).unwrap().text();
         let said = of("matmul", &records).unwrap();
         assert!(
             said.contains(&format!("{} times from three loops", &total[..total.len() - 2])),
