@@ -121,10 +121,13 @@ fn attend_backward(
     }
 }
 
+/// What adds to a parameter's gradient.
+type Add = dyn Fn(&mut Gradients<f32, Cpu>, &[f32]) -> Result<(), CpuError>;
+
 /// A parameter's values, and what adds to its gradient.
 struct Parameter {
     values: Vec<f32>,
-    add: Box<dyn Fn(&mut Gradients<f32, Cpu>, &[f32]) -> Result<(), CpuError>>,
+    add: Box<Add>,
 }
 
 impl Parameter {
@@ -324,7 +327,7 @@ pub fn block<T: Tape<f32, Cpu>>(
     of: &Block<f32, Cpu>,
     rows: Rows<WIDTH, Cpu, T>,
 ) -> Result<Rows<WIDTH, Cpu, T>, CpuError> {
-    if rows.shape().0 % PATCHES > 0 {
+    if !rows.shape().0.is_multiple_of(PATCHES) {
         return Err(CpuError::WrongNumElements);
     }
     layers(attention(rows, &of.norm1, &of.attention)?, &of.norm2, &of.wide, &of.narrow)
