@@ -317,8 +317,8 @@ part('search', async () => {
 // What a page refers to, beside it. A page with a term, a number and a source has all there is.
 const refers = opened.find((page) => /^\d\d-/.test(page) && ['class="term"', 'class="measured"', 'class="footnote-reference"'].every((mark) => source(page).includes(mark)));
 if (refers) part(`${refers}: cards`, () => cards({ open, page: refers, fail, shots }));
-if (opened.includes('glossary.html')) part('search for terms', () => terms({ open, fail, shots }));
-if (!served) part('lost', () => lost({ browser, folder, fail }));
+if (!tried && opened.includes('glossary.html')) part('search for terms', () => terms({ open, fail, shots }));
+if (!tried && !served) part('lost', () => lost({ browser, folder, fail }));
 
 // Tab leads from the text before each element that runs something into it, and out of it again.
 const runs = opened.filter((page) => page !== 'print.html' && hasElements(page));
