@@ -21,6 +21,7 @@ use std::{
     thread,
 };
 
+pub use libraries::opencl_devices;
 pub use text::table;
 
 /// One requirement.
@@ -523,7 +524,7 @@ fn opencl(system: System) -> Vec<Row> {
     vec![row(
         MORE,
         "OpenCL",
-        libraries::opencl_devices(),
+        opencl_devices(),
         "the portable kernels of chapter 2, on any GPU (`opencl-gpu`) or on the CPU (`opencl-cpu`)",
         system.how(
             "sudo apt install ocl-icd-libopencl1 pocl-opencl-icd",

@@ -35,6 +35,8 @@ pub fn find(devices: &mut Devices) {
 
 /// Every device with its handle, or a message.
 fn list() -> Result<Vec<(About, cl_device_id)>, String> {
+    // Starts the drivers, by one thread of all that ask here or there: PoCL 3.1 crashes if two do at once.
+    lab::doctor::opencl_devices();
     let platforms = match get_platforms() {
         Ok(platforms) => platforms,
         Err(error) => return Err(no_platform(&error)),
