@@ -56,8 +56,8 @@
     if (pointerType === 'touch') return;
     const link = target.closest?.(REFERS);
     if (link) soon(() => open(link), of ? 60 : 200);
-    else if (of && !card.contains(target)) soon(close, 250);
-    else if (of) clearTimeout(waiting);
+    else if (card.contains(target)) clearTimeout(waiting);
+    else soon(close, 250); // also a card that was about to open
   });
   document.addEventListener('focusin', ({ target }) => {
     if (target.matches?.(REFERS) && target.matches(':focus-visible')) open(target); else close();

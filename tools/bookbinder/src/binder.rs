@@ -221,7 +221,11 @@ impl Binder {
             let Some(path) = chapter.source_path.clone() else { return };
             // The first page is the whole book's.
             let first = path == Path::new("README.md");
-            let own = if first { of_all.clone() } else { found::description(&chapter.content) };
+            let own = if first {
+                of_all.clone()
+            } else {
+                found::description(&shared.glossary, &chapter.content)
+            };
             match expand::page(&mut shared, &path, &chapter.content) {
                 Ok(text) => chapter.content = text,
                 Err(error) => failed.push(format!("{error:#}")),

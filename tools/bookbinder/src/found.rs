@@ -1,6 +1,13 @@
 //! What brings readers to a page: its own description for search engines and previews, and the glossary for the book's search.
 
-use crate::{expand::Shared, html, page::as_index, sources};
+use crate::{
+    directive::term,
+    expand::Shared,
+    html,
+    markdown::sentences,
+    page::{Flavour, as_index, of_chapter},
+    sources::{self, Glossary, Term},
+};
 use anyhow::{Context, Result, anyhow};
 use std::{
     collections::BTreeMap,
@@ -14,45 +21,33 @@ pub type Descriptions = BTreeMap<PathBuf, String>;
 /// The longest description: search engines cut what is longer.
 const LONGEST: usize = 160;
 
+/// What ends a sentence.
+const STOPS: &str = ".?!";
+
 /// What a page says of itself: the sentences of its first paragraph that fit, as plain text. Numbers are left to the page,
 /// which knows the machine: a sentence that quotes one is passed over.
-pub fn description(source: &str) -> Option<String> {
+pub fn description(glossary: &Glossary, source: &str) -> Option<String> {
     let begins = |part: &&str| part.starts_with(char::is_alphanumeric) || part.starts_with("**");
     let paragraphs = source.split("\n\n").map(str::trim).filter(begins);
     let said = |part: &str| {
-        let part = named(part);
-        let kept = sentences(&part).into_iter().filter(|sentence| !sentence.contains("{{#"));
-        short(&sources::plain(&kept.collect::<String>()))
+        let part = named(glossary, part)?;
+        let kept = sentences(&part, STOPS).into_iter().filter(|sentence| !sentence.contains("{{#"));
+        Some(short(&sources::plain(&kept.collect::<String>())))
     };
-    paragraphs.map(said).find(|text| text.len() > 30)
+    paragraphs.filter_map(said).find(|text| text.len() > 30)
 }
 
-/// The text with each term's own words in place of its directive.
-fn named(text: &str) -> String {
+/// The text with each term's own words in place of its directive; nothing if the glossary lacks one.
+fn named(glossary: &Glossary, text: &str) -> Option<String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{#term ") {
-        let (term, more) = after.split_once("}}").unwrap_or((after, ""));
-        let (key, said) = term.split_once(' ').unwrap_or((term, ""));
+        let (argument, more) = after.split_once("}}")?;
         out.push_str(before);
-        out.push_str(&if said.is_empty() { key.replace('-', " ") } else { said.to_owned() });
+        out.push_str(&term::link(glossary, argument, "", Flavour::Notebook, false).ok()?);
         rest = more;
     }
-    out + rest
-}
-
-/// A text's sentences, each with the space behind it.
-fn sentences(text: &str) -> Vec<&str> {
-    let mut all = Vec::new();
-    let mut from = 0;
-    for (at, _) in text.match_indices([' ', '\n']) {
-        if text[..at].ends_with(['.', '?', '!']) {
-            all.push(&text[from..=at]);
-            from = at + 1;
-        }
-    }
-    all.push(&text[from..]);
-    all
+    Some(out + rest)
 }
 
 /// As many sentences as fit; of a longer first one the words that do.
@@ -60,8 +55,8 @@ fn short(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let long = |text: &str| text.chars().count() > LONGEST;
     let mut out = String::new();
-    for sentence in sentences(&text) {
-        if long(&(out.clone() + sentence.trim())) {
+    for sentence in sentences(&text, STOPS) {
+        if long(&(out.clone() + sentence)) {
             break;
         }
         out.push_str(sentence);
@@ -71,7 +66,7 @@ fn short(text: &str) -> String {
         let end = head.rfind(' ').unwrap_or(head.len());
         return format!("{} …", head[..end].trim_end_matches([',', ';', ':']));
     }
-    out.trim().to_owned()
+    out
 }
 
 /// Gives each page of the built book its own description in place of the book's, and what a preview shows.
@@ -111,7 +106,7 @@ fn described(page: &str, title: &str, own: &str) -> Option<String> {
 
 /// The glossary as a script that the search loads: of each term its name, its sentence, and the page that introduces it.
 pub fn terms(shared: &Shared) -> String {
-    let entry = |(key, term): (&String, &sources::Term)| {
+    let entry = |(key, term): (&String, &Term)| {
         let (title, page) = shared
             .introduces(key)
             .unwrap_or_else(|| ("Glossary".to_owned(), format!("{}#{key}", sources::GLOSSARY)));
@@ -128,7 +123,7 @@ impl Shared<'_> {
     /// The page that introduces a term, and the place on it: the first chapter that marks it, or else the first page.
     pub(crate) fn introduces(&self, key: &str) -> Option<(String, String)> {
         let pages = self.used.get(key)?;
-        let page = pages.iter().find(|page| crate::page::of_chapter(page)).or(pages.first())?;
+        let page = pages.iter().find(|page| of_chapter(page)).or(pages.first())?;
         let place = format!("{}#term-{key}", as_index(&page.display().to_string()));
         Some((self.title(page), place))
     }
@@ -140,16 +135,24 @@ mod tests {
 
     #[test]
     fn a_page_is_described_by_its_first_words() {
+        let term = |name: &str| Term { name: name.to_owned(), short: String::new() };
+        let terms =
+            [("cache-line".to_owned(), term("Cache line")), ("fma".to_owned(), term("FMA"))];
+        let glossary = Glossary::from(terms);
         let page = "# Title\n\n<div>\n\nUp to {{#measure a.b c=1}} times.\n\nIt takes {{#measure a.b}}. **You will be able to** draw a {{#term cache-line}} and \
-                    a {{#term fma fused one}}, by `hand`.\n\nMore.";
-        let found = description(page).unwrap();
-        assert_eq!(found, "You will be able to draw a cache line and a fused one, by hand.");
-        assert_eq!(description("# Title\n\n{{#index kernels}}\n"), None);
+                    a {{#term fma fused one}}, an {{#term fma}}, by `hand`.\n\nMore.";
+        let found = description(&glossary, page).unwrap();
+        assert_eq!(
+            found,
+            "You will be able to draw a cache line and a fused one, an FMA, by hand."
+        );
+        assert_eq!(description(&glossary, "# Title\n\n{{#index kernels}}\n"), None);
     }
 
     #[test]
     fn a_long_one_ends_with_a_sentence_or_a_word() {
         let long = format!("{} end here. {}", "word ".repeat(20).trim(), "more ".repeat(40));
+        let description = |text: &str| description(&Glossary::new(), text);
         assert!(description(&long).unwrap().ends_with("end here."));
         let endless = "word ".repeat(60);
         let found = description(&endless).unwrap();

@@ -10,8 +10,9 @@
 //! 3. [`expand`]: a page's passes. What it quotes: [`mod@include`], [`quote`], [`directive`], [`recorded`], [`maths`],
 //!    [`sources`].
 //! 4. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
-//! 5. [`found`]: what search engines and the book's search read. [`docs`]: the crates' documentation next to the pages; [`aside`]: contributed
-//!    machines' numbers, which a page loads when they are asked for. [`serve`]: the book on this machine alone.
+//! 5. [`found`]: what search engines and the book's search read. [`docs`]: the crates' documentation next to the pages;
+//!    [`aside`]: contributed machines' numbers, which a page loads when they are asked for. [`serve`]: the book on this
+//!    machine alone.
 //! 6. [`links`]: the finished book is whole; [`typed`]: numbers in prose have a source.
 //! 7. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
 
