@@ -2,7 +2,7 @@
 
 use crate::{chapters, course, train::RUNS};
 use anyhow::{Context, Result, bail};
-use bookbinder::{Binder, links};
+use bookbinder::{Binder, links, site::Site};
 use clap::{Args, Subcommand};
 use lab::out::say;
 use std::{
@@ -21,15 +21,26 @@ use training::{
 Examples:
   cargo run --release -- book build            the book, in target/book
   cargo run --release -- book build --docs     the same, with the crates' documentation
+  cargo run --release -- book build --site https://example.org/throughput/    to publish it there
   cargo run --release -- book check            whether every link in it leads somewhere
   cargo run --release -- book serve            on http://127.0.0.1:3000, built again when a page changes")]
 pub enum Book {
     /// Build the book and print where it is
-    Build(From),
+    Build(Build),
     /// Fail if a link of the built book leads nowhere or something would be fetched from outside
     Check(Check),
     /// Build the book, serve it on this machine alone, and build it again when something changes
     Serve(Serve),
+}
+
+/// The options of `book build`.
+#[derive(Args)]
+pub struct Build {
+    #[command(flatten)]
+    from: From,
+    /// The address that the book will be published at: adds a site map, a feed of changes, and each page's own address
+    #[arg(long, env = "THROUGHPUT_SITE", value_name = "URL")]
+    site: Option<Site>,
 }
 
 /// The options of `book check`.
@@ -71,8 +82,10 @@ impl Book {
     /// Does it.
     pub fn run(self) -> Result<()> {
         match self {
-            Self::Build(from) => {
-                say(&format!("the book is in {}", from.binder()?.build()?.display()));
+            Self::Build(Build { from, site }) => {
+                let mut binder = from.binder()?;
+                binder.site = site;
+                say(&format!("the book is in {}", binder.build()?.display()));
                 Ok(())
             }
             Self::Check(check) => {

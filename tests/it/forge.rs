@@ -18,8 +18,10 @@ fn read(path: &Path) -> String {
 /// The guides and everything under `.github`, with their texts.
 fn files() -> Vec<(PathBuf, String)> {
     let mut found: Vec<PathBuf> =
-        ["CONTRIBUTING.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md"].map(PathBuf::from).into();
-    let mut folders = vec![PathBuf::from(".github")];
+        ["CONTRIBUTING.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "Containerfile"]
+            .map(PathBuf::from)
+            .into();
+    let mut folders = vec![PathBuf::from(".github"), PathBuf::from(".devcontainer")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(root().join(&folder)).unwrap().flatten() {
             let path = folder.join(entry.file_name());
@@ -143,6 +145,27 @@ fn what_the_workflows_do_is_written_down_for_a_machine_with_nothing() {
     for (file, text) in files() {
         assert!(!text.contains('\t'), "{}: YAML has no tabs", file.display());
     }
+}
+
+#[test]
+fn the_container_has_what_the_checks_install() {
+    let image = read(&root().join("Containerfile"));
+    let stages: Vec<&str> =
+        image.lines().filter_map(|line| line.strip_prefix("FROM ")?.split(" AS ").nth(1)).collect();
+    let dev = read(&root().join(".devcontainer/devcontainer.json"));
+    let target = dev.split("\"target\": \"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(stages.contains(&target), "{target} is none of {stages:?}");
+
+    let installed: BTreeSet<&str> = words(&image).collect();
+    let checks = read(&root().join(".ci/run"));
+    let packages = checks.split("for package in ").nth(1).unwrap().split(';').next().unwrap();
+    // A browser tests the book and does not make it; `build-essential` has the compiler.
+    for package in packages.split_whitespace().filter(|name| !["chromium", "g++"].contains(name)) {
+        assert!(installed.contains(package), "the container has no {package}");
+    }
+    let cuda = read(&root().join("tools/cuda/toolkit.sh"));
+    let version = cuda.split("Puts the CUDA ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(image.contains(&format!("nvidia/cuda:{version}.")), "the toolkit is CUDA {version}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::{
     mention,
     page::{Entry, Flavour, Page, is_opener, of_chapter},
     quote::{Quotes, machine::is_reference},
+    site::Site,
     sources, theme, warnings,
 };
 use anyhow::{Context, Result, bail};
@@ -42,6 +43,8 @@ pub struct Binder {
     pub files: Vec<(PathBuf, String)>,
     /// What `cargo doc` made of the chapters' crates (`target/doc`), if the book shall have it.
     pub docs: Option<PathBuf>,
+    /// The address that the book will have, if it will be published.
+    pub site: Option<Site>,
     /// Where the records were read from, to read them again.
     folder: PathBuf,
 }
@@ -58,8 +61,8 @@ impl Binder {
             .with_context(|| format!("{} is not the course's folder", root.display()))?;
         let records = records(records_dir)?;
         let out = root.join("target/book");
-        let (files, docs, folder) = (Vec::new(), None, records_dir.to_owned());
-        Ok(Self { root, chapters, records, out, files, docs, folder })
+        let (files, docs, site, folder) = (Vec::new(), None, None, records_dir.to_owned());
+        Ok(Self { root, chapters, records, out, files, docs, site, folder })
     }
 
     /// Chooses another folder for the book.
@@ -102,6 +105,9 @@ impl Binder {
             let mut source = self.load(|config| {
                 book.clone_into(&mut config.build.build_dir);
                 config.set("output.html.theme", &themed)?;
+                if let Some(site) = &self.site {
+                    config.set("output.html.site-url", site.path())?; // for the page of who is lost
+                }
                 config.set("output.html.search.chapter.records.enable", false)
             })?;
             let found = self.expand(&mut source, records, Flavour::Html)?;
@@ -113,7 +119,10 @@ impl Binder {
             }
             source.build()?;
             let title = source.config.book.title.as_deref().unwrap_or_default();
-            found::describe(book, title, &found.descriptions)?;
+            found::describe(book, title, &found.descriptions, self.site.as_ref())?;
+            if let Some(site) = &self.site {
+                site.put_into(book, &self.root, title, found.descriptions.keys())?;
+            }
             Ok(found)
         });
         let found = built?;

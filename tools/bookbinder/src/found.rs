@@ -6,6 +6,7 @@ use crate::{
     html,
     markdown::sentences,
     page::{Flavour, as_index, of_chapter},
+    site::{FEED, Site},
     sources::{self, Glossary, Term},
 };
 use anyhow::{Context, Result, anyhow};
@@ -69,16 +70,17 @@ fn short(text: &str) -> String {
     out
 }
 
-/// Gives each page of the built book its own description in place of the book's, and what a preview shows.
+/// Gives each page of the built book its own description in place of the book's, what a preview shows, and on a site its
+/// address and where the feed is.
 ///
 /// # Errors
 /// If a page can't be read or written, or has no description.
-pub fn describe(book: &Path, title: &str, pages: &Descriptions) -> Result<()> {
+pub fn describe(book: &Path, title: &str, pages: &Descriptions, site: Option<&Site>) -> Result<()> {
     for (path, own) in pages {
         let file = book.join(path).with_extension("html");
         let text =
             fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
-        let text = described(&text, title, own).ok_or_else(|| {
+        let text = described(&text, title, own, &of_site(site, path)).ok_or_else(|| {
             anyhow!("{} has no description; see tools/bookbinder/src/found.rs", file.display())
         })?;
         fs::write(&file, text).with_context(|| format!("can't write {}", file.display()))?;
@@ -86,8 +88,19 @@ pub fn describe(book: &Path, title: &str, pages: &Descriptions) -> Result<()> {
     Ok(())
 }
 
+/// What a page on a site says of it.
+fn of_site(site: Option<&Site>, page: &Path) -> String {
+    let Some(site) = site else { return String::new() };
+    let up = "../".repeat(page.components().count() - 1);
+    format!(
+        "\n        <meta property=\"og:url\" content=\"{}\">\n        \
+         <link rel=\"alternate\" type=\"application/atom+xml\" title=\"Changes\" href=\"{up}{FEED}\">",
+        html::attribute(&site.of(page))
+    )
+}
+
 /// The page with its own description, and the properties of the Open Graph protocol (<https://ogp.me>).
-fn described(page: &str, title: &str, own: &str) -> Option<String> {
+fn described(page: &str, title: &str, own: &str, more: &str) -> Option<String> {
     let begin = "<meta name=\"description\" content=\"";
     let (before, rest) = page.split_once(begin)?;
     let (_, after) = rest.split_once("\">")?;
@@ -101,7 +114,7 @@ fn described(page: &str, title: &str, own: &str) -> Option<String> {
         ("site_name", &html::attribute(title)),
     ]
     .map(|(property, text)| format!("<meta property=\"og:{property}\" content=\"{text}\">"));
-    Some(format!("{before}{begin}{own}\">\n        {}{after}", graph.join("\n        ")))
+    Some(format!("{before}{begin}{own}\">\n        {}{more}{after}", graph.join("\n        ")))
 }
 
 /// The glossary as a script that the search loads: of each term its name, its sentence, and the page that introduces it.
@@ -169,11 +182,23 @@ mod tests {
             "<title>A &amp; B</title><meta name=\"description\" content=\"All &amp; everything\">";
         fs::write(&file, head).unwrap();
         let pages = Descriptions::from([(PathBuf::from("a.md"), "A \"page\"".to_owned())]);
-        describe(book.path(), "Book", &pages).unwrap();
+        describe(book.path(), "Book", &pages, None).unwrap();
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.contains("name=\"description\" content=\"A &quot;page&quot;\""), "{text}");
         assert!(text.contains("og:title\" content=\"A &amp; B\"") && !text.contains("everything"));
+        assert!(!text.contains("og:url") && !text.contains(FEED));
+        fs::create_dir(book.path().join("b")).unwrap();
+        fs::write(book.path().join("b/a.html"), head).unwrap();
+        let below = Descriptions::from([(PathBuf::from("b/a.md"), "Below".to_owned())]);
+        describe(book.path(), "Book", &below, Some(&"https://a.org".parse().unwrap())).unwrap();
+        let text = fs::read_to_string(book.path().join("b/a.html")).unwrap();
+        assert!(
+            text.contains("og:url\" content=\"https://a.org/b/a.html\"")
+                && text.contains("href=\"../feed.xml\"")
+        );
         fs::write(&file, "<title>A</title>").unwrap();
-        assert!(describe(book.path(), "Book", &pages).unwrap_err().to_string().contains("a.html"));
+        assert!(
+            describe(book.path(), "Book", &pages, None).unwrap_err().to_string().contains("a.html")
+        );
     }
 }

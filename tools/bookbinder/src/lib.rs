@@ -11,8 +11,8 @@
 //!    [`sources`].
 //! 4. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
 //! 5. [`found`]: what search engines and the book's search read. [`docs`]: the crates' documentation next to the pages;
-//!    [`aside`]: contributed machines' numbers, which a page loads when they are asked for. [`serve`]: the book on this
-//!    machine alone.
+//!    [`aside`]: contributed machines' numbers, which a page loads when they are asked for. [`site`]: the book at an
+//!    address; [`serve`]: on this machine alone.
 //! 6. [`links`]: the finished book is whole; [`typed`]: numbers in prose have a source.
 //! 7. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
 
@@ -38,6 +38,7 @@ pub mod process;
 pub mod quote;
 pub mod recorded;
 pub mod serve;
+pub mod site;
 pub mod sources;
 pub mod terminal;
 pub mod theme;

@@ -278,7 +278,9 @@ impl Page {
             let value = attribute.value.to_string();
             match &*attribute.name.local {
                 "id" if !self.ids.insert(value.clone()) => self.twice.push(value),
-                "href" if &*tag.name == "base" => self.from_root = value == "/",
+                "href" if &*tag.name == "base" => {
+                    self.from_root = value.starts_with('/') && value.ends_with('/')
+                }
                 "href" | "src" | "xlink:href" | "poster" => self.links.push((value, fetching)),
                 "data" if &*tag.name == "object" => self.links.push((value, true)),
                 "srcset" => {
@@ -324,6 +326,7 @@ mod tests {
             ("a/s.css", "p { background: url('p.png') }"),
             ("a/p.png", ""),
             ("404.html", "<base href=\"/\"><a href=\"a/b.html\">b</a>"),
+            ("b/404.html", "<base href=\"/at/\"><a href=\"a/b.html\">b</a>"),
             ("x.js", "const ns = 'http://www.w3.org/2000/svg';"),
         ];
         assert_eq!(problems(&files), Vec::<String>::new());

@@ -3,7 +3,7 @@
 use super::{outputs, shared::OnPage};
 use crate::{
     aside, docs, html,
-    markdown::{headings, title_end},
+    markdown::title_end,
     page::{as_index, is_opener},
     quote::{
         Quotes,
@@ -39,14 +39,12 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
     }
     let section = !is_opener(page.path);
     if let Some(file) = outputs::notebook(page).filter(|_| !section || text.contains(",cell"))
-        && let Some(name) = file.file_name()
+        && let Some(name) = file.file_stem()
     {
-        let title = headings(text).into_iter().find(|heading| heading.title && section);
-        let heading = title.map_or(String::new(), |title| format!("#{}", title.in_jupyter()));
+        let name = name.display();
         parts.push(format!(
-            "<a class=\"notebook-link\" href=\"{up}notebooks/{}{}\">Work in the notebook</a>",
-            name.display(),
-            html::attribute(&heading)
+            "<details class=\"notebook-link\"><summary>Work in the notebook</summary>In your clone, <code>cargo run --release -- notebooks \
+             open {name}</code> opens it in Jupyter. Or <a href=\"{up}notebooks/{name}.ipynb\" download>download the notebook</a>.</details>"
         ));
     }
     if let Some(link) = docs::link(shared.docs, shared.quotes.chapters, page.path) {

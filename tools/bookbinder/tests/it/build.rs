@@ -11,6 +11,7 @@ use lab::{
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -210,7 +211,8 @@ fn the_book_is_whole() {
         "pub fn sum(numbers: &amp;[f32]) -&gt; f32 {\n    numbers.iter().sum()\n}",
         "42 printed</pre>",
         "<pre class=\"output\">42</pre>",
-        "href=\"../notebooks/09-demo.ipynb\"",
+        "href=\"../notebooks/09-demo.ipynb\" download",
+        "notebooks open 09-demo</code>",
         "id=\"exercise-demo-add\"",
         "cargo run --release -- check demo/add",
         "<summary>Hint 2</summary>",
@@ -613,6 +615,35 @@ fn a_book_without_records_says_so() {
     assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
     assert!(fixture.page("09-demo/index.html").contains("not measured yet"));
     assert!(fixture.binder().pages().unwrap()[1].markdown.contains("(not measured yet)"));
+}
+
+#[test]
+fn a_book_at_an_address_says_so_on_every_page() {
+    let fixture = Fixture::new();
+    let mut binder = fixture.binder();
+    binder.site = Some("https://example.org/book".parse().unwrap());
+    let outside = format!("{:#}", binder.build().unwrap_err());
+    assert!(outside.contains("CHANGELOG.md") && outside.contains("without --site"), "{outside}");
+
+    let git = |arguments: &[&str]| {
+        let me = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
+        let done =
+            Command::new("git").arg("-C").arg(&binder.root).args(me).args(arguments).output();
+        assert!(done.unwrap().status.success(), "{arguments:?}");
+    };
+    fs::write(fixture.path("CHANGELOG.md"), "# Changes\n\n- **Born**: a book.\n").unwrap();
+    git(&["init", "-q"]);
+    git(&["add", "CHANGELOG.md"]);
+    git(&["commit", "-q", "-m", "a"]);
+    binder.build().unwrap();
+    let (map, feed) = (fixture.page("sitemap.xml"), fixture.page("feed.xml"));
+    assert!(map.contains("<loc>https://example.org/book/09-demo/</loc>"), "{map}");
+    assert!(map.contains("<loc>https://example.org/book/09-demo/gpu.html</loc>"), "{map}");
+    assert!(feed.contains("<title>Born</title><summary>Born: a book.</summary>"), "{feed}");
+    assert!(fixture.page("404.html").contains("<base href=\"/book/\">"));
+    let page = fixture.page("09-demo/gpu.html");
+    assert!(page.contains("og:url\" content=\"https://example.org/book/09-demo/gpu.html\""));
+    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
 }
 
 #[test]
