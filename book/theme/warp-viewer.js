@@ -187,9 +187,19 @@
       this.on('.threads', 'keydown', (event) => this.walk(event));
       this.on('.pattern', 'change', () => this.turn());
       this.on('.ask', 'input', () => this.change());
+      this.on('[type=checkbox]', 'change', ({ target }) => globalThis.throughputAsk?.turn(target.checked));
       this.on('.guess', 'submit', (event) => { event.preventDefault(); this.look(); });
       this.plays(900);
       this.turn();
+      // The page's own switch is the same.
+      const follow = () => {
+        const on = Boolean(globalThis.throughputAsk?.on);
+        if (this.part('[type=checkbox]').checked === on) return;
+        this.part('[type=checkbox]').checked = on;
+        this.change();
+      };
+      document.addEventListener('throughput-ask', follow);
+      follow();
     }
 
     /** Does `work` for each word that is drawn. */

@@ -7,7 +7,7 @@
 // finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more than 300 kB to fetch. Then:
 // search for every chapter's terms, machine switch, hints, print, without JavaScript, by keyboard, and the elements that
 // run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs,
-// roofline.mjs, memory.mjs). As many parts at once as there are processors. With SCREENSHOTS, screenshots of every page are
+// roofline.mjs, memory.mjs), and what is asked first (ask.mjs). As many parts at once as there are processors. With SCREENSHOTS, screenshots of every page are
 // left there; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
 // there, and are not run again. With --only, the parts with WORDS in their names are all that runs.
 import { chromium } from 'playwright-core';
@@ -18,6 +18,7 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { askFirst } from './ask.mjs';
 import { bitExplorer } from './bits.mjs';
 import { ringAllReduce } from './ring.mjs';
 import { cardCalculator } from './cards.mjs';
@@ -313,6 +314,11 @@ part('search', async () => {
   }
   await close();
 });
+
+// A prediction before its answer, on the page that asks for the most numbers.
+const asks = (page) => source(page).split('<span data-ask=').length - 1;
+const asking = opened.filter((page) => page !== 'print.html' && asks(page)).sort((a, b) => asks(b) - asks(a))[0];
+if (asking) part(`${asking}: ask first`, () => askFirst({ open, page: asking, axe, rules: RULES, shots, fail }));
 
 // What a page refers to, beside it. A page with a term, a number and a source has all there is.
 const refers = opened.find((page) => /^\d\d-/.test(page) && ['class="term"', 'class="measured"', 'class="footnote-reference"'].every((mark) => source(page).includes(mark)));

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `{{#include path:anchor}}` | the quoted lines, see [`mod@crate::include`] |
 //! | `{{#measure KEY p=v … [of-limit\|as-flop] [@MACHINE]}}` | a measured number, see [`crate::quote`] |
+//! | `{{#measure KEY … ask: Its rate}}` | a number that answers a prediction: with "Ask me first" the reader says it before its paragraph shows |
 //! | `{{#figure KEY}}`, `{{#table KEY}}` | a figure, a table |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |
 //! | `{{#diagram FILE.svg Caption}}` | a drawing that lies next to the page, see [`crate::directive::diagram`] |

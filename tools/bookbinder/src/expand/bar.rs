@@ -1,4 +1,4 @@
-//! Reading time, machine switch and notebook under a page's title.
+//! Reading time, switches and notebook under a page's title.
 
 use super::{outputs, shared::OnPage};
 use crate::{
@@ -36,6 +36,10 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
     }
     if text.contains("data-machine=") {
         parts.extend(switch(page, shared.quotes));
+    }
+    if text.contains("<span data-ask=") {
+        // Filled by the theme's script, without which nothing can be asked.
+        parts.push("<span class=\"ask-switch\"></span>".to_owned());
     }
     let section = !is_opener(page.path);
     if let Some(file) = outputs::notebook(page).filter(|_| !section || text.contains(",cell"))

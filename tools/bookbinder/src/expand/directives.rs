@@ -177,8 +177,16 @@ impl Walk<'_, '_> {
             "include" => found.indented(&include::include(&self.page.folder(), argument)?),
             "measure" => {
                 found.pinned(quotes)?;
-                self.measures.borrow_mut().push(argument.to_owned());
-                quotes.measure(argument, &up, flavour)?
+                let (spec, asked) = argument.split_once(" ask: ").unwrap_or((argument, ""));
+                self.measures.borrow_mut().push(spec.to_owned());
+                let made = quotes.measure(spec, &up, flavour)?;
+                match flavour {
+                    // The theme's script may ask the reader for this number before it shows the paragraph.
+                    Flavour::Html if !asked.is_empty() => {
+                        format!("<span data-ask=\"{}\">{made}</span>", html::attribute(asked))
+                    }
+                    _ => made,
+                }
             }
             "term" => {
                 let first = self.terms.borrow_mut().insert(term::parts(argument).0.to_owned());

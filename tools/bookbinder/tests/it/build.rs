@@ -240,6 +240,24 @@ fn the_book_is_whole() {
 }
 
 #[test]
+fn a_number_may_be_asked_for_on_the_page_alone() {
+    let fixture = Fixture::new();
+    let asked = "It is {{#measure demo.rate n=64 ask: The \"rate\" at 64}}.";
+    fixture.append(asked);
+    fixture.binder().build().unwrap();
+    let page = fixture.page("09-demo/index.html");
+    for part in [
+        "<span class=\"ask-switch\"></span>",
+        "It is <span data-ask=\"The &quot;rate&quot; at 64\"><span class=\"measure\">",
+    ] {
+        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
+    }
+    let notebook = &fixture.binder().pages().unwrap()[1].markdown;
+    assert!(notebook.contains("It is 110\u{a0}GFLOP/s."), "{notebook}");
+    assert!(!fixture.page("index.html").contains("ask-switch"));
+}
+
+#[test]
 fn the_lists_hold_what_the_chapters_have() {
     let fixture = Fixture::new();
     let write = |name: &str, text: &str| fs::write(fixture.path(name), text).unwrap();

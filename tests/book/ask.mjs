@@ -1,0 +1,127 @@
+// "Ask me first" in a real browser: nothing is covered until the reader asks for it, a prediction uncovers its answer and is
+// compared with the number that the page shows, and the tally stays. Called by browser.mjs for pages with such numbers.
+import { LOOKS, accessible } from './widget.mjs';
+
+/** Looks at `page`; `fail(where, what)` is told what is wrong. */
+export async function askFirst({ open, page, axe, rules, shots, fail }) {
+  for (const [colorScheme, viewport] of LOOKS) {
+    const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
+    const where = `${at} asked`;
+    const [tick, tally, form, told] = ['.ask-switch input', '.ask-switch span', 'form.ask-first', '.ask-said'].map((selector) => tab.locator(selector));
+    // What answers: the paragraphs (or lists, or tables) around the numbers that the chosen machine has.
+    const covered = () => tab.evaluate(() => [...document.querySelectorAll('main [data-ask]')].map((e) => !e.checkVisibility()));
+    // The number of the first form's answer, as the page shows it.
+    const shown = () => form.first().evaluate((e) => {
+      const asked = [...document.querySelectorAll('main [data-ask]')].find((one) => e.textContent.includes(one.dataset.ask) && !one.checkVisibility());
+      return asked.querySelector('a.measured:not([hidden])').textContent;
+    });
+    const says = async (wanted, what) => {
+      const found = await told.last().innerText();
+      for (const words of wanted) if (!found.includes(words)) fail(where, `${what}: it says “${found}”, not “${words}”`);
+    };
+    const counts = async (wanted, what) => {
+      const found = await tally.innerText();
+      if (found !== wanted) fail(where, `${what}: the tally is “${found}”, not “${wanted}”`);
+    };
+
+    if ((await covered()).some(Boolean) || await form.count()) fail(where, 'covers an answer before it was asked to');
+    await tick.check();
+    const asks = await form.count();
+    const before = await covered();
+    if (!asks || before.filter(Boolean).length !== asks) fail(where, `asks ${asks} times and covers ${before.filter(Boolean).length} answers`);
+    const read = await tab.locator('main').ariaSnapshot();
+    const first = await shown();
+    const answer = await tab.evaluate(() => document.querySelector('.covered:has([data-ask])').textContent.trim().slice(0, 40));
+    if (read.includes(answer)) fail(where, 'reads a covered answer aloud');
+    if (!(await form.first().innerText()).includes('Your prediction')) fail(where, 'does not ask for a prediction');
+    await accessible({ tab, where, tag: '.ask-first', axe, rules, fail });
+    await accessible({ tab, where, tag: '.page-bar', axe, rules, fail });
+    const over = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (over > 0) fail(where, `is ${over} pixels too wide`);
+    if (shots) await form.first().evaluate((e) => e.scrollIntoView({ block: 'center' })).then(() => tab.screenshot({ path: `${shots}/ask-${colorScheme}-${viewport.width}.png` }));
+
+    // On paper nothing is covered.
+    await tab.emulateMedia({ media: 'print' });
+    if ((await covered()).some(Boolean) || await form.first().isVisible()) fail(where, 'covers an answer on paper');
+    await tab.emulateMedia({ media: 'screen' });
+
+    // With another machine another number, in its unit.
+    const machines = tab.locator('.machine-switch select');
+    const names = await machines.count() ? await machines.locator('option').evaluateAll((all) => all.map((one) => one.value)) : [];
+    const unit = (text) => text.replace(/^[\d.,]+/, '').trim();
+    let switched = false;
+    for (const name of names) {
+      await machines.selectOption(name);
+      await tab.waitForFunction((name) => [...document.querySelectorAll('main a.measured[data-machine]:not([hidden])')].some((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name).catch(() => {});
+      if (!(await form.count())) continue;
+      const number = await shown();
+      switched ||= number !== first;
+      if (await form.first().locator('.unit').innerText() !== unit(number)) fail(where, `asks in “${await form.first().locator('.unit').innerText()}” for ${number} of ${name}`);
+    }
+    if (names.length > 1 && !switched && await tab.evaluate(() => document.querySelector('[data-ask] a.measured[data-machine]'))) fail(where, 'asks for the same number of every machine');
+
+    if (names.length) await machines.selectOption(names[0]);
+
+    // Twice as much, with the keyboard: no page is turned. Then another visit, and what the machine of it has.
+    const address = tab.url();
+    const number = await shown();
+    const value = Number(number.match(/^[\d.,]+/)[0].replaceAll(',', ''));
+    await form.first().locator('input').fill(String(2 * value));
+    await tab.keyboard.press('ArrowRight');
+    await form.first().locator('input').press('Enter');
+    await says([`you said ${(2 * value).toLocaleString('en', { maximumSignificantDigits: 6 })}`, `measured ${number}`, '2 times too high'], 'twice as much');
+    await counts('1 of 1 within a factor of 2, 0 within 10%', 'twice as much');
+    if (tab.url() !== address) fail(where, 'turns the page');
+    if ((await covered()).filter(Boolean).length !== await form.count()) fail(where, 'leaves what was predicted covered');
+    if (!(await told.last().evaluate((e) => e === document.activeElement))) fail(where, 'loses the focus');
+    await tab.reload();
+    await says([`measured ${number}`, '2 times too high'], 'after a reload');
+    await counts('1 of 1 within a factor of 2, 0 within 10%', 'after a reload');
+    if (!(await tick.isChecked())) fail(where, 'forgets that it asks first');
+
+    // The comparison follows the machine; the tally does not.
+    for (const name of names) {
+      await machines.selectOption(name);
+      await tab.waitForTimeout(50);
+      const now = await told.first().evaluate((e) => {
+        const asked = [...document.querySelectorAll('main [data-ask]')].find((one) => e.textContent.includes(one.dataset.ask));
+        return asked.querySelector('a.elsewhere:not([hidden])') ? 'no number' : asked.querySelector('a.measured:not([hidden])').textContent;
+      });
+      await says([now], `compared on ${name}`);
+    }
+    await counts('1 of 1 within a factor of 2, 0 within 10%', 'with another machine');
+    if (names.length) await machines.selectOption(names[0]);
+
+    // Forgotten; then close, far too low, and a pass.
+    const clear = tab.locator('.ask-switch button');
+    await clear.click();
+    if (await told.count() || await tally.innerText() || await form.count() === 0) fail(where, 'does not forget');
+    const again = await shown();
+    const right = Number(again.match(/^[\d.,]+/)[0].replaceAll(',', ''));
+    await form.first().locator('input').fill(String(1.05 * right));
+    await form.first().getByRole('button', { name: 'Show' }).click();
+    await says(['✔', 'within 10%', `measured ${again}`], 'a close prediction');
+    await counts('1 of 1 within a factor of 2, 1 within 10%', 'a close prediction');
+    await clear.click();
+    await form.first().locator('input').fill(String(right / 4));
+    await form.first().locator('input').press('Enter');
+    await says(['✗', '4 times too low'], 'a quarter');
+    await counts('0 of 1 within a factor of 2, 0 within 10%', 'a quarter');
+    await clear.click();
+    await form.first().getByRole('button', { name: 'I pass' }).click();
+    await says(['you passed', `measured ${again}`], 'a pass');
+    await counts('', 'a pass');
+    if (shots) await tab.screenshot({ path: `${shots}/ask-passed-${colorScheme}-${viewport.width}.png` });
+    await tick.uncheck();
+    if ((await covered()).some(Boolean) || await told.count() || await form.count()) fail(where, 'does not stop to ask');
+    await close();
+  }
+
+  // Without JavaScript everything is there, and no switch.
+  const plain = await open({ javaScriptEnabled: false }, page, false);
+  for (const one of await plain.tab.locator('main [data-ask]').all()) {
+    if (!(await one.isVisible())) { fail(plain.where, 'covers an answer without JavaScript'); break; }
+  }
+  if (await plain.tab.locator('.ask-switch').first().isVisible()) fail(plain.where, 'has a switch that does nothing without JavaScript');
+  await plain.close();
+}
