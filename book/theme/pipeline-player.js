@@ -1,4 +1,4 @@
-// <pipeline-player>: who computes what when in a pipeline, step by step.
+// <pipeline-player>: who computes what when in a pipeline, and who waits, step by step.
 //
 // What stands in the element is for readers without JavaScript, and for paper.
 (() => {
@@ -65,41 +65,88 @@
     return Array.from({ length: stages }, (_, stage) => Math.max(0, ...times.map((time) => kept(slots, stages, time)[stage])));
   }
 
+  /** When each stage waits: its bubble. */
+  function gaps(slots, stages) {
+    const end = Math.max(...slots.map((slot) => slot.end));
+    return Array.from({ length: stages }, (_, stage) => {
+      const own = slots.filter((slot) => slot.stage === stage).sort((a, b) => a.start - b.start);
+      const edges = [0, ...own.flatMap(({ start, end: to }) => [start, to]), end];
+      return own.concat(null).map((_, at) => ({ stage, start: edges[2 * at], end: edges[2 * at + 1] })).filter((gap) => gap.start < gap.end);
+    }).flat();
+  }
+
+  /** How long all stages together have waited. */
+  const waited = (slots, stages, time) => gaps(slots, stages).reduce((sum, { start, end }) => sum + Math.max(0, Math.min(end, time) - start), 0);
+
   // ---- The picture ---------------------------------------------------------------------------------
 
   const NAMES = { gpipe: 'GPipe', '1f1b': 'one forward, one backward' };
+  const READABLE = 15; // pixels for a unit of time with a number in it
+
+  /**
+   * Where things are: time goes to the right, or down where that leaves too little room. Without a width it is the
+   * picture on paper.
+   */
+  function space(stages, end, width) {
+    const [left, row] = [74, 38];
+    const unit = width ? Math.min(40, (width - left - 6) / end) : 26;
+    if (unit >= READABLE) {
+      return {
+        tall: false, unit, size: [width ?? left + end * unit + 6, stages * row + 34],
+        box: ({ stage, start, end: to }) => [left + start * unit, stage * row + 4, (to - start) * unit, 30],
+        line: (time) => [left + time * unit, 0, left + time * unit, stages * row],
+      };
+    }
+    const [top, down] = [26, READABLE];
+    const column = Math.min(80, (width - 4) / stages);
+    return {
+      tall: true, unit: down, size: [width, top + end * down + 6],
+      box: ({ stage, start, end: to }) => [2 + stage * column, top + start * down, column - 6, (to - start) * down],
+      line: (time) => [0, top + time * down, stages * column, top + time * down],
+    };
+  }
 
   /** The plan as a drawing, up to a time. */
-  function picture(schedule, stages, micros, until = Infinity) {
+  function picture(schedule, stages, micros, until = Infinity, width = undefined) {
     const slots = plan(schedule, stages, micros);
     const end = Math.max(...slots.map((slot) => slot.end));
-    const [left, unit, row] = [74, 26, 38];
-    const [width, height] = [left + end * unit + 6, stages * row + 34];
+    const { tall, size, box, line } = space(stages, end, width);
     const tint = { forward: 'var(--series-1, #2a52d4)', backward: 'var(--series-2, #7a2e00)' };
-    const parts = [`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="inherit" font-size="15" fill="currentColor">`,
-      `<desc>${stages} stages as rows, time to the right, ${micros} micro-batches, ${NAMES[schedule]}. A full box is a micro-batch forward, a box with a frame one backward, which takes twice as long; where a row is empty, its stage waits.</desc>`];
+    const [rows, onward] = tall ? ['columns', 'down'] : ['rows', 'to the right'];
+    const parts = [`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.join(' ')}" font-family="inherit" font-size="${tall ? 13 : 15}" fill="currentColor">`,
+      `<desc>${stages} stages as ${rows}, time ${onward}, ${micros} micro-batches, ${NAMES[schedule]}. A full box is a micro-batch forward, a box with a frame one backward, which takes twice as long; where a stage is hatched, it waits: this is the bubble.</desc>`,
+      '<defs><pattern id="bubble-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="currentColor" stroke-opacity="0.45" stroke-width="1.6"/></pattern></defs>'];
+    const inner = ([x, y, w, h]) => `x="${x + 1.5}" y="${y + 1.5}" width="${w - 3}" height="${h - 3}" rx="3"`;
+    const label = ([x, y, w, h], text, more) => `<text x="${x + w / 2}" y="${y + h / 2 + 5}" text-anchor="middle" ${more}>${text}</text>`;
     for (let stage = 0; stage < stages; stage += 1) {
-      const y = stage * row + 4;
-      parts.push(`<text x="2" y="${y + 20}">stage ${stage + 1}</text><path d="M${left} ${y + 32.5}h${end * unit}" stroke="currentColor" stroke-opacity="0.25"/>`);
+      const [x, y, w] = box({ stage, start: 0, end });
+      parts.push(tall ? `<text x="${x + w / 2}" y="16" text-anchor="middle">stage ${stage + 1}</text>` : `<text x="2" y="${y + 20}">stage ${stage + 1}</text><path d="M${x} ${y + 32.5}h${w}" stroke="currentColor" stroke-opacity="0.25"/>`);
     }
-    for (const { stage, work: { direction, micro }, start, end: to } of slots) {
-      if (start >= until) continue;
-      const [x, y, w] = [left + start * unit, stage * row + 4, (to - start) * unit];
-      const box = `x="${x + 1.5}" y="${y + 1.5}" width="${w - 3}" height="27" rx="3"`;
+    for (const gap of gaps(slots, stages)) {
+      if (gap.start >= until) continue;
+      const place = box({ ...gap, end: Math.min(gap.end, until) });
+      parts.push(`<rect class="bubble" ${inner(place)} fill="url(#bubble-hatch)"/>`);
+      if (place[2] > 62 && place[3] > 24) parts.push(label(place, 'bubble', 'font-size="13" paint-order="stroke" stroke="var(--bg, #fff)" stroke-width="4"'));
+    }
+    for (const slot of slots) {
+      if (slot.start >= until) continue;
+      const { direction, micro } = slot.work;
       const colour = tint[direction];
-      parts.push(direction === 'forward'
-        ? `<rect ${box} fill="${colour}" fill-opacity="0.22"/>`
-        : `<rect ${box} fill="none" stroke="${colour}" stroke-width="2"/>`);
-      parts.push(`<text x="${x + w / 2}" y="${y + 20}" text-anchor="middle" fill="${colour}">${micro + 1}</text>`);
+      parts.push(`<rect class="work" ${inner(box(slot))} ${direction === 'forward' ? `fill="${colour}" fill-opacity="0.22"` : `fill="none" stroke="${colour}" stroke-width="2"`}/>`);
+      parts.push(label(box(slot), micro + 1, `fill="${colour}"`));
     }
-    if (until < end) parts.push(`<path d="M${left + until * unit} 0V${stages * row}" stroke="currentColor" stroke-dasharray="4 3"/>`);
-    parts.push(`<text x="${left}" y="${height - 8}">time →</text></svg>`);
-    return parts.join('\n');
+    if (until < end) {
+      // What has begun shows up to now.
+      const [x, y, u, v] = line(until);
+      parts.push(`<g class="now"><rect class="cover" x="${x}" y="${y}" width="${size[0]}" height="${tall ? size[1] : v}" fill="var(--bg, #fff)"/><path d="M${x} ${y}L${u} ${v}" stroke="var(--accent, currentColor)" stroke-width="2.5"/></g>`);
+    }
+    if (!tall) parts.push(`<text x="${line(0)[0]}" y="${size[1] - 8}">time →</text>`);
+    return [...parts, '</svg>'].join('\n');
   }
 
   // Without a page, in the tests, there are only the schedules.
   if (typeof customElements === 'undefined') {
-    module.exports = { order, timeline, plan, bubble, kept, peaks, picture };
+    module.exports = { order, timeline, plan, bubble, gaps, waited, kept, peaks, picture };
     return;
   }
 
@@ -110,15 +157,18 @@
   const STYLE = `
     .ask { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
     .controls { justify-content: start; }
-    .view { overflow-x: auto; }
-    .view svg { display: block; width: 100%; max-width: 90rem; }
+    .view { overflow: hidden; }
+    .view svg { display: block; width: 100%; }
     .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1.8rem; }
     .key span::before { content: ''; display: inline-block; width: 1.6em; height: 0.9em; margin-inline-end: 0.5em; border: 2px solid var(--part); border-radius: 3px; vertical-align: -0.05em; }
+    .key .waits::before { border-color: transparent; background: repeating-linear-gradient(135deg, var(--muted) 0 1.5px, transparent 1.5px 5px); }
     .forward { --part: var(--series-1); } .backward { --part: var(--series-2); }
     .key .forward::before { border-color: transparent; background: color-mix(in srgb, var(--part) 22%, transparent); }
     dl { display: flex; flex-wrap: wrap; gap: 0.2rem 2.4rem; margin: 0; font-variant-numeric: tabular-nums; }
-    dl div { display: flex; gap: 0.5rem; } dt { color: var(--muted); } dd { margin: 0; font-weight: 600; }
+    dl div { display: flex; flex-wrap: wrap; gap: 0 0.5rem; } dt { color: var(--muted); } dd { margin: 0; font-weight: 600; }
   `;
+
+  const EVERY = 700; // ms for a unit of time
 
   const numbers = (from, to, chosen) => Array.from({ length: to - from + 1 }, (_, i) => `<option${from + i === chosen ? ' selected' : ''}>${from + i}</option>`).join('');
   const percent = (share) => `${(100 * share).toFixed(1)}%`;
@@ -132,16 +182,17 @@
             <label>Stages<select class="stages">${numbers(2, 6, 4)}</select></label>
             <label>Micro-batches<select class="micros">${numbers(1, 8, 4)}</select></label>
           </div>
-          <div class="key hint"><span class="forward">forward</span><span class="backward">backward, twice as long</span></div>
-          <div class="view" tabindex="0" role="group" aria-label="The pipeline; the arrow keys go through time" aria-describedby="how"></div>
+          <div class="key hint"><span class="forward">forward</span><span class="backward">backward, twice as long</span><span class="waits">waiting: the bubble</span></div>
           ${Player.controls('Time', ['first', 'back', 'play', 'next', 'last'], '')}
-          <dl><div><dt>time</dt><dd class="time"></dd></div><div><dt>kept now, by stage</dt><dd class="kept"></dd></div><div><dt>kept at most</dt><dd class="peak"></dd></div><div><dt>waiting in all</dt><dd class="idle"></dd></div></dl>
+          <div class="view" tabindex="0" role="group" aria-label="The pipeline; the arrow keys go through time" aria-describedby="how"></div>
+          <dl><div><dt>time</dt><dd class="time"></dd></div><div><dt>kept now, by stage</dt><dd class="kept"></dd></div><div><dt>kept at most</dt><dd class="peak"></dd></div><div><dt>bubble so far</dt><dd class="waited"></dd></div><div><dt>formula (p − 1)/(m + p − 1)</dt><dd class="idle"></dd></div></dl>
           <p id="how" class="hint">Each step is one unit of time. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
           <p class="aloud" role="status" aria-live="polite"></p>
         </div>`);
       for (const select of this.parts('select')) select.addEventListener('change', () => this.chosen());
-      this.plays(700, '.view');
+      this.plays(EVERY, '.view');
       this.chosen();
+      new ResizeObserver(() => this.width !== this.part('.view').clientWidth && this.draw()).observe(this.part('.view'));
     }
 
     /** The reader chose another pipeline: it shows whole. */
@@ -153,24 +204,35 @@
       this.slots = plan(this.schedule, this.stages, this.micros);
       this.end = Math.max(...this.slots.map((slot) => slot.end));
       this.part('.peak').textContent = peaks(this.slots, this.stages).join(' · ');
-      this.part('.idle').textContent = `${percent(bubble(this.stages, this.micros))} of each stage's time`;
+      this.part('.idle').textContent = `${this.stages - 1}/${this.micros + this.stages - 1} = ${percent(bubble(this.stages, this.micros))}`;
       this.move(this.end);
     }
 
-    /** Shows what has begun before a time. */
-    show(quiet) {
-      const { step: time } = this;
-      this.part('.view').innerHTML = picture(this.schedule, this.stages, this.micros, time === this.end ? Infinity : time);
+    draw() {
+      const view = this.part('.view');
+      this.width = view.clientWidth;
+      view.innerHTML = picture(this.schedule, this.stages, this.micros, this.step === this.end ? Infinity : this.step, this.width || undefined);
       const svg = this.part('svg');
-      svg.style.minWidth = `${74 + this.end * 17}px`;
       svg.setAttribute('role', 'img');
       svg.setAttribute('aria-label', svg.querySelector('desc').textContent);
+    }
+
+    /** Shows what has begun before a time; while it plays, time goes on evenly. */
+    show(quiet, before) {
+      const { step: time } = this;
+      this.draw();
+      const { tall, unit } = space(this.stages, this.end, this.width || undefined);
+      if (quiet && !this.still && time === before + 1) {
+        this.part('.now')?.animate([{ transform: `translate${tall ? 'Y' : 'X'}(${-unit}px)` }, { transform: 'none' }], this.every);
+      }
       this.part('.time').textContent = `${time} of ${this.end}`;
       this.part('.kept').textContent = kept(this.slots, this.stages, time).join(' · ');
+      const [lost, all] = [waited(this.slots, this.stages, time), this.stages * time];
+      this.part('.waited').textContent = `${lost} of ${all} units${all ? `, ${percent(lost / all)}` : ''}`;
       if (quiet) return;
       const now = this.slots.filter((slot) => slot.start < time && slot.end >= time);
       const words = now.map(({ stage, work: { direction, micro } }) => `stage ${stage + 1} ${direction} ${micro + 1}`);
-      this.say('.aloud', `Time ${time} of ${this.end}: ${words.join(', ') || 'nothing yet'}.`);
+      this.say('.aloud', `Time ${time} of ${this.end}: ${words.join(', ') || 'nothing yet'}. Bubble so far: ${this.part('.waited').textContent}.`);
     }
   }
 
