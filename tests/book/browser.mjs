@@ -20,6 +20,7 @@ import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { askFirst } from './ask.mjs';
 import { bitExplorer } from './bits.mjs';
+import { breakKernel } from './break.mjs';
 import { ringAllReduce } from './ring.mjs';
 import { cardCalculator } from './cards.mjs';
 import { descentPlayground } from './descent.mjs';
@@ -423,6 +424,7 @@ const has = (tag, folder, pages) => pages.filter((page) => page !== 'print.html'
 const holds = (tag) => (tried && has(tag, tried, pagesOf(tried)).length ? [] : has(tag, folder, opened));
 for (const page of holds('digit-canvas')) part(`${page}: <digit-canvas>`, () => digitCanvas({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('bit-explorer')) part(`${page}: <bit-explorer>`, () => bitExplorer({ open, page, axe, rules: RULES, shots, fail }));
+for (const page of holds('break-kernel')) part(`${page}: <break-kernel>`, () => breakKernel({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('ring-all-reduce')) part(`${page}: <ring-all-reduce>`, () => ringAllReduce({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('pipeline-player')) part(`${page}: <pipeline-player>`, () => pipelinePlayer({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('product-race')) part(`${page}: <product-race>`, () => productRace({ open, page, axe, rules: RULES, shots, fail }));

@@ -359,6 +359,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
     for script in [
         "widget.js",
         "bit-explorer.js",
+        "break-kernel.js",
         "card-calculator.js",
         "descent-playground.js",
         "digit-canvas.js",
