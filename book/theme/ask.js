@@ -59,7 +59,7 @@
       const block = span.closest(BLOCK);
       const drawn = (side) => {
         const all = [];
-        for (let next = block[side]; next?.matches('.figure, .measured-table'); next = next[side]) all.push(next);
+        for (let next = block[side]; next?.matches('.figure, .measured-table, .table-wrapper'); next = next[side]) all.push(next);
         return all;
       };
       this.answer = [...drawn('previousElementSibling').reverse(), block, ...drawn('nextElementSibling')];
@@ -71,7 +71,7 @@
       const [said, found] = [memory.said[this.name], shown(this.span)];
       this.asks = memory.on && !said && found;
       if (this.asks) this.ask(found);
-      else this.note(memory.on && said && make('p', { className: 'ask-said', tabIndex: -1, textContent: verdict(this.question, said, found) }));
+      else this.note(memory.on && said ? make('p', { className: 'ask-said', tabIndex: -1, textContent: verdict(this.question, said, found) }) : null);
     }
 
     /** Puts something before the answer, or nothing. */
@@ -82,7 +82,7 @@
     }
 
     ask(found) {
-      if (!this.noted?.matches?.('form')) this.note(this.form());
+      if (!this.noted?.matches('form')) this.note(this.form());
       this.noted.querySelector('.unit').textContent = found.unit.trim();
     }
 

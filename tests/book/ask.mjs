@@ -53,7 +53,10 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
     for (const name of names) {
       await machines.selectOption(name);
       await tab.waitForFunction((name) => [...document.querySelectorAll('main a.measured[data-machine]:not([hidden])')].some((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name).catch(() => {});
-      if (!(await form.count())) continue;
+      // What the machine lacks, and another one's number stands in for, is not asked.
+      const own = await tab.evaluate(() => [...document.querySelectorAll('main [data-ask]')].filter((e) => !e.querySelector('a.elsewhere:not([hidden])')).length);
+      if (await form.count() !== own) fail(where, `asks ${await form.count()} times for the ${own} numbers of ${name}`);
+      if (!own) continue;
       const number = await shown();
       switched ||= number !== first;
       if (await form.first().locator('.unit').innerText() !== unit(number)) fail(where, `asks in “${await form.first().locator('.unit').innerText()}” for ${number} of ${name}`);
@@ -116,6 +119,15 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
     if ((await covered()).some(Boolean) || await told.count() || await form.count()) fail(where, 'does not stop to ask');
     await close();
   }
+
+  // Where nothing can be stored it works until the page is left.
+  const secret = await open({}, page);
+  await secret.tab.addInitScript(() => Object.defineProperty(window, 'localStorage', { get() { throw new Error('nothing is stored'); } }));
+  await secret.tab.reload();
+  await secret.tab.locator('.ask-switch input').check();
+  await secret.tab.locator('form.ask-first').first().getByRole('button', { name: 'I pass' }).click();
+  if (!(await secret.tab.locator('.ask-said').isVisible())) fail(secret.where, 'answers nothing where nothing can be stored');
+  await secret.close();
 
   // Without JavaScript everything is there, and no switch.
   const plain = await open({ javaScriptEnabled: false }, page, false);

@@ -5,11 +5,12 @@
 // BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more than 300 kB to fetch. Then:
-// search for every chapter's terms, machine switch, hints, print, without JavaScript, by keyboard, and the elements that
-// run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs,
-// roofline.mjs, memory.mjs), and what is asked first (ask.mjs). As many parts at once as there are processors. With SCREENSHOTS, screenshots of every page are
-// left there; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
-// there, and are not run again. With --only, the parts with WORDS in their names are all that runs.
+// search for every chapter's terms, machine switch, what is asked first (ask.mjs), hints, print, without JavaScript, by
+// keyboard, and the elements that run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs,
+// cards.mjs, warp.mjs, descent.mjs, roofline.mjs, memory.mjs). As many parts at once as there are processors. With
+// SCREENSHOTS, screenshots of every page are left there; that takes longer than all the rest. Elements that the book in
+// FOLDER has, too, were tried there, and are not run again. With --only, the parts with WORDS in their names are all that
+// runs.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

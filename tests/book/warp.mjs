@@ -60,6 +60,8 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
       }
       // A prediction first.
       await part('[type=checkbox]').check();
+      const ticks = await tab.locator('warp-viewer [type=checkbox]').evaluateAll((all) => all.map((one) => one.checked));
+      if (!ticks.every(Boolean) || !(await tab.evaluate(() => globalThis.throughputAsk.on))) fail(where, 'has a tick that the page does not know');
       if (await part('.answer').isVisible() || await part('.total').innerText() !== '') fail(where, 'gives the answer before it is asked for');
       await part('.guess input').fill('3');
       await part('.guess input').press('Enter');
