@@ -457,7 +457,10 @@
         exactRow(a, b, n, k, i, sum, size);
         for (let j = 0; j < n; j++) {
           const error = Math.abs(c[i * n + j] - sum[j]);
-          if (!(error <= allowed * size[j])) found.wrong++; // NaN is wrong, too
+          if (!(error <= allowed * size[j])) { // NaN is wrong, too
+            found.wrong++;
+            found.first ??= { i, j, left: c[i * n + j], wanted: sum[j] };
+          }
           if (size[j] > 0) found.worst = Math.max(found.worst, error / size[j]);
         }
         found.checked += n;
@@ -497,6 +500,17 @@
     for (let at = 0; at < SAMPLES; at++) samples.push(await rows(sample));
     return summary(samples);
   }
+
+  // ---- What a reader can break ---------------------------------------------------------------------
+
+  const BROKEN = 'shared'; // the kernel
+  const BREAKS = [
+    ['As it is', '', ''],
+    ['Leave out the first barrier', /^[^\S\n]*workgroupBarrier\(\);.*\n/m, ''],
+    ['Drop the bounds check', 'if (row < sizes.m && column < sizes.n)', 'if (true)'],
+    ['Swap an index', 'b_tile[p][x]', 'b_tile[x][p]'],
+    ['Wrong stride', 'c[row * sizes.n + column]', 'c[row * sizes.m + column]'],
+  ];
 
   // ---- What the reader sees ------------------------------------------------------------------------
 
@@ -563,6 +577,7 @@
       <div class="way" hidden><p class="step small"></p><progress max="1" value="0" aria-label="How far the run is"></progress></div>
       <div class="result"></div>
       <div class="curves"></div>
+      <div class="controls break" role="group" aria-label="Break a kernel, and run it" hidden><span>Break it:</span></div>
       <details><summary>Change the kernels</summary>
         <p class="small">This is the text that runs. Change it, and run again: leave out a barrier or an edge, and see whether the check notices. Nothing is kept when the page is left.</p>
         <div class="sources"></div>
@@ -573,6 +588,7 @@
   const LABELS = { shared: 'shared tiles', tile2d: '2D register tiles', cpu: 'JavaScript, one core' };
   const label = (name) => LABELS[name] ?? name;
   const escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const plainly = (x) => (Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : 'nothing');
   const digits = (x) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x >= 1 ? x.toFixed(2) : x.toPrecision(2));
   const rate = (operations, seconds) => {
     const speed = operations / seconds / 1e9;
@@ -618,6 +634,19 @@
         lines.innerHTML = `<label class="kernel-name" for="${id}">${escape(name)}.wgsl</label><textarea id="${id}" spellcheck="false" autocapitalize="off" autocomplete="off"></textarea>`;
         lines.querySelector('textarea').value = text;
         this.part('.sources').append(lines);
+      }
+      const [, whole] = this.originals.find(([name]) => name === BROKEN) ?? [];
+      for (const [name, from, to] of BREAKS) {
+        const broken = whole?.replace(from, to);
+        if (!whole || (from && broken === whole)) continue;
+        const button = Object.assign(document.createElement('button'), { type: 'button', textContent: name });
+        button.addEventListener('click', () => {
+          if (this.working) return;
+          this.part(`#source-${BROKEN}`).value = broken;
+          this.start('.run', () => this.run());
+        });
+        this.part('.break').append(button);
+        this.part('.break').hidden = false;
       }
       this.part('.reset').addEventListener('click', () => {
         for (const [name, text] of this.originals) this.part(`#source-${name}`).value = text;
@@ -810,10 +839,10 @@
       const rows = new Map(kernels.map((kernel) => [kernel.name, { name: kernel.name }]));
       for (const { name, why } of failed) rows.set(name, { name, wrong: `does not compile: ${why}` });
       const wrong = (row, found) => {
-        const { m, n: columns, k, checked } = found;
+        const { m, n: columns, k, checked, first } = found;
         const faults = [
           found.unwritten && `${found.unwritten} of ${m * columns} elements are missing or not a number`,
-          found.wrong && `${found.wrong} of ${checked} checked elements are wrong`,
+          found.wrong && `${found.wrong} of ${checked} checked elements are wrong, the first at (${first.i}, ${first.j}): ${plainly(first.left)} instead of ${plainly(first.wanted)}`,
           found.past && `${found.past} numbers were written behind the end of C`,
         ].filter(Boolean);
         row.wrong ??= `wrong for ${m}×${k} times ${k}×${columns}: ${faults.join('; ')}`;

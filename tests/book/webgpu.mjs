@@ -180,7 +180,17 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
       const said = `${await status()} ${await part('.result').innerText()}`;
       expect(where, `a kernel that ${what}: ${said}`, says.test(said) && /^Wrong: naive\. Right: /.test(said));
     }
+    // The buttons break another one, and each runs at once.
     await part('.reset').evaluate((button) => button.click());
+    for (const name of ['Leave out the first barrier', 'Drop the bounds check', 'Swap an index', 'Wrong stride']) {
+      await part('.break button', { hasText: name }).click();
+      await done();
+      const said = `${await status()} ${await part('.result').innerText()}`;
+      expect(where, `${name}: ${said}`, /^Wrong: shared tiles\. Right: /.test(said) && /elements are wrong, the first at \(\d+, \d+\): (nothing|−?[\d.]+) instead of −?[\d.]+|written behind the end of C/.test(said));
+    }
+    await part('.break button', { hasText: 'As it is' }).click();
+    await done();
+    expect(where, `as it is: ${await status()}`, /^All/.test(await status()));
     await part('.run').click();
     await done();
     expect(where, `after the reset: ${await status()}`, /^All/.test(await status()));
