@@ -1,4 +1,4 @@
-// <warp-viewer>: the addresses of the 32 threads of a warp, and what memory does for them.
+// <warp-viewer>: the addresses of the 32 threads of a warp, what memory does for them, and how they move over it.
 //
 // `memory="global"` shows sectors, `memory="shared"` banks. What stands in the element is for readers without
 // JavaScript, and for paper.
@@ -136,10 +136,14 @@
     .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1.8rem; color: var(--muted); font-size: 0.94em; }
     .key i { display: inline-block; width: 1.5rem; height: 1.5rem; margin-inline-end: 0.6rem; vertical-align: -0.2rem; box-sizing: border-box; border: 1px solid var(--line); }
     output { min-width: 11rem; }
-    p { margin: 0; } .total { font-weight: 600; } .step { min-height: 4.8rem; }
+    p { margin: 0; } .total { font-weight: 600; } .tally { min-height: 1.5em; } .sweep { min-width: 8rem; } .step { min-height: 4.8rem; }
     @media (max-width: 620px) { .threads { grid-template-columns: repeat(8, 1fr); } .row { grid-template-columns: 3.2rem repeat(4, 1fr); gap: 0 3px; } .row i { color: transparent !important; border-inline-width: 0 1px !important; } .sector { gap: 0; } }
   `;
 
+  const TRAVEL = { duration: 450, easing: 'ease-in-out' };
+  const SWEEP = 500; // ms for a position of the knob
+
+  const percent = (share) => `${(100 * share).toLocaleString('en', { maximumFractionDigits: 1 })}%`;
   const plural = (count, one) => `${count} ${count === 1 ? one : { sector: 'sectors', line: 'lines', wavefront: 'wavefronts' }[one]}`;
 
   /** Lanes in words: 0 to 7, 9 and 12. */
@@ -170,6 +174,7 @@
             <label>Each thread takes<select class="type">${options(TYPES)}</select></label>
             <label>The warp takes<select class="pattern">${options(this.patterns)}</select></label>
             <label class="turn"><span></span><input type="range" step="1"></label>
+            <button type="button" class="sweep">Sweep</button>
             <label class="tick"><input type="checkbox">Ask me first</label>
           </div>
           <div class="threads" role="group" aria-label="Threads of the warp, each with its ${shared ? 'word' : 'address'}">
@@ -178,6 +183,7 @@
           <div class="answer">
             <p class="total" role="status" aria-live="polite"></p>
             ${Player.controls(`One ${shared ? 'wavefront' : 'sector'} after the other`, ['back', 'play', 'next'])}
+            <p class="tally"></p>
             <p class="step" role="status" aria-live="polite"></p>
             <div class="key">${key.map(([name, says]) => `<span><i class="${name}"></i>${says}</span>`).join('')}</div>
             <div class="grid" role="img"></div></div>
@@ -188,6 +194,7 @@
       this.on('.pattern', 'change', () => this.turn());
       this.on('.ask', 'input', () => this.change());
       this.on('[type=checkbox]', 'change', ({ target }) => globalThis.throughputAsk?.turn(target.checked));
+      this.on('.sweep', 'click', () => (this.sweeping ? this.rest() : this.sweep()));
       this.on('.guess', 'submit', (event) => { event.preventDefault(); this.look(); });
       this.plays(900);
       this.turn();
@@ -215,9 +222,55 @@
       this.change();
     }
 
-    /** The reader has chosen something. */
-    change() {
+    disconnectedCallback() {
+      super.disconnectedCallback();
+      this.rest();
+    }
+
+    /** Turns the knob through all its positions, so that the warp moves over the sectors. */
+    sweep() {
+      const range = this.part('[type=range]');
+      const to = (value) => { range.value = value; this.change(true); };
+      if (range.value === range.max) to(range.min);
+      this.part('.sweep').textContent = 'Stop';
+      this.part('.total').setAttribute('aria-live', 'off');
+      this.sweeping = setInterval(() => {
+        to(Number(range.value) + 1);
+        if (range.value === range.max) this.rest();
+      }, SWEEP);
+    }
+
+    rest() {
+      clearInterval(this.sweeping);
+      this.sweeping = undefined;
+      this.part('.sweep').textContent = 'Sweep';
+      this.part('.total').setAttribute('aria-live', 'polite');
+    }
+
+    /** Where the first word of each thread is on the screen. */
+    places() {
+      const at = new Map(this.parts('.wanted').map((cell) => [Number(cell.dataset.word), cell]));
+      return this.begins.map((start) => at.get(Math.floor(start / 4)));
+    }
+
+    /** Lets words come from where something was until now: `from` has a rectangle for some threads. */
+    travel(from) {
+      if (this.still) return;
+      const seen = new Set();
+      this.places().forEach((cell, lane) => {
+        if (!from[lane] || seen.has(cell)) return;
+        seen.add(cell);
+        const to = cell.getBoundingClientRect();
+        const [x, y] = [from[lane].left - to.left, from[lane].top - to.top];
+        if (x || y) cell.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: 'none' }], TRAVEL);
+      });
+    }
+
+    /** The reader has chosen something, or the knob turns by itself. */
+    change(swept = false) {
+      if (!swept) this.rest();
       const { pattern } = this;
+      const old = this.begins && this.places().map((cell) => cell.getBoundingClientRect());
       const knob = Number(this.part('[type=range]').value);
       if (pattern.knob) this.part('.turn span').textContent = `${pattern.knob.name}: ${knob}`;
       this.type = TYPES.find(({ id }) => id === this.part('.type').value);
@@ -228,6 +281,7 @@
       });
       this.draw();
       const ask = this.part('[type=checkbox]').checked;
+      this.part('.sweep').hidden = !pattern.knob || ask || this.still; // it moves by itself, which not every reader likes
       this.part('.guess').hidden = !ask;
       this.part('.answer').hidden = ask;
       this.part('.guess input').value = '';
@@ -235,6 +289,7 @@
       this.pick(null);
       this.go(0);
       this.part('.total').textContent = ask ? '' : this.total();
+      if (old && !ask) this.travel(old);
     }
 
     /** The reader has predicted. */
@@ -248,8 +303,7 @@
     total() {
       const { load } = this;
       if (!this.shared) {
-        const share = (100 * load.useful / load.moved).toLocaleString('en', { maximumFractionDigits: 1 });
-        return `${plural(load.sectors.length, 'sector')} of 32 bytes, in ${plural(load.lines.length, 'line')} of 128: ${load.moved} bytes are fetched, of which ${load.useful === load.moved ? 'all' : load.useful} are wanted, ${share}%.`;
+        return `${plural(load.sectors.length, 'sector')} of 32 bytes, in ${plural(load.lines.length, 'line')} of 128: ${load.moved} bytes are fetched, of which ${load.useful === load.moved ? 'all' : load.useful} are wanted, ${percent(load.useful / load.moved)}.`;
       }
       const lost = load.passes - load.ideal;
       const groups = load.groups > 1 ? ` Threads with 16 bytes each go in ${load.groups} groups of ${LANES / load.groups}, so it takes ${load.groups} at best.` : '';
@@ -312,10 +366,10 @@
     get end() { return this.load.steps.length; }
 
     /** Shows one sector or wavefront; 0 is all of them. */
-    show() {
+    show(_, before) {
       const { steps } = this.load;
       const now = steps[this.step - 1];
-      const later = new Set(steps.slice(this.step).flatMap(({ words }) => words));
+      const later = new Set((now ? steps.slice(this.step) : []).flatMap(({ words }) => words));
       this.cells((cell, word) => {
         cell.classList.toggle('now', Boolean(now?.words.includes(word)));
         cell.classList.toggle('later', !now?.words.includes(word) && later.has(word));
@@ -325,7 +379,17 @@
       }
       this.lanes.forEach((button, lane) => button.classList.toggle('now', Boolean(now?.lanes.includes(lane))));
       this.part('.step').textContent = this.words(now);
+      this.part('.tally').textContent = now ? this.tally(steps.slice(0, this.step)) : '';
+      if (this.step === before + 1) this.travel(this.lanes.map((button, lane) => (now.lanes.includes(lane) ? button.getBoundingClientRect() : null)));
       this.part('output').textContent = `${this.shared ? 'Wavefront' : 'Sector'} ${this.step} of ${steps.length}`;
+    }
+
+    /** What the steps until now came to. */
+    tally(done) {
+      const lanes = distinct(done.flatMap((step) => step.lanes));
+      if (this.shared) return `${plural(done.length, 'wavefront')} so far: ${lanes.length} of ${LANES} threads have had something.`;
+      const wanted = this.type.bytes * new Set(lanes.map((lane) => this.begins[lane])).size;
+      return `${plural(done.length, 'sector')} so far: ${SECTOR * done.length} bytes fetched, ${wanted} of them wanted, ${percent(wanted / (SECTOR * done.length))}.`;
     }
 
     /** What a step does, in words. */

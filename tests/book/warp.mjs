@@ -42,9 +42,12 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
       await says('thread 1.', 'the second step', '.step');
       await tab.keyboard.press('End');
       await says('thread 31.', 'the last step', '.step');
+      await says(shared ? '32 wavefronts so far: 32 of 32 threads' : '32 sectors so far: 1024 bytes fetched, 128 of them wanted, 12.5%.', 'the last step', '.tally');
       await tab.keyboard.press('ArrowRight');
       if (await part('.next').getAttribute('aria-disabled') !== 'true') fail(where, 'goes on after the end');
       await tab.keyboard.press('Home');
+      if (await part('.tally').innerText() !== '') fail(where, 'counts before the first step');
+      await count('.grid .later', 0, 'back at the start');
       await count('.grid .now', 0, 'back at the start');
       await part('.threads button').first().focus();
       for (const key of ['ArrowRight', 'ArrowDown', 's']) await tab.keyboard.press(key);
@@ -58,6 +61,22 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
         await part('[type=range]').fill('1');
         await says('1 wavefront. No bank', 'a column of a tile with padding');
       }
+      // After the last step the tally is what the load costs, whatever the pattern.
+      if (!shared) {
+        for (const [pattern, knob, type] of [['stride', '3', 'f32'], ['shift', '5', 'f16'], ['stride', '2', 'float4'], ['scattered', null, 'f32'], ['same', null, 'f16']]) {
+          await part('.pattern').selectOption(pattern);
+          await part('.type').selectOption(type);
+          if (knob) await part('[type=range]').fill(knob);
+          await part('.next').focus();
+          await tab.keyboard.press('End');
+          const [, sectors, fetched, wanted, share] = (await part('.total').innerText()).match(/^(\d+) sectors? .*: (\d+) bytes are fetched, of which (all|\d+) are wanted, ([\d.]+%)/);
+          await says(`${sectors} ${sectors === '1' ? 'sector' : 'sectors'} so far: ${fetched} bytes fetched, ${wanted === 'all' ? fetched : wanted} of them wanted, ${share}.`, `${pattern} ${knob} ${type}`, '.tally');
+        }
+        await part('.type').selectOption('f32');
+        await part('.pattern').selectOption('column');
+      }
+      // Nothing moves for a reader who asked for less motion.
+      if (await part('.sweep').isVisible() || await element.evaluate((one) => one.shadowRoot.getAnimations().length)) fail(where, 'moves with reduced motion');
       // A prediction first.
       await part('[type=checkbox]').check();
       const ticks = await tab.locator('warp-viewer [type=checkbox]').evaluateAll((all) => all.map((one) => one.checked));
@@ -91,6 +110,23 @@ export async function warpViewer({ open, page, axe, rules, shots, fail }) {
   await element.locator('output').filter({ hasText: 'Sector 2 of 4' }).waitFor({ timeout: 60_000 }).catch(() => fail(playing.where, 'the warp does not play'));
   await play.click();
   if (await play.innerText() !== 'Play') fail(playing.where, 'the warp does not pause');
+
+  // Words come from where they were: from the threads in a step, from their old places with another pattern.
+  const moving = (selector) => element.evaluate((one, selector) => [...one.shadowRoot.querySelectorAll(selector)].filter((cell) => cell.getAnimations().length).length, selector);
+  await element.evaluate((one) => { one.go(0); one.go(1); });
+  if (await moving('.wanted.now') !== 8) fail(playing.where, `${await moving('.wanted.now')} words come from the threads of a sector`);
+  await element.evaluate((one) => one.shadowRoot.getAnimations().forEach((motion) => motion.finish()));
+  await element.locator('[type=range]').fill('2');
+  if (await moving('.wanted') !== 31) fail(playing.where, `${await moving('.wanted')} words move with a stride of 2`);
+  // The knob turns by itself to its end, and stops when somebody chooses.
+  await element.locator('.sweep').click();
+  await element.locator('.turn span').filter({ hasText: 'Stride s: 4' }).waitFor({ timeout: 60_000 }).catch(() => fail(playing.where, 'the knob does not turn'));
+  await element.locator('.pattern').selectOption('shift');
+  if (await element.evaluate((one) => one.sweeping !== undefined)) fail(playing.where, 'the knob turns on after a choice');
+  await element.locator('[type=range]').fill('30');
+  await element.locator('.sweep').click();
+  await element.locator('.sweep').filter({ hasText: 'Sweep' }).waitFor({ timeout: 60_000 });
+  if (await element.locator('[type=range]').inputValue() !== '31') fail(playing.where, 'the knob does not reach its end');
   await playing.close();
 
   await withoutScript({ open, page, tag: 'warp-viewer', fail });
