@@ -577,7 +577,7 @@
       <div class="way" hidden><p class="step small"></p><progress max="1" value="0" aria-label="How far the run is"></progress></div>
       <div class="result"></div>
       <div class="curves"></div>
-      <div class="controls break" role="group" aria-label="Break a kernel, and run it" hidden><span>Break it:</span></div>
+      <div class="controls break" role="group" aria-label="Break a kernel, and run it" hidden><span>Break shared tiles:</span></div>
       <details><summary>Change the kernels</summary>
         <p class="small">This is the text that runs. Change it, and run again: leave out a barrier or an edge, and see whether the check notices. Nothing is kept when the page is left.</p>
         <div class="sources"></div>

@@ -136,8 +136,8 @@
     .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1.8rem; color: var(--muted); font-size: 0.94em; }
     .key i { display: inline-block; width: 1.5rem; height: 1.5rem; margin-inline-end: 0.6rem; vertical-align: -0.2rem; box-sizing: border-box; border: 1px solid var(--line); }
     output { min-width: 11rem; }
-    p { margin: 0; } .total { font-weight: 600; } .tally { min-height: 1.5em; } .sweep { min-width: 8rem; } .step { min-height: 4.8rem; }
-    @media (max-width: 620px) { .threads { grid-template-columns: repeat(8, 1fr); } .row { grid-template-columns: 3.2rem repeat(4, 1fr); gap: 0 3px; } .row i { color: transparent !important; border-inline-width: 0 1px !important; } .sector { gap: 0; } }
+    p { margin: 0; } .total { font-weight: 600; } .tally { min-height: 1lh; } .sweep { min-width: 8rem; } .step { min-height: 4.8rem; }
+    @media (max-width: 620px) { .tally { min-height: 2lh; } .threads { grid-template-columns: repeat(8, 1fr); } .row { grid-template-columns: 3.2rem repeat(4, 1fr); gap: 0 3px; } .row i { color: transparent !important; border-inline-width: 0 1px !important; } .sector { gap: 0; } }
   `;
 
   const TRAVEL = { duration: 450, easing: 'ease-in-out' };
@@ -253,16 +253,22 @@
       return this.begins.map((start) => at.get(Math.floor(start / 4)));
     }
 
-    /** Lets words come from where something was until now: `from` has a rectangle for some threads. */
+    /** Where something is, seen from the rows of memory, which text above them may move. */
+    spot(element) {
+      const [{ left, top }, own] = [this.part('.grid').getBoundingClientRect(), element.getBoundingClientRect()];
+      return [own.left - left, own.top - top];
+    }
+
+    /** Lets words come from where something was until now: `from` has that for some threads. */
     travel(from) {
       if (this.still) return;
       const seen = new Set();
       this.places().forEach((cell, lane) => {
         if (!from[lane] || seen.has(cell)) return;
         seen.add(cell);
-        const to = cell.getBoundingClientRect();
-        const [x, y] = [from[lane].left - to.left, from[lane].top - to.top];
-        if (x || y) cell.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: 'none' }], TRAVEL);
+        const to = this.spot(cell);
+        const [x, y] = from[lane].map((one, at) => one - to[at]);
+        if (Math.hypot(x, y) >= 1) cell.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: 'none' }], TRAVEL);
       });
     }
 
@@ -270,7 +276,7 @@
     change(swept = false) {
       if (!swept) this.rest();
       const { pattern } = this;
-      const old = this.begins && this.places().map((cell) => cell.getBoundingClientRect());
+      const old = this.begins && this.places().map((cell) => this.spot(cell));
       const knob = Number(this.part('[type=range]').value);
       if (pattern.knob) this.part('.turn span').textContent = `${pattern.knob.name}: ${knob}`;
       this.type = TYPES.find(({ id }) => id === this.part('.type').value);
@@ -380,7 +386,7 @@
       this.lanes.forEach((button, lane) => button.classList.toggle('now', Boolean(now?.lanes.includes(lane))));
       this.part('.step').textContent = this.words(now);
       this.part('.tally').textContent = now ? this.tally(steps.slice(0, this.step)) : '';
-      if (this.step === before + 1) this.travel(this.lanes.map((button, lane) => (now.lanes.includes(lane) ? button.getBoundingClientRect() : null)));
+      if (this.step === before + 1) this.travel(this.lanes.map((button, lane) => (now.lanes.includes(lane) ? this.spot(button) : null)));
       this.part('output').textContent = `${this.shared ? 'Wavefront' : 'Sector'} ${this.step} of ${steps.length}`;
     }
 

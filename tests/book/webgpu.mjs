@@ -342,6 +342,15 @@ export async function stepPlayer({ open, page, fail }) {
     if (first.step !== 0 || first.shown.join() !== '0') fail(where, `starts as ${JSON.stringify(first)}`);
     if (first.animated !== (reducedMotion !== 'reduce')) fail(where, `moves by itself: ${first.animated}, with ${reducedMotion}`);
     if (await player.locator('.play').isVisible() !== (reducedMotion !== 'reduce')) fail(where, `offers to play with ${reducedMotion}`);
+    // On a phone the diagram is stacked, and nothing of it is cut or tiny.
+    const seen = await player.evaluate((one) => {
+      const svg = one.querySelector('svg');
+      const { left, right } = svg.closest('.plot').getBoundingClientRect();
+      const shown = [...svg.querySelectorAll('rect, path, text')].filter((part) => part.getClientRects().length && part.getBoundingClientRect().width);
+      const boxes = shown.map((part) => part.getBoundingClientRect());
+      return { cut: boxes.filter((box) => box.left < left - 1 || box.right > right + 1).length, small: shown.filter((part, at) => part.localName === 'text' && boxes[at].height < 12).map((part) => part.textContent) };
+    });
+    if (seen.cut || seen.small.length) fail(where, `the diagram has ${seen.cut} parts that are cut, and small: ${seen.small}`);
     await player.locator('.next').focus();
     for (let at = 1; at < first.end + 3; at++) await tab.keyboard.press('Enter');
     const last = await state();
