@@ -94,7 +94,6 @@
         make('button', { textContent: 'Show' }), pass);
       form.addEventListener('submit', (event) => { event.preventDefault(); this.tell(input.valueAsNumber); });
       pass.addEventListener('click', () => this.tell());
-      form.addEventListener('keydown', (event) => event.stopPropagation()); // mdBook's keys turn the page
       return form;
     }
 

@@ -54,7 +54,7 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
       await machines.selectOption(name);
       await tab.waitForFunction((name) => [...document.querySelectorAll('main a.measured[data-machine]:not([hidden])')].some((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name).catch(() => {});
       // What the machine lacks, and another one's number stands in for, is not asked.
-      const own = await tab.evaluate(() => [...document.querySelectorAll('main [data-ask]')].filter((e) => !e.querySelector('a.elsewhere:not([hidden])')).length);
+      const own = await tab.evaluate(() => [...document.querySelectorAll('main [data-ask]')].filter((e) => e.querySelector('a.measured:not([hidden])') && !e.querySelector('a.elsewhere:not([hidden])')).length);
       if (await form.count() !== own) fail(where, `asks ${await form.count()} times for the ${own} numbers of ${name}`);
       if (!own) continue;
       const number = await shown();
@@ -83,14 +83,19 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
     if (!(await tick.isChecked())) fail(where, 'forgets that it asks first');
 
     // The comparison follows the machine; the tally does not.
+    let said;
     for (const name of names) {
       await machines.selectOption(name);
       await tab.waitForTimeout(50);
-      const now = await told.first().evaluate((e) => {
+      const [text, exact] = await told.first().evaluate((e) => {
         const asked = [...document.querySelectorAll('main [data-ask]')].find((one) => e.textContent.includes(one.dataset.ask));
-        return asked.querySelector('a.elsewhere:not([hidden])') ? 'no number' : asked.querySelector('a.measured:not([hidden])').textContent;
+        const link = asked.querySelector('a.elsewhere:not([hidden])') ? null : asked.querySelector('a.measured:not([hidden])');
+        return link ? [link.textContent, Number(link.querySelector('data').value)] : [];
       });
-      await says([now], `compared on ${name}`);
+      said ??= 2 * exact;
+      const off = said / exact;
+      const words = Math.abs(off - 1) <= 0.1 ? 'within 10%' : `${Number(Math.max(off, 1 / off).toPrecision(2))} times too ${off < 1 ? 'low' : 'high'}`;
+      await says(text ? [text, words] : ['no number'], `compared on ${name}`);
     }
     await counts('1 of 1 within a factor of 2, 0 within 10%', 'with another machine');
     if (names.length) await machines.selectOption(names[0]);
