@@ -43,7 +43,7 @@ fn commands<'t>(text: &'t str, start: &str) -> Vec<Vec<&'t str>> {
     text.match_indices(start)
         .map(|(at, _)| {
             let rest = &text[at + start.len()..];
-            let end = rest.find(['`', '\n', '#', '|', ',']).unwrap_or(rest.len());
+            let end = rest.find(['`', '\n', '#', '|', ',', '"']).unwrap_or(rest.len());
             rest[..end].split_whitespace().collect()
         })
         .collect()

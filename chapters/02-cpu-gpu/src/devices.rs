@@ -141,7 +141,7 @@ pub fn peak_of(about: &About, precision: Precision) -> Option<Limit> {
     Some(Limit { name: name.to_owned(), value: rate })
 }
 
-/// A device that are well known, from its maker's data.
+/// A device that is well known, from its maker's data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     /// The maker's name.

@@ -11,12 +11,9 @@ use crate::{
         step::Stepper,
     },
 };
+use backprop::train::exploded;
 use lab::machine::Provenance;
 use std::time::Instant;
-
-/// A batch whose loss is above this trains nothing any more: a thousand times the loss of a model that
-/// has no idea.
-const EXPLODED: f64 = 2303.0;
 
 /// A run in memory: what is trained, and where it is.
 pub struct Trainer<'s, D: Engine> {
@@ -178,8 +175,7 @@ impl<'s, D: Engine> Trainer<'s, D> {
 
     /// The loss, if it can be trained on.
     fn learnable(&self, loss: f64) -> Result<f64> {
-        // Written so that NaN also stops.
-        if matches!(loss, 0.0..=EXPLODED) {
+        if loss >= 0.0 && !exploded(loss) {
             return Ok(loss);
         }
         Err(self.diverged(format!("the loss became {loss:.3e}")))
