@@ -41,6 +41,18 @@ impl Machine {
     pub fn in_words(&self) -> String {
         format!("{} ({} cores)", self.cpu, self.cores)
     }
+
+    /// The same with the widest vectors that the course uses, and the GPUs: `AMD EPYC, 2 cores, AVX2`.
+    pub fn in_short(&self) -> String {
+        let cores = if self.cores == 1 { "core" } else { "cores" };
+        let mut parts = vec![self.cpu.clone(), format!("{} {cores}", self.cores)];
+        let has = |name: &str| self.features.iter().any(|feature| feature == name);
+        let widest = [("avx512f", "AVX-512"), ("avx2", "AVX2"), ("neon", "NEON")];
+        let vectors = widest.iter().find(|(feature, _)| has(feature)).map(|(_, name)| *name);
+        parts.extend(vectors.map(str::to_owned));
+        parts.extend(self.gpus.iter().cloned());
+        parts.join(", ")
+    }
 }
 
 /// Sizes of a core's caches in bytes; `None` where the system does not tell.
@@ -573,6 +585,17 @@ mod tests {
             assert_eq!(asked, told);
         }
         assert!(told.l1d.is_none_or(|size| (4 << 10..=1 << 20).contains(&size)), "{told:?}");
+    }
+
+    #[test]
+    fn a_machine_is_told_in_a_few_words() {
+        let features = ["sse2", "avx2", "avx512f"].map(str::to_owned);
+        let [cpu, gpu] = ["AMD EPYC", "NVIDIA H200"].map(str::to_owned);
+        let mut machine =
+            Machine { cpu, cores: 2, features: features[..2].to_vec(), ..Machine::default() };
+        assert_eq!(machine.in_short(), "AMD EPYC, 2 cores, AVX2");
+        machine = Machine { features: features.to_vec(), gpus: vec![gpu], cores: 1, ..machine };
+        assert_eq!(machine.in_short(), "AMD EPYC, 1 core, AVX-512, NVIDIA H200");
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! What a notebook recorded, for the page that the notebook was made from.
 
-use crate::{html, notebook::joined, terminal::plain};
+use crate::{
+    html,
+    notebook::{Ran, joined},
+    terminal::plain,
+};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::{collections::HashMap, fmt::Write as _, fs, path::Path};
 
-/// The outputs of a notebook's cells, by the cell's source.
+/// The outputs of a notebook's cells, by the cell's source, and the machine that they come from.
 #[derive(Debug, Default)]
 pub struct Recorded {
     outputs: HashMap<String, Vec<Value>>,
+    ran: Option<Ran>,
 }
 
 /// Reads the outputs of the notebook in `file`.
@@ -20,7 +25,7 @@ pub fn read(file: &Path) -> Result<Recorded> {
         fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
     let notebook: Value = serde_json::from_str(&text)
         .with_context(|| format!("{} is not a notebook", file.display()))?;
-    let mut recorded = Recorded::default();
+    let mut recorded = Recorded { ran: Ran::of(&notebook), ..Recorded::default() };
     for cell in notebook["cells"].as_array().into_iter().flatten() {
         if cell["cell_type"] == "code" {
             let outputs = cell["outputs"].as_array().cloned().unwrap_or_default();
@@ -31,8 +36,8 @@ pub fn read(file: &Path) -> Result<Recorded> {
 }
 
 impl Recorded {
-    /// The output of the cell with this source as HTML on one line per part; `None` if there is no such
-    /// cell or it printed nothing.
+    /// The output of the cell with this source as HTML on one line, with the machine that printed it; `None` if there is no
+    /// such cell or it printed nothing.
     pub fn html(&self, source: &str) -> Option<String> {
         let mut out = String::new();
         for output in self.outputs.get(source.trim())? {
@@ -55,7 +60,18 @@ impl Recorded {
                 _ => {}
             }
         }
-        (!out.is_empty()).then(|| format!("<div class=\"cell-output\">{out}</div>"))
+        if out.is_empty() {
+            return None;
+        }
+        if let Some(Ran { machine, commit, date }) = &self.ran {
+            let (machine, date) = (html::text(machine), html::text(date));
+            let commit = html::attribute(commit);
+            let _ = write!(
+                out,
+                "<p class=\"ran\" title=\"commit {commit}\">Ran on {machine}; {date}.</p>"
+            );
+        }
+        Some(format!("<div class=\"cell-output\">{out}</div>"))
     }
 }
 
@@ -102,7 +118,16 @@ mod tests {
             html.find("two") < html.find("<svg>") && html.ends_with(">1</pre></div>"),
             "{html}"
         );
+        assert!(!html.contains("class=\"ran\""), "a notebook that does not say: {html}");
         assert!(recorded.html("quiet();").is_none() && recorded.html("other").is_none());
+        let mut notebook = notebook;
+        notebook["metadata"]["throughput"] =
+            json!({"machine": "A <B>, 2 cores", "commit": "80e45ff", "date": "2026-01-31"});
+        fs::write(&file, notebook.to_string()).unwrap();
+        let recorded = read(&file).unwrap();
+        let html = recorded.html("let a = 1;\na").unwrap();
+        assert!(html.ends_with("Ran on A &lt;B&gt;, 2 cores; 2026-01-31.</p></div>"), "{html}");
+        assert!(recorded.html("quiet();").is_none(), "nothing was printed");
         fs::write(&file, "no").unwrap();
         assert!(read(&file).unwrap_err().to_string().contains("not a notebook"));
     }

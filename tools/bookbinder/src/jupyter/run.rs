@@ -5,7 +5,7 @@ use super::{
     outputs::{failure, tidied},
 };
 use crate::{
-    notebook::{Kind, Notebook, Runs},
+    notebook::{Kind, Notebook, Ran, Runs},
     process::{self, Source, cause},
 };
 use anyhow::{Context, Result, anyhow, bail};
@@ -60,7 +60,9 @@ impl Jupyter {
         // If Python dies at once, its message is worth more than the broken pipe.
         let line = serde_json::from_str::<Value>(&notebook.json()?)?.to_string();
         let _ = writeln!(input, "{line}");
-        let run = Run { notebook: notebook.clone(), kernel: 0.0, cells: Vec::new() };
+        let mut notebook = notebook.clone();
+        notebook.ran = Some(Ran::here());
+        let run = Run { notebook, kernel: 0.0, cells: Vec::new() };
         let mut running = Running {
             run,
             name,
@@ -176,14 +178,12 @@ fn named(notebook: &Notebook, index: usize) -> String {
 
 /// Puts a cell's outputs into the notebook, without what changes from machine to machine.
 fn keep(notebook: &mut Notebook, index: usize, outputs: Vec<Value>, root: &Path) -> Result<()> {
-    let Some(Kind::Code { runs, outputs: kept }) =
-        notebook.cells.get_mut(index).map(|cell| &mut cell.kind)
-    else {
+    let Some(Kind::Code { runs, .. }) = notebook.cells.get(index).map(|cell| &cell.kind) else {
         bail!("Jupyter ran a cell that the notebook does not have");
     };
-    let found = failure(&outputs);
-    *kept = tidied(outputs, root);
-    match (found, *runs) {
+    let (runs, found) = (*runs, failure(&outputs));
+    notebook.has_run(index, tidied(outputs, root));
+    match (found, runs) {
         (Some(message), Runs::Along | Runs::Asked) => bail!("it failed:\n{message}"),
         (None, Runs::Fails) => bail!("it is marked as one that fails, but it did not"),
         _ => Ok(()),

@@ -43,6 +43,8 @@ pub enum Kind {
         runs: Runs,
         /// Its outputs as nbformat has them.
         outputs: Vec<Value>,
+        /// Which cell of the run it was, from 1; `None` if it did not run. One that ran may have printed nothing.
+        count: Option<u64>,
     },
 }
 
@@ -63,7 +65,7 @@ impl Cell {
     }
 
     pub(super) fn code(source: &str, runs: Runs) -> Self {
-        let kind = Kind::Code { runs, outputs: Vec::new() };
+        let kind = Kind::Code { runs, outputs: Vec::new(), count: None };
         Self { id: String::new(), source: source.trim_matches('\n').to_owned(), kind }
     }
 

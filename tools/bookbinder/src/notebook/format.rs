@@ -1,6 +1,9 @@
 //! A notebook as a file (nbformat 4.5).
 
-use super::cell::{Cell, Kind, Runs, joined, lines};
+use super::{
+    cell::{Cell, Kind, Runs, joined, lines},
+    ran::{KEY, Ran},
+};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::{collections::HashMap, fs, path::Path};
@@ -10,6 +13,8 @@ use std::{collections::HashMap, fs, path::Path};
 pub struct Notebook {
     /// The cells.
     pub cells: Vec<Cell>,
+    /// Where its outputs come from; `None` if it never ran.
+    pub ran: Option<Ran>,
 }
 
 impl Notebook {
@@ -42,6 +47,7 @@ impl Notebook {
                     Some("code") => Kind::Code {
                         runs: Runs::tagged(&cell["metadata"]["tags"]),
                         outputs: cell["outputs"].as_array().cloned().unwrap_or_default(),
+                        count: cell["execution_count"].as_u64(),
                     },
                     Some("markdown") => Kind::Markdown,
                     other => bail!("it has a cell of the kind {other:?}"),
@@ -50,7 +56,7 @@ impl Notebook {
                 Ok(Cell { id, source: joined(&cell["source"]), kind })
             })
             .collect::<Result<_>>()?;
-        Ok(Self { cells })
+        Ok(Self { cells, ran: Ran::of(&json) })
     }
 
     /// The file's text, laid out as Jupyter itself does, so that saving it there changes nothing.
@@ -58,7 +64,6 @@ impl Notebook {
     /// # Errors
     /// None that a user can cause; writing JSON into memory may fail in principle.
     pub fn json(&self) -> Result<String> {
-        let mut count = 0;
         let cells: Vec<Value> = self
             .cells
             .iter()
@@ -66,21 +71,17 @@ impl Notebook {
                 Kind::Markdown => json!({
                     "cell_type": "markdown", "id": cell.id, "metadata": {}, "source": lines(&cell.source),
                 }),
-                Kind::Code { runs, outputs } => {
-                    count += 1;
-                    let ran = if outputs.is_empty() { Value::Null } else { json!(count) };
-                    json!({
-                        "cell_type": "code",
-                        "execution_count": ran,
-                        "id": cell.id,
-                        "metadata": runs.metadata(),
-                        "outputs": outputs,
-                        "source": lines(&cell.source),
-                    })
-                }
+                Kind::Code { runs, outputs, count } => json!({
+                    "cell_type": "code",
+                    "execution_count": count,
+                    "id": cell.id,
+                    "metadata": runs.metadata(),
+                    "outputs": outputs,
+                    "source": lines(&cell.source),
+                }),
             })
             .collect();
-        let notebook = json!({
+        let mut notebook = json!({
             "cells": cells,
             "metadata": {
                 "kernelspec": {"display_name": "Rust", "language": "rust", "name": "rust"},
@@ -92,6 +93,9 @@ impl Notebook {
             "nbformat": 4,
             "nbformat_minor": 5,
         });
+        if let Some(ran) = &self.ran {
+            notebook["metadata"][KEY] = serde_json::to_value(ran)?;
+        }
         let mut text = Vec::new();
         let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
         let mut writer = serde_json::Serializer::with_formatter(&mut text, format);
@@ -100,20 +104,39 @@ impl Notebook {
         Ok(String::from_utf8(text)?)
     }
 
-    /// Takes over what `old` printed for each code cell whose source is the same. Cells that are in
-    /// several places take the outputs in order.
+    /// Takes over what `old` printed for each code cell whose source is the same, with its count and the machine that ran
+    /// it. Cells that are in several places take the outputs in order.
     pub fn keep_outputs_of(&mut self, old: &Self) {
-        let mut printed: HashMap<&str, Vec<&Vec<Value>>> = HashMap::new();
+        let mut printed: HashMap<&str, Vec<(&Vec<Value>, Option<u64>)>> = HashMap::new();
         for cell in old.cells.iter().rev() {
-            if let Kind::Code { outputs, .. } = &cell.kind {
-                printed.entry(&cell.source).or_default().push(outputs);
+            if let Kind::Code { outputs, count, .. } = &cell.kind {
+                printed.entry(&cell.source).or_default().push((outputs, *count));
             }
         }
         for cell in &mut self.cells {
-            if let Kind::Code { outputs, .. } = &mut cell.kind
-                && let Some(old) = printed.get_mut(cell.source.as_str()).and_then(Vec::pop)
+            if let Kind::Code { outputs, count, .. } = &mut cell.kind
+                && let Some((old, of_old)) =
+                    printed.get_mut(cell.source.as_str()).and_then(Vec::pop)
             {
                 outputs.clone_from(old);
+                *count = of_old;
+            }
+        }
+        self.ran.clone_from(&old.ran);
+    }
+
+    /// The cell with this index has run and printed these outputs. Its count is its place among the cells that run with the
+    /// whole notebook; one that runs only when asked keeps the count that it has.
+    pub fn has_run(&mut self, index: usize, outputs: Vec<Value>) {
+        let along =
+            |cell: &&Cell| matches!(cell.kind, Kind::Code { runs, .. } if runs != Runs::Asked);
+        let before = self.cells.iter().take(index).filter(along).count() as u64;
+        if let Some(Kind::Code { runs, outputs: kept, count }) =
+            self.cells.get_mut(index).map(|cell| &mut cell.kind)
+        {
+            *kept = outputs;
+            if *runs != Runs::Asked {
+                *count = Some(before + 1);
             }
         }
     }

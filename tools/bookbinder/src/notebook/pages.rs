@@ -22,7 +22,7 @@ pub fn from_pages(root: &Path, pages: &[Page]) -> Result<Vec<(String, Notebook)>
         let cells = cells.with_context(|| format!("book/src/{}", page.path.display()))?;
         match notebooks.iter_mut().find(|(other, _)| *other == name) {
             Some((_, notebook)) => notebook.cells.extend(cells),
-            None => notebooks.push((name, Notebook { cells })),
+            None => notebooks.push((name, Notebook { cells, ran: None })),
         }
     }
     for (name, notebook) in &mut notebooks {

@@ -3,7 +3,7 @@
 use bookbinder::{
     Page,
     jupyter::{failure, tidied},
-    notebook::{self, Change, Kind, Notebook, Runs},
+    notebook::{self, Cell, Change, Kind, Notebook, Ran, Runs},
     process::cause,
 };
 use serde_json::{Value, json};
@@ -76,14 +76,26 @@ fn file(root: &Path) -> std::path::PathBuf {
     root.join("notebooks/01-matmul.ipynb")
 }
 
-/// Every code cell prints its own source.
+/// Every code cell prints its own source, except one that prints nothing.
 fn run(notebook: &mut Notebook) {
-    for cell in &mut notebook.cells {
-        if let Kind::Code { outputs, .. } = &mut cell.kind {
-            *outputs =
-                vec![json!({"output_type": "stream", "name": "stdout", "text": [cell.source]})];
+    for index in 0..notebook.cells.len() {
+        let Cell { source, kind, .. } = &notebook.cells[index];
+        if *kind != Kind::Markdown {
+            let printed = json!({"output_type": "stream", "name": "stdout", "text": [source]});
+            let quiet = source.starts_with("let n");
+            notebook.has_run(index, if quiet { vec![] } else { vec![printed] });
         }
     }
+    let [commit, date, machine] = ["80e45ff", "2026-01-31", "A CPU, 2 cores"].map(str::to_owned);
+    notebook.ran = Some(Ran { commit, date, machine });
+}
+
+fn counts(notebook: &Notebook) -> Vec<Option<u64>> {
+    let count = |cell: &Cell| match cell.kind {
+        Kind::Code { count, .. } => Some(count),
+        Kind::Markdown => None,
+    };
+    notebook.cells.iter().filter_map(count).collect()
 }
 
 fn printed(notebook: &Notebook) -> Vec<(String, Vec<Value>)> {
@@ -257,18 +269,25 @@ fn a_notebook_survives_its_file() {
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&json["nbformat"], &json["nbformat_minor"]), (&json!(4), &json!(5)));
     assert_eq!(json["metadata"]["kernelspec"]["name"], "rust");
-    let counts: Vec<&Value> = json["cells"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|cell| cell["cell_type"] == "code")
-        .map(|cell| &cell["execution_count"])
-        .collect();
-    assert_eq!(counts, [&json!(1), &json!(2), &json!(3), &json!(4)]);
+    assert_eq!(json["metadata"]["throughput"]["machine"], "A CPU, 2 cores");
+    let quiet = json["cells"].as_array().unwrap().iter().find(|cell| cell["execution_count"] == 2);
+    assert_eq!(quiet.unwrap()["outputs"], json!([]), "it ran, and printed nothing");
+    assert_eq!(counts(&notebook), [Some(1), Some(2), Some(3), Some(4)]);
     assert!(text.ends_with("}\n") && text.contains("\n \"cells\""), "as Jupyter writes it");
     for broken in ["", "{}", "{\"cells\": [{\"cell_type\": \"raw\"}]}"] {
         assert!(Notebook::parse(broken).is_err(), "{broken}");
     }
+}
+
+#[test]
+fn a_cell_that_runs_when_asked_has_no_count() {
+    let (root, mut pages) = course();
+    pages[2].markdown = PAGE.replace("cell,fails", "cell,asked");
+    let mut notebook = made(root.path(), &pages);
+    run(&mut notebook);
+    assert_eq!(counts(&notebook), [Some(1), Some(2), None, Some(3)]);
+    assert_eq!(Notebook::parse(&notebook.json().unwrap()).unwrap(), notebook);
+    assert_eq!(counts(&made(root.path(), &pages)), [None; 4], "a new one has not run");
 }
 
 #[test]
@@ -302,11 +321,14 @@ fn sync_writes_only_what_changed_and_keeps_outputs() {
     assert_eq!(fs::read(file(root)).unwrap(), before, "--check writes nothing");
 
     notebook::sync(root, &pages, false).unwrap();
-    for (source, outputs) in printed(&Notebook::read(&file(root)).unwrap()) {
+    let kept = Notebook::read(&file(root)).unwrap();
+    for (source, outputs) in printed(&kept) {
         let kept = vec![json!({"output_type": "stream", "name": "stdout", "text": [source]})];
         let expected = if source.contains("let n = 3;") { Vec::new() } else { kept };
         assert_eq!(outputs, expected, "{source}");
     }
+    assert_eq!(counts(&kept), [Some(1), None, Some(3), Some(4)], "the changed one has not run");
+    assert_eq!(kept.ran, notebook.ran, "the outputs are still that machine's");
 }
 
 #[test]
