@@ -447,9 +447,21 @@ fn library_rows(
                 "sudo apt install libnccl2 (from NVIDIA's repository)",
                 "sudo dnf install libnccl (from NVIDIA's repository)",
             ),
+            Library::Cudnn => (
+                TOOLKIT,
+                "cuDNN",
+                "convolutions in frameworks such as PyTorch; this course does not use it",
+                "not needed here; for a framework: sudo apt install cudnn (from NVIDIA's repository)",
+                "not needed here; for a framework: sudo dnf install cudnn (from NVIDIA's repository)",
+            ),
         };
-        let windows =
-            if *library == Library::Nccl { "NCCL needs Linux; WSL 2 will do" } else { apt };
+        let windows = match library {
+            Library::Nccl => "NCCL needs Linux; WSL 2 will do",
+            Library::Cudnn => {
+                "not needed here; for a framework: the installer from developer.nvidia.com/cudnn"
+            }
+            _ => apt,
+        };
         let row =
             row(step, name, version.clone(), what_for, system.how(apt, dnf, NOT_ON_MAC, windows));
         match unfit(*library, version.as_deref(), driver) {

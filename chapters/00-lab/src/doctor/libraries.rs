@@ -16,12 +16,13 @@ pub enum Library {
     Nvrtc,
     Cublas,
     Nccl,
+    Cudnn,
     /// The driver's own library, which also says whether a GPU answers.
     Driver,
 }
 
 impl Library {
-    pub const ALL: [Self; 4] = [Self::Nvrtc, Self::Cublas, Self::Nccl, Self::Driver];
+    pub const ALL: [Self; 5] = [Self::Nvrtc, Self::Cublas, Self::Nccl, Self::Cudnn, Self::Driver];
 
     /// What it says its version is, if it loads: of several versions the newest that goes with a driver of this version,
     /// which is a number like [`driver_version`]'s.
@@ -87,6 +88,15 @@ impl Library {
                     _ => format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100),
                 })
             }
+            Self::Cudnn => {
+                // SAFETY: size_t cudnnGetVersion(void), by cuDNN's manual.
+                let version = unsafe {
+                    let call: Symbol<unsafe extern "C" fn() -> usize> =
+                        library.get(b"cudnnGetVersion\0").ok()?;
+                    call()
+                };
+                Some(cudnn(version))
+            }
             Self::Driver => {
                 // SAFETY: CUresult cuInit(unsigned int), by the driver's manual; zero is its only flag.
                 let status = unsafe {
@@ -121,6 +131,9 @@ impl Library {
                 "cublas64_12.dll",
             ],
             Self::Nccl => &["libnccl.so.2", "libnccl.so"],
+            Self::Cudnn => {
+                &["libcudnn.so.9", "libcudnn.so.8", "libcudnn.so", "cudnn64_9.dll", "cudnn64_8.dll"]
+            }
             Self::Driver => &["libcuda.so.1", "libcuda.so", "nvcuda.dll"],
         }
     }
@@ -135,6 +148,12 @@ pub fn driver_version() -> Option<u32> {
 /// `12.4` of 12040.
 pub fn cuda(version: u32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+/// `9.1.0` of 90100, and `8.9.7` of 8907: since version 9 the major number stands before four digits (`cudnn_version.h`).
+fn cudnn(version: usize) -> String {
+    let major = if version < 10_000 { 1000 } else { 10_000 };
+    format!("{}.{}.{}", version / major, version % major / 100, version % 100)
 }
 
 /// Calls `int name(int *)`, the form that NVIDIA's libraries share, and returns the number if all went well.
@@ -287,7 +306,9 @@ mod tests {
             assert!(library.fits("13.0", None), "without a driver nothing is held against it");
         }
         assert!(Library::Nccl.fits("2.28.9", Some(1000)));
+        assert!(Library::Cudnn.fits("9.1.0", Some(1000)));
         assert_eq!(cuda(12_040), "12.4");
+        assert_eq!([8907, 90_100].map(cudnn), ["8.9.7", "9.1.0"]);
     }
 
     #[test]

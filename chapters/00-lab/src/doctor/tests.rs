@@ -176,6 +176,21 @@ fn what_chapter_2_loads_can_be_had_without_the_whole_toolkit() {
 }
 
 #[test]
+fn cudnn_is_for_frameworks_and_its_lack_asks_for_nothing() {
+    for system in [System::Debian, System::Fedora, System::OtherLinux, System::Windows] {
+        let rows = library_rows(system, &[(Library::Cudnn, None)], None);
+        let [cudnn] = &rows[..] else { panic!("{rows:?}") };
+        assert!(!cudnn.found && !cudnn.required && cudnn.step == TOOLKIT, "{cudnn:?}");
+        assert!(cudnn.what_for.contains("does not use it"), "{cudnn:?}");
+        assert!(cudnn.how_to_get.starts_with("not needed here; "), "{cudnn:?}");
+    }
+    // A driver that is older than the library does not make it unfit.
+    let found = [(Library::Cudnn, Some("9.1.0".to_owned()))];
+    let rows = library_rows(System::Debian, &found, Some(12_040));
+    assert!(rows[0].found && rows[0].version.as_deref() == Some("9.1.0"), "{rows:?}");
+}
+
+#[test]
 fn what_does_not_go_with_the_driver_is_told_with_both_versions() {
     let libraries = [
         (Library::Nvrtc, Some("13.0".to_owned())),
