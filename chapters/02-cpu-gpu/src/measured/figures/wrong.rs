@@ -13,14 +13,15 @@ pub fn tables() -> Vec<Table> {
 
 fn table_wrong(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
-    let mut caught = [0; Check::ALL.len()];
+    // How many each check caught; `None` while it has not run.
+    let mut caught: [Option<usize>; Check::ALL.len()] = [None; Check::ALL.len()];
     for mistake in Mistake::ALL {
         let mut row = vec![mistake.title().to_owned()];
         for (check, caught) in Check::ALL.into_iter().zip(&mut caught) {
             let what = WRONG.at(&[("mistake", &mistake.name()), ("check", &check.name())]);
             row.push(match records.get(what) {
                 Ok(value) => {
-                    *caught += usize::from(value.median > 0.5);
+                    *caught.get_or_insert(0) += usize::from(value.median > 0.5);
                     value.param("found").unwrap_or_default().to_owned()
                 }
                 Err(Error::Skipped { .. }) => "–".to_owned(),
@@ -29,18 +30,34 @@ fn table_wrong(records: &Records) -> Result<TableData> {
         }
         rows.push(row);
     }
-    let [careless, _, odd, simulator] = caught;
     let mut head = vec!["bug".to_owned()];
     head.extend(Check::ALL.map(|check| check.title().to_owned()));
-    Ok(TableData {
-        caption: format!(
-            "What each check reports about {} wrong kernels: the careless one finds {careless}, ours with odd sizes {odd}, the \
-             simulator {simulator}.",
-            rows.len()
-        ),
-        head,
-        rows,
-    })
+    Ok(TableData { caption: caption(caught, rows.len()), head, rows })
+}
+
+/// What the checks that ran have found.
+fn caption(caught: [Option<usize>; Check::ALL.len()], kernels: usize) -> String {
+    let [careless, _, odd, simulator] = caught;
+    let names = [
+        ("the careless one", careless),
+        ("ours with odd sizes", odd),
+        ("the simulator", simulator),
+    ];
+    let ran: Vec<String> = names
+        .into_iter()
+        .filter_map(|(name, caught)| Some((name, caught?)))
+        .enumerate()
+        .map(|(at, (name, caught))| {
+            format!("{name} {}{caught}", if at == 0 { "finds " } else { "" })
+        })
+        .collect();
+    let device = if careless.is_none() && odd.is_none() {
+        " Without a device, the other checks did not run."
+    } else {
+        ""
+    };
+    let found = if ran.is_empty() { "none ran".to_owned() } else { ran.join(", ") };
+    format!("What each check reports about {kernels} wrong kernels: {found}.{device}")
 }
 
 #[cfg(test)]
@@ -66,5 +83,19 @@ mod tests {
         let table = table_wrong(&records).unwrap();
         assert_eq!(table.rows[0][1..], ["passes", "wrong sums", "wrong sums", "wrong sums"]);
         assert!(table.caption.contains("finds 0, ours with odd sizes 7"), "{}", table.caption);
+    }
+
+    #[test]
+    fn the_caption_names_only_checks_that_ran() {
+        assert_eq!(
+            caption([None, None, None, Some(7)], 7),
+            "What each check reports about 7 wrong kernels: the simulator finds 7. Without a device, the other checks did \
+             not run."
+        );
+        let all = caption([Some(0), Some(5), Some(6), Some(7)], 7);
+        assert!(
+            all.ends_with("the careless one finds 0, ours with odd sizes 6, the simulator 7."),
+            "{all}"
+        );
     }
 }
