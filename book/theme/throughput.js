@@ -3,6 +3,7 @@
 (() => {
   'use strict';
   const KEY = 'throughput-machine';
+  const SCROLLERS = '.table-wrapper, .plot, .route, .content main > figure, .content pre > code, pre.output, .content math[display="block"]';
   const saved = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const save = (name) => { try { localStorage.setItem(KEY, name); } catch { /* private window */ } };
 
@@ -59,12 +60,30 @@
     load(first);
   }
 
-  // What scrolls sideways can be reached and scrolled with the keyboard.
+  // What scrolls sideways can be reached and scrolled with the keyboard, and says where there is more of it.
   function scrollers() {
-    for (const box of document.querySelectorAll('.table-wrapper, .plot, .route, .content main > figure, .content pre > code, pre.output, .content math[display="block"]')) {
-      const scrolls = box.scrollWidth > box.clientWidth + 1;
-      if (scrolls) box.tabIndex = 0; else box.removeAttribute('tabindex');
+    const sizes = [...document.querySelectorAll(SCROLLERS)].map((box) => [box, box.scrollWidth - box.clientWidth, box.scrollLeft]);
+    for (const [box, over, at] of sizes) {
+      if (over > 1) box.tabIndex = 0; else box.removeAttribute('tabindex');
+      edges(box, over, at);
     }
+  }
+  function edges(box, over, at) {
+    box.classList.toggle('more-start', over > 1 && at > 1);
+    box.classList.toggle('more-end', over > 1 && at < over - 1);
+  }
+  document.addEventListener('scroll', ({ target: box }) => {
+    if (box.matches?.(SCROLLERS)) edges(box, box.scrollWidth - box.clientWidth, box.scrollLeft);
+  }, { capture: true, passive: true });
+  // mdBook turns the page with these keys.
+  document.querySelector('main')?.addEventListener('keydown', (event) => {
+    if (/^Arrow(Left|Right)$/.test(event.key) && event.target.matches(SCROLLERS)) event.stopPropagation();
+  });
+  // Lines that were printed in columns, with room between them, don't wrap.
+  for (const output of document.querySelectorAll('pre.output')) {
+    const lines = output.textContent.trimEnd().split('\n');
+    const inColumns = lines.filter((line) => /\S {2,}\S/.test(line)).length > 1;
+    output.classList.toggle('columns', inColumns && lines.every((line) => line.length <= 110));
   }
   scrollers();
   addEventListener('resize', scrollers);
