@@ -2,8 +2,6 @@
 //
 // The diagram in it says how: `data-steps` on the <svg> is how many rounds there are. An element with
 // `data-shift="DX DY"` moves by that much each round; one with `data-show="PHASE"` shows in that phase alone.
-// On a narrow screen `data-stack="VIEWBOX"` of the <svg> shows that part of it, elements with `data-stack="DX DY"` stand
-// there, and of those with `data-beside="wide"` or "narrow" the others show.
 // The items of the list in the element are the phases of a round. Without JavaScript the diagram and the
 // list stand as they are.
 (() => {
@@ -31,23 +29,9 @@
       for (const part of this.svg.querySelectorAll('[data-shift]')) {
         if (!this.still) part.style.transition = 'transform 0.6s ease-in-out';
       }
-      const narrow = matchMedia('(max-width: 620px)');
-      this.wide = this.svg.getAttribute('viewBox');
-      narrow.addEventListener('change', () => this.fit(narrow.matches));
-      this.fit(narrow.matches);
       this.plays(1800);
       this.move(0);
       this.say('.aloud', ''); // nobody has asked yet
-    }
-
-    /** Puts what stands beside the diagram below it, so that nothing is cut. */
-    fit(narrow) {
-      const { svg } = this;
-      if (!svg.dataset.stack) return;
-      svg.setAttribute('viewBox', narrow ? svg.dataset.stack : this.wide);
-      svg.toggleAttribute('data-stacked', narrow);
-      for (const part of svg.querySelectorAll('[data-stack]')) part.setAttribute('transform', narrow ? `translate(${part.dataset.stack})` : '');
-      for (const part of svg.querySelectorAll('[data-beside]')) part.setAttribute('display', (part.dataset.beside === 'narrow') === narrow ? 'inline' : 'none');
     }
 
     /** Shows a step: its round and its phase. */

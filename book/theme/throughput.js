@@ -3,7 +3,7 @@
 (() => {
   'use strict';
   const KEY = 'throughput-machine';
-  const SCROLLERS = '.table-wrapper, .plot, .route, .content main > figure, .content pre > code, pre.output, .content math[display="block"]';
+  const SCROLLERS = '.table-wrapper, .plot, .route, .diagram > div, .content main > figure, .content pre > code, pre.output, .content math[display="block"]';
   const saved = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const save = (name) => { try { localStorage.setItem(KEY, name); } catch { /* private window */ } };
 
@@ -79,6 +79,20 @@
   document.querySelector('main')?.addEventListener('keydown', (event) => {
     if (/^Arrow(Left|Right)$/.test(event.key) && event.target.matches(SCROLLERS)) event.stopPropagation();
   });
+  // On a narrow screen `data-stack="VIEWBOX"` of a diagram shows that part of it, elements with `data-stack="DX DY"` move
+  // by that much, below what they stand beside, and of those with `data-beside="wide"` or "narrow" the others show.
+  const narrow = matchMedia('(max-width: 620px)');
+  function stack() {
+    for (const svg of document.querySelectorAll('svg[data-stack]')) {
+      svg.dataset.wide ??= svg.getAttribute('viewBox');
+      svg.setAttribute('viewBox', narrow.matches ? svg.dataset.stack : svg.dataset.wide);
+      svg.toggleAttribute('data-stacked', narrow.matches);
+      for (const part of svg.querySelectorAll('[data-stack]')) part.setAttribute('transform', narrow.matches ? `translate(${part.dataset.stack})` : '');
+      for (const part of svg.querySelectorAll('[data-beside]')) part.setAttribute('display', (part.dataset.beside === 'narrow') === narrow.matches ? 'inline' : 'none');
+    }
+  }
+  if (narrow.matches) stack();
+  narrow.addEventListener('change', stack);
   // Lines that were printed in columns, with room between them, don't wrap.
   for (const output of document.querySelectorAll('pre.output')) {
     const lines = output.textContent.trimEnd().split('\n');
