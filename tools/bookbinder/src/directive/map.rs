@@ -129,7 +129,21 @@ pub fn svg(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
         }
         out.push_str("</a>");
     }
-    out.push_str("</svg></div>");
+    out.push_str("</svg>");
+    // On a narrow screen, where the boxes have no room side by side.
+    out.push_str("<ol class=\"stops\">");
+    for (at, chapter) in chapters.iter().enumerate() {
+        let words = sentence(at, &needs, chapters);
+        let (name, needs) = words.rsplit_once(": ").unwrap_or((words.as_str(), ""));
+        let _ = write!(
+            out,
+            "<li><a href=\"{up}{}/index.html\">{}</a>: {}</li>",
+            page::folder(chapter),
+            html::text(name),
+            html::text(needs),
+        );
+    }
+    out.push_str("</ol></div>");
     Ok(out)
 }
 
@@ -276,7 +290,7 @@ mod tests {
     fn each_chapter_is_a_link_and_says_what_it_needs() {
         let (root, chapters) = course();
         let drawn = svg(root.path(), &chapters, "../").unwrap();
-        assert_eq!(drawn.matches("<a href=\"../").count(), 4);
+        assert_eq!(drawn.matches("<a href=\"../").count(), 8, "a box and a line of the list");
         assert_eq!(drawn.matches("class=\"need\"").count(), 3);
         assert!(
             drawn.contains("Chapter 2, The title of one chapter&#58; it builds on 1<"),

@@ -2,7 +2,7 @@
 //! (throughput) on it.
 
 use crate::{html, page::Entry, picture::lines};
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 /// Stops in a row of the map.
 const COLUMNS: usize = 3;
@@ -74,16 +74,27 @@ pub fn svg(entries: &[Entry], up: &str) -> String {
             );
         }
         let _ = match &entry.path {
-            Some(path) => {
-                let link = path.with_extension("html").display().to_string();
-                let link = link.replace("README.html", "index.html");
-                write!(out, "<a href=\"{up}{link}\">{stop}</a>")
-            }
+            Some(path) => write!(out, "<a href=\"{up}{}\">{stop}</a>", link(path)),
             None => write!(out, "<g class=\"draft\">{stop}</g>"),
         };
     }
-    out.push_str("</svg></div>");
+    out.push_str("</svg>");
+    // On a narrow screen, where the road has no room.
+    out.push_str("<ol class=\"stops\">");
+    for (number, title, entry) in &chapters {
+        let name = format!("<b>{number}</b> {}", html::text(title));
+        let _ = match &entry.path {
+            Some(path) => write!(out, "<li><a href=\"{up}{}\">{name}</a></li>", link(path)),
+            None => write!(out, "<li>{name}</li>"),
+        };
+    }
+    out.push_str("</ol></div>");
     out
+}
+
+/// The page that a chapter's source becomes.
+fn link(path: &Path) -> String {
+    path.with_extension("html").display().to_string().replace("README.html", "index.html")
 }
 
 /// The map for a notebook: a list.
@@ -142,7 +153,8 @@ mod tests {
             map.contains("href=\"../00-lab/index.html\"")
                 && map.contains("href=\"../01-matmul/deep.html\"")
         );
-        assert_eq!(map.matches("<a ").count(), 2);
+        assert_eq!(map.matches("<a ").count(), 4, "on the road and in the list");
+        assert_eq!(map.matches("<li>").count(), 4);
         assert_eq!(map.matches("class=\"draft\"").count(), 2);
         assert!(map.contains("multiplication &amp;") && !map.contains("Welcome"), "{map}");
         assert!(!map.contains('\n'));
