@@ -21,7 +21,7 @@ pub struct Gpt {
     /// The size: tiny, small, or a number of parameters such as 3M [default: tiny]
     #[arg(long, value_name = "SIZE")]
     size: Option<Size>,
-    /// Train for so many minutes: the first steps are timed, and the run is planned to fit [default: 10]
+    /// Train for so many minutes: some steps are timed, and the plan is corrected by the clock on the way [default: 10]
     #[arg(long, value_name = "M", conflicts_with = "tokens", allow_negative_numbers = true)]
     minutes: Option<f64>,
     /// Train on so many tokens

@@ -96,6 +96,15 @@ impl Progress {
         }
     }
 
+    /// The job has another length than was thought, if that is known.
+    pub fn set_len(&self, len: Option<u64>) {
+        match (&self.kind, len) {
+            (Kind::Bar(bar, _), Some(len)) => bar.set_length(len),
+            (Kind::Lines(lines), Some(len)) => locked(lines).len = Some(len),
+            _ => {}
+        }
+    }
+
     /// Counts `steps` more.
     pub fn inc(&self, steps: u64) {
         match &self.kind {

@@ -58,6 +58,14 @@ impl Replicas {
         steps.into_iter().next().unwrap_or_else(|| Err(Error::Config("no replica".to_owned())))
     }
 
+    /// The run has so many steps from now on.
+    pub fn plan(&mut self, steps: u64) {
+        for rank in &mut self.ranks {
+            let data = rank.get_mut().unwrap_or_else(PoisonError::into_inner);
+            data.course.settings.steps = steps;
+        }
+    }
+
     /// Brings a trainer to where the replicas are: its parameters, its optimizer's memory and its step.
     pub fn hand_back(&mut self, trainer: &mut Trainer) {
         if let Some(first) = self.ranks.first_mut() {

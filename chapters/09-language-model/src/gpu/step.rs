@@ -166,6 +166,11 @@ impl<'g> Step<'g> {
         Ok(step)
     }
 
+    /// The run has so many steps from now on.
+    pub fn plan(&mut self, steps: u64) {
+        self.course.settings.steps = steps;
+    }
+
     /// The next step on the stream. Nothing changes if it fails.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use training::{Start, run as folder, runner::files::CHECKPOINT};
 /// How long a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So many minutes: the first steps are timed, and the rest is cut to fit.
+    /// So many minutes: some steps are timed and a number is planned, which each point of the run corrects by the clock.
     Minutes(f64),
     /// So many tokens, or a few more, to the end of a step.
     Tokens(u64),
@@ -109,6 +109,8 @@ pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<O
 trait Instead {
     /// The next step. Nothing changes if it fails.
     fn step(&mut self, stream: &[u32]) -> Result<Step>;
+    /// How many steps the run has from now on.
+    fn plan(&mut self, steps: u64);
     /// Brings the trainer to the same step.
     fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()>;
 }
@@ -116,6 +118,10 @@ trait Instead {
 impl Instead for Replicas {
     fn step(&mut self, stream: &[u32]) -> Result<Step> {
         Replicas::step(self, stream)
+    }
+
+    fn plan(&mut self, steps: u64) {
+        Replicas::plan(self, steps);
     }
 
     fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
@@ -127,6 +133,10 @@ impl Instead for Replicas {
 impl Instead for gpu::Step<'_> {
     fn step(&mut self, stream: &[u32]) -> Result<Step> {
         gpu::Step::step(self, stream)
+    }
+
+    fn plan(&mut self, steps: u64) {
+        gpu::Step::plan(self, steps);
     }
 
     fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
@@ -165,11 +175,16 @@ fn follow(
             instead.hand_back(trainer)?;
         }
         report.step(trainer, &step, began.elapsed());
+        if let Some(steps) = report.plan() {
+            trainer.settings.steps = steps;
+            instead.plan(steps);
+        }
         if report.stop() {
             instead.hand_back(trainer)?;
             return Ok(Flow::Stopped);
         }
     }
+    instead.hand_back(trainer)?;
     Ok(Flow::Finished)
 }
 
@@ -234,11 +249,15 @@ fn check(job: &Job) -> Result<()> {
 fn begin(job: &Job, gpu: Option<&dyn Gpu>, text: &Text) -> Result<Trainer> {
     // A small text may have fewer tokens than were asked for.
     let config = Config { vocabulary: text.tokenizer.vocabulary(), ..job.config };
+    let seconds = match job.amount {
+        Amount::Minutes(minutes) => Some(60.0 * minutes),
+        Amount::Tokens(_) => None,
+    };
     let start = |steps| {
         let mut model = Model::new(config, job.settings.seed)?;
         model.tokenizer = text.tokenizer.digest();
         let warmup = job.settings.warmup.min(steps / 10);
-        let settings = Settings { steps, warmup, ..job.settings };
+        let settings = Settings { steps, warmup, seconds, ..job.settings };
         Trainer::new(model, settings, &text.training, job.threads)
     };
     let each = (job.settings.batch * job.settings.length) as u64;
@@ -273,7 +292,7 @@ mod tests {
     use super::*;
     use crate::{generate::load, train::validation};
     use cpu_gpu::gpu::testing;
-    use std::{fs, path::Path};
+    use std::{fs, path::Path, time::Duration};
 
     const CONFIG: Config =
         Config { vocabulary: 300, context: 16, width: 16, heads: 2, layers: 1, hidden: 32 };
@@ -400,6 +419,29 @@ mod tests {
         workspace(root.path());
         let job = Job { amount: Amount::Minutes(1e-5), ..job(root.path(), "short") };
         assert!(train(&job, false, &mut || false).unwrap().step >= 1);
+    }
+
+    #[test]
+    fn a_machine_that_slows_down_ends_in_its_minutes_all_the_same() {
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        let slow = |replicas, folder| {
+            let job = Job { amount: Amount::Minutes(0.02), replicas, ..job(root.path(), folder) };
+            // A step of this model takes a small part of a millisecond; from now on it takes more than one.
+            let mut stop = || {
+                std::thread::sleep(Duration::from_millis(1));
+                false
+            };
+            (train(&job, false, &mut stop).unwrap(), job)
+        };
+        for (replicas, folder) in [(1, "slow"), (2, "both")] {
+            let (outcome, job) = slow(replicas, folder);
+            let last = outcome.points.last().unwrap();
+            assert_eq!((outcome.flow, outcome.step), (Flow::Finished, last.step));
+            assert!((0.5..3.0).contains(&last.seconds), "{last:?}");
+            // The learning rate fell to its end on the way.
+            assert!(last.lr < 0.3 * job.settings.lr, "{last:?}");
+        }
     }
 
     #[test]

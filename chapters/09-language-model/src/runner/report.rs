@@ -27,6 +27,8 @@ use training::runner::{
 
 /// Points of a run, evenly spread.
 pub(crate) const POINTS: u64 = 20;
+/// Times that a run by the clock is planned anew.
+const PLANS: f64 = 20.0;
 /// Windows of the validation text that a point reads.
 const WINDOWS: usize = 64;
 /// Tokens of a sample.
@@ -41,7 +43,7 @@ pub struct Point {
     pub step: u64,
     /// Tokens read.
     pub tokens: u64,
-    /// Seconds of training, the earlier parts of the run included.
+    /// Seconds of the run so far: of training, of earlier points, and of the parts before it was gone on with.
     pub seconds: f64,
     /// Mean loss of the steps since the point before, in nats a token.
     pub loss: f64,
@@ -71,9 +73,16 @@ pub struct Report<'s> {
     /// Losses since the last point, and when that was.
     losses: (f64, u64),
     began: Instant,
+    /// When the last point's seconds were read.
+    read: Instant,
     noted: Instant,
     /// Operations a second that the cores can do, if they take the steps.
     peak: Option<f64>,
+    /// Step and seconds of the last plan, and the run's steps by it until they are asked for.
+    pace: (u64, f64),
+    planned: Option<u64>,
+    /// The last step's learning rate.
+    lr: f64,
 }
 
 impl<'s> Report<'s> {
@@ -104,8 +113,12 @@ impl<'s> Report<'s> {
             problem: None,
             losses: (0.0, 0),
             began: Instant::now(),
+            read: Instant::now(),
             noted: Instant::now(),
             peak,
+            pace: (0, 0.0),
+            planned: None,
+            lr: 0.0,
         };
         Ok(report)
     }
@@ -116,26 +129,33 @@ impl<'s> Report<'s> {
     /// The first that a file could not be written for.
     pub fn end(mut self, trainer: &Trainer) -> Result<Vec<Point>> {
         if self.problem.is_none() && self.losses.1 > 0 {
-            self.problem = self.point(trainer, 0.0).err();
+            self.problem = self.point(trainer).err();
         }
         self.progress.finish();
         self.problem.map_or(Ok(self.points), Err)
     }
 
+    /// Seconds of the run so far.
+    fn seconds(&self) -> f64 {
+        self.points.last().map_or(0.0, |point| point.seconds) + self.read.elapsed().as_secs_f64()
+    }
+
     /// A point: tests the model, lets it write, and stores everything.
-    fn point(&mut self, trainer: &Trainer, lr: f64) -> Result<()> {
+    fn point(&mut self, trainer: &Trainer) -> Result<()> {
         let (loss, steps) = std::mem::take(&mut self.losses);
         let elapsed = self.began.elapsed().as_secs_f64();
+        let seconds = self.seconds();
+        self.read = Instant::now();
         let (validation, sample) = test(trainer, self.text)?;
         let point = Point {
             step: trainer.step,
             tokens: trainer.step * trainer.tokens() as u64,
-            seconds: self.points.last().map_or(0.0, |point| point.seconds) + elapsed,
+            seconds,
             loss: loss / steps as f64,
             validation,
             bits_per_byte: self.text.bits_per_byte(validation),
             tokens_per_second: (steps * trainer.tokens() as u64) as f64 / elapsed,
-            lr,
+            lr: self.lr,
             sample,
         };
         self.show(trainer, &point);
@@ -207,7 +227,7 @@ impl Reporter for Report<'_> {
         }
         self.progress.println(&format!("text: {}", self.text.about));
         self.progress.println(&format!(
-            "gpt: {:.2} million parameters ({} layers of {}, {} heads, {} tokens known), context {}, batch {}, {} steps, {:.1} million \
+            "gpt: {:.2} million parameters ({} layers of {}, {} heads, {} tokens known), context {}, batch {}, {}{} steps, {:.1} million \
              tokens, learning rate {:.1e}, seed {}",
             trainer.model.layout.len as f64 / 1e6,
             config.layers,
@@ -216,6 +236,7 @@ impl Reporter for Report<'_> {
             config.vocabulary,
             settings.length,
             settings.batch,
+            if settings.seconds.is_some() { "about " } else { "" },
             settings.steps,
             (settings.steps * trainer.tokens() as u64) as f64 / 1e6,
             settings.lr,
@@ -226,14 +247,17 @@ impl Reporter for Report<'_> {
             self.progress.inc(trainer.step);
         }
         self.began = Instant::now();
+        self.read = self.began;
+        self.pace = (trainer.step, self.seconds());
     }
 
     fn step(&mut self, trainer: &Trainer, step: &Step, _: Duration) {
         self.progress.inc(1);
+        self.lr = step.lr;
         self.losses = (self.losses.0 + step.loss, self.losses.1 + 1);
         let written = self.events.scalar("loss/step", step.step, step.loss, now());
         let done = if due(&trainer.settings, step.step) {
-            written.map_err(Error::from).and_then(|()| self.point(trainer, step.lr))
+            written.map_err(Error::from).and_then(|()| self.point(trainer))
         } else {
             written.map_err(Error::from)
         };
@@ -247,6 +271,20 @@ impl Reporter for Report<'_> {
             self.noted = Instant::now();
         }
         self.problem = self.problem.take().or(done.err());
+        let now = (step.step, self.seconds());
+        if let Some(seconds) = trainer.settings.seconds
+            && step.step < trainer.settings.steps
+            && now.1 - self.pace.1 >= seconds / PLANS
+        {
+            self.planned = Some(fitting(self.pace, now, seconds));
+            self.pace = now;
+        }
+    }
+
+    fn plan(&mut self) -> Option<u64> {
+        let steps = self.planned.take();
+        self.progress.set_len(steps);
+        steps
     }
 
     fn stop(&mut self) -> bool {
@@ -257,6 +295,12 @@ impl Reporter for Report<'_> {
 /// Whether a run has a point after this step.
 pub(crate) fn due(settings: &Settings, step: u64) -> bool {
     step.is_multiple_of(settings.steps.div_ceil(POINTS)) || step == settings.steps
+}
+
+/// Steps of a run of so many seconds that goes on as fast as between two moments: step and seconds of each.
+fn fitting(before: (u64, f64), now: (u64, f64), seconds: f64) -> u64 {
+    let each = (now.1 - before.1) / (now.0 - before.0).max(1) as f64;
+    now.0 + ((seconds - now.1) / each).max(0.0) as u64
 }
 
 /// The loss on the validation text, and what the model writes.
@@ -322,4 +366,17 @@ fn curves(points: &[Point]) -> String {
         limits: Vec::new(),
     }
     .svg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_follows_the_clock() {
+        // Ten steps a second so far, twenty since: 400 steps in the 20 seconds that are left.
+        assert_eq!(fitting((100, 10.0), (300, 20.0), 40.0), 300 + 400);
+        assert_eq!(fitting((0, 0.0), (50, 50.0), 50.0), 50, "no time is left");
+        assert_eq!(fitting((0, 0.0), (50, 60.0), 50.0), 50, "and none is taken back");
+    }
 }

@@ -12,6 +12,10 @@ pub trait Reporter {
     fn begin(&mut self, _trainer: &Trainer) {}
     /// A step was taken; so long has this part of the run lasted.
     fn step(&mut self, _trainer: &Trainer, _step: &Step, _elapsed: Duration) {}
+    /// Asked after every step: how many steps the run has from now on, if somebody plans anew.
+    fn plan(&mut self) -> Option<u64> {
+        None
+    }
     /// Asked after every step: whether to stop.
     fn stop(&mut self) -> bool {
         false
@@ -44,6 +48,9 @@ pub fn run(trainer: &mut Trainer, stream: &[u32], reporter: &mut dyn Reporter) -
     while trainer.step < trainer.settings.steps {
         let step = trainer.step(stream)?;
         reporter.step(trainer, &step, start.elapsed());
+        if let Some(steps) = reporter.plan() {
+            trainer.settings.steps = steps;
+        }
         if reporter.stop() {
             return Ok(Flow::Stopped);
         }

@@ -30,6 +30,9 @@ pub struct Settings {
     pub rule: AdamW,
     /// What the batches are drawn by.
     pub seed: u64,
+    /// Seconds that the run shall take, where it is planned by the clock: how many steps that makes is found on the way.
+    #[serde(default)]
+    pub seconds: Option<f64>,
 }
 
 impl Default for Settings {
@@ -45,6 +48,7 @@ impl Default for Settings {
             clip: 1.0,
             rule: AdamW::default(),
             seed: 0,
+            seconds: None,
         }
     }
 }
