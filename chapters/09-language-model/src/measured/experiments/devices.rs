@@ -123,25 +123,26 @@ fn settings(config: &Config, batch: usize) -> Settings {
 }
 
 fn run(r: &mut Recorder) -> Result<()> {
-    equality(r)?;
     let link = link()?;
     r.record(ALPHA.at(&[]), Samples::one(link.alpha));
     r.record(BANDWIDTH.at(&[]), Samples::one(1.0 / link.beta));
-    let sizes = if r.budget == Budget::Full { &SIZES[..] } else { &SIZES[..1] };
-    for (size, config) in sizes {
-        let one = steps(r, size, config(), link)?;
-        if *size == SIZES[SIZES.len() - 1].0 || sizes.len() == 1 {
-            let tokens = (BATCH * config().context) as f64;
-            let operations = Operations::of(&config(), config().context).training();
-            shares(r, link, operations * tokens / one)?;
-        }
-    }
-    Ok(())
+    let [(size, split), (larger, config)] = SIZES;
+    steps(r, size, split(), link)?;
+    r.keep()?;
+    equality(r, split())?;
+    r.keep()?;
+    // The larger one on one core alone: its splits take minutes, and send and hold what the formulas say.
+    let list: ParamList = &[("size", &larger), ("how", &"one"), ("ranks", &1)];
+    r.note_at(SECONDS.at(list));
+    let config = config();
+    let text = stream(config.vocabulary, 50_000);
+    let one = r.record(SECONDS.at(list), trainer(config, settings(&config, BATCH), &text, (1, 3))?);
+    let tokens = (BATCH * config.context) as f64;
+    shares(r, link, Operations::of(&config, config.context).training() * tokens / one)
 }
 
 /// Each split against one device.
-fn equality(r: &mut Recorder) -> Result<()> {
-    let config = Config::tiny();
+fn equality(r: &mut Recorder, config: Config) -> Result<()> {
     let (settings, text) = (settings(&config, 6), stream(config.vocabulary, 20_000));
     let mut trainer = Trainer::new(Model::new(config, 1)?, settings, &text, 1)?;
     let losses = (0..STEPS).map(|_| Ok(trainer.step(&text)?.loss)).collect::<Result<Vec<_>>>()?;
@@ -187,8 +188,8 @@ fn link() -> Result<AlphaBeta> {
     Ok(fit(&measured[0]).unwrap_or(AlphaBeta { alpha: 0.0, beta: 0.0 }))
 }
 
-/// A size's steps, and the seconds of one device's on one core.
-fn steps(r: &mut Recorder, size: &str, config: Config, link: AlphaBeta) -> Result<f64> {
+/// A size's steps: one device's, and those of each split.
+fn steps(r: &mut Recorder, size: &str, config: Config, link: AlphaBeta) -> Result<()> {
     let steps = if r.budget == Budget::Full { 6 } else { 3 };
     let (settings, text) = (settings(&config, BATCH), stream(config.vocabulary, 50_000));
     let alone: ParamList = &[("size", &size), ("ranks", &1)];
@@ -224,7 +225,7 @@ fn steps(r: &mut Recorder, size: &str, config: Config, link: AlphaBeta) -> Resul
             r.record(SECONDS.at(list), took);
         }
     }
-    Ok(seconds)
+    Ok(())
 }
 
 /// In the order of [`PARTS`].
@@ -375,6 +376,27 @@ mod tests {
         let found = testing::run(&experiments()[1]);
         assert_eq!(found.values.len(), 3 * 2 + JOBS.len() * (SIMULATED.len() + 1));
         assert!(found.values.iter().all(|value| value.median.is_finite() && value.median > 0.0));
+    }
+
+    #[test]
+    fn each_split_is_recorded_with_what_it_sends_and_holds() {
+        let run = |r: &mut Recorder| {
+            let config =
+                Config { vocabulary: 30, context: 8, width: 16, heads: 4, layers: 4, hidden: 16 };
+            steps(r, "tiny", config, AlphaBeta { alpha: 1e-6, beta: 1e-10 })?;
+            Ok(equality(r, config)?)
+        };
+        let values = &[SENT, HELD, APART, LOSSES, SECONDS, RATIO, PREDICTED, ERROR];
+        let found = testing::run(&Experiment { run, values, ..experiments().swap_remove(0) });
+        let of = |key: Key| found.values.iter().filter(move |value| value.key == key.name);
+        let all = How::ALL.len() * RANKS.len();
+        assert_eq!((of(SENT).count(), of(HELD).count()), (all, PARTS.len() * all));
+        assert_eq!(of(SECONDS).count(), all + 2, "and one device, on one core and on all");
+        for value in of(SENT) {
+            assert_eq!(value.median > 0.0, value.params["ranks"] != "1", "{value:?}");
+        }
+        assert_eq!(of(APART).count(), all + 1, "and the command's replicas");
+        assert!(of(APART).chain(of(LOSSES)).all(|value| value.median < 1e-4));
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use crate::{
     devices::How,
-    measured::experiments::devices::{
-        APART, CARDS, ERROR, HELD, JOBS, LINKS, LOSSES, PLAN, PLANNED, PREDICTED, RANKS, RATIO,
-        SECONDS, SENT, SHARE, STEPS, models, question,
+    measured::experiments::{
+        count::SIZES,
+        devices::{
+            APART, CARDS, ERROR, HELD, JOBS, LINKS, LOSSES, PLAN, PLANNED, PREDICTED, RANKS, RATIO,
+            SECONDS, SENT, SHARE, STEPS, models, question,
+        },
     },
 };
 use lab::{
@@ -39,16 +42,12 @@ fn splits() -> Vec<(How, usize)> {
     How::ALL.into_iter().flat_map(more).collect()
 }
 
-/// The largest model that was run.
-fn size(records: &Records) -> &'static str {
-    let alone = SENT.at(&[("how", &How::Data.name()), ("ranks", &1)]);
-    if records.get(alone.with("size", "small")).is_ok() { "small" } else { "tiny" }
-}
+/// The model that is split.
+const SIZE: &str = SIZES[0].0;
 
 fn table_bytes(records: &Records) -> Result<TableData> {
-    let size = size(records);
     let at = |key: Key, how: How, ranks: usize| {
-        key.at(&[("size", &size), ("how", &how.name()), ("ranks", &ranks)])
+        key.at(&[("size", &SIZE), ("how", &how.name()), ("ranks", &ranks)])
     };
     let part = |part: &'static str| {
         move |(how, ranks): &(How, usize)| at(HELD, *how, *ranks).with("part", part)
@@ -65,7 +64,7 @@ fn table_bytes(records: &Records) -> Result<TableData> {
         .column("AdamW's means", part("moments"))
         .column("activations", part("activations"))
         .column("held in all", part("all"))
-        .table(records, format!("Bytes of the model {size}: what the rank that sends most sends in a step, and what the fullest rank holds."))
+        .table(records, format!("Bytes of the model {SIZE}: what the rank that sends most sends in a step, and what the fullest rank holds."))
 }
 
 fn table_apart(records: &Records) -> Result<TableData> {
@@ -86,17 +85,16 @@ fn table_apart(records: &Records) -> Result<TableData> {
 }
 
 fn table_time(records: &Records) -> Result<TableData> {
-    let size = size(records);
     let at = |key: Key| {
         move |(how, ranks): &(How, usize)| {
-            key.at(&[("size", &size), ("how", &how.name()), ("ranks", ranks)])
+            key.at(&[("size", &SIZE), ("how", &how.name()), ("ranks", ranks)])
         }
     };
-    let all = [("size", &size as &dyn std::fmt::Display), ("how", &"threads")];
+    let all = [("size", &SIZE as &dyn std::fmt::Display), ("how", &"threads")];
     let caption = format!(
-        "Steps of {size} on {}, each rank a thread. The speed-up is over one device on one core, whose step takes {}; without ranks, all cores in one trainer reach {}.",
+        "Steps of {SIZE} on {}, each rank a thread. The speed-up is over one device on one core, whose step takes {}; without ranks, all cores in one trainer reach {}.",
         records.machine.in_words(),
-        records.text(SECONDS.at(&[("size", &size), ("how", &"one")]))?,
+        records.text(SECONDS.at(&[("size", &SIZE), ("how", &"one")]))?,
         records.text(RATIO.at(&all))?,
     );
     Grid::new(splits())
@@ -183,7 +181,7 @@ mod tests {
         for (how, ranks) in [(How::Data, 1)].into_iter().chain(splits()) {
             let name = how.name();
             let list: lab::record::ParamList =
-                &[("size", &"small"), ("how", &name), ("ranks", &ranks)];
+                &[("size", &SIZE), ("how", &name), ("ranks", &ranks)];
             made.add(SENT.at(list), 4e7).add(SECONDS.at(list), 0.5).add(RATIO.at(list), 1.5);
             made.add(PREDICTED.at(list), 0.4).add(ERROR.at(list), 0.2);
             for part in PARTS {
@@ -193,7 +191,7 @@ mod tests {
             made.add(APART.at(list), 1e-6).add(LOSSES.at(list), 1e-7);
         }
         for how in ["one", "threads"] {
-            let list: lab::record::ParamList = &[("size", &"small"), ("how", &how), ("ranks", &1)];
+            let list: lab::record::ParamList = &[("size", &SIZE), ("how", &how), ("ranks", &1)];
             made.add(SECONDS.at(list), 1.0).add(RATIO.at(list), 1.0);
         }
         for (link, _) in LINKS {
