@@ -2,7 +2,7 @@
 //! latest in `runs`, the text that of the crates that it was not trained on.
 
 use crate::{
-    Result,
+    Model, Result, Tokenizer,
     corpus::{Corpus, Source},
     evaluate::{
         self, Bits, bits, copies,
@@ -23,11 +23,17 @@ pub const INT8_BITS: Key = Key::measured("language_model.int8.bits", Unit::Numbe
 pub const INT8_LOSS: Key = Key::measured("language_model.int8.loss", Unit::Share, &[]);
 /// The share of samples that parse, by who has written them and how strictly they are read.
 pub const PARSES: Key = Key::measured("language_model.quality", Unit::Share, &["who", "how"]);
-/// The longest part of the samples that the training text contains.
-pub const COPY: Key = Key::measured("language_model.quality.copy", Unit::Bytes, &["who"]);
+/// The longest part of the samples that the training text contains: its bytes, how it reads, and a crate that has it.
+pub const COPY: Key =
+    Key::measured("language_model.quality.copy", Unit::Bytes, &["who", "text", "crate"]);
 /// The same in the middle one of the samples.
 pub const COPY_MEDIAN: Key =
     Key::measured("language_model.quality.copy.median", Unit::Bytes, &["who"]);
+
+/// Seconds of the model's run, its tests and samples on the way included.
+pub const SECONDS: Key = Key::measured("language_model.quality.seconds", Unit::Seconds, &[]);
+/// Tokens that it read.
+pub const TOKENS: Key = Key::counted("language_model.quality.tokens", Unit::Count, &[]);
 
 /// Bits per byte of the validation text at the first point of a run after so many minutes of it, and what the model wrote there.
 pub const WRITTEN: Key =
@@ -47,9 +53,14 @@ pub const WRITERS: [(&str, &str); 4] = [
     ("uniform", "tokens, all alike"),
 ];
 
-/// Who guesses text.
-pub const GUESSERS: [(&str, &str); 4] =
-    [("uniform", "all tokens alike"), ("gzip", "gzip -9"), ("xz", "xz -9"), ("model", "the model")];
+/// Who guesses text: all of them the same, but for the one that is named.
+pub const GUESSERS: [(&str, &str); 5] = [
+    ("uniform", "all tokens alike"),
+    ("gzip", "gzip -9"),
+    ("xz", "xz -9"),
+    ("xz-all", "xz -9, all unseen crates at once"),
+    ("model", "the model"),
+];
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
@@ -70,7 +81,7 @@ pub fn experiments() -> Vec<Experiment> {
         Experiment {
             key: PARSES.name,
             shows: "what the latest trained model is worth: bits per byte, samples that parse, the longest copy",
-            values: &[PARSES, BITS, COPY, COPY_MEDIAN],
+            values: &[PARSES, BITS, COPY, COPY_MEDIAN, SECONDS, TOKENS],
             quick: false,
             run: |rec| Ok(quality(rec)?),
         },
@@ -96,7 +107,7 @@ fn written(rec: &mut Recorder, run: &Path) {
             rec.skip_at(WRITTEN.at(&[("after", &after)]), "the run was shorter");
             continue;
         };
-        let sample = first_lines(&point.sample, LINES).trim_end();
+        let sample = readable(first_lines(&point.sample, LINES));
         let list: ParamList = &[("after", &after), ("tokens", &point.tokens), ("sample", &sample)];
         rec.record(WRITTEN.at(list), Samples::one(point.bits_per_byte));
     }
@@ -125,16 +136,16 @@ fn quality(rec: &mut Recorder) -> Result<()> {
     let (model, tokenizer) = load(&run)?;
     let corpus = Corpus::find(&Corpus::root())?;
     let decoder = Decoder::new(&model.config, &model.parameters)?;
-    rec.note_at(BITS.at(&[]));
-    let validation = spread(&corpus.validation, text(rec.budget));
-    let context = model.config.context;
-    let found = bits(|tokens| model.logits(tokens), context, &tokenizer, &validation)?;
-    let uniform = found.uniform(tokenizer.vocabulary());
-    let per_byte = |bits: Bits| Samples::one(bits.per_byte());
-    rec.record(BITS.at(&[("who", &"model")]), per_byte(found));
-    rec.record(BITS.at(&[("who", &"uniform")]), per_byte(uniform));
-    rec.record(BITS.at(&[("who", &"gzip")]), per_byte(evaluate::gzip(&validation)?));
-    rec.record_or_skip(BITS.at(&[("who", &"xz")]), evaluate::xz(&validation).map(per_byte))?;
+    let (_, points) = report::read(&run.join(METRICS)).unwrap_or_default();
+    if let Some(last) = points.last() {
+        rec.record(SECONDS.at(&[]), Samples::one(last.seconds));
+        rec.record(TOKENS.at(&[]), Samples::one(last.tokens as f64));
+    } else {
+        let why = "the run's folder has no metrics";
+        [SECONDS, TOKENS].into_iter().for_each(|key| rec.skip_at(key.at(&[]), why));
+    }
+    guesses(rec, &model, &tokenizer, &corpus.validation)?;
+    rec.keep()?;
 
     rec.note_at(PARSES.at(&[]));
     let text = spread(&corpus.training, 1 << 20);
@@ -163,12 +174,49 @@ fn quality(rec: &mut Recorder) -> Result<()> {
     for (who, texts) in samples.iter().take(2) {
         rec.note_at(COPY.at(&[("who", who)]));
         let found = copies(texts, &corpus.training)?;
-        let longest = Samples::one(found.longest.len() as f64);
-        rec.record(COPY.at(&[("who", who)]), longest);
         let middle = Samples(found.lengths.iter().map(|length| *length as f64).collect());
         rec.record(COPY_MEDIAN.at(&[("who", who)]), middle);
+        if let Some(source) = corpus.training.get(found.source) {
+            let shown = readable(&String::from_utf8_lossy(&found.longest));
+            let list: ParamList = &[("who", who), ("text", &shown), ("crate", &source.krate)];
+            rec.record(COPY.at(list), Samples::one(found.longest.len() as f64));
+        }
     }
     Ok(())
+}
+
+/// Bits per byte of all guessers, of the same part of the text.
+fn guesses(
+    rec: &mut Recorder,
+    model: &Model,
+    tokenizer: &Tokenizer,
+    unseen: &[Source],
+) -> Result<()> {
+    rec.note_at(BITS.at(&[]));
+    let part = spread(unseen, text(rec.budget));
+    let found = bits(|tokens| model.logits(tokens), model.config.context, tokenizer, &part)?;
+    let per_byte = |bits: Bits| Samples::one(bits.per_byte());
+    let at = |who: &str| BITS.at(&[("who", &who)]);
+    rec.record(at("model"), per_byte(found));
+    rec.record(at("uniform"), per_byte(found.uniform(tokenizer.vocabulary())));
+    rec.record(at("gzip"), per_byte(evaluate::gzip(&part)?));
+    rec.record_or_skip(at("xz"), evaluate::xz(&part).map(per_byte))?;
+    rec.record_or_skip(at("xz-all"), evaluate::xz(unseen).map(per_byte))?;
+    Ok(())
+}
+
+/// The most characters of a text that a record keeps.
+const KEPT: usize = 400;
+
+/// A text as a page can show it: without white space around it, control characters and the rest of what is very long.
+fn readable(text: &str) -> String {
+    let shown = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();
+    let mut kept: String = text.trim().chars().filter(shown).take(KEPT + 1).collect();
+    if kept.chars().count() > KEPT {
+        kept.pop();
+        kept.push('…');
+    }
+    kept
 }
 
 /// What 8 bits do to the latest model's bits per byte.
@@ -197,7 +245,7 @@ pub(super) fn lost_in_8_bits(rec: &mut Recorder) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::Point;
+    use crate::{Config, runner::Point};
     use lab::testing;
     use std::fs;
 
@@ -238,5 +286,38 @@ mod tests {
         let sample = &found.values[0].params["sample"];
         assert_eq!(sample.lines().count(), LINES);
         assert!(sample.starts_with("fn a1() {\n    b();"));
+    }
+
+    #[test]
+    fn all_guess_the_same_text_and_one_program_all_of_it() {
+        let unseen = || {
+            let text = |i: usize| format!("fn f{i}() -> usize {{\n    {i}\n}}\n").repeat(40);
+            let source = |i| Source { text: text(i).into_bytes(), ..Source::default() };
+            (0..60).map(source).collect::<Vec<_>>()
+        };
+        let run = |rec: &mut Recorder| {
+            let config =
+                Config { vocabulary: 257, context: 8, width: 8, heads: 2, layers: 1, hidden: 8 };
+            let tokenizer = Tokenizer::train(&[b""], 257)?;
+            Ok(guesses(rec, &Model::new(config, 1)?, &tokenizer, &unseen())?)
+        };
+        let whole = experiments().swap_remove(1);
+        let found = testing::run(&Experiment { run, values: &[BITS], ..whole });
+        let of = |who: &str| found.values.iter().find(|v| v.params["who"] == who).map(|v| v.median);
+        let unseen = unseen();
+        let part = spread(&unseen, text(Budget::Quick));
+        assert!(part.len() > 3 && part.len() < unseen.len());
+        assert_eq!(of("uniform").unwrap(), 257f64.log2(), "a byte is a token");
+        assert_eq!(of("gzip").unwrap(), evaluate::gzip(&part).unwrap().per_byte());
+        assert_eq!(of("xz"), evaluate::xz(&part).ok().map(Bits::per_byte));
+        assert_eq!(of("xz-all"), evaluate::xz(&unseen).ok().map(Bits::per_byte));
+    }
+
+    #[test]
+    fn a_text_is_shown_trimmed_and_without_what_a_page_cannot_show() {
+        assert_eq!(readable("\n  fn a() {\r\n\tb\u{1b}[0m \u{0}}\n\n"), "fn a() {\n\tb[0m }");
+        let long = readable(&"é".repeat(2 * KEPT));
+        assert_eq!((long.chars().count(), long.chars().last()), (KEPT + 1, Some('…')));
+        assert_eq!(readable(&"a".repeat(KEPT)).len(), KEPT);
     }
 }

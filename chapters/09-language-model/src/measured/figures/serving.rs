@@ -1,7 +1,7 @@
 //! Generation and serving as figures and tables.
 
 use crate::measured::experiments::{
-    quality::{BITS, COPY, COPY_MEDIAN, GUESSERS, LOOKED, PARSES, WRITERS, WRITTEN},
+    quality::{BITS, COPY, COPY_MEDIAN, GUESSERS, LOOKED, PARSES, SECONDS, WRITERS, WRITTEN},
     serving::{
         BANDWIDTH, BATCHES, BYTES, FIRST, GAIN, INT8, INT8_BYTES, INT8_GAIN, MODELS, PREDICTED,
         SERVED, SERVED_FIRST, SERVED_FURTHER, SERVED_PREDICTED, STEP_RATE, TOKEN,
@@ -10,6 +10,7 @@ use crate::measured::experiments::{
 use lab::{
     Drawing, Figure, Records, Result, Table, TableData, Unit,
     drawing::{Bars, Limits, Lines},
+    key::Quantity,
     plot::{Axis, Scale},
     table::Grid,
 };
@@ -32,6 +33,7 @@ pub fn tables() -> Vec<Table> {
         Table { key: "language_model.int8", make: table_int8 },
         Table { key: "language_model.written", make: table_written },
         Table { key: "language_model.quality", make: table_quality },
+        Table { key: "language_model.quality.copy", make: table_copy },
     ]
 }
 
@@ -107,8 +109,10 @@ fn draw_latency(records: &Records) -> Result<Drawing> {
 
 fn draw_bits(records: &Records) -> Result<Drawing> {
     let of = |who: &str| BITS.at(&[("who", &who)]);
+    let after = records.text(SECONDS.at(&[])).map(|text| format!(", after {text} of training,"));
     let caption = format!(
-        "Bits per byte of text that the model has not seen: the model needs {}, gzip {}.",
+        "Bits per byte of text that the model has not seen: the model{} needs {}, gzip {}.",
+        after.unwrap_or_default(),
         records.text(of("model"))?,
         records.text(of("gzip"))?
     );
@@ -170,10 +174,7 @@ fn table_int8(records: &Records) -> Result<TableData> {
 
 fn table_written(records: &Records) -> Result<TableData> {
     let of = |after: &str| WRITTEN.at(&[("after", &after)]);
-    let what = |after: &str, what: &str| match records.get(of(after)) {
-        Ok(value) => value.params.get(what).cloned().unwrap_or_default(),
-        Err(_) => "–".to_owned(),
-    };
+    let what = |after: &str, what: &str| said_with(records, of(after), what);
     let million = |tokens: &str| {
         tokens.parse().map_or_else(|_| tokens.to_owned(), |n: f64| format!("{:.1}", n / 1e6))
     };
@@ -189,6 +190,27 @@ fn table_written(records: &Records) -> Result<TableData> {
         .column("million tokens", |after| million(&what(after, "tokens")))
         .column("bits per byte", |after| of(after))
         .column("it writes", |after| what(after, "sample"))
+        .table(records, caption)
+}
+
+/// What a value was recorded with; a dash for none.
+fn said_with(records: &Records, quantity: Quantity, what: &str) -> String {
+    let found = records.get(quantity).ok().and_then(|value| value.params.get(what));
+    found.cloned().unwrap_or_else(|| "–".to_owned())
+}
+
+fn table_copy(records: &Records) -> Result<TableData> {
+    let of = |who: &str| COPY.at(&[("who", &who)]);
+    let caption = format!(
+        "The longest part of the samples that stands word for word in the training text: {} of the model's.",
+        records.text(of("model"))?
+    );
+    let rows = WRITERS.into_iter().filter(|(who, _)| records.get(of(who)).is_ok());
+    Grid::new(rows)
+        .column("written by", |(_, name)| *name)
+        .column("bytes", |(who, _)| of(who))
+        .column("stands in the crate", |(who, _)| said_with(records, of(who), "crate"))
+        .column("it reads", |(who, _)| said_with(records, of(who), "text"))
         .table(records, caption)
 }
 
@@ -251,7 +273,10 @@ mod tests {
             made.add(PARSES.at(&[("who", &who), ("how", &"whole")]), 0.1);
             made.add(PARSES.at(&[("who", &who), ("how", &"closed")]), 0.4);
         }
-        made.add(COPY.at(&[("who", &"model")]), 90.0);
+        let list: lab::record::ParamList =
+            &[("who", &"model"), ("text", &"#[derive(Clone)]\nstruct"), ("crate", &"syn")];
+        made.add(COPY.at(list), 90.0);
+        made.add(SECONDS.at(&[]), 600.0);
         made.add(COPY_MEDIAN.at(&[("who", &"model")]), 30.0);
         for (who, _) in GUESSERS {
             made.add(BITS.at(&[("who", &who)]), 1.5);
@@ -267,6 +292,10 @@ mod tests {
         are_drawn(&figures(), &tables(), &records);
         assert!(draw_serve(&records).unwrap().caption.contains("16.0×"));
         assert_eq!(table_quality(&records).unwrap().rows[0][3], "–");
+        assert!(draw_bits(&records).unwrap().caption.contains("the model, after"));
+        let copied = table_copy(&records).unwrap();
+        assert_eq!(copied.rows.len(), 1, "nothing was found in what people wrote");
+        assert_eq!(copied.rows[0][1..], ["90 B", "syn", "#[derive(Clone)]\nstruct"]);
         let row = ["1 minute", "1.0", "1.00", "fn a() {\n}"];
         assert_eq!(table_written(&records).unwrap().rows[0], row);
     }
