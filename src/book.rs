@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail};
 use bookbinder::{Binder, links, site::Site};
 use clap::{Args, Subcommand};
 use lab::out::say;
+use language_model::{export::of_run, generate::TOKENIZER};
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -125,7 +126,7 @@ impl From {
         if self.docs {
             binder.docs = Some(document(&root)?);
         }
-        binder.files.extend(digit_model(Path::new(RUNS))?);
+        binder.files.extend(models(Path::new(RUNS))?);
         if let Some(out) = self.out {
             binder.put_into(&out)?;
         }
@@ -149,9 +150,26 @@ fn document(root: &Path) -> Result<PathBuf> {
     Ok(root.join(target).join("doc"))
 }
 
+/// The scripts with the models of the folder `runs` that pages compute with, and their paths in the book.
+pub(crate) fn models(runs: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let mut scripts = digit_model(runs)?;
+    scripts.push((GPT.into(), gpt_model(runs)));
+    Ok(scripts)
+}
+
+/// Where `book/theme/gpt-prompt.js` looks for its model.
+const GPT: &str = "09-language-model/gpt-model.js";
+
+/// The script of the latest language model that a page can take. One that can't be read counts as none.
+fn gpt_model(runs: &Path) -> String {
+    let found = youngest_first(runs, TOKENIZER).into_iter().find_map(|run| of_run(&run).ok());
+    // The pages then explain how to get one.
+    found.unwrap_or_else(|| "globalThis.gptModel = null;\n".to_owned())
+}
+
 /// The scripts with the model that pages classify digits with, one for each format of its weights, and their paths in the
 /// book: the latest run's in the folder `runs` whose model the pages can compute. A model that can't be read counts as none.
-pub(crate) fn digit_model(runs: &Path) -> Result<Vec<(PathBuf, String)>> {
+fn digit_model(runs: &Path) -> Result<Vec<(PathBuf, String)>> {
     let model = youngest_first(runs, MODEL)
         .into_iter()
         .filter_map(|run| Classifier::load(&run.join(MODEL)).ok())
@@ -174,6 +192,30 @@ fn script_path(format: Format) -> PathBuf {
 mod tests {
     use super::*;
     use training::Model;
+
+    #[test]
+    fn the_page_gets_the_latest_language_model_that_fits() {
+        use language_model::{Config, Tokenizer};
+        let runs = tempfile::tempdir().unwrap();
+        let script = || models(runs.path()).unwrap().pop().unwrap();
+        let none = (GPT.into(), "globalThis.gptModel = null;\n".to_owned());
+        assert_eq!(script(), none);
+        let tokenizer = Tokenizer::train(&[b"fn main() {}"], 257).unwrap();
+        for (name, width) in [("good", 16), ("large", 1024)] {
+            let run = runs.path().join(name);
+            std::fs::create_dir(&run).unwrap();
+            let config =
+                Config { vocabulary: 257, context: 8, width, heads: 2, layers: 1, hidden: 8 };
+            let mut model = language_model::Model::new(config, 1).unwrap();
+            model.tokenizer = tokenizer.digest();
+            model.save(&run.join(MODEL)).unwrap();
+            tokenizer.save(&run.join(TOKENIZER)).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(script().1.contains("\"width\":16"), "{name}");
+        }
+        std::fs::write(runs.path().join("good").join(MODEL), b"no").unwrap();
+        assert_eq!(script(), none);
+    }
 
     #[test]
     fn the_page_gets_the_latest_model_that_it_knows() {

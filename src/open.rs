@@ -1,7 +1,7 @@
 //! `open`: the whole course on the reader's machine: measure, train, build the book, serve it.
 
 use crate::{
-    book::{PORT, digit_model},
+    book::{PORT, models},
     card::card,
     chapters, course, findings,
     measure::{self, How, YOURS},
@@ -219,7 +219,7 @@ impl<'a> Desk<'a> {
     /// The book from the records as they are now: its first page, and what builds it again.
     fn book(&self) -> Result<(PathBuf, Binder)> {
         let mut binder = Binder::open(&course::root()?, chapters::all(), &self.records)?;
-        binder.files.extend(digit_model(Path::new(RUNS))?);
+        binder.files.extend(models(Path::new(RUNS))?);
         let index = binder.build()?;
         self.pace.borrow_mut().done(BOOK);
         Ok((index, binder))

@@ -6,8 +6,8 @@
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more than 300 kB to fetch. Then:
 // search for every chapter's terms, machine switch, what is asked first (ask.mjs), hints, print, without JavaScript, by
-// keyboard, and the elements that run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs,
-// cards.mjs, warp.mjs, descent.mjs, roofline.mjs, memory.mjs). As many parts at once as there are processors. With
+// keyboard, and the elements that run something (webgpu.mjs, digits.mjs, gpt.mjs, bits.mjs, race.mjs, ring.mjs,
+// pipeline.mjs, cards.mjs, warp.mjs, descent.mjs, roofline.mjs, memory.mjs). As many parts at once as there are processors. With
 // SCREENSHOTS, screenshots of every page are left there; that takes longer than all the rest. Elements that the book in
 // FOLDER has, too, were tried there, and are not run again. With --only, the parts with WORDS in their names are all that
 // runs.
@@ -26,6 +26,7 @@ import { ringAllReduce } from './ring.mjs';
 import { cardCalculator } from './cards.mjs';
 import { descentPlayground } from './descent.mjs';
 import { digitCanvas } from './digits.mjs';
+import { gptPrompt } from './gpt.mjs';
 import { pipelinePlayer } from './pipeline.mjs';
 import { productRace } from './race.mjs';
 import { memoryPlanner } from './memory.mjs';
@@ -424,6 +425,7 @@ for (const colorScheme of ['light', 'dark']) {
 const has = (tag, folder, pages) => pages.filter((page) => page !== 'print.html' && readFileSync(join(folder, page), 'utf8').includes(`<${tag}`));
 const holds = (tag) => (tried && has(tag, tried, pagesOf(tried)).length ? [] : has(tag, folder, opened));
 for (const page of holds('digit-canvas')) part(`${page}: <digit-canvas>`, () => digitCanvas({ open, page, axe, rules: RULES, shots, fail }));
+for (const page of holds('gpt-prompt')) part(`${page}: <gpt-prompt>`, () => gptPrompt({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('bit-explorer')) part(`${page}: <bit-explorer>`, () => bitExplorer({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('break-kernel')) part(`${page}: <break-kernel>`, () => breakKernel({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('ring-all-reduce')) part(`${page}: <ring-all-reduce>`, () => ringAllReduce({ open, page, axe, rules: RULES, shots, fail }));

@@ -28,7 +28,7 @@
 //!
 //! - [`scaling`]: how the loss falls with the size, from sizes that are cheap.
 //! - [`mod@generate`]: text from a model, token after token, for many at once; [`mod@quantise`]: its weights in 8 bits.
-//! - [`serve`]: the model over HTTP.
+//! - [`serve`]: the model over HTTP; [`mod@export`]: as a script, for a page that runs it.
 //! - [`mod@evaluate`]: bits per byte, the share that parses, and what is recited.
 //!
 //! [`error`](mod@error) has what can go wrong, [`measured`] what the page measures and draws.
@@ -43,6 +43,7 @@ pub mod count;
 pub mod devices;
 pub mod error;
 pub mod evaluate;
+pub mod export;
 pub mod generate;
 pub mod gpu;
 pub mod layers;

@@ -201,7 +201,7 @@ pub fn export(classifier: &Classifier, format: Format) -> Result<Export> {
 }
 
 /// Bytes as letters, six bits each: RFC 4648.
-fn base64(bytes: &[u8]) -> String {
+pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {

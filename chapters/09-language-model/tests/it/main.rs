@@ -6,6 +6,7 @@ mod corpus;
 mod cuda_compile;
 mod devices;
 mod generate;
+mod page;
 mod passes;
 mod pytorch;
 mod serve;
