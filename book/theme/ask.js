@@ -29,9 +29,11 @@
   function shown(span) {
     const link = span.querySelector('a.measured:not([hidden])');
     if (!link || span.querySelector('a.elsewhere:not([hidden])')) return null;
-    const [text, digits, unit] = link.textContent.match(/^([\d.,]+)(\D*)$/) ?? [];
-    const number = Number(digits?.replaceAll(',', ''));
-    return number > 0 ? { text, unit, number, exact: Number(link.querySelector('data').value) } : null;
+    // A sign is left out: the question asks for a size. 3.84×10⁻⁶ is a number, and no 3.84 of a unit.
+    const [text, digits, power, unit] = link.textContent.match(/^−?([\d.,]+)(?:×10([⁻⁰¹²³⁴-⁹]+))?(\D*)$/) ?? [];
+    const exponent = [...power ?? ''].map((sign) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(sign) - 1).map((digit) => (digit < 0 ? '-' : digit)).join('');
+    const number = Number(`${digits?.replaceAll(',', '')}e${exponent || 0}`);
+    return number > 0 ? { text, unit, number, exact: Math.abs(Number(link.querySelector('data').value)) } : null;
   }
 
   const isClose = (off) => Math.abs(off - 1) < 0.1 + 1e-9; // as the page's own verdicts
@@ -101,7 +103,8 @@
     tell(number) {
       const { unit, number: right, exact } = shown(this.span);
       const off = number / right;
-      const text = `${number?.toLocaleString('en', { maximumSignificantDigits: 6 })}${unit}`;
+      const plain = number?.toLocaleString('en', { maximumSignificantDigits: 6 });
+      const text = `${number > 0 && number < 1e-4 ? number.toExponential() : plain}${unit}`;
       change(() => { memory.said[this.name] = number === undefined ? {} : { text, value: off * exact, off }; });
       this.noted.focus(); // what is said there is read aloud
     }

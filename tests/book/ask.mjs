@@ -142,3 +142,23 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
   if (await plain.tab.locator('.ask-switch').first().isVisible()) fail(plain.where, 'has a switch that does nothing without JavaScript');
   await plain.close();
 }
+
+/** A number that is written with a power of ten, or below zero, is asked for like any other. */
+export async function askPowers({ open, page, fail }) {
+  const { tab, where, close } = await open({}, page);
+  await tab.locator('.ask-switch input').check();
+  const found = await tab.evaluate(() => [...document.querySelectorAll('main [data-ask]')]
+    .map((span) => [span.dataset.ask, span.querySelector('a.measured:not([hidden])')?.querySelector('data')])
+    .filter(([, data]) => data && /×10|^−/.test(data.closest('a').textContent))
+    .map(([ask, data]) => [ask, Math.abs(Number(data.value)), data.closest('a').textContent]));
+  for (const [ask, exact, text] of found) {
+    const form = tab.locator('form.ask-first').filter({ hasText: ask });
+    if (!(await form.count())) { fail(where, `does not ask for ${text}`); continue; }
+    await form.locator('input').fill(String(text.includes('%') ? 200 * exact : 2 * exact));
+    await form.locator('input').press('Enter');
+    const said = await tab.locator('.ask-said').filter({ hasText: ask }).innerText();
+    if (!said.includes('2 times too high')) fail(where, `twice ${text}: it says “${said}”`);
+  }
+  if (!found.length) fail(where, 'asks for no such number');
+  await close();
+}

@@ -19,7 +19,7 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { askFirst } from './ask.mjs';
+import { askFirst, askPowers } from './ask.mjs';
 import { bitExplorer } from './bits.mjs';
 import { breakKernel } from './break.mjs';
 import { ringAllReduce } from './ring.mjs';
@@ -322,6 +322,8 @@ part('search', async () => {
 const asks = (page) => source(page).split('<span data-ask=').length - 1;
 const asking = opened.filter((page) => page !== 'print.html' && asks(page)).sort((a, b) => asks(b) - asks(a))[0];
 if (asking) part(`${asking}: ask first`, () => askFirst({ open, page: asking, axe, rules: RULES, shots, fail }));
+const powers = opened.find((page) => page !== 'print.html' && /<span data-ask=(?:(?!<\/a>)[^])*?<data[^>]*>(?:[^<]*×10|−)/.test(source(page)));
+if (powers) part(`${powers}: ask first, powers of ten`, () => askPowers({ open, page: powers, fail }));
 
 // What a page refers to, beside it. A page with a term, a number and a source has all there is.
 const refers = opened.find((page) => /^\d\d-/.test(page) && ['class="term"', 'class="measured"', 'class="footnote-reference"'].every((mark) => source(page).includes(mark)));
