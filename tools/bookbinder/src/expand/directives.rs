@@ -174,7 +174,10 @@ impl Walk<'_, '_> {
             found.alone()?;
         }
         Ok(match found.name {
-            "include" => found.indented(&include::include(&self.page.folder(), argument)?),
+            // What pages share may quote numbers and terms.
+            "include" => {
+                found.indented(&self.all(&include::include(&self.page.folder(), argument)?)?)
+            }
             "measure" => {
                 found.pinned(quotes)?;
                 let (spec, asked) = argument.split_once(" ask: ").unwrap_or((argument, ""));

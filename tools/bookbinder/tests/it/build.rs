@@ -412,6 +412,16 @@ fn included_text_stays_in_the_quote_that_includes_it() {
 }
 
 #[test]
+fn included_text_may_quote_numbers() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("text.md"), "It reaches {{#measure demo.rate n=64}}.\n").unwrap();
+    fixture.append("{{#include ../../../text.md}}");
+    fixture.binder().build().unwrap();
+    let page = fixture.page("09-demo/index.html");
+    assert!(page.contains("It reaches <"), "{page}");
+}
+
+#[test]
 fn building_twice_gives_the_same_book() {
     let fixture = Fixture::new();
     let binder = fixture.binder();
