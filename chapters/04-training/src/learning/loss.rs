@@ -7,7 +7,6 @@
 use crate::models::model::CLASSES;
 use serde::{Deserialize, Serialize};
 
-// ANCHOR: softmax
 /// Probabilities: e to the power of each score, over the sum of all powers.
 pub fn softmax(scores: &[f32]) -> Vec<f64> {
     // e^1000 is too large for any float. Subtracting changes no ratio.
@@ -25,7 +24,6 @@ pub fn cross_entropy(scores: &[f32], right: usize) -> f64 {
     // ln(power / sum), without a power so small that it becomes zero.
     sum.ln() - f64::from(scores[right] - highest)
 }
-// ANCHOR_END: softmax
 
 fn highest(scores: &[f32]) -> f32 {
     scores.iter().copied().fold(f32::NEG_INFINITY, f32::max)
