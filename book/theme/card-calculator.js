@@ -89,10 +89,21 @@
     table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.9em; }
     caption { text-align: start; padding-block-end: 0.6rem; inline-size: 100cqi; position: sticky; inset-inline-start: 0; }
     th, td { text-align: end; padding: 0.4rem 0.8rem; border-block-end: 1px solid var(--line, currentColor); white-space: nowrap; }
-    th:first-child { text-align: start; font-weight: 600; }
+    th:first-child { text-align: start; font-weight: 600; white-space: normal; }
     thead th { color: var(--muted); font-weight: 400; }
+    thead th { white-space: normal; vertical-align: bottom; }
     tr.out { color: var(--muted); }
+    /* A phone has no room for six columns: each card is a block, and each number has its name. */
+    @media (max-width: 620px) {
+      table, caption, tbody { display: block; } thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+      tbody tr { display: grid; grid-template-columns: repeat(2, 1fr); gap: 0 1.4rem; padding-block: 0.6rem; border-block-end: 1px solid var(--line, currentColor); }
+      tbody :is(th, td) { padding: 0.1rem 0; border: 0; text-align: start; } tbody th, tr.out td { grid-column: 1 / -1; }
+      td { display: flex; flex-wrap: wrap; gap: 0 0.6rem; justify-content: space-between; } td:empty { display: none; }
+      td[data-name]::before { content: attr(data-name); color: var(--muted); } tr.out td::before { content: none; }
+    }
   `;
+
+  const COLUMNS = ['Hours', 'kWh', 'Rent, USD', 'Price, USD', 'Break-even, hours'];
 
   /** A number for people, of three digits. */
   function text(x) {
@@ -118,10 +129,10 @@
             ${field(['electricity', 'US dollars for a kWh'])}
           </div>
           <p id="problem" class="hint" role="status"></p>
-          <div class="wide" tabindex="0" role="region" aria-label="Cards for this job"><table>
+          <div class="wide" tabindex="0" role="region" aria-label="Cards for this job"><table role="table">
             <caption></caption>
-            <thead><tr>${['Card', 'Hours', 'kWh', 'Rent, USD', 'Price, USD', 'Break-even, hours'].map((name) => `<th scope="col">${name}</th>`).join('')}</tr></thead>
-            <tbody></tbody></table></div>
+            <thead role="rowgroup"><tr role="row">${['Card', ...COLUMNS].map((name) => `<th scope="col" role="columnheader">${name}</th>`).join('')}</tr></thead>
+            <tbody role="rowgroup"></tbody></table></div>
         </div>`);
       this.inputs = this.parts('input');
       this.choice = this.part('select');
@@ -173,12 +184,18 @@
         : 'No card of the table can do it with so few of them.';
       const rows = lines.map((one) => {
         const row = document.createElement('tr');
+        row.role = 'row';
         const cells = one.why ? [one.why, '', '', '', '']
           : [range(one.hours), range(one.kwh), range(one.rent), one.card.price ? new Intl.NumberFormat('en').format(one.card.price * cards) : '–', range(one.breakEven)];
         const name = document.createElement('th');
         name.scope = 'row';
+        name.role = 'rowheader';
         name.textContent = cards > 1 ? `${cards} × ${one.card.name}` : one.card.name;
-        row.append(name, ...cells.map((cell) => Object.assign(document.createElement('td'), { textContent: cell })));
+        row.append(name, ...cells.map((cell, at) => {
+          const place = Object.assign(document.createElement('td'), { role: 'cell', textContent: cell });
+          place.dataset.name = COLUMNS[at];
+          return place;
+        }));
         row.classList.toggle('out', Boolean(one.why));
         return row;
       });

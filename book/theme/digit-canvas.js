@@ -218,7 +218,7 @@
     .seen { width: 140px; image-rendering: pixelated; }
     p { margin: 0 0 0.6rem; }
     .hint, .small { color: var(--muted); font-size: 0.9em; max-width: 280px; }
-    .status { grid-column: 1 / -1; min-height: 1.6em; text-align: center; }
+    .status { box-sizing: border-box; width: 280px; max-width: 100%; min-height: 2lh; margin: 0; padding-block-start: 0.6rem; font-weight: 600; }
     button { margin-block: 0.8rem; }
     label { margin-block-start: 1.2rem; width: 140px; }
     .cost { margin-block-start: 0.4rem; width: 160px; min-height: 4.2em; }
@@ -238,13 +238,13 @@
         <div class="desk">
           <div><p id="how" class="hint">Write a digit. With the keyboard: arrow keys move the pen, the space bar lowers and lifts it.</p>
             <canvas class="paper" width="${PAPER}" height="${PAPER}" tabindex="0" role="application" aria-label="Paper to write a digit on" aria-describedby="how"></canvas>
+            <p class="status" role="status" aria-live="polite">Nothing is written yet.</p>
             <button type="button" class="clear">Clear</button></div>
           <div><p class="small">What the model sees</p>
             <canvas class="seen" width="${SIDE}" height="${SIDE}" role="img" aria-label="The digit in 28 by 28 pixels"></canvas>
             <label class="small">Bits of a weight<select class="bits">${BITS.map((bits) => `<option${bits === 8 ? ' selected' : ''}>${bits}</option>`).join('')}</select></label>
             <p class="small cost"></p></div>
           <div class="reading"><p class="small">How likely each digit is</p><ul>${bars.join('')}</ul></div>
-          <p class="status" role="status" aria-live="polite">Nothing is written yet.</p>
         </div>`);
       this.paper = this.part('.paper');
       this.pen = { x: PAPER / 2, y: PAPER / 4, down: false, shown: false };

@@ -173,6 +173,7 @@
 
   const STYLE = `
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 46%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
+    label:has([name=model], [name=precision], [name=card]) { grid-column: span 2; }
     label { font-size: 0.94em; } button { padding-inline: 1.2rem; }
     label.check { display: flex; align-items: center; gap: 0.8rem; min-height: 3.2rem; }
     label > :is(input, select):not([type=checkbox]) { width: 100%; }

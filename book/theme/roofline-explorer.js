@@ -134,7 +134,7 @@
 
   const STYLE = `
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
-    label { font-size: 0.94em; } input, select { width: 100%; }
+    label:has(.machine) { grid-column: 1 / -1; } label { font-size: 0.94em; } input, select { width: 100%; }
     .view { cursor: ew-resize; touch-action: pan-y; user-select: none; -webkit-user-select: none; border-radius: 4px; max-width: 76rem; }
     .view svg { display: block; width: 100%; }
     dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(15rem, 100%), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
@@ -206,7 +206,7 @@
       const { machines, kernels } = this.measured;
       const group = (name, list) => (list.length ? `<optgroup label="${name}">${options(list)}</optgroup>` : '');
       const cards = DATA.cards.map((card, at) => [`c${at}`, card.name, card.cpu]);
-      keep(this.part('.machine'), group('Measured for this book', machines.map(({ name }, at) => [`m${at}`, name]))
+      keep(this.part('.machine'), group('Measured for this book', machines.map(({ name }, at) => [`m${at}`, name.replace('the second-level cache', 'L2')]))
         + group('Accelerators, by datasheet', cards.filter(([, , cpu]) => !cpu)) + group('CPUs, by datasheet', cards.filter(([, , cpu]) => cpu)));
       keep(this.part('.kernel'), options([['own', 'Your own: drag the point']]) + group('By their sizes', Object.entries(KERNELS).map(([id, { name }]) => [id, name]))
         + group('Counted by a simulator', kernels.map(({ name }, at) => [`m${at}`, name])));

@@ -111,7 +111,7 @@
   const STYLE = `
     .desk { font-size: 0.94em; font-variant-numeric: tabular-nums; }
     .ask, .guess { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
-    .ask > label { flex: 1 1 18rem; }
+    .ask > label { flex: 1 1 18rem; } .ask > label:has(.pattern) { flex-basis: 28rem; }
     label.tick { display: flex; flex: 0 0 auto; align-items: center; gap: 0.7rem; min-height: 3.2rem; }
     .ask .tick input { width: 2.4rem; height: 2.4rem; margin: 0; accent-color: var(--accent); }
     select { width: 100%; } .guess input { width: 8rem; margin-inline-start: 0.8rem; }
