@@ -98,7 +98,7 @@
       table, caption, tbody { display: block; } thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
       tbody tr { display: grid; grid-template-columns: repeat(2, 1fr); gap: 0 1.4rem; padding-block: 0.6rem; border-block-end: 1px solid var(--line, currentColor); }
       tbody :is(th, td) { padding: 0.1rem 0; border: 0; text-align: start; } tbody th, tr.out td { grid-column: 1 / -1; }
-      td { display: flex; flex-wrap: wrap; gap: 0 0.6rem; justify-content: space-between; } td:empty { display: none; }
+      td { display: flex; flex-wrap: wrap; gap: 0 0.6rem; justify-content: space-between; } td:last-child { grid-column: 1 / -1; justify-content: start; } td:empty { display: none; }
       td[data-name]::before { content: attr(data-name); color: var(--muted); } tr.out td::before { content: none; }
     }
   `;

@@ -206,7 +206,7 @@
       const { machines, kernels } = this.measured;
       const group = (name, list) => (list.length ? `<optgroup label="${name}">${options(list)}</optgroup>` : '');
       const cards = DATA.cards.map((card, at) => [`c${at}`, card.name, card.cpu]);
-      keep(this.part('.machine'), group('Measured for this book', machines.map(({ name }, at) => [`m${at}`, name.replace('the second-level cache', 'L2')]))
+      keep(this.part('.machine'), group('Measured for this book', machines.map(({ name }, at) => [`m${at}`, name.replace('bytes from ', '').replace('the second-level cache', 'L2')]))
         + group('Accelerators, by datasheet', cards.filter(([, , cpu]) => !cpu)) + group('CPUs, by datasheet', cards.filter(([, , cpu]) => cpu)));
       keep(this.part('.kernel'), options([['own', 'Your own: drag the point']]) + group('By their sizes', Object.entries(KERNELS).map(([id, { name }]) => [id, name]))
         + group('Counted by a simulator', kernels.map(({ name }, at) => [`m${at}`, name])));

@@ -133,6 +133,71 @@ async function fits(tab, where) {
   if (wide.scroll || wide.over.length) fail(where, `scrolls sideways: ${wide.over.join(' ')}`);
 }
 
+/**
+ * On a phone nothing is cut: what is wider than the page scrolls under an edge that fades, and of a table the caption
+ * and the first column stay.
+ */
+async function whole(tab, where) {
+  const cut = await tab.evaluate(() => {
+    const name = (e) => e.outerHTML.slice(0, 100);
+    const shown = (e) => e.clientWidth > 0 && e.checkVisibility();
+    const out = [];
+    const fades = (e) => e.matches('.more-start, .more-end, pre:not(.output), textarea, .aloud');
+    for (const e of document.querySelectorAll('main *')) {
+      if (!shown(e) || e.closest('svg') || getComputedStyle(e).overflowX === 'visible') continue;
+      if (e.scrollWidth > e.clientWidth + 1 && !fades(e)) out.push(`no edge fades: ${name(e)}`);
+    }
+    for (const svg of document.querySelectorAll('main .plot svg, main figure svg')) {
+      if (!svg.checkVisibility() || svg.closest('.more-start, .more-end')) continue;
+      const frame = svg.getBoundingClientRect();
+      if (frame.right > document.documentElement.clientWidth + 1) out.push(`a drawing is cut: ${name(svg)}`);
+    }
+    for (const box of document.querySelectorAll('.table-wrapper')) {
+      if (!shown(box)) continue;
+      const { left, right, width } = box.getBoundingClientRect();
+      const caption = box.querySelector('caption')?.getBoundingClientRect();
+      if (caption && (caption.left < left - 1 || caption.right > right + 1)) out.push(`a caption is cut: ${name(box)}`);
+      if (box.scrollWidth <= box.clientWidth + 1) continue;
+      const first = box.querySelector('tbody tr > :first-child');
+      box.scrollLeft = 50;
+      const at = first.getBoundingClientRect();
+      if (at.width > 0.6 * width || Math.abs(at.left - left) > 2) out.push(`the first column does not stay: ${name(box)}`);
+      box.scrollLeft = 0;
+    }
+    const pen = document.createElement('canvas').getContext('2d');
+    for (const widget of document.querySelectorAll('main *')) {
+      if (!widget.shadowRoot || !shown(widget)) continue;
+      const { right } = widget.getBoundingClientRect();
+      for (const e of widget.shadowRoot.querySelectorAll('*')) {
+        if (e.closest('.aloud') || !e.checkVisibility()) continue;
+        const box = e.getBoundingClientRect();
+        if (box.width > 2 && box.right > right + 1) out.push(`<${widget.localName}> is cut: ${name(e)}`);
+        if (e.localName !== 'select') continue;
+        const style = getComputedStyle(e);
+        pen.font = style.font;
+        const room = e.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - 18;
+        const longest = [...e.options].filter((one) => pen.measureText(one.textContent).width > room);
+        if (longest.length) out.push(`<${widget.localName}> cuts “${longest[0].textContent}”`);
+      }
+    }
+    return out;
+  });
+  for (const what of cut.slice(0, 4)) fail(where, what);
+}
+
+const WIDER = { width: 390, height: 844 };
+
+/** Both widths of a phone. */
+async function phones(tab, where) {
+  await whole(tab, where);
+  await tab.setViewportSize(WIDER);
+  await settled(tab);
+  await fits(tab, `${where} to ${WIDER.width}`);
+  await whole(tab, `${where} to ${WIDER.width}`);
+  await tab.setViewportSize(PHONE);
+  await settled(tab);
+}
+
 // A record's rows are all made alike, and there are thousands: axe, which takes long, looks at the first of each table.
 const ROWS = 6;
 
@@ -222,6 +287,7 @@ function look(page, colorScheme, viewport, other, once) {
     await themed(tab, where, colorScheme);
     await fits(tab, where);
     await picture(viewport);
+    if (viewport === PHONE) await phones(tab, where);
     await accessible(tab, where, page);
     if (other) {
       await tab.setViewportSize(other);
@@ -230,6 +296,7 @@ function look(page, colorScheme, viewport, other, once) {
       await themed(tab, `${where} to ${other.width}`, colorScheme);
       await fits(tab, `${where} to ${other.width}`);
       await picture(other);
+      if (other === PHONE) await phones(tab, `${where} to ${other.width}`);
     }
     if ((once || last === 'dark 1280') && measured.includes(page)) await switches(tab, where);
     if ((once || last === 'light 360') && source(page).includes('<details')) await folds(tab, where);
@@ -361,6 +428,24 @@ for (const page of runs) {
     await close();
   });
 }
+
+// The arrow keys scroll what has the focus, and turn the page where nothing does.
+const scrolls = opened.find((page) => /^\d\d-/.test(page) && /(<th scope="col">[^<]*<\/th>){6}/.test(source(page)));
+if (scrolls) part(`${scrolls}: arrow keys`, async () => {
+  const { tab, where, close } = await open({ viewport: PHONE, reducedMotion: 'reduce' }, scrolls);
+  const address = tab.url();
+  for (const selector of ['.table-wrapper[tabindex]', 'pre > code[tabindex]']) {
+    const box = tab.locator(selector).filter({ visible: true }).first();
+    if (!await box.count()) { fail(where, `has no ${selector} that scrolls`); continue; }
+    await box.focus();
+    for (let press = 0; press < 3; press += 1) await tab.keyboard.press('ArrowRight');
+    await tab.waitForFunction((box) => box.scrollLeft > 0, await box.elementHandle(), { timeout: 5000 }).catch(() => fail(where, `ArrowRight does not scroll ${selector}`));
+    if (tab.url() !== address) { fail(where, `ArrowRight on ${selector} turns the page`); await tab.goto(address); }
+  }
+  await tab.evaluate(() => document.activeElement.blur());
+  await Promise.all([tab.waitForURL((url) => String(url) !== address, { timeout: 10000 }).catch(() => fail(where, 'ArrowRight turns no page')), tab.keyboard.press('ArrowRight')]);
+  await close();
+});
 
 // The theme can be chosen, and only among the book's own.
 part('the choice of a theme', async () => {
