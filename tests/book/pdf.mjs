@@ -1,16 +1,17 @@
 // The built book as PDF: whole, and each chapter.
 //
-//   node pdf.mjs BOOK OUT
+//   node pdf.mjs BOOK OUT [CHAPTER]
 //
-// BOOK is the folder of the book; in OUT will be throughput.pdf and 00-lab.pdf to the last chapter's.
+// BOOK is the folder of the book; in OUT will be throughput.pdf and 00-lab.pdf to the last chapter's, or that of CHAPTER
+// alone.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [book, out] = process.argv.slice(2);
+const [book, out, only] = process.argv.slice(2);
 if (!book || !out || !existsSync(join(book, 'print.html'))) {
-  console.error('usage: node pdf.mjs BOOK OUT, where BOOK is a built book: cargo run --release -- book build');
+  console.error('usage: node pdf.mjs BOOK OUT [CHAPTER], where BOOK is a built book: cargo run --release -- book build');
   process.exit(2);
 }
 mkdirSync(out, { recursive: true });
@@ -18,6 +19,10 @@ mkdirSync(out, { recursive: true });
 const toc = readFileSync(join(book, 'toc.html'), 'utf8');
 const pages = [...toc.matchAll(/<a [^>]*href="([^"#]+\.html)"/g)].map(([, href]) => href);
 const chapters = [...new Set(pages.map((page) => page.match(/^\d\d-[^/]+/)?.[0]).filter(Boolean))];
+if (only && !chapters.includes(only)) {
+  console.error(`there is no chapter ${only}, but ${chapters.join(', ')}`);
+  process.exit(2);
+}
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
@@ -25,7 +30,7 @@ const browser = await chromium.launch({
 const tab = await browser.newPage();
 tab.setDefaultTimeout(600_000);
 await tab.addInitScript(() => { window.print = () => {}; });
-for (const chapter of [null, ...chapters]) {
+for (const chapter of only ? [only] : [null, ...chapters]) {
   await tab.goto(pathToFileURL(resolve(book, 'print.html')).href, { waitUntil: 'load' });
   const parts = await tab.evaluate(({ pages, chapter }) => {
     document.querySelectorAll('details').forEach((fold) => { fold.open = true; });

@@ -1,9 +1,9 @@
 // What a link to a page shows where it is shared: its title, what it says of itself, and its first picture.
 //
-//   node previews.mjs BOOK
+//   node previews.mjs BOOK [PAGE…]
 //
 // BOOK is a book that was built with --site: a preview names its image by its whole address. The images will be in its
-// folder `previews`, and each page will name its own.
+// folder `previews`, and each page (or each PAGE, such as 01-matmul/roofline.html) will name its own.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -12,16 +12,21 @@ import { pathToFileURL } from 'node:url';
 const [WIDTH, HEIGHT] = [1200, 630];
 const URL_OF = /<meta property="og:url" content="([^"]*)">/;
 
-const [book] = process.argv.slice(2);
+const [book, ...only] = process.argv.slice(2);
 if (!book || !existsSync(join(book, 'sitemap.xml'))) {
-  console.error('usage: node previews.mjs BOOK, where BOOK was built for an address: cargo run --release -- book build --site https://example.org/');
+  console.error('usage: node previews.mjs BOOK [PAGE…], where BOOK was built for an address: cargo run --release -- book build --site https://example.org/');
   process.exit(2);
 }
 const root = readFileSync(join(book, 'index.html'), 'utf8').match(URL_OF)[1];
 const pages = readdirSync(book, { recursive: true })
   .map((path) => path.replaceAll('\\', '/'))
   .filter((path) => path.endsWith('.html') && !path.startsWith('doc/') && URL_OF.test(readFileSync(join(book, path), 'utf8')))
+  .filter((path) => !only.length || only.includes(path))
   .sort();
+if (only.length > pages.length) {
+  console.error(`of ${only.join(', ')} only these are pages: ${pages.join(', ')}`);
+  process.exit(2);
+}
 
 /** Turns the page into its preview. Returns its words, for who does not see it. */
 function become() {
