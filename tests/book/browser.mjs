@@ -6,8 +6,8 @@
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more than 300 kB to fetch. Then:
 // search for every chapter's terms, machine switch, what is asked first (ask.mjs), hints, print, without JavaScript, by
-// keyboard, and the elements that run something (webgpu.mjs, digits.mjs, gpt.mjs, bits.mjs, race.mjs, ring.mjs,
-// pipeline.mjs, cards.mjs, warp.mjs, descent.mjs, roofline.mjs, memory.mjs). As many parts at once as there are processors. With
+// keyboard, and the elements that run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs,
+// cards.mjs, warp.mjs, descent.mjs, roofline.mjs, memory.mjs, gpt-count.mjs). As many parts at once as there are processors. With
 // SCREENSHOTS, screenshots of every page are left there; that takes longer than all the rest. Elements that the book in
 // FOLDER has, too, were tried there, and are not run again. With --only, the parts with WORDS in their names are all that
 // runs.
@@ -26,7 +26,7 @@ import { ringAllReduce } from './ring.mjs';
 import { cardCalculator } from './cards.mjs';
 import { descentPlayground } from './descent.mjs';
 import { digitCanvas } from './digits.mjs';
-import { gptPrompt } from './gpt.mjs';
+import { gptCount } from './gpt-count.mjs';
 import { pipelinePlayer } from './pipeline.mjs';
 import { productRace } from './race.mjs';
 import { memoryPlanner } from './memory.mjs';
@@ -523,6 +523,7 @@ for (const page of holds('descent-playground')) part(`${page}: <descent-playgrou
 for (const page of holds('warp-viewer')) part(`${page}: <warp-viewer>`, () => warpViewer({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('roofline-explorer')) part(`${page}: <roofline-explorer>`, () => rooflineExplorer({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('memory-planner')) part(`${page}: <memory-planner>`, () => memoryPlanner({ open, page, axe, rules: RULES, shots, fail }));
+for (const page of holds('gpt-count')) part(`${page}: <gpt-count>`, () => gptCount({ open, page, axe, rules: RULES, shots, fail }));
 for (const page of holds('step-player')) part(`${page}: <step-player>`, () => stepPlayer({ open, page, fail }));
 const webgpu = holds('gpu-product').length ? await withWebgpu(launch) : null;
 for (const page of holds('gpu-product')) parts.push(...gpuProduct({ browser: webgpu, base, page, axe, rules: RULES, shots, fail }));

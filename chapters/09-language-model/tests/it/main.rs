@@ -6,7 +6,7 @@ mod corpus;
 mod cuda_compile;
 mod devices;
 mod generate;
-mod page;
+mod gpt_count;
 mod passes;
 mod pytorch;
 mod serve;

@@ -363,7 +363,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         "card-calculator.js",
         "descent-playground.js",
         "digit-canvas.js",
-        "gpt-prompt.js",
+        "gpt-count.js",
         "gpu-product.js",
         "memory-planner.js",
         "pipeline-player.js",

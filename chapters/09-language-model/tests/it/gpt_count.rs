@@ -1,0 +1,139 @@
+//! The page's counter has the crates' formulas and cards. It runs on Node.js.
+
+use hardware::{Job, Market, Options, buy, page};
+use lab::testing;
+use language_model::{
+    Config,
+    count::{Bytes, Operations, Parameters, TOKENS_PER_PARAMETER, cache, near},
+};
+use serde_json::{Value, json};
+
+const SCRIPT: &str = "gpt-count.js";
+
+/// The cards that the page has.
+const CARDS: [&str; 4] = ["rtx-4090", "h100", "h200", "b200"];
+
+/// What the page needs of a card.
+const FIELDS: [&str; 9] =
+    ["bandwidth", "bytes", "compute", "copy", "format", "id", "memory", "name", "peak"];
+
+/// Sizes of every kind: the chapter's, odd ones, and one that is large.
+fn configs() -> Vec<Config> {
+    let odd = Config { vocabulary: 11, context: 50, width: 12, heads: 3, layers: 2, hidden: 5 };
+    let large = Config {
+        vocabulary: 32_000,
+        context: 4096,
+        width: 4096,
+        heads: 32,
+        layers: 32,
+        hidden: 10_944,
+    };
+    vec![odd, Config::tiny(), Config::small(), large]
+}
+
+fn close(found: &Value, wanted: f64, what: &str) {
+    let found = found.as_f64().unwrap_or(f64::NAN);
+    assert!((found - wanted).abs() <= 1e-9 * wanted.abs(), "{what}: {found}, not {wanted}");
+}
+
+#[test]
+fn the_page_has_the_cards_of_chapter_8() {
+    let all = page::data().unwrap();
+    let cards: Vec<Value> = CARDS
+        .iter()
+        .map(|id| {
+            let known = all["cards"].as_array().unwrap();
+            let card = known.iter().find(|card| card["id"] == *id).unwrap();
+            FIELDS.iter().map(|name| ((*name).to_owned(), card[*name].clone())).collect()
+        })
+        .collect();
+    testing::has_data(SCRIPT, &json!({ "cards": cards, "launch": all["launch"] }));
+}
+
+#[test]
+fn the_page_counts_as_the_crate_does() {
+    let cases: Vec<Value> = configs()
+        .into_iter()
+        .flat_map(|config| [(1, 1), (3, 33), (16, 128)].map(|case| json!([config, case])))
+        .collect();
+    let function = "(input) => input.map(([config, [batch, tokens]]) => { \
+        const each = page.operations(config, tokens); \
+        return { parameters: page.parameters(config), each, training: page.training(each), \
+            share: page.attentionShare(each), bytes: page.bytes(config, batch, tokens), \
+            cache: page.cache(config, tokens), ratio: page.TOKENS_PER_PARAMETER }; })";
+    let Some(found) = testing::node(SCRIPT, function, &json!(cases)) else { return };
+    let found = found.as_array().unwrap();
+    assert_eq!(found.len(), cases.len());
+    for (case, found) in cases.iter().zip(found) {
+        let config: Config = serde_json::from_value(case[0].clone()).unwrap();
+        let (batch, tokens): (usize, usize) = serde_json::from_value(case[1].clone()).unwrap();
+        let what = format!("{config:?}, {batch} of {tokens}");
+        let Parameters { embedding, attention, feed_forward, norms } = Parameters::of(&config);
+        let parts = [
+            ("embedding", embedding),
+            ("attention", attention),
+            ("feedForward", feed_forward),
+            ("norms", norms),
+        ];
+        for (name, wanted) in parts {
+            assert_eq!(found["parameters"][name], wanted, "{what}: {name}");
+        }
+        let each = Operations::of(&config, tokens);
+        close(&found["each"]["weights"], each.weights, &what);
+        close(&found["each"]["attention"], each.attention, &what);
+        close(&found["training"], each.training(), &what);
+        close(&found["share"], each.attention_share(), &what);
+        let bytes = Bytes::of(&config, batch, tokens);
+        let held = [
+            ("parameters", bytes.parameters),
+            ("gradient", bytes.gradient),
+            ("moments", bytes.moments),
+            ("activations", bytes.activations),
+        ];
+        for (name, wanted) in held {
+            assert_eq!(found["bytes"][name], wanted, "{what}: bytes of {name}");
+        }
+        assert_eq!(found["cache"], cache(&config, tokens), "{what}");
+        close(&found["ratio"], TOKENS_PER_PARAMETER, &what);
+    }
+}
+
+#[test]
+fn the_pages_hidden_units_are_those_of_the_family() {
+    let function = "(input) => input.map(page.hiddenOf)";
+    let family: Vec<Config> =
+        [3e5, 1e6, 5e6, 2e7, 1e8, 1e9].map(|parameters| near(parameters, 2048, 256)).to_vec();
+    let widths: Vec<usize> = family.iter().map(|config| config.width).collect();
+    let Some(found) = testing::node(SCRIPT, function, &json!(widths)) else { return };
+    let wanted: Vec<usize> = family.iter().map(|config| config.hidden).collect();
+    assert_eq!(found, json!(wanted));
+}
+
+#[test]
+fn the_page_trains_on_a_card_as_long_as_chapter_8_says() {
+    let function = "(input) => page.DATA.cards.map((card) => \
+        [card.id, input.map(([config, batch, tokens]) => page.onCard(card, config, batch, tokens))])";
+    let cases: Vec<(Config, usize, f64)> =
+        configs().into_iter().map(|config| (config, 4, 1e9)).collect();
+    let Some(found) = testing::node(SCRIPT, function, &json!(cases)) else { return };
+    let found: Vec<(String, Vec<Option<[f64; 2]>>)> = serde_json::from_value(found).unwrap();
+    let market = Market::load().unwrap();
+    let mut refused = 0;
+    for (card, times) in found {
+        for ((config, batch, tokens), time) in cases.iter().zip(times) {
+            let parameters = Parameters::of(config).all() as f64;
+            let step = (batch * config.context) as f64;
+            let job = Job::language(parameters, config.layers as u64, step, *tokens).unwrap();
+            let options = Options { only: vec![card.clone()], ..Options::of(job) };
+            let report = buy(&market, &options).unwrap();
+            let wanted = report.lines.first().map(|line| [line.hours.low, line.hours.high]);
+            let found = time.map(|ends| ends.map(|seconds| seconds / 3600.0));
+            assert_eq!(found.is_some(), wanted.is_some(), "{card}: {config:?}");
+            for (found, wanted) in found.into_iter().flatten().zip(wanted.into_iter().flatten()) {
+                assert!((found / wanted - 1.0).abs() < 1e-9, "{card}: {config:?}, {found} h");
+            }
+            refused += usize::from(time.is_none());
+        }
+    }
+    assert!(refused > 0, "every training fits on every card");
+}
