@@ -86,7 +86,7 @@
   };
   const PARTS = { embedding: ['table of tokens', '--series-1, #2a52d4'], attention: ['attention', '--series-2, #b04a00'], feedForward: ['feed-forward', '--series-3, #00785a'], norms: ['normalisations', '--muted, #666'] };
   const RESULTS = {
-    parameters: 'Parameters N', hidden: 'Hidden units', rule: 'Operations, 6·N·D', exact: 'Operations with attention', share: 'Attention’s part of them',
+    parameters: 'Parameters N', hidden: 'Hidden units', rule: 'Operations, 6·N·D', exact: 'Operations with attention', share: 'Attention’s part of them', longer: 'At 4, 16 and 64 times the context',
     model: 'Parameters and gradient, f32', moments: 'AdamW’s two means', activations: 'Activations of a step', cache: 'KV cache of a context, f32', here: 'Training on this machine',
   };
 
@@ -109,12 +109,12 @@
     const [digits, exponent] = n.toExponential(2).split('e+');
     return `${digits}·10${[...exponent].map((digit) => DIGITS[digit]).join('')}`;
   }
-  /** Seconds for people. */
-  function time(seconds) {
+  /** Seconds for people, or a range of them in the unit of the larger end. */
+  function time(...ends) {
     const units = [['s', 1], ['min', 60], ['h', 3600], ['days', 86400], ['years', 365.25 * 86400]];
-    const [unit, of] = units.findLast(([, from]) => seconds >= 1.5 * from) ?? units[0];
-    const n = seconds / of;
-    return `${n >= 1000 ? count(n) : Number(n.toPrecision(3))} ${unit}`;
+    const [unit, of] = units.findLast(([, from]) => ends.at(-1) >= 1.5 * from) ?? units[0];
+    const texts = ends.map((seconds) => seconds / of).map((n) => (n >= 1000 ? count(n) : Number(n.toPrecision(3))));
+    return `${texts.join(' to ')}\u00a0${unit}`;
   }
 
   const STYLE = `
@@ -124,10 +124,10 @@
     .bar span { background: var(--part); opacity: 0.55; min-width: 0; }
     .legend { display: flex; flex-wrap: wrap; gap: 0.3rem 1.6rem; margin: 0; padding: 0; list-style: none; font-size: 0.9em; font-variant-numeric: tabular-nums; }
     .legend li::before { content: ''; display: inline-block; width: 1em; height: 0.7em; margin-inline-end: 0.5em; background: var(--part); opacity: 0.55; }
-    dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
+    dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 46%), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
     dt { color: var(--muted); font-size: 0.9em; } dd { margin: 0; }
     table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-    th, td { padding: 0.3rem 0.8rem 0.3rem 0; text-align: start; border-block-end: 1px solid var(--table-border-color, #ccc); }
+    th { font-weight: 400; } th, td { padding: 0.3rem 0.8rem 0.3rem 0; text-align: start; border-block-end: 1px solid var(--table-border-color, #ccc); }
     caption { text-align: start; padding-block-end: 0.4rem; }
   `;
 
@@ -217,12 +217,14 @@
       const each = operations(config, context);
       const { on, value: rate } = this.rate;
       const held = bytes(config, batch, context);
+      const shareAt = (length) => `${(100 * attentionShare(operations(config, length))).toFixed(1)}%`;
       const results = {
         parameters: count(n),
         hidden: config.hidden.toLocaleString('en'),
         rule: power(6 * n * tokens),
         exact: power(training(each) * tokens),
-        share: `${(100 * attentionShare(each)).toFixed(1)}%`,
+        share: shareAt(context),
+        longer: [4, 16, 64].map((times) => shareAt(times * context)).join(', '),
         model: size(held.parameters + held.gradient),
         moments: size(held.moments),
         activations: size(held.activations),
@@ -232,7 +234,7 @@
       for (const [name, text] of Object.entries(results)) this.part(`dd.${name}`).textContent = text;
       for (const card of DATA.cards) {
         const seconds = onCard(card, config, batch, tokens);
-        this.part(`td.${card.id}`).textContent = seconds ? `${time(seconds[0])} to ${time(seconds[1])}` : 'does not fit into its memory';
+        this.part(`td.${card.id}`).textContent = seconds ? time(...seconds) : 'does not fit into its memory';
       }
       this.say('.aloud', `${results.parameters} parameters, attention ${results.share}, ${results.here}`);
     }

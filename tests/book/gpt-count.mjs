@@ -21,6 +21,7 @@ export async function gptCount({ open, page, axe, rules, shots, fail }) {
     // What the page derives for `small`: 5,344,512 parameters, 7% for attention, 277 MiB and some 8 between the layers.
     await expect('.parameters', '5.34 million');
     await expect('.share', '6.9%');
+    await expect('.longer', '22.8%, 54.1%, 82.5%');
     await expect('.activations', '285 MiB');
     await expect('.cache', '3 MiB');
     if (await field('tokens').inputValue() !== '106890240') fail(where, 'does not take 20 tokens a parameter');
@@ -30,7 +31,7 @@ export async function gptCount({ open, page, axe, rules, shots, fail }) {
     const before = await rate();
     if (!(before > 1e9)) fail(where, `finds no measured rate: ${before}`);
     const here = await read('dd.here');
-    if (!/ (min|h|days) on \S+$/.test(here)) fail(where, `says “${here}” of this machine`);
+    if (!/[ \u00a0](min|h|days) on \S+$/.test(here)) fail(where, `says “${here}” of this machine`);
     const machines = element.locator('.rate [data-machine]');
     if (await machines.count() > 1) {
       await element.evaluate((e) => [...e.querySelectorAll('.rate [data-machine]')].forEach((one) => one.toggleAttribute('hidden')));
