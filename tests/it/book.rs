@@ -82,6 +82,32 @@ fn the_order_of_the_machines_names_those_that_have_records() {
     assert_eq!(distinct.len(), machines.len(), "each is there once");
 }
 
+/// Numbers of a changed tree, of a build for tests or of a quick look cannot be had again by who checks them.
+#[test]
+fn records_come_from_a_clean_commit_and_a_full_run() {
+    // Machine and experiment. To be measured anew; the list only shrinks.
+    const OLD: [(&str, &str); 2] =
+        [("cascadelake-2core", "language_model.cost"), ("epyc-2core", "training.models")];
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records");
+    let (mut wrong, mut old) = (Vec::new(), BTreeSet::new());
+    for name in fs::read_to_string(records.join("machines.txt")).unwrap().lines() {
+        let machine = lab::record::Records::load(&records.join(name)).unwrap();
+        for run in machine.chapters.values().flat_map(|chapter| &chapter.runs) {
+            let clean = run.commit.len() >= 7 && run.commit.chars().all(|c| c.is_ascii_hexdigit());
+            if clean && run.budget == "full" && run.flags.starts_with("release") {
+                continue;
+            }
+            let known = OLD.iter().find(|old| **old == (name, run.experiment.as_str()));
+            match known {
+                Some(known) => drop(old.insert(*known)),
+                None => wrong.push(format!("{name}, {}: {run:?}", run.experiment)),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(old.len(), OLD.len(), "take what was measured anew out of the list");
+}
+
 /// A program that ends with the test, however that ends.
 pub(crate) struct Ended(pub(crate) Child);
 
