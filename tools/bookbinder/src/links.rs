@@ -279,7 +279,7 @@ impl Page {
             match &*attribute.name.local {
                 "id" if !self.ids.insert(value.clone()) => self.twice.push(value),
                 "href" if &*tag.name == "base" => {
-                    self.from_root = value.starts_with('/') && value.ends_with('/')
+                    self.from_root = value.starts_with('/') && value.ends_with('/');
                 }
                 "href" | "src" | "xlink:href" | "poster" => self.links.push((value, fetching)),
                 "data" if &*tag.name == "object" => self.links.push((value, true)),

@@ -126,7 +126,10 @@ mod tests {
         fs::write(&file, notebook.to_string()).unwrap();
         let recorded = read(&file).unwrap();
         let html = recorded.html("let a = 1;\na").unwrap();
-        assert!(html.ends_with("Ran on A &lt;B&gt;, 2 cores; 2026-01-31.</p></div>"), "{html}");
+        assert!(
+            html.ends_with("Ran on A &lt;B&gt;, 2 cores; 2026&#45;01&#45;31.</p></div>"),
+            "{html}"
+        );
         assert!(recorded.html("quiet();").is_none(), "nothing was printed");
         fs::write(&file, "no").unwrap();
         assert!(read(&file).unwrap_err().to_string().contains("not a notebook"));

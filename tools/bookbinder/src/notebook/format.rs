@@ -107,7 +107,7 @@ impl Notebook {
     /// Takes over what `old` printed for each code cell whose source is the same, with its count and the machine that ran
     /// it. Cells that are in several places take the outputs in order.
     pub fn keep_outputs_of(&mut self, old: &Self) {
-        let mut printed: HashMap<&str, Vec<(&Vec<Value>, Option<u64>)>> = HashMap::new();
+        let mut printed: HashMap<&str, Vec<_>> = HashMap::new();
         for cell in old.cells.iter().rev() {
             if let Kind::Code { outputs, count, .. } = &cell.kind {
                 printed.entry(&cell.source).or_default().push((outputs, *count));
