@@ -3,12 +3,13 @@
 //! The changes are made to the template of the mdBook that is linked in, so that there is no copy of it to
 //! keep up to date. If mdBook changes what they change, the build reports it.
 
+use crate::picture::address;
 use anyhow::{Context, Result, bail};
 use mdbook_driver::config::HtmlConfig;
 use std::{fs, path::Path};
 
 /// What is replaced in mdBook's page template, and by what. Each must be there exactly once.
-const CHANGES: [(&str, &str); 11] = [
+const CHANGES: [(&str, &str); 13] = [
     // Two themes, light and dark, and the system's choice.
     (
         r#"<li role="none"><button role="menuitem" class="theme" id="mdbook-theme-rust">Rust</button></li>"#,
@@ -30,10 +31,21 @@ const CHANGES: [(&str, &str); 11] = [
     ),
     ("</label>", "</button>"),
     (r#"<div id="mdbook-menu-bar" class"#, r#"<div id="mdbook-menu-bar" role="banner" class"#),
+    // The fonts that are in the style sheet are ready before the first line is drawn.
+    (
+        "<!-- Start loading toc.js asap -->",
+        r#"<script>document.fonts.forEach((face) => face.display === "swap" || face.load());</script>"#,
+    ),
     // A page has one first-level heading: its own.
     (
         r#"<h1 class="menu-title">{{ book_title }}</h1>"#,
         r#"<p class="menu-title">{{ book_title }}</p>"#,
+    ),
+    // The bar that stays: where a page is in its chapter, and the machine that its numbers are from. The script fills both,
+    // and their room is there before.
+    (
+        r#"<div class="right-buttons">"#,
+        r#"<span class="bar-progress"></span><span class="bar-machine"></span><div class="right-buttons">"#,
     ),
     // The field is named by a label, and described by an element that exists.
     (
@@ -65,15 +77,82 @@ pub fn write(ours: &Path, out: &Path) -> Result<()> {
     let template =
         fs::read_to_string(&index).with_context(|| format!("can't read {}", index.display()))?;
     fs::write(&index, changed(&template)?)?;
-    // An icon of our own in place of mdBook's two.
+    let highlight = out.join("highlight.js");
+    let languages = fs::read_to_string(&highlight)
+        .with_context(|| format!("can't read {}", highlight.display()))?;
+    fs::write(&highlight, fewer_languages(&languages)?)?;
+    // An icon of our own in place of mdBook's two, and fonts of our own in place of all of its.
     fs::remove_file(out.join("favicon.png")).ok();
-    for entry in fs::read_dir(ours).with_context(|| format!("can't read {}", ours.display()))? {
+    let fonts = out.join("fonts");
+    fs::remove_dir_all(&fonts).ok();
+    copy_files(ours, out)?;
+    let ours = ours.join("fonts");
+    if ours.is_dir() {
+        fs::create_dir_all(&fonts).with_context(|| format!("can't make {}", fonts.display()))?;
+        copy_files(&ours, &fonts)?;
+        let sheet = fonts.join("fonts.css");
+        let css = fs::read_to_string(&sheet)
+            .with_context(|| format!("can't read {}", sheet.display()))?;
+        fs::write(&sheet, with_fonts(&css, &fonts)?)?;
+    }
+    Ok(())
+}
+
+/// The style sheet with its fonts inside, except those that may come later (`font-display: swap`).
+fn with_fonts(css: &str, folder: &Path) -> Result<String> {
+    let mut out = String::new();
+    for (at, face) in css.split("@font-face").enumerate() {
+        if at > 0 {
+            out.push_str("@font-face");
+        }
+        let named = face.split_once("url(\"").and_then(|(before, rest)| {
+            let (name, after) = rest.split_once('"')?;
+            Some((before, name, after))
+        });
+        match named.filter(|_| !face.contains("font-display: swap")) {
+            Some((before, name, after)) => {
+                let file = folder.join(name);
+                let font =
+                    fs::read(&file).with_context(|| format!("can't read {}", file.display()))?;
+                out += &format!("{before}url(\"{}\"{after}", address("font/woff2", &font));
+                fs::remove_file(&file).ok();
+            }
+            None => out.push_str(face),
+        }
+    }
+    Ok(out)
+}
+
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| format!("can't read {}", from.display()))? {
         let entry = entry?;
         if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), out.join(entry.file_name()))?;
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
         }
     }
     Ok(())
+}
+
+/// The languages that the book's listings are in, by their names in Highlight.js; `c-like` is a part of C and C++, and `shell`
+/// is what a console shows.
+const LANGUAGES: [&str; 10] =
+    ["bash", "c-like", "c", "cpp", "ini", "json", "plaintext", "python", "rust", "shell"];
+
+/// Highlight.js without the other languages, which are three quarters of it. Each is on a line of its own.
+fn fewer_languages(script: &str) -> Result<String> {
+    const BEGIN: &str = "hljs.registerLanguage(\"";
+    let name = |line: &str| line.strip_prefix(BEGIN)?.split('"').next().map(str::to_owned);
+    let kept = |line: &&str| name(line).is_none_or(|name| LANGUAGES.contains(&name.as_str()));
+    let text: Vec<&str> = script.lines().filter(kept).collect();
+    let found = text.iter().filter(|line| name(line).is_some()).count();
+    if found != LANGUAGES.len() {
+        bail!(
+            "mdBook's Highlight.js has changed: {found} of {} languages are on lines of their own; see \
+             tools/bookbinder/src/theme.rs",
+            LANGUAGES.len()
+        );
+    }
+    Ok(text.join("\n") + "\n")
 }
 
 fn changed(template: &str) -> Result<String> {
@@ -102,11 +181,35 @@ mod tests {
         assert!(page.contains(">Dark</button>") && !page.contains("theme-ayu"));
         assert_eq!(fs::read_to_string(out.path().join("head.hbs")).unwrap(), "ours");
         assert!(!out.path().join("favicon.png").exists());
+        let script = fs::read_to_string(out.path().join("highlight.js")).unwrap();
+        assert!(script.contains("registerLanguage(\"rust\"") && !script.contains("\"swift\""));
+        assert!(script.len() < 40_000, "{}", script.len());
+    }
+
+    #[test]
+    fn our_fonts_are_the_only_ones() {
+        let (ours, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(ours.path().join("fonts")).unwrap();
+        let css = "@font-face { font-display: block; src: url(\"text.woff2\") } \
+                   @font-face { font-display: swap; src: url(\"maths.woff2\") }";
+        for (name, text) in [("fonts.css", css), ("text.woff2", "abc"), ("maths.woff2", "def")] {
+            fs::write(ours.path().join("fonts").join(name), text).unwrap();
+        }
+        write(ours.path(), out.path()).unwrap();
+        let fonts = out.path().join("fonts");
+        let mut names: Vec<_> =
+            fs::read_dir(&fonts).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["fonts.css", "maths.woff2"]);
+        let css = fs::read_to_string(fonts.join("fonts.css")).unwrap();
+        assert!(css.contains("block; src: url(\"data:font/woff2;base64,YWJj\")"), "{css}");
+        assert!(css.contains("url(\"maths.woff2\")"), "{css}");
     }
 
     #[test]
     fn another_template_is_refused() {
         assert!(changed("<html></html>").unwrap_err().to_string().contains("template has changed"));
+        assert!(fewer_languages("var hljs;").unwrap_err().to_string().contains("0 of 10"));
     }
 
     /// `name: value` of the rules that start with `selector`, in their order in the style sheet.
