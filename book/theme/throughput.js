@@ -4,30 +4,44 @@
   'use strict';
   const KEY = 'throughput-machine';
   const SCROLLERS = '.table-wrapper, .plot, .route, .diagram > div, .content main > figure, .content pre > code, pre.output, .content math[display="block"]';
+  const machineLabels = new Map();
   const saved = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const save = (name) => { try { localStorage.setItem(KEY, name); } catch { /* private window */ } };
 
-  // Numbers of a machine that a reader sent in are not on the page until they are asked for.
+  // The numbers of other machines than the first are not on the page until they are asked for.
   const here = document.currentScript.src;
+  const { page, beside = '' } = document.querySelector('main')?.dataset ?? {};
   const asked = new Set();
   function load(name) {
-    const place = document.querySelector('.machine-switch');
-    const has = (machine) => document.querySelector(`[data-machine="${machine}"]:not(tspan)`);
-    // A page without the first machine's numbers has drawings alone, from which nothing was taken.
-    if (has(name) || !has(place.dataset.anchor) || asked.has(name)) { show(name); return; }
+    if (!beside.split(' ').includes(name) || asked.has(name)) { show(name); return; }
     asked.add(name);
     const script = document.createElement('script');
-    const page = /(^|\/)print\.html$/.test(location.pathname) ? 'print' : place.dataset.page;
     script.src = new URL(`../records/${name}/pages/${page}.js`, here);
     script.addEventListener('error', () => show(name));
     document.head.append(script);
   }
-  // What such a script calls: each piece goes behind an element of the first machine, given by its number.
+  // What such a script calls: each piece goes to the end of its quote, given by its number, unless it came with another
+  // machine, for which it stands in.
   globalThis.throughputMachine = (name, pieces) => {
-    const anchors = document.querySelectorAll(`[data-machine="${document.querySelector('.machine-switch').dataset.anchor}"]:not(tspan)`);
-    for (const [at, html] of pieces) anchors[at]?.insertAdjacentHTML('afterend', html);
+    const quotes = document.querySelectorAll('[data-quote]');
+    for (const [at, html] of pieces) {
+      const whose = /data-machine="[^"]*"/.exec(html)[0];
+      if (quotes[at] && !quotes[at].querySelector(`[${whose}]`)) quotes[at].insertAdjacentHTML('beforeend', html);
+    }
     show(name);
   };
+
+  // When a machine's records were one page, each value had its address there: it leads on to the run, and there to the part.
+  const leadOn = () => {
+    const place = location.hash.slice(1);
+    if (!place || document.getElementById(place)) return;
+    const below = ({ dataset: { records } }) => place === records || place.startsWith(`${records}-`);
+    const found = [...document.querySelectorAll('a[data-records]')].filter(below);
+    const to = found.sort((a, b) => b.dataset.records.length - a.dataset.records.length)[0];
+    if (to) location.replace(to.getAttribute('href') + location.hash);
+  };
+  leadOn();
+  addEventListener('hashchange', leadOn);
 
   const show = (name) => {
     for (const element of document.querySelectorAll('[data-machine]')) {
@@ -36,11 +50,13 @@
       // Not `.hidden`: parts of a drawing have no such property.
       element.toggleAttribute('hidden', machine !== name && !also.split(' ').includes(name));
     }
-    for (const select of document.querySelectorAll('.machine-switch select')) select.value = name;
+    const select = document.querySelector('.bar-machine select');
+    if (select) select.value = name;
+    // On paper, where nothing can be chosen, each page says whose its numbers are.
+    for (const place of document.querySelectorAll('.machine-switch')) place.textContent = `Numbers from ${machineLabels.get(name) ?? name}`;
     scrollers();
   };
 
-  const machineLabels = new Map();
   for (const place of document.querySelectorAll('.machine-switch')) {
     const machines = place.dataset.machines.split(';').map((pair) => {
       const at = pair.indexOf('=');
@@ -49,16 +65,36 @@
     for (const { name, label } of machines) machineLabels.set(name, label);
     const names = machines.map((machine) => machine.name);
     const first = names.includes(saved()) ? saved() : place.dataset.default;
-    if (machines.length > 1) {
-      const label = document.createElement('label');
+    const bar = document.querySelector('.bar-machine');
+    if (machines.length > 1 && bar && !bar.firstChild) {
       const select = document.createElement('select');
+      select.setAttribute('aria-label', 'Numbers from');
       for (const machine of machines) select.add(new Option(machine.label, machine.name));
       select.addEventListener('change', () => { save(select.value); load(select.value); });
-      label.append('Numbers from ', select);
-      place.replaceChildren(label);
+      bar.append(select);
     }
     load(first);
+    break; // a book on one page has a switch for all
   }
+
+  // Where the page is in its chapter, and how much of it has been read.
+  const progress = document.querySelector('.bar-progress');
+  const [, section, sections] = /(\d+) of (\d+)/.exec(document.querySelector('.chapter-place')?.textContent ?? '') ?? [];
+  if (progress && section && !/(^|\/)print\.html$/.test(location.pathname)) {
+    const link = document.createElement('a');
+    link.href = 'index.html';
+    link.textContent = `${section}/${sections}`;
+    link.title = `Section ${section} of ${sections}: to the chapter’s first page`;
+    link.setAttribute('aria-label', link.title);
+    progress.append(link);
+  }
+  let due = false;
+  const read = () => {
+    due = false;
+    const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
+    progress?.style.setProperty('--read', Math.min(1, scrollTop / Math.max(1, scrollHeight - clientHeight)).toFixed(3));
+  };
+  addEventListener('scroll', () => { if (!due) { due = true; requestAnimationFrame(read); } }, { passive: true });
 
   // What scrolls sideways can be reached and scrolled with the keyboard, and says where there is more of it.
   function scrollers() {

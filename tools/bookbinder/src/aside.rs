@@ -1,30 +1,41 @@
-//! Contributed machines' numbers next to the pages: a page carries the reference machines' and the reader's own, and
-//! loads another machine's when a reader chooses it. Each machine would add up to half a page's weight otherwise.
+//! Other machines' numbers next to the pages: a page carries those of the machine that it shows first, and loads another
+//! one's when a reader chooses it. Each machine would add up to half a page's weight otherwise.
 //!
-//! The pieces are in a script, because a page that is opened from a folder may fetch nothing else. Each goes behind
-//! the element of the first reference machine that it followed, found by its number on the page.
+//! The pieces are in a script, because a page that is opened from a folder may fetch nothing else. Each goes to the end of
+//! the quote that it was taken from, found by the quote's number on the page.
 
 use anyhow::{Context, Result};
 use std::{
-    fmt::Write as _,
+    collections::BTreeMap,
     fs,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
-/// How a page's element says whose it is.
+/// What marks a quote: the element with what each machine has.
+pub const QUOTE: &str = "data-quote";
+
+/// How a page's element says whose it is, and for whom it also stands.
 const MACHINE: &str = " data-machine=\"";
+const ALSO: &str = " data-also=\"";
+
+/// Where the page's script reads which machines' numbers lie next to the page.
+const MAIN: &str = "<main>";
 
 /// The name under which a page's numbers are kept: `01-matmul-index` for `01-matmul/index.html`.
-pub fn page_name(page: &Path) -> String {
+fn page_name(page: &Path) -> String {
     page.with_extension("").to_string_lossy().replace(['/', '\\'], "-")
 }
 
-/// Takes the numbers of `machines` out of every page of the finished book and puts them into
-/// `records/MACHINE/pages/PAGE.js`. `anchor` is the first reference machine.
+/// The pieces of one machine, each with the number of its quote.
+type Pieces = Vec<(usize, String)>;
+
+/// Takes what the machine `first` does not show out of every page of the finished book, and puts it into
+/// `records/MACHINE/pages/PAGE.js` for each other machine.
 ///
 /// # Errors
 /// If a file can't be read or written.
-pub fn extract(book: &Path, anchor: &str, machines: &[&str]) -> Result<()> {
+pub fn extract(book: &Path, first: &str) -> Result<()> {
     let mut pages = Vec::new();
     for entry in fs::read_dir(book).with_context(|| format!("can't read {}", book.display()))? {
         let path = entry?.path();
@@ -39,54 +50,82 @@ pub fn extract(book: &Path, anchor: &str, machines: &[&str]) -> Result<()> {
     pages.retain(|page| page.extension().is_some_and(|ext| ext == "html"));
     for page in pages {
         let name = page_name(page.strip_prefix(book).unwrap_or(&page));
-        let mut html =
+        let html =
             fs::read_to_string(&page).with_context(|| format!("can't read {}", page.display()))?;
-        for machine in machines {
-            let (rest, pieces) = split(&html, anchor, machine);
-            if pieces.is_empty() {
-                continue;
-            }
-            html = rest;
+        let (html, others) = split(&html, first);
+        if others.is_empty() {
+            continue;
+        }
+        for (machine, pieces) in &others {
             let file: PathBuf =
                 book.join("records").join(machine).join("pages").join(format!("{name}.js"));
-            let text = script(machine, &pieces)?;
+            let text = script(machine, pieces)?;
             fs::create_dir_all(file.parent().unwrap_or(book))
                 .and_then(|()| fs::write(&file, text))
                 .with_context(|| format!("can't write {}", file.display()))?;
         }
-        fs::write(&page, html).with_context(|| format!("can't write {}", page.display()))?;
+        let machines: Vec<&str> = others.keys().map(String::as_str).collect();
+        let main = format!("<main data-page=\"{name}\" data-beside=\"{}\">", machines.join(" "));
+        fs::write(&page, html.replacen(MAIN, &main, 1))
+            .with_context(|| format!("can't write {}", page.display()))?;
     }
     Ok(())
 }
 
 /// The script that hands the pieces to the page.
-fn script(machine: &str, pieces: &[(usize, String)]) -> serde_json::Result<String> {
-    let mut out = "globalThis.throughputMachine(".to_owned();
-    let _ = write!(out, "{},{}", serde_json::to_string(machine)?, serde_json::to_string(pieces)?);
-    Ok(out + ");\n")
+fn script(machine: &str, pieces: &Pieces) -> serde_json::Result<String> {
+    let (machine, pieces) = (serde_json::to_string(machine)?, serde_json::to_string(pieces)?);
+    Ok(format!("globalThis.throughputMachine({machine},{pieces});\n"))
 }
 
-/// `html` without the elements of `machine`, and these, each with the number of the anchor's element before it. Parts
-/// of drawings stay: not every machine has one for each.
-fn split(html: &str, anchor: &str, machine: &str) -> (String, Vec<(usize, String)>) {
-    let (mut out, mut pieces) = (String::with_capacity(html.len()), Vec::new());
-    let (mut at, mut anchors) = (0, 0_usize);
-    for (found, _) in html.match_indices(MACHINE) {
-        let Some(start) = html[..found].rfind('<').filter(|start| *start >= at) else { continue };
-        let tag = html[start + 1..found].split(char::is_whitespace).next().unwrap_or("");
-        let owner = html[found + MACHINE.len()..].split('"').next().unwrap_or("");
-        if tag == "tspan" {
-            continue;
-        }
-        if owner == anchor {
-            anchors += 1;
-        }
-        if owner == machine
-            && anchors > 0
-            && let Some(length) = element(&html[start..], tag)
-        {
+/// The name of the tag around `at`, and where it starts, if it is one.
+fn tag_around(html: &str, at: usize) -> Option<(usize, &str)> {
+    let start = html[..at].rfind('<')?;
+    let inside = &html[start + 1..at];
+    let tag = inside.split(char::is_whitespace).next()?;
+    (!inside.contains('>') && !tag.is_empty()).then_some((start, tag))
+}
+
+/// The quotes of a page, in their order.
+fn quotes(html: &str) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for (found, _) in html.match_indices(&format!(" {QUOTE}")) {
+        let Some((start, tag)) = tag_around(html, found) else { continue };
+        let Some(length) = element(&html[start..], tag) else { continue };
+        all.push(start..start + length);
+    }
+    all
+}
+
+/// `html` without what the machine `first` does not show, and this, by machine. What stands in for machines that have
+/// nothing is each of theirs.
+fn split(html: &str, first: &str) -> (String, BTreeMap<String, Pieces>) {
+    let (mut out, mut pieces) = (String::with_capacity(html.len()), BTreeMap::new());
+    let mut at = 0;
+    for (number, quote) in quotes(html).into_iter().enumerate() {
+        for (found, _) in html[quote.clone()].match_indices(MACHINE) {
+            let found = quote.start + found;
+            let Some((start, tag)) = tag_around(html, found).filter(|(start, _)| *start >= at)
+            else {
+                continue;
+            };
+            let head = html[found..].split('>').next().unwrap_or_default();
+            let value = |name: &str| {
+                let rest = head.split_once(name).map_or("", |(_, rest)| rest);
+                rest.split('"').next().unwrap_or_default()
+            };
+            let also = value(ALSO).split(' ').filter(|name| !name.is_empty());
+            let shown_for: Vec<&str> = [value(MACHINE)].into_iter().chain(also).collect();
+            let Some(length) = element(&html[start..], tag).filter(|_| !shown_for.contains(&first))
+            else {
+                continue;
+            };
+            let piece = &html[start..start + length];
+            for machine in shown_for {
+                let of_machine: &mut Pieces = pieces.entry(machine.to_owned()).or_default();
+                of_machine.push((number, piece.to_owned()));
+            }
             out.push_str(&html[at..start]);
-            pieces.push((anchors - 1, html[start..start + length].to_owned()));
             at = start + length;
             // An element on a line of its own goes with its line.
             if out.ends_with('\n') && html[at..].starts_with('\n') {
@@ -121,31 +160,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_are_taken_out_whole_and_numbered_by_the_anchor() {
-        let page = "<p><a data-machine=\"one\">1</a><a class=\"x\" data-machine=\"far\" hidden=\"\">2</a></p>\
-                    <div data-machine=\"one\"><div>3</div></div>\
-                    <div class=\"t\" data-machine=\"far\" hidden=\"\"><div>4</div><i>5</i></div><abbr>6</abbr>\
+    fn what_the_first_machine_does_not_show_is_taken_out_by_quote() {
+        let page = "<p><span data-quote=\"\"><a data-machine=\"one\">1</a><a class=\"x\" data-machine=\"far\" hidden=\"\">2</a></span></p>\
+                    <div data-quote=\"\"><i data-machine=\"one\"><i>3</i></i>\
+                    <i class=\"t\" data-machine=\"far\" hidden=\"\"><i>4</i></i></div><code> data-quote</code>\
                     <text><tspan data-machine=\"far\">7</tspan></text>\
-                    <p data-machine=\"one\">8</p><p data-machine=\"mine\">9</p>";
-        let (rest, pieces) = split(page, "one", "far");
+                    <div data-quote=\"\">\n<b data-machine=\"far\" data-also=\"one\">8</b>\n<u data-machine=\"far\">9</u>\n</div>";
+        let (rest, mut pieces) = split(page, "one");
+        let far = pieces.remove("far").unwrap();
         assert_eq!(
-            pieces,
+            far,
             [
                 (0, "<a class=\"x\" data-machine=\"far\" hidden=\"\">2</a>".to_owned()),
-                (
-                    1,
-                    "<div class=\"t\" data-machine=\"far\" hidden=\"\"><div>4</div><i>5</i></div>"
-                        .to_owned()
-                ),
+                (1, "<i class=\"t\" data-machine=\"far\" hidden=\"\"><i>4</i></i>".to_owned()),
+                (2, "<u data-machine=\"far\">9</u>".to_owned()),
             ]
         );
-        let whole = pieces.iter().fold(page.to_owned(), |page, (_, piece)| page.replace(piece, ""));
-        assert_eq!(rest, whole);
-        assert!(rest.contains("<tspan data-machine=\"far\">"));
-        let lines = "<i data-machine=\"one\">1</i>\n<i data-machine=\"far\">2</i>\n</p>";
-        assert_eq!(split(lines, "one", "far").0, "<i data-machine=\"one\">1</i>\n</p>");
-        // Without an element to follow, a piece stays.
-        assert_eq!(split(page, "none", "far"), (page.to_owned(), vec![]));
+        assert!(pieces.is_empty());
+        assert!(!rest.contains('9') && !rest.contains(">4<"), "{rest}");
+        // Parts of drawings stay, and so does what stands in for the first machine.
+        assert!(rest.contains(">7</tspan>") && rest.contains(">8</b>\n</div>"), "{rest}");
+    }
+
+    #[test]
+    fn what_stands_in_for_a_machine_comes_with_it() {
+        let page = "<span data-quote=\"\"><a data-machine=\"one\">1</a><a data-machine=\"far\" data-also=\"wide\">2</a>\
+                    <a data-machine=\"wide\">on far</a></span>";
+        let (rest, pieces) = split(page, "one");
+        assert_eq!(rest, "<span data-quote=\"\"><a data-machine=\"one\">1</a></span>");
+        let numbers = |machine: &str| pieces[machine].len();
+        assert_eq!((numbers("far"), numbers("wide")), (1, 2));
+        assert!(pieces["wide"][0].1.contains(">2<"), "the number comes before whose it is");
+        // All that a page of one machine has stays.
+        assert_eq!(split(&rest, "one"), (rest.clone(), BTreeMap::new()));
     }
 
     #[test]
@@ -156,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_script_is_a_call_with_json() {
-        let text = script("far", &[(2, "<b>\"</b>".to_owned())]).unwrap();
+        let text = script("far", &vec![(2, "<b>\"</b>".to_owned())]).unwrap();
         assert_eq!(text, "globalThis.throughputMachine(\"far\",[[2,\"<b>\\\"</b>\"]]);\n");
     }
 }

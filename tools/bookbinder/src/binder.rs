@@ -14,12 +14,12 @@ use crate::{
     found::{self, Descriptions},
     mention,
     page::{Entry, Flavour, Page, is_opener, of_chapter},
-    quote::{Quotes, machine::is_reference},
-    site::Site,
+    quote::Quotes,
+    site::{Repository, Site},
     sources, theme, warnings,
 };
 use anyhow::{Context, Result, bail};
-use lab::{Chapter, Records, record::CONTRIBUTED};
+use lab::{Chapter, Records};
 pub use machines::records;
 use mdbook_driver::{MDBook, book::BookItem, config::Config};
 use std::{
@@ -45,6 +45,10 @@ pub struct Binder {
     pub docs: Option<PathBuf>,
     /// The address that the book will have, if it will be published.
     pub site: Option<Site>,
+    /// Where the course's source is kept, if it is known: every page links there.
+    pub repository: Option<Repository>,
+    /// Whether the chapters' PDFs will be put into the book's folder `pdf`: their openers link to them.
+    pub pdfs: bool,
     /// Where the records were read from, to read them again.
     folder: PathBuf,
 }
@@ -61,8 +65,18 @@ impl Binder {
             .with_context(|| format!("{} is not the course's folder", root.display()))?;
         let records = records(records_dir)?;
         let out = root.join("target/book");
-        let (files, docs, site, folder) = (Vec::new(), None, None, records_dir.to_owned());
-        Ok(Self { root, chapters, records, out, files, docs, site, folder })
+        Ok(Self {
+            root,
+            chapters,
+            records,
+            out,
+            files: Vec::new(),
+            docs: None,
+            site: None,
+            repository: None,
+            pdfs: false,
+            folder: records_dir.to_owned(),
+        })
     }
 
     /// Chooses another folder for the book.
@@ -108,6 +122,9 @@ impl Binder {
                 if let Some(site) = &self.site {
                     config.set("output.html.site-url", site.path())?; // for the page of who is lost
                 }
+                if let Some(repository) = &self.repository {
+                    config.set("output.html.git-repository-url", repository.address())?;
+                }
                 config.set("output.html.search.chapter.records.enable", false)
             })?;
             let found = self.expand(&mut source, records, Flavour::Html)?;
@@ -129,11 +146,8 @@ impl Binder {
         if !messages.is_empty() {
             bail!("mdBook warns: {}", messages.join("; "));
         }
-        let first = records.first().filter(|first| is_reference(first));
-        let sent: Vec<&str> =
-            records.iter().filter(|r| r.contributed).map(|records| records.name.as_str()).collect();
-        if let Some(first) = first.filter(|_| !sent.is_empty()) {
-            aside::extract(book, &first.name, &sent)?;
+        if let Some(first) = (Quotes { chapters: &self.chapters, records }).default_machine() {
+            aside::extract(book, &first.name)?;
         }
         self.put_beside(records, book)?;
         let terms = book.join("theme/terms.js");
@@ -142,12 +156,7 @@ impl Binder {
 
     /// What is in the book in addition to pages: records, notebooks, documentation, scripts.
     fn put_beside(&self, records: &[Records], book: &Path) -> Result<()> {
-        for records in records {
-            let to = book.join("records").join(&records.name);
-            let group = if records.contributed { CONTRIBUTED } else { "" };
-            let from = self.folder.join(group);
-            copy_files(&from.join(&records.name), &to, &["json"])?;
-        }
+        machines::put_runs(records, &self.folder, book)?;
         copy_files(&self.root.join("notebooks"), &book.join("notebooks"), &["ipynb"])?;
         if let Some(made) = &self.docs {
             docs::copy(made, &self.chapters, book)?;
@@ -222,6 +231,8 @@ impl Binder {
             used: BTreeMap::new(),
             minutes: BTreeMap::new(),
             docs: self.docs.as_deref(),
+            repository: self.repository.as_ref().map(Repository::address),
+            pdfs: self.pdfs,
             flavour,
         };
         let (mut failed, mut descriptions) = (Vec::new(), Descriptions::new());

@@ -20,16 +20,43 @@ const CHANGES: &str = "CHANGELOG.md";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site(String);
 
+/// Whether `text` is an address on the web, without a query.
+fn is_address(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let host = rest.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let sound = |c: char| c.is_ascii_alphanumeric() || "-._~:/%@!$()*+,;=[]".contains(c);
+    host.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[') && text.chars().all(sound)
+}
+
+/// The address of the repository that the course's source is kept in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repository(String);
+
+impl Repository {
+    /// The address, without a slash at its end.
+    pub fn address(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Repository {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        ensure!(
+            is_address(text),
+            "`{text}` is not the address of a repository; write it like https://example.org/throughput"
+        );
+        Ok(Self(text.trim_end_matches('/').to_owned()))
+    }
+}
+
 impl FromStr for Site {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-        let host = rest.and_then(|rest| rest.split('/').next()).unwrap_or_default();
-        let sound = |c: char| c.is_ascii_alphanumeric() || "-._~:/%@!$()*+,;=[]".contains(c);
         ensure!(
-            host.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
-                && text.chars().all(sound),
+            is_address(text),
             "`{text}` is not the address of a site; write it like https://example.org/throughput/"
         );
         Ok(Self(format!("{}/", text.trim_end_matches('/'))))
@@ -201,6 +228,14 @@ mod tests {
             let error = text.parse::<Site>().unwrap_err().to_string();
             assert!(error.contains("write it like https://"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_repository_has_an_address() {
+        let address = |text: &str| text.parse::<Repository>().map(|found| found.0);
+        assert_eq!(address("https://example.org/a/b/").unwrap(), "https://example.org/a/b");
+        let error = address("git@example.org:a/b").unwrap_err().to_string();
+        assert!(error.contains("address of a repository"), "{error}");
     }
 
     #[test]

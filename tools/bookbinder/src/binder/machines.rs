@@ -3,12 +3,15 @@
 use crate::{
     html,
     quote::{
-        machine::{YOURS, label},
-        machine_page::machine_page,
+        machine::{YOURS, label, parts},
+        machine_page::{machine_page, run_pages},
     },
 };
 use anyhow::{Context, Result, bail};
-use lab::{Records, record::CONTRIBUTED};
+use lab::{
+    Records,
+    record::{CONTRIBUTED, ChapterRecord},
+};
 use mdbook_driver::book::{BookItem, Chapter};
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -43,6 +46,87 @@ pub fn records(folder: &Path) -> Result<Vec<Records>> {
         (records.name == YOURS, records.contributed, place, records.name.clone())
     });
     Ok(all)
+}
+
+/// The largest file of a chapter's runs that stays whole: what is larger lists the files of its runs.
+const WHOLE: u64 = 300_000;
+
+/// Puts each run's page and file beside its machine's page, which lends its frame. They are in no table of contents: every
+/// page would carry it. `folder` is where the records were read from.
+///
+/// # Errors
+/// If a file can't be read or written, or mdBook has made another frame.
+pub(super) fn put_runs(all: &[Records], folder: &Path, book: &Path) -> Result<()> {
+    for records in all {
+        let page = book.join("records").join(format!("{}.html", records.name));
+        let to = book.join("records").join(&records.name);
+        fs::create_dir_all(&to).with_context(|| format!("can't make {}", to.display()))?;
+        let put = |name: String, text: &str| {
+            let file = to.join(name);
+            fs::write(&file, text).with_context(|| format!("can't write {}", file.display()))
+        };
+        let frame =
+            fs::read_to_string(&page).with_context(|| format!("can't read {}", page.display()))?;
+        let frame = Frame::of(&frame, &records.name)
+            .with_context(|| format!("{} has no frame for its runs", page.display()))?;
+        let from =
+            folder.join(if records.contributed { CONTRIBUTED } else { "" }).join(&records.name);
+        let machine = from.join("machine.json");
+        fs::copy(&machine, to.join("machine.json"))
+            .with_context(|| format!("can't copy {}", machine.display()))?;
+        for (chapter, record) in &records.chapters {
+            let mut list = Vec::new();
+            for run in &record.runs {
+                let parts = parts(run);
+                for ((name, title, text), part) in run_pages(records, run).into_iter().zip(parts) {
+                    put(format!("{name}.html"), &frame.around(&title, &text))?;
+                    let mut own = run.clone();
+                    own.values = run.values[part].to_vec();
+                    let one = ChapterRecord { runs: vec![own] };
+                    put(format!("{name}.json"), &(serde_json::to_string(&one)? + "\n"))?;
+                    list.push(format!("{name}.json"));
+                }
+            }
+            let file = from.join(format!("{chapter}.json"));
+            let size = fs::metadata(&file)
+                .with_context(|| format!("can't read {}", file.display()))?
+                .len();
+            if size > WHOLE {
+                let list = serde_json::json!({ "files": list });
+                put(format!("{chapter}.json"), &format!("{list}\n"))?;
+            } else {
+                fs::copy(&file, to.join(format!("{chapter}.json")))
+                    .with_context(|| format!("can't copy {}", file.display()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A page of the book without its text, for a page that lies one folder deeper.
+struct Frame {
+    before: String,
+    after: String,
+    title: String,
+}
+
+impl Frame {
+    fn of(page: &str, name: &str) -> Option<Self> {
+        let (before, rest) = page.split_once("<main>")?;
+        let (_, after) = rest.split_once("</main>")?;
+        let deeper = |text: &str| text.replace("\"../", "\"../../");
+        let title = format!("<title>{name}");
+        before.contains(&title).then(|| Self {
+            before: deeper(before) + "<main>",
+            after: "</main>".to_owned() + &deeper(after),
+            title,
+        })
+    }
+
+    fn around(&self, title: &str, text: &str) -> String {
+        let title = format!("<title>{}", html::attribute(title));
+        format!("{}\n{text}\n{}", self.before.replacen(&self.title, &title, 1), self.after)
+    }
 }
 
 /// The pages that list the records, at the end of the book.

@@ -2,15 +2,15 @@
 
 use super::{outputs, shared::OnPage};
 use crate::{
-    aside, docs, html,
+    docs, html,
     markdown::title_end,
-    page::{as_index, is_opener},
+    page::{is_opener, of_chapter},
     quote::{
         Quotes,
         machine::{self, YOURS},
     },
 };
-use std::path::PathBuf;
+use std::path::Path;
 
 /// `text` with the bar, if it has content. Fewer than two minutes do not count.
 pub(super) fn under_title(page: OnPage, text: &str, minutes: u64) -> String {
@@ -34,8 +34,9 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
     if minutes >= 2 {
         parts.push(format!("<span class=\"reading-time\">{minutes} minutes to read</span>"));
     }
+    parts.extend(place(page));
     if text.contains("data-machine=") {
-        parts.extend(switch(page, shared.quotes));
+        parts.extend(switch(shared.quotes));
     }
     if text.contains("<span data-ask=") {
         // Filled by the theme's script, without which nothing can be asked.
@@ -51,6 +52,22 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
              open {name}</code> opens it in Jupyter. Or <a href=\"{up}notebooks/{name}.ipynb\" download>download the notebook</a>.</details>"
         ));
     }
+    if let Some(repository) = shared.repository.filter(|_| page.path == Path::new("README.md")) {
+        parts.push(format!(
+            "<a class=\"repository-link\" href=\"{}\">The repository</a>",
+            html::attribute(repository)
+        ));
+    }
+    if shared.pdfs
+        && of_chapter(page.path)
+        && !section
+        && let Some(folder) = page.path.parent()
+    {
+        let folder = folder.display();
+        parts.push(format!(
+            "<a class=\"pdf-link\" href=\"{up}pdf/{folder}.pdf\">This chapter as PDF</a>"
+        ));
+    }
     if let Some(link) = docs::link(shared.docs, shared.quotes.chapters, page.path) {
         parts.push(format!(
             "<a class=\"doc-link\" href=\"{up}{link}\">The crate's documentation</a>"
@@ -59,8 +76,18 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
     parts
 }
 
+/// Which of its chapter's sections the page is, for the script that shows it in the bar; nothing on other pages.
+fn place(page: OnPage) -> Option<String> {
+    let folder = page.path.parent().filter(|_| of_chapter(page.path) && !is_opener(page.path))?;
+    let paths = page.shared.entries.iter().filter_map(|entry| entry.path.as_deref());
+    let sections: Vec<&Path> =
+        paths.filter(|path| path.parent() == Some(folder) && !is_opener(path)).collect();
+    let at = sections.iter().position(|path| *path == page.path)?;
+    Some(format!("<span class=\"chapter-place\">Section {} of {}</span>", at + 1, sections.len()))
+}
+
 /// The machines that the page has numbers of.
-fn switch(page: OnPage, quotes: Quotes) -> Option<String> {
+fn switch(quotes: Quotes) -> Option<String> {
     let first = quotes.default_machine()?;
     let options: Vec<String> = quotes
         .records
@@ -72,11 +99,8 @@ fn switch(page: OnPage, quotes: Quotes) -> Option<String> {
             format!("{}={label}", records.name)
         })
         .collect();
-    let file = PathBuf::from(as_index(&page.path.display().to_string()));
     Some(format!(
-        "<span class=\"machine-switch\" data-page=\"{}\" data-anchor=\"{}\" data-default=\"{}\" data-machines=\"{}\">Numbers from {}</span>",
-        html::attribute(&aside::page_name(&file)),
-        html::attribute(&quotes.records[0].name),
+        "<span class=\"machine-switch\" data-default=\"{}\" data-machines=\"{}\">Numbers from {}</span>",
         html::attribute(&first.name),
         html::attribute(&options.join(";")),
         html::text(&first.name)

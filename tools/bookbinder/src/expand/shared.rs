@@ -34,6 +34,10 @@ pub struct Shared<'a> {
     pub minutes: BTreeMap<PathBuf, u64>,
     /// The crates' documentation as `cargo doc` left it, if the book shall have it.
     pub docs: Option<&'a Path>,
+    /// The address of the repository, if it is known.
+    pub repository: Option<&'a str>,
+    /// Whether each chapter's PDF will lie in the book's folder `pdf`.
+    pub pdfs: bool,
     /// What is made.
     pub flavour: Flavour,
 }

@@ -5,6 +5,7 @@ use super::{
     quotes::{Found, Quotes, owner, stand_in},
 };
 use crate::{
+    aside::QUOTE,
     html,
     markdown::capitalised,
     page::Flavour,
@@ -38,7 +39,8 @@ impl<'a> Quotes<'a> {
                 Err(why) => format!("*(figure: {why})*"),
             });
         }
-        let mut out = format!("<div class=\"figure\" id=\"figure-{}\">", html::value_anchor(key));
+        let mut out =
+            format!("<div class=\"figure\" id=\"figure-{}\" {QUOTE}>", html::value_anchor(key));
         if found.is_empty() {
             out.push_str("<figure><p class=\"unmeasured\">Not measured yet.</p></figure>");
         }
@@ -83,8 +85,10 @@ impl<'a> Quotes<'a> {
                 Err(why) => format!("*(table: {why})*"),
             });
         }
-        let mut out =
-            format!("<div class=\"measured-table\" id=\"table-{}\">", html::value_anchor(key));
+        let mut out = format!(
+            "<div class=\"measured-table\" id=\"table-{}\" {QUOTE}>",
+            html::value_anchor(key)
+        );
         if found.is_empty() {
             out.push_str("<p class=\"unmeasured\">Not measured yet.</p>");
         }

@@ -1,7 +1,11 @@
 //! What a machine is called on a page, and where its page is.
 
 use crate::html;
-use lab::{Records, record::Run};
+use lab::{
+    Records,
+    record::{Run, Value},
+};
+use std::ops::Range;
 
 /// The folder of the reader's own machine.
 pub const YOURS: &str = "yours";
@@ -51,15 +55,68 @@ pub fn records_page(machine: &str) -> String {
     format!("records/{machine}.html")
 }
 
-/// Where on that page a run is.
-pub fn run_anchor(run: &Run) -> String {
-    format!("#run-{}", html::value_anchor(&run.experiment))
+/// The most values on a page of a run: each is a row, and a page has 2,500 elements at most.
+const ROWS: usize = 250;
+
+/// The most bytes of a file with a run's values, as [`weight`] estimates them.
+const BYTES: usize = 240_000;
+
+/// About how many bytes a value takes as JSON.
+fn weight(value: &Value) -> usize {
+    200 + 22 * value.samples.0.len()
 }
 
-/// The run that a key's values come from, on its machine's page.
+/// The parts that a run's values are split into: most runs have one.
+pub fn parts(run: &Run) -> Vec<Range<usize>> {
+    let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (at, value) in run.values.iter().enumerate() {
+        let own = weight(value);
+        if at > start && (at - start == ROWS || bytes + own > BYTES) {
+            parts.push(start..at);
+            (start, bytes) = (at, 0);
+        }
+        bytes += own;
+    }
+    parts.push(start..run.values.len());
+    parts
+}
+
+/// The name of a part's page and file, next to the others of its machine: `matmul-ladder`, `matmul-ladder-part-2`.
+pub fn part_name(run: &Run, part: usize) -> String {
+    let name = html::value_anchor(&run.experiment);
+    if part == 0 { name } else { format!("{name}-part-{}", part + 1) }
+}
+
+/// The page with a part of a run, from the book's root.
+fn part_page(machine: &str, run: &Run, part: usize) -> String {
+    format!("records/{machine}/{}.html", part_name(run, part))
+}
+
+/// The page of a run, from the book's root.
+pub fn run_page(machine: &str, run: &Run) -> String {
+    part_page(machine, run, 0)
+}
+
+/// Where a value of the machine's is: the part of its run, and the row.
+pub fn value_place(records: &Records, value: &Value) -> String {
+    let anchor = html::value_anchor(&lab::record::name(&value.key, &value.params));
+    let found = records.runs().find_map(|run| {
+        let at = run.values.iter().position(|one| std::ptr::eq(one, value))?;
+        let part = parts(run).iter().position(|part| part.contains(&at))?;
+        Some(part_page(&records.name, run, part))
+    });
+    format!("{}#{anchor}", found.unwrap_or_else(|| records_page(&records.name)))
+}
+
+/// Where on its machine's page a run is.
+pub fn run_anchor(run: &Run) -> String {
+    format!("run-{}", html::value_anchor(&run.experiment))
+}
+
+/// The page of the run that a key's values come from.
 pub fn run_place(key: &str, records: &Records) -> String {
-    let page = records_page(&records.name);
-    records.run_of(key).map_or(page.clone(), |run| page.clone() + &run_anchor(run))
+    let run = records.run_of(key);
+    run.map_or_else(|| records_page(&records.name), |run| run_page(&records.name, run))
 }
 
 /// The link under a figure or a table: how its numbers came about, and on which machine.
@@ -74,6 +131,36 @@ pub fn source(how: &str, key: &str, records: &Records, up: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_run_has_parts_and_each_value_is_in_one() {
+        let value = |samples: usize| {
+            Value::new("a.b", &[], lab::Unit::Count, lab::Samples(vec![1.0; samples]))
+        };
+        let run = |values: Vec<Value>| Run {
+            experiment: "a.b".to_owned(),
+            command: String::new(),
+            date: String::new(),
+            commit: String::new(),
+            budget: String::new(),
+            rustc: String::new(),
+            flags: String::new(),
+            values,
+            skipped: Vec::new(),
+        };
+        let few = run(vec![value(1); 3]);
+        assert_eq!(parts(&few), [0..3]);
+        assert_eq!(parts(&run(Vec::new())), [0..0]);
+        let rows = run(vec![value(1); 501]);
+        assert_eq!(parts(&rows), [0..250, 250..500, 500..501]);
+        assert_eq!(part_name(&rows, 0), "a-b");
+        assert_eq!(part_name(&rows, 2), "a-b-part-3");
+        // 101 samples weigh more than 2 kB: about a hundred such values are a part.
+        let heavy = parts(&run(vec![value(101); 200]));
+        assert!(heavy.len() == 2 && heavy[0].end == heavy[1].start, "{heavy:?}");
+        // One that is too heavy alone is still there.
+        assert_eq!(parts(&run(vec![value(20_000), value(1)])), [0..1, 1..2]);
+    }
 
     #[test]
     fn names_that_a_stranger_sent_are_cut() {

@@ -1,6 +1,6 @@
-//! The page of one machine: what it is, and every run with its values.
+//! The pages of one machine: what it is with a list of its runs, and each run with its values.
 
-use super::machine::{GPUS, listed, short};
+use super::machine::{GPUS, listed, part_name, parts, run_anchor, short};
 use crate::html;
 use lab::{
     Records, Unit,
@@ -20,17 +20,75 @@ pub fn machine_page(records: &Records) -> String {
     }
     out.push_str(&facts(records));
     for (chapter, record) in &records.chapters {
-        let _ = write!(
-            out,
-            "## {chapter}\n\nThe file: <a href=\"{}/{chapter}.json\">{chapter}.json</a>, with the \
-             samples.\n\n",
-            records.name
-        );
+        let _ = write!(out, "## {chapter}\n\n<ul>");
         for run in &record.runs {
-            out.push_str(&of_run(run));
+            let _ = write!(out, "<li id=\"{}\">", run_anchor(run));
+            for part in 0..parts(run).len() {
+                let (name, page) = (html::text(&run.experiment), part_name(run, part));
+                let _ = match part {
+                    0 => write!(
+                        out,
+                        "<a data-records=\"{page}\" href=\"{}/{page}.html\">{name}</a>",
+                        records.name
+                    ),
+                    _ => write!(
+                        out,
+                        ", <a href=\"{}/{page}.html\">part {}</a>",
+                        records.name,
+                        part + 1
+                    ),
+                };
+            }
+            let day = run.date.split('T').next().unwrap_or_default();
+            let count = run.values.len();
+            let noun = if count == 1 { "value" } else { "values" };
+            let _ = write!(out, ": {count} {noun}, {}</li>", html::text(day));
         }
+        out.push_str("</ul>\n\n");
     }
     out
+}
+
+/// The pages of a run, a part each: its name, its title and its HTML.
+pub fn run_pages(records: &Records, run: &Run) -> Vec<(String, String, String)> {
+    let all = parts(run);
+    let pages = all.iter().enumerate().map(|(at, part)| {
+        let name = part_name(run, at);
+        let of = if all.len() > 1 {
+            format!(", part {} of {}", at + 1, all.len())
+        } else {
+            String::new()
+        };
+        let title = format!("{} on {}{of}", run.experiment, records.name);
+        let mut out = format!(
+            "<h1 id=\"{}\">{}</h1>\n<p><a href=\"../{}.html\">All records of {}</a>. ",
+            run_anchor(run),
+            html::text(&title),
+            records.name,
+            html::text(&records.name)
+        );
+        for other in (0..all.len()).filter(|other| *other != at) {
+            // An address of a value leads on until its part is found.
+            let next = if other == at + 1 {
+                format!(" data-records=\"{}\"", html::value_anchor(&run.experiment))
+            } else {
+                String::new()
+            };
+            let _ = write!(
+                out,
+                "<a{next} href=\"{}.html\">Part {}</a>. ",
+                part_name(run, other),
+                other + 1
+            );
+        }
+        let _ = write!(
+            out,
+            "The file with the samples: <a href=\"{name}.json\">{name}.json</a>.</p>\n{}",
+            of_run(run, &run.values[part.clone()], at + 1 == all.len())
+        );
+        (name, title, out)
+    });
+    pages.collect()
 }
 
 /// What the machine is.
@@ -55,13 +113,11 @@ fn facts(records: &Records) -> String {
     out + "</tbody></table></div>\n\n"
 }
 
-/// How a run came about, and its values as a table.
-fn of_run(run: &Run) -> String {
+/// How a run came about, and these of its values as a table; what it skipped comes at the `last` one's end.
+fn of_run(run: &Run, values: &[Value], last: bool) -> String {
     let mut out = format!(
-        "### {} {{#run-{}}}\n\nRun on {} at commit <code>{}</code>, budget {}, with \
-         <code>{}</code>, {}. To repeat it: <code>{}</code>\n\n",
-        html::text(&run.experiment),
-        html::value_anchor(&run.experiment),
+        "<p>Run on {} at commit <code>{}</code>, budget {}, with <code>{}</code>, {}. To repeat it: \
+         <code>{}</code></p>\n",
         html::text(&run.date),
         html::text(&run.commit),
         html::text(&run.budget),
@@ -75,8 +131,8 @@ fn of_run(run: &Run) -> String {
          samples lie between</th><th scope=\"col\">Samples</th><th scope=\"col\">Of its \
          limit</th></tr></thead><tbody>",
     );
-    run.values.iter().for_each(|value| out.push_str(&row(value)));
-    for Skipped { key, params, why } in &run.skipped {
+    values.iter().for_each(|value| out.push_str(&row(value)));
+    for Skipped { key, params, why } in run.skipped.iter().filter(|_| last) {
         let _ = write!(
             out,
             "<tr><th scope=\"row\">{}</th><td colspan=\"4\">not measured: {}</td></tr>",

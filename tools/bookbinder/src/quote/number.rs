@@ -2,10 +2,10 @@
 //! machine the reader chooses: a sentence that names a machine marks it.
 
 use super::{
-    machine::{is_reference, records_page, run_place},
+    machine::{is_reference, run_place, value_place},
     quotes::{Found, Quotes, SKIPPED, stand_in},
 };
-use crate::{html, page::Flavour};
+use crate::{aside::QUOTE, html, page::Flavour};
 use anyhow::{Result, anyhow, bail};
 use lab::{
     Records, Unit,
@@ -94,7 +94,7 @@ impl Quotes<'_> {
         if flavour == Flavour::Notebook {
             return in_notebook(&found, asked.as_);
         }
-        let mut out = String::from("<span class=\"measure\">");
+        let mut out = format!("<span class=\"measure\" {QUOTE}>");
         if found.is_empty() {
             out.push_str("<span class=\"unmeasured\">not measured yet</span>");
         }
@@ -172,20 +172,23 @@ impl Quotes<'_> {
                 }
             }
         }
-        let mut out = String::new();
+        if all.is_empty() {
+            return Ok(String::new());
+        }
+        let mut out = format!("\n\n<div {QUOTE}>");
         for (records, reasons) in &all {
             let _ = write!(
                 out,
-                "\n\n<div class=\"reasons\" {}><p>What is not measured yet on {}, and why:</p><ul>",
+                "<div class=\"reasons\" {}><p>What is not measured yet on {}, and why:</p><ul>",
                 self.machine_attributes(records, &[]),
                 html::text(&records.name)
             );
             for why in reasons {
                 let _ = write!(out, "<li>{}.</li>", html::text(why));
             }
-            out.push_str("</ul></div>\n");
+            out.push_str("</ul></div>");
         }
-        Ok(out)
+        Ok(out + "</div>\n")
     }
 }
 
@@ -196,9 +199,8 @@ fn link(records: &Records, value: &Value, as_: As, machine: &str, up: &str) -> R
         As::ItIs | As::Flop => value.median,
     };
     Ok(format!(
-        "<a class=\"measured\" {machine} href=\"{up}{}#{}\" title=\"{}\"><data value=\"{exact}\">{}</data></a>",
-        records_page(&records.name),
-        html::value_anchor(&name(&value.key, &value.params)),
+        "<a class=\"measured\" {machine} href=\"{up}{}\" title=\"{}\"><data value=\"{exact}\">{}</data></a>",
+        value_place(records, value),
         html::attribute(&tooltip(value, records, as_)?),
         html::text(&shown(value, as_)?),
     ))

@@ -182,9 +182,9 @@ fn the_book_is_whole() {
     assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
     let page = fixture.page("09-demo/index.html");
     for part in [
-        // Numbers: the first reference machine's is shown, the other's is there and hidden.
-        "<a class=\"measured\" data-machine=\"small\" href=\"../records/small.html#demo-rate-n-64\"",
-        "data-machine=\"large\" hidden=\"\" href=\"../records/large.html#demo-rate-n-64\"",
+        // Numbers: the first reference machine's is shown, the others' lie next to the page.
+        "<a class=\"measured\" data-machine=\"small\" href=\"../records/small/demo-rate.html#demo-rate-n-64\"",
+        "<main data-page=\"09-demo-index\" data-beside=\"amber large\">",
         "median of 3 samples, half of them between 105 GFLOP/s and 115 GFLOP/s; 55% of the peak; small",
         ">110\u{a0}GFLOP/s</data>",
         ">55%</data>",
@@ -228,8 +228,19 @@ fn the_book_is_whole() {
     assert!(page.contains("id=\"term-cache-line\" href=\"../glossary.html#cache-line\""));
     let term = "64 bytes on most CPUs. See <a href=\"09-demo/index.html#term-cache-line\">9. A";
     assert!(fixture.page("glossary.html").contains(term));
-    assert!(fixture.page("records/large.html").contains("id=\"demo-rate-n-128\""));
-    assert!(fixture.path("target/book/records/small/demo.json").is_file());
+    // Each run has a page in its machine's folder, with the frame of all pages, and a file.
+    let run = fixture.page("records/large/demo-rate.html");
+    assert!(
+        run.contains("id=\"demo-rate-n-128\"") && run.contains("src=\"../../book.js\""),
+        "{run}"
+    );
+    assert!(run.contains("<title>demo.rate on large - "), "{run}");
+    let list = fixture.page("records/large.html");
+    assert!(list.contains("data-records=\"demo-rate\" href=\"large/demo-rate.html\""), "{list}");
+    assert!(!list.contains("demo-rate-n-128") && list.contains("id=\"run-demo-rate\""));
+    for file in ["machine.json", "demo.json", "demo-rate.json"] {
+        assert!(fixture.path("target/book/records/small").join(file).is_file(), "{file}");
+    }
     assert!(fixture.path("target/book/notebooks/09-demo.ipynb").is_file());
     if let Some(keep) = std::env::var_os("FIXTURE_BOOK") {
         copy(&fixture.path("target/book"), Path::new(&keep));
@@ -248,7 +259,7 @@ fn a_number_may_be_asked_for_on_the_page_alone() {
     let page = fixture.page("09-demo/index.html");
     for part in [
         "<span class=\"ask-switch\"></span>",
-        "It is <span data-ask=\"The &quot;rate&quot; at 64\"><span class=\"measure\">",
+        "It is <span data-ask=\"The &quot;rate&quot; at 64\"><span class=\"measure\" data-quote=\"\">",
     ] {
         assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
     }
@@ -282,13 +293,13 @@ fn the_lists_hold_what_the_chapters_have() {
     let page = fixture.page("lists.html");
     for part in [
         "<a href=\"09-demo/index.html\"><title>Chapter 9, A demonstration: it builds on no other</title>",
-        "4 minutes to read. It runs for <span class=\"measure\">",
+        "4 minutes to read. It runs for <span class=\"measure\" data-quote=\"\">",
         "<p>In 1 and 1 hours.</p>",
         "None: all that the pages show has been measured.",
         "There are 1 experiments in 1 chapters.",
         "<strong><code>demo.rate</code></strong>: that it works. Shown in <a \
          href=\"09-demo/index.html\">A demonstration</a>. Run: <code>measure demo.rate</code>. Record: <a \
-         href=\"records/small.html#run-demo-rate\">small</a>, <a",
+         href=\"records/small/demo-rate.html\">small</a>, <a",
         "<strong><code>naive.wgsl</code></strong>: One thread for each element of C",
         "<em>Launch:</em> workgroups of 16×16 threads",
         "Quoted in <a href=\"09-demo/gpu.html",
@@ -318,7 +329,7 @@ fn an_opener_lists_its_sections_and_leads_old_addresses_on() {
         "<li><a href=\"more.html\">More</a> (1 min). You will be able to go on.</li>",
         "In all 3 minutes.",
         "\"#once-here\":\"more.html#once-here\"",
-        "On large <a class=\"measured\" href=\"../records/large.html#demo-rate-n-64\"",
+        "On large <a class=\"measured\" href=\"../records/large/demo-rate.html#demo-rate-n-64\"",
     ] {
         assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
     }
@@ -435,6 +446,28 @@ fn building_twice_gives_the_same_book() {
 }
 
 #[test]
+fn pages_lead_to_the_repository_and_openers_to_their_pdf() {
+    let fixture = Fixture::new();
+    fixture.binder().build().unwrap();
+    assert!(!fixture.page("index.html").contains("repository-link"));
+    assert!(!fixture.page("09-demo/index.html").contains("pdf-link"));
+    let mut binder = fixture.binder();
+    binder.repository = Some("https://example.org/course".parse().unwrap());
+    binder.pdfs = true;
+    binder.build().unwrap();
+    let home = fixture.page("index.html");
+    let link = "<a class=\"repository-link\" href=\"https://example.org/course\">";
+    assert!(home.contains(link), "{home}");
+    for page in ["index.html", "09-demo/index.html", "09-demo/gpu.html", "records/small.html"] {
+        let text = fixture.page(page);
+        let bar = "<a href=\"https://example.org/course\" title=\"Git repository\"";
+        assert!(text.contains(bar), "{page}");
+        let opener = page == "09-demo/index.html";
+        assert_eq!(text.contains("href=\"../pdf/09-demo.pdf\""), opener, "{page}");
+    }
+}
+
+#[test]
 fn the_readers_machine_comes_last_and_shows_first() {
     let fixture = Fixture::new();
     fixture.record("yours", "Mine", false);
@@ -445,8 +478,11 @@ fn the_readers_machine_comes_last_and_shows_first() {
     let page = fixture.page("09-demo/index.html");
     assert!(page.contains("data-default=\"yours\""));
     assert!(
-        page.contains("data-machine=\"small\" hidden=\"\"")
+        page.contains("data-beside=\"large small\"")
             && page.contains("your machine (Mine, 2 cores)")
+    );
+    assert!(
+        fixture.page("records/small/pages/09-demo-index.js").contains("data-machine=\\\"small")
     );
     let pages = binder.pages().unwrap();
     assert!(
@@ -480,17 +516,22 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
         page.split("data-machine=\"amber\"").count()
             - page.split("<tspan data-machine=\"amber\"").count()
     };
-    assert!(page.contains("data-page=\"09-demo-index\" data-anchor=\"small\""));
+    assert!(
+        page.contains("data-page=\"09-demo-index\" data-beside=\"amber large small\""),
+        "{page}"
+    );
     let script = fixture.page("records/amber/pages/09-demo-index.js");
     assert!(script.starts_with("globalThis.throughputMachine(\"amber\",[[0,\"<"), "{script}");
     assert_eq!(marked(&page), 0);
-    let numbers = page.split(" data-machine=\"small\"").count();
-    assert_eq!(script.split("data-machine=\\\"amber\\\"").count(), numbers);
-    assert!(fixture.path("target/book/records/amber/pages/print.js").is_file());
-    let page = fixture.page("records/amber.html");
+    // Of what stands in for others each has its own.
+    let reference = fixture.page("records/large/pages/09-demo-index.js");
     assert!(
-        page.contains("A reader measured these numbers") && page.contains("id=\"demo-rate-n-65\"")
+        reference.contains("data-machine=\\\"large") && reference.contains(">220\u{a0}GFLOP/s<")
     );
+    assert!(fixture.path("target/book/records/amber/pages/print.js").is_file());
+    assert!(fixture.page("records/amber.html").contains("A reader measured these numbers"));
+    let page = fixture.page("records/amber/demo-rate.html");
+    assert!(page.contains("id=\"demo-rate-n-65\""), "{page}");
     assert!(fixture.path("target/book/records/amber/demo.json").is_file());
     assert!(!page.contains("<script id=evil") && page.contains("id=evil"), "{page}");
     assert!(!fixture.page("records/small.html").contains("A reader"));

@@ -5,11 +5,7 @@ use crate::{
     html,
     mention::Mention,
     page,
-    quote::{
-        Quotes,
-        machine::{records_page, run_anchor},
-        owner,
-    },
+    quote::{Quotes, machine::run_page, owner},
 };
 use lab::{Chapter, Experiment};
 use std::fmt::Write as _;
@@ -38,8 +34,7 @@ pub(super) fn item(
         .iter()
         .filter_map(|records| {
             let run = records.runs().find(|run| run.experiment == experiment.key)?;
-            let page = records_page(&records.name);
-            let link = format!("[{}]({up}{page}{})", records.name, run_anchor(run));
+            let link = format!("[{}]({up}{})", records.name, run_page(&records.name, run));
             let nothing =
                 if run.values.is_empty() { " (nothing that it could measure)" } else { "" };
             Some(link + nothing)
