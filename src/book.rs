@@ -2,7 +2,10 @@
 
 use crate::{chapters, course, train::RUNS};
 use anyhow::{Context, Result, bail};
-use bookbinder::{Binder, links, site::Site};
+use bookbinder::{
+    Binder, links,
+    site::{Repository, Site},
+};
 use clap::{Args, Subcommand};
 use lab::out::say;
 use language_model::{export::of_run, generate::TOKENIZER};
@@ -42,6 +45,12 @@ pub struct Build {
     /// The address that the book will be published at: adds a site map, a feed of changes, and each page's own address
     #[arg(long, env = "THROUGHPUT_SITE", value_name = "URL")]
     site: Option<Site>,
+    /// The address of the course's repository: every page links to it
+    #[arg(long, env = "THROUGHPUT_REPOSITORY", value_name = "URL")]
+    repository: Option<Repository>,
+    /// Link each chapter to its PDF, which is made from the built book: node tests/book/pdf.mjs BOOK BOOK/pdf
+    #[arg(long)]
+    pdfs: bool,
 }
 
 /// The options of `book check`.
@@ -83,9 +92,9 @@ impl Book {
     /// Does it.
     pub fn run(self) -> Result<()> {
         match self {
-            Self::Build(Build { from, site }) => {
+            Self::Build(Build { from, site, repository, pdfs }) => {
                 let mut binder = from.binder()?;
-                binder.site = site;
+                (binder.site, binder.repository, binder.pdfs) = (site, repository, pdfs);
                 say(&format!("the book is in {}", binder.build()?.display()));
                 Ok(())
             }
