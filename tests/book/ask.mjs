@@ -46,7 +46,7 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
     await tab.emulateMedia({ media: 'screen' });
 
     // With another machine another number, in its unit.
-    const machines = tab.locator('.machine-switch select');
+    const machines = tab.locator('.bar-machine select');
     const names = await machines.count() ? await machines.locator('option').evaluateAll((all) => all.map((one) => one.value)) : [];
     const unit = (text) => text.replace(/^[\d.,]+/, '').trim();
     let switched = false;

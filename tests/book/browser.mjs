@@ -1,16 +1,17 @@
 // The built book in a real browser.
 //
-//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS]
+//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS] [--times]
 //
 // BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
-// finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more than 300 kB to fetch. Then:
+// finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more to fetch, no more elements and no
+// more movement than budget.json allows (budget.mjs). Of a machine's many pages of records the first two. Then:
 // search for every chapter's terms, machine switch, what is asked first (ask.mjs), hints, print, without JavaScript, by
 // keyboard, and the elements that run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs,
 // cards.mjs, warp.mjs, descent.mjs, roofline.mjs, memory.mjs, gpt-count.mjs). As many parts at once as there are processors. With
 // SCREENSHOTS, screenshots of every page are left there; that takes longer than all the rest. Elements that the book in
 // FOLDER has, too, were tried there, and are not run again. With --only, the parts with WORDS in their names are all that
-// runs.
+// runs. With --times, a table of the times that pages take on a slow phone is all; nothing fails then.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -18,10 +19,10 @@ import { join, resolve } from 'node:path';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { gzipSync } from 'node:zlib';
 import { askFirst, askPowers } from './ask.mjs';
 import { bitExplorer } from './bits.mjs';
 import { breakKernel } from './break.mjs';
+import { budgets, formulas, languages, records, times } from './budget.mjs';
 import { ringAllReduce } from './ring.mjs';
 import { cardCalculator } from './cards.mjs';
 import { descentPlayground } from './descent.mjs';
@@ -35,12 +36,12 @@ import { rooflineExplorer } from './roofline.mjs';
 import { warpViewer } from './warp.mjs';
 import { gpuProduct, stepPlayer, withWebgpu } from './webgpu.mjs';
 
-const { values: { tried, only }, positionals: [book, shots] } = parseArgs({
+const { values: { tried, only, times: timed }, positionals: [book, shots] } = parseArgs({
   allowPositionals: true,
-  options: { tried: { type: 'string' }, only: { type: 'string' } },
+  options: { tried: { type: 'string' }, only: { type: 'string' }, times: { type: 'boolean' } },
 });
 if (!book) {
-  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS]');
+  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS] [--times]');
   process.exit(2);
 }
 const served = /^https?:/.test(book);
@@ -62,8 +63,10 @@ function pagesOf(folder) {
   return pages.filter((path) => !leadsOn(path)).map((path) => path.replaceAll('\\', '/')).sort();
 }
 const pages = pagesOf(folder);
-// Without a server its links, which start at the root, lead nowhere.
-const opened = served ? pages : pages.filter((page) => page !== '404.html');
+// Without a server its links, which start at the root, lead nowhere. Pages of runs are all made alike.
+const ofRun = (page) => page.match(/^records\/([^/]+)\/[^/]+\.html$/)?.[1];
+const alike = (page) => !ofRun(page) || pages.filter((other) => ofRun(other) === ofRun(page)).indexOf(page) < 2;
+const opened = pages.filter((page) => (served || page !== '404.html') && alike(page));
 
 const failures = [];
 const fail = (where, what) => { failures.push(`${where}: ${what}`); console.error(`FAIL ${where}: ${what}`); };
@@ -227,7 +230,7 @@ async function spaced(tab, where) {
 // How long a page takes until it can be used, for the report at the end: it depends on the machine.
 const loaded = new Map();
 
-async function timed(tab, page) {
+async function clocked(tab, page) {
   const [took, parsed] = await tab.evaluate(() => {
     const { loadEventEnd, domInteractive } = performance.getEntriesByType('navigation')[0];
     return [loadEventEnd, domInteractive];
@@ -239,9 +242,9 @@ async function timed(tab, page) {
 // none counts as that machine's.
 async function switches(tab, where) {
   const state = () => tab.evaluate(() => {
-    const value = document.querySelector('.machine-switch select')?.value;
+    const value = document.querySelector('.bar-machine select')?.value;
     const whose = (e) => (e.dataset.also?.split(' ').includes(value) ? value : e.dataset.machine);
-    const names = [...document.querySelectorAll('.machine-switch option')].map((o) => o.value);
+    const names = [...document.querySelectorAll('.bar-machine option')].map((o) => o.value);
     return { names, value, shown: [...new Set([...document.querySelectorAll('[data-machine]:not([hidden])')].map(whose))] };
   });
   const before = await state();
@@ -250,7 +253,7 @@ async function switches(tab, where) {
   const arrives = (name) => tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name).catch(() => {});
   const others = before.names.filter((name) => name !== before.value);
   for (const other of others) {
-    await tab.locator('.machine-switch select').first().selectOption(other);
+    await tab.locator('.bar-machine select').first().selectOption(other);
     await arrives(other);
     const after = await state();
     if (after.shown.join() !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
@@ -283,7 +286,7 @@ function look(page, colorScheme, viewport, other, once) {
     const { tab, where, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const last = `${colorScheme} ${(other ?? viewport).width}`;
     const picture = ({ width }) => shoot(tab, `${page.replace(/\.html$/, '')}-${colorScheme}-${width}`);
-    await timed(tab, page);
+    await clocked(tab, page);
     await themed(tab, where, colorScheme);
     await fits(tab, where);
     await picture(viewport);
@@ -315,36 +318,17 @@ for (const [at, page] of opened.filter((page) => page !== 'print.html').entries(
   }
 }
 
-// What a server that compresses sends for a page, without fonts, which stay in the browser's cache for good.
-const HEAVIEST = 300_000;
-// Exemptions: page, and why. The list only shrinks.
-const HEAVY = [
-  [/^print\.html$/, 'it is all pages at once, for paper'],
-  [/^records\//, 'it lists every sample of a machine'],
-];
-
-part('weight', async () => {
-  const weights = new Map();
-  const weigh = (file) => {
-    if (!weights.has(file)) weights.set(file, gzipSync(readFileSync(join(folder, file)), { level: 6 }).length);
-    return weights.get(file);
-  };
-  const rows = opened.filter((page) => page !== '404.html').map((page) => {
-    const tags = source(page).match(/<(?:script|link)\b[^>]*>/g) ?? [];
-    const asked = tags.map((tag) => tag.match(/\b(?:src|href)="([^"]+\.(?:js|css))"/)?.[1]).filter((link) => link && !/^\w+:/.test(link));
-    const files = [...new Set(asked.map((link) => join(page, '..', link)))].filter((file) => existsSync(join(folder, file)));
-    const own = weigh(page);
-    const all = own + files.reduce((sum, file) => sum + weigh(file), 0);
-    const exempt = HEAVY.some(([pages]) => pages.test(page));
-    if (all > HEAVIEST && !exempt) fail(page, `weighs ${Math.round(all / 1000)} kB, and at most ${HEAVIEST / 1000} are allowed`);
-    return [all, own, readFileSync(join(folder, page)).length, page, exempt];
-  });
-  const kB = (bytes) => (bytes / 1000).toFixed(0).padStart(5);
-  console.log('   kB with scripts and styles, the page alone, and before compression');
-  for (const [all, own, raw, page, exempt] of rows.sort((a, b) => b[0] - a[0]).slice(0, 14)) {
-    console.log(`${kB(all)} ${kB(own)} ${kB(raw)}  ${page}${exempt ? ' (exempt)' : ''}`);
-  }
-});
+// What pages cost. print.html is all pages at once, for paper.
+const costly = opened.filter((page) => !/^(print|404)\.html$/.test(page));
+if (timed) {
+  await times({ browser, folder, pages: costly.filter((page) => !only || page.includes(only)) });
+  await browser.close();
+  process.exit(0);
+}
+const endBudgets = tried ? null : await budgets({ part, browser, folder, pages: costly, fail });
+part('records', async () => records({ folder, fail }));
+part('formulas', async () => formulas({ folder, pages: opened, fail }));
+part('languages of listings', () => languages({ open, folder, pages: opened, fail }));
 
 // The titles of pages, and of each section a term of its own that few pages name: what people look for. A word that every
 // other page has leads to those that have it in a heading.
@@ -544,6 +528,7 @@ const slowest = [...loaded].sort(([, a], [, b]) => b[0] - a[0]).slice(0, 5);
 console.log(`ready and loaded, on this machine now: ${slowest.map(([page, [took, parsed]]) => `${page} ${parsed.toFixed(0)} and ${took.toFixed(0)} ms`).join(', ')}`);
 
 await webgpu?.close();
+endBudgets?.();
 await browser.close();
 console.log(failures.length ? `${failures.length} failures` : `${opened.length} pages are fine`);
 process.exit(failures.length ? 1 : 0);

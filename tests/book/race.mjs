@@ -62,11 +62,13 @@ export async function productRace({ open, page, axe, rules, shots, fail }) {
     await sound({ tab, where, element, tag: 'product-race', axe, rules, fail });
     await shoot({ element, shots, page, name: `race-${colorScheme}-${viewport.width}` });
     // Another machine's numbers are another race.
-    const names = await tab.locator('.machine-switch option').evaluateAll((all) => all.map((one) => one.value));
+    const names = await tab.locator('.bar-machine option').evaluateAll((all) => all.map((one) => one.value));
     const before = (await times()).join();
     const races = new Set([before]);
     for (const name of names) {
-      await tab.locator('.machine-switch select').first().selectOption(name);
+      await tab.locator('.bar-machine select').first().selectOption(name);
+      // Its numbers come with a script of their own.
+      await tab.waitForFunction((name) => [...document.querySelectorAll('product-race [data-machine]:not([hidden])')].every((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name);
       await tab.waitForTimeout(100);
       await holds(`on ${name}`);
       races.add((await times()).join());

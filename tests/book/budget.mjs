@@ -1,0 +1,209 @@
+// What a page may cost: the bytes that are sent for it the first time, its elements, and how far it moves while it loads,
+// at four widths. budget.json has the limits, and the pages that exceed one, each with its own limit: such an exemption
+// may only shrink. The times that a page takes depend on the machine, and are a report: node browser.mjs BOOK --times.
+import { createServer } from 'node:http';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { brotliDecompressSync, gzipSync } from 'node:zlib';
+
+const WIDTHS = [360, 820, 1280, 1400];
+// A phone in a city: 10 Mbit/s with 40 ms there and back, and a processor four times slower than this one.
+const NETWORK = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 5e6 / 8 };
+const SLOWER = 4;
+// The largest file or page of records, in bytes.
+const RECORD = 300_000;
+
+const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json', '.woff2': 'font/woff2' };
+
+/** Serves the folder as a host does: compressed, except what already is. */
+async function serve(folder) {
+  const made = new Map();
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent(new URL(request.url, 'http://x').pathname);
+    const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
+    if (!existsSync(file) || !statSync(file).isFile()) {
+      response.writeHead(404).end();
+      return;
+    }
+    const plain = extname(file) === '.woff2';
+    if (!made.has(file)) made.set(file, plain ? readFileSync(file) : gzipSync(readFileSync(file), { level: 6 }));
+    const body = made.get(file);
+    const head = { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': body.length };
+    response.writeHead(200, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body);
+  });
+  await new Promise((done) => server.listen(0, '127.0.0.1', done));
+  return { base: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
+}
+
+/** Opens a page that nothing of is known yet, and returns what it cost. */
+async function visit(browser, base, page, width, slower) {
+  const context = await browser.newContext({ viewport: { width, height: 740 } });
+  context.setDefaultTimeout(400_000);
+  const tab = await context.newPage();
+  const sent = [];
+  tab.on('requestfinished', (request) => sent.push(request.sizes().then((sizes) => sizes.responseBodySize, () => 0)));
+  await tab.addInitScript(() => {
+    globalThis.cost = { shift: 0, moved: [], blocking: 0 };
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries().filter((entry) => !entry.hadRecentInput)) {
+        globalThis.cost.shift += entry.value;
+        globalThis.cost.moved.push(...entry.sources.map(({ node }) => `${node?.nodeName.toLowerCase()}.${node?.className?.baseVal ?? node?.className ?? ''}`));
+      }
+    }).observe({ type: 'layout-shift', buffered: true });
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) globalThis.cost.blocking += Math.max(0, duration - 50);
+    }).observe({ type: 'longtask', buffered: true });
+  });
+  const devtools = await context.newCDPSession(tab);
+  await devtools.send('Network.enable');
+  await devtools.send('Network.emulateNetworkConditions', NETWORK);
+  if (slower) await devtools.send('Emulation.setCPUThrottlingRate', { rate: slower });
+  await tab.goto(base + page, { waitUntil: 'load' });
+  await tab.evaluate(() => document.fonts.ready);
+  await tab.waitForTimeout(slower ? 800 : 250);
+  const cost = await tab.evaluate(() => ({
+    ...globalThis.cost,
+    nodes: document.querySelectorAll('*').length,
+    paint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN,
+    ready: performance.getEntriesByType('navigation')[0].loadEventEnd,
+  }));
+  cost.bytes = (await Promise.all(sent)).reduce((sum, bytes) => sum + bytes, 0);
+  await context.close();
+  return cost;
+}
+
+/** Puts a part for each page into `part`. */
+export async function budgets({ part, browser, folder, pages, fail }) {
+  const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
+  const { base, close } = await serve(folder);
+  for (const [page, own] of Object.entries(exempt)) {
+    if (!pages.includes(page)) fail('budget.json', `has an exemption for ${page}, which is not there`);
+    for (const [what, limit] of Object.entries(own)) if (!(limit > limits[what])) fail('budget.json', `exempts ${page} from nothing: ${what} ${limit}`);
+  }
+  for (const page of pages) {
+    part(`${page} budget`, async () => {
+      const worst = { kilobytes: 0, nodes: 0, shift: 0 };
+      let moved = '';
+      for (const width of WIDTHS) {
+        const cost = await visit(browser, base, page, width);
+        if (cost.shift > worst.shift) moved = ` at ${width}: ${[...new Set(cost.moved)].slice(0, 3).join(', ')}`;
+        const found = { kilobytes: Math.round(cost.bytes / 1000), nodes: cost.nodes, shift: Number(cost.shift.toFixed(4)) };
+        for (const what of Object.keys(worst)) worst[what] = Math.max(worst[what], found[what]);
+      }
+      for (const [what, found] of Object.entries(worst)) {
+        const limit = exempt[page]?.[what] ?? limits[what];
+        if (found > limit) fail(page, `${what}: ${found}, and at most ${limit} are allowed${what === 'shift' ? moved : ''}`);
+        // A machine decides about a few kilobytes, elements and pixels.
+        else if (exempt[page]?.[what] > limits[what] && found < 0.8 * limit) fail('budget.json', `${page} has ${what} ${found}: its exemption, ${limit}, has to shrink`);
+      }
+    });
+  }
+  return close;
+}
+
+/** A table of the times that pages take on a slow phone; nothing fails. */
+export async function times({ browser, folder, pages }) {
+  const { base, close } = await serve(folder);
+  const rows = [];
+  for (const page of pages) {
+    // The middle one of three, by when the page is ready.
+    const all = [];
+    for (let turn = 0; turn < 3; turn += 1) all.push(await visit(browser, base, page, 360, SLOWER));
+    rows.push([page, all.sort((a, b) => a.ready - b.ready)[1]]);
+  }
+  console.log(`a phone: ${NETWORK.downloadThroughput * 8e-6} Mbit/s, and a processor ${SLOWER} times slower than this one`);
+  console.log('first paint  ready  blocking in ms     kB  elements');
+  const ms = (number) => number.toFixed(0).padStart(6);
+  for (const [page, cost] of rows.sort((a, b) => b[1].ready - a[1].ready)) {
+    console.log(`     ${ms(cost.paint)} ${ms(cost.ready)}    ${ms(cost.blocking)}        ${ms(cost.bytes / 1000)}    ${ms(cost.nodes)}  ${page}`);
+  }
+  close();
+}
+
+/** No page and no file of records is too large to open. */
+export function records({ folder, fail }) {
+  const place = join(folder, 'records');
+  for (const name of existsSync(place) ? readdirSync(place, { recursive: true }) : []) {
+    const { size } = statSync(join(place, name));
+    if (size > RECORD) fail(`records/${name}`, `has ${Math.round(size / 1000)} kB, and at most ${RECORD / 1000} are allowed`);
+  }
+}
+
+/** The code points that a WOFF2 font has (W3C, WOFF File Format 2.0; OpenType, cmap formats 4 and 12). */
+function codePoints(file) {
+  const font = readFileSync(file);
+  let at = 48;
+  const base128 = () => {
+    for (let value = 0; ;) {
+      const byte = font[at++];
+      value = value * 128 + (byte & 127);
+      if (byte < 128) return value;
+    }
+  };
+  const found = { offset: 0 };
+  for (let table = 0, offset = 0; table < font.readUInt16BE(12); table += 1) {
+    const flags = font[at++];
+    const known = flags & 63;
+    const tag = known === 63 ? font.toString('latin1', at, at += 4) : known;
+    const length = base128();
+    // glyf (10) and loca (11) are transformed unless version 3 says otherwise; of the others any version but 0 is.
+    const transformed = known === 10 || known === 11 ? flags >> 6 !== 3 : flags >> 6 !== 0;
+    const size = transformed ? base128() : length;
+    if (tag === 0) found.offset = offset;
+    offset += size;
+  }
+  const cmap = brotliDecompressSync(font.subarray(at, at + font.readUInt32BE(20))).subarray(found.offset);
+  const points = new Set();
+  for (let table = 0; table < cmap.readUInt16BE(2); table += 1) {
+    const sub = cmap.subarray(cmap.readUInt32BE(8 + 8 * table));
+    if (sub.readUInt16BE(0) === 12) {
+      for (let group = 0; group < sub.readUInt32BE(12); group += 1) {
+        for (let point = sub.readUInt32BE(16 + 12 * group); point <= sub.readUInt32BE(20 + 12 * group); point += 1) points.add(point);
+      }
+    } else if (sub.readUInt16BE(0) === 4) {
+      const count = sub.readUInt16BE(6) / 2;
+      for (let segment = 0; segment < count; segment += 1) {
+        const [end, start] = [sub.readUInt16BE(14 + 2 * segment), sub.readUInt16BE(16 + 2 * (count + segment))];
+        for (let point = start; point <= end && point < 0xffff; point += 1) points.add(point);
+      }
+    }
+  }
+  return points;
+}
+
+/** Every character of every formula is in the font that formulas are set in, also as the italic that a single letter becomes. */
+export function formulas({ folder, pages, fail }) {
+  const has = codePoints(join(folder, 'fonts/stix-two-math.woff2'));
+  if (has.size < 200 || !has.has(0x1d465)) fail('fonts/stix-two-math.woff2', `has ${has.size} characters`);
+  const text = (html) => html.replace(/<[^>]*>/g, '').replace(/&#(x[0-9a-f]+|\d+);/gi, (_, number) => String.fromCodePoint(Number(number.replace(/^x/i, '0x'))))
+    .replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&');
+  const italic = (letter) => {
+    const point = letter.codePointAt(0);
+    if (letter === 'h') return 0x210e;
+    if (/^[A-Z]$/.test(letter)) return 0x1d434 + point - 65;
+    if (/^[a-z]$/.test(letter)) return 0x1d44e + point - 97;
+    if (/^[α-ω]$/.test(letter)) return 0x1d6fc + point - 0x3b1;
+    if (/^[Α-Ω]$/.test(letter)) return 0x1d6e2 + point - 0x391;
+    return point;
+  };
+  for (const page of pages) {
+    const missing = new Set();
+    for (const [math] of readFileSync(join(folder, page), 'utf8').matchAll(/<math[^]*?<\/math>/g)) {
+      for (const letter of text(math)) if (!/\s/.test(letter) && !has.has(letter.codePointAt(0))) missing.add(letter);
+      for (const [, inside] of math.matchAll(/<mi>([^<]*)<\/mi>/g)) {
+        const letters = [...text(inside)];
+        if (letters.length === 1 && !has.has(italic(letters[0]))) missing.add(`${letters[0]} in italics`);
+      }
+    }
+    if (missing.size) fail(page, `has in formulas what the font lacks, see book/theme/fonts/fonts.txt: ${[...missing].join(' ')}`);
+  }
+}
+
+/** Every listing's language is one that the page colours. */
+export async function languages({ open, folder, pages, fail }) {
+  const asked = new Map();
+  for (const page of pages) for (const [, name] of readFileSync(join(folder, page), 'utf8').matchAll(/<code class="(?:[^"]* )?language-([\w-]+)/g)) asked.set(name, page);
+  const { tab, close } = await open({}, 'index.html');
+  for (const [name, page] of asked) if (!(await tab.evaluate((name) => Boolean(globalThis.hljs.getLanguage(name)), name))) fail(page, `has a listing in ${name}, which tools/bookbinder/src/theme.rs leaves out`);
+  await close();
+}
