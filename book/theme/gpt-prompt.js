@@ -86,7 +86,7 @@
   /** A product of a matrix and a row: of each output the weights, whole numbers, times the row, times its scale. */
   function product({ inputs, scales, weights }, x, to) {
     for (let out = 0, at = 0; out < to.length; out++) {
-      let [a, b, c, d, i] = [0, 0, 0, 0, 0];
+      let a = 0, b = 0, c = 0, d = 0, i = 0; // four sums: each addition waits for the one before
       for (; i + 3 < inputs; i += 4, at += 4) {
         a += weights[at] * x[i];
         b += weights[at + 1] * x[i + 1];
@@ -163,7 +163,8 @@
       const [size, half] = [width / heads, width / heads / 2];
       for (let head = 0; head < 2 * width; head += size) { // queries and keys turn with their position
         for (let i = 0; i < half; i++) {
-          const [cos, sin, low, high] = [cosines[position * half + i], sines[position * half + i], qkv[head + i], qkv[head + half + i]];
+          const cos = cosines[position * half + i], sin = sines[position * half + i];
+          const low = qkv[head + i], high = qkv[head + half + i];
           qkv[head + i] = low * cos - high * sin;
           qkv[head + half + i] = low * sin + high * cos;
         }
@@ -171,7 +172,7 @@
       keys.set(qkv.subarray(width, 2 * width), position * width);
       values.set(qkv.subarray(2 * width), position * width);
       for (let head = 0; head < width; head += size) {
-        let [highest, all] = [-Infinity, 0];
+        let highest = -Infinity, all = 0;
         for (let at = 0; at <= position; at++) {
           let score = 0;
           for (let i = head; i < head + size; i++) score += qkv[i] * keys[at * width + i];
