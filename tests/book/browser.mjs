@@ -6,7 +6,7 @@
 // dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
 // finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more to fetch, no more elements and no
 // more movement than budget.json allows (budget.mjs). Of a machine's many pages of records the first two. Then:
-// search for every chapter's terms, machine switch, what is asked first (ask.mjs), hints, print, without JavaScript, by
+// search for every chapter's terms, machine switch, what is asked first (ask.mjs), charts (charts.mjs), hints, print, without JavaScript, by
 // keyboard, and the elements that run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs,
 // cards.mjs, warp.mjs, descent.mjs, roofline.mjs, memory.mjs, gpt-count.mjs). As many parts at once as there are processors. With
 // SCREENSHOTS, screenshots of every page are left there; that takes longer than all the rest. Elements that the book in
@@ -25,6 +25,7 @@ import { breakKernel } from './break.mjs';
 import { budgets, formulas, languages, records, times } from './budget.mjs';
 import { ringAllReduce } from './ring.mjs';
 import { cardCalculator } from './cards.mjs';
+import { charts, values } from './charts.mjs';
 import { descentPlayground } from './descent.mjs';
 import { digitCanvas } from './digits.mjs';
 import { gptCount } from './gpt-count.mjs';
@@ -381,6 +382,12 @@ const refers = opened.find((page) => /^\d\d-/.test(page) && ['class="term"', 'cl
 if (refers) part(`${refers}: cards`, () => cards({ open, page: refers, fail, shots }));
 if (!tried && opened.includes('glossary.html')) part('search for terms', () => terms({ open, fail, shots }));
 if (!tried && !served) part('lost', () => lost({ browser, folder, fail }));
+
+// Charts: every page's can be read, and one page's are tried.
+const charted = opened.filter((page) => page !== 'print.html' && source(page).includes('<svg role="img"') && source(page).includes('class="chart'));
+for (const page of charted) part(`${page}: charts`, () => charts({ open, page, fail }));
+const scaled = charted.find((page) => /<div class="plot">(?:(?!<\/div>).)*<template>/.test(source(page)));
+if (scaled) part(`${scaled}: values of charts`, () => values({ open, page: scaled, fail, shots }));
 
 // Tab leads from the text before each element that runs something into it, and out of it again.
 const runs = opened.filter((page) => page !== 'print.html' && hasElements(page));

@@ -91,10 +91,14 @@ pub struct Figure {
 }
 
 /// A drawn figure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Drawing {
     /// The figure, in the theme's colours (see [`crate::plot`]).
     pub svg: String,
+    /// The same for a phone; empty if the figure suits any width.
+    pub narrow: String,
+    /// Both on the other scale of the axis, if the reader may choose.
+    pub other: Option<[String; 2]>,
     /// The finding, in one sentence. Numbers in it come from the records.
     pub caption: String,
     /// What a reader who can't see the figure needs to know.

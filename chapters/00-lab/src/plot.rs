@@ -1,18 +1,25 @@
 //! Numbers as figures: SVG with units, limits and spread, which takes the page's colours.
 //!
 //! Plotters draws them: text and axes black, each series in its colour, so that a figure stands alone. On a page, light or
-//! dark, the style sheet makes these the page's own colours. Figures have a view box and no size.
+//! dark, the style sheet makes these the page's own colours. A figure is drawn for a desktop and for a phone, each at its
+//! own size, so that text is as large as the page's; its points are told in `data-at`, for what shows values on hover.
 
+mod bars;
 mod canvas;
 mod heat;
 mod scale;
+mod spots;
 
+pub use bars::{Bar, BarPlot};
+pub use canvas::Sheet;
 pub use heat::{Cell, HeatMap};
 pub use scale::{Axis, Scale};
 
-use crate::{Drawing, Error, Result, Unit, record::Value, units::plain};
-use canvas::{Area, Canvas, Hang, Ink, LINE, WIDTH, drawn, text_width, wrapped};
+use crate::{Drawing, Unit, record::Value, units::plain};
+use canvas::{Area, Canvas, Hang, Ink, LINE, drawn, escaped, text_width, wrapped};
 use scale::{Ruler, fits};
+use serde_json::{Value as Json, json};
+use spots::{Busy, Spot, around, beside, far_spot, quiet_spot, spread_apart, widest, within};
 
 /// At most about ten of the values, evenly spaced, for the ticks of an axis.
 pub fn few(places: &[f64]) -> Vec<f64> {
@@ -130,7 +137,12 @@ impl LinePlot {
             scale(&self.x),
             series.chain(limits).collect::<Vec<_>>().join("; ")
         );
-        Drawing { svg: self.svg(), caption: caption.into(), alt }
+        let other = self.y.toggled.then(|| {
+            let other = Self { y: self.y.other(), ..self.clone() };
+            [Sheet::Wide, Sheet::Narrow].map(|sheet| other.svg_on(sheet))
+        });
+        let narrow = self.svg_on(Sheet::Narrow);
+        Drawing { svg: self.svg(), narrow, caption: caption.into(), alt, other }
     }
 
     /// The last point of the series with this name; not numbers without one.
@@ -142,11 +154,38 @@ impl LinePlot {
     /// The figure, as SVG without blank lines. Points that have no position on an axis (not a number, or
     /// not positive on a logarithmic one) are left out.
     pub fn svg(&self) -> String {
-        const HEIGHT: f64 = 360.0;
-        drawn(HEIGHT, |canvas| self.draw(canvas, HEIGHT))
+        self.svg_on(Sheet::Wide)
     }
 
-    fn draw(&self, canvas: &Canvas, height: f64) {
+    /// The figure for this width.
+    pub fn svg_on(&self, sheet: Sheet) -> String {
+        // A name for which there is no room beside what it names goes to the key, which changes the layout.
+        let mut keyed = Vec::new();
+        for _ in 0..4 {
+            let (svg, homeless) = self.attempt(sheet, &keyed);
+            if homeless.is_empty() {
+                return svg;
+            }
+            keyed.extend(homeless);
+        }
+        self.attempt(sheet, &keyed).0
+    }
+
+    /// The names of the joined series in the margin, in lines; nothing if they don't fit there.
+    fn in_margin(&self, sheet: Sheet, height: f64) -> Vec<(usize, Vec<String>)> {
+        let most = if sheet.narrow() { 80.0 } else { 180.0 };
+        let joined = self.series.iter().enumerate().filter(|(_, series)| series.joined);
+        let names = joined.map(|(i, series)| (i, wrapped(&series.name, most)));
+        let names: Vec<_> = names.filter(|(_, lines)| !lines.is_empty()).collect();
+        let tall: f64 = names.iter().map(|(_, lines)| lines.len() as f64 * LINE + 3.0).sum();
+        let fit = names.iter().all(|(_, lines)| widest(lines) <= most && lines.len() <= 3);
+        if fit && tall <= height { names } else { Vec::new() }
+    }
+
+    /// The figure whose key has these names, and the names that found no room.
+    fn attempt(&self, sheet: Sheet, keyed: &[Name]) -> (String, Vec<Name>) {
+        let width = sheet.width();
+        let tall = if sheet.narrow() { 220.0 } else { 270.0 };
         let shown = |&&(x, y): &&(f64, f64)| fits(self.x.scale, x) && fits(self.y.scale, y);
         let points = || {
             let series = self.series.iter().flat_map(|s| &s.points);
@@ -155,142 +194,307 @@ impl LinePlot {
         let bands = || self.series.iter().flat_map(|s| &s.band).flat_map(|&(l, h)| [l, h]);
 
         // A joined series is named in the margin, at its end; single points are named where they are.
-        let ends: Vec<(usize, Vec<String>)> = self
-            .series
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| s.joined)
-            .map(|(i, s)| (i, wrapped(&s.name, 0.27 * WIDTH)))
-            .filter(|(_, lines)| !lines.is_empty())
-            .collect();
-        let widest = |lines: &[String]| lines.iter().map(|l| text_width(l)).fold(0.0, f64::max);
-        let names = ends.iter().map(|(_, lines)| widest(lines)).fold(0.0, f64::max);
-        let (top, bottom) = (2.2 * LINE, height - 2.7 * LINE);
+        let ends = self.in_margin(sheet, tall);
+        let crowded = |(_, s): &(usize, &Series)| s.joined && ends.is_empty() && !s.name.is_empty();
+        let lines = self.series.iter().enumerate().filter(crowded).map(|(i, _)| Name::Series(i));
+        let mut key: Vec<Name> = lines.chain(keyed.iter().copied()).collect();
+        key.sort();
+        key.dedup();
+        let key = Key::new(self, &key, width);
+
+        let title = wrapped(&self.y.words(), width);
+        let top = (title.len() as f64 + key.rows) * LINE + if key.rows > 0.0 { 16.0 } else { 12.0 };
+        let bottom = top + tall;
         let y = Ruler::new(&self.y, points().map(|p| p.1).chain(bands()), bottom, top);
-        let y_ticks: Vec<(f64, String)> =
+        let mut y_ticks: Vec<(f64, String)> =
             y.ticks(&self.y).into_iter().map(|t| (t, plain(t))).collect();
-        let left = y_ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max) + 12.0;
-        let right = WIDTH - if names > 0.0 { names + 30.0 } else { 14.0 };
+        let mut last = f64::INFINITY;
+        y_ticks.retain(|(tick, _)| {
+            let free = (y.at(*tick) - last).abs() >= LINE;
+            last = if free { y.at(*tick) } else { last };
+            free
+        });
+        let left = y_ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max) + 9.0;
+        let names = ends.iter().map(|(_, lines)| widest(lines)).fold(0.0, f64::max);
+        let right = width - if names > 0.0 { names + 24.0 } else { 10.0 };
         let x = Ruler::new(&self.x, points().map(|p| p.0), left, right);
         let place = |&(a, b): &(f64, f64)| (x.at(a), y.at(b));
-
         let box_ = [left, top, right, bottom];
-        for (tick, text) in &y_ticks {
-            canvas.line(&[(left, y.at(*tick)), (right, y.at(*tick))], Ink::Grid, 1.0);
-            canvas.text((left - 7.0, y.at(*tick)), Hang::End, Ink::Text, text);
-        }
-        canvas.text((0.0, 0.6 * LINE), Hang::Start, Ink::Text, &self.y.label);
-        x_axis(canvas, &self.x, &x, box_);
+        let beyond = [left + 2.0, top - 4.0, width, bottom - 2.0];
 
         // What labels must keep off.
-        let mut busy: Vec<(f64, f64)> = Vec::new();
-        for limit in &self.limits {
-            let line: Vec<_> = limit.points.iter().filter(shown).map(place).collect();
-            for piece in clipped(&line, box_) {
-                canvas.dashed(&piece, 1.6);
-                busy.extend(sampled(&piece));
+        let mut busy = Busy::default();
+        let limits: Vec<Vec<Vec<(f64, f64)>>> = self
+            .limits
+            .iter()
+            .map(|limit| {
+                let line: Vec<_> = limit.points.iter().filter(shown).map(place).collect();
+                clipped(&line, box_)
+            })
+            .collect();
+        limits.iter().flatten().for_each(|piece| busy.line(piece));
+        let series: Vec<Laid> = self.series.iter().map(|s| self.laid(s, &x, &y, box_)).collect();
+        for laid in &series {
+            laid.lines.iter().chain(&laid.whiskers).for_each(|line| busy.line(line));
+            busy.marks(&laid.markers);
+            busy.edge(&laid.band);
+        }
+        let ends = self.ends(&ends, &x, &y, box_);
+        ends.iter().for_each(|end| busy.line(&end.leader));
+
+        let mut homeless = Vec::new();
+        let mut labels: Vec<Spot> = Vec::new();
+        let mut named = |name: Name, near: &[Spot], far: &[(f64, f64)], text: &str, box_: Area| {
+            let lines = wrapped(text, 0.5 * (right - left));
+            let found = quiet_spot(near, &busy, box_);
+            match found.or_else(|| far_spot(far, &lines, &busy, box_)) {
+                Some(spot) => {
+                    busy.label(&spot);
+                    labels.push(spot);
+                }
+                None => homeless.push(name),
+            }
+        };
+        for (i, one) in self.series.iter().enumerate() {
+            let name = Name::Series(i);
+            if one.joined || one.name.trim().is_empty() || keyed.contains(&name) {
+                continue;
+            }
+            let inside = &series[i].markers;
+            let lines = [one.name.clone()];
+            let spots: Vec<Spot> = inside.iter().rev().flat_map(|&at| around(at, &lines)).collect();
+            if !inside.is_empty() {
+                named(name, &spots, inside, &one.name, beyond);
             }
         }
-        for (i, series) in self.series.iter().enumerate() {
-            if series.band.len() == series.points.len() {
-                let edge: Vec<_> = series
-                    .points
-                    .iter()
-                    .zip(&series.band)
-                    .filter(|((a, _), (l, h))| {
-                        fits(self.x.scale, *a) && fits(self.y.scale, *l) && fits(self.y.scale, *h)
-                    })
-                    .map(|((a, _), (l, h))| (x.at(*a), y.clamped(*l), y.clamped(*h)))
-                    .collect();
-                if series.joined {
-                    let low = edge.iter().map(|&(a, l, _)| (a, l));
-                    let high = edge.iter().rev().map(|&(a, _, h)| (a, h));
-                    canvas.fill(&low.chain(high).collect::<Vec<_>>(), Ink::Band(i));
-                } else {
-                    for (a, l, h) in edge {
-                        canvas.line(&[(a, l), (a, h)], Ink::Series(i), 1.6);
-                    }
-                }
+        for (i, limit) in self.limits.iter().enumerate() {
+            let name = Name::Limit(i);
+            let along: Vec<_> = limits[i].iter().flat_map(|piece| spots::sampled(piece)).collect();
+            if along.is_empty() || limit.name.trim().is_empty() || keyed.contains(&name) {
+                continue;
             }
-            let line: Vec<_> = series.points.iter().filter(shown).map(place).collect();
-            if series.joined {
-                for piece in clipped(&line, box_) {
-                    canvas.line(&piece, Ink::Series(i), 2.2);
-                    busy.extend(sampled(&piece));
-                }
-            }
-            let inside: Vec<_> = line.into_iter().filter(|&p| within(p, box_)).collect();
-            if inside.len() <= 25 || !series.joined {
-                for &point in &inside {
-                    canvas.marker(i, point);
-                    busy.push(point);
-                }
-            }
+            let whole = vec![limit.name.clone()];
+            let broken = wrapped(&limit.name, 0.5 * (right - left));
+            let spots: Vec<Spot> = along
+                .iter()
+                .step_by(2)
+                .flat_map(|&at| [beside(at, &whole), beside(at, &broken)].concat())
+                .collect();
+            named(name, &spots, &along, &limit.name, [left + 2.0, top - 4.0, right, bottom - 2.0]);
         }
 
-        let mut taken: Vec<Area> = Vec::new();
-        for series in self.series.iter().filter(|s| !s.joined) {
-            let last = series.points.iter().filter(shown).map(place).rfind(|&p| within(p, box_));
-            if let Some(at) = last {
-                let spot = quiet_spot(
-                    &around(at, &series.name),
-                    &busy,
-                    &taken,
-                    [left, top, WIDTH, bottom],
-                );
-                canvas.text(spot.start(), Hang::Start, Ink::Text, &series.name);
-                taken.push(spot.area);
+        let told =
+            self.series.iter().zip(&series).map(|(one, laid)| laid.told(&one.name)).collect();
+        let attributes = format!(
+            "{} data-x=\"{}\" data-y=\"{}\"",
+            at(told),
+            escaped(&self.x.label),
+            escaped(&self.y.label)
+        );
+        let below = wrapped(&self.x.words(), width).len() as f64;
+        let svg = drawn(sheet, bottom + (1.9 + below) * LINE, &attributes, |canvas| {
+            for (k, line) in title.iter().enumerate() {
+                canvas.text((0.0, (k as f64 + 0.5) * LINE), Hang::Start, Ink::Text, line);
+            }
+            key.draw(canvas, title.len() as f64 * LINE + 4.0);
+            let across = |tick: &f64| vec![(left, y.at(*tick)), (right, y.at(*tick))];
+            let grid: Vec<_> = y_ticks.iter().map(|(tick, _)| across(tick)).collect();
+            canvas.lines(&grid, Ink::Grid, 1.0);
+            for (tick, text) in &y_ticks {
+                canvas.text((left - 7.0, y.at(*tick)), Hang::End, Ink::Text, text);
+            }
+            x_axis(canvas, &self.x, &x, box_);
+            for (i, pieces) in limits.iter().enumerate() {
+                canvas.dashed(pieces, 1.6, key.dash(Name::Limit(i)));
+            }
+            for (i, laid) in series.iter().enumerate() {
+                canvas.fill(&laid.band, Ink::Band(i));
+                canvas.lines(&laid.whiskers, Ink::Series(i), 1.6);
+                for line in &laid.lines {
+                    canvas.line(line, Ink::Series(i), 2.2);
+                }
+                canvas.markers(i, &laid.markers);
+            }
+            for spot in &labels {
+                if !spot.leader.is_empty() {
+                    canvas.line(&spot.leader, Ink::Faint, 0.8);
+                }
+                for (at, text) in spot.texts() {
+                    canvas.text(at, Hang::Start, Ink::Text, text);
+                }
+            }
+            for EndLabel { series, lines, leader, at: (x, y), .. } in &ends {
+                if !leader.is_empty() {
+                    canvas.line(leader, Ink::Faint, 0.8);
+                }
+                canvas.markers(*series, &[(*x, *y)]);
+                let first = y - 0.5 * LINE * (lines.len() as f64 - 1.0);
+                for (k, line) in lines.iter().enumerate() {
+                    let at = (x + 9.0, first + LINE * k as f64);
+                    canvas.text(at, Hang::Start, Ink::Text, line);
+                }
+            }
+        });
+        (svg, homeless)
+    }
+
+    /// A series where it is drawn.
+    fn laid(&self, series: &Series, x: &Ruler, y: &Ruler, box_: Area) -> Laid {
+        let shown = |&&(a, b): &&(f64, f64)| fits(self.x.scale, a) && fits(self.y.scale, b);
+        let place = |&(a, b): &(f64, f64)| (x.at(a), y.at(b));
+        let mut laid = Laid::default();
+        if series.band.len() == series.points.len() {
+            let edge: Vec<_> = series
+                .points
+                .iter()
+                .zip(&series.band)
+                .filter(|((a, _), (l, h))| {
+                    fits(self.x.scale, *a) && fits(self.y.scale, *l) && fits(self.y.scale, *h)
+                })
+                .map(|((a, _), (l, h))| (x.at(*a), y.clamped(*l), y.clamped(*h)))
+                .collect();
+            if series.joined {
+                let low = edge.iter().map(|&(a, l, _)| (a, l));
+                laid.band = low.chain(edge.iter().rev().map(|&(a, _, h)| (a, h))).collect();
+            } else {
+                laid.whiskers = edge.iter().map(|&(a, l, h)| vec![(a, l), (a, h)]).collect();
             }
         }
-        for limit in &self.limits {
-            let line: Vec<_> = limit.points.iter().filter(shown).map(place).collect();
-            let pieces = clipped(&line, box_);
-            let along: Vec<_> = pieces.iter().flat_map(|piece| sampled(piece)).collect();
-            let spots: Vec<Spot> =
-                along.iter().step_by(4).flat_map(|&at| beside(at, &limit.name)).collect();
-            if !spots.is_empty() {
-                let spot = quiet_spot(&spots, &busy, &taken, box_);
-                canvas.text(spot.start(), Hang::Start, Ink::Text, &limit.name);
-                taken.push(spot.area);
-            }
+        let line: Vec<_> = series.points.iter().filter(shown).map(place).collect();
+        if series.joined {
+            laid.lines = clipped(&line, box_);
         }
-        self.name_ends(canvas, &ends, &x, &y, box_);
+        let inside = series.points.iter().filter(shown).filter(|point| within(place(point), box_));
+        laid.inside = inside.map(|point| (place(point), *point)).collect();
+        if laid.inside.len() <= 25 || !series.joined {
+            laid.markers = laid.inside.iter().map(|(at, _)| *at).collect();
+        }
+        laid
     }
 
     /// The names at the right, each at the height of its line's end, moved apart where they would overlap.
-    fn name_ends(
+    fn ends<'a>(
         &self,
-        canvas: &Canvas,
-        ends: &[(usize, Vec<String>)],
+        names: &'a [(usize, Vec<String>)],
         x: &Ruler,
         y: &Ruler,
         [_, top, right, bottom]: Area,
-    ) {
-        let mut labels: Vec<EndLabel> = ends
+    ) -> Vec<EndLabel<'a>> {
+        let mut labels: Vec<EndLabel> = names
             .iter()
             .filter_map(|(i, lines)| {
                 let &(a, b) =
                     self.series[*i].points.iter().rfind(|p| x.shows(p.0) && y.shows(p.1))?;
-                Some(EndLabel { series: *i, lines, end: (x.at(a), y.at(b)) })
+                let end = (x.at(a), y.at(b));
+                Some(EndLabel { series: *i, lines, end, at: end, leader: Vec::new() })
             })
             .collect();
         labels.sort_by(|a, b| a.end.1.total_cmp(&b.end.1));
         let heights: Vec<f64> = labels.iter().map(|l| l.lines.len() as f64 * LINE + 3.0).collect();
         let mut places: Vec<f64> = labels.iter().map(|l| l.end.1).collect();
-        spread_apart(&mut places, &heights, top - 0.5 * LINE, bottom + 0.5 * LINE);
-        for (EndLabel { series, lines, end }, middle) in labels.into_iter().zip(places) {
-            let x = right + 12.0;
+        spread_apart(&mut places, &heights, top - 8.0, bottom + 4.0);
+        for (label, middle) in labels.iter_mut().zip(places) {
+            label.at = (right + 12.0, middle);
+            let end = label.end;
             if (middle - end.1).abs() > 3.0 || right - end.0 > 12.0 {
-                canvas.line(&[(end.0 + 6.0, end.1), (x - 7.0, middle)], Ink::Faint, 0.8);
+                label.leader = vec![(end.0 + 6.0, end.1), (right + 5.0, middle)];
             }
-            canvas.marker(series, (x, middle));
-            let first = middle - 0.5 * LINE * (lines.len() as f64 - 1.0);
+        }
+        labels
+    }
+}
+
+/// What has a name in a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Name {
+    Series(usize),
+    Limit(usize),
+}
+
+/// The names for which there is no room beside what they name, above the figure, each with its mark.
+struct Key {
+    /// Name, lines, left, and the row of its first line.
+    entries: Vec<(Name, Vec<String>, f64, f64)>,
+    rows: f64,
+}
+
+impl Key {
+    const MARK: f64 = 20.0;
+
+    fn new(plot: &LinePlot, names: &[Name], width: f64) -> Self {
+        let mut entries = Vec::new();
+        let (mut left, mut row) = (0.0, 0.0);
+        for &name in names {
+            let text = match name {
+                Name::Series(i) => &plot.series[i].name,
+                Name::Limit(i) => &plot.limits[i].name,
+            };
+            let lines = wrapped(text, width - Self::MARK);
+            let wide = Self::MARK + widest(&lines);
+            if left > 0.0 && left + wide > width {
+                (left, row) = (0.0, row + 1.0);
+            }
+            let more = lines.len() as f64 - 1.0;
+            entries.push((name, lines, left, row));
+            (left, row) = (left + wide + 14.0, row + more);
+        }
+        let rows = if entries.is_empty() { 0.0 } else { row + 1.0 };
+        Self { entries, rows }
+    }
+
+    /// The dashes of a limit: those that the key names are told apart by them.
+    fn dash(&self, name: Name) -> &'static str {
+        let limits = self.entries.iter().filter(|(name, ..)| matches!(name, Name::Limit(_)));
+        let at = limits.clone().position(|(other, ..)| *other == name).unwrap_or(0);
+        ["7 5", "2 4", "12 4 2 4"][at % 3]
+    }
+
+    fn draw(&self, canvas: &Canvas, top: f64) {
+        for (name, lines, left, row) in &self.entries {
+            let middle = |k: usize| top + (row + k as f64 + 0.5) * LINE;
+            match *name {
+                Name::Series(i) => canvas.markers(i, &[(left + 7.0, middle(0))]),
+                limit @ Name::Limit(_) => {
+                    let line = vec![(*left, middle(0)), (left + 15.0, middle(0))];
+                    canvas.dashed(&[line], 1.6, self.dash(limit));
+                }
+            }
             for (k, line) in lines.iter().enumerate() {
-                let at = (x + 9.0, first + LINE * k as f64);
-                canvas.text(at, Hang::Start, Ink::Text, line);
+                canvas.text((left + Self::MARK, middle(k)), Hang::Start, Ink::Text, line);
             }
         }
     }
+}
+
+/// A series where it is drawn.
+#[derive(Default)]
+struct Laid {
+    band: Vec<(f64, f64)>,
+    whiskers: Vec<Vec<(f64, f64)>>,
+    lines: Vec<Vec<(f64, f64)>>,
+    markers: Vec<(f64, f64)>,
+    /// The points in the box: position and value.
+    inside: Vec<((f64, f64), (f64, f64))>,
+}
+
+impl Laid {
+    /// Its points for those who ask for their values: at most some fifty.
+    fn told(&self, name: &str) -> Json {
+        let every = self.inside.len().div_ceil(50).max(1);
+        let points = self.inside.iter().step_by(every).map(|&((x, y), (a, b))| {
+            json!([tenths(x), tenths(y), Unit::Number.format(b), plain(a)])
+        });
+        Json::Array(std::iter::once(json!(name)).chain(points).collect())
+    }
+}
+
+fn tenths(value: f64) -> f64 {
+    (10.0 * value).round() / 10.0
+}
+
+/// The attribute that tells values: for each series its name, and each point's position and value.
+fn at(series: Vec<Json>) -> String {
+    format!(" data-at=\"{}\"", escaped(&Json::Array(series).to_string()))
 }
 
 /// The name of a line, and where the line ends.
@@ -298,30 +502,35 @@ struct EndLabel<'a> {
     series: usize,
     lines: &'a [String],
     end: (f64, f64),
+    /// Where its marker is.
+    at: (f64, f64),
+    leader: Vec<(f64, f64)>,
 }
 
 /// The horizontal axis below the box: grid, ticks, label. A tick's text that would run into the last one
 /// is left out.
 fn x_axis(canvas: &Canvas, axis: &Axis, x: &Ruler, [left, top, right, bottom]: Area) {
+    let width = canvas.sheet.width();
     let mut free_from = f64::NEG_INFINITY;
+    let mut grid = Vec::new();
     for tick in x.ticks(axis) {
         let (at, text) = (x.at(tick), plain(tick));
-        canvas.line(&[(at, top), (at, bottom)], Ink::Grid, 1.0);
         let half = 0.5 * text_width(&text);
-        let middle = at.clamp(half, WIDTH - half);
+        let middle = at.clamp(half, (width - half).max(half));
         if middle - half >= free_from {
-            canvas.text((middle, bottom + 0.7 * LINE), Hang::Middle, Ink::Text, &text);
-            free_from = middle + half + 7.0;
+            grid.push(vec![(at, top), (at, bottom)]);
+            canvas.text((middle, bottom + 1.05 * LINE), Hang::Middle, Ink::Text, &text);
+            free_from = middle + half + 8.0;
         }
     }
+    canvas.lines(&grid, Ink::Grid, 1.0);
     canvas.line(&[(left, bottom), (right, bottom)], Ink::Faint, 1.2);
-    let half = 0.5 * text_width(&axis.label);
-    let middle = (0.5 * (left + right)).max(half).min((WIDTH - half).max(half));
-    canvas.text((middle, bottom + 2.0 * LINE), Hang::Middle, Ink::Text, &axis.label);
-}
-
-fn within((x, y): (f64, f64), [left, top, right, bottom]: Area) -> bool {
-    x >= left - 0.5 && x <= right + 0.5 && y >= top - 0.5 && y <= bottom + 0.5
+    for (k, line) in wrapped(&axis.words(), width).iter().enumerate() {
+        let half = 0.5 * text_width(line);
+        let middle = (0.5 * (left + right)).max(half).min((width - half).max(half));
+        let at = (middle, bottom + (2.25 + k as f64) * LINE);
+        canvas.text(at, Hang::Middle, Ink::Text, line);
+    }
 }
 
 /// The pieces of a line that lie in the box (Liang and Barsky 1984).
@@ -352,336 +561,6 @@ fn clipped(line: &[(f64, f64)], [left, top, right, bottom]: Area) -> Vec<Vec<(f6
         }
     }
     pieces
-}
-
-/// Points along a line, some five units apart.
-fn sampled(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    line.windows(2)
-        .flat_map(|pair| {
-            let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
-            let steps = ((x1 - x0).hypot(y1 - y0) / 5.0).ceil().max(1.0);
-            (0..=steps as usize).map(move |i| {
-                let t = i as f64 / steps;
-                (x0 + t * (x1 - x0), y0 + t * (y1 - y0))
-            })
-        })
-        .collect()
-}
-
-/// A position for a label, and how little it is liked where all else is equal.
-#[derive(Clone, Copy, Debug)]
-struct Spot {
-    area: Area,
-    dislike: f64,
-}
-
-impl Spot {
-    fn new(left: f64, middle: f64, text: &str, dislike: f64) -> Self {
-        let half = 0.5 * LINE;
-        let area = [left, middle - half, left + text_width(text), middle + half];
-        Self { area, dislike }
-    }
-
-    /// Where the text begins.
-    fn start(&self) -> (f64, f64) {
-        (self.area[0], 0.5 * (self.area[1] + self.area[3]))
-    }
-}
-
-/// Positions around a point.
-fn around((x, y): (f64, f64), text: &str) -> Vec<Spot> {
-    let wide = text_width(text);
-    let up = 0.8 * LINE;
-    vec![
-        Spot::new(x + 9.0, y, text, 0.0),
-        Spot::new(x - 9.0 - wide, y, text, 0.2),
-        Spot::new(x - 0.5 * wide, y - up, text, 0.1),
-        Spot::new(x - 0.5 * wide, y + up, text, 0.1),
-        Spot::new(x + 5.0, y - up, text, 0.3),
-        Spot::new(x + 5.0, y + up, text, 0.3),
-        Spot::new(x - 5.0 - wide, y - up, text, 0.4),
-        Spot::new(x - 5.0 - wide, y + up, text, 0.4),
-    ]
-}
-
-/// Positions next to a point of a line: above and below it, to either side.
-fn beside((x, y): (f64, f64), text: &str) -> [Spot; 4] {
-    let wide = text_width(text);
-    let up = 0.62 * LINE;
-    [
-        Spot::new(x, y - up, text, 0.0),
-        Spot::new(x - wide, y - up, text, 0.0),
-        Spot::new(x, y + up, text, 0.3),
-        Spot::new(x - wide, y + up, text, 0.3),
-    ]
-}
-
-/// The position that covers the fewest points and labels and sticks out the least.
-fn quiet_spot(spots: &[Spot], busy: &[(f64, f64)], taken: &[Area], box_: Area) -> Spot {
-    let cost = |spot: &Spot| {
-        let [left, top, right, bottom] = spot.area;
-        let outside = (box_[0] - left).max(0.0)
-            + (box_[1] - top).max(0.0)
-            + (right - box_[2]).max(0.0)
-            + (bottom - box_[3]).max(0.0);
-        let covered = busy.iter().filter(|&&p| within(p, [left, top, right, bottom])).count();
-        let overlap: f64 = taken
-            .iter()
-            .map(|t| {
-                let wide = (right.min(t[2]) - left.max(t[0])).max(0.0);
-                wide * (bottom.min(t[3]) - top.max(t[1])).max(0.0)
-            })
-            .sum();
-        spot.dislike + 20.0 * outside + covered as f64 + overlap
-    };
-    let mut best = spots[0];
-    let mut least = cost(&best);
-    for spot in &spots[1..] {
-        let this = cost(spot);
-        if this < least {
-            (best, least) = (*spot, this);
-        }
-    }
-    best
-}
-
-/// Moves sorted middles apart by as little as keeps labels of these heights from overlapping, between
-/// `top` and `bottom`.
-fn spread_apart(middles: &mut [f64], heights: &[f64], top: f64, bottom: f64) {
-    // Relaxation: a few rounds of pushing both neighbours, then two passes that hold for certain.
-    for _ in 0..50 {
-        for i in 1..middles.len() {
-            let lack = 0.5 * (heights[i - 1] + heights[i]) - (middles[i] - middles[i - 1]);
-            if lack > 0.0 {
-                middles[i - 1] -= 0.5 * lack;
-                middles[i] += 0.5 * lack;
-            }
-        }
-    }
-    let mut ceiling = top;
-    for (middle, height) in middles.iter_mut().zip(heights) {
-        *middle = middle.max(ceiling + 0.5 * height);
-        ceiling = *middle + 0.5 * height;
-    }
-    let mut floor = bottom;
-    for (middle, height) in middles.iter_mut().zip(heights).rev() {
-        *middle = middle.min(floor - 0.5 * height);
-        floor = *middle - 0.5 * height;
-    }
-}
-
-/// One horizontal bar.
-#[derive(Clone, Debug)]
-pub struct Bar {
-    /// The label at its left.
-    pub name: String,
-    /// Its length, with low and high of the spread; `None` where it was not measured.
-    pub value: Option<(f64, f64, f64)>,
-    /// What is written at its end: `160 GFLOP/s`, or why it was not measured.
-    pub text: String,
-}
-
-impl Bar {
-    /// A bar as long as the value, in units of `scale`; an empty one that says why there is none.
-    ///
-    /// # Errors
-    /// [`Error::NotMeasured`] and others of [`Records::find`](crate::Records::find): what the
-    /// experiment did not even look for has no bar.
-    pub fn of(name: &str, found: Result<&Value>, scale: f64) -> Result<Self> {
-        Self::scaled(name, found, |value| value / scale)
-    }
-
-    /// [`Bar::of`], each number put through `scale`.
-    ///
-    /// # Errors
-    /// As [`Bar::of`].
-    pub fn scaled(name: &str, found: Result<&Value>, scale: impl Fn(f64) -> f64) -> Result<Self> {
-        let name = name.to_owned();
-        match found {
-            Ok(value) => {
-                let [middle, low, high] = scaled(value, scale);
-                Ok(Self { name, value: Some((middle, low, high)), text: value.text() })
-            }
-            Err(Error::Skipped { why, .. }) => Ok(Self { name, value: None, text: why }),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Each bar in words, for those who do not see it.
-    pub fn in_words(bars: &[Self]) -> String {
-        let words: Vec<String> =
-            bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
-        words.join("; ")
-    }
-}
-
-/// Horizontal bars, for a ladder of versions.
-#[derive(Clone, Debug)]
-pub struct BarPlot {
-    /// The axis of the bars' lengths.
-    pub axis: Axis,
-    /// From top to bottom.
-    pub bars: Vec<Bar>,
-    /// Limits, drawn as vertical lines.
-    pub limits: Vec<(String, f64)>,
-}
-
-impl BarPlot {
-    /// The figure with this caption, and its bars in words.
-    pub fn drawing(&self, caption: impl Into<String>) -> Drawing {
-        let scale = match self.axis.scale {
-            Scale::Linear => "",
-            Scale::Log => " on a logarithmic scale",
-        };
-        let limits = self
-            .limits
-            .iter()
-            .map(|(name, at)| format!("; dashed, {name}: {}", Unit::Number.format(*at)));
-        let alt = format!(
-            "Bars{scale}, {}. {}{}.",
-            self.axis.label,
-            Bar::in_words(&self.bars),
-            limits.collect::<String>()
-        );
-        Drawing { svg: self.svg(), caption: caption.into(), alt }
-    }
-
-    /// The figure, as SVG without blank lines. On a logarithmic axis bars start at its lower end, on a
-    /// linear one at zero.
-    pub fn svg(&self) -> String {
-        const THICK: f64 = 17.0;
-        let scale = self.axis.scale;
-        let value = |bar: &Bar| bar.value.filter(|v| fits(scale, v.0));
-        // Long names are above their bars: next to them they would leave no room on a phone.
-        let longest = self.bars.iter().map(|b| text_width(&b.name)).fold(0.0, f64::max);
-        let above = longest > 0.24 * WIDTH;
-        // A font may run wider than the estimate.
-        let left = if above { 0.0 } else { 1.08 * longest + 8.0 };
-        let texts = self
-            .bars
-            .iter()
-            .filter(|b| value(b).is_some())
-            .map(|b| text_width(&b.text))
-            .fold(0.0, f64::max);
-        let right = (WIDTH - texts - 14.0).max(left + 0.3 * WIDTH).min(WIDTH - 14.0);
-        let limits: Vec<&(String, f64)> =
-            self.limits.iter().filter(|(_, at)| fits(scale, *at)).collect();
-
-        // Why a bar is missing may take several lines.
-        let reasons: Vec<Vec<String>> = self
-            .bars
-            .iter()
-            .map(|bar| match value(bar) {
-                Some(_) => vec![bar.text.clone()],
-                None => wrapped(&bar.text, WIDTH - left - 8.0),
-            })
-            .collect();
-        let height_of = |i: usize| {
-            let body = (reasons[i].len() as f64 * LINE).max(THICK);
-            body + if above { LINE + 9.0 } else { 9.0 }
-        };
-        let top = limits.len() as f64 * LINE + 8.0;
-        let bottom = top + (0..self.bars.len()).map(height_of).sum::<f64>() + 4.0;
-
-        let measured = self.bars.iter().filter_map(value).flat_map(|(m, l, h)| [m, l, h]);
-        let numbers = measured.chain(limits.iter().map(|l| l.1)).filter(|v| fits(scale, *v));
-        let axis = self.bar_axis(&numbers.collect::<Vec<_>>());
-        let x = Ruler::new(&axis, std::iter::empty(), left, right);
-
-        drawn(bottom + 2.7 * LINE, |canvas| {
-            x_axis(canvas, &axis, &x, [left, top, right, bottom]);
-            // A row of its own for each name, next to its line on the side that no other line comes down.
-            let place = |limit: &&(String, f64)| x.clamped(limit.1);
-            let fits_left = limits.iter().all(|limit| text_width(&limit.0) + 5.0 <= place(limit));
-            let mut rows = limits.clone();
-            rows.sort_by(|a, b| a.1.total_cmp(&b.1));
-            if fits_left {
-                rows.reverse();
-            }
-            let mut lines = Vec::new();
-            for (row, limit) in rows.iter().enumerate() {
-                let (at, name) = (place(limit), &limit.0);
-                let middle = (row as f64 + 0.5) * LINE;
-                lines.push([(at, middle - 0.4 * LINE), (at, bottom)]);
-                if fits_left {
-                    canvas.text((at - 5.0, middle), Hang::End, Ink::Text, name);
-                } else {
-                    let start = (at + 5.0).min(WIDTH - text_width(name)).max(0.0);
-                    canvas.text((start, middle), Hang::Start, Ink::Text, name);
-                }
-            }
-            let mut y = top;
-            // Texts go over the limits' lines, those over the bars.
-            let mut texts = Vec::new();
-            for (i, bar) in self.bars.iter().enumerate() {
-                let mut middle = y + 0.5 * THICK + 4.0;
-                if above {
-                    texts.push((
-                        (0.0, y + 0.5 * LINE + 3.0),
-                        Hang::Start,
-                        Ink::Text,
-                        bar.name.as_str(),
-                    ));
-                    middle += LINE;
-                } else {
-                    texts.push(((left - 8.0, middle), Hang::End, Ink::Text, bar.name.as_str()));
-                }
-                if let Some((length, low, high)) = value(bar) {
-                    let end = x.clamped(length);
-                    let sides =
-                        [left, middle - 0.5 * THICK, end.max(left + 1.0), middle + 0.5 * THICK];
-                    canvas.rectangle(sides, Ink::Series(0));
-                    let (low, high) = (x.clamped(low), x.clamped(high));
-                    let mut clear = end;
-                    // A spread narrower than the whisker's own line would look like an error.
-                    if high - low > 2.0 {
-                        canvas.line(&[(low, middle), (high, middle)], Ink::Text, 1.6);
-                        for at in [low, high] {
-                            canvas.line(&[(at, middle - 4.0), (at, middle + 4.0)], Ink::Text, 1.6);
-                        }
-                        clear = clear.max(high);
-                    }
-                    texts.push(((clear + 7.0, middle), Hang::Start, Ink::Text, bar.text.as_str()));
-                } else {
-                    for (k, line) in reasons[i].iter().enumerate() {
-                        let at = (left + 6.0, middle + LINE * k as f64);
-                        texts.push((at, Hang::Start, Ink::Faint, line.as_str()));
-                    }
-                }
-                y += height_of(i);
-            }
-            for line in lines {
-                canvas.dashed(&line, 1.6);
-            }
-            for (at, hang, ink, text) in texts {
-                canvas.text(at, hang, ink, text);
-            }
-            canvas.line(&[(left, top), (left, bottom)], Ink::Faint, 1.2);
-        })
-    }
-
-    /// The axis with a range: from zero, or from a round power of ten below the shortest bar.
-    fn bar_axis(&self, numbers: &[f64]) -> Axis {
-        if self.axis.range.is_some() {
-            return self.axis.clone();
-        }
-        let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-        let range = match self.axis.scale {
-            Scale::Log if low.is_finite() => {
-                let mut from = 10_f64.powf(low.log10().floor());
-                // The shortest bar must also be visible.
-                if low / from < 1.5 {
-                    from /= 2.0;
-                }
-                (from, high * (high / from).powf(0.02))
-            }
-            Scale::Log => (0.1, 1.0),
-            Scale::Linear if high > 0.0 => (low.min(0.0), high),
-            Scale::Linear => (0.0, 1.0),
-        };
-        Axis { range: Some(range), ..self.axis.clone() }
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub fn drawing(drawing: &Drawing) {
 
 /// Shows a figure; `alt` says in words what it shows.
 pub fn svg(svg: &str, alt: &str) {
-    print(in_notebook(), &figure_html(svg, alt), alt);
+    print(in_notebook(), &figure_html(svg, "", alt), alt);
 }
 
 /// Shows a table.
@@ -74,21 +74,35 @@ fn contents(mime: &str, text: &str) -> String {
     format!("EVCXR_BEGIN_CONTENT {mime}\n{text}\nEVCXR_END_CONTENT\n")
 }
 
-/// The figure at a width that suits a notebook, with its alternative text.
-fn figure_html(svg: &str, alt: &str) -> String {
+/// The figure at its own width, or the one for a phone where that does not fit, with its alternative text.
+fn figure_html(svg: &str, narrow: &str, alt: &str) -> String {
     // Black ink becomes the notebook's, light or dark. A rim of its paper keeps text clear of lines.
-    let svg = svg.trim_end().replace("\"#000000\"", "\"currentColor\"");
-    let rim = "<style>.chart text{paint-order:stroke;stroke-width:.3em;stroke-linejoin:round;\
-               stroke:var(--jp-layout-color0,var(--vscode-editor-background,var(--bg,transparent)))}</style>";
+    let styled = |svg: &str, more: &str| {
+        let style = format!("<svg style=\"max-width:100%;height:auto{more}\"");
+        svg.trim_end().replace("\"#000000\"", "\"currentColor\"").replacen("<svg", &style, 1)
+    };
+    let mut rules = ".chart text{paint-order:stroke;stroke-width:.3em;stroke-linejoin:round;\
+                     stroke:var(--jp-layout-color0,var(--vscode-editor-background,var(--bg,transparent)))}"
+        .to_owned();
+    let mut shown = styled(svg, "");
+    if !narrow.is_empty() {
+        // What knows no style sheet shows one figure, not both.
+        shown += &styled(narrow, ";display:none");
+        rules += "@container(max-width:659px){.chart:has(+.narrow){display:none}\
+                  .chart.narrow{display:block!important}}";
+    }
     let alt = escaped(alt);
-    format!("<div style=\"max-width:42rem\" role=\"img\" aria-label=\"{alt}\">{rim}{svg}</div>")
+    format!(
+        "<div style=\"max-width:66rem;container-type:inline-size\" role=\"img\" aria-label=\"{alt}\">\
+         <style>{rules}</style>{shown}</div>"
+    )
 }
 
 /// The figure above its caption.
 fn captioned(drawing: &Drawing) -> String {
     format!(
         "<figure style=\"margin:0\">{}<figcaption>{}</figcaption></figure>",
-        figure_html(&drawing.svg, &drawing.alt),
+        figure_html(&drawing.svg, &drawing.narrow, &drawing.alt),
         escaped(&drawing.caption)
     )
 }
@@ -256,10 +270,14 @@ mod tests {
     fn a_figure_has_its_caption_and_its_alternative() {
         let html = captioned(&Drawing {
             svg: "<svg></svg>\n".to_owned(),
+            narrow: "<svg class=\"chart narrow\"></svg>\n".to_owned(),
             caption: "a & b".to_owned(),
             alt: "says \"c\"".to_owned(),
+            ..Drawing::default()
         });
-        assert!(html.contains("<svg></svg></div><figcaption>a &amp; b</figcaption>"), "{html}");
+        assert!(html.contains("</svg></div><figcaption>a &amp; b</figcaption>"), "{html}");
+        assert_eq!(html.matches("<svg ").count(), 2, "{html}");
+        assert_eq!(html.matches(";display:none\"").count(), 1, "one of two is shown: {html}");
         assert!(html.contains("aria-label=\"says &quot;c&quot;\""), "{html}");
     }
 }

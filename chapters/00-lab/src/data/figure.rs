@@ -76,6 +76,7 @@ pub fn drawn() -> Drawing {
         alt:
             "Four rows of the digits 0 to 9, as if written by different people with different pens."
                 .to_owned(),
+        ..Drawing::default()
     }
 }
 

@@ -130,7 +130,7 @@ fn draw_fooling(records: &Records) -> Result<Drawing> {
     );
     let bar = |mistake: Mistake| (mistake.label().to_owned(), of(FOOLING, mistake));
     Bars {
-        axis: Axis::new("reported time ÷ true time", Scale::Log),
+        axis: Axis::new("reported time ÷ true time", Scale::Log).from(1.0),
         bars: Mistake::ALL.map(bar).into(),
         limits: Limits::These(vec![("true time".to_owned(), 1.0)]),
         ..Bars::default()

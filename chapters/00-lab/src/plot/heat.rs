@@ -1,6 +1,6 @@
 //! A map of cells: two choices, and what came of each pair of them.
 
-use super::canvas::{Hang, Ink, LINE, WIDTH, drawn, text_width};
+use super::canvas::{Hang, Ink, LINE, Sheet, drawn, text_width};
 use crate::Drawing;
 
 /// Rows and columns of cells. Each cell has its number written in it, and a tint that shows it at a glance.
@@ -37,18 +37,24 @@ impl HeatMap {
         };
         let rows: Vec<String> = self.rows.iter().map(row).collect();
         let alt = format!("A map over {}. {}.", self.x, rows.join("; "));
-        Drawing { svg: self.svg(), caption: caption.into(), alt }
+        let narrow = self.svg_on(Sheet::Narrow);
+        Drawing { svg: self.svg(), narrow, caption: caption.into(), alt, other: None }
     }
 
     /// The figure, as SVG without blank lines.
     pub fn svg(&self) -> String {
-        const HIGH: f64 = 38.0;
+        self.svg_on(Sheet::Wide)
+    }
+
+    /// The figure for this width.
+    pub fn svg_on(&self, sheet: Sheet) -> String {
+        const HIGH: f64 = 34.0;
         let names = self.rows.iter().map(|(name, _)| text_width(name)).fold(0.0, f64::max);
         let left = names.max(text_width(&self.y)) + 12.0;
-        let wide = (WIDTH - left - 2.0) / self.columns.len().max(1) as f64;
+        let wide = (sheet.width() - left - 2.0) / self.columns.len().max(1) as f64;
         let top = LINE + 6.0;
         let bottom = top + HIGH * self.rows.len() as f64;
-        drawn(bottom + 2.0 * LINE + 10.0, |canvas| {
+        drawn(sheet, bottom + 2.0 * LINE + 10.0, "", |canvas| {
             canvas.text((left - 10.0, 0.5 * LINE), Hang::End, Ink::Text, &self.y);
             for (row, (name, cells)) in self.rows.iter().enumerate() {
                 let up = top + HIGH * row as f64;

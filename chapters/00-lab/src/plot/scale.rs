@@ -20,12 +20,43 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Where the ticks are, if not chosen by the scale (sizes such as 512, 1024, 2048).
     pub ticks: Option<Vec<f64>>,
+    /// Where bars begin, if not at zero or at the lower end: 1 for ratios.
+    pub base: Option<f64>,
+    /// Whether the reader may change to the other scale.
+    pub toggled: bool,
 }
 
 impl Axis {
     /// An axis whose range and ticks follow from the data.
     pub fn new(label: impl Into<String>, scale: Scale) -> Self {
-        Self { label: label.into(), scale, range: None, ticks: None }
+        Self { label: label.into(), scale, range: None, ticks: None, base: None, toggled: false }
+    }
+
+    /// The same axis, whose bars begin here.
+    #[must_use]
+    pub fn from(self, base: f64) -> Self {
+        Self { base: Some(base), ..self }
+    }
+
+    /// The same axis, which the reader may change to the other scale.
+    #[must_use]
+    pub fn toggled(self) -> Self {
+        Self { toggled: true, ..self }
+    }
+
+    /// The same axis on the other scale, with a range of its own.
+    pub(super) fn other(&self) -> Self {
+        let scale = if self.scale == Scale::Log { Scale::Linear } else { Scale::Log };
+        Self { scale, range: None, ticks: None, ..self.clone() }
+    }
+
+    /// Its label, which says so if the scale is logarithmic.
+    pub fn words(&self) -> String {
+        match (self.scale, self.label.strip_suffix(')')) {
+            (Scale::Log, Some(start)) => format!("{start}, log scale)"),
+            (Scale::Log, None) if !self.label.is_empty() => format!("{} (log scale)", self.label),
+            _ => self.label.clone(),
+        }
     }
 
     /// The same axis with this range.
@@ -175,7 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn axis(scale: Scale) -> Axis {
-        Axis { label: String::new(), scale, range: None, ticks: None }
+        Axis::new("", scale)
     }
 
     #[test]
@@ -195,6 +226,13 @@ mod tests {
         let ruler = Ruler::new(&axis, [1e-11, 0.1].into_iter(), 0.0, 100.0);
         let ticks = ruler.ticks(&axis);
         assert!(ticks.iter().all(|&tick| ruler.at(tick) > -1e-6), "{ticks:?}");
+    }
+
+    #[test]
+    fn a_logarithmic_axis_says_so() {
+        assert_eq!(Axis::new("n", Scale::Log).words(), "n (log scale)");
+        assert_eq!(Axis::new("rate (GFLOP/s)", Scale::Log).words(), "rate (GFLOP/s, log scale)");
+        assert_eq!(Axis::new("rate (GFLOP/s)", Scale::Linear).words(), "rate (GFLOP/s)");
     }
 
     #[test]

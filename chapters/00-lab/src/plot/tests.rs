@@ -1,4 +1,4 @@
-use super::{canvas::TEXT, *};
+use super::{canvas::TEXT, spots::sampled, *};
 use proptest::prelude::*;
 
 fn series(name: &str, points: &[(f64, f64)]) -> Series {
@@ -31,6 +31,16 @@ fn attributes(svg: &str, tag: &str, name: &str) -> Vec<f64> {
         .collect()
 }
 
+/// Left and right of each bar.
+fn sides(svg: &str) -> Vec<(f64, f64)> {
+    let of = |line: &str| {
+        let points = line.split("points=\"").nth(1).unwrap_or_default();
+        let xs = points.split([' ', '"']).filter_map(|p| p.split_once(',')?.0.parse().ok());
+        xs.fold((f64::MAX, f64::MIN), |(low, high): (f64, f64), x: f64| (low.min(x), high.max(x)))
+    };
+    svg.lines().filter(|line| line.starts_with("<polygon")).map(of).collect()
+}
+
 fn assert_sound(svg: &str) {
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
     assert!(svg.lines().all(|line| !line.trim().is_empty()), "a blank line in {svg}");
@@ -53,12 +63,12 @@ fn a_line_plot_names_its_axes_its_series_and_its_limits() {
     }];
     let svg = plot.svg();
     assert_sound(&svg);
-    for text in ["\nnaive\n", "\npacked\n", "\nFMA peak\n", "\n512\n", "\n1024\n", "rate (GFLOP/s)"]
+    for text in
+        [">naive<", ">packed<", ">FMA peak<", ">512<", ">1024<", ">rate (GFLOP/s, log scale)<"]
     {
         assert!(svg.contains(text), "{text} is missing in {svg}");
     }
-    let limit = |line: &&str| line.contains("stroke=\"#000000\" stroke-width=\"16\"");
-    assert!(svg.lines().filter(limit).count() > 9, "the limit is not dashed");
+    assert_eq!(svg.matches("stroke-dasharray").count(), 1, "the limit is not dashed");
     let has = |series: usize| {
         let plotters::style::RGBColor(r, g, b) = canvas::PALETTE[series];
         svg.contains(&format!("#{r:02X}{g:02X}{b:02X}"))
@@ -75,16 +85,12 @@ fn names_at_the_ends_of_lines_do_not_overlap() {
             .collect(),
     );
     let svg = plot.svg();
-    // The text follows its element's line.
-    let lines: Vec<&str> = svg.lines().collect();
-    let mut places: Vec<f64> = lines
-        .windows(2)
-        .filter(|pair| pair[1].starts_with("line "))
-        .flat_map(|pair| attributes(pair[0], "text", "y"))
-        .collect();
+    let named = |line: &&str| line.contains(">line ");
+    let named: String = svg.lines().filter(named).map(|line| format!("{line}\n")).collect();
+    let mut places = attributes(&named, "text", "y");
     assert_eq!(places.len(), 8);
     places.sort_by(f64::total_cmp);
-    assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 10.0 * TEXT), "{places:?}");
+    assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= TEXT), "{places:?}");
 }
 
 #[test]
@@ -111,22 +117,10 @@ fn a_bar_is_as_long_as_its_value_on_the_axis() {
     };
     let svg = plot.svg();
     assert_sound(&svg);
-    let lengths: Vec<f64> = svg
-        .lines()
-        .filter(|line| line.starts_with("<polygon"))
-        .map(|line| {
-            let points = line.split("points=\"").nth(1).unwrap_or_default();
-            let xs: Vec<f64> = points
-                .split([' ', '"'])
-                .filter_map(|p| p.split_once(',')?.0.parse().ok())
-                .collect();
-            xs.iter().copied().fold(f64::MIN, f64::max)
-                - xs.iter().copied().fold(f64::MAX, f64::min)
-        })
-        .collect();
+    let lengths: Vec<f64> = sides(&svg).iter().map(|(left, right)| right - left).collect();
     assert_eq!(lengths.len(), 2);
     assert!((lengths[1] / lengths[0] - 2.0).abs() < 0.01, "{lengths:?}");
-    assert!(svg.contains("\nlimit\n"));
+    assert!(svg.contains(">limit<"));
 }
 
 #[test]
@@ -153,10 +147,98 @@ fn labels_keep_off_each_other() {
     assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 19.99), "{places:?}");
     assert!(places[0] >= 10.0 && places[3] <= 90.0, "{places:?}");
 
-    let spots = around((50.0, 50.0), "a label");
-    let taken = spots[0].area;
-    let spot = quiet_spot(&spots, &[], &[taken], [0.0, 0.0, 200.0, 200.0]);
-    assert_ne!(spot.area.map(f64::to_bits), taken.map(f64::to_bits));
+    let spots = around((50.0, 50.0), &["a label".to_owned()]);
+    let mut busy = Busy::default();
+    busy.text(spots[0].area);
+    let box_ = [0.0, 0.0, 200.0, 200.0];
+    let spot = quiet_spot(&spots, &busy, box_).unwrap();
+    assert!(spot.area[2] <= spots[0].area[0] || spot.area[1] >= spots[0].area[3], "{spot:?}");
+}
+
+#[test]
+fn a_label_keeps_off_lines_and_points_or_goes_elsewhere() {
+    let mut busy = Busy::default();
+    for row in 0..10 {
+        busy.line(&[(0.0, 10.0 * f64::from(row)), (100.0, 10.0 * f64::from(row))]);
+    }
+    busy.marks(&[(20.0, 20.0)]);
+    let lines = ["a label".to_owned()];
+    let box_ = [0.0, 0.0, 200.0, 100.0];
+    assert!(quiet_spot(&around((20.0, 20.0), &lines), &busy, box_).is_none());
+    let far = far_spot(&[(20.0, 20.0)], &lines, &busy, box_).unwrap();
+    assert!(far.area[0] > 100.0 && !far.leader.is_empty(), "{far:?}");
+    for point in sampled(&[(0.0, 20.0), (100.0, 20.0)]) {
+        assert!(!within(point, far.area));
+    }
+    busy.text(box_);
+    assert!(far_spot(&[(20.0, 20.0)], &lines, &busy, box_).is_none());
+}
+
+#[test]
+fn a_name_without_room_goes_to_the_key() {
+    // Lines everywhere: the limit's name has no place on the figure.
+    let wall = |i: usize| series("", &[(0.0, i as f64), (1.0, i as f64)]);
+    let mut plot = line_plot(Scale::Linear, (0..40).map(wall).collect());
+    plot.limits =
+        vec![LimitLine { name: "the limit".to_owned(), points: vec![(0.0, 20.0), (1.0, 20.0)] }];
+    for sheet in [Sheet::Wide, Sheet::Narrow] {
+        let svg = plot.svg_on(sheet);
+        assert_eq!(svg.matches(">the limit<").count(), 1, "{svg}");
+        assert_eq!(svg.matches("stroke-dasharray").count(), 2, "one in the key");
+    }
+}
+
+#[test]
+fn a_figure_tells_its_values() {
+    let plot = line_plot(Scale::Linear, vec![series("a \"<b>", &[(1.0, 2.0), (3.0, 4.5)])]);
+    let svg = plot.svg();
+    let told = svg.split("data-at=\"").nth(1).unwrap().split('"').next().unwrap();
+    let told: Json = serde_json::from_str(
+        &told.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">"),
+    )
+    .unwrap();
+    assert_eq!(told[0][0], "a \"<b>");
+    assert_eq!((&told[0][2][2], &told[0][2][3]), (&json!("4.50"), &json!("3")));
+    assert!(svg.contains(" data-x=\"n\" data-y=\"rate (GFLOP/s)\""), "{svg}");
+    let bars = BarPlot {
+        axis: Axis::new("rate", Scale::Linear).toggled(),
+        bars: vec![bar("a", Some(50.0), "50 GFLOP/s"), bar("b", None, "not measured")],
+        limits: vec![],
+    };
+    let drawing = bars.drawing("");
+    assert!(
+        drawing.svg.contains("50 GFLOP/s&quot;,&quot;quartiles 45.0 to 55.0"),
+        "{}",
+        drawing.svg
+    );
+    let [other, _] = drawing.other.unwrap();
+    assert!(other.contains(">rate (log scale)<") && !drawing.svg.contains("log scale"), "{other}");
+}
+
+#[test]
+fn bars_of_ratios_begin_at_one() {
+    let plot = BarPlot {
+        axis: Axis::new("ratio", Scale::Log).from(1.0),
+        bars: vec![bar("a quarter", Some(0.25), "0.25"), bar("four", Some(4.0), "4")],
+        limits: vec![],
+    };
+    for sheet in [Sheet::Wide, Sheet::Narrow] {
+        let sides = sides(&plot.svg_on(sheet));
+        assert!((sides[0].1 - sides[1].0).abs() < 0.2, "both touch 1: {sides:?}");
+        assert!((sides[0].1 - sides[0].0 - sides[1].1 + sides[1].0).abs() < 0.3, "{sides:?}");
+    }
+}
+
+#[test]
+fn a_limit_runs_behind_no_value() {
+    let plot = BarPlot {
+        axis: Axis::new("rate", Scale::Linear),
+        bars: vec![bar("a", Some(50.0), "50 GFLOP/s"), bar("b", Some(99.0), "99 GFLOP/s")],
+        limits: vec![("limit".to_owned(), 58.0)],
+    };
+    let svg = plot.svg();
+    let dashed = svg.lines().find(|line| line.contains("stroke-dasharray")).unwrap();
+    assert_eq!(dashed.matches('M').count(), 2, "it is interrupted once: {dashed}");
 }
 
 #[test]

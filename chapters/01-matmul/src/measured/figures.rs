@@ -83,8 +83,8 @@ fn draw_ladder(records: &Records) -> Result<Drawing> {
     if !whys.is_empty() {
         caption += &format!(" Rungs without a bar: {}.", whys.join("; "));
     }
-    Bars { axis: rate_axis(Scale::Log), scale: giga, bars, limits: Limits::OfValues }
-        .draw(records, caption)
+    let axis = rate_axis(Scale::Log).toggled();
+    Bars { axis, scale: giga, bars, limits: Limits::OfValues }.draw(records, caption)
 }
 
 fn draw_misses(records: &Records) -> Result<Drawing> {
@@ -215,7 +215,7 @@ fn draw_sizes(records: &Records, threads: &str, words: &str) -> Result<Drawing> 
     let limits = plot.limits.iter().flat_map(|limit| limit.points.iter().map(|point| point.1));
     let tops = plot.series.iter().flat_map(|line| line.band.iter().map(|band| band.1));
     let highest = limits.chain(tops).fold(0.0, f64::max);
-    plot.y = plot.y.range(0.0, 1.15 * highest);
+    plot.y = plot.y.range(0.0, 1.15 * highest).toggled();
     Ok(plot.drawing(caption))
 }
 

@@ -384,7 +384,7 @@ mod tests {
         let (made, calculated_tables) = split(tables(), |table| table.key);
         testing::are_drawn(&drawn, &made, &records);
         for Figure { key, draw } in calculated {
-            let Drawing { svg, caption, alt } = draw(&testing::unmeasured()).unwrap();
+            let Drawing { svg, caption, alt, .. } = draw(&testing::unmeasured()).unwrap();
             assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{key}");
             let text = format!("{caption} {alt}");
             assert!(text.len() > 100 && !text.contains("NaN") && !text.contains("inf"), "{text}");

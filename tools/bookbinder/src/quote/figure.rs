@@ -47,12 +47,24 @@ impl<'a> Quotes<'a> {
         for (records, one) in &found {
             let machine = self.attributes_among(records, &found);
             match one {
-                Found::Yes(Drawing { svg, caption, alt }) => {
+                Found::Yes(Drawing { svg, narrow, other, caption, alt }) => {
+                    let prefix = format!("{key}-{}", records.name);
+                    let shown = |drawing: &str| match drawing {
+                        "" => Ok(String::new()),
+                        drawing => in_page(drawing, alt, &prefix),
+                    };
+                    let other = match other {
+                        Some([svg, narrow]) => {
+                            format!("<template>{}{}</template>", shown(svg)?, shown(narrow)?)
+                        }
+                        None => String::new(),
+                    };
                     let _ = write!(
                         out,
-                        "<figure {machine}><div class=\"plot\">{}</div><figcaption>{} {}</figcaption>\
+                        "<figure {machine}><div class=\"plot\">{}{}{other}</div><figcaption>{} {}</figcaption>\
                          </figure>",
-                        in_page(svg, alt, &format!("{key}-{}", records.name))?,
+                        shown(svg)?,
+                        shown(narrow)?,
                         html::text(caption),
                         source(&self.how(key), key, records, up),
                     );

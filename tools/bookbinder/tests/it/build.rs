@@ -144,7 +144,7 @@ fn demo() -> Chapter {
             rate.median / 1e9
         );
         let caption = format!("It reaches {} | more than *before*.", rate.text());
-        Ok(Drawing { svg, caption, alt: "One \"bar\".".to_owned() })
+        Ok(Drawing { svg, caption, alt: "One \"bar\".".to_owned(), ..Drawing::default() })
     }
     fn make(records: &Records) -> lab::Result<TableData> {
         let rates = records.all("demo.rate", &[]);
@@ -562,7 +562,8 @@ fn a_figure_that_panics_is_a_sentence_and_not_the_end_of_the_build() {
             .filter(|rate| *rate > 0.0)
             .collect();
         let svg = format!("<svg viewBox=\"0 0 {} 9\"></svg>", sizes[0]);
-        Ok(Drawing { svg, caption: "The rates.".to_owned(), alt: "A bar.".to_owned() })
+        let (caption, alt) = ("The rates.".to_owned(), "A bar.".to_owned());
+        Ok(Drawing { svg, caption, alt, ..Drawing::default() })
     }
     let fixture = Fixture::new();
     let build = || {

@@ -107,6 +107,7 @@ fn draw_sectors(_: &Records) -> Result<Drawing> {
             facts.join(", ")
         ),
         alt: format!("Four rows of memory. The sectors that move: {}.", facts.join(", ")),
+        ..Drawing::default()
     })
 }
 
@@ -164,6 +165,7 @@ fn draw_divergence(_: &Records) -> Result<Drawing> {
         alt: "Two grids of 32 columns. In both, ever fewer columns are filled from top to bottom: on the left every \
               second, fourth, eighth, on the right the leftmost half, quarter, eighth."
             .to_owned(),
+        ..Drawing::default()
     })
 }
 
@@ -235,6 +237,7 @@ fn draw_banks(_: &Records) -> Result<Drawing> {
         alt: "Two squares of 32 lanes by 32 banks. On the left all marks are in one column; on the right they lie on \
               a diagonal."
             .to_owned(),
+        ..Drawing::default()
     })
 }
 
@@ -313,6 +316,7 @@ fn draw_reads(_: &Records) -> Result<Drawing> {
             "Four squares, the matrices A and B for two kernels. Sectors that move: {}.",
             facts.join(", ")
         ),
+        ..Drawing::default()
     })
 }
 

@@ -132,7 +132,7 @@ fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
     let bars = rungs.iter().map(|rung| (title(rung).to_owned(), rate(rung)));
     let sgemm = (title("sgemm").to_owned(), at(RATE, "cpu", "sgemm", n));
     Bars {
-        axis: Axis::new("rate (GFLOP/s)", Scale::Log),
+        axis: Axis::new("rate (GFLOP/s)", Scale::Log).toggled(),
         scale: |rate| rate / GIGA,
         bars: bars.chain([sgemm]).collect(),
         limits: Limits::These(limits), // the device's, and not those of the CPU's bar

@@ -194,7 +194,7 @@ fn draw_model(records: &Records) -> Result<Drawing> {
     };
     // The dashed lines have no names: their words are α and 1/β.
     let alt = format!("Points near dashed lines that are flat and then rise. {words}.");
-    Ok(Drawing { svg: plot.svg(), caption, alt })
+    Ok(Drawing { alt, ..plot.drawing(caption) })
 }
 
 fn table_latency(records: &Records) -> Result<TableData> {

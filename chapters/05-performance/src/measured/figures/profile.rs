@@ -195,6 +195,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
             "A timeline with three lanes. Longer than 3% of the step: {}.",
             words.join("; ")
         ),
+        ..Drawing::default()
     })
 }
 
@@ -254,23 +255,22 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
             ((8.0 * ridge).max(200.0), peak / 1e9),
         ],
     };
-    let svg = LinePlot {
+    let plot = LinePlot {
         x: Axis::new("operations per byte", Scale::Log),
         y: Axis::new("GFLOP/s", Scale::Log),
         series,
         limits: vec![roof],
-    }
-    .svg();
+    };
+    let caption = format!(
+        "The operations of a step of mlp and of resnet under this machine's roofline. {above} of {all} lie above the slanted part: their data come out of a cache."
+    );
     Ok(Drawing {
-        svg,
-        caption: format!(
-            "The operations of a step of mlp and of resnet under this machine's roofline. {above} of {all} lie above the slanted part: their data come out of a cache."
-        ),
         alt: format!(
             "Points for {all} operations over their operations per byte, with the roofline that bends at {:.1} operations per byte and {}.",
             ridge,
             Unit::FlopsPerSecond.format(peak)
         ),
+        ..plot.drawing(caption)
     })
 }
 

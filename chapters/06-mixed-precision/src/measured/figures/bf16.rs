@@ -63,7 +63,8 @@ fn draw_error(records: &Records) -> Result<Drawing> {
     });
     // Only one of the dashed lines has a name; the labels are those of the points.
     let words = plot.drawing(caption);
-    Ok(Drawing { svg: LinePlot { limits: limits.into(), ..plot }.svg(), ..words })
+    let alt = words.alt;
+    Ok(Drawing { alt, ..LinePlot { limits: limits.into(), ..plot }.drawing(words.caption) })
 }
 
 /// What multiplies bf16 on the machine of the records.

@@ -1,0 +1,139 @@
+// Charts in the browser: whether what they say can be read, and whether they tell their values.
+
+// Exemptions: page, words of the message, and why. The list only shrinks.
+const EXEMPT = [];
+
+/** What is wrong with the charts that show, in words. */
+function look() {
+  const wrong = [];
+  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+  for (const chart of document.querySelectorAll('svg.chart[width]')) {
+    const outer = chart.getBoundingClientRect();
+    if (!outer.width || !chart.checkVisibility()) continue;
+    const name = chart.closest('[id]')?.id ?? '';
+    const at = (text, what) => wrong.push(`${name}: "${text.words}" ${what}`);
+    const matrix = chart.getScreenCTM();
+    const onScreen = ({ x, y }) => ({ x: matrix.a * x + matrix.e, y: matrix.d * y + matrix.f });
+    const boxOf = (element) => {
+      const { x, y, width, height } = element.getBBox();
+      const [from, to] = [onScreen({ x, y }), onScreen({ x: x + width, y: y + height })];
+      return { left: from.x, top: from.y, right: to.x, bottom: to.y };
+    };
+    // A line of text is higher than its letters.
+    const texts = [...chart.querySelectorAll('text')].filter((text) => text.textContent.trim()).map((text) => {
+      const box = boxOf(text);
+      const rim = 0.18 * (box.bottom - box.top);
+      return { words: text.textContent, size: parseFloat(getComputedStyle(text).fontSize) * matrix.a, ...box, top: box.top + rim, bottom: box.bottom - rim };
+    });
+    const plot = chart.closest('.plot');
+    const frame = plot && plot.scrollWidth <= plot.clientWidth + 1 ? plot.getBoundingClientRect() : outer;
+    for (const [i, text] of texts.entries()) {
+      if (text.size < 12 || text.size > 14) at(text, `is ${text.size.toFixed(1)} px high`);
+      const edge = { left: Math.max(outer.left, frame.left), right: Math.min(outer.right, frame.right) };
+      if (text.left < edge.left - 1 || text.right > edge.right + 1 || text.top < outer.top - 1 || text.bottom > outer.bottom + 1) at(text, 'is cut');
+      for (const other of texts.slice(i + 1)) if (!apart(text, other)) at(text, `overlaps "${other.words}"`);
+    }
+    for (const shape of chart.querySelectorAll('line, polyline, path:not(.grid)')) {
+      const length = shape.getTotalLength();
+      const step = Math.max(1.5, length / 4000);
+      const hit = new Set();
+      for (let far = 0; far <= length; far += step) {
+        const point = onScreen(shape.getPointAtLength(far));
+        for (const text of texts) {
+          if (point.x > text.left + 0.5 && point.x < text.right - 0.5 && point.y > text.top && point.y < text.bottom) hit.add(text);
+        }
+      }
+      for (const text of hit) at(text, `lies on a ${shape.localName} ${shape.getAttribute('stroke-dasharray') ? 'that is dashed' : shape.getAttribute('stroke') ?? shape.getAttribute('fill')}`);
+    }
+    // A bar or a cell that is filled in full; a band and a tint are behind their text.
+    for (const shape of chart.querySelectorAll('polygon:not([opacity]), rect')) {
+      const box = boxOf(shape);
+      for (const text of texts) if (!apart(text, box)) at(text, 'lies on a bar');
+    }
+  }
+  return wrong;
+}
+
+/** No text of a chart overlaps another, lies on a line or is cut, on a desktop and on a phone, with each machine's numbers. */
+export async function charts({ open, page, fail }) {
+  for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
+    const { tab, where, close } = await open({ viewport, reducedMotion: 'reduce' }, page);
+    const told = new Set();
+    const tell = async (machine) => {
+      for (const what of await tab.evaluate(look)) {
+        const message = `${machine} ${what}`;
+        if (told.has(message) || EXEMPT.some((exempt) => exempt.page === page && message.includes(exempt.words))) continue;
+        told.add(message);
+        fail(where, message);
+      }
+    };
+    const select = tab.locator('.machine-switch select').first();
+    const machines = await tab.locator('.machine-switch').first().locator('option').evaluateAll((all) => all.map((option) => option.value));
+    for (const machine of machines.length ? machines : ['']) {
+      if (machine) {
+        await select.selectOption(machine);
+        await tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), machine).catch(() => {});
+      }
+      await tab.evaluate(() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; }));
+      await tell(machine);
+      const scales = await tab.evaluate(() => {
+        const buttons = [...document.querySelectorAll('button.scale')].filter((button) => button.checkVisibility());
+        buttons.forEach((button) => button.click());
+        return buttons.length;
+      });
+      if (scales) await tell(machine);
+    }
+    await close();
+  }
+}
+
+/** A chart tells its values to a pointer and to the keyboard, and changes its scale. */
+export async function values({ open, page, fail, shots }) {
+  for (const colorScheme of ['light', 'dark']) {
+    const { tab, where, close } = await open({ viewport: { width: 1280, height: 900 }, colorScheme, reducedMotion: 'reduce' }, page);
+    const chart = tab.locator('svg.chart[data-at]:visible').first();
+    await chart.scrollIntoViewIfNeeded();
+    const told = await chart.evaluate((svg) => JSON.parse(svg.dataset.at));
+    const readout = tab.locator('#readout');
+    const [[name, [x, y, value]]] = told;
+    const box = await chart.boundingBox();
+    await tab.mouse.move(box.x + x, box.y + y);
+    const said = await readout.innerText();
+    if (!said.includes(name) || !said.includes(value)) fail(where, `says "${said}" of ${name}, ${value}`);
+    if (shots) await tab.screenshot({ path: `${shots}/chart-value-${colorScheme}.png` });
+    await tab.mouse.move(2, 2);
+    if (await readout.isVisible()) fail(where, 'still tells a value when the pointer has gone');
+
+    await chart.evaluate((svg) => {
+      const before = document.createElement('span');
+      before.tabIndex = -1;
+      svg.closest('.plot').before(before);
+      before.focus();
+    });
+    await tab.keyboard.press('Tab');
+    if (!(await chart.evaluate((svg) => svg === document.activeElement))) fail(where, 'is not reached with Tab');
+    const walked = [await readout.innerText()];
+    for (const key of ['ArrowRight', 'ArrowRight', 'End']) {
+      await tab.keyboard.press(key);
+      walked.push(await readout.innerText());
+    }
+    if (new Set(walked.slice(0, 2)).size < 2) fail(where, `the arrow key does not move: ${walked}`);
+    const [last, ...points] = told.at(-1);
+    if (!walked.at(-1).includes(last) || !walked.at(-1).includes(points.at(-1)[2])) fail(where, `End leads to ${walked.at(-1)}`);
+    if (!tab.url().includes(page)) fail(where, 'an arrow key turns the page');
+    await tab.keyboard.press('Escape');
+    if (await readout.isVisible()) fail(where, 'Escape does not close the value');
+
+    const words = () => tab.locator('.plot:has(> template):visible svg.chart:visible').first().textContent();
+    const scale = tab.locator('button.scale:visible').first();
+    const before = await words();
+    const label = await scale.innerText();
+    await scale.click();
+    const after = await words();
+    if (/log scale/.test(before) === /log scale/.test(after)) fail(where, 'the scale does not change');
+    if ((await scale.innerText()) === label) fail(where, 'the button does not say what it does next');
+    await scale.click();
+    if ((await words()) !== before) fail(where, 'the scale does not change back');
+    await close();
+  }
+}
