@@ -6,6 +6,7 @@
 
 mod bars;
 mod canvas;
+mod frame;
 mod heat;
 mod scale;
 mod spots;
@@ -17,6 +18,7 @@ pub use scale::{Axis, Scale};
 
 use crate::{Drawing, Unit, record::Value, units::plain};
 use canvas::{Area, Canvas, Hang, Ink, LINE, drawn, escaped, text_width, wrapped};
+use frame::{at, scaled, tenths, x_axis};
 use scale::{Ruler, fits};
 use serde_json::{Value as Json, json};
 use spots::{Busy, Spot, around, beside, far_spot, quiet_spot, spread_apart, widest, within};
@@ -67,12 +69,6 @@ impl Series {
 
 fn at_in_words((x, y): (f64, f64)) -> String {
     format!("{} at {}", Unit::Number.format(y), plain(x))
-}
-
-/// Median, low and high, each put through `scale`.
-fn scaled(value: &Value, scale: impl Fn(f64) -> f64) -> [f64; 3] {
-    let [middle, one, two] = [value.median, value.low, value.high].map(scale);
-    [middle, one.min(two), one.max(two)]
 }
 
 /// A limit that the data is compared with: a dashed line with its name.
@@ -488,15 +484,6 @@ impl Laid {
     }
 }
 
-fn tenths(value: f64) -> f64 {
-    (10.0 * value).round() / 10.0
-}
-
-/// The attribute that tells values: for each series its name, and each point's position and value.
-fn at(series: Vec<Json>) -> String {
-    format!(" data-at=\"{}\"", escaped(&Json::Array(series).to_string()))
-}
-
 /// The name of a line, and where the line ends.
 struct EndLabel<'a> {
     series: usize,
@@ -505,32 +492,6 @@ struct EndLabel<'a> {
     /// Where its marker is.
     at: (f64, f64),
     leader: Vec<(f64, f64)>,
-}
-
-/// The horizontal axis below the box: grid, ticks, label. A tick's text that would run into the last one
-/// is left out.
-fn x_axis(canvas: &Canvas, axis: &Axis, x: &Ruler, [left, top, right, bottom]: Area) {
-    let width = canvas.sheet.width();
-    let mut free_from = f64::NEG_INFINITY;
-    let mut grid = Vec::new();
-    for tick in x.ticks(axis) {
-        let (at, text) = (x.at(tick), plain(tick));
-        let half = 0.5 * text_width(&text);
-        let middle = at.clamp(half, (width - half).max(half));
-        if middle - half >= free_from {
-            grid.push(vec![(at, top), (at, bottom)]);
-            canvas.text((middle, bottom + 1.05 * LINE), Hang::Middle, Ink::Text, &text);
-            free_from = middle + half + 8.0;
-        }
-    }
-    canvas.lines(&grid, Ink::Grid, 1.0);
-    canvas.line(&[(left, bottom), (right, bottom)], Ink::Faint, 1.2);
-    for (k, line) in wrapped(&axis.words(), width).iter().enumerate() {
-        let half = 0.5 * text_width(line);
-        let middle = (0.5 * (left + right)).max(half).min((width - half).max(half));
-        let at = (middle, bottom + (2.25 + k as f64) * LINE);
-        canvas.text(at, Hang::Middle, Ink::Text, line);
-    }
 }
 
 /// The pieces of a line that lie in the box (Liang and Barsky 1984).

@@ -1,11 +1,10 @@
 //! Horizontal bars.
 
 use super::{
-    Axis, Ruler, Scale, Sheet, at,
-    canvas::{Area, Hang, Ink, LINE, drawn, text_width, wrapped},
-    fits, scaled,
+    canvas::{Area, Hang, Ink, LINE, Sheet, drawn, text_width, wrapped},
+    frame::{at, scaled, tenths, x_axis},
+    scale::{Axis, Ruler, Scale, fits},
     spots::widest,
-    tenths, x_axis,
 };
 use crate::{Drawing, Error, Result, Unit, record::Value};
 use serde_json::{Value as Json, json};
