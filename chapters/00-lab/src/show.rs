@@ -76,10 +76,13 @@ fn contents(mime: &str, text: &str) -> String {
 
 /// The figure at its own width, or the one for a phone where that does not fit, with its alternative text.
 fn figure_html(svg: &str, narrow: &str, alt: &str) -> String {
+    let alt = escaped(alt);
     // Black ink becomes the notebook's, light or dark. A rim of its paper keeps text clear of lines.
     let styled = |svg: &str, more: &str| {
-        let style = format!("<svg style=\"max-width:100%;height:auto{more}\"");
-        svg.trim_end().replace("\"#000000\"", "\"currentColor\"").replacen("<svg", &style, 1)
+        let shown = format!(
+            "<svg role=\"img\" aria-label=\"{alt}\" style=\"max-width:100%;height:auto{more}\""
+        );
+        svg.trim_end().replace("\"#000000\"", "\"currentColor\"").replacen("<svg", &shown, 1)
     };
     let mut rules = ".chart text{paint-order:stroke;stroke-width:.3em;stroke-linejoin:round;\
                      stroke:var(--jp-layout-color0,var(--vscode-editor-background,var(--bg,transparent)))}"
@@ -91,10 +94,8 @@ fn figure_html(svg: &str, narrow: &str, alt: &str) -> String {
         rules += "@container(max-width:659px){.chart:has(+.narrow){display:none}\
                   .chart.narrow{display:block!important}}";
     }
-    let alt = escaped(alt);
     format!(
-        "<div style=\"max-width:66rem;container-type:inline-size\" role=\"img\" aria-label=\"{alt}\">\
-         <style>{rules}</style>{shown}</div>"
+        "<div style=\"max-width:672px;container-type:inline-size\"><style>{rules}</style>{shown}</div>"
     )
 }
 
