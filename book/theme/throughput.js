@@ -144,6 +144,9 @@
     document.getElementById('mdbook-sidebar-toggle-anchor')?.click();
   });
 
+  // mdBook puts a page's headings into the table of contents when the page is whole: the table shows then, and nothing moves.
+  document.addEventListener('DOMContentLoaded', () => document.documentElement.classList.add('whole'));
+
   // The elements that run something: each has a file of its own, which only the pages that use it ask for, behind the
   // file of what they have in common.
   const widgets = ['bit-explorer', 'break-kernel', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpt-count', 'gpu-product', 'memory-planner', 'pipeline-player', 'product-race', 'ring-all-reduce', 'roofline-explorer', 'step-player', 'warp-viewer'];

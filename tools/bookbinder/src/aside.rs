@@ -4,6 +4,7 @@
 //! The pieces are in a script, because a page that is opened from a folder may fetch nothing else. Each goes to the end of
 //! the quote that it was taken from, found by the quote's number on the page.
 
+use crate::page::built;
 use anyhow::{Context, Result};
 use std::{
     collections::BTreeMap,
@@ -36,19 +37,7 @@ type Pieces = Vec<(usize, String)>;
 /// # Errors
 /// If a file can't be read or written.
 pub fn extract(book: &Path, first: &str) -> Result<()> {
-    let mut pages = Vec::new();
-    for entry in fs::read_dir(book).with_context(|| format!("can't read {}", book.display()))? {
-        let path = entry?.path();
-        let inner = path.is_dir().then(|| fs::read_dir(&path)).transpose();
-        for inner in
-            inner.with_context(|| format!("can't read {}", path.display()))?.into_iter().flatten()
-        {
-            pages.push(inner?.path());
-        }
-        pages.push(path);
-    }
-    pages.retain(|page| page.extension().is_some_and(|ext| ext == "html"));
-    for page in pages {
+    for page in built(book)? {
         let name = page_name(page.strip_prefix(book).unwrap_or(&page));
         let html =
             fs::read_to_string(&page).with_context(|| format!("can't read {}", page.display()))?;

@@ -146,6 +146,7 @@ impl Binder {
         if !messages.is_empty() {
             bail!("mdBook warns: {}", messages.join("; "));
         }
+        theme::give_formulas_their_font(book)?;
         if let Some(first) = (Quotes { chapters: &self.chapters, records }).default_machine() {
             aside::extract(book, &first.name)?;
         }

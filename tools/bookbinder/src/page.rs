@@ -1,7 +1,11 @@
 //! What a page is: the names that all of the binder shares.
 
+use anyhow::{Context, Result};
 use lab::Chapter;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// What a page is expanded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +50,26 @@ pub fn is_opener(page: &Path) -> bool {
 /// The way from a page to the book's root: `../` for each folder.
 pub fn up(page: &Path) -> String {
     "../".repeat(page.components().count().saturating_sub(1))
+}
+
+/// The pages of the finished book in a folder, except those that lie deeper than a chapter's.
+///
+/// # Errors
+/// If the folder can't be read.
+pub fn built(book: &Path) -> Result<Vec<PathBuf>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(book).with_context(|| format!("can't read {}", book.display()))? {
+        let path = entry?.path();
+        let inner = path.is_dir().then(|| fs::read_dir(&path)).transpose();
+        for inner in
+            inner.with_context(|| format!("can't read {}", path.display()))?.into_iter().flatten()
+        {
+            pages.push(inner?.path());
+        }
+        pages.push(path);
+    }
+    pages.retain(|page| page.extension().is_some_and(|ext| ext == "html"));
+    Ok(pages)
 }
 
 /// mdBook makes `index.html` of `README.md`.

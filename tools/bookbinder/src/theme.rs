@@ -3,7 +3,7 @@
 //! The changes are made to the template of the mdBook that is linked in, so that there is no copy of it to
 //! keep up to date. If mdBook changes what they change, the build reports it.
 
-use crate::picture::address;
+use crate::{page, picture::address};
 use anyhow::{Context, Result, bail};
 use mdbook_driver::config::HtmlConfig;
 use std::{fs, path::Path};
@@ -34,7 +34,7 @@ const CHANGES: [(&str, &str); 13] = [
     // The fonts that are in the style sheet are ready before the first line is drawn.
     (
         "<!-- Start loading toc.js asap -->",
-        r#"<script>document.fonts.forEach((face) => face.display === "swap" || face.load());</script>"#,
+        r#"<script>document.fonts.forEach((face) => face.load());</script>"#,
     ),
     // A page has one first-level heading: its own.
     (
@@ -90,37 +90,56 @@ pub fn write(ours: &Path, out: &Path) -> Result<()> {
     if ours.is_dir() {
         fs::create_dir_all(&fonts).with_context(|| format!("can't make {}", fonts.display()))?;
         copy_files(&ours, &fonts)?;
-        let sheet = fonts.join("fonts.css");
-        let css = fs::read_to_string(&sheet)
-            .with_context(|| format!("can't read {}", sheet.display()))?;
-        fs::write(&sheet, with_fonts(&css, &fonts)?)?;
+        for sheet in ["fonts.css", "maths.css"].map(|name| fonts.join(name)) {
+            if sheet.is_file() {
+                let css = fs::read_to_string(&sheet)
+                    .with_context(|| format!("can't read {}", sheet.display()))?;
+                fs::write(&sheet, with_fonts(&css, &fonts)?)?;
+            }
+        }
     }
     Ok(())
 }
 
-/// The style sheet with its fonts inside, except those that may come later (`font-display: swap`).
+/// The style sheet with its fonts inside; their files go.
 fn with_fonts(css: &str, folder: &Path) -> Result<String> {
-    let mut out = String::new();
-    for (at, face) in css.split("@font-face").enumerate() {
-        if at > 0 {
-            out.push_str("@font-face");
-        }
-        let named = face.split_once("url(\"").and_then(|(before, rest)| {
-            let (name, after) = rest.split_once('"')?;
-            Some((before, name, after))
-        });
-        match named.filter(|_| !face.contains("font-display: swap")) {
-            Some((before, name, after)) => {
-                let file = folder.join(name);
-                let font =
-                    fs::read(&file).with_context(|| format!("can't read {}", file.display()))?;
-                out += &format!("{before}url(\"{}\"{after}", address("font/woff2", &font));
-                fs::remove_file(&file).ok();
-            }
-            None => out.push_str(face),
-        }
+    let mut parts = css.split("url(\"");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) =
+            part.split_once('"').context("an address in a style sheet does not end")?;
+        let file = folder.join(name);
+        let font = fs::read(&file).with_context(|| format!("can't read {}", file.display()))?;
+        out += &format!("url(\"{}\"{rest}", address("font/woff2", &font));
+        fs::remove_file(&file).ok();
     }
     Ok(out)
+}
+
+/// The style sheet with the font of formulas, in the book.
+const FORMULAS: &str = "fonts/maths.css";
+
+/// Gives each page of the finished book that has formulas their font's style sheet, if there is one.
+///
+/// # Errors
+/// If a page can't be read or written.
+pub fn give_formulas_their_font(book: &Path) -> Result<()> {
+    const BEFORE: &str = "<!-- Highlight.js Stylesheets -->";
+    if !book.join(FORMULAS).is_file() {
+        return Ok(());
+    }
+    for page in page::built(book)? {
+        let html =
+            fs::read_to_string(&page).with_context(|| format!("can't read {}", page.display()))?;
+        if html.contains("<math") {
+            let up = page::up(page.strip_prefix(book).unwrap_or(&page));
+            let link =
+                format!("<link rel=\"stylesheet\" href=\"{up}{FORMULAS}\">\n        {BEFORE}");
+            fs::write(&page, html.replacen(BEFORE, &link, 1))
+                .with_context(|| format!("can't write {}", page.display()))?;
+        }
+    }
+    Ok(())
 }
 
 fn copy_files(from: &Path, to: &Path) -> Result<()> {
@@ -190,9 +209,8 @@ mod tests {
     fn our_fonts_are_the_only_ones() {
         let (ours, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::create_dir(ours.path().join("fonts")).unwrap();
-        let css = "@font-face { font-display: block; src: url(\"text.woff2\") } \
-                   @font-face { font-display: swap; src: url(\"maths.woff2\") }";
-        for (name, text) in [("fonts.css", css), ("text.woff2", "abc"), ("maths.woff2", "def")] {
+        let css = "@font-face { src: url(\"text.woff2\") format(\"woff2\"); }";
+        for (name, text) in [("fonts.css", css), ("text.woff2", "abc"), ("fonts.txt", "how")] {
             fs::write(ours.path().join("fonts").join(name), text).unwrap();
         }
         write(ours.path(), out.path()).unwrap();
@@ -200,10 +218,11 @@ mod tests {
         let mut names: Vec<_> =
             fs::read_dir(&fonts).unwrap().flatten().map(|entry| entry.file_name()).collect();
         names.sort();
-        assert_eq!(names, ["fonts.css", "maths.woff2"]);
+        assert_eq!(names, ["fonts.css", "fonts.txt"]);
         let css = fs::read_to_string(fonts.join("fonts.css")).unwrap();
-        assert!(css.contains("block; src: url(\"data:font/woff2;base64,YWJj\")"), "{css}");
-        assert!(css.contains("url(\"maths.woff2\")"), "{css}");
+        assert!(css.contains("url(\"data:font/woff2;base64,YWJj\") format"), "{css}");
+        let broken = with_fonts("src: url(\"gone.woff2\")", &fonts).unwrap_err().to_string();
+        assert!(broken.contains("gone.woff2"), "{broken}");
     }
 
     #[test]

@@ -221,6 +221,11 @@ fn the_book_is_whole() {
     ] {
         assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
     }
+    assert!(page.contains("href=\"../fonts/maths.css\""), "formulas have their font");
+    assert!(
+        !fixture.page("index.html").contains("maths.css")
+            && fixture.page("fonts/maths.css").contains("base64")
+    );
     assert!(!page.contains("ANCHOR") && !page.contains("EXERCISE:") && !page.contains("[!CLAIM]"));
     let sources = fixture.page("bibliography.html");
     assert!(sources.contains("<span id=\"source-goto\"></span>Goto, K."), "{sources}");
