@@ -207,7 +207,7 @@ mod tests {
         use language_model::{Config, Tokenizer};
         let runs = tempfile::tempdir().unwrap();
         let script = || models(runs.path()).unwrap().pop().unwrap();
-        let none = (GPT.into(), "globalThis.gptModel = null;\n".to_owned());
+        let none = (PathBuf::from(GPT), "globalThis.gptModel = null;\n".to_owned());
         assert_eq!(script(), none);
         let tokenizer = Tokenizer::train(&[b"fn main() {}"], 257).unwrap();
         for (name, width) in [("good", 16), ("large", 1024)] {
