@@ -4,8 +4,10 @@ use matmul::Shape;
 
 /// Operations of A·B·C from the left, (A·B)·C, and from the right, A·(B·C). A is m×k, B is k×l, C is l×n.
 pub fn work([m, k, l, n]: [usize; 4]) -> [usize; 2] {
+    // EXERCISE: begin
     // Three lengths each, as if both orders were alike.
     [2 * m * k * l + 2 * k * l * n; 2]
+    // EXERCISE: end
 }
 
 /// A·B·C in the order that takes fewer operations, of equals from the left. `multiply` computes one product.
@@ -15,6 +17,8 @@ pub fn product(
     multiply: &mut impl FnMut(&[f32], &[f32], Shape) -> Vec<f32>,
 ) -> Vec<f32> {
     let [m, k, l, n] = sizes;
+    // EXERCISE: begin
     let left = multiply(a, b, Shape::new(m, k, l));
     multiply(&left, c, Shape::new(m, l, n))
+    // EXERCISE: end
 }

@@ -16,7 +16,9 @@ pub struct Job {
 /// The fewest passes after which the GPU has taken less time than the CPU, for a launch of `alpha` seconds and
 /// a link that moves `link` bytes a second. `None` if there are none.
 pub fn passes(job: Job, alpha: f64, link: f64) -> Option<u64> {
+    // EXERCISE: begin
     let gain = job.cpu - job.gpu - alpha;
     let copies = (job.to + job.back) / link;
     (gain > 0.0).then(|| (copies / gain).floor() as u64 + 1)
+    // EXERCISE: end
 }

@@ -21,6 +21,7 @@ pub enum Fault {
 /// Checks a buffer: a strip, the result, a strip. `want` is the exact result, `bound` what rounding may change
 /// of each element.
 pub fn check(buffer: &[f32], want: &[f64], bound: &[f64]) -> Result<(), Fault> {
+    // EXERCISE: begin
     let is = |bits: u32| move |x: &f32| x.to_bits() == bits;
     if buffer.len() != want.len() + 2 * STRIP {
         return Err(Fault::Outside);
@@ -38,4 +39,5 @@ pub fn check(buffer: &[f32], want: &[f64], bound: &[f64]) -> Result<(), Fault> {
         Some(at) => Err(Fault::Wrong(at)),
         None => Ok(()),
     }
+    // EXERCISE: end
 }

@@ -13,17 +13,23 @@ impl Dropout {
     /// The units after dropout, in training. A unit is dropped where its number in `uniform` (0 up to 1) is below
     /// the rate; the others grow so that the mean stays.
     pub fn train(&mut self, x: &[f32], uniform: &[f32]) -> Vec<f32> {
+        // EXERCISE: begin
         x.iter().zip(uniform).map(|(x, u)| if *u < self.rate { 0.0 } else { *x }).collect()
+        // EXERCISE: end
     }
 
     /// The units after dropout, in prediction.
     pub fn predict(&mut self, x: &[f32]) -> Vec<f32> {
+        // EXERCISE: begin
         x.iter().map(|x| x * (1.0 - self.rate)).collect()
+        // EXERCISE: end
     }
 
     /// The gradient before dropout, from the one after it.
     pub fn backward(&self, dy: &[f32]) -> Vec<f32> {
+        // EXERCISE: begin
         let _ = &self.factors; // it forgets what was dropped
         dy.to_vec()
+        // EXERCISE: end
     }
 }

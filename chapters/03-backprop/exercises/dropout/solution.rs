@@ -13,19 +13,25 @@ impl Dropout {
     /// The units after dropout, in training. A unit is dropped where its number in `uniform` (0 up to 1) is below
     /// the rate; the others grow so that the mean stays.
     pub fn train(&mut self, x: &[f32], uniform: &[f32]) -> Vec<f32> {
+        // EXERCISE: begin
         let kept = 1.0 / (1.0 - self.rate);
         self.factors = uniform.iter().map(|u| if *u < self.rate { 0.0 } else { kept }).collect();
         x.iter().zip(&self.factors).map(|(x, factor)| x * factor).collect()
+        // EXERCISE: end
     }
 
     /// The units after dropout, in prediction.
     pub fn predict(&mut self, x: &[f32]) -> Vec<f32> {
+        // EXERCISE: begin
         self.factors = vec![1.0; x.len()];
         x.to_vec()
+        // EXERCISE: end
     }
 
     /// The gradient before dropout, from the one after it.
     pub fn backward(&self, dy: &[f32]) -> Vec<f32> {
+        // EXERCISE: begin
         dy.iter().zip(&self.factors).map(|(dy, factor)| dy * factor).collect()
+        // EXERCISE: end
     }
 }

@@ -33,7 +33,7 @@ fn what_stays_grows() {
 #[test]
 fn the_mean_stays() {
     for rate in [0.1, 0.5, 0.8] {
-        let y = layer(rate).train(&[1.0; 50_000], &uniform(50_000));
+        let y = layer(rate).train(&vec![1.0; 50_000], &uniform(50_000));
         let mean = y.iter().sum::<f32>() / 50_000.0;
         println!("rate {rate}: the mean of 1 becomes {mean:.3}");
         assert!((mean - 1.0).abs() < 0.05, "the mean is {mean} at the rate {rate}");
