@@ -131,7 +131,7 @@ struct Svg {
     size: (u32, u32),
 }
 
-type Drawn = std::result::Result<(), DrawingErrorKind<Infallible>>;
+type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
 impl Svg {
     fn write(&self, element: &str) -> Drawn {

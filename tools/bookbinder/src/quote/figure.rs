@@ -221,7 +221,7 @@ fn html_table(table: &TableData, source: &str) -> String {
     for row in &table.rows {
         out.push_str("<tr>");
         for (at, cell) in row.iter().enumerate() {
-            let cell = address(cell).unwrap_or_else(|| html::lines(cell));
+            let cell = web_link(cell).unwrap_or_else(|| html::lines(cell));
             let _ = match at {
                 0 => write!(out, "<th scope=\"row\">{cell}</th>"),
                 _ => write!(out, "<td>{cell}</td>"),
@@ -234,7 +234,7 @@ fn html_table(table: &TableData, source: &str) -> String {
 }
 
 /// A cell that is an address is a link, named by its host: the whole is too long for a column.
-fn address(cell: &str) -> Option<String> {
+fn web_link(cell: &str) -> Option<String> {
     let rest = cell.strip_prefix("https://").filter(|_| !cell.contains(char::is_whitespace))?;
     let host = rest.split('/').next()?;
     Some(format!("<a href=\"{}\">{}</a>", html::attribute(cell), html::text(host)))
@@ -262,8 +262,8 @@ mod tests {
     #[test]
     fn an_address_is_a_link_named_by_its_host() {
         let link = "<a href=\"https://a.org/b?c=1\">a.org</a>";
-        assert_eq!(address("https://a.org/b?c=1").as_deref(), Some(link));
-        assert_eq!(address("see https://a.org"), None);
-        assert_eq!(address("https://a.org and more"), None);
+        assert_eq!(web_link("https://a.org/b?c=1").as_deref(), Some(link));
+        assert_eq!(web_link("see https://a.org"), None);
+        assert_eq!(web_link("https://a.org and more"), None);
     }
 }

@@ -311,8 +311,8 @@ mod tests {
         assert!(part.len() > 3 && part.len() < unseen.len());
         assert!((of("uniform").unwrap() - 257f64.log2()).abs() < 1e-9, "a byte is a token");
         assert_eq!(of("gzip").unwrap(), evaluate::gzip(&part).unwrap().per_byte());
-        assert_eq!(of("xz"), evaluate::xz(&part).ok().map(Bits::per_byte));
-        assert_eq!(of("xz-all"), evaluate::xz(&unseen).ok().map(Bits::per_byte));
+        assert_eq!(of("xz"), evaluate::xz(&part).ok().map(|bits| bits.per_byte()));
+        assert_eq!(of("xz-all"), evaluate::xz(&unseen).ok().map(|bits| bits.per_byte()));
     }
 
     #[test]
