@@ -54,7 +54,10 @@ impl HeatMap {
         let wide = (sheet.width() - left - 2.0) / self.columns.len().max(1) as f64;
         let top = LINE + 6.0;
         let bottom = top + HIGH * self.rows.len() as f64;
-        drawn(sheet, bottom + 2.0 * LINE + 10.0, "", |canvas| {
+        // Names wider than their columns take turns in two rows.
+        let widest = self.columns.iter().map(|name| text_width(name)).fold(0.0, f64::max);
+        let turns = if widest + 4.0 > wide { 1.0 } else { 0.0 };
+        drawn(sheet, bottom + (2.0 + turns) * LINE + 10.0, "", |canvas| {
             canvas.text((left - 10.0, 0.5 * LINE), Hang::End, Ink::Text, &self.y);
             for (row, (name, cells)) in self.rows.iter().enumerate() {
                 let up = top + HIGH * row as f64;
@@ -72,10 +75,11 @@ impl HeatMap {
                 }
             }
             for (column, name) in self.columns.iter().enumerate() {
-                let at = (left + wide * (column as f64 + 0.5), bottom + 0.6 * LINE);
+                let row = 0.6 + turns * (column % 2) as f64;
+                let at = (left + wide * (column as f64 + 0.5), bottom + row * LINE);
                 canvas.text(at, Hang::Middle, Ink::Text, name);
             }
-            canvas.text((left, bottom + 1.7 * LINE), Hang::Start, Ink::Text, &self.x);
+            canvas.text((left, bottom + (1.7 + turns) * LINE), Hang::Start, Ink::Text, &self.x);
         })
     }
 }
