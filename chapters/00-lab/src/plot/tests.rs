@@ -179,6 +179,8 @@ fn a_name_without_room_goes_to_the_key() {
     // Lines everywhere: the limit's name has no place on the figure.
     let wall = |i: usize| series("", &[(0.0, i as f64), (1.0, i as f64)]);
     let mut plot = line_plot(Scale::Linear, (0..40).map(wall).collect());
+    plot.y = plot.y.range(0.0, 39.0);
+    plot.x = plot.x.range(0.0, 1.0);
     plot.limits =
         vec![LimitLine { name: "the limit".to_owned(), points: vec![(0.0, 20.0), (1.0, 20.0)] }];
     for sheet in [Sheet::Wide, Sheet::Narrow] {
