@@ -62,7 +62,7 @@ pub fn extract(book: &Path, first: &str) -> Result<()> {
 }
 
 /// The script that hands the pieces to the page.
-fn script(machine: &str, pieces: &Pieces) -> serde_json::Result<String> {
+fn script(machine: &str, pieces: &[(usize, String)]) -> serde_json::Result<String> {
     let (machine, pieces) = (serde_json::to_string(machine)?, serde_json::to_string(pieces)?);
     Ok(format!("globalThis.throughputMachine({machine},{pieces});\n"))
 }
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_script_is_a_call_with_json() {
-        let text = script("far", &vec![(2, "<b>\"</b>".to_owned())]).unwrap();
+        let text = script("far", &[(2, "<b>\"</b>".to_owned())]).unwrap();
         assert_eq!(text, "globalThis.throughputMachine(\"far\",[[2,\"<b>\\\"</b>\"]]);\n");
     }
 }
