@@ -329,7 +329,10 @@ mod tests {
             ("a/p.png", ""),
             ("404.html", "<base href=\"/\"><a href=\"a/b.html\">b</a>"),
             ("b/404.html", "<base href=\"/at/\"><a href=\"a/b.html\">b</a>"),
-            ("x.js", "const ns = 'http://www.w3.org/2000/svg';"),
+            (
+                "x.js",
+                "const ns = 'http://www.w3.org/2000/svg', html = \"<a href=\\\"https://a.org\\\">a</a>\";",
+            ),
         ];
         assert_eq!(problems(&files), Vec::<String>::new());
     }
