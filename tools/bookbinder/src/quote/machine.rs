@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(part_name(&rows, 0), "a-b");
         assert_eq!(part_name(&rows, 2), "a-b-part-3");
         // 101 samples weigh more than 2 kB: about a hundred such values are a part.
-        let heavy = parts(&run(vec![value(101); 200]));
+        let heavy = parts(&run(vec![value(101); 150]));
         assert!(heavy.len() == 2 && heavy[0].end == heavy[1].start, "{heavy:?}");
         // One that is too heavy alone is still there.
         assert_eq!(parts(&run(vec![value(20_000), value(1)])), [0..1, 1..2]);
