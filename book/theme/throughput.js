@@ -85,7 +85,7 @@
     link.href = 'index.html';
     link.textContent = `${section}/${sections}`;
     link.title = `Section ${section} of ${sections}: to the chapter’s first page`;
-    link.setAttribute('aria-label', link.title);
+    link.setAttribute('aria-label', `${link.textContent}, sections of this chapter: to its first page`);
     progress.append(link);
   }
   let due = false;

@@ -28,6 +28,7 @@ import { cardCalculator } from './cards.mjs';
 import { charts, values } from './charts.mjs';
 import { descentPlayground } from './descent.mjs';
 import { digitCanvas } from './digits.mjs';
+import { gptPrompt } from './gpt.mjs';
 import { gptCount } from './gpt-count.mjs';
 import { pipelinePlayer } from './pipeline.mjs';
 import { productRace } from './race.mjs';
@@ -116,7 +117,7 @@ async function shoot(tab, name) {
 }
 
 const source = (page) => readFileSync(join(folder, page), 'utf8');
-const hasElements = (page) => /<main>[^]*?<[a-z]+-[a-z-]+[\s>]/.test(source(page));
+const hasElements = (page) => /<main[^>]*>[^]*?<[a-z]+-[a-z-]+[\s>]/.test(source(page));
 const [DESKTOP, PHONE] = [{ width: 1280, height: 900 }, { width: 360, height: 740 }];
 
 async function themed(tab, where, colorScheme) {
@@ -346,7 +347,7 @@ function queries() {
     if (!sections.some((page) => page.startsWith(chapter) && terms.get(page).size)) fail(chapter, 'links no term to the glossary');
   }
   return opened.filter((page) => !/^(records|404|print|index)/.test(page)).flatMap((page) => {
-    const title = text(source(page).match(/<main>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1] ?? '');
+    const title = text(source(page).match(/<main[^>]*>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1] ?? '');
     const own = [...terms.get(page) ?? []].filter(([key, name]) => uses(key) === 1 && rare(name)).slice(0, 1).map(([, name]) => name);
     return [title, ...own].map((query) => [query, page]);
   });
@@ -478,7 +479,7 @@ part('print.html', async () => {
   if (state.closed) fail(where, `${state.closed} hints stay folded`);
   if (state.headings.length < 3) fail(where, `has ${state.headings.length} pages`);
   for (const page of opened.filter((page) => !/^(print\.html|records\/.+|404\.html|toc\.html)$/.test(page))) {
-    const title = source(page).match(/<main>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1].replace(/<[^>]*>/g, '').replaceAll('&amp;', '&').trim();
+    const title = source(page).match(/<main[^>]*>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1].replace(/<[^>]*>/g, '').replaceAll('&amp;', '&').trim();
     if (title && !state.headings.includes(title)) fail(where, `lacks ${page}, "${title}"`);
   }
   if (state.cut.length) fail(where, `cuts ${state.cut.slice(0, 3).join(' ')}`);

@@ -236,7 +236,9 @@ impl LinePlot {
             busy.edge(&laid.band);
         }
         let ends = self.ends(&ends, &x, &y, box_);
-        ends.iter().for_each(|end| busy.line(&end.leader));
+        for end in &ends {
+            busy.line(&end.leader);
+        }
 
         let mut homeless = Vec::new();
         let mut labels: Vec<Spot> = Vec::new();

@@ -154,7 +154,7 @@ impl BarPlot {
 
         let mut told: Vec<Json> = Vec::new();
         let mut texts: Vec<(Area, Hang, Ink, &str)> = Vec::new();
-        let mut shapes: Vec<(Area, Option<(f64, f64)>, f64)> = Vec::new();
+        let mut shapes = Vec::new();
         let mut y = top + 0.5 * GAP + 2.0;
         for (i, bar) in self.bars.iter().enumerate() {
             let name = names[i].len() as f64 * LINE;

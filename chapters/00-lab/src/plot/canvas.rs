@@ -134,12 +134,11 @@ struct Svg {
 type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
 impl Svg {
-    fn write(&self, element: &str) -> Drawn {
+    fn write(&self, element: &str) {
         let mut layers = self.layers.borrow_mut();
         let at = layers.at;
         layers.parts[at].push_str(element);
         layers.parts[at].push('\n');
-        Ok(())
     }
 }
 
@@ -192,7 +191,8 @@ impl DrawingBackend for Svg {
         let points = joined(path);
         self.write(&format!(
             "<polyline fill=\"none\" {stroke} stroke-width=\"{width}\" points=\"{points}\"/>"
-        ))
+        ));
+        Ok(())
     }
 
     fn fill_polygon<S: plotters_backend::BackendStyle, I: IntoIterator<Item = BackendCoord>>(
@@ -201,7 +201,8 @@ impl DrawingBackend for Svg {
         style: &S,
     ) -> Drawn {
         let (fill, points) = (painted("fill", style.color()), joined(points));
-        self.write(&format!("<polygon {fill} points=\"{points}\"/>"))
+        self.write(&format!("<polygon {fill} points=\"{points}\"/>"));
+        Ok(())
     }
 
     fn draw_text<S: BackendTextStyle>(
@@ -216,7 +217,8 @@ impl DrawingBackend for Svg {
             HPos::Right => " text-anchor=\"end\"",
         };
         let (x, y, fill) = (unit(x), unit(y), painted("fill", style.color()));
-        self.write(&format!("<text x=\"{x}\" y=\"{y}\"{anchor} {fill}>{}</text>", escaped(text)))
+        self.write(&format!("<text x=\"{x}\" y=\"{y}\"{anchor} {fill}>{}</text>", escaped(text)));
+        Ok(())
     }
 }
 
@@ -330,10 +332,9 @@ impl Canvas {
             6 => ("m-5,0h10m-5,-5v10", true),
             _ => ("m-4,0a4,4 0 1 0 8,0a4,4 0 1 0 -8,0", true),
         };
-        let d: String = points
-            .iter()
-            .map(|&(x, y)| format!("M{},{}{shape}", unit(fine(x)), unit(fine(y))))
-            .collect();
+        let marks =
+            points.iter().map(|&(x, y)| format!("M{},{}{shape}", unit(fine(x)), unit(fine(y))));
+        let d = marks.collect::<Vec<_>>().concat();
         if d.is_empty() {
             return;
         }
@@ -387,9 +388,8 @@ pub fn text_width(text: &str) -> f64 {
             '·' => 266.0,
             '⁻' | '–' => 528.0,
             '\u{2070}'..='\u{209f}' | '²' | '³' | '¹' => 347.0,
-            '…' | '→' | '←' | '∞' | '—' => 1000.0,
             // Chinese is wide.
-            '\u{2e80}'..='\u{ffef}' => 1000.0,
+            '…' | '→' | '←' | '∞' | '—' | '\u{2e80}'..='\u{ffef}' => 1000.0,
             _ => 640.0,
         })
         .sum();

@@ -8,7 +8,7 @@ use multi_gpu::replicas::{
 };
 use std::{
     fs,
-    io::Read,
+    io::{Read, Write as _},
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -66,7 +66,9 @@ fn a_rank_of_these_tests() {
     match launch::train(&way, &config, &data, &mut Aloud) {
         Ok(_) => std::process::exit(0),
         Err(error) => {
-            eprintln!("error: {error}");
+            // In one piece: all ranks write to one pipe.
+            let line = format!("error: {error}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
             std::process::exit(1);
         }
     }
