@@ -6,6 +6,7 @@ use cpu_gpu::gpu::{Devices, devices};
 use lab::out::say;
 use language_model::{
     corpus::Corpus,
+    product::Numbers,
     runner::{Amount, Job, Outcome, Size, size, train as run},
     train::{Flow, Settings, adamw::AdamW},
 };
@@ -52,6 +53,8 @@ pub struct Told {
     pub replicas: Option<usize>,
     /// Where to compute.
     pub device: Option<String>,
+    /// What the passes multiply.
+    pub numbers: Option<Numbers>,
 }
 
 impl Gpt {
@@ -69,10 +72,11 @@ impl Gpt {
 
     /// The run that the options ask for, in a folder.
     pub fn job(&self, told: &Told, folder: PathBuf, resume: bool) -> Result<Job> {
-        let Told { batch, lr, warmup, decay, seed, replicas, .. } = *told;
+        let Told { batch, lr, warmup, decay, seed, replicas, numbers, .. } = *told;
         let others =
             [batch.is_some(), lr.is_some(), warmup.is_some(), decay.is_some(), seed.is_some()];
-        if resume && (self.first().is_some() || others.contains(&true)) {
+        let others = others.contains(&true) || numbers.is_some();
+        if resume && (self.first().is_some() || others) {
             bail!(
                 "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --replicas and --device)"
             );
@@ -86,6 +90,7 @@ impl Gpt {
             lr: lr.unwrap_or(usual.lr),
             warmup: warmup.map_or(usual.warmup, |steps| steps as u64),
             seed: seed.unwrap_or(usual.seed),
+            numbers: numbers.unwrap_or(usual.numbers),
             rule: AdamW { decay: decay.unwrap_or(usual.rule.decay), ..usual.rule },
             ..usual
         };
@@ -95,6 +100,7 @@ impl Gpt {
             None => Amount::Minutes(self.minutes.unwrap_or(MINUTES)),
         };
         let replicas = replicas.unwrap_or(1);
+        let on_cores = replicas * settings.accumulate > 1 || settings.numbers == Numbers::Bf16;
         Ok(Job {
             config,
             settings,
@@ -103,19 +109,19 @@ impl Gpt {
             folder,
             resume,
             threads: 0,
-            device: device(told.device.as_deref(), replicas * settings.accumulate, &devices())?,
+            device: device(told.device.as_deref(), on_cores, &devices())?,
             replicas,
         })
     }
 }
 
 /// The device that takes the steps, by chapter 2's name; none for this machine's cores. Unless told otherwise the first NVIDIA
-/// GPU, if a step is one model's with one batch.
-fn device(asked: Option<&str>, parts: usize, there: &Devices) -> Result<Option<String>> {
+/// GPU, if it can take the steps.
+fn device(asked: Option<&str>, on_cores: bool, there: &Devices) -> Result<Option<String>> {
     let names = || there.found.iter().map(|about| about.id.as_str());
     match asked.unwrap_or("auto") {
         "cpu" => Ok(None),
-        "auto" if parts > 1 => Ok(None),
+        "auto" if on_cores => Ok(None),
         "auto" => Ok(names().find(|id| *id == "cuda").map(str::to_owned)),
         asked => {
             let id = asked.strip_suffix(":0").unwrap_or(asked);
@@ -178,16 +184,16 @@ mod tests {
             ],
             missing: vec![],
         };
-        let of = |asked, replicas| device(asked, replicas, &there).unwrap();
-        assert_eq!(of(None, 1).as_deref(), Some("cuda"));
-        assert_eq!(of(Some("auto"), 2), None);
-        assert_eq!(of(Some("cpu"), 1), None);
+        let of = |asked, on_cores| device(asked, on_cores, &there).unwrap();
+        assert_eq!(of(None, false).as_deref(), Some("cuda"));
+        assert_eq!(of(Some("auto"), true), None);
+        assert_eq!(of(Some("cpu"), false), None);
         for (asked, id) in [("cuda:0", "cuda"), ("cuda:1", "cuda:1"), ("opencl-gpu", "opencl-gpu")]
         {
-            assert_eq!(of(Some(asked), 1).as_deref(), Some(id));
+            assert_eq!(of(Some(asked), false).as_deref(), Some(id));
         }
-        assert_eq!(device(None, 1, &Devices::default()).unwrap(), None);
-        let said = device(Some("cuda:2"), 1, &there).unwrap_err().to_string();
+        assert_eq!(device(None, false, &Devices::default()).unwrap(), None);
+        let said = device(Some("cuda:2"), false, &there).unwrap_err().to_string();
         assert!(said.contains("cuda:2") && said.contains("opencl-gpu"), "{said}");
     }
 }

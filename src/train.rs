@@ -7,6 +7,7 @@ use lab::{
     Device, data, limits,
     out::{say, warn},
 };
+use language_model::product::Numbers;
 use multi_gpu::{
     Rank,
     replicas::{launch, place::Way},
@@ -57,9 +58,10 @@ pub struct Train {
     /// Where to compute: auto, cpu or cuda:N; a language model also on opencl-gpu [default: auto]
     #[arg(long, env = "THROUGHPUT_DEVICE")]
     device: Option<String>,
-    /// The number format: f32, or amp (forward and backward in f16, weights in f32; linear and mlp) [default: f32]
+    /// The number format: f32, amp (forward and backward in f16, weights in f32; linear and mlp), or bf16 (products of bf16,
+    /// weights and sums in f32; gpt) [default: f32]
     #[arg(long)]
-    precision: Option<Precision>,
+    precision: Option<Format>,
     /// What computes the steps: fast (chapter 5's engine, where it has one for the model), or plain (chapter 4's, readable)
     /// [default: fast]
     #[arg(long)]
@@ -136,6 +138,24 @@ impl FromStr for Which {
     }
 }
 
+/// A number format: a precision of models of digits, or one that only language models have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Format {
+    Of(Precision),
+    Bf16,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if name == "bf16" {
+            return Ok(Self::Bf16);
+        }
+        name.parse().map(Self::Of).map_err(|error: training::Error| format!("{error}, bf16"))
+    }
+}
+
 /// Where runs are, unless the user chooses otherwise.
 pub(crate) const RUNS: &str = "runs";
 
@@ -207,11 +227,11 @@ impl Train {
             ("--patience", self.patience.is_some()),
             ("--limit", self.limit.is_some()),
             ("--processes", self.processes),
-            ("--precision", self.precision.is_some_and(|precision| precision != Precision::F32)),
+            ("--precision amp", self.precision == Some(Format::Of(Precision::Amp))),
         ] {
             if given {
                 bail!(
-                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --context, --batch, --lr, --warmup, --decay, --seed, --replicas and --device"
+                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --context, --batch, --lr, --warmup, --decay, --seed, --precision f32 or bf16, --replicas and --device"
                 );
             }
         }
@@ -228,6 +248,10 @@ impl Train {
             seed: self.seed,
             replicas: self.replicas,
             device: self.device.clone(),
+            numbers: self.precision.map(|format| match format {
+                Format::Bf16 => Numbers::Bf16,
+                Format::Of(_) => Numbers::F32,
+            }),
         };
         self.gpt.job(&told, run, self.resume)
     }
@@ -314,7 +338,13 @@ impl Train {
         };
         let settings = Settings {
             model: model.unwrap_or(base.model),
-            precision: self.precision.unwrap_or(base.precision),
+            precision: match self.precision {
+                Some(Format::Of(precision)) => precision,
+                Some(Format::Bf16) => bail!(
+                    "--precision bf16 is for language models; models of digits take f32 or amp"
+                ),
+                None => base.precision,
+            },
             engine: self.engine.unwrap_or(base.engine),
             optimizer: self.optimizer.unwrap_or(base.optimizer),
             epochs: self.epochs.unwrap_or(base.epochs),
@@ -511,7 +541,9 @@ mod tests {
         assert!(options(&["--model", "vgg"]).unwrap_err().contains("transformer"));
         assert!(options(&["--optimizer", "lion"]).unwrap_err().contains("adamw"));
         assert!(options(&["--schedule", "step"]).unwrap_err().contains("cosine"));
-        assert!(options(&["--precision", "f8"]).unwrap_err().contains("f32, amp"));
+        assert!(options(&["--precision", "f8"]).unwrap_err().contains("f32, amp, bf16"));
+        let digits = config(&["--precision", "bf16"], runs).unwrap_err().to_string();
+        assert!(digits.contains("language models"), "{digits}");
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
         for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]
         {

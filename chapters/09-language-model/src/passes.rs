@@ -15,7 +15,7 @@ use crate::{
         swiglu,
     },
     layout::Block,
-    product::{adding, matrix, on, product},
+    product::{Numbers, adding, matrix, on},
 };
 use matmul::parallel::available;
 use std::ops::Range;
@@ -35,6 +35,8 @@ pub struct Passes {
     threads: usize,
     /// How many batches like this one a step has.
     pieces: usize,
+    /// What is multiplied with weights and with derivatives; attention's own products are of f32.
+    numbers: Numbers,
     rotary: Rotary,
     kept: Vec<Kept>,
     /// [rows, width]: what the last layer returns.
@@ -129,6 +131,7 @@ impl Passes {
             tokens,
             threads: if threads == 0 { available() } else { threads },
             pieces: 1,
+            numbers: Numbers::F32,
             rotary: Rotary::new(tokens, config.head()),
             kept: (0..layers).map(|_| kept()).collect(),
             last: zeros(rows * width),
@@ -150,6 +153,12 @@ impl Passes {
     #[must_use]
     pub fn of_pieces(self, pieces: usize) -> Self {
         Self { pieces, ..self }
+    }
+
+    /// The same with products of these numbers.
+    #[must_use]
+    pub fn of_numbers(self, numbers: Numbers) -> Self {
+        Self { numbers, ..self }
     }
 
     /// Tokens of a batch.
@@ -282,6 +291,7 @@ impl Passes {
     /// A layer's forward pass for one group.
     fn layer_forward(&mut self, at: usize, model: &Model, sequences: &Range<usize>) -> Result<()> {
         let (rows, threads) = (self.rows_of(sequences), self.threads);
+        let product = self.numbers.product();
         let Config { width, hidden, heads, .. } = self.config;
         let Block { norm1, qkv, out, norm2, gate_up, down } = &model.layout.blocks[at];
         let weights = |range: &Range<usize>, cols| matrix(&model.parameters[range.clone()], cols);
@@ -328,6 +338,7 @@ impl Passes {
         add: bool,
     ) -> Result<()> {
         let (rows, threads) = (self.rows_of(sequences), self.threads);
+        let product = self.numbers.product();
         let Config { width, hidden, heads, .. } = self.config;
         let Block { norm1, qkv, out, norm2, gate_up, down } = &model.layout.blocks[at];
         let weights = |range: &Range<usize>, cols| matrix(&model.parameters[range.clone()], cols);
@@ -376,6 +387,7 @@ impl Passes {
     /// The last normalisation and the scores of a group.
     fn head(&mut self, model: &Model, sequences: &Range<usize>) -> Result<()> {
         let (rows, threads) = (self.rows_of(sequences), self.threads);
+        let product = self.numbers.product();
         let Config { width, vocabulary, .. } = self.config;
         let (layout, group) = (&model.layout, &mut self.group);
         let normed = &mut group.normed[..rows.len() * width];
@@ -397,6 +409,7 @@ impl Passes {
     ) -> Result<()> {
         self.head(model, sequences)?;
         let (rows, threads) = (self.rows_of(sequences), self.threads);
+        let product = self.numbers.product();
         let Config { width, vocabulary, .. } = self.config;
         let (layout, group, share) =
             (&model.layout, &mut self.group, 1.0 / (self.losses.len() * self.pieces) as f32);

@@ -3,7 +3,34 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::Result;
-use matmul::{MatMut, MatRef, Options, Threads, sgemm};
+use matmul::{MatMut, MatRef, Options, Threads, bgemm, sgemm};
+use serde::{Deserialize, Serialize};
+
+/// What a product multiplies. It always adds in f32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Numbers {
+    /// The values as they are.
+    #[default]
+    F32,
+    /// Rounded to bf16: half the bytes, and a unit of its own on CPUs that have one.
+    Bf16,
+}
+
+impl Numbers {
+    /// The function that computes [`product`] of these.
+    // ANCHOR: numbers
+    pub fn product(self) -> impl Fn(&mut [f32], MatRef<f32>, MatRef<f32>, Options) -> Result<()> {
+        move |c, a, b, options| {
+            let c = MatMut::new(c, a.rows(), b.cols())?;
+            Ok(match self {
+                Self::F32 => sgemm(c, a, b, options)?,
+                Self::Bf16 => bgemm(c, a, b, options)?,
+            })
+        }
+    }
+    // ANCHOR_END: numbers
+}
 
 /// The values as a matrix with so many columns, row after row.
 ///
@@ -18,7 +45,7 @@ pub fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>> {
 /// # Errors
 /// [`crate::Error::Product`] if the shapes do not fit each other.
 pub fn product(c: &mut [f32], a: MatRef<f32>, b: MatRef<f32>, options: Options) -> Result<()> {
-    Ok(sgemm(MatMut::new(c, a.rows(), b.cols())?, a, b, options)?)
+    Numbers::F32.product()(c, a, b, options)
 }
 
 /// A product that overwrites C, on so many threads.

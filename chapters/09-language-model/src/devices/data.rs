@@ -36,7 +36,10 @@ impl Portion {
         threads: usize,
     ) -> Result<Self> {
         let sequences = part_of(settings.batch, rank, ranks);
-        let passes = |count| Passes::new(model.config, count, settings.length, threads);
+        let passes = |count| {
+            let passes = Passes::new(model.config, count, settings.length, threads)?;
+            Ok::<_, crate::Error>(passes.of_numbers(settings.numbers))
+        };
         let passes = (!sequences.is_empty()).then(|| passes(sequences.len())).transpose()?;
         let fraction = sequences.len() as f32 / settings.batch as f32;
         Ok(Self { sequences, passes, fraction })

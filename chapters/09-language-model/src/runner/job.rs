@@ -6,6 +6,7 @@ use crate::{
     devices::replicas::{MOST, Replicas},
     generate::TOKENIZER,
     gpu,
+    product::Numbers,
     runner::{
         report::{self, Point, Report},
         text::Text,
@@ -13,8 +14,8 @@ use crate::{
     train::{Flow, Reporter as _, Settings, Step, Trainer, run},
 };
 use cpu_gpu::gpu::{Gpu, open};
-use lab::{Unit, limits, peak, progress::Progress};
-use matmul::parallel::available;
+use lab::{limits, peak, progress::Progress};
+use matmul::{Unit, parallel::available};
 use std::{path::PathBuf, time::Instant};
 use training::{Start, run as folder, runner::files::CHECKPOINT};
 
@@ -95,7 +96,10 @@ pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<O
     if let Some(gpu) = &gpu {
         progress.println(&format!("device: {}", gpu.about().name));
     }
-    let peak = gpu.is_none().then(|| peak::fma_f32(available()).value);
+    let peak = gpu.is_none().then(|| match trainer.settings.numbers {
+        Numbers::F32 => peak::fma_f32(available()).value,
+        Numbers::Bf16 => Unit::best().peak(available()).value,
+    });
     let mut report = Report::new(held.path(), &text, &trainer, progress, peak, stop)?;
     let flow = match &mut instead {
         None => run(&mut trainer, &text.training, &mut report)?,
@@ -151,7 +155,7 @@ fn instead<'g>(
     trainer: &Trainer,
     stream: &[u32],
 ) -> Result<Option<Box<dyn Instead + 'g>>> {
-    pieces_alone(job, trainer.settings.accumulate)?; // a checkpoint's, in a run that goes on
+    on_cores(job, &trainer.settings)?; // a checkpoint's, in a run that goes on
     Ok(match gpu {
         Some(gpu) => Some(Box::new(gpu::Step::new(gpu, trainer, stream)?)),
         None if job.replicas > 1 => Some(Box::new(Replicas::new(trainer, stream, job.replicas)?)),
@@ -188,9 +192,14 @@ fn follow(
     Ok(Flow::Finished)
 }
 
-/// Refuses a batch in pieces where others than this machine's cores take the steps.
-fn pieces_alone(job: &Job, pieces: usize) -> Result<()> {
-    if pieces > 1 && (job.device.is_some() || job.replicas > 1) {
+/// Refuses what others than this machine's cores can't do, where they take the steps.
+fn on_cores(job: &Job, settings: &Settings) -> Result<()> {
+    if let (Some(device), Numbers::Bf16) = (&job.device, settings.numbers) {
+        return Err(Error::Config(format!(
+            "products of bf16 are for this machine's cores, not for {device}; take --device cpu, or --precision f32"
+        )));
+    }
+    if settings.accumulate > 1 && (job.device.is_some() || job.replicas > 1) {
         return Err(Error::Config(
             "a batch in pieces is for one model on this machine's cores; take --device cpu without --replicas, or leave out \
              --accumulate"
@@ -206,7 +215,7 @@ fn check(job: &Job) -> Result<()> {
     job.settings.check()?;
     let Settings { batch, length, .. } = job.settings;
     let pieces = job.settings.accumulate;
-    pieces_alone(job, pieces)?;
+    on_cores(job, &job.settings)?;
     if let (Some(device), 2..) = (&job.device, job.replicas) {
         return Err(Error::Config(format!(
             "replicas train on this machine's cores, not on {device}; take --device cpu, or leave out --replicas"
@@ -233,7 +242,7 @@ fn check(job: &Job) -> Result<()> {
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
         _ => {
             let bytes = Bytes::of(&job.config, batch / pieces, length).all();
-            let needed = || Unit::Bytes.format(bytes as f64);
+            let needed = || lab::Unit::Bytes.format(bytes as f64);
             let short = || {
                 Error::Config(format!(
                     "a step needs {}, which this machine has not; take a smaller --batch, --context or --size",
@@ -356,6 +365,9 @@ mod tests {
         let settings = Settings { accumulate: 2, ..there.settings };
         let said = train(&Job { settings, ..there.clone() }, false, &mut || false).unwrap_err();
         assert!(said.to_string().contains("in pieces"), "{said}");
+        let settings = Settings { numbers: Numbers::Bf16, ..there.settings };
+        let said = train(&Job { settings, ..there.clone() }, false, &mut || false).unwrap_err();
+        assert!(said.to_string().contains("--precision f32"), "{said}");
         let missing = Job { device: Some("tpu".to_owned()), ..job(root.path(), "tpu") };
         let said = train(&missing, false, &mut || false).unwrap_err().to_string();
         assert!(said.contains("no device tpu") && !missing.folder.exists(), "{said}");

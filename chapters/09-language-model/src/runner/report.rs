@@ -4,6 +4,7 @@ use crate::{
     Error, Model, Result, Tokenizer,
     count::Operations,
     generate::{Decoder, Sampling, generate},
+    product::Numbers,
     runner::text::Text,
     train::{Reporter, Settings, Step, Trainer, validation},
 };
@@ -228,7 +229,7 @@ impl Reporter for Report<'_> {
         self.progress.println(&format!("text: {}", self.text.about));
         self.progress.println(&format!(
             "gpt: {:.2} million parameters ({} layers of {}, {} heads, {} tokens known), context {}, batch {}, {}{} steps, {:.1} million \
-             tokens, learning rate {:.1e}, seed {}",
+             tokens, learning rate {:.1e}, seed {}{}",
             trainer.model.layout.len as f64 / 1e6,
             config.layers,
             config.width,
@@ -241,6 +242,7 @@ impl Reporter for Report<'_> {
             (settings.steps * trainer.tokens() as u64) as f64 / 1e6,
             settings.lr,
             settings.seed,
+            if settings.numbers == Numbers::Bf16 { ", products of bf16" } else { "" },
         ));
         if trainer.step > 0 {
             self.progress.println(&format!("going on after step {}", trainer.step));

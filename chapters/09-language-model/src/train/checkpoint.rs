@@ -106,7 +106,10 @@ fn read(bytes: &[u8]) -> Result<(Header, Vec<f32>), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{Silent, run};
+    use crate::{
+        product::Numbers,
+        train::{Silent, run},
+    };
     use std::fs;
 
     const SIZES: Config =
@@ -122,9 +125,17 @@ mod tests {
 
     #[test]
     fn a_run_goes_on_with_the_same_numbers() {
+        for numbers in [Numbers::F32, Numbers::Bf16] {
+            goes_on(numbers);
+        }
+    }
+
+    fn goes_on(numbers: Numbers) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("checkpoint");
-        let (mut whole, stream) = begun();
+        let (begun, stream) = begun();
+        let settings = Settings { numbers, ..begun.settings };
+        let mut whole = Trainer::new(begun.model, settings, &stream, 1).unwrap();
         for _ in 0..5 {
             whole.step(&stream).unwrap();
         }

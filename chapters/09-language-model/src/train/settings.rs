@@ -1,6 +1,6 @@
 //! What a run can be told.
 
-use crate::{Error, Result, train::adamw::AdamW};
+use crate::{Error, Result, product::Numbers, train::adamw::AdamW};
 use serde::{Deserialize, Serialize};
 
 /// Pieces of a batch in a checkpoint that names none.
@@ -33,6 +33,9 @@ pub struct Settings {
     /// Seconds that the run shall take, where it is planned by the clock: how many steps that makes is found on the way.
     #[serde(default)]
     pub seconds: Option<f64>,
+    /// What the passes multiply; parameters, sums and the optimizer are in f32.
+    #[serde(default)]
+    pub numbers: Numbers,
 }
 
 impl Default for Settings {
@@ -49,6 +52,7 @@ impl Default for Settings {
             rule: AdamW::default(),
             seed: 0,
             seconds: None,
+            numbers: Numbers::F32,
         }
     }
 }

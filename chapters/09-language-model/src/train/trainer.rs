@@ -69,7 +69,8 @@ impl Trainer {
             tensors: adamw::tensors(&model.layout, &model.config),
             passes: {
                 let (batch, pieces) = (settings.batch / settings.accumulate, settings.accumulate);
-                Passes::new(model.config, batch, settings.length, threads)?.of_pieces(pieces)
+                let passes = Passes::new(model.config, batch, settings.length, threads)?;
+                passes.of_pieces(pieces).of_numbers(settings.numbers)
             },
             gradient: vec![0.0; model.layout.len],
             parts: Vec::new(),
@@ -145,8 +146,30 @@ pub fn digest(stream: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
+    use crate::{Config, product::Numbers};
     use backprop::check::error_f32;
+
+    #[test]
+    fn bf16_learns_as_f32_does_on_any_number_of_threads() {
+        let stream: Vec<u32> = (0..900_u32).map(|i| (i * 5 + i / 50) % 31).collect();
+        let config =
+            Config { vocabulary: 31, context: 16, width: 24, heads: 2, layers: 2, hidden: 40 };
+        let of = |numbers, threads| {
+            let usual = Settings { numbers, steps: 30, warmup: 3, lr: 0.01, ..Settings::default() };
+            let settings = Settings { batch: 4, length: 16, ..usual };
+            let mut trainer =
+                Trainer::new(Model::new(config, 1).unwrap(), settings, &stream, threads).unwrap();
+            let losses: Vec<f64> = (0..30).map(|_| trainer.step(&stream).unwrap().loss).collect();
+            (losses, trainer.model.parameters)
+        };
+        let (wanted, found) = (of(Numbers::F32, 1), of(Numbers::Bf16, 1));
+        assert!(wanted.0[29] < 0.8 * wanted.0[0], "{:?}", wanted.0);
+        for (wanted, found) in wanted.0.iter().zip(&found.0) {
+            assert!((found / wanted - 1.0).abs() < 0.02, "{found} {wanted}");
+        }
+        assert!(wanted.1 != found.1, "nothing was rounded");
+        assert!(found == of(Numbers::Bf16, 3));
+    }
 
     #[test]
     fn a_batch_in_pieces_is_the_batch() {
