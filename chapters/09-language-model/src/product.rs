@@ -19,7 +19,6 @@ pub enum Numbers {
 
 impl Numbers {
     /// The function that computes [`product`] of these.
-    // ANCHOR: numbers
     pub fn product(self) -> impl Fn(&mut [f32], MatRef<f32>, MatRef<f32>, Options) -> Result<()> {
         move |c, a, b, options| {
             let c = MatMut::new(c, a.rows(), b.cols())?;
@@ -29,7 +28,6 @@ impl Numbers {
             })
         }
     }
-    // ANCHOR_END: numbers
 }
 
 /// The values as a matrix with so many columns, row after row.
