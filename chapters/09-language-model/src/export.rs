@@ -29,13 +29,13 @@ pub fn of_run(run: &Path) -> Result<String> {
     let trained = points.last().map(
         |last| serde_json::json!({ "seconds": last.seconds, "bits_per_byte": last.bits_per_byte }),
     );
-    Ok(script(&model, &tokenizer, trained))
+    Ok(script(&model, &tokenizer, trained.as_ref()))
 }
 
 /// `globalThis.gptModel = {config, parameters, merges, trained, weights};`: the merges one pair after the other, the weights
 /// in base64, tensor after tensor in the order of [`Layout`](crate::Layout). A matrix has its outputs' scales first, then
 /// output after output.
-pub fn script(model: &Model, tokenizer: &Tokenizer, trained: Option<serde_json::Value>) -> String {
+pub fn script(model: &Model, tokenizer: &Tokenizer, trained: Option<&serde_json::Value>) -> String {
     let mut bytes = Vec::new();
     for (name, range, shape) in model.layout.tensors(&model.config) {
         let tensor = &model.parameters[range];

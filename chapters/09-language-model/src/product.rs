@@ -22,10 +22,11 @@ impl Numbers {
     pub fn product(self) -> impl Fn(&mut [f32], MatRef<f32>, MatRef<f32>, Options) -> Result<()> {
         move |c, a, b, options| {
             let c = MatMut::new(c, a.rows(), b.cols())?;
-            Ok(match self {
+            match self {
                 Self::F32 => sgemm(c, a, b, options)?,
                 Self::Bf16 => bgemm(c, a, b, options)?,
-            })
+            }
+            Ok(())
         }
     }
 }

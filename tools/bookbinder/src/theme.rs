@@ -34,7 +34,7 @@ const CHANGES: [(&str, &str); 13] = [
     // The fonts that are in the style sheet are ready before the first line is drawn.
     (
         "<!-- Start loading toc.js asap -->",
-        r#"<script>document.fonts.forEach((face) => face.load());</script>"#,
+        r"<script>document.fonts.forEach((face) => face.load());</script>",
     ),
     // A page has one first-level heading: its own.
     (

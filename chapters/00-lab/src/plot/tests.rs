@@ -86,7 +86,7 @@ fn names_at_the_ends_of_lines_do_not_overlap() {
     );
     let svg = plot.svg();
     let named = |line: &&str| line.contains(">line ");
-    let named: String = svg.lines().filter(named).map(|line| format!("{line}\n")).collect();
+    let named = svg.lines().filter(named).collect::<Vec<_>>().join("\n");
     let mut places = attributes(&named, "text", "y");
     assert_eq!(places.len(), 8);
     places.sort_by(f64::total_cmp);

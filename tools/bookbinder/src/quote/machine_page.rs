@@ -131,7 +131,9 @@ fn of_run(run: &Run, values: &[Value], last: bool) -> String {
          samples lie between</th><th scope=\"col\">Samples</th><th scope=\"col\">Of its \
          limit</th></tr></thead><tbody>",
     );
-    values.iter().for_each(|value| out.push_str(&row(value)));
+    for value in values {
+        out.push_str(&row(value));
+    }
     for Skipped { key, params, why } in run.skipped.iter().filter(|_| last) {
         let _ = write!(
             out,

@@ -142,7 +142,9 @@ fn quality(rec: &mut Recorder) -> Result<()> {
         rec.record(TOKENS.at(&[]), Samples::one(last.tokens as f64));
     } else {
         let why = "the run's folder has no metrics";
-        [SECONDS, TOKENS].into_iter().for_each(|key| rec.skip_at(key.at(&[]), why));
+        for key in [SECONDS, TOKENS] {
+            rec.skip_at(key.at(&[]), why);
+        }
     }
     guesses(rec, &model, &tokenizer, &corpus.validation)?;
     rec.keep()?;
