@@ -73,7 +73,9 @@ export async function ringAllReduce({ open, page, axe, rules, shots, fail }) {
   const play = element.locator('.play');
   await play.click();
   if (await play.innerText() !== 'Pause') fail(playing.where, 'the ring does not say how to pause it');
-  if (await element.locator('.message').first().getAttribute('visibility') !== 'visible') fail(playing.where, 'no message of the ring is on its way');
+  // Between two steps none is.
+  await playing.tab.waitForFunction((one) => one.shadowRoot.querySelector('.message')?.getAttribute('visibility') === 'visible', await element.elementHandle())
+    .catch(() => fail(playing.where, 'no message of the ring is on its way'));
   await play.click();
   if (await play.innerText() !== 'Play') fail(playing.where, 'the ring does not pause');
   await element.locator('.cell text').filter({ hasText: '3+0' }).first().waitFor({ timeout: 60_000 }).catch(() => fail(playing.where, 'a message of the ring does not arrive'));
