@@ -149,7 +149,7 @@
 
   // The elements that run something: each has a file of its own, which only the pages that use it ask for, behind the
   // file of what they have in common.
-  const widgets = ['bit-explorer', 'break-kernel', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpt-count', 'gpu-product', 'memory-planner', 'pipeline-player', 'product-race', 'ring-all-reduce', 'roofline-explorer', 'step-player', 'warp-viewer'];
+  const widgets = ['bit-explorer', 'break-kernel', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpt-count', 'gpt-prompt', 'gpu-product', 'memory-planner', 'pipeline-player', 'product-race', 'ring-all-reduce', 'roofline-explorer', 'step-player', 'warp-viewer'];
   const used = widgets.filter((name) => document.querySelector(name));
   for (const name of used.length ? ['widget', ...used] : []) {
     const script = document.createElement('script');

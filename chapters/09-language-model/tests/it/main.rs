@@ -7,6 +7,7 @@ mod cuda_compile;
 mod devices;
 mod generate;
 mod gpt_count;
+mod page;
 mod passes;
 mod pytorch;
 mod serve;

@@ -380,6 +380,7 @@ fn drawings_and_kernels_are_a_part_of_the_page() {
         "descent-playground.js",
         "digit-canvas.js",
         "gpt-count.js",
+        "gpt-prompt.js",
         "gpu-product.js",
         "memory-planner.js",
         "pipeline-player.js",
