@@ -77,7 +77,7 @@
   const PRESETS = {
     tiny: { name: 'tiny', vocabulary: 1024, context: 128, width: 128, heads: 4, layers: 4, batch: 16 },
     small: { name: 'small', vocabulary: 2048, context: 256, width: 256, heads: 8, layers: 6, batch: 16 },
-    gpt2: { name: 'like GPT-2, 124 M', vocabulary: 50257, context: 1024, width: 768, heads: 12, layers: 12, batch: 16 },
+    gpt2: { name: 'GPT-2', vocabulary: 50257, context: 1024, width: 768, heads: 12, layers: 12, batch: 16 },
     '7b': { name: 'about 7 B', vocabulary: 32000, context: 4096, width: 4096, heads: 32, layers: 32, batch: 4 },
   };
   const FIELDS = {
