@@ -4,7 +4,7 @@
 //! its type (evcxr's documentation, "Integration with Jupyter"). Elsewhere the same calls print plain text.
 //! Of several outputs of one type in a cell the kernel keeps the last: show one thing in a cell.
 
-use crate::{Drawing, TableData, probe::in_notebook};
+use crate::{Drawing, TableData, plot::escaped, probe::in_notebook};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use std::{
     fmt::{Display, Write as _},
@@ -200,11 +200,6 @@ pub fn table_text(table: &TableData) -> String {
         let _ = writeln!(text, "{}", table.caption);
     }
     text
-}
-
-/// The text with the letters that mean something in HTML written out.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

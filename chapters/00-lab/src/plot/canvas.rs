@@ -246,7 +246,7 @@ pub fn drawn(sheet: Sheet, height: f64, attributes: &str, draw: impl FnOnce(&Can
     )
 }
 
-/// The text with what means something in SVG written out.
+/// The text with what means something in SVG and HTML written out.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
