@@ -91,7 +91,7 @@ export async function budgets({ part, browser, folder, pages, fail }) {
         for (const what of Object.keys(worst)) worst[what] = Math.max(worst[what], found[what]);
       }
       for (const [what, found] of Object.entries(worst)) {
-        // A table of a run may settle when its columns are known; nobody reads on below it.
+        // A table of a run may settle when its columns are known: it is the end of its page.
         if (what === 'shift' && page.startsWith('records/')) continue;
         const limit = exempt[page]?.[what] ?? limits[what];
         if (found > limit) fail(page, `${what}: ${found}, and at most ${limit} are allowed${what === 'shift' ? moved : ''}`);

@@ -71,8 +71,8 @@ export async function charts({ open, page, fail }) {
         fail(where, message);
       }
     };
-    const select = tab.locator('.machine-switch select').first();
-    const machines = await tab.locator('.machine-switch').first().locator('option').evaluateAll((all) => all.map((option) => option.value));
+    const select = tab.locator('.bar-machine select');
+    const machines = await select.locator('option').evaluateAll((all) => all.map((option) => option.value));
     for (const machine of machines.length ? machines : ['']) {
       if (machine) {
         await select.selectOption(machine);
