@@ -49,7 +49,7 @@ for name in cpu_gpu cpu_gpu-it performance multi_gpu language_model; do xz -c "$
 echo 82ecf3d >"$work/carried/commit"
 cp tools/cuda/harvest.sh "$work/carried/"
 
-export HARVEST_STATE=$work/state HARVEST_MACHINE=card HARVEST_LIMIT=14
+export HARVEST_STATE=$work/state HARVEST_MACHINE=card HARVEST_LIMIT=20
 for command in 1 2 3; do
     out=$work/out$command
     bash "$work/carried/harvest.sh" $command "$work/carried" "$out" 2>/dev/null
@@ -62,15 +62,19 @@ grep -qE '^right-on-a-gpu +exit 0 .*test result: ok. 3 passed' "$summary" || fai
 grep -qE '^performance.gpu.graph +exit 1 .*error: out of memory' "$summary" || fail 'a failure is not told'
 grep -qE '^performance.gpu.overlap +exit 124 ' "$summary" || fail 'a step that does not end was not cut off'
 grep -qE '^cpu_gpu.truck +left out, no time' "$summary" || fail 'a step without time is not told'
-grep -qE '^train-mlp +exit 0 .*skipped: there is no program with the feature cuda' "$summary" || fail 'no reason for a skip'
+grep -qE '^train-mlp +exit 0 .*train: there is no GPU here' "$summary" || fail 'nothing was trained'
 grep -qE '^sass +exit 0 .*skipped' "$summary" || fail 'no reason for missing machine code'
 # What came back, joined: also when one command ran on a machine of its own.
 tools/cuda/harvest.sh join "$work"/out1 "$work"/out2 "$work"/out3 "$work/joined" 2>/dev/null
 found=$(python3 -c 'import json, sys; print(*(r["experiment"] for r in json.load(open(sys.argv[1]))["runs"]))' \
     "$work/joined/card/cpu_gpu.json")
-[ "$found" = 'cpu_gpu.ladder cpu_gpu.devices' ] || fail "joined: $found"
+[ "$found" = 'cpu_gpu.devices cpu_gpu.ladder' ] || fail "joined: $found"
 [ "$(grep -cE '^ +\{"key": .*"why": "no NVIDIA driver"\},?$' "$work/joined/card/cpu_gpu.json")" = 2 ] || fail 'not one value a line'
 tools/cuda/harvest.sh join "$work/nothing" "$work/joined" 2>/dev/null && fail 'nothing was joined without a word'
+# All in one command, and of all steps those that are asked for.
+HARVEST_STATE=$work/once HARVEST_ONLY='^(doctor|train-)' bash "$work/carried/harvest.sh" all "$work/carried" "$work/out4" 2>/dev/null
+found=$(awk '/ exit / { print $1 }' "$work/out4/summary.txt" | paste -sd' ')
+[ "$found" = 'doctor train-mlp train-cnn train-resnet train-rnn train-transformer' ] || fail "chosen: $found"
 # No more than may be carried.
 head -c 61000000 /dev/zero >"$work/carried/mnist"
 ( eval "$(sed -n '/^most=/p; /^say()/p; /^fail()/p; /^size() {/,/^}/p' tools/cuda/harvest.sh)"; size "$work/carried" ) 2>/dev/null &&

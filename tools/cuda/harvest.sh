@@ -5,7 +5,10 @@
 #     bash tools/cuda/harvest.sh 1 harvest OUT        # there: three commands, one after the other, each below 590 s
 #     bash tools/cuda/harvest.sh 2 harvest OUT
 #     bash tools/cuda/harvest.sh 3 harvest OUT
+#     bash tools/cuda/harvest.sh all harvest OUT      # there, in one command: as much as HARVEST_LIMIT seconds allow
 #     tools/cuda/harvest.sh join OUT1 OUT2 OUT3 TO    # here: one folder of records out of what came back
+#
+# HARVEST_ONLY, a regular expression, chooses among the steps by their names.
 #
 # Every step is a program of its own with a limit, writes a line to OUT/summary.txt and its words to a log, and costs no
 # other step anything when it fails. OUT/harvest.tar.gz holds records, logs and machine code after each of them, so that
@@ -19,16 +22,17 @@ say() { printf 'harvest: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
 # The most that may be carried, in megabytes.
-most=60
+most=${HARVEST_MOST:-60}
 
 # ---- here ------------------------------------------------------------------------------------------------------
 
-# pack DIR: builds the command, with and without the feature `cuda`, and the tests that run on a GPU.
-# HARVEST_DEFAULT_ONLY=1 leaves the feature out. MNIST_DIR is carried too, if it is set.
+# pack DIR: builds the command with the feature `cuda`, and the tests that run on a GPU. HARVEST_DEFAULT_ONLY=1 leaves the
+# feature out: that needs no library of CUDA but the driver and NVRTC. MNIST_DIR is carried too, if it is set.
 pack() {
     [ $# -eq 1 ] || { usage >&2; exit 2; }
     mkdir -p "$1/tests" || fail "can't write to $1"
-    local dir target
+    local dir target features=(--features cuda)
+    [ -z "${HARVEST_DEFAULT_ONLY:-}" ] || features=()
     dir="$(cd "$1" && pwd)"
     cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
     target="${CARGO_TARGET_DIR:-target}"
@@ -39,16 +43,17 @@ pack() {
 
     local profile=${HARVEST_PROFILE:-release} folder=${HARVEST_PROFILE:-release}
     [ "$profile" != dev ] || folder=debug
-    cargo build --profile "$profile" || fail 'the command does not build'
+    cargo build --profile "$profile" "${features[@]}" || fail 'the command does not build'
     carry "$target/$folder/throughput" "$dir/throughput"
-    local package
-    for package in cpu_gpu performance multi_gpu language_model; do
-        carry "$(test_of "$package" --lib)" "$dir/tests/$package"
-    done
-    carry "$(test_of cpu_gpu --test it)" "$dir/tests/cpu_gpu-it"
-    if [ -z "${HARVEST_DEFAULT_ONLY:-}" ]; then
-        cargo build --profile "$profile" --features cuda || fail 'the command does not build with --features cuda'
-        carry "$target/$folder/throughput" "$dir/throughput-cuda"
+    # With the command among the packages its crates serve the tests, too: the features are the same.
+    local package packages=(cpu_gpu performance multi_gpu language_model)
+    if [ -z "${HARVEST_NO_TESTS:-}" ]; then
+        for package in "${packages[@]}"; do
+            carry "$(test_of "$package" --lib)" "$dir/tests/$package"
+        done
+        carry "$(test_of cpu_gpu --test it)" "$dir/tests/cpu_gpu-it"
+    fi
+    if [ ${#features[@]} -gt 0 ]; then
         # Kernels that are compiled while it runs include these, by their full paths.
         tar -cJPhf "$dir/headers.tar.xz" "$CUDA_PATH"/include/cuda_fp16.{h,hpp} "$CUDA_PATH"/include/nv \
             "$(cd "$target" && pwd)/$folder"/build/dfdx-*/out/*.cuh || fail 'the headers of dfdx are not there'
@@ -68,8 +73,10 @@ pack() {
 
 # The program of a crate's unit tests (--lib) or of its integration tests (--test it).
 test_of() {
-    cargo test --no-run -p "$@" --message-format=json 2>/dev/null |
-        grep -oE '"executable":"[^"]+"' | tail -n 1 | cut -d'"' -f4
+    local package=$1
+    shift
+    cargo test --no-run --profile "$profile" -p throughput -p "$package" "${features[@]}" "$@" --message-format=json 2>/dev/null |
+        grep -F "/$package@" | grep -oE '"executable":"[^"]+"' | tail -n 1 | cut -d'"' -f4
 }
 
 # carry FROM TO: a program without its symbols, compressed.
@@ -142,6 +149,7 @@ gather() {
 step() {
     local name=$1 seconds=$2 from=$SECONDS left=$((limit - (SECONDS - begun))) rc
     shift 2
+    [[ "$name" =~ ${HARVEST_ONLY:-.} ]] || return 0
     if [ "$left" -lt 8 ]; then
         printf '%-28s left out, no time\n' "$name" >>"$state/summary.txt"
         gather
@@ -225,10 +233,12 @@ prepare() {
     THROUGHPUT_COMMIT=$(cat "$dir/commit" 2>/dev/null)
     export THROUGHPUT_COMMIT
     # What is there of CUDA's libraries: in the toolkit's folders, or in Python's packages.
-    local library file
-    for library in libnvrtc.so libcublas.so libcurand.so libnccl.so; do
-        file=$(find -L /usr/local /opt /usr/lib -maxdepth 10 -name "$library.*" -type f 2>/dev/null | sort -V | tail -n 1)
-        [ -n "$file" ] && LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(dirname "$file")"
+    local found library folder
+    found=$(find -L /usr/local /opt /usr/lib -maxdepth 10 -type f \
+        \( -name 'libnvrtc.so.*' -o -name 'libcublas.so.*' -o -name 'libcurand.so.*' -o -name 'libnccl.so.*' \) 2>/dev/null | sort -V)
+    for library in libnvrtc libcublas libcurand libnccl; do
+        folder=$(grep -F "/$library.so" <<<"$found" | tail -n 1)
+        [ -z "$folder" ] || LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(dirname "$folder")"
     done
     export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
     export OCL_ICD_VENDORS=/no/such/folder # everything would be measured twice
@@ -264,45 +274,48 @@ sass() {
     ls "$state/sass" | wc -l
 }
 
-# The command with dfdx's own CUDA device, if all its libraries are here.
-with_dfdx() {
-    local program=$state/throughput-cuda missing
-    [ -x "$program" ] || { echo 'skipped: there is no program with the feature cuda here'; return 0; }
-    missing=$(ldd "$program" 2>&1 | awk '/not found/ { print $1 }' | sort -u | paste -sd' ')
-    [ -z "$missing" ] || { echo "skipped: it needs $missing, not found here"; return 0; }
-    "$program" "$@"
+# Why the program does not start here, if it does not.
+starts() {
+    local missing
+    missing=$(ldd "$state/throughput" 2>&1 | awk '/not found/ { print $1 }' | sort -u | paste -sd' ')
+    [ -z "$missing" ] || { echo "error: the program needs $missing, not found here"; return 1; }
+    "$state/throughput" --version
 }
 
-one() { # the most valuable: is it right, and how fast is the ladder
+# trained MODEL: two epochs on the GPU by the command that the book teaches.
+trained() {
+    step "train-$1" "$2" "$state/throughput" train --model "$1" --device cuda:0 --epochs 2 --run "runs/$1"
+}
+
+one() { # the most valuable: is it right, how fast is the ladder, and what training gains
     step machine 60 bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
+    step starts 20 bash -c starts
     step doctor 60 "$state/throughput" doctor
+    measure 60 cpu_gpu.devices
     tests right-on-a-gpu 150 cpu_gpu on_a_gpu there_is_a_gpu
-    measure 420 cpu_gpu.ladder
+    measure 300 cpu_gpu.ladder
+    measure 60 training.speed --device cuda:0
+    measure 90 language_model.gpu
     step sass 60 bash -c sass
 }
 
-two() { # the other measurements of chapters 2, 5 and 9
-    measure 60 cpu_gpu.devices
-    measure 150 performance.gpu.fused
+two() { # the other measurements of chapters 2, 5 and 6
     measure 60 performance.gpu.graph
     measure 60 performance.gpu.overlap
-    measure 120 cpu_gpu.truck
+    measure 120 performance.gpu.fused
     measure 60 cpu_gpu.lu
+    measure 150 cpu_gpu.truck
     measure 90 cpu_gpu.counters
-    measure 90 language_model.gpu
+    measure 100 mixed_precision.amp.speed --device cuda:0
     measure 60 performance.pieces
-    step sass 60 bash -c sass
 }
 
-three() { # training by dfdx, energy, all tests
+three() { # training as the reader types it, and all tests
     local model
-    step amp.speed 100 bash -c 'with_dfdx "$@"' _ measure mixed_precision.amp.speed --device cuda:0 --budget "$budget" \
-        --records records --machine "$machine"
     for model in mlp cnn resnet rnn transformer; do
-        step "train-$model" 45 bash -c 'with_dfdx "$@"' _ train --model "$model" --device cuda:0 --epochs 2 --run "runs/$model"
+        trained "$model" 45
     done
     tests nccl 30 multi_gpu on_a_gpu
-    measure 40 hardware.energy
     tests tests-cpu_gpu 100 cpu_gpu gpu:: tensor_cores:: verify:: wrong:: truck:: lu::
     tests tests-ladder 100 cpu_gpu-it ladder:: lu_device::
     tests tests-performance 120 performance gpu::
@@ -313,13 +326,13 @@ three() { # training by dfdx, energy, all tests
 case "${1:-}" in
     pack) shift; pack "$@" ;;
     join) shift; join "$@" ;;
-    1 | 2 | 3)
+    1 | 2 | 3 | all)
         [ $# -eq 3 ] || { usage >&2; exit 2; }
-        export -f sass with_dfdx
+        export -f sass starts
         prepare "$2" "$3"
         export state
         printf '== command %s at %s\n' "$1" "$(date -u +%FT%TZ)" >>"$state/summary.txt"
-        case "$1" in 1) one ;; 2) two ;; 3) three ;; esac
+        case "$1" in 1) one ;; 2) two ;; 3) three ;; all) one && two && three ;; esac
         printf '== command %s took %d s\n' "$1" $((SECONDS - begun)) >>"$state/summary.txt"
         gather
         say "$(wc -c <"$out/harvest.tar.gz") bytes in $out/harvest.tar.gz"

@@ -343,12 +343,13 @@ pub const BATCHES: [usize; 3] = [32, 128, 512];
 fn speed(rec: &mut Recorder) -> Result<()> {
     let data = rec.data_set()?;
     let data = DataSet { test: data.test.first(10), ..data };
-    let mut devices = vec![Device::Cpu];
+    // The device that was asked for comes first, and what is measured is not lost with what may take too long.
+    let mut devices = vec![rec.device];
     if rec.device == Device::Cpu {
         let why = "this run has no GPU that the build can use";
         rec.skip_at(SPEED.at(&[("device", &"cuda")]), why);
     } else {
-        devices.push(rec.device);
+        devices.push(Device::Cpu);
     }
     for device in devices {
         for batch in BATCHES {
@@ -369,6 +370,7 @@ fn speed(rec: &mut Recorder) -> Result<()> {
             if let [full, half] = medians[..] {
                 rec.record(SPEED_RATIO.at(list), Samples::one(half / full));
             }
+            rec.keep()?;
         }
     }
     Ok(())
