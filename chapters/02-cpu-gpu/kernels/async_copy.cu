@@ -23,7 +23,6 @@
 #define TM 8   // rows of C that a thread computes
 #define TN 16  // columns of C that a thread computes
 #define STAGES 4
-#define UNROLL 4 // steps of four along k in one piece of straight code
 #define BLOCKS_PER_SM 1
 #endif
 #ifndef VECTOR
@@ -50,8 +49,6 @@ static_assert(BM % WARP_M == 0 && BN % WARP_N == 0, "a block is whole warps");
 static_assert(A_STEP % 8 == 0 && B_STEP * BN == 4 * THREADS, "a thread's copies are whole rows apart");
 static_assert(A_COPIES * 4 * THREADS == BM * BK && B_COPIES * 4 * THREADS == BK * BN,
               "every thread makes the same number of copies");
-
-constexpr int unroll = UNROLL; // a pragma takes no macro
 
 #ifndef HOST_MODEL
 // PTX ISA, "Data Movement and Conversion Instructions: cp.async". Of the 16 (or 4) bytes, `bytes` are read and
@@ -122,11 +119,10 @@ struct Source {
     unsigned row, column; // of the block's tile in C
 };
 
-// Starts this thread's copies of the tile at `k0`.
+// Starts this thread's copies of the tile at `k0`. Most tiles have no edge: they are `inside` and need no checks.
+template <bool inside>
 __device__ __forceinline__ void fetch(float *slot, const Source &source, unsigned k0, const float *safe,
                                       unsigned m, unsigned n, unsigned k) {
-    // Most tiles have no edge: they need no checks, and instructions count.
-    const bool inside = VECTOR && source.row + BM <= m && source.column + BN <= n && k0 + BK <= k;
     const unsigned a_row = a_copy_row(), a_within = threadIdx.x % 4 * 4;
     float *const a_to = slot + a_row * A_STRIDE + a_within;
     const float *from = source.a;
@@ -156,9 +152,10 @@ __device__ __forceinline__ void fetch(float *slot, const Source &source, unsigne
 }
 
 // Fetches tile number `next`, if there is one, as a group of its own, and goes on to the one behind it.
+template <bool inside>
 __device__ __forceinline__ void fetch_next(float *shared, unsigned slot, Source &source, unsigned next,
                                            const float *safe, unsigned m, unsigned n, unsigned k) {
-    if (next * BK < k) fetch(shared + slot * STAGE_FLOATS, source, next * BK, safe, m, n, k);
+    if (next * BK < k) fetch<inside>(shared + slot * STAGE_FLOATS, source, next * BK, safe, m, n, k);
     source.a += BK;
     source.b += (unsigned long long)BK * n;
     commit_copies();
@@ -168,7 +165,7 @@ __device__ __forceinline__ void fetch_next(float *shared, unsigned slot, Source 
 // in fours that are 32 apart, so that neighbouring lanes read neighbouring banks.
 __device__ __forceinline__ void multiply(float *a, float *b,
                                          float (&sums)[TM][TN]) {
-#pragma unroll unroll
+#pragma unroll
     for (int k4 = 0; k4 < BK; k4 += 4) {
         alignas(16) float left[TM][4], right[TN]; // written as float4
 #pragma unroll
@@ -188,6 +185,30 @@ __device__ __forceinline__ void multiply(float *a, float *b,
     }
 }
 
+// All tiles along k, one after the other, while the next ones travel.
+template <bool inside>
+__device__ __forceinline__ void all_tiles(float *shared, Source &source, unsigned row, unsigned column,
+                                          float (&sums)[TM][TN], const float *safe, unsigned m, unsigned n, unsigned k) {
+    const unsigned tiles = (k + BK - 1) / BK;
+    // ANCHOR: pipeline
+    // The first tiles are sent for. One slot of the ring stays free.
+    unsigned next = 0, slot = 0;
+    for (; next < STAGES - 1; next++)
+        fetch_next<inside>(shared, next, source, next, safe, m, n, k);
+    for (; next < tiles + STAGES - 1; next++) {
+        // This thread's part of the tile is here; then, all threads'.
+        wait_for_copies<STAGES - 2>();
+        __syncthreads();
+        // The slot before is no longer read: all have passed the barrier.
+        const unsigned unused = slot == 0 ? STAGES - 1 : slot - 1;
+        fetch_next<inside>(shared, unused, source, next, safe, m, n, k);
+        float *here = shared + slot * STAGE_FLOATS;
+        multiply(here + row * A_STRIDE, here + A_FLOATS + column, sums);
+        slot = slot + 1 == STAGES ? 0 : slot + 1;
+    }
+    // ANCHOR_END: pipeline
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     async_copy(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c, unsigned m,
                unsigned n, unsigned k) {
@@ -202,24 +223,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     source.b = b + (unsigned long long)(threadIdx.x / (BN / 4)) * n + source.column + threadIdx.x % (BN / 4) * 4;
 
     float sums[TM][TN] = {};
-    const unsigned tiles = (k + BK - 1) / BK;
-    // ANCHOR: pipeline
-    // The first tiles are sent for. One slot of the ring stays free.
-    unsigned next = 0, slot = 0, unused = STAGES - 1;
-    for (; next < STAGES - 1; next++)
-        fetch_next(shared, next, source, next, a, m, n, k);
-    for (unsigned tile = 0; tile < tiles; tile++, next++) {
-        // This thread's part of the tile is here; then, all threads'.
-        wait_for_copies<STAGES - 2>();
-        __syncthreads();
-        // The unused slot is no longer read: all have passed the barrier.
-        fetch_next(shared, unused, source, next, a, m, n, k);
-        float *here = shared + slot * STAGE_FLOATS;
-        multiply(here + row * A_STRIDE, here + A_FLOATS + column, sums);
-        unused = slot;
-        slot = slot + 1 == STAGES ? 0 : slot + 1;
-    }
-    // ANCHOR_END: pipeline
+    if (VECTOR && source.row + BM <= m && source.column + BN <= n && k % BK == 0)
+        all_tiles<true>(shared, source, row, column, sums, a, m, n, k);
+    else
+        all_tiles<false>(shared, source, row, column, sums, a, m, n, k);
 
 #pragma unroll
     for (int i = 0; i < TM; i++) {

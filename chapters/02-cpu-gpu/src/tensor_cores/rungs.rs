@@ -25,30 +25,25 @@ pub struct CudaTiles {
     pub stages: u32,
     /// Blocks that share a multiprocessor.
     pub blocks_per_sm: u32,
-    /// Steps of four along k that are written out as straight code.
-    pub unroll: u32,
 }
 
 impl CudaTiles {
     const fn new(block: [u32; 2], thread: [u32; 2], stages: u32, blocks_per_sm: u32) -> Self {
-        Self { block, thread, stages, blocks_per_sm, unroll: 4 }
+        Self { block, thread, stages, blocks_per_sm }
     }
 
     /// Those that are tried; the first is the one for large products. Many sums for each thread make the fewest loads,
     /// small tiles occupy all multiprocessors where C is small.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 9] = [
         Self::new([128, 256], [8, 16], 4, 1),
-        Self { unroll: 2, ..Self::new([128, 256], [8, 16], 4, 1) },
         Self::new([256, 128], [8, 16], 4, 1),
-        Self { unroll: 2, ..Self::new([256, 128], [8, 16], 4, 1) },
         Self::new([128, 128], [8, 16], 4, 2),
-        Self { unroll: 2, ..Self::new([128, 128], [8, 16], 4, 2) },
-        // Half the sums, so that twice as many threads hide each other's waits. Sums of 8×8 would want more registers than
-        // the 128 that this leaves for a thread: 4×16 have 16 numbers of A at hand instead of 32.
-        Self::new([128, 128], [4, 16], 3, 2),
-        Self::new([128, 128], [4, 16], 4, 2),
-        Self::new([128, 128], [8, 16], 3, 2),
-        Self::new([64, 128], [8, 8], 3, 3),
+        // Half the sums, so that twice as many threads hide each other's waits: 128 registers for a thread are enough.
+        Self::new([128, 128], [8, 8], 3, 2),
+        Self::new([128, 128], [8, 8], 4, 2),
+        Self::new([64, 128], [8, 8], 3, 4),
+        Self::new([64, 128], [8, 8], 4, 4),
+        Self::new([128, 64], [8, 8], 3, 3),
         Self::new([64, 64], [8, 4], 4, 4),
     ];
     /// How far along k a tile reaches (`BK` in the kernel).
@@ -64,10 +59,10 @@ impl CudaTiles {
         4 * self.stages * (self.block[0] * (Self::DEPTH + 4) + Self::DEPTH * self.block[1])
     }
 
-    /// `128x256-8x16-s4-u4`, for records.
+    /// `128x256-8x16-s4`, for records.
     pub fn name(self) -> String {
-        let Self { block: [m, n], thread: [x, y], stages, unroll, .. } = self;
-        format!("{m}x{n}-{x}x{y}-s{stages}-u{unroll}")
+        let Self { block: [m, n], thread: [x, y], stages, .. } = self;
+        format!("{m}x{n}-{x}x{y}-s{stages}")
     }
 }
 
@@ -177,7 +172,6 @@ impl CudaRung {
                         ("TM", t.thread[0].to_string()),
                         ("TN", t.thread[1].to_string()),
                         ("STAGES", t.stages.to_string()),
-                        ("UNROLL", t.unroll.to_string()),
                         ("BLOCKS_PER_SM", t.blocks_per_sm.to_string()),
                         ("VECTOR", u32::from(aligned).to_string()),
                     ],
