@@ -294,7 +294,7 @@ pub fn run_keeping(
     keep: &mut (dyn FnMut(Run) -> Result<()> + Send),
 ) -> Result<Run> {
     let provenance = Provenance::now();
-    let made = |values, skipped| {
+    let made = |values, skipped, unfinished| {
         let provenance = provenance.clone();
         Run {
             experiment: experiment.key.to_owned(),
@@ -304,18 +304,19 @@ pub fn run_keeping(
             budget: budget.name().to_owned(),
             rustc: provenance.rustc,
             flags: provenance.flags,
+            unfinished,
             values,
             skipped,
         }
     };
     let mut keeper =
-        |values: &[Value], skipped: &[Skipped]| keep(made(values.to_vec(), skipped.to_vec()));
+        |values: &[Value], skipped: &[Skipped]| keep(made(values.to_vec(), skipped.to_vec(), true));
     let mut recorder = Recorder::new(experiment, budget, device, progress);
     recorder.data = data.map(Path::to_owned);
     recorder.keeper = Some(Mutex::new(&mut keeper));
     (experiment.run)(&mut recorder)?;
     let (values, skipped) = recorder.finish();
-    Ok(made(values, skipped))
+    Ok(made(values, skipped, false))
 }
 
 /// Looks a chapter up by number, name or folder (`1`, `matmul`, `01-matmul`).

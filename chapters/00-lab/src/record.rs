@@ -149,6 +149,9 @@ pub struct Run {
     pub rustc: String,
     /// The build profile and the compiler flags.
     pub flags: String,
+    /// Whether it was cut off: what it kept until then is all there is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
     /// What was measured.
     pub values: Vec<Value>,
     /// What was not, and why.
@@ -207,8 +210,8 @@ impl Records {
     /// The one value with this key whose parameters include those given.
     ///
     /// # Errors
-    /// [`Error::NotMeasured`] if the experiment did not run here, [`Error::Skipped`] if it left this value
-    /// out, [`Error::Key`] if it ran and has no such value, or more than one.
+    /// [`Error::NotMeasured`] if the experiment did not run here, or was cut off before this value, [`Error::Skipped`] if it
+    /// left this value out, [`Error::Key`] if it ran and has no such value, or more than one.
     pub fn find(&self, key: &str, list: ParamList) -> Result<&Value> {
         self.find_params(key, &params(list))
     }
@@ -241,8 +244,8 @@ impl Records {
         if let Some(skipped) = skipped {
             return Err(Error::Skipped { what, why: skipped.why.clone() });
         }
-        let ran = self.runs().any(|run| is_below(key, &run.experiment));
-        if ran {
+        let ran = self.runs().find(|run| is_below(key, &run.experiment));
+        if ran.is_some_and(|run| !run.unfinished) {
             let near: Vec<String> = self
                 .values()
                 .filter(|v| v.key == key)

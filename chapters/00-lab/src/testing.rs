@@ -135,6 +135,7 @@ pub fn records(chapter: &Chapter, values: &[Value], skipped: &[Skipped]) -> Reco
             budget: "full".to_owned(),
             rustc: "1.95".to_owned(),
             flags: String::new(),
+            unfinished: false,
             values: values.iter().filter(|v| belongs(&v.key)).cloned().collect(),
             skipped: skipped.iter().filter(|s| belongs(&s.key)).cloned().collect(),
         }

@@ -42,6 +42,7 @@ fn records() -> Records {
         budget: "full".to_owned(),
         rustc: "rustc 1.95.0".to_owned(),
         flags: "release -C linker=/opt/jane/ld".to_owned(),
+        unfinished: false,
         values: vec![rate, nan],
         skipped: vec![skipped],
     };

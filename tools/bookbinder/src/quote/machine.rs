@@ -145,6 +145,7 @@ mod tests {
             budget: String::new(),
             rustc: String::new(),
             flags: String::new(),
+            unfinished: false,
             values,
             skipped: Vec::new(),
         };

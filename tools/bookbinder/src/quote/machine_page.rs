@@ -116,13 +116,14 @@ fn facts(records: &Records) -> String {
 /// How a run came about, and these of its values as a table; what it skipped comes at the `last` one's end.
 fn of_run(run: &Run, values: &[Value], last: bool) -> String {
     let mut out = format!(
-        "<p>Run on {} at commit <code>{}</code>, budget {}, with <code>{}</code>, {}. To repeat it: \
+        "<p>Run on {} at commit <code>{}</code>, budget {}, with <code>{}</code>, {}{}. To repeat it: \
          <code>{}</code></p>\n",
         html::text(&run.date),
         html::text(&run.commit),
         html::text(&run.budget),
         html::text(&run.rustc),
         html::text(&run.flags),
+        if run.unfinished { "; it was cut off before its end" } else { "" },
         html::text(&run.command)
     );
     out.push_str(
