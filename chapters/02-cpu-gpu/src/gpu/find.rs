@@ -7,15 +7,24 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Everything that this machine has to compute on. `THROUGHPUT_DEVICE=cpu` leaves GPUs out.
+/// Everything that this machine has to compute on. `THROUGHPUT_DEVICE=cpu` leaves GPUs out, `THROUGHPUT_DEVICE=cuda:0` what
+/// OpenCL drives: where it drives the same GPU, all would be measured twice.
 pub fn devices() -> Devices {
     let mut devices = Devices::default();
-    opencl::find(&mut devices);
-    cuda::find(&mut devices);
-    if std::env::var("THROUGHPUT_DEVICE").is_ok_and(|name| name == "cpu") {
-        devices = devices.without_gpus();
+    let wanted = std::env::var("THROUGHPUT_DEVICE").unwrap_or_default();
+    if wanted.starts_with("cuda") {
+        devices.missing.push(without_opencl(&wanted));
+    } else {
+        opencl::find(&mut devices);
     }
-    devices
+    cuda::find(&mut devices);
+    if wanted == "cpu" { devices.without_gpus() } else { devices }
+}
+
+/// Why there is no OpenCL where the reader wants none.
+fn without_opencl(wanted: &str) -> Missing {
+    let why = format!("THROUGHPUT_DEVICE={wanted} leaves OpenCL out; unset it to use that");
+    Missing { api: Api::OpenCl, why }
 }
 
 impl Devices {
@@ -74,6 +83,13 @@ mod tests {
         let left = Devices { found: Vec::new(), missing: vec![known.clone()] }.without_gpus();
         assert_eq!(left.missing.len(), 2);
         assert!(left.missing.contains(&known));
+    }
+
+    #[test]
+    fn without_opencl_the_variable_is_named() {
+        let Missing { api, why } = without_opencl("cuda:1");
+        assert_eq!(api, Api::OpenCl);
+        assert!(why.starts_with("THROUGHPUT_DEVICE=cuda:1 leaves OpenCL out"), "{why}");
     }
 
     #[test]

@@ -47,6 +47,7 @@ fn run(recorder: &mut Recorder) -> Result<()> {
             counters::profile(ncu, target, rung.name, N).map_err(|error| error.to_string())
         });
         record(recorder, rung.name, N, hardware, || simulated(rung.name, N));
+        recorder.keep()?;
     }
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())

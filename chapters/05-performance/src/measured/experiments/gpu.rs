@@ -206,6 +206,7 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
                 }
             }
             r.record(FUSED_GAIN.at(list), Samples::one(medians[1] / medians[0]));
+            r.keep()?;
         }
     }
     Ok(())
