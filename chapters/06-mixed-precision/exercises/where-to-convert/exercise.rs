@@ -1,0 +1,37 @@
+//! A format for each operation of a network.
+
+/// An operation of a chain, which reads what the one before has computed.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its seconds in f32.
+    pub wide: f64,
+    /// Its seconds in 16 bits; `None` if it must stay in f32.
+    pub narrow: Option<f64>,
+    /// Seconds to convert what it reads, from either format into the other.
+    pub convert: f64,
+}
+
+/// Whether each operation runs in 16 bits.
+pub type Choice = Vec<bool>;
+
+/// Seconds of the chain with this choice. The data at its beginning is f32.
+pub fn seconds(chain: &[Operation], choice: &[bool]) -> f64 {
+    let (mut before, mut sum) = (false, 0.0);
+    for (operation, narrow) in chain.iter().zip(choice) {
+        let converted = if *narrow == before { 0.0 } else { operation.convert };
+        let time = if *narrow { operation.narrow.unwrap_or(f64::INFINITY) } else { operation.wide };
+        (before, sum) = (*narrow, sum + converted + time);
+    }
+    sum
+}
+
+/// The choice that takes the least time.
+pub fn best(chain: &[Operation]) -> Choice {
+    // EXERCISE: begin
+    // As if conversions were free.
+    chain
+        .iter()
+        .map(|operation| operation.narrow.is_some_and(|time| time < operation.wide))
+        .collect()
+    // EXERCISE: end
+}
