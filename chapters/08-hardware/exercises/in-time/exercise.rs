@@ -1,0 +1,24 @@
+//! What to run a job on, with a deadline.
+
+use hardware::{Report, calculator::Line};
+
+/// Where to run it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice<'r> {
+    /// On the computer that is there.
+    Home,
+    /// On this card, rented.
+    Rent(&'r Line),
+}
+
+/// What costs least and is surely done in `deadline` hours: the computer that is there, which takes `home` hours, or the
+/// card of the report with the least cost at worst. A rented card is paid for `start` hours before the run begins.
+pub fn choose(report: &Report, home: f64, start: f64, deadline: f64) -> Option<Choice<'_>> {
+    // EXERCISE: begin
+    let _ = (home, start);
+    let possible = report.lines.iter().filter(|line| line.hours.low <= deadline);
+    let cost = |line: &Line| line.rent.map_or(0.0, |rent| rent.low);
+    let cheapest = possible.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    Some(cheapest.map_or(Choice::Home, Choice::Rent))
+    // EXERCISE: end
+}
