@@ -1,0 +1,52 @@
+//! The test of the exercise `draw-a-product`.
+
+#[cfg_attr(feature = "solutions", path = "solution.rs")]
+#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
+mod exercise;
+
+use exercise::{Image, READS, multiply};
+
+/// The largest difference between the drawn product and the true one, in levels.
+fn off(a: &Image, b: &Image, side: usize) -> f64 {
+    let drawn = multiply(a, b);
+    let wanted = |i: usize, j: usize| {
+        let term = |p: usize| f64::from(a.number(i, p)) * f64::from(b.number(p, j));
+        (0..side).map(term).sum::<f64>() / side as f64
+    };
+    let pixels = (0..side * side).map(|at| (at / side, at % side));
+    let each = pixels.map(|(i, j)| (f64::from(drawn.number(i, j)) - wanted(i, j)).abs() * 255.0);
+    each.fold(0.0, f64::max)
+}
+
+/// Each pass rounds by half a level at the most, and as few passes as possible are made.
+#[track_caller]
+fn check(a: &Image, b: &Image, side: usize, what: &str) {
+    let (off, limit) = (off(a, b, side), side.div_ceil(READS / 2) as f64 / 2.0);
+    println!("{what}, {side}×{side}: off by {off:.2} levels, and {limit} are the limit");
+    assert!(off <= limit + 1e-3, "{what}, {side}×{side}: off by {off:.2} levels of 255");
+}
+
+#[test]
+fn bright_images_are_not_cut_off_at_white() {
+    for side in [1, 2, 4, 7, 32] {
+        let bright = Image::new(side, |_, _| 0.95);
+        check(&bright, &bright, side, "bright");
+    }
+}
+
+#[test]
+fn dim_images_do_not_vanish() {
+    for side in [8, 30, 64] {
+        let dim = Image::new(side, |_, _| 0.3);
+        check(&dim, &dim, side, "dim");
+    }
+}
+
+#[test]
+fn rows_meet_columns() {
+    for side in [3, 8, 33] {
+        let a = Image::new(side, |row, col| ((5 * row + 3 * col) % 11) as f32 / 10.0);
+        let b = Image::new(side, |row, col| ((2 * row + 7 * col) % 13) as f32 / 12.0);
+        check(&a, &b, side, "mixed");
+    }
+}

@@ -1,0 +1,37 @@
+//! The clock that a power budget allows.
+
+/// A chip's lanes, as far as power is concerned. The power of a lane grows with the clock and with the
+/// square of the voltage. The voltage is 1 at `top` and falls in proportion to the clock, down to `floor`.
+#[derive(Clone, Copy, Debug)]
+pub struct Chip {
+    /// The highest clock in Hz.
+    pub top: f64,
+    /// The lowest voltage with which the transistors switch.
+    pub floor: f64,
+    /// Watts of one lane at `top`.
+    pub lane: f64,
+    /// Watts that all lanes together may take.
+    pub budget: f64,
+}
+
+/// Watts of one lane at this clock.
+pub fn power(chip: Chip, clock: f64) -> f64 {
+    // EXERCISE: begin
+    let _ = chip.floor; // as if the voltage did not change
+    chip.lane * clock / chip.top
+    // EXERCISE: end
+}
+
+/// The highest clock at which so many lanes keep to the budget; never above `top`.
+pub fn clock(chip: Chip, lanes: usize) -> f64 {
+    // What a lane may take, as a fraction of what it takes at `top`.
+    let share = chip.budget / (lanes as f64 * chip.lane);
+    // EXERCISE: begin
+    chip.top * share.min(1.0)
+    // EXERCISE: end
+}
+
+/// The peak of so many lanes at that clock, in FLOP/s.
+pub fn peak(chip: Chip, lanes: usize) -> f64 {
+    2.0 * lanes as f64 * clock(chip, lanes)
+}
