@@ -124,6 +124,7 @@ pub fn run_of(experiment: &Experiment, outcome: &Outcome) -> Result<Run> {
         budget: Budget::Quick.name().to_owned(),
         rustc: from.rustc,
         flags: from.flags,
+        unfinished: false,
         values,
         skipped,
     })

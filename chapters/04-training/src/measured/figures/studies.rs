@@ -304,21 +304,31 @@ fn draw_speed(records: &Records) -> Result<Drawing> {
     Ok(plot.drawing(caption))
 }
 
+/// What was found, and nothing where the run was cut off before.
+fn measured<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::NotMeasured { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
 /// The smallest batch in which a GPU trains on more images per second than the CPU.
 fn table_devices(records: &Records) -> Result<TableData> {
-    let gpu = devices(records).unwrap_or_default().into_iter().find(|device| device != "cpu");
-    let Some(gpu) = gpu else {
-        return Err(Error::NotMeasured {
-            what: "training.speed on a GPU".into(),
-            chapter: "training".into(),
-        });
+    let none = || Error::NotMeasured {
+        what: "training.speed on a GPU".into(),
+        chapter: "training".into(),
     };
+    let gpu = devices(records).unwrap_or_default().into_iter().find(|device| device != "cpu");
+    let gpu = gpu.ok_or_else(none)?;
     let rates = |model: Model, device: &str| {
         records.over("batch", SPEED.at(&[("model", &model), ("device", &device)]))
     };
     let mut rows = Vec::new();
     for model in Model::ALL {
-        let (cpu, gpu) = (rates(model, "cpu")?, rates(model, &gpu)?);
+        let both = rates(model, "cpu").and_then(|cpu| Ok((cpu, rates(model, &gpu)?)));
+        // Of a run that was cut off, the models that both have trained.
+        let Some((cpu, gpu)) = measured(both)? else { continue };
         let ratio = |(batch, slow): &(f64, &Value)| {
             let (_, fast) = gpu.iter().find(|(other, _)| other.total_cmp(batch).is_eq())?;
             Some((*batch, fast.median / slow.median))
@@ -331,6 +341,9 @@ fn table_devices(records: &Records) -> Result<TableData> {
             pays.map_or_else(|| "none of these".into(), |(batch, _)| format!("{batch}")),
             Unit::Ratio.format(most),
         ]);
+    }
+    if rows.is_empty() {
+        return Err(none());
     }
     Ok(TableData {
         caption: "The smallest batch for which the GPU is faster, and its largest gain.".into(),
