@@ -38,7 +38,7 @@ async function serve(folder) {
 /** Opens a page that nothing of is known yet, and returns what it cost. */
 async function visit(browser, base, page, width, slower) {
   const context = await browser.newContext({ viewport: { width, height: 740 } });
-  context.setDefaultTimeout(400_000);
+  context.setDefaultTimeout(60_000);
   const tab = await context.newPage();
   const sent = [];
   tab.on('requestfinished', (request) => sent.push(request.sizes().then((sizes) => sizes.responseBodySize, () => 0)));
@@ -72,6 +72,11 @@ async function visit(browser, base, page, width, slower) {
   return cost;
 }
 
+/** As `visit`, once more if the browser never ends loading: it happens, rarely, on a busy machine. */
+async function visitPatiently(...what) {
+  return visit(...what).catch(() => visit(...what));
+}
+
 /** Puts a part for each page into `part`. */
 export async function budgets({ part, browser, folder, pages, fail }) {
   const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
@@ -85,7 +90,7 @@ export async function budgets({ part, browser, folder, pages, fail }) {
       const worst = { kilobytes: 0, nodes: 0, shift: 0 };
       let moved = '';
       for (const width of WIDTHS) {
-        const cost = await visit(browser, base, page, width);
+        const cost = await visitPatiently(browser, base, page, width);
         if (cost.shift > worst.shift) moved = ` at ${width}: ${[...new Set(cost.moved)].slice(0, 3).join(', ')}`;
         const found = { kilobytes: Math.round(cost.bytes / 1000), nodes: cost.nodes, shift: Number(cost.shift.toFixed(4)) };
         for (const what of Object.keys(worst)) worst[what] = Math.max(worst[what], found[what]);
