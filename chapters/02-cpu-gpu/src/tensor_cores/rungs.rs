@@ -32,8 +32,9 @@ impl CudaTiles {
         Self { block, thread, stages, blocks_per_sm }
     }
 
-    /// Those that are tried; the first is the one for large products. Many sums for each thread make the fewest loads,
-    /// small tiles occupy all multiprocessors where C is small.
+    /// Those that are tried; the first is the one without a tuner. Many sums for each thread make the fewest loads, more warps
+    /// hide each other's waits, and small tiles occupy all multiprocessors where C is small. On an H100 128×64 with 8×8 sums
+    /// was the fastest from n = 2048 on.
     pub const ALL: [Self; 7] = [
         Self::new([128, 256], [8, 16], 4, 1),
         Self::new([256, 128], [8, 16], 4, 1),

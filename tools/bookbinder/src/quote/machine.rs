@@ -119,8 +119,12 @@ pub fn run_place(key: &str, records: &Records) -> String {
     run.map_or_else(|| records_page(&records.name), |run| run_page(&records.name, run))
 }
 
-/// The link under a figure or a table: how its numbers came about, and on which machine.
+/// The link under a figure or a table: how its numbers came about, and on which machine. What others have published is no
+/// machine's here, and its caption says whose.
 pub fn source(how: &str, key: &str, records: &Records, up: &str) -> String {
+    if key.ends_with(".published") {
+        return String::new();
+    }
     format!(
         "<a class=\"source\" href=\"{up}{}\">{how} on {}</a>",
         run_place(key, records),
@@ -161,6 +165,13 @@ mod tests {
         assert!(heavy.len() == 2 && heavy[0].end == heavy[1].start, "{heavy:?}");
         // One that is too heavy alone is still there.
         assert_eq!(parts(&run(vec![value(20_000), value(1)])), [0..1, 1..2]);
+    }
+
+    #[test]
+    fn what_others_published_is_no_machines() {
+        let records = lab::testing::unmeasured();
+        assert_eq!(source("Measured", "a.b.published", &records, ""), "");
+        assert!(source("Measured", "a.b", &records, "").contains(">Measured on "));
     }
 
     #[test]

@@ -76,6 +76,7 @@ impl Fixture {
             budget: "full".to_owned(),
             rustc: "rustc 1.95.0".to_owned(),
             flags: "release".to_owned(),
+            unfinished: false,
             values,
             skipped,
         };

@@ -275,29 +275,27 @@ fn devices(records: &Records) -> Result<Vec<String>> {
 
 fn draw_speed(records: &Records) -> Result<Drawing> {
     let devices = devices(records)?;
-    let line = |device: &String, model: Model| {
-        let name = match &devices[..] {
-            [_] => model.to_string(),
-            _ => format!("{model}, {device}"),
-        };
-        (name, SPEED.at(&[("model", &model), ("device", device)]))
-    };
+    // Where there is a GPU, its table has the CPU's part.
+    let device = devices.iter().find(|device| *device != "cpu").map_or("cpu", String::as_str);
+    let line =
+        |model: Model| (model.to_string(), SPEED.at(&[("model", &model), ("device", &device)]));
     let lines = Lines {
         over: "batch",
         x: Axis::new("images per batch", Scale::Log),
         y: Axis::new("images/s", Scale::Log),
         scale: |rate| rate,
-        lines: devices.iter().flat_map(|d| Model::ALL.map(|model| line(d, model))).collect(),
+        lines: Model::ALL.map(line).into(),
         limits: Limits::None,
     };
     let plot = lines.plot(records)?;
     let gain = |name: &str| {
-        let points = &plot.series.iter().find(|line| line.name.starts_with(name))?.points;
+        let points = &plot.series.iter().find(|line| line.name == name)?.points;
         Some(points.iter().map(|p| p.1).fold(0.0, f64::max) / points.first()?.1)
     };
     let caption = format!(
-        "Training throughput by batch size. From the smallest batch to the best one the perceptron gains {}, \
+        "Training throughput on {} by batch size. From the smallest batch to the best one the perceptron gains {}, \
          the residual network {}.",
+        if device == "cpu" { "the CPU" } else { "the GPU" },
         Unit::Ratio.format(gain("mlp").unwrap_or(f64::NAN)),
         Unit::Ratio.format(gain("resnet").unwrap_or(f64::NAN))
     );
@@ -331,14 +329,14 @@ fn table_devices(records: &Records) -> Result<TableData> {
         let Some((cpu, gpu)) = measured(both)? else { continue };
         let ratio = |(batch, slow): &(f64, &Value)| {
             let (_, fast) = gpu.iter().find(|(other, _)| other.total_cmp(batch).is_eq())?;
-            Some((*batch, fast.median / slow.median))
+            Some((*batch, fast.median / slow.median, fast.low > slow.high))
         };
-        let pairs: Vec<(f64, f64)> = cpu.iter().filter_map(ratio).collect();
-        let pays = pairs.iter().find(|(_, ratio)| *ratio > 1.0);
-        let most = pairs.iter().map(|(_, ratio)| *ratio).fold(f64::NAN, f64::max);
+        let pairs: Vec<(f64, f64, bool)> = cpu.iter().filter_map(ratio).collect();
+        let pays = pairs.iter().find(|(_, _, clear)| *clear);
+        let most = pairs.iter().map(|(_, ratio, _)| *ratio).fold(f64::NAN, f64::max);
         rows.push(vec![
             model.to_string(),
-            pays.map_or_else(|| "none of these".into(), |(batch, _)| format!("{batch}")),
+            pays.map_or_else(|| "none of these".into(), |(batch, ..)| format!("{batch}")),
             Unit::Ratio.format(most),
         ]);
     }
@@ -346,7 +344,7 @@ fn table_devices(records: &Records) -> Result<TableData> {
         return Err(none());
     }
     Ok(TableData {
-        caption: "The smallest batch for which the GPU is faster, and its largest gain.".into(),
+        caption: "The smallest batch for which the GPU is faster by more than the spread, and its largest gain.".into(),
         head: ["model", "smallest batch", "largest gain"].map(String::from).into(),
         rows,
     })
