@@ -13,12 +13,11 @@ pub struct Core {
     pub clock: f64,
 }
 
-/// The FLOP/s of one core with so many chains of FMAs side by side. Within a chain each FMA needs the
+/// The FLOP/s of one core with `chains` chains of FMAs side by side. Within a chain each FMA needs the
 /// result of the one before it.
 pub fn rate(core: Core, chains: usize) -> f64 {
     // EXERCISE: begin
-    let _ = chains; // as if no FMA waited for another one
-    let started = core.units as f64;
+    let started = chains.min(core.units) as f64; // as if each result were there in the next cycle
     // EXERCISE: end
     2.0 * core.lanes as f64 * started * core.clock
 }

@@ -13,7 +13,7 @@ pub struct Core {
     pub clock: f64,
 }
 
-/// The FLOP/s of one core with so many chains of FMAs side by side. Within a chain each FMA needs the
+/// The FLOP/s of one core with `chains` chains of FMAs side by side. Within a chain each FMA needs the
 /// result of the one before it.
 pub fn rate(core: Core, chains: usize) -> f64 {
     // EXERCISE: begin

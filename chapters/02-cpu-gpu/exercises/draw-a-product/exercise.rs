@@ -10,6 +10,7 @@ pub const READS: usize = 8;
 pub struct Image {
     side: usize,
     levels: Vec<u8>,
+    passes: usize,
 }
 
 /// What a pass reads: two textures, and only so many texels of them for each pixel.
@@ -40,7 +41,7 @@ impl Image {
     /// An image of these numbers, each rounded to one of the 256 levels.
     pub fn new(side: usize, number: impl Fn(usize, usize) -> f32) -> Self {
         let levels = (0..side * side).map(|at| level(number(at / side, at % side))).collect();
-        Self { side, levels }
+        Self { side, levels, passes: 0 }
     }
 
     /// The number of a pixel.
@@ -48,8 +49,14 @@ impl Image {
         f32::from(self.levels[row * self.side + col]) / 255.0
     }
 
-    /// One pass: adds a number to that of each pixel, rounded to one of the 256 levels. A sum above 1 is 1.
+    /// The passes that were drawn on it.
+    pub fn passes(&self) -> usize {
+        self.passes
+    }
+
+    /// One pass: adds `pixel(textures, row, col)`, rounded to one of the 256 levels, to each pixel. A sum above 1 is 1.
     pub fn draw(&mut self, a: &Self, b: &Self, pixel: impl Fn(&Textures, usize, usize) -> f32) {
+        self.passes += 1;
         for (at, to) in self.levels.iter_mut().enumerate() {
             let textures = Textures { images: [a, b], left: Cell::new(READS) };
             let number = pixel(&textures, at / self.side, at % self.side);

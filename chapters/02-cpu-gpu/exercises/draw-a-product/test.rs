@@ -18,16 +18,21 @@ fn off(a: &Image, b: &Image, side: usize) -> f64 {
     each.fold(0.0, f64::max)
 }
 
+/// The fewest passes that read all terms, each of which is two texels.
+fn fewest(side: usize) -> usize {
+    side.div_ceil(READS / 2)
+}
+
 /// Each pass rounds by half a level at the most, and as few passes as possible are made.
 #[track_caller]
 fn check(a: &Image, b: &Image, side: usize, what: &str) {
-    let (off, limit) = (off(a, b, side), side.div_ceil(READS / 2) as f64 / 2.0);
+    let (off, limit) = (off(a, b, side), fewest(side) as f64 / 2.0);
     println!("{what}, {side}×{side}: off by {off:.2} levels, and {limit} are the limit");
     assert!(off <= limit + 1e-3, "{what}, {side}×{side}: off by {off:.2} levels of 255");
 }
 
 #[test]
-fn bright_images_are_not_cut_off_at_white() {
+fn bright_images_are_right() {
     for side in [1, 2, 4, 7, 32] {
         let bright = Image::new(side, |_, _| 0.95);
         check(&bright, &bright, side, "bright");
@@ -48,5 +53,13 @@ fn rows_meet_columns() {
         let a = Image::new(side, |row, col| ((5 * row + 3 * col) % 11) as f32 / 10.0);
         let b = Image::new(side, |row, col| ((2 * row + 7 * col) % 13) as f32 / 12.0);
         check(&a, &b, side, "mixed");
+    }
+}
+
+#[test]
+fn as_few_passes_as_possible_are_made() {
+    for side in [1, 4, 5, 30, 64] {
+        let image = Image::new(side, |_, _| 0.5);
+        assert_eq!(multiply(&image, &image).passes(), fewest(side), "passes for {side}×{side}");
     }
 }

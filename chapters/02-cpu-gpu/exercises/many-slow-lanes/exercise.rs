@@ -1,12 +1,13 @@
 //! The clock that a power budget allows.
 
-/// A chip's lanes, as far as power is concerned. The power of a lane grows with the clock and with the
-/// square of the voltage. The voltage is 1 at `top` and falls in proportion to the clock, down to `floor`.
+/// A chip's lanes, as far as power is concerned. The power of a lane is proportional to its clock times the
+/// square of its voltage. Voltages are fractions of the one at `top`: the voltage is 1 there and falls in
+/// proportion to the clock, but not below `floor`.
 #[derive(Clone, Copy, Debug)]
 pub struct Chip {
     /// The highest clock in Hz.
     pub top: f64,
-    /// The lowest voltage with which the transistors switch.
+    /// The lowest voltage with which the transistors switch, from 0 to 1.
     pub floor: f64,
     /// Watts of one lane at `top`.
     pub lane: f64,
@@ -22,7 +23,7 @@ pub fn power(chip: Chip, clock: f64) -> f64 {
     // EXERCISE: end
 }
 
-/// The highest clock at which so many lanes keep to the budget; never above `top`.
+/// The highest clock at which `lanes` lanes keep to the budget; never above `top`.
 pub fn clock(chip: Chip, lanes: usize) -> f64 {
     // What a lane may take, as a fraction of what it takes at `top`.
     let share = chip.budget / (lanes as f64 * chip.lane);
@@ -31,7 +32,7 @@ pub fn clock(chip: Chip, lanes: usize) -> f64 {
     // EXERCISE: end
 }
 
-/// The peak of so many lanes at that clock, in FLOP/s.
+/// The peak of `lanes` lanes at that clock, in FLOP/s.
 pub fn peak(chip: Chip, lanes: usize) -> f64 {
     2.0 * lanes as f64 * clock(chip, lanes)
 }

@@ -50,9 +50,9 @@ pub fn best(tiles: &[Tile], on: Multiprocessor) -> Option<Tile> {
     let fits = |tile: &Tile| {
         tile.rows * tile.cols <= on.sums && slots(*tile, on) * tile.bytes() <= on.shared
     };
-    let intensity =
-        |tile: &Tile| (2 * tile.rows * tile.cols * tile.depth) as f64 / tile.bytes() as f64;
+    let fetched =
+        |tile: &Tile| tile.bytes() as f64 / (2 * tile.rows * tile.cols * tile.depth) as f64;
     let fitting = tiles.iter().copied().filter(fits);
-    fitting.max_by(|a, b| intensity(a).total_cmp(&intensity(b)))
+    fitting.min_by(|a, b| fetched(a).total_cmp(&fetched(b)))
     // EXERCISE: end
 }

@@ -37,10 +37,10 @@ pub enum Start {
 pub enum Refused {
     /// The toolkit's major version is newer than the driver's.
     OldDriver,
-    /// Only PTX fits the card, and it is newer than the driver.
-    NewPtx,
     /// Nothing in it fits the card.
     NoCode,
+    /// Only PTX fits the card, and it is newer than the driver.
+    NewPtx,
 }
 
 /// How a program starts on a card of this compute capability, under a driver for this version of CUDA.

@@ -46,6 +46,15 @@ fn ptx_fits_all_later_cards_if_the_driver_can_read_it() {
         let found = start(&with_8_0, card, driver);
         assert_eq!(found, wanted, "PTX for 8.0 on {card:?}, driver for CUDA {driver:?}");
     }
+    let with_8_6 = program((12, 4), &[Ptx((8, 6))]);
+    for (card, wanted) in [
+        ((8, 0), Err(NoCode)),
+        ((8, 6), Ok(Compiled)),
+        ((8, 9), Ok(Compiled)),
+        ((9, 0), Ok(Compiled)),
+    ] {
+        assert_eq!(start(&with_8_6, card, (12, 4)), wanted, "PTX for 8.6 on {card:?}");
+    }
 }
 
 #[test]
@@ -66,6 +75,15 @@ fn code_for_one_capability_fits_no_other() {
     assert_eq!(start(&hopper, (10, 0), (12, 8)), Err(NoCode), "a generation later");
     let with_more = program((12, 0), &[Only((9, 0)), Ptx((8, 0))]);
     assert_eq!(start(&with_more, (10, 0), (12, 8)), Ok(Compiled), "with PTX beside it");
+}
+
+#[test]
+fn the_first_reason_is_named() {
+    for code in [Machine((8, 0)), Ptx((8, 0)), Only((8, 0))] {
+        let program = program((12, 4), &[code]);
+        assert_eq!(start(&program, (7, 5), (11, 8)), Err(OldDriver), "{code:?} on 7.5, CUDA 11.8");
+        assert_eq!(start(&program, (7, 5), (12, 3)), Err(NoCode), "{code:?} on 7.5, CUDA 12.3");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A layer whose steps allocate nothing after the first one.
+//! A layer that keeps its buffers from step to step.
 
 /// A dense layer with ReLU, and what its steps fill.
 #[derive(Debug, Default)]

@@ -2,14 +2,14 @@
 
 use std::{ops::Range, thread};
 
-/// So many things divided among cores: a range for each core, in order, of lengths that differ by one at
+/// `count` things divided among cores: a range for each core, in order, of lengths that differ by one at
 /// most. If there are fewer things than cores, each thing is a range.
 pub fn ranges(count: usize, cores: usize) -> Vec<Range<usize>> {
     let cores = cores.min(count);
     (0..cores).map(|core| core * count / cores..(core + 1) * count / cores).collect()
 }
 
-/// The gradient of a layer's weights, inputs×outputs, on so many cores. `part(images, columns)` computes
+/// The gradient of a layer's weights, inputs×outputs, on `cores` cores. `part(images, columns)` computes
 /// what these images contribute to these columns of it, inputs×columns, and is what takes time: each core
 /// calls it once.
 ///

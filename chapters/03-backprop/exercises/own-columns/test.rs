@@ -30,7 +30,7 @@ fn the_bits_are_the_same_on_any_number_of_cores() {
         let found = bits(gradient(&product, SHAPE, cores).expect("the product does not panic"));
         let differ = wanted.iter().zip(&found).filter(|(wanted, found)| wanted != found).count();
         assert_eq!(found.len(), wanted.len(), "{cores} cores");
-        assert_eq!(differ, 0, "{cores} cores: so many of {} sums have other bits", wanted.len());
+        assert_eq!(differ, 0, "{cores} cores: {differ} of {} sums have other bits", wanted.len());
     }
 }
 

@@ -17,7 +17,7 @@ pub enum Refused {
     Pixel(usize),
     /// The label at this position names no class.
     Label(usize),
-    /// So many rows, and another number of labels.
+    /// The number of rows and the number of labels, which differ.
     Lengths(usize, usize),
 }
 

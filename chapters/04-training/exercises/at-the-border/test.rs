@@ -40,7 +40,7 @@ fn a_label_without_a_class_is_refused() {
 }
 
 #[test]
-fn a_label_too_few_is_no_hit_less() {
+fn a_missing_label_is_an_error() {
     let scores = Rows::<3>::scores(vec![[0.1, 0.7, 0.2], [5.0, -1.0, 2.0], [0.0, 1.0, 2.0]]);
     let count = |labels: &[u8]| hits(&scores, &Labels::new(labels.to_vec())?);
     assert_eq!(count(&[1, 0, 2]), Ok(3));

@@ -1,6 +1,6 @@
 //! PyTorch's `ReduceLROnPlateau`, in Rust.
 
-/// A learning rate that falls when the loss has stopped to fall. The names are PyTorch's.
+/// A learning rate that falls when the loss has stopped falling. The names are PyTorch's.
 #[derive(Clone, Debug)]
 pub struct ReduceOnPlateau {
     /// The rate of the next epoch.

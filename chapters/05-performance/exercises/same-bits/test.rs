@@ -31,6 +31,18 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
+fn a_longer_format_is_no_way_out() {
+    // f64 loses what is added to 1e30 as well, so what is left depends on where the values are cut.
+    let value = |at: usize| [1e30, -1e30, at as f32][at % 3];
+    let values: Vec<f32> = (0..99_999).map(value).collect();
+    let one = sum(&values, 1, |x| x);
+    for threads in [2, 3, 4, 5, 7, 8, 16, 61] {
+        let found = sum(&values, threads, |x| x);
+        assert_eq!(found.to_bits(), one.to_bits(), "{found} by {threads} threads, {one} by one");
+    }
+}
+
+#[test]
 fn it_is_the_sum() {
     for len in [1, 2, 1023, 1024, 1025, 50_000] {
         let values = numbers(len, 8);
