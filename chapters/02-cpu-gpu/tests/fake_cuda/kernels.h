@@ -63,7 +63,7 @@ inline void covered(const Module &kernel, const Grid &grid, long m, long n, long
     }
     if (name == "async_copy") {
         const long bm = of("BM", 0), bn = of("BN", 0), tm = of("TM", 0), tn = of("TN", 0), stages = of("STAGES", 0);
-        DEMAND(bm && bn && tm && tn && stages >= 2 && of("UNROLL", 0) && of("BLOCKS_PER_SM", 0));
+        DEMAND(bm && bn && tm && tn && stages >= 2 && of("BLOCKS_PER_SM", 0));
         DEMAND(grid.block_x == 32 * (bm / (4 * tm)) * (bn / (8 * tn)) && grid.block_y == 1);
         DEMAND(grid.shared == 4 * stages * (bm * (16 + 4) + 16 * bn));
         DEMAND(grid.x == up(m, bm) * up(n, bn) && grid.y == 1);
