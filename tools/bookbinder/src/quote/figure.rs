@@ -53,6 +53,7 @@ impl<'a> Quotes<'a> {
                         "" => Ok(String::new()),
                         drawing => in_page(drawing, alt, &prefix),
                     };
+                    // First, so that the page knows of the button above before it draws what is below.
                     let other = match other {
                         Some([svg, narrow]) => {
                             format!("<template>{}{}</template>", shown(svg)?, shown(narrow)?)
@@ -61,7 +62,7 @@ impl<'a> Quotes<'a> {
                     };
                     let _ = write!(
                         out,
-                        "<figure {machine}><div class=\"plot\">{}{}{other}</div><figcaption>{} {}</figcaption>\
+                        "<figure {machine}><div class=\"plot\">{other}{}{}</div><figcaption>{} {}</figcaption>\
                          </figure>",
                         shown(svg)?,
                         shown(narrow)?,
