@@ -17,7 +17,7 @@ const RUNNER: &[&str] = &["nbclient>=0.10.2,<0.12"];
 const LAB: &[&str] = &["jupyterlab>=4.2,<5"];
 
 /// How long Python or uv may take to print its version.
-const ANSWER: Duration = Duration::from_secs(60);
+const ANSWER: Duration = Duration::from_mins(1);
 
 impl Jupyter {
     /// The Python environment and its packages.
