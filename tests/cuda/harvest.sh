@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
 done
 [ "$key" != performance.gpu.graph ] || { echo 'error: out of memory'; exit 1; }
 [ "$key" != performance.gpu.overlap ] || sleep 60
-[ -n "$THROUGHPUT_COMMIT" ] && [ -d "$THROUGHPUT_KERNELS" ] && [ "$THROUGHPUT_DEVICE" = cuda:0 ] || exit 3
+[ -n "$THROUGHPUT_COMMIT" ] && [ -d "$THROUGHPUT_KERNELS" ] && [ "$THROUGHPUT_OPENCL" = off ] && [ -z "${THROUGHPUT_DEVICE:-}" ] || exit 3
 mkdir -p "$records/$machine"
 echo '{"cpu": "some"}' >"$records/$machine/machine.json"
 python3 - "$key" "$records/$machine/${key%%.*}.json" <<'PYTHON'

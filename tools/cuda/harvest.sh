@@ -27,7 +27,8 @@ most=${HARVEST_MOST:-60}
 # ---- here ------------------------------------------------------------------------------------------------------
 
 # pack DIR: builds the command with the feature `cuda`, and the tests that run on a GPU. HARVEST_DEFAULT_ONLY=1 leaves the
-# feature out: that needs no library of CUDA but the driver and NVRTC. MNIST_DIR is carried too, if it is set.
+# feature out: that needs no library of CUDA but the driver and NVRTC. HARVEST_NO_TESTS=1 leaves the tests out, HARVEST_MOST is
+# the most that may be carried, in megabytes. MNIST_DIR is carried too, if it is set.
 pack() {
     [ $# -eq 1 ] || { usage >&2; exit 2; }
     mkdir -p "$1/tests" || fail "can't write to $1"
@@ -46,9 +47,9 @@ pack() {
     cargo build --profile "$profile" "${features[@]}" || fail 'the command does not build'
     carry "$target/$folder/throughput" "$dir/throughput"
     # With the command among the packages its crates serve the tests, too: the features are the same.
-    local package packages=(cpu_gpu performance multi_gpu language_model)
+    local package
     if [ -z "${HARVEST_NO_TESTS:-}" ]; then
-        for package in "${packages[@]}"; do
+        for package in cpu_gpu performance multi_gpu language_model; do
             carry "$(test_of "$package" --lib)" "$dir/tests/$package"
         done
         carry "$(test_of cpu_gpu --test it)" "$dir/tests/cpu_gpu-it"
@@ -241,7 +242,7 @@ prepare() {
         [ -z "$folder" ] || LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(dirname "$folder")"
     done
     export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
-    export THROUGHPUT_DEVICE=cuda:0 # with OpenCL everything would be measured twice
+    export THROUGHPUT_OPENCL=off # with it everything would be measured twice
     export THROUGHPUT_KERNELS=$state/kernels NO_COLOR=1 RUST_BACKTRACE=0
     [ -n "$(ls "$state/mnist" 2>/dev/null)" ] && export MNIST_DIR=$state/mnist
     # The tests of portable kernels run on the GPU, where there is one. The first question starts its driver.
@@ -282,11 +283,6 @@ starts() {
     "$state/throughput" --version
 }
 
-# trained MODEL: two epochs on the GPU by the command that the book teaches.
-trained() {
-    step "train-$1" "$2" "$state/throughput" train --model "$1" --device cuda:0 --epochs 2 --run "runs/$1"
-}
-
 one() { # the most valuable: is it right, how fast is the ladder, and what training gains
     step machine 60 bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
     step starts 20 bash -c starts
@@ -313,7 +309,7 @@ two() { # the other measurements of chapters 2, 5 and 6
 three() { # training as the reader types it, and all tests
     local model
     for model in mlp cnn resnet rnn transformer; do
-        trained "$model" 45
+        step "train-$model" 45 "$state/throughput" train --model "$model" --device cuda:0 --epochs 2 --run "runs/$model"
     done
     tests nccl 30 multi_gpu on_a_gpu
     tests tests-cpu_gpu 100 cpu_gpu gpu:: tensor_cores:: verify:: wrong:: truck:: lu::

@@ -7,23 +7,23 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Everything that this machine has to compute on. `THROUGHPUT_DEVICE=cpu` leaves GPUs out, `THROUGHPUT_DEVICE=cuda:0` what
-/// OpenCL drives: where it drives the same GPU, all would be measured twice.
+/// Everything that this machine has to compute on. `THROUGHPUT_DEVICE=cpu` leaves GPUs out, `THROUGHPUT_OPENCL=off` what
+/// OpenCL drives: where it drives the same GPU as CUDA, all would be measured twice.
 pub fn devices() -> Devices {
+    let set = |name: &str, value: &str| std::env::var(name).is_ok_and(|set| set == value);
     let mut devices = Devices::default();
-    let wanted = std::env::var("THROUGHPUT_DEVICE").unwrap_or_default();
-    if wanted.starts_with("cuda") {
-        devices.missing.push(without_opencl(&wanted));
+    if set("THROUGHPUT_OPENCL", "off") {
+        devices.missing.push(without_opencl());
     } else {
         opencl::find(&mut devices);
     }
     cuda::find(&mut devices);
-    if wanted == "cpu" { devices.without_gpus() } else { devices }
+    if set("THROUGHPUT_DEVICE", "cpu") { devices.without_gpus() } else { devices }
 }
 
 /// Why there is no OpenCL where the reader wants none.
-fn without_opencl(wanted: &str) -> Missing {
-    let why = format!("THROUGHPUT_DEVICE={wanted} leaves OpenCL out; unset it to use that");
+fn without_opencl() -> Missing {
+    let why = "THROUGHPUT_OPENCL=off leaves OpenCL out; unset it to use that".to_owned();
     Missing { api: Api::OpenCl, why }
 }
 
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn without_opencl_the_variable_is_named() {
-        let Missing { api, why } = without_opencl("cuda:1");
+        let Missing { api, why } = without_opencl();
         assert_eq!(api, Api::OpenCl);
-        assert!(why.starts_with("THROUGHPUT_DEVICE=cuda:1 leaves OpenCL out"), "{why}");
+        assert!(why.starts_with("THROUGHPUT_OPENCL=off leaves OpenCL out"), "{why}");
     }
 
     #[test]
