@@ -1,17 +1,18 @@
 // The built book in a real browser.
 //
-//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS] [--times]
+//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS] [--widths] [--times]
 //
-// BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in
-// dark, on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe
-// finds wrong, no sideways scroll, even with a reader's own spacing of text; and no more to fetch, no more elements and no
-// more movement than budget.json allows (budget.mjs). Of a machine's many pages of records the first two. Then:
-// search for every chapter's terms, machine switch, what is asked first (ask.mjs), charts (charts.mjs), hints, print, without JavaScript, by
-// keyboard, and the elements that run something (webgpu.mjs, digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs,
-// cards.mjs, warp.mjs, descent.mjs, roofline.mjs, memory.mjs, gpt-count.mjs). As many parts at once as there are processors. With
-// SCREENSHOTS, screenshots of every page are left there; that takes longer than all the rest. Elements that the book in
-// FOLDER has, too, were tried there, and are not run again. With --only, the parts with WORDS in their names are all that
-// runs. With --times, a table of the times that pages take on a slow phone is all; nothing fails then.
+// BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in dark,
+// on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe finds wrong,
+// no sideways scroll, even with a reader's own spacing of text; and no more to fetch, no more elements and no more
+// movement than budget.json allows (budget.mjs; with --widths, at all of them). Of a machine's many pages of records
+// the first two. Then: search for every chapter's terms, machine switch, what is asked first (ask.mjs), charts
+// (charts.mjs), hints, print, without JavaScript, by keyboard, and the elements that run something (webgpu.mjs,
+// digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs, roofline.mjs,
+// memory.mjs, gpt-count.mjs). As many parts at once as there are processors. With SCREENSHOTS, screenshots of every
+// page are left there; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
+// there, and are not run again. With --only, the parts with WORDS in their names are all that runs. With --times, a
+// table of the times that pages take on a slow phone is all; nothing fails then.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -38,12 +39,12 @@ import { rooflineExplorer } from './roofline.mjs';
 import { warpViewer } from './warp.mjs';
 import { gpuProduct, stepPlayer, withWebgpu } from './webgpu.mjs';
 
-const { values: { tried, only, times: timed }, positionals: [book, shots] } = parseArgs({
+const { values: { tried, only, widths, times: timed }, positionals: [book, shots] } = parseArgs({
   allowPositionals: true,
-  options: { tried: { type: 'string' }, only: { type: 'string' }, times: { type: 'boolean' } },
+  options: { tried: { type: 'string' }, only: { type: 'string' }, widths: { type: 'boolean' }, times: { type: 'boolean' } },
 });
 if (!book) {
-  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS] [--times]');
+  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS] [--widths] [--times]');
   process.exit(2);
 }
 const served = /^https?:/.test(book);
@@ -327,7 +328,7 @@ if (timed) {
   await browser.close();
   process.exit(0);
 }
-const endBudgets = tried ? null : await budgets({ part, browser, folder, pages: costly, fail });
+const endBudgets = tried ? null : await budgets({ part, browser, folder, pages: costly, all: widths, fail });
 part('records', async () => records({ folder, fail }));
 part('formulas', async () => formulas({ folder, pages: opened, fail }));
 part('languages of listings', () => languages({ open, folder, pages: opened, fail }));

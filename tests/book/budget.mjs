@@ -1,12 +1,15 @@
 // What a page may cost: the bytes that are sent for it the first time, its elements, and how far it moves while it loads,
-// at four widths. budget.json has the limits, and the pages that exceed one, each with its own limit: such an exemption
-// may only shrink. The times that a page takes depend on the machine, and are a report: node browser.mjs BOOK --times.
+// on a phone and at one of three other widths in turns, or at all four: node browser.mjs BOOK --only budget --widths.
+// budget.json has the limits, and the pages that exceed one, each with its own limit: such an exemption may only shrink.
+// The times that a page takes depend on the machine, and are a report: node browser.mjs BOOK --times.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { brotliDecompressSync, gzipSync } from 'node:zlib';
 
-const WIDTHS = [360, 820, 1280, 1400];
+// All pages are made of the same parts: each is opened on the phone and at one of the others.
+const PHONE = 360;
+const OTHERS = [820, 1280, 1400];
 // A phone in a city: 10 Mbit/s with 40 ms there and back, and a processor four times slower than this one.
 const NETWORK = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 5e6 / 8 };
 const SLOWER = 4;
@@ -78,18 +81,18 @@ async function visitPatiently(...what) {
 }
 
 /** Puts a part for each page into `part`. */
-export async function budgets({ part, browser, folder, pages, fail }) {
+export async function budgets({ part, browser, folder, pages, all, fail }) {
   const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
   const { base, close } = await serve(folder);
   for (const [page, own] of Object.entries(exempt)) {
     if (!pages.includes(page)) fail('budget.json', `has an exemption for ${page}, which is not there`);
     for (const [what, limit] of Object.entries(own)) if (!(limit > limits[what])) fail('budget.json', `exempts ${page} from nothing: ${what} ${limit}`);
   }
-  for (const page of pages) {
+  for (const [at, page] of pages.entries()) {
     part(`${page} budget`, async () => {
       const worst = { kilobytes: 0, nodes: 0, shift: 0 };
       let moved = '';
-      for (const width of WIDTHS) {
+      for (const width of [PHONE, ...(all ? OTHERS : [OTHERS[at % OTHERS.length]])]) {
         const cost = await visitPatiently(browser, base, page, width);
         if (cost.shift > worst.shift) moved = ` at ${width}: ${[...new Set(cost.moved)].slice(0, 3).join(', ')}`;
         const found = { kilobytes: Math.round(cost.bytes / 1000), nodes: cost.nodes, shift: Number(cost.shift.toFixed(4)) };
@@ -115,7 +118,7 @@ export async function times({ browser, folder, pages }) {
   for (const page of pages) {
     // The middle one of three, by when the page is ready.
     const all = [];
-    for (let turn = 0; turn < 3; turn += 1) all.push(await visit(browser, base, page, 360, SLOWER));
+    for (let turn = 0; turn < 3; turn += 1) all.push(await visit(browser, base, page, PHONE, SLOWER));
     rows.push([page, all.sort((a, b) => a.ready - b.ready)[1]]);
   }
   console.log(`a phone: ${NETWORK.downloadThroughput * 8e-6} Mbit/s, and a processor ${SLOWER} times slower than this one`);
