@@ -181,11 +181,18 @@ pub fn title_end(text: &str) -> Option<usize> {
     })
 }
 
-/// Minutes to read a page: 200 words of prose a minute, and two seconds for a line of code that is seen.
+/// Minutes to read a page: 200 words of prose a minute, and two seconds for a line of code that is seen. What is folded,
+/// such as a hint or a solution, is not seen: an exercise has minutes of its own.
 pub fn reading_minutes(text: &str) -> u64 {
-    let (mut words, mut lines, mut fence) = (0, 0, None);
+    let (mut words, mut lines, mut fence, mut folded) = (0, 0, None, 0_usize);
     for event in Parser::new_ext(text, options()) {
         match (event, fence) {
+            (Event::Html(html) | Event::InlineHtml(html), _) => {
+                folded += html.matches("<details").count();
+                folded = folded.saturating_sub(html.matches("</details>").count());
+            }
+            (Event::Text(_) | Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_), _)
+                if folded > 0 => {}
             (Event::Start(Tag::CodeBlock(kind)), _) => {
                 fence = Some(matches!(kind, CodeBlockKind::Fenced(info) if is_cell(&info)));
             }
@@ -214,6 +221,8 @@ mod tests {
         let hidden = format!("```rust,cell\n{}let a = 1;\n```\n", "# use b::C;\n".repeat(60));
         assert_eq!(reading_minutes(&hidden), 1, "nobody reads what is hidden");
         assert_eq!(reading_minutes(&hidden.replace("rust,cell", "sh")), 3, "a comment is read");
+        let hint = format!("<details><summary>Hint</summary>\n\n{code}\n</details>\n\n{code}");
+        assert_eq!(reading_minutes(&hint), 2, "a hint is folded");
     }
 
     #[test]
