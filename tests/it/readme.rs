@@ -34,6 +34,11 @@ fn bars() -> Vec<Bar> {
             &[("n", &1024), ("inputs", &"f32")],
         ),
         bar(
+            "1 · The same, at n = 1000",
+            "matmul.nearby.speedup",
+            &[("n", &1000), ("rung", &"threads")],
+        ),
+        bar(
             "3 · Training step, batch 32: PyTorch → Rust from scratch",
             "backprop.race32.ratio",
             &[("who", &"pytorch-fused"), ("threads", &2)],

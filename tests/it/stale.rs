@@ -160,6 +160,32 @@ fn notebooks_are_their_pages() {
     assert!(checked.status.success(), "{}", said(&checked));
 }
 
+/// Cells that define something print nothing; of all others the notebooks keep what they printed.
+#[test]
+fn notebooks_have_run() {
+    let mut silent = Vec::new();
+    for entry in fs::read_dir(root().join("notebooks")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "ipynb") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let notebook: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let cells = notebook["cells"].as_array().unwrap();
+        let code: Vec<_> = cells.iter().filter(|cell| cell["cell_type"] == "code").collect();
+        let printed = |cell: &&&serde_json::Value| {
+            cell["outputs"].as_array().is_some_and(|outputs| !outputs.is_empty())
+        };
+        let outputs = code.iter().filter(printed).count();
+        if 5 * outputs < 2 * code.len() {
+            let name = path.file_name().unwrap().to_string_lossy();
+            let run = "run `cargo run --release -- notebooks run --in-place`";
+            silent.push(format!("{name}: {outputs} of {} cells have printed; {run}", code.len()));
+        }
+    }
+    assert_none(&silent);
+}
+
 /// What a page shows in place of a number: the machine, the key, and why.
 fn unmeasured(html: &str) -> Vec<(String, String, String)> {
     let between = |text: &str, from: &str, to: &str| {

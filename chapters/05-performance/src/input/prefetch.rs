@@ -1,4 +1,4 @@
-//! Prefetch: a thread makes batches while another one uses them, with a queue of bounded length between the two.
+//! Prefetch: threads make batches while another one uses them, with a queue of bounded length between the two.
 
 use crate::{Error, Result};
 use std::{
@@ -77,6 +77,44 @@ impl<T> Drop for Prefetch<T> {
 }
 // ANCHOR_END: drop
 
+// ANCHOR: loaders
+/// Batches that several threads make ahead of time, in the order of one.
+pub struct Loaders<T> {
+    threads: Vec<Prefetch<T>>,
+    turn: usize,
+}
+
+impl<T: Send + 'static> Loaders<T> {
+    /// A thread and a queue for each source: of w sources, source j makes the
+    /// items j, j + w, j + 2w, …
+    ///
+    /// # Errors
+    /// As [`Prefetch::new`].
+    pub fn new<I>(sources: impl IntoIterator<Item = I>, queue: usize) -> Result<Self>
+    where
+        I: Iterator<Item = Result<T>> + Send + 'static,
+    {
+        let start = |source| Prefetch::new(source, queue);
+        let threads = sources.into_iter().map(start).collect::<Result<_>>()?;
+        Ok(Self { threads, turn: 0 })
+    }
+}
+
+impl<T> Iterator for Loaders<T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        // In turn, not from whichever thread is ready first.
+        let item = self.threads.get_mut(self.turn)?.next();
+        self.turn = (self.turn + 1) % self.threads.len();
+        if !matches!(item, Some(Ok(_))) {
+            self.threads.clear(); // the end, or the first error
+        }
+        item
+    }
+}
+// ANCHOR_END: loaders
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +173,40 @@ mod tests {
             assert_eq!(all, (0..100).collect::<Vec<_>>());
             assert!(prefetch.next().is_none() && gone.load(SeqCst) == 1);
         }
+    }
+
+    #[test]
+    fn several_threads_keep_the_order_of_one() {
+        for (threads, end) in [(1, 7), (2, 7), (3, 100), (4, 2), (8, 64), (3, 0)] {
+            let source = move |j| {
+                (j..end).step_by(threads).map(move |at| {
+                    // The first thread is the slowest.
+                    thread::sleep(Duration::from_micros(if j == 0 { 300 } else { 0 }));
+                    Ok(at)
+                })
+            };
+            let mut all = Loaders::new((0..threads).map(source), 2).unwrap();
+            let found: Vec<usize> = all.by_ref().map(Result::unwrap).collect();
+            assert_eq!(found, (0..end).collect::<Vec<_>>(), "{threads} threads");
+            assert!(all.next().is_none());
+        }
+        let none = Loaders::<usize>::new(Vec::<std::iter::Empty<_>>::new(), 2);
+        assert!(none.unwrap().next().is_none());
+    }
+
+    #[test]
+    fn the_first_error_of_several_threads_ends_them_all() {
+        let source = |j| {
+            (0..).map(move |at| match (j, at) {
+                (1, 2) => Err(Error::Config("torn".to_owned())),
+                _ => Ok(3 * at + j),
+            })
+        };
+        let mut all = Loaders::new((0..3).map(source), 1).unwrap();
+        let before: Vec<i32> = all.by_ref().take(7).map(Result::unwrap).collect();
+        assert_eq!(before, (0..7).collect::<Vec<_>>());
+        assert_eq!(all.next().unwrap().unwrap_err().to_string(), "torn");
+        assert!(all.next().is_none()); // and would hang here if a thread did
     }
 
     #[test]
