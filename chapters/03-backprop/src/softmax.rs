@@ -34,8 +34,8 @@ pub fn cross_entropy<T: Real>(scores: &[T], right: usize) -> T {
 }
 // ANCHOR_END: softmax
 
-/// The mean loss of a batch and its derivatives with respect to the scores: (probability − truth) / batch,
-/// where the truth is 1 for the right class and 0 for the others. `scores` is batch×classes.
+/// The mean loss of a batch and its derivatives with respect to the scores: (probability − target) / batch,
+/// where the target is 1 for the right class and 0 for the others. `scores` is batch×classes.
 ///
 /// A score that is not a number makes the loss NaN.
 ///

@@ -3,7 +3,7 @@
 // Shows     a fused reduction: a row's largest score, its sum and its gradient without a trip to memory in between.
 // Launch    blocks of 32×8 threads along x, one block for each 8 rows; 32 threads share a row.
 // Reads     scores (rows×cols) and labels (rows), each below cols.
-// Writes    scores, in place: (probability − truth)·scale, the gradient. losses (rows): −ln of the right class'
+// Writes    scores, in place: (probability − target)·scale, the gradient. losses (rows): −ln of the right class'
 //           probability. A score of NaN makes its row's loss NaN.
 // Before    chapter 3, softmax.rs: the same formulas.
 

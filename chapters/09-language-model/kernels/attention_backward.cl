@@ -1,7 +1,7 @@
 // Causal attention in tiles, backward: each kernel computes the scores again, and no table of them is in memory.
 //
-// Shows     the same work from two sides: for the derivatives of queries a thread owns a query and walks over the keys, for
-//           those of keys and values it owns a key and walks over the queries. No two threads add to one number.
+// Shows     the same work from two sides: for the derivatives of queries a thread owns a query and goes through the keys,
+//           for those of keys and values it owns a key and goes through the queries. No two threads add to one number.
 // Launch    blocks of 64×1 threads; along x one block for each 64 queries (or keys), along y one for each head of each sequence.
 //           attention_dq comes first: it leaves `along`.
 // Reads     q, k, v, out, dout: [heads, tokens, HEAD] each. logs: [heads, tokens], from attention.cl.
@@ -12,7 +12,7 @@
 #define HEAD 32 // numbers of a query; with 64 some of a thread's numbers no longer fit its registers
 #endif
 #define OWNED 64 // queries or keys of a block, a thread each
-#define TILE 32 // rows that a block walks over at a time
+#define TILE 32 // rows that a block goes through at a time
 
 // A tile of two kinds of rows, by all threads of the block; zeros beyond the last row.
 FUNCTION void load(

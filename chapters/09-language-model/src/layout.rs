@@ -1,4 +1,4 @@
-//! All parameters in one buffer, and where each tensor lies in it: one update walks over all of them, one file holds
+//! All parameters in one buffer, and where each tensor lies in it: one update goes through all of them, one file holds
 //! them, one sum of squares is the norm of the whole gradient, which has the same layout.
 
 use crate::Config;

@@ -58,7 +58,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Bytes that it holds and nobody uses.
+    /// Bytes that it holds and that are not in use.
     pub fn held(&self) -> usize {
         self.kept.iter().map(Buffer::bytes).sum()
     }

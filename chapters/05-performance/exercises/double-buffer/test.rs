@@ -28,7 +28,7 @@ fn with_two_the_longer_one_counts() {
 
 #[test]
 fn a_copy_waits_for_a_place() {
-    // The second batch is copied at 2. The third needs the place of the first, which is free at 11, and not at 2.
+    // The second batch is copied at 2. The third needs the buffer of the first, which is free at 11, and not at 2.
     takes(&[(1.0, 10.0), (1.0, 1.0), (5.0, 1.0)], 2, 17.0);
     takes(&[(1.0, 10.0), (1.0, 1.0), (5.0, 1.0)], 3, 13.0);
 }

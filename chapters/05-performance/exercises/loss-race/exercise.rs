@@ -3,8 +3,8 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 /// The mean loss of a batch: minus the logarithm of the probability of each row's label. The scores, rows of `classes`
-/// values, become the loss' derivatives: (probability − truth) / rows, where the truth is 1 for the label and 0 for the
-/// other classes.
+/// values, become the loss' derivatives: (probability − target) / rows, where the target is 1 for the label and 0 for
+/// the other classes.
 ///
 /// A score that is NaN or +∞ makes the loss NaN. A class with a score of −∞ has a probability of 0.
 pub fn loss_and_gradient(scores: &mut [f32], labels: &[u8], classes: usize) -> f64 {

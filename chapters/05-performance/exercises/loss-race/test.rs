@@ -17,7 +17,7 @@ fn batch([rows, classes]: [usize; 2], scale: f64) -> (Vec<f32>, Vec<u8>) {
     (scores, labels)
 }
 
-/// The loss, and each probability minus the truth, in f64.
+/// The loss, and each probability minus its target, in f64.
 fn reference(scores: &[f32], labels: &[u8], classes: usize) -> (f64, Vec<f64>) {
     let (mut loss, mut gradient) = (0.0, Vec::new());
     for (row, label) in scores.chunks_exact(classes).zip(labels) {

@@ -81,7 +81,7 @@ pub fn dense<const I: usize, const O: usize, T: Tape<f32, Cpu>>(
 type Loss = Tensor<Rank0, f32, Cpu>;
 
 /// Softmax and cross-entropy as one operation: the mean loss of the rows
-/// with these labels. The gradient, (probability − truth) / rows, is
+/// with these labels. The gradient, (probability − target) / rows, is
 /// made in the same pass, so that no exponential is computed twice.
 ///
 /// # Errors

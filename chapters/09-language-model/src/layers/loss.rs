@@ -1,5 +1,5 @@
 //! Softmax and cross-entropy of each token's scores: how improbable was the token that came? The derivative of both
-//! together is short: probability minus truth (chapter 3).
+//! together is short: probability minus label (chapter 3).
 
 use crate::product::{largest, replace_and_sum};
 use lab::vectors::{exp, wide};
