@@ -77,7 +77,6 @@ impl<T> Drop for Prefetch<T> {
 }
 // ANCHOR_END: drop
 
-// ANCHOR: loaders
 /// Batches that several threads make ahead of time, in the order of one.
 pub struct Loaders<T> {
     threads: Vec<Prefetch<T>>,
@@ -100,6 +99,7 @@ impl<T: Send + 'static> Loaders<T> {
     }
 }
 
+// ANCHOR: turns
 impl<T> Iterator for Loaders<T> {
     type Item = Result<T>;
 
@@ -113,7 +113,7 @@ impl<T> Iterator for Loaders<T> {
         item
     }
 }
-// ANCHOR_END: loaders
+// ANCHOR_END: turns
 
 #[cfg(test)]
 mod tests {
