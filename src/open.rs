@@ -84,9 +84,12 @@ impl Open {
     }
 }
 
-/// Where the reader's own numbers are, on the first page.
+/// The reader's own numbers on the first page.
+const FIVE: &str = "#your-machine-in-five-numbers";
+
+/// Where they are.
 fn address(server: &Server) -> String {
-    format!("http://{}/#your-machine-in-five-numbers (Ctrl-C ends it)", server.address())
+    format!("http://{}/{FIVE} (Ctrl-C ends it)", server.address())
 }
 
 /// What the steps have in common.
@@ -145,7 +148,7 @@ impl<'a> Desk<'a> {
         let (_, binder) = self.book()?;
         let server = Server::start(&binder.out, self.open.port)?;
         say(&format!(
-            "    The book is at http://{}/ already, with the numbers so far; yours come into it at the end.",
+            "    The book is at http://{}/{FIVE} already, with the numbers so far; yours come into it at the end.",
             server.address()
         ));
         Ok(Some(server))

@@ -23,11 +23,22 @@
     return link.matches('.term') ? [text] : text.split('; ');
   }
 
+  // A strip of bars is for the eyes.
+  function paragraph(text) {
+    const [before, bars, after] = text.split(/([·▁-█]{4,})/);
+    const out = Object.assign(document.createElement('p'), { textContent: before });
+    if (bars) {
+      const strip = Object.assign(document.createElement('span'), { className: 'strip', textContent: bars, ariaHidden: 'true' });
+      out.append(strip, after);
+    }
+    return out;
+  }
+
   function open(link) {
     clearTimeout(waiting);
     if (of === link) return;
     close();
-    const parts = words(link).filter(Boolean).map((text) => Object.assign(document.createElement('p'), { textContent: text }));
+    const parts = words(link).filter(Boolean).map(paragraph);
     if (!parts.length) return;
     of = link;
     card.replaceChildren(...parts);

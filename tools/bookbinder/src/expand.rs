@@ -39,7 +39,7 @@ mod shared;
 pub use finish::{all_cited, finish};
 pub use shared::Shared;
 
-use crate::{markdown, page::Flavour, sources};
+use crate::{found, markdown, page::Flavour, sources};
 use anyhow::Result;
 use shared::OnPage;
 use std::path::Path;
@@ -71,7 +71,9 @@ pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
         shared.cited.entry(key).or_default().insert(path.to_owned());
     }
     for key in terms {
-        shared.used.entry(key).or_default().push(path.to_owned());
+        let term = shared.glossary.get(&key);
+        let named = term.is_some_and(|term| found::is_named(&term.name, source));
+        shared.used.entry(key).or_default().push((path.to_owned(), named));
     }
     shared.minutes.insert(path.to_owned(), minutes);
     Ok(text)

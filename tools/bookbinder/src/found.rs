@@ -4,7 +4,7 @@ use crate::{
     directive::term,
     expand::Shared,
     html,
-    markdown::sentences,
+    markdown::{self, sentences},
     page::{Flavour, as_index, of_chapter},
     site::{FEED, Site},
     sources::{self, Glossary, Term},
@@ -132,11 +132,24 @@ pub fn terms(shared: &Shared) -> String {
     format!("throughputTerms({});\n", list.replace('<', "\\u003c"))
 }
 
+/// Whether a heading of the page has the term's words in their order.
+pub(crate) fn is_named(term: &str, page: &str) -> bool {
+    let plain = |text: &str| {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.fold(" ".to_owned(), |all, word| all + &word.to_lowercase() + " ")
+    };
+    let term = plain(term);
+    markdown::headings(page).iter().any(|heading| plain(&heading.text).contains(&term))
+}
+
 impl Shared<'_> {
-    /// The page that introduces a term, and the place on it: the first chapter that marks it, or else the first page.
+    /// The page that explains a term, and the place on it: the first section that marks it under a heading that names it,
+    /// or else the first that marks it.
     pub(crate) fn introduces(&self, key: &str) -> Option<(String, String)> {
         let pages = self.used.get(key)?;
-        let page = pages.iter().find(|page| of_chapter(page)).or(pages.first())?;
+        let mut sections = pages.iter().filter(|(page, _)| of_chapter(page));
+        let named = sections.clone().find(|(_, named)| *named);
+        let (page, _) = named.or(sections.next()).or(pages.first())?;
         let place = format!("{}#term-{key}", as_index(&page.display().to_string()));
         Some((self.title(page), place))
     }
@@ -160,6 +173,13 @@ mod tests {
             "You will be able to draw a cache line and a fused one, an FMA, by hand."
         );
         assert_eq!(description(&glossary, "# Title\n\n{{#index kernels}}\n"), None);
+    }
+
+    #[test]
+    fn a_heading_names_a_term_by_its_words() {
+        let page = "# Optimizers and learning-rate schedules\n\nA KV cache.\n\n## `FMA` units\n";
+        assert!(is_named("Learning rate", page) && is_named("FMA", page));
+        assert!(!is_named("KV cache", page) && !is_named("Rate", "# Rates\n"));
     }
 
     #[test]

@@ -58,6 +58,11 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
             html::attribute(repository)
         ));
     }
+    if shared.pdfs && page.path == Path::new("README.md") {
+        parts.push(
+            "<a class=\"pdf-link\" href=\"pdf/throughput.pdf\">The book as PDF</a>".to_owned(),
+        );
+    }
     if shared.pdfs
         && of_chapter(page.path)
         && !section

@@ -28,8 +28,9 @@ pub struct Shared<'a> {
     pub mentions: Vec<Mention>,
     /// Which pages cite a source; filled as pages are expanded.
     pub cited: BTreeMap<String, BTreeSet<PathBuf>>,
-    /// Which pages use a term of the glossary, in the book's order; filled as pages are expanded.
-    pub used: BTreeMap<String, Vec<PathBuf>>,
+    /// Which pages use a term of the glossary, in the book's order, and whether a heading there names it; filled as pages
+    /// are expanded.
+    pub used: BTreeMap<String, Vec<(PathBuf, bool)>>,
     /// The minutes that a page takes to read; filled as pages are expanded.
     pub minutes: BTreeMap<PathBuf, u64>,
     /// The crates' documentation as `cargo doc` left it, if the book shall have it.

@@ -1,6 +1,9 @@
 //! The pages of one machine: what it is with a list of its runs, and each run with its values.
 
-use super::machine::{GPUS, listed, part_name, parts, run_anchor, short};
+use super::{
+    machine::{GPUS, listed, part_name, parts, run_anchor, short},
+    number::strip,
+};
 use crate::html;
 use lab::{
     Records, Unit,
@@ -152,14 +155,16 @@ fn row(value: &Value) -> String {
         (Some(limit), Some(share)) => format!("{} of {}", percent(share), limit.name),
         _ => String::new(),
     };
+    let bars = strip(&value.samples.0).map(|(_, bars, _)| format!(" data-strip=\"{bars}\""));
     format!(
-        "<tr id=\"{}\"><th scope=\"row\">{}</th><td>{}</td><td>{} and {}</td><td>{}</td>\
+        "<tr id=\"{}\"><th scope=\"row\">{}</th><td>{}</td><td>{} and {}</td><td{}>{}</td>\
          <td>{}</td></tr>",
         html::value_anchor(&what),
         html::text(&what),
         html::text(&value.text()),
         html::text(&value.unit.format(value.low)),
         html::text(&value.unit.format(value.high)),
+        bars.unwrap_or_default(),
         value.count(),
         html::text(&limit),
     )

@@ -275,14 +275,56 @@ fn tooltip(value: &Value, records: &Records, as_: As) -> Result<String> {
             write!(text, "; {} of {}", percent(share), limit.name)
         };
     }
+    if let Some((low, bars, high)) = strip(&value.samples.0) {
+        let [low, high] = [low, high].map(|sample| value.unit.format(sample));
+        let _ = write!(text, "; samples from {low} {bars} to {high}");
+    }
     let _ = write!(text, "; {}", records.name);
     Ok(text)
+}
+
+/// Fewer samples are no distribution.
+const FEW: usize = 5;
+
+/// The smallest sample, the largest, and between them how many lie where: a bar for each of sixteen equal parts.
+pub(super) fn strip(samples: &[f64]) -> Option<(f64, String, f64)> {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let low = samples.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let known = samples.iter().all(|sample| sample.is_finite());
+    if samples.len() < FEW || !known || low >= high {
+        return None;
+    }
+    let mut counts = [0_usize; 16];
+    for sample in samples {
+        let part = (sample - low) / (high - low) * counts.len() as f64;
+        counts[(part as usize).min(counts.len() - 1)] += 1;
+    }
+    let most = counts.into_iter().max().unwrap_or(1);
+    let bar = |count: usize| match count {
+        0 => '·',
+        _ => BARS[(count * BARS.len()).div_ceil(most) - 1],
+    };
+    Some((low, counts.into_iter().map(bar).collect(), high))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use lab::Samples;
+
+    #[test]
+    fn a_strip_shows_where_the_samples_lie() {
+        let uniform: Vec<f64> = (0..160).map(f64::from).collect();
+        assert_eq!(strip(&uniform), Some((0.0, "█".repeat(16), 159.0)));
+        // Eight of nine samples are in the first part, and the outlier alone in the last.
+        let mut outlier = vec![1.0; 8];
+        outlier.push(17.0);
+        assert_eq!(strip(&outlier), Some((1.0, format!("█{}▁", "·".repeat(14)), 17.0)));
+        for none in [&uniform[..4], &[2.0; 9], &[f64::NAN, 1.0, 2.0, 3.0, 4.0], &[]] {
+            assert_eq!(strip(none), None);
+        }
+    }
 
     #[test]
     fn a_spec_has_a_key_parameters_and_a_flag() {

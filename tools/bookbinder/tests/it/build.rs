@@ -469,6 +469,7 @@ fn pages_lead_to_the_repository_and_openers_to_their_pdf() {
         let text = fixture.page(page);
         let bar = "<a href=\"https://example.org/course\" title=\"Git repository\"";
         assert!(text.contains(bar), "{page}");
+        assert_eq!(text.contains("href=\"pdf/throughput.pdf\""), page == "index.html", "{page}");
         let opener = page == "09-demo/index.html";
         assert_eq!(text.contains("href=\"../pdf/09-demo.pdf\""), opener, "{page}");
     }
