@@ -1,0 +1,58 @@
+//! Bytes that each rank of a split holds and sends.
+
+/// How a model is split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// The batch.
+    Data,
+    /// The batch, and the optimizer's means (`ZeRO`, stage 1).
+    Zero,
+    /// The heads and hidden units of each layer.
+    Tensor,
+    /// The layers.
+    Pipeline,
+}
+
+/// A transformer in f32. All but `width` and the two counts are numbers of parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// Layers.
+    pub layers: u64,
+    /// Pieces of a layer.
+    pub heads: u64,
+    /// A head with its fraction of the hidden units.
+    pub piece: u64,
+    /// A layer's parameters that are not cut.
+    pub norm: u64,
+    /// The table of tokens.
+    pub table: u64,
+    /// Numbers that a token is between two layers.
+    pub width: u64,
+}
+
+/// A rank's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rank {
+    /// Of parameters that it holds, 4 for each.
+    pub parameters: u64,
+    /// Of means that it holds, 8 for each parameter that it updates.
+    pub means: u64,
+    /// That it sends in a step.
+    pub sent: u64,
+}
+
+/// How many of `all` things are rank `rank`'s, of so many: the first ranks get one more if they can't be equal.
+pub fn part(all: u64, ranks: u64, rank: u64) -> u64 {
+    all / ranks + u64::from(rank < all % ranks)
+}
+
+/// The bytes of each rank, for a batch of so many tokens; nothing if the model can't be split so.
+pub fn ranks(model: Model, split: Split, tokens: u64, ranks: u64) -> Option<Vec<Rank>> {
+    // EXERCISE: begin
+    // As if every split were that of the batch, and all parts equal.
+    let _ = (split, tokens, part);
+    let all = model.layers * (model.heads * model.piece + model.norm) + model.table;
+    let sent = 8 * all * ranks.checked_sub(1)? / ranks;
+    Some((0..ranks).map(|_| Rank { parameters: 4 * all, means: 8 * all, sent }).collect())
+    // EXERCISE: end
+}
