@@ -10,10 +10,10 @@
   const TILE = 4;
   // No multiples of a tile: C has 7 rows and 5 columns.
   const [M, N, K] = [7, 5, 6];
-  const GUARD = 16; // elements behind C that must stay as they are
+  const GUARD = 16; // elements behind C that must stay as they are, and zeros behind A and B
 
   /** Chapter 2's tiled product, for one thread: `shared.wgsl` with other brackets. */
-  const KERNEL = `row = blockY * TILE + y
+  const SHARED = `row = blockY * TILE + y
 column = blockX * TILE + x
 sum = 0
 for (let s = 0; s < k; s += TILE) {
@@ -29,18 +29,42 @@ if (row < m && column < n) {
   c[row * n + column] = sum
 }`;
 
-  /** The ways to break it: a line, and what it becomes. */
-  const BREAKS = [
-    { name: 'As it is' },
-    { name: 'Leave out the first barrier', line: '  barrier() // both tiles are whole', why: 'A thread reads elements of the tiles that others have not fetched yet.' },
-    { name: 'Leave out the second barrier', line: '  barrier() // they are no longer needed', why: 'A thread that is done overwrites the tiles while others still read them.' },
-    { name: 'Drop the bounds check', line: 'if (row < m && column < n) {', to: '{', why: 'Threads beyond the edge write, too: into the next row, and behind the end of C.' },
-    { name: 'Swap an index', line: '    sum += aTile[y][p] * bTile[p][x]', to: '    sum += aTile[y][p] * bTile[x][p]', why: 'Each sum takes a row of B’s tile in the place of a column.' },
-    { name: 'Wrong stride', line: '  c[row * n + column] = sum', to: '  c[row * m + column] = sum', why: 'C has n elements in a row, not m: from the second row on they land elsewhere.' },
+  /** The product without tiles, `naive.wgsl` and `coalesced.wgsl`: they differ in what x counts. */
+  const plain = (rows, columns) => `row = blockY * TILE + ${rows}
+column = blockX * TILE + ${columns}
+if (row >= m || column >= n) return
+sum = 0
+for (let p = 0; p < k; p++) {
+  sum += a[row * k + p] * b[p * n + column]
+}
+c[row * n + column] = sum`;
+
+  const AS_IT_IS = { name: 'As it is' };
+  const BEYOND = 'Threads beyond the edge write, too: into the next row, and behind the end of C.';
+  const TERM = '  sum += a[row * k + p] * b[p * n + column]';
+  const PLAIN = [
+    AS_IT_IS,
+    { name: 'Drop the bounds check', line: 'if (row >= m || column >= n) return', why: BEYOND },
+    { name: 'Swap an index', line: TERM, to: '  sum += a[row * k + p] * b[column * n + p]', why: 'Each sum takes a row of B in the place of a column.' },
+    { name: 'Wrong stride', line: TERM, to: '  sum += a[row * n + p] * b[p * n + column]', why: 'A has k elements in a row, not n: from the second row on a sum starts elsewhere in A.' },
+  ];
+
+  /** The kernels, and the ways to break each: a line, and what it becomes. */
+  const KERNELS = [
+    { name: 'naive', text: plain('x', 'y'), breaks: PLAIN },
+    { name: 'coalesced', text: plain('y', 'x'), breaks: PLAIN },
+    { name: 'shared tiles', text: SHARED, breaks: [
+      AS_IT_IS,
+      { name: 'Leave out the first barrier', line: '  barrier() // both tiles are whole', why: 'A thread reads elements of the tiles that others have not fetched yet.' },
+      { name: 'Leave out the second barrier', line: '  barrier() // they are no longer needed', why: 'A thread that is done overwrites the tiles while others still read them.' },
+      { name: 'Drop the bounds check', line: 'if (row < m && column < n) {', to: '{', why: BEYOND },
+      { name: 'Swap an index', line: '    sum += aTile[y][p] * bTile[p][x]', to: '    sum += aTile[y][p] * bTile[x][p]', why: 'Each sum takes a row of B’s tile in the place of a column.' },
+      { name: 'Wrong stride', line: '  c[row * n + column] = sum', to: '  c[row * m + column] = sum', why: 'C has n elements in a row, not m: from the second row on they land elsewhere.' },
+    ] },
   ];
 
   /** The lines of a broken kernel: [text, what happened to it]. */
-  const lines = ({ line, to }) => KERNEL.split('\n').flatMap((text) => {
+  const lines = (kernel, { line, to }) => kernel.text.split('\n').flatMap((text) => {
     if (text !== line) return [[text, '']];
     return to === undefined ? [[text, 'out']] : [[text, 'out'], [to, 'in']];
   });
@@ -60,13 +84,14 @@ if (row < m && column < n) {
   const A = Array.from({ length: M * K }, (_, i) => ((i * 7) % 19 - 8) / 10);
   const B = Array.from({ length: K * N }, (_, i) => (i * 5) % 11 - 4);
 
-  /** Runs a kernel; `seed` gives the order of blocks and threads. A barrier is where a thread waits for the others. */
-  function run(way, seed) {
-    const text = lines(way).filter(([, mark]) => mark !== 'out').map(([line]) => line).join('\n');
+  /** Runs a kernel that is broken in one way; `seed` gives the order of blocks and threads. A barrier is where a thread waits for the others. */
+  function run(kernel, way, seed) {
+    const text = lines(kernel, way).filter(([, mark]) => mark !== 'out').map(([line]) => line).join('\n');
     const Kernel = Object.getPrototypeOf(function* () {}).constructor;
-    const thread = new Kernel('x', 'y', 'blockX', 'blockY', 'aTile', 'bTile', 'aAt', 'bAt', 'c', 'm', 'n', 'k', 'TILE',
+    const thread = new Kernel('x', 'y', 'blockX', 'blockY', 'aTile', 'bTile', 'aAt', 'bAt', 'a', 'b', 'c', 'm', 'n', 'k', 'TILE',
       `let row, column, sum\n${text.replaceAll('barrier()', 'yield')}`);
     const element = (matrix, rows, columns) => (i, j) => (i < rows && j < columns ? matrix[i * columns + j] : 0);
+    const [a, b] = [A, B].map((matrix) => [...matrix, ...Array(GUARD).fill(0)]);
     const c = Array(M * N + GUARD).fill(NaN);
     // Shared memory holds what was there before.
     const tile = () => Array.from({ length: TILE }, () => Array(TILE).fill(9));
@@ -74,7 +99,7 @@ if (row < m && column < n) {
     const across = Math.ceil(N / TILE);
     for (const block of shuffled(across * Math.ceil(M / TILE), seed)) {
       let going = shuffled(TILE * TILE, seed + block + 1).map((at) => thread(
-        at % TILE, Math.floor(at / TILE), block % across, Math.floor(block / across), aTile, bTile, element(A, M, K), element(B, K, N), c, M, N, K, TILE));
+        at % TILE, Math.floor(at / TILE), block % across, Math.floor(block / across), aTile, bTile, element(A, M, K), element(B, K, N), a, b, c, M, N, K, TILE));
       while (going.length) going = going.filter((one) => !one.next().done);
     }
     return c;
@@ -106,7 +131,7 @@ if (row < m && column < n) {
 
   // Without a page, in the tests, there is only the emulation.
   if (typeof customElements === 'undefined') {
-    module.exports = { BREAKS, run, check, verdict };
+    module.exports = { KERNELS, run, check, verdict };
     return;
   }
 
@@ -117,6 +142,7 @@ if (row < m && column < n) {
   const STYLE = `
     .desk { --bad: var(--blockquote-caution-color, #b3202c); }
     .controls { justify-content: start; }
+    label { display: inline-flex; gap: 0.8rem; align-items: center; }
     button[aria-pressed=true] { background: var(--accent); border-color: var(--accent); color: var(--bg); }
     .both { display: grid; grid-template-columns: minmax(0, max-content) minmax(0, 1fr); gap: 1.2rem 2.4rem; align-items: start; }
     pre { margin: 0; padding: 1rem 1.2rem; border: 1px solid var(--line); border-radius: var(--radius, 8px); background: var(--code-bg); font-family: var(--mono-font, monospace); font-size: 1.3rem; line-height: 1.5; white-space: pre-wrap; }
@@ -136,36 +162,46 @@ if (row < m && column < n) {
     made() {
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
-          <div class="controls" role="group" aria-label="How the kernel is broken">
-            ${BREAKS.map(({ name }) => `<button type="button" class="way" aria-pressed="false">${name}</button>`).join('')}</div>
+          <div class="controls"><label>Kernel <select class="kernel">${KERNELS.map(({ name }) => `<option>${name}</option>`).join('')}</select></label></div>
+          <div class="controls ways" role="group" aria-label="How the kernel is broken"></div>
           <div><p class="verdict" role="status" aria-live="polite"></p><p class="why"></p></div>
           <div class="both"><pre tabindex="0" aria-label="The kernel, for one thread"></pre>
             <table><caption>What it leaves in C = A·B; of a wrong element also what it should be</caption><tbody></tbody></table></div>
           <div class="controls"><button type="button" class="order">Run in another order</button><output></output></div>
           <p class="hint">This is an emulation in JavaScript, not a GPU: the text is run as it stands here, in blocks of ${TILE}×${TILE} threads, one thread after the other up to the next barrier. A GPU may do that, and may do otherwise.</p>
         </div>`);
-      this.parts('.way').forEach((button, at) => button.addEventListener('click', () => this.go(at, 1)));
       this.on('.order', 'click', () => this.go(this.way, this.order + 1));
+      this.on('.kernel', 'change', () => this.take(KERNELS[this.part('.kernel').selectedIndex]));
+      this.part('.kernel').selectedIndex = KERNELS.length - 1;
+      this.take(KERNELS.at(-1));
+    }
+
+    /** Takes a kernel as it is, and offers the ways to break it. */
+    take(kernel) {
+      this.kernel = kernel;
+      this.part('.ways').innerHTML = kernel.breaks.map(({ name }) => `<button type="button" class="way" aria-pressed="false">${name}</button>`).join('');
+      this.parts('.way').forEach((button, at) => button.addEventListener('click', () => this.go(at, 1)));
       this.go(0, 1);
     }
 
     /** Breaks the kernel in one way, runs it in an order of its threads, and checks it. */
     go(way, order) {
       Object.assign(this, { way, order });
+      const broken = this.kernel.breaks[way];
       this.parts('.way').forEach((button, at) => button.setAttribute('aria-pressed', String(at === way)));
-      this.part('pre').innerHTML = lines(BREAKS[way]).map(([text, mark]) => {
+      this.part('pre').innerHTML = lines(this.kernel, broken).map(([text, mark]) => {
         const tag = { out: 'del', in: 'ins' }[mark];
         const indent = text.match(/^ */)[0];
         return tag ? `${indent}<${tag}>${escape(text.trim())}</${tag}>` : escape(text);
       }).join('\n');
-      const c = run(BREAKS[way], order);
+      const c = run(this.kernel, broken, order);
       const found = check(c);
       const faults = new Map(found.faults.map((fault) => [fault.i * N + fault.j, fault]));
       const cell = (at) => (faults.has(at) ? `<td class="wrong">${shown(c[at])}<small>not ${shown(faults.get(at).wanted)}</small></td>` : `<td>${shown(c[at])}</td>`);
       this.part('tbody').innerHTML = Array.from({ length: M }, (_, i) => `<tr>${Array.from({ length: N }, (_, j) => cell(i * N + j)).join('')}</tr>`).join('');
       this.part('.verdict').classList.toggle('wrong', found.faults.length + found.past > 0);
       this.say('.verdict', verdict(found));
-      this.say('.why', BREAKS[way].why ?? 'Break it.');
+      this.say('.why', broken.why ?? 'Break it.');
       this.part('output').textContent = `Order ${order} of the threads`;
     }
   }

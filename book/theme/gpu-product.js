@@ -503,14 +503,23 @@
 
   // ---- What a reader can break ---------------------------------------------------------------------
 
-  const BROKEN = 'shared'; // the kernel
-  const BREAKS = [
-    ['As it is', '', ''],
-    ['Leave out the first barrier', /^[^\S\n]*workgroupBarrier\(\);.*\n/m, ''],
-    ['Drop the bounds check', 'if (row < sizes.m && column < sizes.n)', 'if (true)'],
-    ['Swap an index', 'b_tile[p][x]', 'b_tile[x][p]'],
-    ['Wrong stride', 'c[row * sizes.n + column]', 'c[row * sizes.m + column]'],
+  const UNTILED = [
+    ['Drop the bounds check', /^[^\S\n]*if \(row >= sizes\.m \|\| column >= sizes\.n\) \{\s*return;\s*\}\n/m, ''],
+    ['Swap an index', 'b[p * sizes.n + column]', 'b[column * sizes.n + p]'],
+    ['Wrong stride', 'a[row * sizes.k + p]', 'a[row * sizes.n + p]'],
   ];
+  /** The ways to break a kernel, by its name: what stands in its text, and what it becomes. */
+  const BREAKS = {
+    naive: UNTILED,
+    coalesced: UNTILED,
+    shared: [
+      ['Leave out the first barrier', /^[^\S\n]*workgroupBarrier\(\);.*\n/m, ''],
+      ['Drop the bounds check', 'if (row < sizes.m && column < sizes.n)', 'if (true)'],
+      ['Swap an index', 'b_tile[p][x]', 'b_tile[x][p]'],
+      ['Wrong stride', 'c[row * sizes.n + column]', 'c[row * sizes.m + column]'],
+    ],
+  };
+  const BROKEN_FIRST = 'shared';
 
   // ---- What the reader sees ------------------------------------------------------------------------
 
@@ -577,7 +586,7 @@
       <div class="way" hidden><p class="step small"></p><progress max="1" value="0" aria-label="How far the run is"></progress></div>
       <div class="result"></div>
       <div class="curves"></div>
-      <div class="controls break" role="group" aria-label="Break a kernel, and run it" hidden><span>Break shared tiles:</span></div>
+      <div class="controls break" role="group" aria-label="Break a kernel, and run it" hidden><label>Break <select class="breakable"></select></label><span class="controls ways"></span></div>
       <details><summary>Change the kernels</summary>
         <p class="small">This is the text that runs. Change it, and run again: leave out a barrier or an edge, and see whether the check notices. Nothing is kept when the page is left.</p>
         <div class="sources"></div>
@@ -635,21 +644,13 @@
         lines.querySelector('textarea').value = text;
         this.part('.sources').append(lines);
       }
-      const [, whole] = this.originals.find(([name]) => name === BROKEN) ?? [];
-      for (const [name, from, to] of BREAKS) {
-        const broken = whole?.replace(from, to);
-        if (!whole || (from && broken === whole)) continue;
-        const button = Object.assign(document.createElement('button'), { type: 'button', textContent: name });
-        button.addEventListener('click', () => {
-          if (this.working) return;
-          this.part(`#source-${BROKEN}`).value = broken;
-          this.start('.run', () => this.run());
-        });
-        this.part('.break').append(button);
-        this.part('.break').hidden = false;
-      }
+      const breakable = this.part('.breakable');
+      for (const [name] of this.originals) if (BREAKS[name]) breakable.add(new Option(label(name), name));
+      if (this.part(`#source-${BROKEN_FIRST}`)) breakable.value = BROKEN_FIRST;
+      breakable.addEventListener('change', () => this.offer(breakable.value));
+      if (breakable.value) this.offer(breakable.value);
       this.part('.reset').addEventListener('click', () => {
-        for (const [name, text] of this.originals) this.part(`#source-${name}`).value = text;
+        for (const [name] of this.originals) this.mend(name);
         this.tell('The kernels are as the book has them.');
       });
       const press = (button, work) => this.part(button).addEventListener('click', () => {
@@ -659,6 +660,31 @@
       press('.run', () => this.run());
       press('.sweep', () => this.sweep());
       new ResizeObserver(() => this.plot()).observe(this.part('.curves'));
+    }
+
+    /** Offers the ways to break a kernel; each runs at once. The one that was broken before is mended. */
+    offer(name) {
+      const [, whole] = this.originals.find(([other]) => other === name);
+      const buttons = [['As it is', '', ''], ...BREAKS[name]].map(([way, from, to]) => {
+        const broken = whole.replace(from, to);
+        if (from && broken === whole) return undefined;
+        const button = Object.assign(document.createElement('button'), { type: 'button', textContent: way });
+        button.addEventListener('click', () => {
+          if (this.working) return;
+          if (this.broken && this.broken !== name) this.mend(this.broken);
+          this.broken = name;
+          this.part(`#source-${name}`).value = broken;
+          this.start('.run', () => this.run());
+        });
+        return button;
+      });
+      this.part('.ways').replaceChildren(...buttons.filter(Boolean));
+      this.part('.break').hidden = false;
+    }
+
+    /** Puts a kernel's text back. */
+    mend(name) {
+      this.part(`#source-${name}`).value = this.originals.find(([other]) => other === name)[1];
     }
 
     /** Shows the result in the page's address, if there is one. */

@@ -113,7 +113,7 @@
   }, { capture: true, passive: true });
   // mdBook turns the page with these keys.
   document.querySelector('main')?.addEventListener('keydown', (event) => {
-    if (/^Arrow(Left|Right)$/.test(event.key) && event.target.matches(SCROLLERS)) event.stopPropagation();
+    if (/^Arrow(Left|Right)$/.test(event.key) && event.target.matches(`${SCROLLERS}, summary`)) event.stopPropagation();
   });
   // On a narrow screen `data-stack="VIEWBOX"` of a diagram shows that part of it, elements with `data-stack="DX DY"` move
   // by that much, below what they stand beside, and of those with `data-beside="wide"` or "narrow" the others show.

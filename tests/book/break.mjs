@@ -3,17 +3,21 @@
 import { createRequire } from 'node:module';
 import { LOOKS, shoot, sound, withoutScript } from './widget.mjs';
 
-const { BREAKS, run, check } = createRequire(import.meta.url)('../../book/theme/break-kernel.js');
+const { KERNELS, run, check } = createRequire(import.meta.url)('../../book/theme/break-kernel.js');
+
+const TILED = KERNELS.at(-1); // what the page has at first
 
 /** Looks at the first element of `page`; `fail(where, what)` is told what is wrong. */
 export async function breakKernel({ open, page, axe, rules, shots, fail }) {
-  // The kernel is right in every order of its threads, and broken it is caught in every one.
+  // Each kernel is right in every order of its threads, and broken it is caught in every one.
   let lucky = 0;
-  for (const way of BREAKS) {
-    for (let order = 1; order <= 200; order++) {
-      const { faults, past } = check(run(way, order));
-      if ((faults.length + past > 0) !== Boolean(way.why)) fail(`${page} break`, `“${way.name}” in order ${order}: ${faults.length} wrong, ${past} behind the end`);
-      if (way.why && !faults.length) lucky++;
+  for (const kernel of KERNELS) {
+    for (const way of kernel.breaks) {
+      for (let order = 1; order <= 200; order++) {
+        const { faults, past } = check(run(kernel, way, order));
+        if ((faults.length + past > 0) !== Boolean(way.why)) fail(`${page} break`, `${kernel.name}, “${way.name}” in order ${order}: ${faults.length} wrong, ${past} behind the end`);
+        if (kernel === TILED && way.why && !faults.length) lucky++;
+      }
     }
   }
   if (lucky < 20 || lucky > 60) fail(`${page} break`, `${lucky} of 200 orders leave C right, and the page says about every fifth`);
@@ -39,7 +43,7 @@ export async function breakKernel({ open, page, axe, rules, shots, fail }) {
     const number = '−?\\d+\\.\\d';
     for (const at of [1, 2]) {
       await press(at);
-      await expect(BREAKS[at].name, new RegExp(`^\\d+ of 35 elements are wrong, the first at \\(\\d, \\d\\): ${number} instead of ${number}\\.$`), 1);
+      await expect(TILED.breaks[at].name, new RegExp(`^\\d+ of 35 elements are wrong, the first at \\(\\d, \\d\\): ${number} instead of ${number}\\.$`), 1);
     }
     await press(3);
     await expect('no bounds check', /[1-9]\d* numbers were written behind the end of C\.$/, 2);
@@ -62,6 +66,18 @@ export async function breakKernel({ open, page, axe, rules, shots, fail }) {
     await sound({ tab, where, element, tag: 'break-kernel', axe, rules, fail });
     await press(0);
     await expect('mended', /^All 35 elements are right\.$/, 0);
+    // The other kernels have no tiles, and break in other ways.
+    for (const kernel of KERNELS.slice(0, -1)) {
+      await part('.kernel').selectOption(kernel.name);
+      await expect(kernel.name, /^All 35 elements are right\.$/, 0);
+      for (const [at, way] of kernel.breaks.entries()) {
+        if (!way.why) continue;
+        await press(at);
+        await expect(`${kernel.name}, ${way.name}`, /elements are wrong|behind the end of C\.$/, way.to ? 2 : 1);
+      }
+      await shoot({ element, shots, page, name: `break-${kernel.name}-${colorScheme}-${viewport.width}` });
+    }
+    await sound({ tab, where, element, tag: 'break-kernel', axe, rules, fail });
     await close();
   }
 

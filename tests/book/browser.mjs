@@ -435,6 +435,14 @@ if (scrolls) part(`${scrolls}: arrow keys`, async () => {
     await tab.waitForFunction((box) => box.scrollLeft > 0, await box.elementHandle(), { timeout: 5000 }).catch(() => fail(where, `ArrowRight does not scroll ${selector}`));
     if (tab.url() !== address) { fail(where, `ArrowRight on ${selector} turns the page`); await tab.goto(address); }
   }
+  // The heading of a fold keeps them, too.
+  const fold = tab.locator('main summary').filter({ visible: true }).first();
+  if (await fold.count()) {
+    await tab.evaluate(() => document.addEventListener('keydown', () => { globalThis.passedOn = true; }));
+    await fold.focus();
+    await tab.keyboard.press('ArrowRight');
+    if (tab.url() !== address || await tab.evaluate(() => globalThis.passedOn)) { fail(where, 'ArrowRight on a fold turns the page'); await tab.goto(address); }
+  }
   await tab.evaluate(() => document.activeElement.blur());
   await Promise.all([tab.waitForURL((url) => String(url) !== address, { timeout: 10000 }).catch(() => fail(where, 'ArrowRight turns no page')), tab.keyboard.press('ArrowRight')]);
   await close();

@@ -180,13 +180,18 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
       const said = `${await status()} ${await part('.result').innerText()}`;
       expect(where, `a kernel that ${what}: ${said}`, says.test(said) && /^Wrong: naive\. Right: /.test(said));
     }
-    // The buttons break another one, and each runs at once.
+    // The buttons break others, one at a time, and each runs at once.
     await part('.reset').evaluate((button) => button.click());
-    for (const name of ['Leave out the first barrier', 'Drop the bounds check', 'Swap an index', 'Wrong stride']) {
-      await part('.break button', { hasText: name }).click();
-      await done();
-      const said = `${await status()} ${await part('.result').innerText()}`;
-      expect(where, `${name}: ${said}`, /^Wrong: shared tiles\. Right: /.test(said) && /elements are wrong, the first at \(\d+, \d+\): (nothing|−?[\d.]+) instead of −?[\d.]+|written behind the end of C/.test(said));
+    const edits = ['Drop the bounds check', 'Swap an index', 'Wrong stride'];
+    for (const [kernel, ...names] of [['shared tiles', 'Leave out the first barrier', ...edits], ['naive', ...edits], ['coalesced', ...edits]]) {
+      await part('.breakable').selectOption(kernel);
+      expect(where, `the ways to break ${kernel}`, await part('.break button').count() === names.length + 1);
+      for (const name of names) {
+        await part('.break button', { hasText: name }).click();
+        await done();
+        const said = `${await status()} ${await part('.result').innerText()}`;
+        expect(where, `${kernel}, ${name}: ${said}`, said.startsWith(`Wrong: ${kernel}. Right: `) && /elements are wrong, the first at \(\d+, \d+\): (nothing|−?[\d.]+) instead of −?[\d.]+|written behind the end of C/.test(said));
+      }
     }
     await part('.break button', { hasText: 'As it is' }).click();
     await done();

@@ -12,13 +12,13 @@ mod scale;
 mod spots;
 
 pub use bars::{Bar, BarPlot};
-pub use canvas::Sheet;
 pub(crate) use canvas::escaped;
+pub use canvas::{Sheet, text_width};
 pub use heat::{Cell, HeatMap};
 pub use scale::{Axis, Scale};
 
 use crate::{Drawing, Unit, record::Value, units::plain};
-use canvas::{Area, Canvas, Hang, Ink, LINE, drawn, text_width, wrapped};
+use canvas::{Area, Canvas, Hang, Ink, LINE, drawn, wrapped};
 use frame::{at, scaled, tenths, x_axis};
 use scale::{Ruler, fits};
 use serde_json::{Value as Json, json};

@@ -11,7 +11,7 @@ use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
     drawing::Bars,
     heap::Freed,
-    plot::{Axis, LimitLine, LinePlot, Scale, Series},
+    plot::{Axis, LimitLine, LinePlot, Scale, Series, text_width},
     record::Value,
     table::Grid,
 };
@@ -157,7 +157,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
             (width - 0.4).max(0.2)
         );
         // What is long enough to see gets its name below, where there is room.
-        let text = 7.6 * op.chars().count() as f64;
+        let text = text_width(op);
         if width / (WIDTH - 2.0 * LEFT) > 0.03 {
             let start = (x + 0.5 * width - 0.5 * text).clamp(LEFT, WIDTH - LEFT - text);
             if start >= free[at] {
@@ -185,7 +185,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     });
     Ok(Drawing {
         svg: format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"14\">\n{body}</svg>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"inherit\" font-size=\"13\">\n{body}</svg>\n"
         ),
         caption: format!(
             "One step of {model} on {BATCH} images, {}, from left to right. Blue: matrix products; green and orange: other operations, forward and backward; ochre: gathering the batch and the update; grey: freeing memory. {longest}",
