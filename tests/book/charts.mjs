@@ -9,6 +9,7 @@ const EXEMPT = [
 /** What is wrong with the charts that show, in words. */
 function look() {
   const wrong = [];
+  for (const old of document.querySelectorAll('main svg.chart:not([width])')) wrong.push(`${old.closest('[id]')?.id ?? ''}: a chart of another time; run the notebook again`);
   const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
   for (const chart of document.querySelectorAll('svg.chart[width]')) {
     const outer = chart.getBoundingClientRect();
