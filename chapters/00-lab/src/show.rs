@@ -16,11 +16,6 @@ pub fn drawing(drawing: &Drawing) {
     print(in_notebook(), &captioned(drawing), &format!("{}\n{}", drawing.caption, drawing.alt));
 }
 
-/// Shows a figure; `alt` says in words what it shows.
-pub fn svg(svg: &str, alt: &str) {
-    print(in_notebook(), &figure_html(svg, "", alt), alt);
-}
-
 /// Shows a table.
 pub fn table(table: &TableData) {
     print(in_notebook(), &table_html(table), &table_text(table));
