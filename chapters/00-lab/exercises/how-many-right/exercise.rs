@@ -9,7 +9,7 @@ pub fn right(scores: &[f32], labels: &[u8]) -> Option<f64> {
     if labels.is_empty() {
         return None;
     }
-    let mut count = 0;
+    let mut count: usize = 0;
     // EXERCISE: begin
     // Right whenever the label's score is positive.
     for (row, &label) in scores.chunks_exact(CLASSES).zip(labels) {
@@ -18,5 +18,5 @@ pub fn right(scores: &[f32], labels: &[u8]) -> Option<f64> {
         }
     }
     // EXERCISE: end
-    Some(f64::from(count) / labels.len() as f64)
+    Some(count as f64 / labels.len() as f64)
 }

@@ -9,7 +9,7 @@ pub fn right(scores: &[f32], labels: &[u8]) -> Option<f64> {
     if labels.is_empty() {
         return None;
     }
-    let mut count = 0;
+    let mut count: usize = 0;
     // EXERCISE: begin
     for (row, &label) in scores.chunks_exact(CLASSES).zip(labels) {
         let label = usize::from(label);
@@ -19,5 +19,5 @@ pub fn right(scores: &[f32], labels: &[u8]) -> Option<f64> {
         }
     }
     // EXERCISE: end
-    Some(f64::from(count) / labels.len() as f64)
+    Some(count as f64 / labels.len() as f64)
 }

@@ -44,7 +44,7 @@ fn ends_in(budget: f64, (spent, done): (f64, u64), what: &str) {
 fn what_is_left_over_becomes_steps() {
     for (budget, now, wanted) in [
         (10.0, START, 20),
-        (10.2, START, 20),
+        (10.4, START, 20),
         (10.0, Now { timed: &[0.25, 0.25, 1.0], ..START }, 20),
         (10.0, Now { done: 6, spent: 4.0, ..START }, 18),
         (10.0, Now { tests: 4, test: 1.0, ..START }, 12),

@@ -33,7 +33,7 @@ fn fitted(points: &[(f64, f64)]) -> Law {
 #[test]
 fn exact_losses_give_the_law_back() {
     for (floor, factor, exponent) in
-        [(1.0, 12.0, 0.2), (0.5, 60.0, 0.3), (1.7, 400.0, 0.5), (0.0, 12.0, 0.13), (0.2, 2e4, 1.0)]
+        [(1.0, 12.0, 0.2), (0.5, 60.0, 0.3), (1.7, 400.0, 0.4567), (0.0, 12.0, 0.13), (0.2, 2e4, 1.0)]
     {
         let truth = Law { floor, factor, exponent };
         let found = fitted(&points(truth, &SIZES));

@@ -85,7 +85,7 @@ fn a_sum_over_each_list_has_the_bits_of_the_plain_loop() {
 #[test]
 fn a_large_batch_of_a_large_vocabulary() {
     // Only with a cost of positions plus tokens does this end soon.
-    let (count, vocabulary) = (100_000, 20_000);
+    let (count, vocabulary) = (1_000_000, 500_000);
     let asked = Cell::new(0_u64);
     let limit = 2 * count as u64;
     let lists = lists(count, vocabulary, |at| {
