@@ -136,6 +136,9 @@ impl Execute {
     fn run(&self, root: &Path) -> Result<()> {
         let jupyter = Jupyter::new(root);
         jupyter.ready()?;
+        if self.in_place {
+            jupyter.measures()?;
+        }
         let found = find(root, self.name.as_deref())?;
         for (name, file) in found {
             let notebook = Notebook::read(&file)?;

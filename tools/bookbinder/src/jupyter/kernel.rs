@@ -104,17 +104,11 @@ impl Jupyter {
             },
         });
         let spec = serde_json::to_string_pretty(&spec)?;
-        let manifest = self.root.join("Cargo.toml");
-        let manifest = fs::read_to_string(&manifest)
-            .with_context(|| format!("can't read {}", manifest.display()))?;
-        let chapters = manifest::chapter_crates(&self.root)?;
-        let level = env::var("CARGO_PROFILE_RELEASE_OPT_LEVEL").ok();
-        let names = chapters.iter().map(|chapter| chapter.name.as_str());
-        let config = manifest::notebook_profile(&manifest, level.as_deref(), names)?;
+        let config = self.profile(env::var("CARGO_PROFILE_RELEASE_OPT_LEVEL").ok().as_deref())?;
         for (below, text) in [
             ("launch.py", LAUNCH),
             ("execute.py", EXECUTE),
-            (".cargo/config.toml", config.as_str()),
+            (PROFILE, config.as_str()),
             ("share/jupyter/kernels/rust/kernel.json", &spec),
             ("venv/share/jupyter/lab/settings/overrides.json", LAB_SETTINGS),
         ] {
@@ -134,6 +128,39 @@ impl Jupyter {
     }
 }
 
+/// Cargo's settings for the cells, in the environment's folder.
+const PROFILE: &str = ".cargo/config.toml";
+
+impl Jupyter {
+    fn profile(&self, level: Option<&str>) -> Result<String> {
+        let manifest = self.root.join("Cargo.toml");
+        let manifest = fs::read_to_string(&manifest)
+            .with_context(|| format!("can't read {}", manifest.display()))?;
+        let chapters = manifest::chapter_crates(&self.root)?;
+        manifest::notebook_profile(
+            &manifest,
+            level,
+            chapters.iter().map(|chapter| chapter.name.as_str()),
+        )
+    }
+
+    /// Whether cells are compiled as a release build of the course is, so that what they measure can be kept.
+    ///
+    /// # Errors
+    /// If they are not: the kernel was set up to be ready soon.
+    pub fn measures(&self) -> Result<()> {
+        let set = fs::read_to_string(self.folder.join(PROFILE)).unwrap_or_default();
+        if set != self.profile(None)? {
+            bail!(
+                "cells are compiled at another level than the course's release build, and what they measure would be \
+                 slower; run `cargo run --release -- notebooks setup` without CARGO_PROFILE_RELEASE_OPT_LEVEL, or leave \
+                 out --in-place"
+            );
+        }
+        Ok(())
+    }
+}
+
 /// How many crates an interrupted build has behind it.
 fn compiled(build: &Path) -> u64 {
     let entries = fs::read_dir(build.join("release/.fingerprint")).into_iter().flatten().flatten();
@@ -148,4 +175,26 @@ fn compiled(build: &Path) -> u64 {
         })
         .collect();
     (names.len() as u64).min(KERNEL_CRATES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_release_build_measures_is_kept() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("chapters")).unwrap();
+        fs::write(root.path().join("Cargo.toml"), "[profile.release]\nopt-level = 3\n").unwrap();
+        let jupyter = Jupyter::new(root.path());
+        let file = jupyter.folder.join(PROFILE);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        for (level, kept) in [(None, true), (Some("3"), true), (Some("1"), false)] {
+            fs::write(&file, jupyter.profile(level).unwrap()).unwrap();
+            assert_eq!(jupyter.measures().is_ok(), kept, "{level:?}");
+        }
+        fs::remove_file(&file).unwrap();
+        let told = jupyter.measures().unwrap_err().to_string();
+        assert!(told.contains("notebooks setup"), "{told}");
+    }
 }
