@@ -32,9 +32,13 @@ fn fitted(points: &[(f64, f64)]) -> Law {
 
 #[test]
 fn exact_losses_give_the_law_back() {
-    for (floor, factor, exponent) in
-        [(1.0, 12.0, 0.2), (0.5, 60.0, 0.3), (1.7, 400.0, 0.4567), (0.0, 12.0, 0.13), (0.2, 2e4, 1.0)]
-    {
+    for (floor, factor, exponent) in [
+        (1.0, 12.0, 0.2),
+        (0.5, 60.0, 0.3),
+        (1.7, 400.0, 0.4567),
+        (0.0, 12.0, 0.13),
+        (0.2, 2e4, 1.0),
+    ] {
         let truth = Law { floor, factor, exponent };
         let found = fitted(&points(truth, &SIZES));
         let apart = (found.floor - floor).abs();
