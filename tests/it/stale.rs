@@ -169,18 +169,17 @@ fn notebooks_have_run() {
         if path.extension().is_none_or(|end| end != "ipynb") {
             continue;
         }
-        let text = fs::read_to_string(&path).unwrap();
-        let notebook: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let cells = notebook["cells"].as_array().unwrap();
-        let code: Vec<_> = cells.iter().filter(|cell| cell["cell_type"] == "code").collect();
-        let printed = |cell: &&&serde_json::Value| {
-            cell["outputs"].as_array().is_some_and(|outputs| !outputs.is_empty())
+        let notebook = notebook::Notebook::read(&path).unwrap();
+        let printed = |cell: &&notebook::Cell| match &cell.kind {
+            notebook::Kind::Code { outputs, .. } => !outputs.is_empty(),
+            notebook::Kind::Markdown => false,
         };
-        let outputs = code.iter().filter(printed).count();
-        if 5 * outputs < 2 * code.len() {
+        let cells = notebook.code_cells().count();
+        let outputs = notebook.code_cells().filter(printed).count();
+        if 5 * outputs < 2 * cells {
             let name = path.file_name().unwrap().to_string_lossy();
             let run = "run `cargo run --release -- notebooks run --in-place`";
-            silent.push(format!("{name}: {outputs} of {} cells have printed; {run}", code.len()));
+            silent.push(format!("{name}: {outputs} of {cells} cells have printed; {run}"));
         }
     }
     assert_none(&silent);

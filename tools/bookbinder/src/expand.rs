@@ -70,9 +70,10 @@ pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
     for key in cited {
         shared.cited.entry(key).or_default().insert(path.to_owned());
     }
+    let headings = markdown::headings(source);
     for key in terms {
         let term = shared.glossary.get(&key);
-        let named = term.is_some_and(|term| found::is_named(&term.name, source));
+        let named = term.is_some_and(|term| found::is_named(&term.name, &headings));
         shared.used.entry(key).or_default().push((path.to_owned(), named));
     }
     shared.minutes.insert(path.to_owned(), minutes);

@@ -4,7 +4,7 @@ use crate::{
     directive::term,
     expand::Shared,
     html,
-    markdown::{self, sentences},
+    markdown::{Heading, sentences},
     page::{Flavour, as_index, of_chapter},
     site::{FEED, Site},
     sources::{self, Glossary, Term},
@@ -132,14 +132,14 @@ pub fn terms(shared: &Shared) -> String {
     format!("throughputTerms({});\n", list.replace('<', "\\u003c"))
 }
 
-/// Whether a heading of the page has the term's words in their order.
-pub(crate) fn is_named(term: &str, page: &str) -> bool {
+/// Whether one of a page's headings has the term's words in their order.
+pub(crate) fn is_named(term: &str, headings: &[Heading]) -> bool {
     let plain = |text: &str| {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         words.fold(" ".to_owned(), |all, word| all + &word.to_lowercase() + " ")
     };
     let term = plain(term);
-    markdown::headings(page).iter().any(|heading| plain(&heading.text).contains(&term))
+    headings.iter().any(|heading| plain(&heading.text).contains(&term))
 }
 
 impl Shared<'_> {
@@ -158,6 +158,7 @@ impl Shared<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::markdown::headings;
 
     #[test]
     fn a_page_is_described_by_its_first_words() {
@@ -178,8 +179,9 @@ mod tests {
     #[test]
     fn a_heading_names_a_term_by_its_words() {
         let page = "# Optimizers and learning-rate schedules\n\nA KV cache.\n\n## `FMA` units\n";
-        assert!(is_named("Learning rate", page) && is_named("FMA", page));
-        assert!(!is_named("KV cache", page) && !is_named("Rate", "# Rates\n"));
+        let named = |term: &str, page: &str| is_named(term, &headings(page));
+        assert!(named("Learning rate", page) && named("FMA", page));
+        assert!(!named("KV cache", page) && !named("Rate", "# Rates\n"));
     }
 
     #[test]
