@@ -66,31 +66,31 @@ impl Check {
         checker.colour = std::io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         checker.features = self.features;
-        let desk = Desk { root: &root, checker, selected };
+        let session = Session { root: &root, checker, selected };
         if self.verify {
-            desk.verify()
+            session.verify()
         } else if self.list {
-            desk.list()
+            session.list()
         } else if let Some(number) = self.hint {
-            hint(desk.next()?, number)
+            hint(session.next()?, number)
         } else if self.solution {
-            solution(&root, desk.next()?)
+            solution(&root, session.next()?)
         } else if self.watch {
-            desk.watch()
+            session.watch()
         } else {
-            desk.check()
+            session.check()
         }
     }
 }
 
 /// The exercises at hand.
-struct Desk<'a> {
+struct Session<'a> {
     root: &'a Path,
     checker: Checker,
     selected: Vec<&'a Exercise>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Session<'a> {
     /// Each exercise at hand, and whether it was solved when it was last tested; nothing is tested for this.
     fn states(&self) -> Result<Vec<(&'a Exercise, Option<bool>)>> {
         let known = |exercise: &&'a Exercise| Ok((*exercise, self.checker.known(exercise)?));

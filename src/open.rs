@@ -53,7 +53,7 @@ impl Default for Open {
 impl Open {
     /// Runs the course.
     pub fn run(self, data: Option<&Path>) -> Result<()> {
-        let at = Desk::new(&self, data)?;
+        let at = Opening::new(&self, data)?;
         say(&at.timed("1/4 This machine"));
         say(&format!("    {}", summary(&at.machine, &doctor::examine(data))));
         let server = at.first_book()?;
@@ -93,7 +93,7 @@ fn address(server: &Server) -> String {
 }
 
 /// What the steps have in common.
-struct Desk<'a> {
+struct Opening<'a> {
     open: &'a Open,
     data: Option<&'a Path>,
     /// Where the records of all machines are, and those of this one.
@@ -105,18 +105,18 @@ struct Desk<'a> {
     pace: RefCell<Pace>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Opening<'a> {
     fn new(open: &'a Open, data: Option<&'a Path>) -> Result<Self> {
         let records = course::records()?;
         let (folder, chapters) = (records.join(YOURS), chapters::all());
         let (machine, device) = (Machine::detect(), Device::choose(None, training::gpus())?);
         let pace = RefCell::new(Pace::of(Vec::new()));
-        let desk = Self { open, data, records, folder, chapters, machine, device, pace };
-        let parts: BTreeSet<&str> = desk.wanted()?.iter().map(|(c, _)| c.name).collect();
-        let first = desk.serves_early().then_some(BOOK);
+        let opening = Self { open, data, records, folder, chapters, machine, device, pace };
+        let parts: BTreeSet<&str> = opening.wanted()?.iter().map(|(c, _)| c.name).collect();
+        let first = opening.serves_early().then_some(BOOK);
         let parts = parts.into_iter().chain(first).chain([TRAINING, BOOK]);
-        desk.pace.replace(Pace::of(parts.collect()));
-        Ok(desk)
+        opening.pace.replace(Pace::of(parts.collect()));
+        Ok(opening)
     }
 
     /// What is to be measured before the training, which is an experiment of its own.
@@ -304,17 +304,17 @@ mod tests {
 
     #[test]
     fn a_step_says_the_time_spent_and_the_time_to_go() {
-        let desk = Open { no_serve: true, again: true, ..Open::default() };
-        let desk = Desk::new(&desk, None).unwrap();
+        let opening = Open { no_serve: true, again: true, ..Open::default() };
+        let opening = Opening::new(&opening, None).unwrap();
         assert_eq!(
-            desk.timed("1/4 This machine"),
+            opening.timed("1/4 This machine"),
             "1/4 This machine (0 s so far, about 60 s to go)"
         );
-        for (chapter, _) in desk.wanted().unwrap() {
-            desk.pace.borrow_mut().done(chapter.name);
+        for (chapter, _) in opening.wanted().unwrap() {
+            opening.pace.borrow_mut().done(chapter.name);
         }
         // All of a minute's measuring in no time.
-        assert!(desk.timed("3/4").ends_with(" s so far, a few seconds to go)"));
+        assert!(opening.timed("3/4").ends_with(" s so far, a few seconds to go)"));
     }
 
     #[test]

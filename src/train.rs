@@ -10,7 +10,7 @@ use lab::{
 use language_model::product::Numbers;
 use multi_gpu::{
     Rank,
-    replicas::{launch, place::Way},
+    replicas::{launch, member::Launcher},
 };
 use std::{
     env, fs,
@@ -258,19 +258,20 @@ impl Train {
 
     /// [`Train::run`], for a caller that wants to know what came of it.
     pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
-        let way = Way::choose(|name| env::var(name).ok(), self.replicas, self.processes)?;
-        match &way {
+        let launcher = Launcher::choose(|name| env::var(name).ok(), self.replicas, self.processes)?;
+        match &launcher {
             // Of many processes one prints; another names itself when it fails.
-            Some(way) if way.rank() != Rank(0) => {
-                let rank = way.rank();
-                self.train_by(Some(way), data).map_err(|error| anyhow!("rank {rank}: {error:#}"))
+            Some(launcher) if launcher.rank() != Rank(0) => {
+                let rank = launcher.rank();
+                self.train_by(Some(launcher), data)
+                    .map_err(|error| anyhow!("rank {rank}: {error:#}"))
             }
-            way => self.train_by(way.as_ref(), data),
+            launcher => self.train_by(launcher.as_ref(), data),
         }
     }
 
     /// [`Train::train`], alone or as one of many.
-    fn train_by(self, way: Option<&Way>, data: Option<PathBuf>) -> Result<Outcome> {
+    fn train_by(self, launcher: Option<&Launcher>, data: Option<PathBuf>) -> Result<Outcome> {
         let quiet = self.quiet;
         let mut config = self.config(data, Path::new(RUNS))?;
         // Before Ctrl-C is watched: a download must end at once.
@@ -278,8 +279,8 @@ impl Train {
         let data = data::load(&options)?;
         watch_ctrl_c(&STOP)?;
         let stop = || STOP.load(Ordering::Relaxed);
-        if let Some(way) = way.filter(|way| way.rank() != Rank(0)) {
-            return Ok(launch::train(way, &config, &data, &mut Quiet(&stop))?.0);
+        if let Some(launcher) = launcher.filter(|launcher| launcher.rank() != Rank(0)) {
+            return Ok(launch::train(launcher, &config, &data, &mut Quiet(&stop))?.0);
         }
         if config.run.is_none() {
             config.run = Some(fresh(Path::new(RUNS), config.settings.model.name())?);
@@ -288,10 +289,10 @@ impl Train {
         let shown: &mut dyn Watcher =
             if quiet && !stderr().is_terminal() { &mut silent } else { &mut terminal };
         let mut board = Board::new(shown, config.run.as_deref());
-        let (outcome, spent) = match way {
-            Some(way) => {
-                let (outcome, spent) = launch::train(way, &config, &data, &mut board)?;
-                (outcome, Some((way.in_words(), spent)))
+        let (outcome, spent) = match launcher {
+            Some(launcher) => {
+                let (outcome, spent) = launch::train(launcher, &config, &data, &mut board)?;
+                (outcome, Some((launcher.in_words(), spent)))
             }
             None => (mixed_precision::amp::train_on(&config, &data, &mut board)?, None),
         };
@@ -499,8 +500,8 @@ mod tests {
         let plain = train_on(&plain, &data, &mut Silent).unwrap();
         assert!(alone.weights != plain.weights, "the fast engine did not run");
         for ranks in [2, 3] {
-            let way = Way::Threads(ranks);
-            let (many, _) = launch::train(&way, &config, &data, &mut Silent).unwrap();
+            let launcher = Launcher::Threads(ranks);
+            let (many, _) = launch::train(&launcher, &config, &data, &mut Silent).unwrap();
             for other in [&alone, &plain] {
                 let pairs = many.weights.iter().zip(&other.weights);
                 let most = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -590,8 +591,9 @@ mod tests {
         let run = folder.path().join("run");
         let config = config(&["--epochs", "2", "--run", run.to_str().unwrap()], folder.path());
         let data = data::drawn(200, 20, 1);
-        let way = Way::choose(|_| None, Some(2), false).unwrap().unwrap();
-        let (outcome, spent) = launch::train(&way, &config.unwrap(), &data, &mut Silent).unwrap();
+        let launcher = Launcher::choose(|_| None, Some(2), false).unwrap().unwrap();
+        let (outcome, spent) =
+            launch::train(&launcher, &config.unwrap(), &data, &mut Silent).unwrap();
         assert_eq!(spent.steps, 4);
         assert!(outcome.summary().starts_with("test accuracy "), "{}", outcome.summary());
         assert!(run.join("model.safetensors").exists());

@@ -194,7 +194,7 @@ impl Drop for Guard<'_> {
 }
 
 /// What all threads of an epoch know.
-struct Job<'a> {
+struct Epoch<'a> {
     data: &'a Examples,
     order: &'a [usize],
     epoch: usize,
@@ -291,7 +291,7 @@ impl Learner for Fast {
             unsafe { self.shared.w2[0].write(at..at + part.w2.p.len()) }
                 .copy_from_slice(&part.w2.p);
         }
-        let job = Job {
+        let epoch = Epoch {
             data,
             order,
             epoch,
@@ -303,14 +303,14 @@ impl Learner for Fast {
             t: self.t,
             threads: self.parts.len(),
         };
-        let job = &job;
+        let epoch = &epoch;
         let outcome = thread::scope(|scope| {
             let mut parts = self.parts.iter_mut().enumerate();
             let first = parts.next();
             for (index, part) in parts {
-                scope.spawn(move || part.epoch(job, index));
+                scope.spawn(move || part.epoch(epoch, index));
             }
-            first.map_or(Ok(0.0), |(index, part)| part.epoch(job, index))
+            first.map_or(Ok(0.0), |(index, part)| part.epoch(epoch, index))
         });
         self.t += order.len().div_ceil(self.settings.batch) as i32;
         Ok(outcome? / order.len() as f64)
@@ -338,27 +338,27 @@ impl Learner for Fast {
 
 impl Part {
     /// One epoch in one thread. Returns the sum of the images' losses.
-    fn epoch(&mut self, job: &Job, thread: usize) -> Result<f64> {
-        let mut guard = Guard { barrier: &job.shared.barrier, done: false };
-        let mut batches = job.order.chunks(job.settings.batch).peekable();
-        job.gather(0, batches.peek().copied().unwrap_or_default(), thread);
-        job.shared.barrier.wait();
+    fn epoch(&mut self, epoch: &Epoch, thread: usize) -> Result<f64> {
+        let mut guard = Guard { barrier: &epoch.shared.barrier, done: false };
+        let mut batches = epoch.order.chunks(epoch.settings.batch).peekable();
+        epoch.gather(0, batches.peek().copied().unwrap_or_default(), thread);
+        epoch.shared.barrier.wait();
         let (mut sum, mut at) = (0.0, 0);
         while let Some(batch) = batches.next() {
-            self.hidden_units(job, at, batch.len())?;
+            self.hidden_units(epoch, at, batch.len())?;
             let next = batches.peek().copied().unwrap_or_default();
-            job.gather(at + 1, next, thread);
-            if !job.shared.barrier.wait() {
+            epoch.gather(at + 1, next, thread);
+            if !epoch.shared.barrier.wait() {
                 break; // another thread has failed, and reports why
             }
-            let loss = self.scores(job, at, batch)?;
+            let loss = self.scores(epoch, at, batch)?;
             if exploded(loss) {
                 // All threads have the same loss, and leave.
-                let (epoch, lr) = (job.epoch, job.settings.rule.lr);
+                let (epoch, lr) = (epoch.epoch, epoch.settings.rule.lr);
                 return Err(Error::Diverged { epoch, step: at + 1, lr, loss });
             }
             sum += loss * batch.len() as f64;
-            self.learn(job, at, batch.len())?;
+            self.learn(epoch, at, batch.len())?;
             at += 1;
         }
         guard.done = true;
@@ -366,24 +366,24 @@ impl Part {
     }
 
     /// The thread's own units for the whole batch, and a copy of them for the others.
-    fn hidden_units(&mut self, job: &Job, at: usize, batch: usize) -> Result<()> {
+    fn hidden_units(&mut self, epoch: &Epoch, at: usize, batch: usize) -> Result<()> {
         let (inputs, hidden, own) =
-            (job.settings.sizes[0], job.settings.sizes[1], self.columns.len());
+            (epoch.settings.sizes[0], epoch.settings.sizes[1], self.columns.len());
         // SAFETY: the batch was gathered before the last barrier, and is next written to two barriers from now.
-        let x = unsafe { job.shared.x[at % 3].read(0..batch * inputs) };
+        let x = unsafe { epoch.shared.x[at % 3].read(0..batch * inputs) };
         let h = &mut self.h[..batch * own];
         let options = Options { epilogue: Epilogue::BiasRelu(&self.b1.p), ..Options::default() };
         let (x, w) = (MatRef::new(x, batch, inputs)?, MatRef::new(&self.w1.p, inputs, own)?);
         sgemm(MatMut::new(h, batch, own)?, x, w, options)?;
-        let scale = job.dropout.scale() as f32;
-        let step = key(&[step_key(job.settings.seed, job.epoch, at + 1), 0]);
+        let scale = epoch.dropout.scale() as f32;
+        let step = key(&[step_key(epoch.settings.seed, epoch.epoch, at + 1), 0]);
         for (row, h) in h.chunks_exact_mut(own).enumerate() {
             let first = row * hidden + self.columns.start;
             // SAFETY: these are this thread's columns; the others read them after the next barrier, and those of
             // the step before lie in the other buffer.
-            let all = unsafe { job.shared.h[at % 2].write(first..first + own) };
+            let all = unsafe { epoch.shared.h[at % 2].write(first..first + own) };
             for ((h, all), index) in h.iter_mut().zip(all).zip(first..) {
-                *h *= if job.dropout.keeps(step, index) { scale } else { 0.0 };
+                *h *= if epoch.dropout.keeps(step, index) { scale } else { 0.0 };
                 *all = *h;
             }
         }
@@ -391,14 +391,15 @@ impl Part {
     }
 
     /// All scores, in each thread; they become their own derivatives. Returns the mean loss.
-    fn scores(&mut self, job: &Job, at: usize, batch: &[usize]) -> Result<f64> {
-        let (hidden, classes, width) = (job.settings.sizes[1], job.settings.sizes[2], job.width);
+    fn scores(&mut self, epoch: &Epoch, at: usize, batch: &[usize]) -> Result<f64> {
+        let (hidden, classes, width) =
+            (epoch.settings.sizes[1], epoch.settings.sizes[2], epoch.width);
         let rows = batch.len();
         // SAFETY: both were written before the last barrier, and are next written to after the next one.
         let (h, w2) = unsafe {
             (
-                job.shared.h[at % 2].read(0..rows * hidden),
-                job.shared.w2[at % 2].read(0..hidden * width),
+                epoch.shared.h[at % 2].read(0..rows * hidden),
+                epoch.shared.w2[at % 2].read(0..hidden * width),
             )
         };
         let scores = &mut self.scores[..rows * width];
@@ -406,21 +407,21 @@ impl Part {
         let (h, w2) = (MatRef::new(h, rows, hidden)?, MatRef::new(w2, hidden, width)?);
         sgemm(MatMut::new(scores, rows, width)?, h, w2, options)?;
         for (label, i) in self.labels.iter_mut().zip(batch) {
-            *label = job.data.labels[*i];
+            *label = epoch.data.labels[*i];
         }
         Ok(loss_in_place(scores, &self.labels[..rows], classes, width))
     }
 
     /// The gradient of the thread's own parameters, and the update.
-    fn learn(&mut self, job: &Job, at: usize, batch: usize) -> Result<()> {
-        let (inputs, own, width) = (job.settings.sizes[0], self.columns.len(), job.width);
-        let factors = Factors::new(&job.settings.rule, job.t + at as i32 + 1);
+    fn learn(&mut self, epoch: &Epoch, at: usize, batch: usize) -> Result<()> {
+        let (inputs, own, width) = (epoch.settings.sizes[0], self.columns.len(), epoch.width);
+        let factors = Factors::new(&epoch.settings.rule, epoch.t + at as i32 + 1);
         let (h, ds) = (&self.h[..batch * own], &self.scores[..batch * width]);
         let (dh, ds_view) = (&mut self.dh[..batch * own], MatRef::new(ds, batch, width)?);
 
         let w2 = MatRef::new(&self.w2.p, own, width)?;
         sgemm(MatMut::new(dh, batch, own)?, ds_view, w2.t(), Options::default())?;
-        through_relu(dh, h, job.dropout.scale() as f32);
+        through_relu(dh, h, epoch.dropout.scale() as f32);
 
         let gradient = &mut self.gradient[..own * width];
         let h = MatRef::new(h, batch, own)?;
@@ -429,7 +430,7 @@ impl Part {
         let first = self.columns.start * width;
         // SAFETY: these rows are this thread's; the others read them after the next barrier, and those of this
         // step lie in the other buffer.
-        unsafe { job.shared.w2[(at + 1) % 2].write(first..first + own * width) }
+        unsafe { epoch.shared.w2[(at + 1) % 2].write(first..first + own * width) }
             .copy_from_slice(&self.w2.p);
         column_sums(&mut self.gradient[..width], ds);
         self.b2.update(factors, 0..width, &self.gradient[..width]);
@@ -437,11 +438,11 @@ impl Part {
         self.b1.update(factors, 0..own, &self.gradient[..own]);
 
         // SAFETY: as in `hidden_units`.
-        let x = unsafe { job.shared.x[at % 3].read(0..batch * inputs) };
+        let x = unsafe { epoch.shared.x[at % 3].read(0..batch * inputs) };
         let x = MatRef::new(x, batch, inputs)?.t();
         let dh = MatRef::new(dh, batch, own)?;
         // ANCHOR: blocks
-        let blocks = job.ways.update_in_cache;
+        let blocks = epoch.ways.update_in_cache;
         let rows = if blocks { (BLOCK / own).max(1) } else { inputs };
         for first in (0..inputs).step_by(rows) {
             let rows = rows.min(inputs - first);
@@ -456,7 +457,7 @@ impl Part {
     }
 }
 
-impl Job<'_> {
+impl Epoch<'_> {
     /// Copies this thread's part of a batch's images into one matrix.
     fn gather(&self, at: usize, batch: &[usize], thread: usize) {
         let inputs = self.settings.sizes[0];

@@ -8,7 +8,7 @@
 use cpu_gpu::gpu::{self, Arg, Element, Gpu, Kernel, Launch, read_all, write_all};
 use performance::gpu::{
     graph::Graph,
-    overlap::{Feed, Pinned, Way},
+    overlap::{Feed, Pinned, Transfer},
 };
 use stand_ins::{count, inside};
 
@@ -114,7 +114,7 @@ fn inner_overlap() {
     let feed = Feed::new(cuda).unwrap();
     let pinned = Pinned::new(cuda, &bytes).unwrap();
     assert_eq!(pinned.bytes(), bytes);
-    for way in [Way::Waiting, Way::Pageable, Way::Pinned, Way::Overlapped] {
+    for way in [Transfer::Waiting, Transfer::Pageable, Transfer::Pinned, Transfer::Overlapped] {
         for taken in [0, 1, 2, batches] {
             let (places, out) = (gpu.alloc(512).unwrap(), gpu.alloc(256 * batches).unwrap());
             let source: Vec<&[u8]> = pinned.bytes().chunks_exact(256).take(taken).collect();
@@ -131,12 +131,12 @@ fn inner_overlap() {
         }
     }
     let small = gpu.alloc(300).unwrap();
-    let error = feed.run(Way::Overlapped, &[&bytes[..256]], &small, || Ok(())).unwrap_err();
+    let error = feed.run(Transfer::Overlapped, &[&bytes[..256]], &small, || Ok(())).unwrap_err();
     assert!(error.to_string().contains("do not fit 300 bytes"), "{error}");
     // A panic between two copies frees nothing that one of them still reads.
     let (places, source) = (gpu.alloc(512).unwrap(), [&bytes[..256]; 3]);
     let broken = std::panic::AssertUnwindSafe(|| {
-        feed.run(Way::Pinned, &source, &places, || panic!("a step that fails"))
+        feed.run(Transfer::Pinned, &source, &places, || panic!("a step that fails"))
     });
     assert!(std::panic::catch_unwind(broken).is_err());
     assert_eq!(waiting(), 0, "copies are under way");

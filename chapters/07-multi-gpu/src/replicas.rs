@@ -15,7 +15,7 @@ pub mod frame;
 pub mod handshake;
 pub mod launch;
 pub mod link;
-pub mod place;
+pub mod member;
 pub mod rendezvous;
 pub mod run;
 pub mod show;

@@ -189,7 +189,7 @@ impl Options {
 
 /// A card, and what the job takes on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct Estimate {
     /// The card's short name.
     pub card: String,
     /// Its full name.
@@ -212,7 +212,7 @@ pub struct Line {
     pub break_even: Option<Range>,
 }
 
-impl Line {
+impl Estimate {
     /// The least that the run costs: rent, or else price and electricity.
     pub fn cost(&self) -> Option<Range> {
         let bought = self.price.zip(self.electricity);
@@ -235,7 +235,7 @@ pub struct Report {
     /// The job.
     pub job: Job,
     /// The possible cards, the cheapest first; those without a price last.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Estimate>,
     /// The others.
     pub refused: Vec<Refused>,
     /// The days of the oldest and the newest cloud price.
@@ -244,13 +244,13 @@ pub struct Report {
 
 impl Report {
     /// The card that costs least.
-    pub fn best(&self) -> Option<&Line> {
+    pub fn best(&self) -> Option<&Estimate> {
         self.lines.first().filter(|line| line.cost().is_some())
     }
 
     /// The units in which the lines' energy and rent are readable: the factor over kWh or US dollars, and the name.
     pub fn units(&self) -> [(f64, &'static str); 2] {
-        let most = |of: fn(&Line) -> Option<Range>| {
+        let most = |of: fn(&Estimate) -> Option<Range>| {
             self.lines.iter().filter_map(of).map(|range| range.high).fold(0.0, f64::max)
         };
         [
@@ -260,7 +260,7 @@ impl Report {
     }
 
     /// The line of a card.
-    pub fn line(&self, card: &str) -> Option<&Line> {
+    pub fn line(&self, card: &str) -> Option<&Estimate> {
         self.lines.iter().find(|line| line.card == card)
     }
 }
@@ -290,7 +290,7 @@ pub fn buy(market: &Market, options: &Options) -> Result<Report> {
             Err(why) => refused.push(Refused { name: card.name.clone(), why }),
         }
     }
-    let key = |line: &Line| line.cost().map_or(f64::INFINITY, Range::middle);
+    let key = |line: &Estimate| line.cost().map_or(f64::INFINITY, Range::middle);
     lines.sort_by(|a, b| {
         key(a).total_cmp(&key(b)).then(a.hours.middle().total_cmp(&b.hours.middle()))
     });
@@ -299,7 +299,7 @@ pub fn buy(market: &Market, options: &Options) -> Result<Report> {
 }
 
 /// The job on one card of the table, or why not.
-fn line(market: &Market, card: &Card, options: &Options) -> Result<Result<Line, String>> {
+fn line(market: &Market, card: &Card, options: &Options) -> Result<Result<Estimate, String>> {
     let Some((format, peak)) = card.training() else {
         return Ok(Err("no rate for floating-point numbers is published".to_owned()));
     };
@@ -330,7 +330,7 @@ fn line(market: &Market, card: &Card, options: &Options) -> Result<Result<Line, 
         break_even(card.price.as_ref()?.value, rent, watts, options.electricity)
     };
     let break_even = rents.and_then(|rents| Some(Range::new(even(rents.high)?, even(rents.low)?)));
-    let line = Line {
+    let line = Estimate {
         card: card.id.clone(),
         name: card.name.clone(),
         format,

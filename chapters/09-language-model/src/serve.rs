@@ -19,7 +19,7 @@ use crate::{
     generate::{Decoder, Sequence},
 };
 use api::{Answer, Failure, Generate, Health, json};
-use batcher::{Batcher, Event, Job};
+use batcher::{Batcher, Event, Generation};
 use http::{Refused, Request, Response};
 pub use options::Options;
 use std::{
@@ -70,12 +70,13 @@ impl Server {
     /// As [`Sequence::new`] if the model and the tokenizer do not belong together; the system's error if the port is taken.
     pub fn start(decoder: Decoder, tokenizer: Tokenizer, options: Options) -> Result<Self> {
         Sequence::new(&decoder, &tokenizer, b"", 1, crate::generate::Sampling::greedy())?;
-        let place = SocketAddr::new(options.address, options.port);
+        let address = SocketAddr::new(options.address, options.port);
         let failed = |error: io::Error| {
-            let why = format!("can't listen on {place}: {error}; choose another port with --port");
+            let why =
+                format!("can't listen on {address}: {error}; choose another port with --port");
             lab::Error::message(why)
         };
-        let listener = TcpListener::bind(place).map_err(failed)?;
+        let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let model = Arc::new((decoder, tokenizer));
         let batcher = Batcher::start(&model, options.batch.max(1), options.queue, options.grace);
@@ -139,31 +140,31 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             thread::sleep(Duration::from_millis(50));
             continue;
         };
-        let place = Place::take(shared);
-        if place.number > shared.options.connections + REFUSALS {
+        let permit = Permit::take(shared);
+        if permit.number > shared.options.connections + REFUSALS {
             continue; // it is closed without a word
         }
         let started = thread::Builder::new().spawn(move || {
             // A client that goes away is no fault of ours.
-            let _ = place.handle(&stream);
+            let _ = permit.handle(&stream);
         });
         drop(started);
     }
 }
 
 /// One of the connections that may be open; given back when dropped.
-struct Place {
+struct Permit {
     shared: Arc<Shared>,
     number: usize,
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.shared.open.fetch_sub(1, Relaxed);
     }
 }
 
-impl Place {
+impl Permit {
     fn take(shared: &Arc<Shared>) -> Self {
         let number = shared.open.fetch_add(1, Relaxed) + 1;
         Self { shared: Arc::clone(shared), number }
@@ -266,7 +267,7 @@ impl Shared {
         let (events, heard) = channel();
         let waiting = Waiting { heard, gone: Arc::default(), stream };
         let gone = Arc::clone(&waiting.gone);
-        if !self.batcher.submit(Job { sequence, until, events, gone }) {
+        if !self.batcher.submit(Generation { sequence, until, events, gone }) {
             let why = "the server is busy (the queue is full); try again";
             return Err(Refused::new("503 Service Unavailable", why));
         }

@@ -70,13 +70,13 @@ impl Server {
                     thread::sleep(Duration::from_millis(50));
                     continue;
                 };
-                let (busy, place) = match Place::take(&open, CONNECTIONS) {
-                    Some(place) => (false, place),
-                    None => (true, Place::wait(&refused, REFUSALS)),
+                let (busy, permit) = match Permit::take(&open, CONNECTIONS) {
+                    Some(permit) => (false, permit),
+                    None => (true, Permit::wait(&refused, REFUSALS)),
                 };
                 let (folder, seen) = (folder.clone(), Arc::clone(&seen));
                 let started = thread::Builder::new().spawn(move || {
-                    let _place = place;
+                    let _permit = permit;
                     // A client that goes away is no fault of ours.
                     let _ = handle(&stream, &folder, &seen, busy);
                 });
@@ -98,27 +98,27 @@ impl Server {
 }
 
 /// One of the connections that may be open; given back when dropped.
-struct Place(Arc<AtomicUsize>);
+struct Permit(Arc<AtomicUsize>);
 
-impl Place {
+impl Permit {
     fn take(open: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
         let taken = open.fetch_add(1, Ordering::SeqCst);
-        let place = Self(Arc::clone(open));
-        (taken < most).then_some(place)
+        let permit = Self(Arc::clone(open));
+        (taken < most).then_some(permit)
     }
 
     /// Waits for a slot that is soon free.
     fn wait(open: &Arc<AtomicUsize>, most: usize) -> Self {
         loop {
             match Self::take(open, most) {
-                Some(place) => return place,
+                Some(permit) => return permit,
                 None => thread::sleep(Duration::from_millis(5)),
             }
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -141,7 +141,7 @@ where
             block,
             block_index,
             index: [number % block[0], number / block[0]],
-            desk: Rc::default(),
+            mailbox: Rc::default(),
         };
         if number % WARP == 0 {
             warps.push(Warp { lanes: Vec::with_capacity(WARP) });
@@ -164,7 +164,7 @@ where
         }
     }
     let lanes = warps.iter().flat_map(|warp| &warp.lanes);
-    state.counts.flops += lanes.map(|lane| lane.thread.desk.flops.get()).sum::<u64>();
+    state.counts.flops += lanes.map(|lane| lane.thread.mailbox.flops.get()).sum::<u64>();
     Ok(state.counts)
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Request {
 
 /// Where a thread and the machine meet: the request, and then the reply.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct Mailbox {
     pub(super) request: RefCell<Option<(Request, Place)>>,
     pub(super) reply: Cell<[f32; 4]>,
     pub(super) flops: Cell<u64>,
@@ -48,7 +48,7 @@ pub struct Thread {
     pub block_index: [usize; 2],
     /// This thread in its block, (x, y).
     pub index: [usize; 2],
-    pub(super) desk: Rc<Desk>,
+    pub(super) mailbox: Rc<Mailbox>,
 }
 
 impl Thread {
@@ -95,13 +95,13 @@ impl Thread {
 
     /// x · y + z, and two operations on the count.
     pub fn fma(&self, x: f32, y: f32, z: f32) -> f32 {
-        self.desk.flops.set(self.desk.flops.get() + 2);
+        self.mailbox.flops.set(self.mailbox.flops.get() + 2);
         x * y + z
     }
 
     /// x + y, and one operation on the count.
     pub fn add(&self, x: f32, y: f32) -> f32 {
-        self.desk.flops.set(self.desk.flops.get() + 1);
+        self.mailbox.flops.set(self.mailbox.flops.get() + 1);
         x + y
     }
 
@@ -113,20 +113,24 @@ impl Thread {
             start += len.next_multiple_of(4); // so that each can be read four at a time
             array
         });
-        self.desk.shared.set(start);
+        self.mailbox.shared.set(start);
         arrays
     }
 
     #[track_caller]
     fn instruct<T>(&self, request: Request, take: fn([f32; 4]) -> T) -> Instruction<T> {
         // The caller's line is the program counter of this thread.
-        Instruction { desk: Rc::clone(&self.desk), ask: Some((request, Location::caller())), take }
+        Instruction {
+            mailbox: Rc::clone(&self.mailbox),
+            ask: Some((request, Location::caller())),
+            take,
+        }
     }
 }
 
 /// An instruction for the machine, done when it has been awaited.
 pub struct Instruction<T> {
-    desk: Rc<Desk>,
+    mailbox: Rc<Mailbox>,
     ask: Option<(Request, Place)>,
     take: fn([f32; 4]) -> T,
 }
@@ -139,11 +143,11 @@ impl<T> Future for Instruction<T> {
         match self.ask.take() {
             // First: leave the request on the desk, and let others run.
             Some(ask) => {
-                *self.desk.request.borrow_mut() = Some(ask);
+                *self.mailbox.request.borrow_mut() = Some(ask);
                 Poll::Pending
             }
             // The machine has replied and wakes this thread.
-            None => Poll::Ready((self.take)(self.desk.reply.get())),
+            None => Poll::Ready((self.take)(self.mailbox.reply.get())),
         }
     }
 }

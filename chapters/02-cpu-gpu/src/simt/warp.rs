@@ -28,7 +28,7 @@ pub(super) struct Lane<F> {
 impl<F> Lane<F> {
     /// What it asks for, and where.
     pub(super) fn request(&self) -> Option<(Request, Place)> {
-        *self.thread.desk.request.borrow()
+        *self.thread.mailbox.request.borrow()
     }
 
     /// Where it is, unless it has ended.
@@ -81,7 +81,7 @@ impl<F: Future<Output = ()>> Warp<F> {
         for &at in group {
             let lane = &mut self.lanes[at];
             let Some(kernel) = &mut lane.kernel else { continue };
-            if lane.thread.desk.request.borrow().is_some() {
+            if lane.thread.mailbox.request.borrow().is_some() {
                 continue; // it waits at a barrier
             }
             if let Poll::Ready(()) = kernel.as_mut().poll(&mut context) {
@@ -106,7 +106,7 @@ impl<F: Future<Output = ()>> Warp<F> {
         let mut failed = None;
         for &at in group {
             let lane = &self.lanes[at];
-            let Some((request, _)) = lane.thread.desk.request.take() else { continue };
+            let Some((request, _)) = lane.thread.mailbox.request.take() else { continue };
             let (Request::Load(space, index, width) | Request::Store(space, index, width, _)) =
                 request
             else {
@@ -124,7 +124,9 @@ impl<F: Future<Output = ()>> Warp<F> {
                 Request::Store(_, _, _, values) => {
                     block.store(space, index, &values[..width.count()], access)
                 }
-                _ => block.load(space, index, width, access).map(|v| lane.thread.desk.reply.set(v)),
+                _ => block
+                    .load(space, index, width, access)
+                    .map(|v| lane.thread.mailbox.reply.set(v)),
             };
             // The whole warp executes an instruction, so the first fault waits for the other lanes.
             failed = failed.or(result.err());
@@ -158,7 +160,7 @@ impl<F: Future<Output = ()>> Warp<F> {
             width: 0,
         });
         for at in waiting {
-            self.lanes[at].thread.desk.request.take();
+            self.lanes[at].thread.mailbox.request.take();
         }
     }
 }

@@ -113,7 +113,7 @@ impl Drop for Event {
 
 /// How the bytes of a batch reach the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Transfer {
     /// They are there already.
     Resident,
     /// From ordinary memory, before each step, and the CPU waits for each copy: no launch runs ahead of it.
@@ -126,7 +126,7 @@ pub enum Way {
     Overlapped,
 }
 
-impl Way {
+impl Transfer {
     /// All, in the order of the page.
     pub const ALL: [Self; 5] =
         [Self::Resident, Self::Waiting, Self::Pageable, Self::Pinned, Self::Overlapped];
@@ -202,7 +202,7 @@ impl<'c> Feed<'c> {
     /// The error of `compute` or of the driver.
     pub fn run(
         &self,
-        way: Way,
+        way: Transfer,
         batches: &[&[u8]],
         places: &Buffer,
         mut compute: impl FnMut() -> Result<()>,
@@ -218,7 +218,7 @@ impl<'c> Feed<'c> {
 
     fn start(
         &self,
-        way: Way,
+        way: Transfer,
         batches: &[&[u8]],
         places: &Buffer,
         compute: &mut dyn FnMut() -> Result<()>,
@@ -226,17 +226,17 @@ impl<'c> Feed<'c> {
         let main = self.cuda.stream();
         for (i, bytes) in batches.iter().enumerate() {
             match way {
-                Way::Resident => {}
-                Way::Waiting | Way::Pageable | Way::Pinned => {
+                Transfer::Resident => {}
+                Transfer::Waiting | Transfer::Pageable | Transfer::Pinned => {
                     // In the stream's order: the step waits for its batch, the CPU need not.
                     // SAFETY: `run` waits before it returns.
                     unsafe { self.copy(bytes, places, i % 2, main)? };
-                    if way == Way::Waiting {
+                    if way == Transfer::Waiting {
                         self.cuda.finish()?;
                     }
                 }
                 // ANCHOR: overlap
-                Way::Overlapped => {
+                Transfer::Overlapped => {
                     if i == 0 {
                         self.fetch(bytes, places, 0)?;
                     }
@@ -278,7 +278,7 @@ impl Drop for Feed<'_> {
 ///
 /// # Errors
 /// An error if the batches have another length than the step's, or the driver's.
-pub fn train(feed: &Feed, way: Way, batches: &[&[u8]], step: &Step) -> Result<()> {
+pub fn train(feed: &Feed, way: Transfer, batches: &[&[u8]], step: &Step) -> Result<()> {
     if batches.iter().any(|bytes| 2 * bytes.len() != step.pixels().bytes) {
         return Err(Error::message("the step's data set must be two batches, in turn"));
     }
@@ -308,17 +308,17 @@ mod tests {
         let feed = Feed::new(cuda).unwrap();
         let pinned = Pinned::new(cuda, &pixels).unwrap();
         assert_eq!(pinned.bytes(), pixels);
-        let run = |way: Way| -> Vec<u32> {
+        let run = |way: Transfer| -> Vec<u32> {
             step.reset(&model).unwrap();
             let source = if way.pins() { pinned.bytes() } else { &pixels };
             let batches: Vec<&[u8]> = source.chunks_exact(batch * 784).collect();
             train(&feed, way, &batches, &step).unwrap();
             step.parameters().unwrap().into_iter().map(f32::to_bits).collect()
         };
-        let pageable = run(Way::Pageable);
-        assert_eq!(pageable, run(Way::Waiting));
-        assert_eq!(pageable, run(Way::Pinned));
-        assert_eq!(pageable, run(Way::Overlapped));
-        assert!(train(&feed, Way::Pinned, &[&pixels[1..]], &step).is_err());
+        let pageable = run(Transfer::Pageable);
+        assert_eq!(pageable, run(Transfer::Waiting));
+        assert_eq!(pageable, run(Transfer::Pinned));
+        assert_eq!(pageable, run(Transfer::Overlapped));
+        assert!(train(&feed, Transfer::Pinned, &[&pixels[1..]], &step).is_err());
     }
 }

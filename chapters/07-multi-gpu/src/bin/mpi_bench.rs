@@ -5,7 +5,7 @@ use multi_gpu::{
     Error, PointToPoint, Rank, Result,
     comm::{
         Algorithm,
-        bench::{Effort, Way, bench, sizes},
+        bench::{Effort, Implementation, bench, sizes},
         mpi::Mpi,
     },
 };
@@ -18,7 +18,11 @@ fn run() -> Result<()> {
     };
     let time = Duration::from_millis(milliseconds as u64);
     let effort = Effort { time, least: 3, most: samples.max(3) };
-    let ways: Vec<Way> = Algorithm::ALL.into_iter().map(Way::Ours).chain([Way::Library]).collect();
+    let ways: Vec<Implementation> = Algorithm::ALL
+        .into_iter()
+        .map(Implementation::Ours)
+        .chain([Implementation::Library])
+        .collect();
     let mut comm = Mpi::start()?;
     let timings = bench(&mut comm, &ways, &sizes(largest), effort)?;
     if comm.rank() == Rank(0) {

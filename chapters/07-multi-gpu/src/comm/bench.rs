@@ -24,14 +24,14 @@ pub struct Timing {
 
 /// Which all-reduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Implementation {
     /// One of ours, over the engine's messages.
     Ours(Algorithm),
     /// The engine's own.
     Library,
 }
 
-impl Way {
+impl Implementation {
     /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ pub fn ping_pong<C: Communicator + ?Sized>(
 /// Those of [`Communicator`].
 pub fn all_reduce<C: Communicator + ?Sized>(
     comm: &mut C,
-    way: Way,
+    way: Implementation,
     numbers: usize,
     effort: Effort,
 ) -> Result<Vec<f64>> {
@@ -139,7 +139,7 @@ fn slowest<C: Communicator + ?Sized>(comm: &mut C, mine: f64) -> Result<f64> {
 /// Those of [`Communicator`].
 pub fn bench<C: Communicator + ?Sized>(
     comm: &mut C,
-    ways: &[Way],
+    ways: &[Implementation],
     bytes: &[usize],
     effort: Effort,
 ) -> Result<Vec<Timing>> {
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn every_size_and_way_is_timed_and_all_ranks_agree() {
         let effort = Effort { time: Duration::from_millis(1), least: 2, most: 3 };
-        let ways = [Way::Ours(Algorithm::Ring), Way::Library];
+        let ways = [Implementation::Ours(Algorithm::Ring), Implementation::Library];
         for p in [1, 2, 3] {
             let got =
                 threads::run(p, |mut comm| bench(&mut comm, &ways, &[4, 64], effort)).unwrap();

@@ -4,7 +4,7 @@
 use crate::{
     error::{Error, Result},
     rank::Rank,
-    replicas::place::Place,
+    replicas::member::Member,
 };
 use std::{
     env,
@@ -37,7 +37,7 @@ impl Children {
         for rank in 1..size {
             let child = Command::new(&program)
                 .args(env::args_os().skip(1))
-                .envs(Place::here(rank, size, &hub.to_string()).variables())
+                .envs(Member::here(rank, size, &hub.to_string()).variables())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .spawn();

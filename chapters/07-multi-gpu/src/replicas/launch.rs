@@ -7,7 +7,7 @@ use crate::{
     replicas::{
         children::Children,
         detector::Limits,
-        place::{HUB, Way},
+        member::{HUB, Launcher},
         run::{Reached, device_of, threads_each, train_rank, train_threads},
         tcp::Tcp,
     },
@@ -21,15 +21,15 @@ use training::{Config, Watcher};
 /// # Errors
 /// As [`train_rank`].
 pub fn train(
-    way: &Way,
+    launcher: &Launcher,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
     let limits = Limits::default();
-    match way {
-        Way::Threads(size) => train_threads(*size, config, data, watcher),
-        Way::Processes(size) => {
+    match launcher {
+        Launcher::Threads(size) => train_threads(*size, config, data, watcher),
+        Launcher::Processes(size) => {
             let hub = TcpListener::bind("127.0.0.1:0").map_err(no_hub)?;
             let mut children = Children::start(&hub.local_addr().map_err(no_hub)?, *size)?;
             let mut look = || goes_on(watcher).and_then(|()| children.check(limits.silence));
@@ -39,25 +39,25 @@ pub fn train(
             children.wait(Duration::from_secs(if reached.is_ok() { 3 } else { 1 }));
             reached
         }
-        Way::Place(place) if place.rank == Rank(0) => {
-            let hub = TcpListener::bind(&place.hub).map_err(no_hub)?;
-            let tcp = Tcp::lead(&hub, place.size, limits, &mut || goes_on(watcher))?;
-            train_process(tcp, place.local(), config, data, watcher)
+        Launcher::Member(member) if member.rank == Rank(0) => {
+            let hub = TcpListener::bind(&member.hub).map_err(no_hub)?;
+            let tcp = Tcp::lead(&hub, member.size, limits, &mut || goes_on(watcher))?;
+            train_process(tcp, member.local(), config, data, watcher)
         }
-        Way::Place(place) => {
-            let mut look = || goes_on(watcher).and_then(|()| place.has_parent());
-            let tcp = Tcp::follow(&place.hub, place.rank, place.size, limits, &mut look)?;
-            train_process(tcp, place.local(), config, data, watcher)
+        Launcher::Member(member) => {
+            let mut look = || goes_on(watcher).and_then(|()| member.has_parent());
+            let tcp = Tcp::follow(&member.hub, member.rank, member.size, limits, &mut look)?;
+            train_process(tcp, member.local(), config, data, watcher)
         }
         #[cfg(feature = "mpi")]
-        Way::Mpi(..) => {
+        Launcher::Mpi(..) => {
             let comm = crate::comm::mpi::Mpi::start()?;
             let local = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE");
             let local = local.ok().and_then(|n| n.parse().ok()).unwrap_or(1);
             train_here(Box::new(comm), local, config, data, watcher)
         }
         #[cfg(not(feature = "mpi"))]
-        Way::Mpi(_, size) => Err(Error::Config(format!(
+        Launcher::Mpi(_, size) => Err(Error::Config(format!(
             "mpirun started {size} processes, and this build does not know MPI; build with --features mpi, or use \
              --replicas {size} --processes, which needs no MPI"
         ))),
@@ -117,7 +117,7 @@ fn train_here(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replicas::place::Place;
+    use crate::replicas::member::Member;
 
     /// A user who has pressed Ctrl-C.
     struct Asked;
@@ -133,9 +133,9 @@ mod tests {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let data = lab::data::drawn(20, 10, 1);
         for rank in [0, 1] {
-            let place = Place { parent: None, ..Place::here(rank, 2, &free) };
+            let member = Member { parent: None, ..Member::here(rank, 2, &free) };
             let begun = std::time::Instant::now();
-            let error = train(&Way::Place(place), &Config::default(), &data, &mut Asked);
+            let error = train(&Launcher::Member(member), &Config::default(), &data, &mut Asked);
             let words = error.unwrap_err().to_string();
             assert!(words.starts_with("stopped before all ranks had come"), "{words}");
             assert!(begun.elapsed() < Duration::from_secs(20));
@@ -145,9 +145,9 @@ mod tests {
     #[test]
     #[cfg(not(feature = "mpi"))]
     fn without_mpi_the_error_names_the_feature() {
-        let way = Way::Mpi(Rank(0), 4);
+        let launcher = Launcher::Mpi(Rank(0), 4);
         let data = lab::data::drawn(20, 10, 1);
-        let error = train(&way, &Config::default(), &data, &mut training::Silent).unwrap_err();
+        let error = train(&launcher, &Config::default(), &data, &mut training::Silent).unwrap_err();
         assert!(error.to_string().contains("--features mpi"), "{error}");
     }
 }

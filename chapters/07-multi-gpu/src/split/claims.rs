@@ -43,7 +43,7 @@ pub enum Sum {
 
 /// One way to train, from the first weights to the last.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct Trial {
     /// The network, its seed, and the learning rate.
     pub job: Job,
     /// Who has what.
@@ -58,7 +58,7 @@ pub struct Plan {
     pub sum: Sum,
 }
 
-impl Plan {
+impl Trial {
     /// One device: the network of sizes 784-32-10, by gradient descent.
     pub fn one(seed: u64, lr: f64, batch: usize, epochs: usize) -> Self {
         let rule = Rule::Sgd(Sgd { lr, momentum: 0.0 });
@@ -80,15 +80,15 @@ pub struct Learned {
 ///
 /// # Errors
 /// Those of the ranks.
-pub fn learn(plan: &Plan, train: &Examples, test: &Examples) -> Result<Learned> {
-    let all = threads::run(plan.ranks, |mut comm| match plan.share {
-        Share::Data => replica(plan, train, &mut comm),
-        Share::Model(grid) => part(plan, grid, train, &mut comm),
+pub fn learn(trial: &Trial, train: &Examples, test: &Examples) -> Result<Learned> {
+    let all = threads::run(trial.ranks, |mut comm| match trial.share {
+        Share::Data => replica(trial, train, &mut comm),
+        Share::Model(grid) => part(trial, grid, train, &mut comm),
     })?;
     let Some(parameters) = all.into_iter().next() else {
         return Err(Error::Config("no rank can't train; take one at least".into()));
     };
-    let mut model = Mlp::zeros(&plan.job.sizes)?;
+    let mut model = Mlp::zeros(&trial.job.sizes)?;
     model.set_parameters(&parameters)?;
     let answers = answers(&model, test)?;
     let right = answers.iter().zip(&test.labels).filter(|(a, label)| a == label).count();
@@ -96,10 +96,10 @@ pub fn learn(plan: &Plan, train: &Examples, test: &Examples) -> Result<Learned> 
 }
 
 /// The batches of all epochs, in the order of the seed.
-fn batches(plan: &Plan, train: &Examples) -> impl Iterator<Item = Batch> {
-    (1..=plan.epochs).flat_map(move |epoch| {
-        let order = order(plan.job.seed, epoch, train.len());
-        let numbers: Vec<Vec<usize>> = order.chunks(plan.batch).map(<[usize]>::to_vec).collect();
+fn batches(trial: &Trial, train: &Examples) -> impl Iterator<Item = Batch> {
+    (1..=trial.epochs).flat_map(move |epoch| {
+        let order = order(trial.job.seed, epoch, train.len());
+        let numbers: Vec<Vec<usize>> = order.chunks(trial.batch).map(<[usize]>::to_vec).collect();
         numbers.into_iter().map(move |numbers| {
             let (x, labels) = train.batch(&numbers);
             Batch { x, labels }
@@ -108,17 +108,17 @@ fn batches(plan: &Plan, train: &Examples) -> impl Iterator<Item = Batch> {
 }
 
 /// Data parallel, with the sum of the plan.
-fn replica(plan: &Plan, train: &Examples, comm: &mut dyn Communicator) -> Result<Vec<f32>> {
-    let mut model = plan.job.model()?;
+fn replica(trial: &Trial, train: &Examples, comm: &mut dyn Communicator) -> Result<Vec<f32>> {
+    let mut model = trial.job.model()?;
     let mut parameters = model.parameters();
-    let mut update = Update::new(plan.job.rule, parameters.len());
+    let mut update = Update::new(trial.job.rule, parameters.len());
     let ranks = comm.size() as f32;
-    let factor = match plan.sum {
+    let factor = match trial.sum {
         Sum::Right => 1.0,
         Sum::OfMeans => ranks,
         Sum::DividedTwice => 1.0 / ranks,
     };
-    for batch in batches(plan, train) {
+    for batch in batches(trial, train) {
         let mut flat = gradient(&model, &batch, comm.rank(), comm.size())?;
         comm.all_reduce(&mut flat)?;
         if flat.pop().is_none_or(|loss| exploded(f64::from(loss))) {
@@ -135,21 +135,21 @@ fn replica(plan: &Plan, train: &Examples, comm: &mut dyn Communicator) -> Result
 
 /// A network split over a grid.
 fn part(
-    plan: &Plan,
+    trial: &Trial,
     grid: Grid,
     train: &Examples,
     comm: &mut dyn Communicator,
 ) -> Result<Vec<f32>> {
     let order = (Schedule::OneForwardOneBackward, 1);
-    let mut member = Member::new(&plan.job, grid, order, (comm.rank(), comm.size()))?;
+    let mut member = Member::new(&trial.job, grid, order, (comm.rank(), comm.size()))?;
     let since = Instant::now();
-    for batch in batches(plan, train) {
+    for batch in batches(trial, train) {
         let (loss, _) = member.step(&batch, since, comm)?;
         if exploded(loss) {
             break;
         }
     }
-    member.parameters(&plan.job, comm)
+    member.parameters(&trial.job, comm)
 }
 
 /// The network's prediction for each image.
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_split_learns_what_one_device_learns() {
         let (train, test) = digits();
-        let one = Plan::one(1, 0.1, 30, 2);
+        let one = Trial::one(1, 0.1, 30, 2);
         let wanted = learn(&one, &train, &test).unwrap();
         assert!(wanted.accuracy > 0.3, "{}", wanted.accuracy);
         for (share, ranks) in [
@@ -187,7 +187,7 @@ mod tests {
             (Share::Model(Grid { data: 1, stages: 2, tensor: 1 }), 2),
             (Share::Model(Grid { data: 1, stages: 1, tensor: 2 }), 2),
         ] {
-            let found = learn(&Plan { share, ranks, ..one.clone() }, &train, &test).unwrap();
+            let found = learn(&Trial { share, ranks, ..one.clone() }, &train, &test).unwrap();
             assert!(read_differently(&found, &wanted) <= 1, "{share:?}");
         }
     }
@@ -195,9 +195,9 @@ mod tests {
     #[test]
     fn the_wrong_sum_is_another_learning_rate() {
         let (train, test) = digits();
-        let slow = Plan { ranks: 2, sum: Sum::DividedTwice, ..Plan::one(1, 0.1, 30, 1) };
-        let fast = Plan { ranks: 2, sum: Sum::OfMeans, ..Plan::one(1, 0.025, 30, 1) };
-        let right = Plan::one(1, 0.05, 30, 1);
+        let slow = Trial { ranks: 2, sum: Sum::DividedTwice, ..Trial::one(1, 0.1, 30, 1) };
+        let fast = Trial { ranks: 2, sum: Sum::OfMeans, ..Trial::one(1, 0.025, 30, 1) };
+        let right = Trial::one(1, 0.05, 30, 1);
         let [slow, fast, right] = [slow, fast, right].map(|p| learn(&p, &train, &test).unwrap());
         assert!(read_differently(&slow, &right) <= 1 && read_differently(&fast, &right) <= 1);
     }

@@ -18,7 +18,7 @@ use backprop::{adam::Adam, train::Examples};
 
 /// A way to train on several ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Strategy {
     /// Replicas and one all-reduce.
     Data,
     /// Layers on different ranks.
@@ -35,7 +35,7 @@ pub enum Way {
     Overlap(usize),
 }
 
-impl Way {
+impl Strategy {
     /// Its name in records: `zero-2`.
     pub fn name(self) -> String {
         match self {
@@ -150,8 +150,8 @@ pub fn difference(one: &Trained, other: &Trained) -> Difference {
 ///
 /// # Errors
 /// Those of the way, and [`Error::Config`] if two ranks have different parameters.
-pub fn split(way: Way, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Trained> {
-    let all = threads::run(ranks, |comm| way.train(job, batches, comm))?;
+pub fn split(strategy: Strategy, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Trained> {
+    let all = threads::run(ranks, |comm| strategy.train(job, batches, comm))?;
     let Some(first) = all.first() else {
         return Err(Error::Config("no rank trains nothing; take one at least".into()));
     };
@@ -169,12 +169,12 @@ pub fn split(way: Way, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Tra
 /// # Errors
 /// As [`split`] and [`one_device`].
 pub fn against_one(
-    way: Way,
+    strategy: Strategy,
     ranks: usize, // threads
     job: &Job,
     batches: &[Batch],
 ) -> Result<Difference> {
-    let (one, other) = (one_device(job, batches)?, split(way, ranks, job, batches)?);
+    let (one, other) = (one_device(job, batches)?, split(strategy, ranks, job, batches)?);
     Ok(difference(&one, &other))
 }
 
@@ -195,18 +195,18 @@ mod tests {
 
     /// Twenty steps on batches of these sizes, in turns.
     #[track_caller]
-    fn equal(way: Way, ranks: usize, rows: &[usize], limit: f64) {
+    fn equal(strategy: Strategy, ranks: usize, rows: &[usize], limit: f64) {
         for rule in RULES {
             let job = job(&[13, 17, 11, 9, 5], rule);
             let batches = batches(13, 5, rows, 20);
-            let found = against_one(way, ranks, &job, &batches).unwrap();
+            let found = against_one(strategy, ranks, &job, &batches).unwrap();
             assert!(
                 found.parameters <= limit,
                 "{} on {ranks}, {}: {found:?}",
-                way.name(),
+                strategy.name(),
                 rule.name()
             );
-            assert!(found.losses <= 1e-5, "{} on {ranks}: {found:?}", way.name());
+            assert!(found.losses <= 1e-5, "{} on {ranks}: {found:?}", strategy.name());
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
     fn data_parallel_is_one_device() {
         for rows in ROWS {
             for ranks in [2, 3, 4, 7] {
-                equal(Way::Data, ranks, rows, 1e-5);
+                equal(Strategy::Data, ranks, rows, 1e-5);
             }
         }
     }
@@ -225,20 +225,26 @@ mod tests {
     #[test]
     fn one_rank_is_one_device_bit_for_bit() {
         let grid = Grid { data: 1, stages: 1, tensor: 1 };
-        let pipeline = Schedule::ALL.map(|schedule| Way::Pipeline(schedule, 1));
-        let others = [Way::Data, Way::Layers, Way::Tensor, Way::Overlap(100), Way::Hybrid(grid, 1)];
-        let zero = Level::ALL.map(Way::Zero);
-        for way in pipeline.into_iter().chain(others).chain(zero) {
-            equal(way, 1, &[23], 0.0);
+        let pipeline = Schedule::ALL.map(|schedule| Strategy::Pipeline(schedule, 1));
+        let others = [
+            Strategy::Data,
+            Strategy::Layers,
+            Strategy::Tensor,
+            Strategy::Overlap(100),
+            Strategy::Hybrid(grid, 1),
+        ];
+        let zero = Level::ALL.map(Strategy::Zero);
+        for strategy in pipeline.into_iter().chain(others).chain(zero) {
+            equal(strategy, 1, &[23], 0.0);
         }
     }
 
     #[test]
     fn layers_on_ranks_of_their_own_are_one_device_bit_for_bit() {
         for ranks in 1..=4 {
-            equal(Way::Layers, ranks, &[23, 1], 0.0);
+            equal(Strategy::Layers, ranks, &[23, 1], 0.0);
             for schedule in Schedule::ALL {
-                equal(Way::Pipeline(schedule, 1), ranks, &[23, 1], 0.0);
+                equal(Strategy::Pipeline(schedule, 1), ranks, &[23, 1], 0.0);
             }
         }
     }
@@ -247,7 +253,7 @@ mod tests {
     fn a_pipeline_is_one_device() {
         for schedule in Schedule::ALL {
             for (ranks, micros) in [(2, 4), (3, 5), (4, 8), (4, 2), (2, 40)] {
-                equal(Way::Pipeline(schedule, micros), ranks, &[24, 7], 1e-5);
+                equal(Strategy::Pipeline(schedule, micros), ranks, &[24, 7], 1e-5);
             }
         }
     }
@@ -255,18 +261,19 @@ mod tests {
     #[test]
     fn both_schedules_are_the_same_bits() {
         let (job, batches) = (job(&[13, 17, 11, 9, 5], RULES[1]), batches(13, 5, &[23], 20));
-        let [a, b] = Schedule::ALL.map(|s| split(Way::Pipeline(s, 6), 4, &job, &batches).unwrap());
+        let [a, b] =
+            Schedule::ALL.map(|s| split(Strategy::Pipeline(s, 6), 4, &job, &batches).unwrap());
         assert_eq!(a, b);
     }
 
     #[test]
     fn split_products_are_one_device() {
         for ranks in [2, 3, 4, 12, 18] {
-            equal(Way::Tensor, ranks, &[23], 1e-5); // up to more ranks than hidden units
+            equal(Strategy::Tensor, ranks, &[23], 1e-5); // up to more ranks than hidden units
         }
         // An odd number of layers: the last one is whole.
         let odd = job(&[13, 17, 11, 5], RULES[1]);
-        let found = against_one(Way::Tensor, 3, &odd, &batches(13, 5, &[23], 20)).unwrap();
+        let found = against_one(Strategy::Tensor, 3, &odd, &batches(13, 5, &[23], 20)).unwrap();
         assert!(found.parameters <= 1e-5, "{found:?}");
     }
 
@@ -275,7 +282,7 @@ mod tests {
         for level in Level::ALL {
             for ranks in [2, 3, 5] {
                 for rows in [&[24][..], &[23], &[2, 9]] {
-                    equal(Way::Zero(level), ranks, rows, 1e-5);
+                    equal(Strategy::Zero(level), ranks, rows, 1e-5);
                 }
             }
         }
@@ -284,13 +291,17 @@ mod tests {
     #[test]
     fn two_ranks_have_one_order_of_sums_so_all_replicas_agree_bit_for_bit() {
         let (job, batches) = (job(&[13, 17, 11, 9, 5], RULES[1]), batches(13, 5, &[23], 20));
-        let data = split(Way::Data, 2, &job, &batches).unwrap();
-        let others = Level::ALL.map(Way::Zero).into_iter();
-        for way in others.chain([Way::Overlap(0), Way::Overlap(500), Way::Overlap(usize::MAX)]) {
+        let data = split(Strategy::Data, 2, &job, &batches).unwrap();
+        let others = Level::ALL.map(Strategy::Zero).into_iter();
+        for strategy in others.chain([
+            Strategy::Overlap(0),
+            Strategy::Overlap(500),
+            Strategy::Overlap(usize::MAX),
+        ]) {
             assert_eq!(
-                split(way, 2, &job, &batches).unwrap().parameters,
+                split(strategy, 2, &job, &batches).unwrap().parameters,
                 data.parameters,
-                "{way:?}"
+                "{strategy:?}"
             );
         }
     }
@@ -299,7 +310,7 @@ mod tests {
     fn buckets_of_any_size_are_one_device() {
         for bucket in [0, 400, usize::MAX] {
             for ranks in [2, 3] {
-                equal(Way::Overlap(bucket), ranks, &[23, 2], 1e-5);
+                equal(Strategy::Overlap(bucket), ranks, &[23, 2], 1e-5);
             }
         }
     }
@@ -310,7 +321,7 @@ mod tests {
             for stages in [1, 2, 4] {
                 if 8 % (data * stages) == 0 {
                     let grid = Grid { data, stages, tensor: 8 / data / stages };
-                    equal(Way::Hybrid(grid, 3), 8, &[24, 11], 1e-5);
+                    equal(Strategy::Hybrid(grid, 3), 8, &[24, 11], 1e-5);
                 }
             }
         }
@@ -319,16 +330,21 @@ mod tests {
     #[test]
     fn what_cannot_be_split_is_refused() {
         let (job, batches) = (job(&[13, 17, 5], RULES[0]), batches(13, 5, &[6], 1));
-        let refused = |way, ranks| split(way, ranks, &job, &batches).unwrap_err().to_string();
-        assert!(refused(Way::Layers, 3).contains("2 layers can't be put on 3 devices"));
-        assert!(refused(Way::Pipeline(Schedule::Gpipe, 0), 2).contains("one at least"));
-        assert!(refused(Way::Data, 0).contains("one at least"));
+        let refused =
+            |strategy, ranks| split(strategy, ranks, &job, &batches).unwrap_err().to_string();
+        assert!(refused(Strategy::Layers, 3).contains("2 layers can't be put on 3 devices"));
+        assert!(refused(Strategy::Pipeline(Schedule::Gpipe, 0), 2).contains("one at least"));
+        assert!(refused(Strategy::Data, 0).contains("one at least"));
         let empty = [Batch::default()];
-        for way in
-            [Way::Data, Way::Layers, Way::Tensor, Way::Zero(Level::Parameters), Way::Overlap(1)]
-        {
-            let error = split(way, 2, &job, &empty).unwrap_err().to_string();
-            assert!(error.contains("the batch is empty"), "{way:?}: {error}");
+        for strategy in [
+            Strategy::Data,
+            Strategy::Layers,
+            Strategy::Tensor,
+            Strategy::Zero(Level::Parameters),
+            Strategy::Overlap(1),
+        ] {
+            let error = split(strategy, 2, &job, &empty).unwrap_err().to_string();
+            assert!(error.contains("the batch is empty"), "{strategy:?}: {error}");
         }
     }
 
@@ -336,7 +352,7 @@ mod tests {
     fn the_example_can_be_split() {
         let (job, batches) = example();
         assert_eq!((batches.len(), batches[19].len()), (20, 97));
-        let found = against_one(Way::Data, 2, &job, &batches).unwrap();
+        let found = against_one(Strategy::Data, 2, &job, &batches).unwrap();
         assert!(found.parameters > 0.0 && found.parameters <= 1e-5, "{found:?}");
     }
 

@@ -22,7 +22,7 @@ use std::{
 
 /// A thread that sums up buckets over the ranks, one after the other.
 #[derive(Debug)]
-pub struct Line {
+pub struct CommThread {
     rank: Rank,
     ranks: usize,
     to: Option<Sender<Vec<f32>>>,
@@ -30,7 +30,7 @@ pub struct Line {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Line {
+impl CommThread {
     /// A thread that speaks for this rank.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ fn no_thread(error: &std::io::Error) -> Error {
     Error::Config(format!("there is no thread to communicate with: {error}; run fewer ranks"))
 }
 
-impl Drop for Line {
+impl Drop for CommThread {
     fn drop(&mut self) {
         drop(self.to.take()); // the thread ends after what it has
         if let Some(thread) = self.thread.take() {
@@ -101,26 +101,26 @@ pub fn step(
     model: &mut Mlp<f32>,
     update: &mut Update,
     batch: &Batch,
-    (line, bucket): (&Line, usize),
+    (comms, bucket): (&CommThread, usize),
 ) -> Result<(f64, Times)> {
     not_empty(batch)?;
     let (start, mut times) = (Instant::now(), Times::default());
-    let mine = batch.part(part_of(batch.len(), line.rank, line.ranks))?;
+    let mine = batch.part(part_of(batch.len(), comms.rank, comms.ranks))?;
     // ANCHOR: step
     let (mut sent, mut full) = (0, Vec::new());
     let mut each = |gradient: Vec<f32>| {
         times.layers.push(start.elapsed().as_secs_f64());
         full.extend(gradient);
         if size_of_val(&full[..]) >= bucket {
-            line.send(std::mem::take(&mut full));
+            comms.send(std::mem::take(&mut full));
             sent += 1;
         }
     };
     let begin = || start.elapsed().as_secs_f64();
     let (loss, begin) = backward(model, &mine, batch.len(), begin, &mut each)?;
     full.push(loss as f32); // the last bucket takes the loss along
-    line.send(full);
-    let sums = (0..=sent).map(|_| line.sum()).collect::<Result<Vec<_>>>()?;
+    comms.send(full);
+    let sums = (0..=sent).map(|_| comms.sum()).collect::<Result<Vec<_>>>()?;
     times = Times { begin, reduced: start.elapsed().as_secs_f64(), ..times };
     // ANCHOR_END: step
     let mut sums = sums.concat();
@@ -207,8 +207,8 @@ pub fn train<C: Communicator + 'static>(
 ) -> Result<Trained> {
     let mut model = job.model()?;
     let mut update = Update::new(job.rule, model.parameters().len());
-    let line = Line::open(comm)?;
-    let steps = batches.iter().map(|batch| step(&mut model, &mut update, batch, (&line, bucket)));
+    let comms = CommThread::open(comm)?;
+    let steps = batches.iter().map(|batch| step(&mut model, &mut update, batch, (&comms, bucket)));
     let losses = steps.map(|step| Ok(step?.0)).collect::<Result<_>>()?;
     Ok(Trained { parameters: model.parameters(), losses })
 }
@@ -242,10 +242,10 @@ mod tests {
     #[test]
     fn a_line_sums_up_in_order_and_ends_with_its_owner() {
         threads::run(3, |comm| {
-            let line = Line::open(comm)?;
-            (0..20).for_each(|i| line.send(vec![i as f32; i]));
+            let comms = CommThread::open(comm)?;
+            (0..20).for_each(|i| comms.send(vec![i as f32; i]));
             for i in 0..20 {
-                assert_eq!(line.sum()?, vec![3.0 * i as f32; i]);
+                assert_eq!(comms.sum()?, vec![3.0 * i as f32; i]);
             }
             Ok(())
         })
@@ -258,11 +258,11 @@ mod tests {
             if comm.rank() == Rank(1) {
                 return Err(Error::Config("enough".into()));
             }
-            let line = Line::open(comm)?;
-            line.send(vec![1.0; 8]);
-            assert!(matches!(line.sum(), Err(Error::Lost { rank: Rank(1), .. })));
-            line.send(vec![1.0]); // into the void
-            line.sum().map(|_| ())
+            let comms = CommThread::open(comm)?;
+            comms.send(vec![1.0; 8]);
+            assert!(matches!(comms.sum(), Err(Error::Lost { rank: Rank(1), .. })));
+            comms.send(vec![1.0]); // into the void
+            comms.sum().map(|_| ())
         });
         assert_eq!(failed.unwrap_err().to_string(), "enough");
     }

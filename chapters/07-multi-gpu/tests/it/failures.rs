@@ -4,7 +4,7 @@
 use lab::data;
 use multi_gpu::replicas::{
     launch,
-    place::{HUB, RANK, RANKS, Way},
+    member::{HUB, Launcher, RANK, RANKS},
 };
 use std::{
     fs,
@@ -61,9 +61,9 @@ fn a_rank_of_these_tests() {
     let base = Config { settings, start, checkpoint_every, ..Config::default() };
     let config = Config { run: Some(run.clone().into()), ..base };
     let processes = number("FAILURES_PROCESSES").map(|size| size as usize);
-    let way = Way::choose(variable, processes, processes.is_some()).unwrap().unwrap();
-    meets_its_fate(way.rank().0, &run);
-    match launch::train(&way, &config, &data, &mut Aloud) {
+    let launcher = Launcher::choose(variable, processes, processes.is_some()).unwrap().unwrap();
+    meets_its_fate(launcher.rank().0, &run);
+    match launch::train(&launcher, &config, &data, &mut Aloud) {
         Ok(_) => std::process::exit(0),
         Err(error) => {
             // In one piece: all ranks write to one pipe.

@@ -1,6 +1,6 @@
 //! What to run a job on, with a deadline.
 
-use hardware::{Report, calculator::Line};
+use hardware::{Report, calculator::Estimate};
 
 /// Where to run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,7 +8,7 @@ pub enum Choice<'r> {
     /// On the computer that is there.
     Home,
     /// On this card, rented.
-    Rent(&'r Line),
+    Rent(&'r Estimate),
 }
 
 /// What costs least and is surely done in `deadline` hours: the computer that is there, which takes `home` hours, or the
@@ -17,7 +17,7 @@ pub fn choose(report: &Report, home: f64, start: f64, deadline: f64) -> Option<C
     // EXERCISE: begin
     let _ = (home, start);
     let possible = report.lines.iter().filter(|line| line.hours.low <= deadline);
-    let cost = |line: &Line| line.rent.map_or(0.0, |rent| rent.low);
+    let cost = |line: &Estimate| line.rent.map_or(0.0, |rent| rent.low);
     let cheapest = possible.min_by(|a, b| cost(a).total_cmp(&cost(b)));
     Some(cheapest.map_or(Choice::Home, Choice::Rent))
     // EXERCISE: end

@@ -1,6 +1,6 @@
 //! What to run a job on, with a deadline.
 
-use hardware::{Report, calculator::Line};
+use hardware::{Report, calculator::Estimate};
 
 /// Where to run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,7 +8,7 @@ pub enum Choice<'r> {
     /// On the computer that is there.
     Home,
     /// On this card, rented.
-    Rent(&'r Line),
+    Rent(&'r Estimate),
 }
 
 /// What costs least and is surely done in `deadline` hours: the computer that is there, which takes `home` hours, or the
@@ -18,7 +18,7 @@ pub fn choose(report: &Report, home: f64, start: f64, deadline: f64) -> Option<C
     if home <= deadline {
         return Some(Choice::Home);
     }
-    let cost = |line: &Line| {
+    let cost = |line: &Estimate| {
         let hours = start + line.hours.high;
         let price = line.rent?.high / line.hours.high;
         (hours <= deadline).then_some(price * hours)

@@ -7,7 +7,7 @@ mod exercise;
 use exercise::{Choice, choose};
 use hardware::{
     Market, Reader, Report, buy,
-    calculator::{Line, Range},
+    calculator::{Estimate, Range},
 };
 
 /// What the calculator says to a reader.
@@ -20,7 +20,7 @@ fn report(reader: Reader) -> Report {
 fn cards(all: &[([f64; 2], Option<[f64; 2]>)]) -> Report {
     let mut report = report(Reader::Small);
     let line = report.lines[0].clone();
-    let card = |(at, &(hours, price)): (usize, &([f64; 2], Option<[f64; 2]>))| Line {
+    let card = |(at, &(hours, price)): (usize, &([f64; 2], Option<[f64; 2]>))| Estimate {
         card: format!("card {at}"),
         hours: Range::new(hours[0], hours[1]),
         rent: price.map(|price| Range::new(price[0] * hours[0], price[1] * hours[1])),
@@ -100,7 +100,7 @@ fn nothing_in_the_market_is_cheaper_and_in_time() {
         let longest = report.lines.iter().map(|line| line.hours.high).fold(0.0, f64::max);
         for step in 1..=40 {
             let (start, deadline) = (0.25, longest * f64::from(step) / 20.0);
-            let at_worst = |line: &Line| {
+            let at_worst = |line: &Estimate| {
                 let hours = start + line.hours.high;
                 let price = line.rent.map_or(f64::INFINITY, |rent| rent.high / line.hours.high);
                 if hours <= deadline { price * hours } else { f64::INFINITY }

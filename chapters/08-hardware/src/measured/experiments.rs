@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Job, Market, Options, Reader, buy,
-    calculator::{Line, Range},
+    calculator::{Estimate, Range},
     cards::{Format, Verified},
     power::{Rapl, gpu_joules},
 };
@@ -235,9 +235,9 @@ fn readers(rec: &mut Recorder) -> Result<()> {
 ///
 /// # Errors
 /// As [`buy`].
-pub fn rented(market: &Market) -> crate::Result<Vec<(f64, Line)>> {
+pub fn rented(market: &Market) -> crate::Result<Vec<(f64, Estimate)>> {
     let report = buy(market, &Options::of(Reader::Workstation.job()?))?;
-    let mut rented: Vec<(f64, Line)> = report
+    let mut rented: Vec<(f64, Estimate)> = report
         .lines
         .into_iter()
         .filter_map(|line| Some((*market.prices(&line.card).first()?, line)))

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Job, Market, Reader, buy,
-    calculator::{Line, Range, measured},
+    calculator::{Estimate, Range, measured},
     cards::{Card, Figure as Number, Format, Kind, What},
     measured::experiments::{MONEY, Shown, TIME, jobs, rented},
 };
@@ -131,7 +131,7 @@ fn short(name: &str) -> &str {
 fn draw_money(_: &Records) -> Result<Drawing> {
     let market = Market::load()?;
     let rented = rented(&market)?;
-    let rent = |line: &Line| line.rent.unwrap_or(Range::new(f64::NAN, f64::NAN));
+    let rent = |line: &Estimate| line.rent.unwrap_or(Range::new(f64::NAN, f64::NAN));
     let bars: Vec<Bar> = rented
         .iter()
         .map(|(hour, line)| {
@@ -139,8 +139,8 @@ fn draw_money(_: &Records) -> Result<Drawing> {
             bar(&name, rent(line), 1.0, rent(line).text())
         })
         .collect();
-    let middle = |entry: &&(f64, Line)| rent(&entry.1).middle();
-    let by_cost = |a: &&(f64, Line), b: &&(f64, Line)| middle(a).total_cmp(&middle(b));
+    let middle = |entry: &&(f64, Estimate)| rent(&entry.1).middle();
+    let by_cost = |a: &&(f64, Estimate), b: &&(f64, Estimate)| middle(a).total_cmp(&middle(b));
     let cheapest = rented.iter().min_by(by_cost);
     let dearest = rented.last();
     let caption = match cheapest.zip(dearest) {
@@ -313,7 +313,7 @@ fn table_reader(records: &Records, reader: Reader) -> Result<TableData> {
     let [(energy, in_energy), (money, in_money)] = report.units();
     let Job { name, .. } = &report.job;
     let caption = match report.best() {
-        Some(Line { name: card, hours, rent, .. }) => format!(
+        Some(Estimate { name: card, hours, rent, .. }) => format!(
             "{name} on the cards that this reader considers, the cheapest first by the middle of the range: {} takes {}{}.",
             short(card),
             hours.time(),

@@ -52,7 +52,7 @@ pub enum Event {
 }
 
 /// A request that waits or runs.
-pub struct Job {
+pub struct Generation {
     /// The text to continue.
     pub sequence: Sequence,
     /// When its time is over.
@@ -63,7 +63,7 @@ pub struct Job {
     pub gone: Arc<AtomicBool>,
 }
 
-impl Job {
+impl Generation {
     fn tell(&self, event: Event) {
         if self.events.send(event).is_err() {
             self.gone.store(true, Relaxed);
@@ -91,7 +91,7 @@ pub struct Counts {
 
 /// The engine: a thread that steps all running requests.
 pub struct Batcher {
-    queue: Option<SyncSender<Job>>,
+    queue: Option<SyncSender<Generation>>,
     thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
     /// What it counts.
@@ -122,10 +122,10 @@ impl Batcher {
     }
 
     /// Puts a request into the queue; false if that is full, or the engine has stopped.
-    pub fn submit(&self, job: Job) -> bool {
+    pub fn submit(&self, generation: Generation) -> bool {
         let Some(queue) = &self.queue else { return false };
         self.counts.waiting.fetch_add(1, Relaxed);
-        match queue.try_send(job) {
+        match queue.try_send(generation) {
             Ok(()) => true,
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.counts.waiting.fetch_sub(1, Relaxed);
@@ -153,7 +153,7 @@ impl Drop for Batcher {
 
 struct Engine {
     model: Arc<(Decoder, Tokenizer)>,
-    queue: Receiver<Job>,
+    queue: Receiver<Generation>,
     batch: usize,
     grace: Duration,
     stop: Arc<AtomicBool>,
@@ -163,76 +163,76 @@ struct Engine {
 impl Engine {
     // ANCHOR: run
     fn run(self) {
-        let mut jobs: Vec<Job> = Vec::new();
+        let mut generations: Vec<Generation> = Vec::new();
         let mut last = None; // when those that still run must end
         loop {
             if self.stop.load(Relaxed) {
                 last = last.or(Some(Instant::now() + self.grace));
-                if jobs.is_empty() {
+                if generations.is_empty() {
                     return; // those that wait find the channel closed
                 }
-            } else if !self.join(&mut jobs) {
+            } else if !self.join(&mut generations) {
                 return;
             }
-            self.leave(&mut jobs, last);
-            self.counts.running.store(jobs.len(), Relaxed);
-            if !jobs.is_empty() {
-                self.step(&mut jobs);
+            self.leave(&mut generations, last);
+            self.counts.running.store(generations.len(), Relaxed);
+            if !generations.is_empty() {
+                self.step(&mut generations);
             }
         }
     }
     // ANCHOR_END: run
 
     /// Fills free places from the queue; waits a moment if nothing runs. False if no one can send any more.
-    fn join(&self, jobs: &mut Vec<Job>) -> bool {
-        while jobs.len() < self.batch {
-            let job = if jobs.is_empty() {
+    fn join(&self, generations: &mut Vec<Generation>) -> bool {
+        while generations.len() < self.batch {
+            let generation = if generations.is_empty() {
                 match self.queue.recv_timeout(LOOK) {
-                    Ok(job) => job,
+                    Ok(generation) => generation,
                     Err(RecvTimeoutError::Timeout) => return true,
                     Err(RecvTimeoutError::Disconnected) => return false,
                 }
             } else {
                 match self.queue.try_recv() {
-                    Ok(job) => job,
+                    Ok(generation) => generation,
                     Err(TryRecvError::Empty | TryRecvError::Disconnected) => return true,
                 }
             };
             self.counts.waiting.fetch_sub(1, Relaxed);
-            jobs.push(job);
+            generations.push(generation);
         }
         true
     }
 
     /// Takes out those whose client has gone, who are done, or whose time is over.
-    fn leave(&self, jobs: &mut Vec<Job>, last: Option<Instant>) {
+    fn leave(&self, generations: &mut Vec<Generation>, last: Option<Instant>) {
         let now = Instant::now();
-        jobs.retain(|job| {
-            let reason = match job.sequence.stop() {
+        generations.retain(|generation| {
+            let reason = match generation.sequence.stop() {
                 Some(Stop::End) => Reason::End,
                 Some(Stop::Length) => Reason::Length,
-                None if job.until <= now => Reason::Time,
+                None if generation.until <= now => Reason::Time,
                 None if last.is_some_and(|last| last <= now) => Reason::Shutdown,
-                None => return !job.gone.load(Relaxed),
+                None => return !generation.gone.load(Relaxed),
             };
-            job.end(reason);
+            generation.end(reason);
             self.counts.answered.fetch_add(1, Relaxed);
             false
         });
     }
 
-    fn step(&self, jobs: &mut Vec<Job>) {
+    fn step(&self, generations: &mut Vec<Generation>) {
         let (decoder, tokenizer) = &*self.model;
         let mut sequences: Vec<&mut Sequence> =
-            jobs.iter_mut().map(|job| &mut job.sequence).collect();
+            generations.iter_mut().map(|generation| &mut generation.sequence).collect();
         match step(decoder, tokenizer, &mut sequences) {
             Ok(texts) => {
-                let news = jobs.iter().zip(texts).filter(|(_, text)| !text.is_empty());
-                news.for_each(|(job, text)| job.tell(Event::Text(text)));
+                let news = generations.iter().zip(texts).filter(|(_, text)| !text.is_empty());
+                news.for_each(|(generation, text)| generation.tell(Event::Text(text)));
             }
             Err(error) => {
-                for job in mem::take(jobs) {
-                    job.tell(Event::Failed(error.to_string()));
+                for generation in mem::take(generations) {
+                    generation.tell(Event::Failed(error.to_string()));
                 }
             }
         }

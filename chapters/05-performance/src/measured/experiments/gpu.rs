@@ -1,7 +1,7 @@
 //! What the part measures: fusion, launches against a graph, and copies during the compute.
 
 use crate::gpu::{
-    fused::{Costs, Operation, Task, Way},
+    fused::{Costs, Fusion, Operation, Task},
     graph::Graph,
     overlap::{self, Feed, Pinned},
     step::Step,
@@ -184,7 +184,7 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
             let list: ParamList =
                 &[("device", id), ("operation", &operation.name()), ("size", &size)];
             let mut medians = Vec::new();
-            for way in Way::ALL {
+            for way in Fusion::ALL {
                 let of = |key: Key| key.at(list).with("way", way.name());
                 r.note_at(of(FUSED));
                 let task = Task::new(gpu, operation, way, shape)?;
@@ -281,7 +281,7 @@ fn overlap(r: &mut Recorder) -> Result<()> {
         let pinned = Pinned::new(cuda, &pixels)?;
         let list: ParamList = &[("device", &"cuda"), ("batch", &batch)];
         let mut medians = Vec::new();
-        for way in overlap::Way::ALL {
+        for way in overlap::Transfer::ALL {
             let source = if way.pins() { pinned.bytes() } else { &pixels };
             let batches: Vec<&[u8]> = source.chunks_exact(batch * SIZES[0]).collect();
             let quantity = OVERLAP.at(list).with("way", way.name());

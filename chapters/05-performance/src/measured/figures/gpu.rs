@@ -1,7 +1,7 @@
 //! The tables of this part, from records.
 
 use crate::{
-    gpu::{fused::Way, overlap},
+    gpu::{fused::Fusion, overlap},
     measured::experiments::gpu::{
         BATCHES, COPIES, FUSED, FUSED_GAIN, FUSED_PREDICTED, GRAPH, GRAPH_GAIN, GRAPH_ISSUED,
         OVERLAP,
@@ -44,13 +44,13 @@ fn fused(records: &Records) -> Result<TableData> {
         let case = case(best);
         format!("Fusion makes the most of a difference, {}, in: {case}.", best.text())
     });
-    let of = |key: Key, gain: &Value, way: Way| key.beside(gain).with("way", way.name());
+    let of = |key: Key, gain: &Value, way: Fusion| key.beside(gain).with("way", way.name());
     Grid::new(gains)
         .column("operation", |gain| case(gain))
-        .column("one at a time", |gain| of(FUSED, gain, Way::Unfused))
-        .column("fused", |gain| of(FUSED, gain, Way::Fused))
+        .column("one at a time", |gain| of(FUSED, gain, Fusion::Unfused))
+        .column("fused", |gain| of(FUSED, gain, Fusion::Fused))
         .column("predicted gain", |gain| {
-            let [one, other] = [Way::Unfused, Way::Fused].map(|way| {
+            let [one, other] = [Fusion::Unfused, Fusion::Fused].map(|way| {
                 let predicted = records.get(of(FUSED_PREDICTED, gain, way));
                 predicted.map_or(f64::NAN, |seconds| seconds.median)
             });
@@ -92,7 +92,7 @@ fn overlap(records: &Records) -> Result<TableData> {
         shares.join(", ")
     );
     let mut grid = Grid::new(BATCHES).column("step", |batch| format!("batch {batch}"));
-    for way in overlap::Way::ALL.map(overlap::Way::name) {
+    for way in overlap::Transfer::ALL.map(overlap::Transfer::name) {
         grid = grid.column(way, move |batch| of(OVERLAP, batch).with("way", way));
     }
     grid.table(records, caption)

@@ -2,7 +2,7 @@
 
 use crate::bf16::{
     error::Sum,
-    network::{Way, learner},
+    network::{Arithmetic, learner},
     pass,
     roofline::{Needs, bytes, products},
     update::{self, update},
@@ -251,23 +251,27 @@ pub struct Contender {
 }
 
 enum By {
-    Way(fn() -> Way),
+    Network(fn() -> Arithmetic),
     PyTorch(&'static [&'static str]),
 }
 
 /// All of them. The others are compared with the first.
 pub const CONTENDERS: [Contender; 7] = [
-    Contender { who: "bf16", name: "bf16, on its unit", by: By::Way(|| Way::Keeping(unit())) },
+    Contender {
+        who: "bf16",
+        name: "bf16, on its unit",
+        by: By::Network(|| Arithmetic::Keeping(unit())),
+    },
     Contender {
         who: "bf16-rounding",
         name: "bf16, rounded by each product, on its unit",
-        by: By::Way(|| Way::Rounding(unit())),
+        by: By::Network(|| Arithmetic::Rounding(unit())),
     },
-    Contender { who: "f32", name: "f32", by: By::Way(|| Way::F32) },
+    Contender { who: "f32", name: "f32", by: By::Network(|| Arithmetic::F32) },
     Contender {
         who: "bf16-portable",
         name: "bf16, portable: f32 registers",
-        by: By::Way(|| Way::Keeping(Multiplier::Vectors(Level::best()))),
+        by: By::Network(|| Arithmetic::Keeping(Multiplier::Vectors(Level::best()))),
     },
     Contender { who: "pytorch-f32", name: "PyTorch, f32", by: By::PyTorch(&[]) },
     Contender {
@@ -319,15 +323,15 @@ impl Contender {
     /// Its turns with these examples, as many as [`STEPS`] need.
     fn turn<'t>(&self, train: &'t Examples, source: &Source) -> Result<Result<Turn<'t>, Absent>> {
         match self.by {
-            By::Way(way) => ours(way(), train),
+            By::Network(way) => ours(way(), train),
             By::PyTorch(more) => Ok(pytorch(more, source, train.len())),
         }
     }
 }
 
 /// This crate's network.
-fn ours(way: Way, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
-    if let Way::Keeping(unit) | Way::Rounding(unit) = way
+fn ours(way: Arithmetic, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
+    if let Arithmetic::Keeping(unit) | Arithmetic::Rounding(unit) = way
         && !unit.available()
     {
         return Ok(Err(no_unit().into()));
@@ -436,7 +440,7 @@ fn accuracy(r: &mut Recorder) -> Result<()> {
     let data = r.data_set()?;
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
     let epochs = 8;
-    let ways = [("f32", Way::F32), ("bf16", Way::Keeping(Multiplier::best()))];
+    let ways = [("f32", Arithmetic::F32), ("bf16", Arithmetic::Keeping(Multiplier::best()))];
     let results = {
         let tell = |seed, number: &str| r.note(RIGHT.name, &[("seed", &seed), ("number", &number)]);
         let mut race = Race::default().telling(tell);

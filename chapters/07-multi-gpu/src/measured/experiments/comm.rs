@@ -3,7 +3,7 @@
 use crate::{
     comm::{
         algorithm::Algorithm,
-        bench::{Effort, Timing, Way, bench, sizes},
+        bench::{Effort, Implementation, Timing, bench, sizes},
         cost::{AlphaBeta, errors, fit},
     },
     error::{Error, Result},
@@ -88,7 +88,7 @@ impl Plan {
         if engine == "mpi" {
             return Ok(self.by_mpi(p));
         }
-        let ways = Algorithm::ALL.map(Way::Ours);
+        let ways = Algorithm::ALL.map(Implementation::Ours);
         let sizes = sizes(self.largest);
         let ranks = threads::run(p, |mut comm| bench(&mut comm, &ways, &sizes, self.effort))?;
         Ok(Ok(ranks.into_iter().next().unwrap_or_default()))

@@ -6,7 +6,7 @@ use crate::{
     rank::Rank,
     replicas::{
         link::{Link, Spent},
-        place::Place,
+        member::Member,
         run::{in_own_pool, threads_each, train_learner},
         tcp,
     },
@@ -351,7 +351,7 @@ impl Crew {
         for rank in 0..CREW {
             let child = Command::new(program)
                 .args(arguments(rec, JOBS[0], 1_000_000, run))
-                .envs(Place::here(rank, CREW, &hub).variables())
+                .envs(Member::here(rank, CREW, &hub).variables())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

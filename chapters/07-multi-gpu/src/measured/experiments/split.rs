@@ -2,12 +2,12 @@
 //! gains.
 
 use crate::split::{
-    claims::{Plan, Share, Sum, learn, read_differently},
+    claims::{Share, Sum, Trial, learn, read_differently},
     dfdx::{self, Task},
-    equality::{Way, difference, split},
+    equality::{Strategy, difference, split},
     hybrid::{Grid, Member},
     job::{Batch, Job, Rule, Trained, Update, one_device},
-    overlap::{self, Line, Times},
+    overlap::{self, CommThread, Times},
     pipeline::Pace,
     schedule::{Direction, Schedule, Slot, Work, bubble, idle, order, peak_kept, timeline},
     wire::{Cost, Wire},
@@ -151,26 +151,26 @@ pub const STEPS: usize = 20;
 pub const ROWS: usize = 97;
 
 /// Every way to split, with its ranks, as the table lists them.
-pub fn ways() -> Vec<(Way, usize)> {
-    let grid = |data, stages, tensor| Way::Hybrid(Grid { data, stages, tensor }, 4);
+pub fn ways() -> Vec<(Strategy, usize)> {
+    let grid = |data, stages, tensor| Strategy::Hybrid(Grid { data, stages, tensor }, 4);
     let [gpipe, one] = Schedule::ALL;
     vec![
-        (Way::Data, 1),
-        (Way::Data, 2),
-        (Way::Data, 4),
-        (Way::Data, 8),
-        (Way::Overlap(1 << 14), 4),
-        (Way::Layers, 2),
-        (Way::Layers, 4),
-        (Way::Pipeline(gpipe, 1), 4),
-        (Way::Pipeline(gpipe, 8), 4),
-        (Way::Pipeline(one, 8), 4),
-        (Way::Tensor, 2),
-        (Way::Tensor, 3),
-        (Way::Tensor, 4),
-        (Way::Zero(Level::Optimizer), 4),
-        (Way::Zero(Level::Gradients), 4),
-        (Way::Zero(Level::Parameters), 4),
+        (Strategy::Data, 1),
+        (Strategy::Data, 2),
+        (Strategy::Data, 4),
+        (Strategy::Data, 8),
+        (Strategy::Overlap(1 << 14), 4),
+        (Strategy::Layers, 2),
+        (Strategy::Layers, 4),
+        (Strategy::Pipeline(gpipe, 1), 4),
+        (Strategy::Pipeline(gpipe, 8), 4),
+        (Strategy::Pipeline(one, 8), 4),
+        (Strategy::Tensor, 2),
+        (Strategy::Tensor, 3),
+        (Strategy::Tensor, 4),
+        (Strategy::Zero(Level::Optimizer), 4),
+        (Strategy::Zero(Level::Gradients), 4),
+        (Strategy::Zero(Level::Parameters), 4),
         (grid(2, 2, 2), 8),
         (grid(4, 2, 1), 8),
         (grid(1, 4, 2), 8),
@@ -236,7 +236,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
         let wanted = one_device(&job, &batches)?;
         // Two, four and eight ranks add in three orders.
         let off = [2, 4, 8].map(|ranks| {
-            Ok(difference(&wanted, &split(Way::Data, ranks, &job, &batches)?).parameters)
+            Ok(difference(&wanted, &split(Strategy::Data, ranks, &job, &batches)?).parameters)
         });
         let off = Samples(off.into_iter().collect::<Result<_>>()?);
         rec.record(BY_EPS.at(&[("eps", &format!("{eps:e}"))]), off);
@@ -297,7 +297,7 @@ fn images(rec: &mut Recorder, key: Key) -> Result<Option<(Examples, Examples)>> 
 fn claims(rec: &mut Recorder) -> Result<()> {
     let Some((train, test)) = images(rec, CLAIMS)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
-    let mut plans: Vec<(&str, Plan)> = Vec::new();
+    let mut plans: Vec<(&str, Trial)> = Vec::new();
     for seed in 0..seeds {
         for (habit, batch_grows, rate_grows) in HABITS {
             for ranks in RANKS {
@@ -306,19 +306,19 @@ fn claims(rec: &mut Recorder) -> Result<()> {
                 }
                 let factor = |grows| if grows { ranks } else { 1 };
                 let (lr, batch) = (RATE * factor(rate_grows) as f64, BATCH * factor(batch_grows));
-                plans.push((habit, Plan { ranks, ..Plan::one(seed, lr, batch, EPOCHS) }));
+                plans.push((habit, Trial { ranks, ..Trial::one(seed, lr, batch, EPOCHS) }));
             }
         }
-        let one = Plan { ranks: 2, ..Plan::one(seed, RATE, BATCH, EPOCHS) };
+        let one = Trial { ranks: 2, ..Trial::one(seed, RATE, BATCH, EPOCHS) };
         for (name, stages, tensor) in [("layers", 2, 1), ("tensor", 1, 2)] {
             let share = Share::Model(Grid { data: 1, stages, tensor });
-            plans.push((name, Plan { share, ..one.clone() }));
+            plans.push((name, Trial { share, ..one.clone() }));
         }
     }
-    let work = |(_, plan): &(&str, Plan)| {
+    let work = |(_, plan): &(&str, Trial)| {
         learn(plan, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
     };
-    let tell = |_: &str, (habit, plan): &(&str, Plan)| {
+    let tell = |_: &str, (habit, plan): &(&str, Trial)| {
         rec.note_at(CLAIMS.at(&[("how", habit), ("ranks", &plan.ranks), ("seed", &plan.job.seed)]));
     };
     let learned = side_by_side(rec.device, &plans, work, tell)?;
@@ -359,17 +359,17 @@ pub const MISTAKEN_RATES: [f64; 2] = [0.1, 1.0];
 pub const MISTAKEN_RANKS: [usize; 2] = [2, 8];
 
 /// A training with one of [`MISTAKES`].
-fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Plan {
-    let right = Plan { ranks, ..Plan::one(seed, lr, BATCH, EPOCHS) };
+fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Trial {
+    let right = Trial { ranks, ..Trial::one(seed, lr, BATCH, EPOCHS) };
     let grown = BATCH * ranks;
     match mistake {
-        "grown" => Plan { batch: grown, ..right },
+        "grown" => Trial { batch: grown, ..right },
         "grown-and-scaled" => {
-            Plan { ranks, batch: grown, ..Plan::one(seed, lr * ranks as f64, grown, EPOCHS) }
+            Trial { ranks, batch: grown, ..Trial::one(seed, lr * ranks as f64, grown, EPOCHS) }
         }
-        "sum-of-means" => Plan { sum: Sum::OfMeans, ..right },
-        "divided-twice" => Plan { sum: Sum::DividedTwice, ..right },
-        "all-at-once" => Plan { batch: grown, sum: Sum::DividedTwice, ..right },
+        "sum-of-means" => Trial { sum: Sum::OfMeans, ..right },
+        "divided-twice" => Trial { sum: Sum::DividedTwice, ..right },
+        "all-at-once" => Trial { batch: grown, sum: Sum::DividedTwice, ..right },
         _ => right,
     }
 }
@@ -387,10 +387,10 @@ fn mistakes(rec: &mut Recorder) -> Result<()> {
             }
         }
     }
-    let work = |(_, _, plan): &(&str, f64, Plan)| {
+    let work = |(_, _, plan): &(&str, f64, Trial)| {
         learn(plan, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
     };
-    let tell = |_: &str, (mistake, lr, plan): &(&str, f64, Plan)| {
+    let tell = |_: &str, (mistake, lr, plan): &(&str, f64, Trial)| {
         rec.note_at(MISTAKEN.at(&[("mistake", mistake), ("lr", lr), ("ranks", &plan.ranks)]));
     };
     let learned = side_by_side(rec.device, &plans, work, tell)?;
@@ -648,7 +648,7 @@ fn one_step(job: &Job, batch: &Batch, cost: Cost, bucket: usize, ranks: usize) -
         let rank = comm.rank();
         let mut model = job.model()?;
         let mut update = Update::new(job.rule, model.parameters().len());
-        let line = Line::open(Wire::new(comm, cost))?;
+        let line = CommThread::open(Wire::new(comm, cost))?;
         let mut times = Times::default();
         for _ in 0..2 {
             together.wait();

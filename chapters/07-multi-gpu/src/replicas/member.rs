@@ -19,7 +19,7 @@ pub const MPI: &str = "OMPI_COMM_WORLD_SIZE";
 
 /// A process's rank among the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Member {
     /// Its rank.
     pub rank: Rank,
     /// How many there are.
@@ -44,7 +44,7 @@ fn not_too_many(size: usize, name: &str) -> Result<usize> {
     )))
 }
 
-impl Place {
+impl Member {
     /// One of `size` ranks that this process starts, all on this machine.
     pub fn here(rank: usize, size: usize, hub: &str) -> Self {
         let parent = Some(std::process::id());
@@ -83,18 +83,18 @@ impl Place {
 
 /// How ranks come to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Launcher {
     /// Threads of this process.
     Threads(usize),
     /// This process is rank 0, and starts the others.
     Processes(usize),
     /// This process was started as one of them.
-    Place(Place),
+    Member(Member),
     /// `mpirun` started this process as one of so many.
     Mpi(Rank, usize),
 }
 
-impl Way {
+impl Launcher {
     /// The way that the environment and the options name; none for one device. `variable` reads the environment.
     ///
     /// # Errors
@@ -127,8 +127,8 @@ impl Way {
                 )));
             }
             let parent = variable(PARENT).and_then(|id| id.parse().ok());
-            let place = Place { rank: Rank(rank), size, hub: text(HUB)?, parent };
-            return Ok(Some(Self::Place(place)));
+            let member = Member { rank: Rank(rank), size, hub: text(HUB)?, parent };
+            return Ok(Some(Self::Member(member)));
         }
         if variable(MPI).is_some() {
             let rank = Rank(number("OMPI_COMM_WORLD_RANK")?);
@@ -150,7 +150,7 @@ impl Way {
     pub fn rank(&self) -> Rank {
         match self {
             Self::Threads(_) | Self::Processes(_) => Rank(0),
-            Self::Place(place) => place.rank,
+            Self::Member(member) => member.rank,
             Self::Mpi(rank, _) => *rank,
         }
     }
@@ -159,7 +159,9 @@ impl Way {
     pub fn in_words(&self) -> String {
         match self {
             Self::Threads(size) => format!("{size} threads"),
-            Self::Processes(size) | Self::Place(Place { size, .. }) => format!("{size} processes"),
+            Self::Processes(size) | Self::Member(Member { size, .. }) => {
+                format!("{size} processes")
+            }
             Self::Mpi(_, size) => format!("{size} processes of MPI"),
         }
     }
@@ -173,8 +175,8 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
         };
-        match Way::choose(variable, replicas, processes) {
-            Ok(way) => format!("{way:?}"),
+        match Launcher::choose(variable, replicas, processes) {
+            Ok(launcher) => format!("{launcher:?}"),
             Err(error) => error.to_string(),
         }
     }
@@ -188,13 +190,13 @@ mod tests {
         assert!(choose(&[], Some(0), false).contains("--replicas"));
         assert!(choose(&[], None, true).contains("--replicas"));
         // A process that was started as a rank is that rank, whatever the options.
-        let own = Place::here(2, 3, "10.0.0.1:7000");
+        let own = Member::here(2, 3, "10.0.0.1:7000");
         let told = own.variables();
-        let place: Vec<_> = told.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let wanted = Way::Place(own);
-        assert_eq!(choose(&place, Some(3), true), format!("{:?}", Some(wanted)));
-        assert!(choose(&place[..1], None, false).contains(RANKS));
-        assert!(choose(&place[..2], None, false).contains(HUB));
+        let member: Vec<_> = told.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let wanted = Launcher::Member(own);
+        assert_eq!(choose(&member, Some(3), true), format!("{:?}", Some(wanted)));
+        assert!(choose(&member[..1], None, false).contains(RANKS));
+        assert!(choose(&member[..2], None, false).contains(HUB));
         assert!(choose(&[(RANK, "3"), (RANKS, "3")], None, false).contains("from 0 to 2"));
         assert!(choose(&[(RANK, "x"), (RANKS, "3")], None, false).contains("`x`"));
         let mpi = [(MPI, "4"), ("OMPI_COMM_WORLD_RANK", "1")];
@@ -217,7 +219,7 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn a_child_knows_whether_its_parent_lives() {
-        let of = |parent| Place { parent, ..Place::here(1, 2, "127.0.0.1:7000") };
+        let of = |parent| Member { parent, ..Member::here(1, 2, "127.0.0.1:7000") };
         assert!(of(None).has_parent().is_ok());
         assert!(of(Some(std::os::unix::process::parent_id())).has_parent().is_ok());
         let words = of(Some(0)).has_parent().unwrap_err().to_string();
