@@ -91,7 +91,7 @@
     if (asked) lost.append(Object.assign(document.createElement('a'), { href: new URL(`../index.html?search=${encodeURIComponent(asked)}`, here), textContent: `Search for “${asked}”` }));
   }
 
-  // The terms whose names begin as the question does, or have a word that does; each leads to the page that introduces it.
+  // The terms one of whose names begins as the question does, or have a word that does; each leads to the page that introduces it.
   const bar = document.getElementById('mdbook-searchbar');
   if (!bar) return;
   const list = document.createElement('ul');
@@ -102,13 +102,15 @@
   const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, ' ').trim();
   let terms = null;
   globalThis.throughputTerms = (all) => {
-    terms = all.map(([name, short, page, title]) => ({ name, short, page, title, key: plain(name) }));
+    terms = all.map(([name, short, page, title, also]) => ({ name, short, page, title, keys: [name, ...also].map(plain) }));
     find();
   };
   function find() {
     const asked = plain(bar.value);
-    const rank = ({ key }) => (key === asked ? 0 : key.startsWith(asked) ? 1 : ` ${key}`.includes(` ${asked}`) ? 2 : 3);
-    const found = asked.length < 2 ? [] : (terms ?? []).filter((term) => rank(term) < 3).sort((a, b) => rank(a) - rank(b) || a.key.length - b.key.length).slice(0, 3);
+    // A term's own name goes before its other ones; "allreduce" also finds the all-reduce.
+    const close = (key) => (key === asked ? 0 : key.startsWith(asked) ? 1 : ` ${key}`.includes(` ${asked}`) ? 2 : key.replaceAll(' ', '').startsWith(asked.replaceAll(' ', '')) ? 3 : 4);
+    const rank = ({ keys: [own, ...also] }) => Math.min(close(own), ...also.map((key) => close(key) + 0.5));
+    const found = asked.length < 2 ? [] : (terms ?? []).filter((term) => rank(term) < 4).sort((a, b) => rank(a) - rank(b) || a.keys[0].length - b.keys[0].length).slice(0, 3);
     list.replaceChildren(...found.map(({ name, short, page, title }) => {
       const link = Object.assign(document.createElement('a'), { href: new URL(`../${page}`, here), textContent: name });
       const row = document.createElement('li');

@@ -47,7 +47,7 @@ export async function cards({ open, page, fail, shots }) {
   await phone.close();
 }
 
-/** Each term of the glossary is the first thing that a search for it shows, and its link leads somewhere. */
+/** Each term of the glossary is the first thing that a search for it shows, or for another of its names, and its link leads somewhere. */
 export async function terms({ open, fail, shots }) {
   const { tab, where, close } = await open({ viewport: { width: 1280, height: 800 } }, 'glossary.html');
   const plain = (text) => text.trim().replaceAll('’', "'");
@@ -61,6 +61,15 @@ export async function terms({ open, fail, shots }) {
     await first.waitFor({ timeout: 5000 }).catch(() => {});
     const said = await first.innerText({ timeout: 1000 }).catch(() => 'nothing');
     if (plain(said) !== name) fail(where, `a search for ${name} begins with ${said}`);
+  }
+  // Other names, which are in the definitions; and a name in one word.
+  const others = await tab.locator('main dd').evaluateAll((all) => all.map((dd) => [dd.previousElementSibling.innerText, /lso called ([^,. (]+)/.exec(dd.innerText)?.[1]]).filter(([, other]) => other));
+  const whole = names.filter((name) => /^\p{L}+[- ]\p{L}+$/u.test(name)).map((name) => [name, name.replace(/[- ]/, '')]);
+  if (names.length > 50 && (others.length < 20 || whole.length < 20)) fail(where, `has ${others.length} other names`);
+  for (const [name, asked] of [...others, ...whole]) {
+    await bar.fill(asked);
+    const said = await tab.locator('#term-results a').allInnerTexts();
+    if (!said.map(plain).includes(plain(name))) fail(where, `a search for ${asked} finds ${said.join(', ') || 'no term'}, not ${name}`);
   }
   await bar.fill(names[0]);
   if (shots) await tab.screenshot({ path: `${shots}/term-results.png` });

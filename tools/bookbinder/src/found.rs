@@ -117,17 +117,17 @@ fn described(page: &str, title: &str, own: &str, more: &str) -> Option<String> {
     Some(format!("{before}{begin}{own}\">\n        {}{more}{after}", graph.join("\n        ")))
 }
 
-/// The glossary as a script that the search loads: of each term its name, its sentence, and the page that introduces it.
+/// The glossary as a script that the search loads: of each term its name, its sentence, the page that introduces it, and its other
+/// names.
 pub fn terms(shared: &Shared) -> String {
-    let entry = |(key, term): (&String, &Term)| {
+    let all = shared.glossary.iter().map(|(key, term)| {
         let (title, page) = shared
             .introduces(key)
             .unwrap_or_else(|| ("Glossary".to_owned(), format!("{}#{key}", sources::GLOSSARY)));
         let page = page.replacen(".md#", ".html#", 1);
-        [term.name.clone(), term.short.clone(), page, title]
-    };
-    let all: Vec<[String; 4]> = shared.glossary.iter().map(entry).collect();
-    let list = serde_json::to_string(&all).expect("texts are JSON");
+        (&term.name, &term.short, page, title, &term.also)
+    });
+    let list = serde_json::to_string(&all.collect::<Vec<_>>()).expect("texts are JSON");
     // A script's text must not hold what ends a script.
     format!("throughputTerms({});\n", list.replace('<', "\\u003c"))
 }
@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn a_page_is_described_by_its_first_words() {
-        let term = |name: &str| Term { name: name.to_owned(), short: String::new() };
+        let term =
+            |name: &str| Term { name: name.to_owned(), short: String::new(), also: Vec::new() };
         let terms =
             [("cache-line".to_owned(), term("Cache line")), ("fma".to_owned(), term("FMA"))];
         let glossary = Glossary::from(terms);

@@ -57,6 +57,8 @@ pub struct Term {
     pub name: String,
     /// The first sentence of its definition, as plain text.
     pub short: String,
+    /// Its other names, which a sentence of the definition tells: "Also called A, B or C."
+    pub also: Vec<String>,
 }
 
 /// Every term, by its anchor on the glossary's page.
@@ -86,14 +88,22 @@ pub fn glossary(file: &Path) -> Result<Glossary> {
         let plain = plain(&definition);
         let short = match plain.find(". ") {
             Some(end) => plain[..=end].to_owned(),
-            None => plain,
+            None => plain.clone(),
         };
-        let term = Term { name: name.trim().to_owned(), short };
+        let term = Term { name: name.trim().to_owned(), short, also: also_called(&plain) };
         if terms.insert(html::slug(name), term).is_some() {
             bail!("{}:{}: the term `{name}` is there twice", file.display(), at + 1);
         }
     }
     Ok(terms)
+}
+
+/// The other names of a definition's term.
+fn also_called(definition: &str) -> Vec<String> {
+    let Some((_, told)) = definition.split_once("lso called ") else { return Vec::new() };
+    let told = told.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let names = told.split(", ").flat_map(|part| part.split(" or "));
+    names.filter_map(|name| name.split(" (").next()).map(str::to_owned).collect()
 }
 
 /// The text of a line of Markdown without its marks.
@@ -135,12 +145,13 @@ mod tests {
         let file = folder.path().join("glossary.md");
         fs::write(
             &file,
-            "# Glossary\n\nCache line\n: The *unit*\n  of a cache. More.\n\nFMA\n: Fused.\n",
+            "# Glossary\n\nCache line\n: The *unit*\n  of a cache. Also called line, row (old)\n  or block.\n\nFMA\n: Fused.\n",
         )
         .unwrap();
         let terms = glossary(&file).unwrap();
         assert_eq!(terms["cache-line"].short, "The unit of a cache.");
-        assert_eq!(terms["fma"].name, "FMA");
+        assert_eq!(terms["cache-line"].also, ["line", "row", "block"]);
+        assert_eq!((terms["fma"].name.as_str(), terms["fma"].also.len()), ("FMA", 0));
         fs::write(&file, "FMA\n: a\n\nfma\n: b\n").unwrap();
         assert!(glossary(&file).is_err());
         assert!(glossary(&folder.path().join("none.md")).unwrap().is_empty());
