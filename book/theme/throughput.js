@@ -96,8 +96,14 @@
   };
   addEventListener('scroll', () => { if (!due) { due = true; requestAnimationFrame(read); } }, { passive: true });
 
-  // What scrolls sideways can be reached and scrolled with the keyboard, and says where there is more of it.
+  // What scrolls sideways can be reached and scrolled with the keyboard, and says where there is more of it. All sizes are
+  // asked for at once, when the page is laid out anyway.
+  let asking = 0;
   function scrollers() {
+    cancelAnimationFrame(asking);
+    asking = requestAnimationFrame(sizeUp);
+  }
+  function sizeUp() {
     const sizes = [...document.querySelectorAll(SCROLLERS)].map((box) => [box, box.scrollWidth - box.clientWidth, box.scrollLeft]);
     for (const [box, over, at] of sizes) {
       if (over > 1) box.tabIndex = 0; else box.removeAttribute('tabindex');

@@ -80,7 +80,7 @@ pub fn write(ours: &Path, out: &Path) -> Result<()> {
     let highlight = out.join("highlight.js");
     let languages = fs::read_to_string(&highlight)
         .with_context(|| format!("can't read {}", highlight.display()))?;
-    fs::write(&highlight, fewer_languages(&languages)?)?;
+    fs::write(&highlight, fewer_languages(&languages)? + COLOUR_LATER)?;
     // An icon of our own in place of mdBook's two, and fonts of our own in place of all of its.
     fs::remove_file(out.join("favicon.png")).ok();
     let fonts = out.join("fonts");
@@ -173,6 +173,18 @@ fn fewer_languages(script: &str) -> Result<String> {
     }
     Ok(text.join("\n") + "\n")
 }
+
+/// mdBook has Highlight.js colour all of a page's code at once, a tenth of a second and more on a phone. A listing is coloured
+/// when it is nearly seen, or about to be printed; code in a sentence, which has no language, never is.
+const COLOUR_LATER: &str = r"{
+  const colour = hljs.highlightBlock;
+  const waiting = new Set();
+  const take = (block) => { if (waiting.delete(block)) { near.unobserve(block); colour(block); } };
+  const near = new IntersectionObserver((seen) => { for (const { isIntersecting, target } of seen) if (isIntersecting) take(target); }, { rootMargin: '50% 0px' });
+  hljs.highlightBlock = (block) => { if (/language-/.test(block.className)) { waiting.add(block); near.observe(block); } };
+  addEventListener('beforeprint', () => waiting.forEach(take));
+}
+";
 
 fn changed(template: &str) -> Result<String> {
     let mut text = template.to_owned();
