@@ -7,7 +7,7 @@ use crate::{
     markdown::{Heading, sentences},
     page::{Flavour, as_index, of_chapter},
     site::{FEED, Site},
-    sources::{self, Glossary, Term},
+    sources::{self, Glossary},
 };
 use anyhow::{Context, Result, anyhow};
 use std::{
@@ -158,7 +158,7 @@ impl Shared<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::markdown::headings;
+    use crate::{markdown::headings, sources::Term};
 
     #[test]
     fn a_page_is_described_by_its_first_words() {

@@ -34,14 +34,14 @@ pub enum Operation {
 
 /// How an operation is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fusion {
+pub enum Mode {
     /// In one kernel (Adam: one more, of one thread, for the step's number).
     Fused,
     /// One kernel for each elementary operation.
     Unfused,
 }
 
-impl Fusion {
+impl Mode {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Fused, Self::Unfused];
 
@@ -71,21 +71,21 @@ impl Operation {
     // ANCHOR: arrays
     /// How many arrays of the operation's full size each of its kernels reads
     /// and writes. What a row or a column has one number of is left out.
-    pub fn arrays(self, way: Fusion) -> &'static [usize] {
+    pub fn arrays(self, way: Mode) -> &'static [usize] {
         match (self, way) {
-            (Self::BiasRelu | Self::Loss, Fusion::Fused) => &[2],
-            (Self::BiasRelu, Fusion::Unfused) => &[2, 2],
-            (Self::BiasReluBackward, Fusion::Fused) => &[3],
-            (Self::BiasReluBackward, Fusion::Unfused) => &[3, 1],
-            (Self::Loss, Fusion::Unfused) => &[1, 2, 2, 1, 2, 0, 0, 2, 2],
-            (Self::Adam, Fusion::Fused) => &[0, 8],
-            (Self::Adam, Fusion::Unfused) => &[2, 2, 3, 2, 2, 2, 3, 2, 2, 3, 2, 3, 1],
+            (Self::BiasRelu | Self::Loss, Mode::Fused) => &[2],
+            (Self::BiasRelu, Mode::Unfused) => &[2, 2],
+            (Self::BiasReluBackward, Mode::Fused) => &[3],
+            (Self::BiasReluBackward, Mode::Unfused) => &[3, 1],
+            (Self::Loss, Mode::Unfused) => &[1, 2, 2, 1, 2, 0, 0, 2, 2],
+            (Self::Adam, Mode::Fused) => &[0, 8],
+            (Self::Adam, Mode::Unfused) => &[2, 2, 3, 2, 2, 2, 3, 2, 2, 3, 2, 3, 1],
         }
     }
     // ANCHOR_END: arrays
 
     /// The bytes that each of its kernels moves, on rows×cols numbers.
-    pub fn bytes(self, way: Fusion, [rows, cols]: [usize; 2]) -> Vec<f64> {
+    pub fn bytes(self, way: Mode, [rows, cols]: [usize; 2]) -> Vec<f64> {
         let array = 4.0 * rows as f64 * cols as f64;
         let mut bytes: Vec<f64> =
             self.arrays(way).iter().map(|arrays| *arrays as f64 * array).collect();
@@ -96,18 +96,18 @@ impl Operation {
         bytes
     }
 
-    fn variants(self, way: Fusion) -> &'static [Variant] {
+    fn variants(self, way: Mode) -> &'static [Variant] {
         match (self, way) {
-            (Self::BiasRelu, Fusion::Fused) => &[FORWARD],
-            (Self::BiasRelu, Fusion::Unfused) => &[ADD_BIAS, RELU],
-            (Self::BiasReluBackward, Fusion::Fused) => &[],
-            (Self::BiasReluBackward, Fusion::Unfused) => &[RELU_BACKWARD],
-            (Self::Loss, Fusion::Fused) => &[LOSS],
-            (Self::Loss, Fusion::Unfused) => {
+            (Self::BiasRelu, Mode::Fused) => &[FORWARD],
+            (Self::BiasRelu, Mode::Unfused) => &[ADD_BIAS, RELU],
+            (Self::BiasReluBackward, Mode::Fused) => &[],
+            (Self::BiasReluBackward, Mode::Unfused) => &[RELU_BACKWARD],
+            (Self::Loss, Mode::Fused) => &[LOSS],
+            (Self::Loss, Mode::Unfused) => {
                 &[ROW_MAX, SUBTRACT_ROW, POWER, ROW_SUM, DIVIDE_ROW, LOGARITHM, PICK, TRUTH, SCALE]
             }
-            (Self::Adam, Fusion::Fused) => &[TICK, UPDATE],
-            (Self::Adam, Fusion::Unfused) => {
+            (Self::Adam, Mode::Fused) => &[TICK, UPDATE],
+            (Self::Adam, Mode::Unfused) => {
                 &[SCALE, ADD, SQUARE, ROOT, SHIFT, DIVIDE, SUBTRACT, FILL]
             }
         }
@@ -121,7 +121,7 @@ const STEP: u32 = 7;
 pub struct Task<'g> {
     gpu: &'g dyn Gpu,
     operation: Operation,
-    way: Fusion,
+    way: Mode,
     rows: usize,
     cols: usize,
     kernels: Vec<Kernel>,
@@ -145,7 +145,7 @@ impl<'g> Task<'g> {
     pub fn new(
         gpu: &'g dyn Gpu,
         operation: Operation,
-        way: Fusion,
+        way: Mode,
         [rows, cols]: [usize; 2],
     ) -> Result<Self> {
         if rows == 0 || cols == 0 {
@@ -155,15 +155,15 @@ impl<'g> Task<'g> {
         }
         let kernels = operation.variants(way).iter().map(|variant| variant.compile(gpu));
         let arrays = match (operation, way) {
-            (Operation::BiasRelu, _) | (Operation::Loss, Fusion::Fused) => 1,
-            (Operation::Loss, Fusion::Unfused) => 3,
+            (Operation::BiasRelu, _) | (Operation::Loss, Mode::Fused) => 1,
+            (Operation::Loss, Mode::Unfused) => 3,
             (Operation::BiasReluBackward, _) => 2,
-            (Operation::Adam, Fusion::Fused) => 4,
-            (Operation::Adam, Fusion::Unfused) => 5,
+            (Operation::Adam, Mode::Fused) => 4,
+            (Operation::Adam, Mode::Unfused) => 5,
         };
         let bias_backward = match operation {
             Operation::BiasReluBackward => {
-                Some(BiasBackward::new(gpu, way == Fusion::Fused, [rows, cols])?)
+                Some(BiasBackward::new(gpu, way == Mode::Fused, [rows, cols])?)
             }
             _ => None,
         };
@@ -277,26 +277,26 @@ impl<'g> Task<'g> {
         let of_rows = Launch::new([self.rows.div_ceil(8), 1], [32, 8]);
         let mean = Arg::F32(1.0 / self.rows as f32);
         match (self.operation, self.way) {
-            (Operation::BiasRelu, Fusion::Fused) => {
+            (Operation::BiasRelu, Mode::Fused) => {
                 self.each(0, numbers, &[full[0], first, count, cols])
             }
-            (Operation::BiasRelu, Fusion::Unfused) => {
+            (Operation::BiasRelu, Mode::Unfused) => {
                 let x = full[0];
                 self.each(0, numbers, &[x, first, x, none, count, cols])?; // + b
                 self.each(1, numbers, &[x, x, x, none, count, cols]) // ReLU
             }
-            (Operation::BiasReluBackward, Fusion::Fused) => {
+            (Operation::BiasReluBackward, Mode::Fused) => {
                 self.bias_backward([full[0], full[1], first])
             }
-            (Operation::BiasReluBackward, Fusion::Unfused) => {
+            (Operation::BiasReluBackward, Mode::Unfused) => {
                 let (dy, y) = (full[0], full[1]);
                 self.each(0, numbers, &[dy, y, dy, none, count, cols])?;
                 self.bias_backward([dy, y, first])
             }
-            (Operation::Loss, Fusion::Fused) => {
+            (Operation::Loss, Mode::Fused) => {
                 self.start(0, of_rows, &[full[0], labels, first, rows, cols, mean])
             }
-            (Operation::Loss, Fusion::Unfused) => {
+            (Operation::Loss, Mode::Unfused) => {
                 let (scores, shifted, powers) = (full[0], full[1], full[2]);
                 self.start(0, of_rows, &[scores, first, rows, cols])?; // highest
                 self.each(1, numbers, &[scores, first, shifted, none, count, cols])?;
@@ -308,14 +308,14 @@ impl<'g> Task<'g> {
                 self.each(7, numbers, &[scores, labels, count, cols])?;
                 self.each(8, numbers, &[scores, scores, scores, mean, count, cols])
             }
-            (Operation::Adam, Fusion::Fused) => {
+            (Operation::Adam, Mode::Fused) => {
                 let rule = Adam::default();
                 let [state, factors] = [Arg::Buffer(&self.state), first];
                 self.start(0, Launch::new([1, 1], [1, 1]), &tick_args(&rule, state, factors))?;
                 let [p, m, v, g] = [full[0], full[1], full[2], full[3]];
                 self.each(1, numbers, &update_args(&rule, [p, m, v, g], factors, count))
             }
-            (Operation::Adam, Fusion::Unfused) => self.adam_unfused(&full, numbers, count),
+            (Operation::Adam, Mode::Unfused) => self.adam_unfused(&full, numbers, count),
         }
     }
 
@@ -490,7 +490,7 @@ mod tests {
     fn fused_and_unfused_equal_the_formulas_and_launch_what_they_say() {
         let Some(gpu) = testing::opencl() else { return };
         for operation in Operation::ALL {
-            for way in Fusion::ALL {
+            for way in Mode::ALL {
                 for shape in SHAPES {
                     let task = Task::new(&*gpu, operation, way, shape).unwrap();
                     task.fill().unwrap();
@@ -509,7 +509,7 @@ mod tests {
     fn many_blocks_at_a_time_do_not_disturb_each_other() {
         let Some(gpu) = testing::opencl() else { return };
         for operation in Operation::ALL {
-            for way in Fusion::ALL {
+            for way in Mode::ALL {
                 let task = Task::new(&*gpu, operation, way, [1024, 64]).unwrap();
                 for _ in 0..10 {
                     task.fill().unwrap();
@@ -524,7 +524,7 @@ mod tests {
     fn what_was_not_computed_does_not_pass() {
         let Some(gpu) = testing::opencl() else { return };
         for operation in Operation::ALL {
-            let task = Task::new(&*gpu, operation, Fusion::Fused, [5, 12]).unwrap();
+            let task = Task::new(&*gpu, operation, Mode::Fused, [5, 12]).unwrap();
             task.fill().unwrap();
             assert!(task.check(2e-5).is_err(), "{operation:?} passes before it runs");
             task.run().unwrap();
@@ -533,13 +533,13 @@ mod tests {
             let error = task.check(2e-5).unwrap_err().to_string();
             assert!(error.contains("no numbers"), "{error}");
         }
-        assert!(Task::new(&*gpu, Operation::Loss, Fusion::Fused, [0, 10]).is_err());
+        assert!(Task::new(&*gpu, Operation::Loss, Mode::Fused, [0, 10]).is_err());
     }
 
     #[test]
     fn a_score_that_is_no_number_shows_in_its_rows_loss_alone() {
         let Some(gpu) = testing::opencl() else { return };
-        for way in Fusion::ALL {
+        for way in Mode::ALL {
             let task = Task::new(&*gpu, Operation::Loss, way, [9, 12]).unwrap();
             task.fill().unwrap();
             let mut scores = task.inputs().swap_remove(0);
@@ -556,7 +556,7 @@ mod tests {
     #[test]
     fn large_scores_do_not_overflow() {
         let Some(gpu) = testing::opencl() else { return };
-        let task = Task::new(&*gpu, Operation::Loss, Fusion::Fused, [1, 3]).unwrap();
+        let task = Task::new(&*gpu, Operation::Loss, Mode::Fused, [1, 3]).unwrap();
         task.fill().unwrap();
         write_all(&*gpu, &task.full[0], &[1000.0_f32, 0.0, -1000.0]).unwrap();
         write_all(&*gpu, &task.labels, &[1_u32]).unwrap();
@@ -569,13 +569,13 @@ mod tests {
     fn fusion_moves_fewer_bytes_in_fewer_launches() {
         let sum = |operation: Operation, way| operation.arrays(way).iter().sum::<usize>();
         for operation in Operation::ALL {
-            assert!(sum(operation, Fusion::Fused) < sum(operation, Fusion::Unfused));
-            let [fused, unfused] = Fusion::ALL.map(|way| operation.arrays(way).len());
+            assert!(sum(operation, Mode::Fused) < sum(operation, Mode::Unfused));
+            let [fused, unfused] = Mode::ALL.map(|way| operation.arrays(way).len());
             assert!(fused < unfused);
         }
         // What the page counts.
-        assert_eq!(Operation::Adam.bytes(Fusion::Fused, [3, 5]), [0.0, 8.0 * 4.0 * 15.0]);
-        let unfused = [Operation::Adam, Operation::Loss].map(|which| sum(which, Fusion::Unfused));
+        assert_eq!(Operation::Adam.bytes(Mode::Fused, [3, 5]), [0.0, 8.0 * 4.0 * 15.0]);
+        let unfused = [Operation::Adam, Operation::Loss].map(|which| sum(which, Mode::Unfused));
         assert_eq!(unfused, [29, 12]);
     }
 
@@ -589,7 +589,7 @@ mod tests {
     fn operands_begin_alike_each_time() {
         let Some(gpu) = testing::opencl() else { return };
         for operation in Operation::ALL {
-            for way in Fusion::ALL {
+            for way in Mode::ALL {
                 let task = Task::new(&*gpu, operation, way, [33, 20]).unwrap();
                 for _ in 0..3 {
                     task.fill().unwrap();

@@ -1,7 +1,7 @@
 //! What the part measures: fusion, launches against a graph, and copies during the compute.
 
 use crate::gpu::{
-    fused::{Costs, Fusion, Operation, Task},
+    fused::{Costs, Mode, Operation, Task},
     graph::Graph,
     overlap::{self, Feed, Pinned},
     step::Step,
@@ -184,7 +184,7 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
             let list: ParamList =
                 &[("device", id), ("operation", &operation.name()), ("size", &size)];
             let mut medians = Vec::new();
-            for way in Fusion::ALL {
+            for way in Mode::ALL {
                 let of = |key: Key| key.at(list).with("way", way.name());
                 r.note_at(of(FUSED));
                 let task = Task::new(gpu, operation, way, shape)?;

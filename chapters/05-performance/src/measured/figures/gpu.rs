@@ -1,7 +1,7 @@
 //! The tables of this part, from records.
 
 use crate::{
-    gpu::{fused::Fusion, overlap},
+    gpu::{fused::Mode, overlap},
     measured::experiments::gpu::{
         BATCHES, COPIES, FUSED, FUSED_GAIN, FUSED_PREDICTED, GRAPH, GRAPH_GAIN, GRAPH_ISSUED,
         OVERLAP,
@@ -42,15 +42,15 @@ fn fused(records: &Records) -> Result<TableData> {
     let best = gains.iter().max_by(|a, b| a.median.total_cmp(&b.median));
     let caption = best.map_or_else(String::new, |best| {
         let case = case(best);
-        format!("Fusion makes the most of a difference, {}, in: {case}.", best.text())
+        format!("Mode makes the most of a difference, {}, in: {case}.", best.text())
     });
-    let of = |key: Key, gain: &Value, way: Fusion| key.beside(gain).with("way", way.name());
+    let of = |key: Key, gain: &Value, way: Mode| key.beside(gain).with("way", way.name());
     Grid::new(gains)
         .column("operation", |gain| case(gain))
-        .column("one at a time", |gain| of(FUSED, gain, Fusion::Unfused))
-        .column("fused", |gain| of(FUSED, gain, Fusion::Fused))
+        .column("one at a time", |gain| of(FUSED, gain, Mode::Unfused))
+        .column("fused", |gain| of(FUSED, gain, Mode::Fused))
         .column("predicted gain", |gain| {
-            let [one, other] = [Fusion::Unfused, Fusion::Fused].map(|way| {
+            let [one, other] = [Mode::Unfused, Mode::Fused].map(|way| {
                 let predicted = records.get(of(FUSED_PREDICTED, gain, way));
                 predicted.map_or(f64::NAN, |seconds| seconds.median)
             });
