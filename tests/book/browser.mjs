@@ -208,6 +208,14 @@ async function phones(tab, where) {
 const ROWS = 6;
 
 async function accessible(tab, where, page) {
+  // Listings have their colours only when they are nearly seen.
+  await tab.evaluate(async () => {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
+      scrollTo({ top: y, behavior: 'instant' });
+      await new Promise(requestAnimationFrame);
+    }
+    scrollTo({ top: 0, behavior: 'instant' });
+  });
   await tab.evaluate(axe);
   await tab.evaluate((rows) => {
     for (const row of document.querySelectorAll(`table.values tbody > tr:nth-child(n + ${rows + 1})`)) row.remove();

@@ -42,6 +42,8 @@ for (const chapter of only ? [only] : [null, ...chapters]) {
       parts.at(-1).push(element);
     }
     if (chapter && parts.length === pages.length) parts.forEach((part, at) => pages[at].startsWith(`${chapter}/`) || part.forEach((element) => element.remove()));
+    // What begins on a new page is not begun by an empty one.
+    if (parts.length === pages.length && main.firstElementChild.textContent === '') main.firstElementChild.remove();
     return parts.length;
   }, { pages, chapter });
   if (parts !== pages.length) {

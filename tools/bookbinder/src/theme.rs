@@ -175,14 +175,13 @@ fn fewer_languages(script: &str) -> Result<String> {
 }
 
 /// mdBook has Highlight.js colour all of a page's code at once, a tenth of a second and more on a phone. A listing is coloured
-/// when it is nearly seen, or about to be printed; code in a sentence, which has no language, never is.
+/// when it is nearly seen; code in a sentence, which has no language, never is, and nothing on paper.
 const COLOUR_LATER: &str = r"{
   const colour = hljs.highlightBlock;
-  const waiting = new Set();
-  const take = (block) => { if (waiting.delete(block)) { near.unobserve(block); colour(block); } };
-  const near = new IntersectionObserver((seen) => { for (const { isIntersecting, target } of seen) if (isIntersecting) take(target); }, { rootMargin: '50% 0px' });
-  hljs.highlightBlock = (block) => { if (/language-/.test(block.className)) { waiting.add(block); near.observe(block); } };
-  addEventListener('beforeprint', () => waiting.forEach(take));
+  const near = new IntersectionObserver((seen) => {
+    for (const { isIntersecting, target } of seen) if (isIntersecting) { near.unobserve(target); colour(target); }
+  }, { rootMargin: '50% 0px' });
+  hljs.highlightBlock = (block) => { if (/language-/.test(block.className)) near.observe(block); };
 }
 ";
 
