@@ -17,7 +17,7 @@ use matmul::{Epilogue, MatMut, MatRef, Options, Threads, Unit, parallel};
 
 /// How a network multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
+pub enum Multiplication {
     /// In f32.
     F32,
     /// In bf16: the product rounds f32 numbers while it packs them, each time that it reads them.
@@ -30,17 +30,19 @@ pub enum Arithmetic {
 ///
 /// # Errors
 /// As [`Settings::check`]; [`Error::Config`] with dropout, or for a unit that this CPU does not have.
-pub fn learner(settings: Settings, way: Arithmetic) -> Result<Box<dyn Learner>> {
+pub fn learner(settings: Settings, way: Multiplication) -> Result<Box<dyn Learner>> {
     let threads = parallel::available();
-    if let Arithmetic::Rounding(unit) | Arithmetic::Keeping(unit) = way
+    if let Multiplication::Rounding(unit) | Multiplication::Keeping(unit) = way
         && !unit.available()
     {
         return Err(matmul::Error::Unavailable(unit.name()).into());
     }
     Ok(match way {
-        Arithmetic::F32 => Box::new(Network::<f32>::new(settings, None, threads)?),
-        Arithmetic::Rounding(unit) => Box::new(Network::<f32>::new(settings, Some(unit), threads)?),
-        Arithmetic::Keeping(unit) => Box::new(Network::<bf16>::new(settings, unit, threads)?),
+        Multiplication::F32 => Box::new(Network::<f32>::new(settings, None, threads)?),
+        Multiplication::Rounding(unit) => {
+            Box::new(Network::<f32>::new(settings, Some(unit), threads)?)
+        }
+        Multiplication::Keeping(unit) => Box::new(Network::<bf16>::new(settings, unit, threads)?),
     })
 }
 

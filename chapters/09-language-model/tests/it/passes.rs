@@ -70,13 +70,19 @@ fn gradients_are_finite_differences_of_the_plain_loops() {
         let mut passes = Passes::new(config, sequences, config.context, 2).unwrap();
         let found = passes.gradient(&model, (&tokens, &targets), &mut gradient, false).unwrap();
         assert!((found - loss(&p)).abs() < 1e-5, "{found}");
+        let mut random = SplitMix64::new(7);
         for (name, range, _) in model.layout.tensors(&config) {
-            let wanted = differences_by(1e-5, &p[range.clone()], |values| {
+            // All values of a small tensor; of a large one, some.
+            let some = random.order(range.len()).into_iter().take(40);
+            let at: Vec<usize> = some.map(|i| range.start + i).collect();
+            let values: Vec<f64> = at.iter().map(|&i| p[i]).collect();
+            let wanted = differences_by(1e-5, &values, |values| {
                 let mut moved = p.clone();
-                moved[range.clone()].copy_from_slice(values);
+                at.iter().zip(values).for_each(|(&i, value)| moved[i] = *value);
                 loss(&moved)
             });
-            let off = error(&wide(&gradient[range]), &wanted);
+            let found: Vec<f32> = at.iter().map(|&i| gradient[i]).collect();
+            let off = error(&wide(&found), &wanted);
             assert!(off < 1e-4, "{name} of {config:?}: {off}");
         }
     }

@@ -232,7 +232,7 @@ fn in_f32_it_is_chapter_3s_network() {
     {
         let settings = settings(&sizes, batch);
         let (wanted, loss) = after(&mut Textbook::new(settings.clone(), false).unwrap(), &data, 2);
-        let (found, same) = after(&mut *learner(settings, Arithmetic::F32).unwrap(), &data, 2);
+        let (found, same) = after(&mut *learner(settings, Multiplication::F32).unwrap(), &data, 2);
         let error = check::error_f32(&found, &wanted);
         assert!(error < 1e-4 && (loss / same - 1.0).abs() < 1e-5, "{error}");
     }
@@ -262,12 +262,12 @@ fn rounding_on_the_way_and_keeping_copies_are_the_same_numbers_on_any_number_of_
 fn it_learns_drawn_digits_and_a_hundred_steps_stay_close_to_f32() {
     let (train, tested) = digits(1600, 400);
     let settings = Settings { epochs: 4, ..settings(&[784, 64, 48, 10], 64) };
-    let run = |way: Arithmetic| {
+    let run = |way: Multiplication| {
         let mut learner = learner(settings.clone(), way).unwrap();
         fit(&mut *learner, (&train, &tested), &settings, |_| {}).unwrap()
     };
-    let wanted = run(Arithmetic::F32);
-    for way in [Arithmetic::Keeping(Unit::best()), Arithmetic::Rounding(Unit::best())] {
+    let wanted = run(Multiplication::F32);
+    for way in [Multiplication::Keeping(Unit::best()), Multiplication::Rounding(Unit::best())] {
         let found = run(way);
         assert!(found[3].loss < 0.5 * found[0].loss && found[3].accuracy > 0.7, "{found:?}");
         for (found, wanted) in found.iter().zip(&wanted) {
@@ -279,7 +279,7 @@ fn it_learns_drawn_digits_and_a_hundred_steps_stay_close_to_f32() {
 #[test]
 fn what_cannot_be_learned_from_is_refused() {
     let (data, _) = digits(40, 1);
-    let way = Arithmetic::Keeping(Unit::best());
+    let way = Multiplication::Keeping(Unit::best());
     let rule = Adam { lr: 1e30, ..Adam::default() };
     let wild = Settings { rule, ..settings(&[784, 20, 10], 8) };
     let error = learner(wild, way).unwrap().epoch(&data, &order(0, 1, 40), 1).unwrap_err();
@@ -291,6 +291,6 @@ fn what_cannot_be_learned_from_is_refused() {
     let other = random(100, 10, 8);
     assert!(fine.epoch(&other, &[0], 1).is_err());
     for unit in [Unit::Pairs, Unit::Tiles].into_iter().filter(|unit| !unit.available()) {
-        assert!(learner(settings(&[784, 10], 8), Arithmetic::Keeping(unit)).is_err());
+        assert!(learner(settings(&[784, 10], 8), Multiplication::Keeping(unit)).is_err());
     }
 }

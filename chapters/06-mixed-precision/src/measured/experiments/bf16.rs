@@ -2,7 +2,7 @@
 
 use crate::bf16::{
     error::Sum,
-    network::{Arithmetic, learner},
+    network::{Multiplication, learner},
     pass,
     roofline::{Needs, bytes, products},
     update::{self, update},
@@ -251,7 +251,7 @@ pub struct Contender {
 }
 
 enum By {
-    Network(fn() -> Arithmetic),
+    Network(fn() -> Multiplication),
     PyTorch(&'static [&'static str]),
 }
 
@@ -260,18 +260,18 @@ pub const CONTENDERS: [Contender; 7] = [
     Contender {
         who: "bf16",
         name: "bf16, on its unit",
-        by: By::Network(|| Arithmetic::Keeping(unit())),
+        by: By::Network(|| Multiplication::Keeping(unit())),
     },
     Contender {
         who: "bf16-rounding",
         name: "bf16, rounded by each product, on its unit",
-        by: By::Network(|| Arithmetic::Rounding(unit())),
+        by: By::Network(|| Multiplication::Rounding(unit())),
     },
-    Contender { who: "f32", name: "f32", by: By::Network(|| Arithmetic::F32) },
+    Contender { who: "f32", name: "f32", by: By::Network(|| Multiplication::F32) },
     Contender {
         who: "bf16-portable",
         name: "bf16, portable: f32 registers",
-        by: By::Network(|| Arithmetic::Keeping(Multiplier::Vectors(Level::best()))),
+        by: By::Network(|| Multiplication::Keeping(Multiplier::Vectors(Level::best()))),
     },
     Contender { who: "pytorch-f32", name: "PyTorch, f32", by: By::PyTorch(&[]) },
     Contender {
@@ -330,8 +330,8 @@ impl Contender {
 }
 
 /// This crate's network.
-fn ours(way: Arithmetic, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
-    if let Arithmetic::Keeping(unit) | Arithmetic::Rounding(unit) = way
+fn ours(way: Multiplication, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
+    if let Multiplication::Keeping(unit) | Multiplication::Rounding(unit) = way
         && !unit.available()
     {
         return Ok(Err(no_unit().into()));
@@ -440,7 +440,8 @@ fn accuracy(r: &mut Recorder) -> Result<()> {
     let data = r.data_set()?;
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
     let epochs = 8;
-    let ways = [("f32", Arithmetic::F32), ("bf16", Arithmetic::Keeping(Multiplier::best()))];
+    let ways =
+        [("f32", Multiplication::F32), ("bf16", Multiplication::Keeping(Multiplier::best()))];
     let results = {
         let tell = |seed, number: &str| r.note(RIGHT.name, &[("seed", &seed), ("number", &number)]);
         let mut race = Race::default().telling(tell);
