@@ -18,7 +18,7 @@ pub fn figures() -> Vec<Figure> {
     vec![
         Figure { key: "hardware.roofline", draw: draw_roofline },
         Figure { key: MONEY.name, draw: draw_money },
-        Figure { key: "hardware.break_even", draw: draw_break_even },
+        Figure { key: "hardware.readers.break_even", draw: draw_break_even },
         Figure { key: TIME.name, draw: draw_time },
     ]
 }
@@ -26,18 +26,27 @@ pub fn figures() -> Vec<Figure> {
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
     vec![
-        Table { key: "hardware.cards", make: table_cards },
-        Table { key: "hardware.offers", make: table_offers },
-        Table { key: "hardware.shares", make: table_shares },
-        Table { key: "hardware.sources", make: table_sources },
-        Table { key: "hardware.small", make: |records| table_reader(records, Reader::Small) },
-        Table { key: "hardware.laptop", make: |records| table_reader(records, Reader::Laptop) },
+        Table { key: "hardware.cards.published", make: table_cards },
+        Table { key: "hardware.offers.published", make: table_offers },
+        Table { key: "hardware.shares.published", make: table_shares },
+        Table { key: "hardware.sources.published", make: table_sources },
         Table {
-            key: "hardware.workstation",
+            key: "hardware.readers.small",
+            make: |records| table_reader(records, Reader::Small),
+        },
+        Table {
+            key: "hardware.readers.laptop",
+            make: |records| table_reader(records, Reader::Laptop),
+        },
+        Table {
+            key: "hardware.readers.workstation",
             make: |records| table_reader(records, Reader::Workstation),
         },
-        Table { key: "hardware.cluster", make: |records| table_reader(records, Reader::Cluster) },
-        Table { key: "hardware.models", make: table_models },
+        Table {
+            key: "hardware.readers.cluster",
+            make: |records| table_reader(records, Reader::Cluster),
+        },
+        Table { key: "hardware.time.models", make: table_models },
     ]
 }
 
@@ -314,7 +323,7 @@ fn table_reader(records: &Records, reader: Reader) -> Result<TableData> {
     let Job { name, .. } = &report.job;
     let caption = match report.best() {
         Some(Estimate { name: card, hours, rent, .. }) => format!(
-            "{name} on the cards that this reader considers, the cheapest first by the middle of the range: {} takes {}{}.",
+            "{name} on the cards that this reader considers, the cheapest first by the middle of the range (as far from either end, as a ratio): {} takes {}{}.",
             short(card),
             hours.time(),
             rent.map_or(String::new(), |rent| format!(
@@ -370,7 +379,7 @@ mod tests {
 
     /// Splits those that need records from those that are made of the chapter's tables alone.
     fn split<T>(all: Vec<T>, key: fn(&T) -> &str) -> (Vec<T>, Vec<T>) {
-        all.into_iter().partition(|one| [TIME.name, "hardware.models"].contains(&key(one)))
+        all.into_iter().partition(|one| [TIME.name, "hardware.time.models"].contains(&key(one)))
     }
 
     #[test]

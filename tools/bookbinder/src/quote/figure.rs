@@ -151,11 +151,13 @@ impl<'a> Quotes<'a> {
         let declared = experiment.map_or(&[][..], |experiment| experiment.values);
         // A figure of one of the experiment's keys, or of all of them.
         let own: Vec<&Key> = declared.iter().filter(|one| is_below(key, one.name)).collect();
-        let below = declared.iter().filter(|one| is_below(one.name, key));
+        let below: Vec<&Key> = declared.iter().filter(|one| is_below(one.name, key)).collect();
         let shown = if own.iter().any(|one| experiment.is_some_and(|all| all.key != one.name)) {
             own
+        } else if below.is_empty() {
+            declared.iter().collect()
         } else {
-            below.collect()
+            below
         };
         let mut kinds: Vec<String> = shown.iter().map(|key| key.kind.to_string()).collect();
         kinds.sort();

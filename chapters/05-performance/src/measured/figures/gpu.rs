@@ -42,7 +42,7 @@ fn fused(records: &Records) -> Result<TableData> {
     let best = gains.iter().max_by(|a, b| a.median.total_cmp(&b.median));
     let caption = best.map_or_else(String::new, |best| {
         let case = case(best);
-        format!("Mode makes the most of a difference, {}, in: {case}.", best.text())
+        format!("Fusion makes the most of a difference, {}, in: {case}.", best.text())
     });
     let of = |key: Key, gain: &Value, way: Mode| key.beside(gain).with("way", way.name());
     Grid::new(gains)

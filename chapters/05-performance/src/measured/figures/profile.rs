@@ -285,7 +285,7 @@ fn table_freed(records: &Records) -> Result<TableData> {
     }
     let caption = format!(
         "A training step of {BATCH} images, with freed memory returned to the system and kept, in turns, and the \
-         page faults of a step."
+         page faults of a step. The ratio is the median over the runs, each compared with its neighbour."
     );
     grid.column("returned / kept", |model| of(freed::GAIN, model)).table(records, caption)
 }

@@ -31,7 +31,7 @@ pub fn tables() -> Vec<Table> {
     vec![
         Table { key: PREDICTED.name, make: predicted_table },
         Table { key: SCALING.name, make: scaling_table },
-        Table { key: "multi_gpu.planner", make: planner_table },
+        Table { key: "multi_gpu.planner.published", make: planner_table },
     ]
 }
 

@@ -179,7 +179,7 @@ fn table_written(records: &Records) -> Result<TableData> {
         tokens.parse().map_or_else(|_| tokens.to_owned(), |n: f64| format!("{:.1}", n / 1e6))
     };
     let caption = format!(
-        "What the ten-minute model writes from nothing, always by the same chance, at the points of its run: {} bits per byte after \
+        "What the last model that was trained writes from nothing, always by the same chance, at the points of its run: {} bits per byte after \
          {} million tokens, {} at the end.",
         records.text(of("1 minute"))?,
         million(&what("1 minute", "tokens")),
