@@ -68,29 +68,32 @@ pub fn notebook_profile<'c>(
         Err(_) => Value::from(level).to_string(),
     });
     let own = given.or_else(|| level_of(release)).unwrap_or_else(|| "3".to_owned());
-    let unchecked = "debug-assertions = false\noverflow-checks = false\n";
-    // Compiled in parts and without thin LTO, a crate does not inline across them: a cell would measure other code.
-    let mut out = format!(
-        "[profile.dev]\nopt-level = {own}\nlto = \"off\"\nincremental = false\n{unchecked}"
-    );
-    let mut package = |name: &str, level: &str| {
-        let _ = write!(out, "\n[profile.dev.package.\"{name}\"]\nopt-level = {level}\n");
-        if name == "*" {
-            out.push_str(unchecked);
-        }
+    let packages = release.and_then(|all| all.get("package")).and_then(Value::as_table);
+    let named = |name: &str| packages?.get(name);
+    let parts = |of: Option<&Value>, default: i64| {
+        let parts = of.and_then(|all| all.get("codegen-units")).and_then(Value::as_integer);
+        format!("codegen-units = {}\n", parts.unwrap_or(default))
     };
-    let named = release.and_then(|all| all.get("package")).and_then(Value::as_table);
-    if !named.is_some_and(|all| all.contains_key("*")) {
-        package("*", &own);
+    let unchecked = "debug-assertions = false\noverflow-checks = false\n";
+    // Compiled in parts and without thin LTO, a crate does not inline across them: a cell would measure other code, up to
+    // sixty times as slow.
+    let mut out = format!(
+        "[profile.dev]\nopt-level = {own}\nlto = \"off\"\ncodegen-units = 1\nincremental = false\n{unchecked}"
+    );
+    let mut package = |name: &str, level: Option<String>, settings: &str| {
+        let _ = write!(out, "\n[profile.dev.package.\"{name}\"]\n");
+        let _ = write!(out, "opt-level = {}\n{settings}", level.as_ref().unwrap_or(&own));
+    };
+    let all = named("*");
+    package("*", level_of(all), &(parts(all, 16) + unchecked));
+    let chapters: Vec<&str> = chapters.into_iter().collect();
+    for chapter in &chapters {
+        package(chapter, level_of(named(chapter)), &parts(named(chapter), 16));
     }
-    for (name, settings) in named.into_iter().flatten() {
-        if let Some(level) = level_of(Some(settings)) {
-            package(name, &level);
-        }
-    }
-    for chapter in chapters {
-        if !named.is_some_and(|all| all.contains_key(chapter)) {
-            package(chapter, &own);
+    for (name, settings) in packages.into_iter().flatten() {
+        let level = level_of(Some(settings));
+        if name != "*" && level.is_some() && !chapters.contains(&name.as_str()) {
+            package(name, level, "");
         }
     }
     Ok(out)
@@ -103,7 +106,7 @@ mod tests {
     #[test]
     fn a_notebook_compiles_as_the_release_profile_says() {
         let manifest = "[profile.release]\nlto = \"off\"\n[profile.release.package.\"*\"]\nopt-level = 1\n\
-                        [profile.release.package]\ngemm.opt-level = 3\nmatmul.opt-level = \"s\"\n";
+                        [profile.release.package]\ngemm.opt-level = 3\nmatmul.opt-level = \"s\"\nlab.codegen-units = 1\n";
         let config: Table =
             notebook_profile(manifest, None, ["lab", "matmul"]).unwrap().parse().unwrap();
         let dev = &config["profile"]["dev"];
@@ -115,6 +118,9 @@ mod tests {
             [level("*"), level("gemm"), level("matmul"), level("lab")],
             ["1", "3", "\"s\"", "3"]
         );
+        let parts = |of: &Value| of["codegen-units"].as_integer().unwrap();
+        let package = |name: &str| parts(&dev["package"][name]);
+        assert_eq!([parts(dev), package("lab"), package("*"), package("matmul")], [1, 1, 16, 16]);
         assert_eq!(dev["package"]["*"]["overflow-checks"].as_bool(), Some(false));
         let fast: Table =
             notebook_profile(manifest, Some("1"), ["lab", "matmul"]).unwrap().parse().unwrap();
