@@ -119,7 +119,7 @@ fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
         naive.text(),
         fastest.text(),
         title(rung),
-        Unit::Ratio.format(fastest.median / naive.median),
+        records.text(at(SPEEDUP, device, rung, n))?,
     );
     let rungs = rungs_on(device);
     let values = rungs.iter().filter_map(|rung| records.get(rate(rung)).ok());
