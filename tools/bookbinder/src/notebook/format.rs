@@ -145,8 +145,10 @@ impl Notebook {
     pub fn differs_from(&self, page: &Self) -> Option<String> {
         let pairs = self.cells.iter().zip(&page.cells);
         if let Some(at) = pairs.clone().position(|(ours, theirs)| !ours.same_source(theirs)) {
+            // A picture of a page is one long line.
             let line = page.cells[at].source.lines().next().unwrap_or_default();
-            return Some(format!("cell {} differs from the page's `{line}`", at + 1));
+            let begin: String = line.chars().take(80).collect();
+            return Some(format!("cell {} differs from the page's `{begin}`", at + 1));
         }
         let (ours, theirs) = (self.cells.len(), page.cells.len());
         if ours != theirs {
