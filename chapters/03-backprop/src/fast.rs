@@ -197,7 +197,7 @@ impl Drop for Guard<'_> {
 struct Epoch<'a> {
     data: &'a Examples,
     order: &'a [usize],
-    epoch: usize,
+    number: usize,
     settings: &'a Settings,
     dropout: Dropout,
     ways: Ways,
@@ -294,7 +294,7 @@ impl Learner for Fast {
         let epoch = Epoch {
             data,
             order,
-            epoch,
+            number: epoch,
             settings: &self.settings,
             dropout: self.dropout,
             ways: self.ways,
@@ -354,7 +354,7 @@ impl Part {
             let loss = self.scores(epoch, at, batch)?;
             if exploded(loss) {
                 // All threads have the same loss, and leave.
-                let (epoch, lr) = (epoch.epoch, epoch.settings.rule.lr);
+                let (epoch, lr) = (epoch.number, epoch.settings.rule.lr);
                 return Err(Error::Diverged { epoch, step: at + 1, lr, loss });
             }
             sum += loss * batch.len() as f64;
@@ -376,7 +376,7 @@ impl Part {
         let (x, w) = (MatRef::new(x, batch, inputs)?, MatRef::new(&self.w1.p, inputs, own)?);
         sgemm(MatMut::new(h, batch, own)?, x, w, options)?;
         let scale = epoch.dropout.scale() as f32;
-        let step = key(&[step_key(epoch.settings.seed, epoch.epoch, at + 1), 0]);
+        let step = key(&[step_key(epoch.settings.seed, epoch.number, at + 1), 0]);
         for (row, h) in h.chunks_exact_mut(own).enumerate() {
             let first = row * hidden + self.columns.start;
             // SAFETY: these are this thread's columns; the others read them after the next barrier, and those of
