@@ -4,7 +4,7 @@
 //!
 //! 1. [`link`]: the message of a step; [`step`]: a replica's step.
 //! 2. [`run`]: one trainer for many devices.
-//! 3. [`place`]: how ranks come to be; [`launch`]: starts a run of them; [`children`]: processes that it has started.
+//! 3. [`member`]: how ranks come to be; [`launch`]: starts a run of them; [`children`]: processes that it has started.
 //! 4. [`tcp`]: ranks that are processes; [`frame`]: their messages; [`rendezvous`]: how they find each other.
 //! 5. [`detector`]: who is still there? [`watch`]: who is slow? [`handshake`]: ranks that differ are refused.
 //! 6. [`show`]: replicas against one device.
