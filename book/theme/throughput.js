@@ -5,6 +5,7 @@
   const KEY = 'throughput-machine';
   const SCROLLERS = '.table-wrapper, .plot, .route, .diagram > div, .content main > figure, .content pre > code, pre.output, .content math[display="block"]';
   const machineLabels = new Map();
+  let asking = 0; // the next frame, in which sizes are asked for
   const saved = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const save = (name) => { try { localStorage.setItem(KEY, name); } catch { /* private window */ } };
 
@@ -98,7 +99,6 @@
 
   // What scrolls sideways can be reached and scrolled with the keyboard, and says where there is more of it. All sizes are
   // asked for at once, when the page is laid out anyway.
-  let asking = 0;
   function scrollers() {
     cancelAnimationFrame(asking);
     asking = requestAnimationFrame(sizeUp);
