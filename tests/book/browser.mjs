@@ -12,7 +12,7 @@
 // memory.mjs, gpt-count.mjs). As many parts at once as there are processors. With SCREENSHOTS, screenshots of every
 // page are left there; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
 // there, and are not run again. With --only, the parts with WORDS in their names are all that runs. With --times, a
-// table of the times that pages take on a slow phone is all; nothing fails then.
+// table of the times that pages take on a slow phone is all, and what exceeds budget.json fails.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -332,9 +332,9 @@ for (const [at, page] of opened.filter((page) => page !== 'print.html').entries(
 // What pages cost. print.html is all pages at once, for paper.
 const costly = opened.filter((page) => !/^(print|404)\.html$/.test(page));
 if (timed) {
-  await times({ browser, folder, pages: costly.filter((page) => !only || page.includes(only)) });
+  await times({ browser, folder, pages: costly.filter((page) => !only || page.includes(only)), fail });
   await browser.close();
-  process.exit(0);
+  process.exit(failures.length ? 1 : 0);
 }
 const endBudgets = tried ? null : await budgets({ part, browser, folder, pages: costly, all: widths, fail });
 part('records', async () => records({ folder, fail }));

@@ -63,7 +63,7 @@ export async function terms({ open, fail, shots }) {
     if (plain(said) !== name) fail(where, `a search for ${name} begins with ${said}`);
   }
   // Other names, which are in the definitions; and a name in one word.
-  const others = await tab.locator('main dd').evaluateAll((all) => all.map((dd) => [dd.previousElementSibling.innerText, /lso called ([^,. (]+)/.exec(dd.innerText)?.[1]]).filter(([, other]) => other));
+  const others = await tab.locator('main dd').evaluateAll((all) => all.map((dd) => [dd.previousElementSibling.innerText, /lso called (.+?)(?:,| or | \(|\.)/.exec(dd.innerText)?.[1]]).filter(([, other]) => other));
   const whole = names.filter((name) => /^\p{L}+[- ]\p{L}+$/u.test(name)).map((name) => [name, name.replace(/[- ]/, '')]);
   if (names.length > 50 && (others.length < 20 || whole.length < 20)) fail(where, `has ${others.length} other names`);
   for (const [name, asked] of [...others, ...whole]) {
