@@ -91,7 +91,7 @@
     if (asked) lost.append(Object.assign(document.createElement('a'), { href: new URL(`../index.html?search=${encodeURIComponent(asked)}`, here), textContent: `Search for “${asked}”` }));
   }
 
-  // The terms one of whose names begins as the question does, or have a word that does; each leads to the page that introduces it.
+  // The terms one of whose names, or a word of it, begins as the question does; each leads to the page that introduces it.
   const bar = document.getElementById('mdbook-searchbar');
   if (!bar) return;
   const list = document.createElement('ul');

@@ -17,6 +17,7 @@ const SLOWER = 4;
 // The limits of time are for a machine at rest that does the work of `slowness` in so many milliseconds, four times slower
 // as it is made; a slower or busier one is given as many times more as it takes for that work.
 const WORK = 330;
+const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
 const TIMES = ['paint', 'ready', 'blocking'];
 // The largest file or page of records, in bytes.
 const RECORD = 300_000;
@@ -98,7 +99,6 @@ async function visitPatiently(...what) {
 
 /** Puts a part for each page into `part`. */
 export async function budgets({ part, browser, folder, pages, all, fail }) {
-  const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
   const { base, close } = await serve(folder);
   for (const [page, own] of Object.entries(exempt)) {
     if (!pages.includes(page)) fail('budget.json', `has an exemption for ${page}, which is not there`);
@@ -149,7 +149,6 @@ export async function times({ browser, folder, pages, fail }) {
   for (const [page, cost] of rows.sort((a, b) => b[1].ready - a[1].ready)) {
     console.log(`     ${ms(cost.paint)} ${ms(cost.ready)}    ${ms(cost.blocking)}        ${ms(cost.bytes / 1000)}    ${ms(cost.nodes)}  ${page}`);
   }
-  const limits = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
   for (const [page, cost] of rows) {
     for (const what of TIMES) if (cost[what] / cost.slow > limits[what]) fail(page, `${what}: ${Math.round(cost[what] / cost.slow)} ms, and at most ${limits[what]} are allowed`);
   }
@@ -237,11 +236,19 @@ export function formulas({ folder, pages, fail }) {
   }
 }
 
-/** Every listing's language is one that the page colours. */
+/** Every listing's language is one that the page colours, and it does. */
 export async function languages({ open, folder, pages, fail }) {
   const asked = new Map();
   for (const page of pages) for (const [, name] of readFileSync(join(folder, page), 'utf8').matchAll(/<code class="(?:[^"]* )?language-([\w-]+)/g)) asked.set(name, page);
   const { tab, close } = await open({}, 'index.html');
   for (const [name, page] of asked) if (!(await tab.evaluate((name) => Boolean(globalThis.hljs.getLanguage(name)), name))) fail(page, `has a listing in ${name}, which tools/bookbinder/src/theme.rs leaves out`);
   await close();
+  // A listing has its colours once it is on the screen.
+  const page = asked.get('rust');
+  if (!page) return;
+  const listing = await open({}, page);
+  const block = listing.tab.locator('main pre:visible > code.language-rust').last();
+  await block.scrollIntoViewIfNeeded();
+  await block.locator('.hljs-keyword').first().waitFor({ timeout: 5000 }).catch(() => fail(page, 'has a listing without colours'));
+  await listing.close();
 }

@@ -70,9 +70,9 @@ pub fn notebook_profile<'c>(
     let own = given.or_else(|| level_of(release)).unwrap_or_else(|| "3".to_owned());
     let packages = release.and_then(|all| all.get("package")).and_then(Value::as_table);
     let named = |name: &str| packages?.get(name);
-    let parts = |of: Option<&Value>, default: i64| {
+    let parts = |of: Option<&Value>| {
         let parts = of.and_then(|all| all.get("codegen-units")).and_then(Value::as_integer);
-        format!("codegen-units = {}\n", parts.unwrap_or(default))
+        format!("codegen-units = {}\n", parts.unwrap_or(16)) // as many as a release build has
     };
     let unchecked = "debug-assertions = false\noverflow-checks = false\n";
     // Compiled in parts and without thin LTO, a crate does not inline across them: a cell would measure other code, up to
@@ -85,10 +85,10 @@ pub fn notebook_profile<'c>(
         let _ = write!(out, "opt-level = {}\n{settings}", level.as_ref().unwrap_or(&own));
     };
     let all = named("*");
-    package("*", level_of(all), &(parts(all, 16) + unchecked));
+    package("*", level_of(all), &(parts(all) + unchecked));
     let chapters: Vec<&str> = chapters.into_iter().collect();
     for chapter in &chapters {
-        package(chapter, level_of(named(chapter)), &parts(named(chapter), 16));
+        package(chapter, level_of(named(chapter)), &parts(named(chapter)));
     }
     for (name, settings) in packages.into_iter().flatten() {
         let level = level_of(Some(settings));

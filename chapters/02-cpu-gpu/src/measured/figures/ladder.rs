@@ -113,13 +113,17 @@ fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
     let Some((rung, fastest)) = best(records, rate) else {
         return Err(Error::message("the ladder has no rung"));
     };
+    // The table's own ratio, of neighbouring runs; none if the naive kernel is the fastest.
+    let gain = records
+        .text(at(SPEEDUP, device, rung, n))
+        .unwrap_or_else(|_| Unit::Ratio.format(fastest.median / naive.median));
     let caption = format!(
         "One product of {n}×{n} matrices on {}: {} for the naive kernel, {} for the fastest portable one ({}), {} as fast.",
         device_words(records, device),
         naive.text(),
         fastest.text(),
         title(rung),
-        records.text(at(SPEEDUP, device, rung, n))?,
+        gain,
     );
     let rungs = rungs_on(device);
     let values = rungs.iter().filter_map(|rung| records.get(rate(rung)).ok());

@@ -297,7 +297,7 @@ fn images(rec: &mut Recorder, key: Key) -> Result<Option<(Examples, Examples)>> 
 fn claims(rec: &mut Recorder) -> Result<()> {
     let Some((train, test)) = images(rec, CLAIMS)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
-    let mut plans: Vec<(&str, Trial)> = Vec::new();
+    let mut trials: Vec<(&str, Trial)> = Vec::new();
     for seed in 0..seeds {
         for (habit, batch_grows, rate_grows) in HABITS {
             for ranks in RANKS {
@@ -306,45 +306,51 @@ fn claims(rec: &mut Recorder) -> Result<()> {
                 }
                 let factor = |grows| if grows { ranks } else { 1 };
                 let (lr, batch) = (RATE * factor(rate_grows) as f64, BATCH * factor(batch_grows));
-                plans.push((habit, Trial { ranks, ..Trial::one(seed, lr, batch, EPOCHS) }));
+                trials.push((habit, Trial { ranks, ..Trial::one(seed, lr, batch, EPOCHS) }));
             }
         }
         let one = Trial { ranks: 2, ..Trial::one(seed, RATE, BATCH, EPOCHS) };
         for (name, stages, tensor) in [("layers", 2, 1), ("tensor", 1, 2)] {
             let share = Share::Model(Grid { data: 1, stages, tensor });
-            plans.push((name, Trial { share, ..one.clone() }));
+            trials.push((name, Trial { share, ..one.clone() }));
         }
     }
-    let work = |(_, plan): &(&str, Trial)| {
-        learn(plan, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
+    let work = |(_, trial): &(&str, Trial)| {
+        learn(trial, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
     };
-    let tell = |_: &str, (habit, plan): &(&str, Trial)| {
-        rec.note_at(CLAIMS.at(&[("how", habit), ("ranks", &plan.ranks), ("seed", &plan.job.seed)]));
+    let tell = |_: &str, (habit, trial): &(&str, Trial)| {
+        rec.note_at(CLAIMS.at(&[
+            ("how", habit),
+            ("ranks", &trial.ranks),
+            ("seed", &trial.job.seed),
+        ]));
     };
-    let learned = side_by_side(rec.device, &plans, work, tell)?;
-    let runs: Vec<_> = plans.iter().zip(&learned).collect();
+    let learned = side_by_side(rec.device, &trials, work, tell)?;
+    let runs: Vec<_> = trials.iter().zip(&learned).collect();
     let one = |seed: u64| {
-        runs.iter().find(|((_, plan), _)| plan.ranks == 1 && plan.job.seed == seed).map(|(_, l)| *l)
+        runs.iter()
+            .find(|((_, trial), _)| trial.ranks == 1 && trial.job.seed == seed)
+            .map(|(_, l)| *l)
     };
     let mut seen: Vec<(&str, usize)> = Vec::new();
-    for ((how, plan), _) in &runs {
-        if seen.contains(&(*how, plan.ranks)) {
+    for ((how, trial), _) in &runs {
+        if seen.contains(&(*how, trial.ranks)) {
             continue;
         }
-        seen.push((*how, plan.ranks));
+        seen.push((*how, trial.ranks));
         let mine: Vec<_> = runs
             .iter()
-            .filter(|((other, p), _)| other == how && p.ranks == plan.ranks)
+            .filter(|((other, p), _)| other == how && p.ranks == trial.ranks)
             .map(|((_, p), learned)| (p.job.seed, *learned))
             .collect();
-        let list: ParamList = &[("how", how), ("ranks", &plan.ranks)];
+        let list: ParamList = &[("how", how), ("ranks", &trial.ranks)];
         let accuracy = mine.iter().map(|(_, learned)| learned.accuracy).collect();
         rec.record(CLAIMS.at(list), Samples(accuracy));
         let others =
             mine.iter().filter_map(|(seed, l)| Some(read_differently(l, one(*seed)?) as f64));
         let others = Samples(others.collect());
         rec.record(READ_DIFFERENTLY.at(list), others);
-        let steps = (EPOCHS * train.len().div_ceil(plan.batch)) as f64;
+        let steps = (EPOCHS * train.len().div_ceil(trial.batch)) as f64;
         rec.record(CLAIMED_STEPS.at(list), Samples::one(steps));
     }
     Ok(())
@@ -377,27 +383,27 @@ fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Trial {
 fn mistakes(rec: &mut Recorder) -> Result<()> {
     let Some((train, test)) = images(rec, MISTAKEN)? else { return Ok(()) };
     let seeds = if rec.budget == Budget::Full { 3 } else { 1 };
-    let mut plans = Vec::new();
+    let mut trials = Vec::new();
     for lr in MISTAKEN_RATES {
         for ranks in MISTAKEN_RANKS {
             for mistake in MISTAKES {
                 for seed in 0..seeds {
-                    plans.push((mistake, lr, mistaken(mistake, ranks, seed, lr)));
+                    trials.push((mistake, lr, mistaken(mistake, ranks, seed, lr)));
                 }
             }
         }
     }
-    let work = |(_, _, plan): &(&str, f64, Trial)| {
-        learn(plan, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
+    let work = |(_, _, trial): &(&str, f64, Trial)| {
+        learn(trial, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
     };
-    let tell = |_: &str, (mistake, lr, plan): &(&str, f64, Trial)| {
-        rec.note_at(MISTAKEN.at(&[("mistake", mistake), ("lr", lr), ("ranks", &plan.ranks)]));
+    let tell = |_: &str, (mistake, lr, trial): &(&str, f64, Trial)| {
+        rec.note_at(MISTAKEN.at(&[("mistake", mistake), ("lr", lr), ("ranks", &trial.ranks)]));
     };
-    let learned = side_by_side(rec.device, &plans, work, tell)?;
+    let learned = side_by_side(rec.device, &trials, work, tell)?;
     let seeds = seeds as usize;
-    for (plans, learned) in plans.chunks(seeds).zip(learned.chunks(seeds)) {
-        let (mistake, lr, plan) = &plans[0];
-        let list: ParamList = &[("mistake", mistake), ("lr", lr), ("ranks", &plan.ranks)];
+    for (trials, learned) in trials.chunks(seeds).zip(learned.chunks(seeds)) {
+        let (mistake, lr, trial) = &trials[0];
+        let list: ParamList = &[("mistake", mistake), ("lr", lr), ("ranks", &trial.ranks)];
         let accuracy = learned.iter().map(|learned| learned.accuracy).collect();
         rec.record(MISTAKEN.at(list), Samples(accuracy));
     }
@@ -648,11 +654,11 @@ fn one_step(job: &Job, batch: &Batch, cost: Cost, bucket: usize, ranks: usize) -
         let rank = comm.rank();
         let mut model = job.model()?;
         let mut update = Update::new(job.rule, model.parameters().len());
-        let line = CommThread::open(Wire::new(comm, cost))?;
+        let comms = CommThread::open(Wire::new(comm, cost))?;
         let mut times = Times::default();
         for _ in 0..2 {
             together.wait();
-            times = overlap::step(&mut model, &mut update, batch, (&line, bucket))?.1;
+            times = overlap::step(&mut model, &mut update, batch, (&comms, bucket))?.1;
         }
         Ok((rank, times))
     })?;
