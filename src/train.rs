@@ -12,6 +12,7 @@ use multi_gpu::{
     Rank,
     replicas::{launch, member::Launcher},
 };
+use performance::engine::fast::learner::by_engine;
 use std::{
     env, fs,
     io::{ErrorKind, IsTerminal as _, stderr},
@@ -22,7 +23,7 @@ use std::{
 use training::{
     Board, Config, EngineKind, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
     checkpoint::Checkpoint, config::DEFAULT_BATCH, optimizer::Rule, run::youngest_first,
-    schedule::Schedule,
+    schedule::Schedule, train_on,
 };
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
@@ -37,7 +38,8 @@ Examples:
   cargo run --release -- train --engine plain        the operations of chapter 4's pages (the default takes chapter 5's)
   cargo run --release -- train --model gpt --minutes 2
                                                      a language model that writes Rust (chapter 9)
-  cargo run --release -- train --precision amp       forward and backward in f16 (chapter 6)
+  cargo run --release -- train --model cnn --precision bf16
+                                                     products of 16-bit numbers, forward and backward (chapter 6)
   cargo run --release -- train --limit 1000 --augment true --patience 5
                                                      little data, and what helps against it
   cargo run --release -- train --resume              go on with the latest run
@@ -58,10 +60,10 @@ pub struct Train {
     /// Where to compute: auto, cpu or cuda:N; a language model also on opencl-gpu [default: auto]
     #[arg(long, env = "THROUGHPUT_DEVICE")]
     device: Option<String>,
-    /// The number format: f32, amp (forward and backward in f16, weights in f32; linear and mlp), or bf16 (products of bf16,
-    /// weights and sums in f32; gpt) [default: f32]
+    /// The number format of the products: f32, amp (f16, with a loss scale) or bf16; weights and sums are f32 in all of them
+    /// [default: f32]
     #[arg(long)]
-    precision: Option<Format>,
+    precision: Option<Precision>,
     /// What computes the steps: fast (chapter 5's engine, where it has one for the model), or plain (chapter 4's, readable)
     /// [default: fast]
     #[arg(long)]
@@ -138,24 +140,6 @@ impl FromStr for Which {
     }
 }
 
-/// A number format: a precision of models of digits, or one that only language models have.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Format {
-    Of(Precision),
-    Bf16,
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        if name == "bf16" {
-            return Ok(Self::Bf16);
-        }
-        name.parse().map(Self::Of).map_err(|error: training::Error| format!("{error}, bf16"))
-    }
-}
-
 /// Where runs are, unless the user chooses otherwise.
 pub(crate) const RUNS: &str = "runs";
 
@@ -227,7 +211,7 @@ impl Train {
             ("--patience", self.patience.is_some()),
             ("--limit", self.limit.is_some()),
             ("--processes", self.processes),
-            ("--precision amp", self.precision == Some(Format::Of(Precision::Amp))),
+            ("--precision amp", self.precision == Some(Precision::Amp)),
         ] {
             if given {
                 bail!(
@@ -248,9 +232,9 @@ impl Train {
             seed: self.seed,
             replicas: self.replicas,
             device: self.device.clone(),
-            numbers: self.precision.map(|format| match format {
-                Format::Bf16 => Numbers::Bf16,
-                Format::Of(_) => Numbers::F32,
+            numbers: self.precision.map(|precision| match precision {
+                Precision::Bf16 => Numbers::Bf16,
+                Precision::F32 | Precision::Amp => Numbers::F32,
             }),
         };
         self.gpt.job(&told, run, self.resume)
@@ -294,7 +278,7 @@ impl Train {
                 let (outcome, spent) = launch::train(launcher, &config, &data, &mut board)?;
                 (outcome, Some((launcher.in_words(), spent)))
             }
-            None => (mixed_precision::amp::train_on(&config, &data, &mut board)?, None),
+            None => (train_on(&config, &data, &mut board)?, None),
         };
         if let Some(problem) = board.problem() {
             warn(format!("warning: TensorBoard will miss points: {problem}"));
@@ -339,13 +323,7 @@ impl Train {
         };
         let settings = Settings {
             model: model.unwrap_or(base.model),
-            precision: match self.precision {
-                Some(Format::Of(precision)) => precision,
-                Some(Format::Bf16) => bail!(
-                    "--precision bf16 is for language models; models of digits take f32 or amp"
-                ),
-                None => base.precision,
-            },
+            precision: self.precision.unwrap_or(base.precision),
             engine: self.engine.unwrap_or(base.engine),
             optimizer: self.optimizer.unwrap_or(base.optimizer),
             epochs: self.epochs.unwrap_or(base.epochs),
@@ -365,8 +343,10 @@ impl Train {
             can_be_folder(run)?;
         }
         let start = if self.resume { Start::Resume } else { Start::New };
-        let fast = performance::engine::fast::learner::fastest;
-        Ok(Config { settings, device, run, start, data, fast, ..Config::default() })
+        let makers = mixed_precision::amp::makers(|dev, settings| {
+            mixed_precision::amp::learner(dev, settings, by_engine)
+        });
+        Ok(Config { settings, device, run, start, data, makers, ..Config::default() })
     }
 }
 
@@ -512,13 +492,28 @@ mod tests {
 
     #[test]
     fn mixed_precision_is_a_choice_like_any_other() {
-        let config = config(&["--precision", "amp", "--epochs", "1"], Path::new("runs")).unwrap();
-        assert_eq!(config.settings.precision, Precision::Amp);
-        let config = Config { run: None, ..config };
-        let data = data::drawn(200, 20, 1);
-        let outcome = mixed_precision::amp::train_on(&config, &data, &mut Silent).unwrap();
-        assert!(outcome.loss_scale.is_some());
-        assert!(outcome.summary().starts_with("test accuracy "), "{}", outcome.summary());
+        let data = data::drawn(96, 20, 1);
+        for (model, precision) in [("mlp", "amp"), ("rnn", "bf16"), ("cnn", "amp")] {
+            let run = |precision: &str, launcher: Option<Launcher>| {
+                let words = ["--model", model, "--precision", precision, "--epochs", "2"];
+                let words = [&words[..], &["--batch", "24", "--dropout", "0"]].concat();
+                let config = config(&words, Path::new("runs")).unwrap();
+                assert_eq!(config.settings.precision.name(), precision);
+                let config = Config { run: None, ..config };
+                match launcher {
+                    Some(launcher) => launch::train(&launcher, &config, &data, &mut Silent).unwrap().0,
+                    None => train_on(&config, &data, &mut Silent).unwrap(),
+                }
+            };
+            let (full, alone) = (run("f32", None), run(precision, None));
+            let many = run(precision, Some(Launcher::Threads(2)));
+            for half in [&alone, &many] {
+                assert_eq!(half.loss_scale.is_some(), precision == "amp", "{model}");
+                assert!(half.summary().starts_with("test accuracy "), "{}", half.summary());
+                let [x, y] = [half, &full].map(|outcome| outcome.history[1].train_loss);
+                assert!(x != y && (x - y).abs() / y < 0.1, "{model}, {precision}: {x} for {y}");
+            }
+        }
     }
 
     #[test]
@@ -543,8 +538,6 @@ mod tests {
         assert!(options(&["--optimizer", "lion"]).unwrap_err().contains("adamw"));
         assert!(options(&["--schedule", "step"]).unwrap_err().contains("cosine"));
         assert!(options(&["--precision", "f8"]).unwrap_err().contains("f32, amp, bf16"));
-        let digits = config(&["--precision", "bf16"], runs).unwrap_err().to_string();
-        assert!(digits.contains("language models"), "{digits}");
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
         for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]
         {

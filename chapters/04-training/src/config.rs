@@ -66,19 +66,22 @@ pub enum Precision {
     /// 32-bit floating point throughout.
     #[default]
     F32,
-    /// Automatic mixed precision: weights in f32, forward and backward in f16. It is chapter 6's, which trains with it.
+    /// Automatic mixed precision: weights in f32, products in f16, with a loss scale. It is chapter 6's, which trains with it.
     Amp,
+    /// The same with products in bf16, which needs no scale; chapter 6's too.
+    Bf16,
 }
 
 impl Precision {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::F32, Self::Amp];
+    pub const ALL: [Self; 3] = [Self::F32, Self::Amp, Self::Bf16];
 
     /// Its name: `f32`.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
             Self::Amp => "amp",
+            Self::Bf16 => "bf16",
         }
     }
 }

@@ -5,10 +5,12 @@
 //! 1. [`range`]: how large gradients are, and which of them f16 can represent.
 //! 2. [`scaler`]: the factor before the loss, found while training.
 //! 3. [`replica`]: a model's copy in f16, and its gradients back in f32.
-//! 4. [`step`]: a step of training in mixed precision; [`deep`]: a model that can't do without its parts.
+//! 4. [`step`]: a step of training in mixed precision; [`autocast`]: the same for any model; [`deep`]: one that can't do
+//!    without its parts.
 //! 5. [`ablations`]: what happens without each of them; [`narrow`]: sums in f16.
 
 pub mod ablations;
+pub mod autocast;
 pub mod deep;
 pub mod narrow;
 pub mod range;
@@ -16,21 +18,62 @@ pub mod replica;
 pub mod scaler;
 pub mod step;
 
-use lab::{
-    Device,
-    data::{self, DataSet},
-};
+use autocast::Autocast;
+use lab::data::{self, DataSet};
 use replica::HalfEngine;
 use step::Amp;
 use training::{
-    Config, Error, Model, Outcome, Precision, Result, Watcher, linear::Linear, mlp::Mlp,
-    team::Alone, train_stepper,
+    Config, EngineKind, Model, Outcome, Precision, Result, Settings, Watcher,
+    any::{AllModels, Make, Makers},
+    linear::Linear,
+    mlp::Mlp,
+    step::Learner,
 };
 
-/// Finds the data set and trains on it, in mixed precision if the settings ask for it and as chapter 4 does otherwise.
+/// The settings' model in the settings' precision. `wide` makes it in f32.
+///
+/// In f16 the plain engine trains dense models as this chapter's page does, on a copy of all weights; all else goes through
+/// [`Autocast`].
 ///
 /// # Errors
-/// As [`training::train`]; [`Error::Config`] for a model that has no copy in f16.
+/// As `wide`.
+pub fn learner<D: HalfEngine>(
+    dev: &D,
+    settings: &Settings,
+    wide: Make<D>,
+) -> Result<Box<dyn Learner<Device = D>>> {
+    match (settings.precision, settings.engine, settings.model) {
+        (Precision::F32, ..) => wide(dev, settings),
+        (Precision::Amp, EngineKind::Plain, Model::Linear) => {
+            Ok(Box::new(Amp::<Linear<D>, D>::new(dev, settings)?))
+        }
+        (Precision::Amp, EngineKind::Plain, Model::Mlp) => {
+            Ok(Box::new(Amp::<Mlp<D>, D>::new(dev, settings)?))
+        }
+        _ => Ok(Box::new(Autocast::new(wide(dev, settings)?, settings.precision))),
+    }
+}
+
+/// [`learner`] of chapter 4's models, and on the CPU of those that `cpu` makes.
+pub fn makers(cpu: Make<dfdx::prelude::Cpu>) -> Makers {
+    Makers {
+        cpu,
+        #[cfg(feature = "cuda")]
+        cuda: |dev, settings| {
+            if settings.precision == Precision::Bf16 {
+                return Err(training::Error::Config(
+                    "dfdx has no bf16 on a GPU: take --precision amp there, or --device cpu".into(),
+                ));
+            }
+            plain(dev, settings)
+        },
+    }
+}
+
+/// Finds the data set and trains on it, in the precision of the settings, with chapter 4's models.
+///
+/// # Errors
+/// As [`training::train`].
 pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
     config.settings.check()?;
     let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
@@ -42,46 +85,15 @@ pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
 /// # Errors
 /// As [`train`].
 pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> Result<Outcome> {
-    if config.settings.precision == Precision::F32 {
-        return training::train_on(config, data, watcher);
-    }
-    config.settings.check()?;
-    let seed = config.settings.seed;
-    match config.device {
-        Device::Cpu => train_with(&dfdx::prelude::Cpu::seed_from_u64(seed), config, data, watcher),
-        #[cfg(feature = "cuda")]
-        Device::Cuda(index) => {
-            train_with(&training::engine::cuda(index, seed)?, config, data, watcher)
-        }
-        #[cfg(not(feature = "cuda"))]
-        Device::Cuda(index) => Err(Error::Config(format!(
-            "this build has no cuda:{index}; use --device cpu, or build with --features cuda"
-        ))),
-    }
+    training::train_on(&Config { makers: makers(plain), ..config.clone() }, data, watcher)
 }
 
-/// [`train_on`], on a device of one kind, its random numbers freshly seeded.
-fn train_with<D: HalfEngine>(
+/// Chapter 4's models in any precision.
+fn plain<D: HalfEngine + AllModels>(
     dev: &D,
-    config: &Config,
-    data: &DataSet,
-    watcher: &mut dyn Watcher,
-) -> Result<Outcome> {
-    let settings = &config.settings;
-    match settings.model {
-        Model::Linear => {
-            let mut amp = Amp::<Linear<D>, D>::new(dev, settings)?;
-            train_stepper(&mut amp, &Alone, dev, config, data, watcher)
-        }
-        Model::Mlp => {
-            let mut amp = Amp::<Mlp<D>, D>::new(dev, settings)?;
-            train_stepper(&mut amp, &Alone, dev, config, data, watcher)
-        }
-        other => Err(Error::Config(format!(
-            "--precision amp trains linear and mlp; the operations that chapter 4 wrote for {other} are in f32 alone, \
-             so leave --precision out"
-        ))),
-    }
+    settings: &Settings,
+) -> Result<Box<dyn Learner<Device = D>>> {
+    learner(dev, settings, |dev, settings| dev.learner(settings))
 }
 
 #[cfg(test)]
@@ -121,13 +133,43 @@ mod tests {
     }
 
     #[test]
+    fn every_model_goes_down_in_every_precision() {
+        let data = data::drawn(96, 20, 2);
+        for model in Model::ALL {
+            let recipe = Settings::of(model);
+            let run = |precision| {
+                let settings = Settings { precision, epochs: 2, batch: 16, ..recipe.clone() };
+                let settings = Settings { dropout: 0.0, augment: false, ..settings };
+                let config = Config { settings, ..Config::default() };
+                let outcome = train_on(&config, &data, &mut Silent).unwrap();
+                let losses = outcome.history.iter().map(|epoch| epoch.train_loss);
+                (losses.collect::<Vec<_>>(), outcome)
+            };
+            let (full, _) = run(Precision::F32);
+            for precision in [Precision::Amp, Precision::Bf16] {
+                let (half, outcome) = run(precision);
+                let far = (full[1] - half[1]).abs() / full[1];
+                assert!(half[1] < half[0] && far < 0.1, "{model}, {precision}: {full:?}, {half:?}");
+                assert_ne!(full, half, "{model}, {precision}: nothing was rounded");
+                let skipped = outcome.loss_scale.map(|scale| scale.skipped);
+                assert_eq!(skipped.is_some(), precision == Precision::Amp, "{model}");
+            }
+        }
+    }
+
+    #[test]
     fn a_stopped_run_goes_on_bit_for_bit_with_its_scale() {
-        let data = data::drawn(200, 50, 2);
-        let settings = Settings { epochs: 2, batch: 16, ..Settings::default() };
-        let whole = train_on(&config(&settings), &data, &mut Silent).unwrap();
+        goes_on(&Settings { epochs: 2, batch: 16, ..Settings::default() }); // a copy in f16
+        let cnn = Settings { engine: EngineKind::Fast, ..Settings::of(Model::Cnn) };
+        goes_on(&Settings { epochs: 2, batch: 16, ..cnn });
+    }
+
+    fn goes_on(settings: &Settings) {
+        let data = data::drawn(112, 50, 2);
+        let whole = train_on(&config(settings), &data, &mut Silent).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
-        let first = Config { run: Some(run.clone()), ..config(&settings) };
+        let first = Config { run: Some(run.clone()), ..config(settings) };
         let stopped = train_on(&first, &data, &mut StopAfter(5)).unwrap();
         assert_eq!(stopped.stopped, Some((1, 5)));
         let saved = Checkpoint::load(&run).unwrap();
@@ -140,20 +182,19 @@ mod tests {
             assert!(run.join(file).exists(), "{file}");
         }
         // The other precision is refused by name.
-        let f32 = Config { settings, ..again };
+        let f32 = Config { settings: settings.clone(), ..again };
         let error = train_on(&f32, &data, &mut Silent).unwrap_err().to_string();
         assert!(error.contains("--precision amp, not f32"), "{error}");
     }
 
     #[test]
-    fn models_that_are_not_possible_are_named() {
+    fn chapter_4_alone_says_where_the_formats_are() {
         let data = data::drawn(20, 10, 1);
-        let error = train_on(&config(&Settings::of(Model::Cnn)), &data, &mut Silent);
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains("linear and mlp") && error.contains("cnn"), "{error}");
-        let settings = Settings { precision: Precision::Amp, ..Settings::default() };
-        let chapter4 = Config { settings, ..Config::default() };
-        let error = training::train_on(&chapter4, &data, &mut Silent).unwrap_err().to_string();
-        assert!(error.contains("chapter 6"), "{error}");
+        for precision in [Precision::Amp, Precision::Bf16] {
+            let settings = Settings { precision, ..Settings::default() };
+            let chapter4 = Config { settings, ..Config::default() };
+            let error = training::train_on(&chapter4, &data, &mut Silent).unwrap_err().to_string();
+            assert!(error.contains("chapter 6") && error.contains(precision.name()), "{error}");
+        }
     }
 }

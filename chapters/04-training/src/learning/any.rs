@@ -2,8 +2,8 @@
 //! its name compiles none of them.
 
 use crate::{
-    Result,
-    config::{EngineKind, Model, Settings},
+    Error, Result,
+    config::{Model, Precision, Settings},
     learning::{
         engine::Engine,
         step::{Full, Learner},
@@ -25,21 +25,58 @@ pub trait AllModels: Engine {
     /// [`Error::Device`](crate::Error::Device) if there is no memory for them.
     fn learner(&self, settings: &Settings) -> Result<Box<dyn Learner<Device = Self>>>;
 
-    /// The same by the engine that the settings ask for. On a CPU `fast` makes the fast one.
+    /// The same as the caller's `makers` make it.
     ///
     /// # Errors
-    /// As [`AllModels::learner`].
+    /// As [`AllModels::learner`], and what the makers refuse.
     fn learner_by(
         &self,
         settings: &Settings,
-        _fast: Make,
-    ) -> Result<Box<dyn Learner<Device = Self>>> {
-        self.learner(settings)
+        makers: Makers,
+    ) -> Result<Box<dyn Learner<Device = Self>>>;
+}
+
+/// Makes the settings' model on a device that is freshly seeded, with an optimizer that has seen nothing.
+pub type Make<D> = fn(&D, &Settings) -> Result<Box<dyn Learner<Device = D>>>;
+
+/// Who makes what is trained, on each kind of device: this chapter's models, unless the caller knows faster engines or
+/// other number formats.
+#[derive(Clone, Copy, Debug)]
+pub struct Makers {
+    /// On the CPU.
+    pub cpu: Make<Cpu>,
+    /// On a GPU.
+    #[cfg(feature = "cuda")]
+    pub cuda: Make<Cuda>,
+}
+
+impl Makers {
+    /// These on the CPU, and this chapter's own elsewhere.
+    pub fn on_cpu(cpu: Make<Cpu>) -> Self {
+        Self {
+            cpu,
+            #[cfg(feature = "cuda")]
+            cuda: plain,
+        }
     }
 }
 
-/// Makes the settings' model on a CPU that is freshly seeded, with an optimizer that has seen nothing.
-pub type Make = fn(&Cpu, &Settings) -> Result<Box<dyn Learner<Device = Cpu>>>;
+impl Default for Makers {
+    fn default() -> Self {
+        Self::on_cpu(plain)
+    }
+}
+
+/// This chapter's models, in this chapter's format.
+fn plain<D: AllModels>(dev: &D, settings: &Settings) -> Result<Box<dyn Learner<Device = D>>> {
+    if settings.precision != Precision::F32 {
+        return Err(Error::Config(format!(
+            "chapter 4 trains in f32 alone; --precision {} is chapter 6's `mixed_precision::train`",
+            settings.precision
+        )));
+    }
+    dev.learner(settings)
+}
 
 // Not for all devices at once: a generic function would be compiled where it is called.
 impl AllModels for Cpu {
@@ -50,12 +87,9 @@ impl AllModels for Cpu {
     fn learner_by(
         &self,
         settings: &Settings,
-        fast: Make,
+        makers: Makers,
     ) -> Result<Box<dyn Learner<Device = Self>>> {
-        match settings.engine {
-            EngineKind::Plain => self.learner(settings),
-            EngineKind::Fast => fast(self, settings),
-        }
+        (makers.cpu)(self, settings)
     }
 }
 
@@ -63,6 +97,14 @@ impl AllModels for Cpu {
 impl AllModels for Cuda {
     fn learner(&self, settings: &Settings) -> Result<Box<dyn Learner<Device = Self>>> {
         of_name(self, settings)
+    }
+
+    fn learner_by(
+        &self,
+        settings: &Settings,
+        makers: Makers,
+    ) -> Result<Box<dyn Learner<Device = Self>>> {
+        (makers.cuda)(self, settings)
     }
 }
 

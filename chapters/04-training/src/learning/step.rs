@@ -82,6 +82,9 @@ pub trait Learner: Stepper {
 
     /// Moves the parameters against their gradients at this learning rate; then the gradients are zero.
     fn update(&mut self, lr: f64) -> Result<()>;
+
+    /// Makes the gradients zero and leaves the parameters as they are: they were not finite, here or elsewhere.
+    fn discard(&mut self) -> Result<()>;
 }
 
 /// A model of chapter 4 and its optimizer, both in f32.
@@ -139,6 +142,10 @@ impl<M: Network<D>, D: Engine> Learner for Full<M, D> {
         self.model.try_zero_grads(&mut self.grads).map_err(Error::device)
     }
     // ANCHOR_END: step
+
+    fn discard(&mut self) -> Result<()> {
+        self.model.try_zero_grads(&mut self.grads).map_err(Error::device)
+    }
 
     fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
         flat::pack(&self.model, &self.grads, row)

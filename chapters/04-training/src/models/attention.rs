@@ -1,6 +1,13 @@
 //! Attention: every patch of an image attends to all patches and gets a weighted sum of their values.
 
-use crate::models::{fused::FusedRows, norm::Rows};
+#[cfg(any(feature = "cuda", test))]
+use crate::models::half_product::{Half, Matrices, half_product};
+use crate::models::{
+    autocast::{Operands, operands},
+    cpu::{accumulate, numbers, taken},
+    fused::FusedRows,
+    norm::Rows,
+};
 use dfdx::prelude::*;
 #[cfg(any(feature = "cuda", test))]
 use dfdx::tensor_ops::Device;
@@ -13,6 +20,10 @@ pub const WIDTH: usize = 64;
 pub const HEADS: usize = 4;
 /// Values of a query.
 pub const HEAD: usize = WIDTH / HEADS;
+
+/// A matrix for each head of each image.
+pub type Heads<const M: usize, const N: usize, D, T = NoneTape> =
+    Tensor<(usize, Const<HEADS>, Const<M>, Const<N>), f32, D, T>;
 
 /// A device with attention. Every error is the device's own.
 #[allow(clippy::missing_errors_doc)]
@@ -32,6 +43,39 @@ impl Attend for Cpu {
     }
 }
 
+/// The product of each two matrices, of rounded numbers where products read them.
+fn products<const M: usize, const K: usize, const N: usize, T: Tape<f32, Cpu> + Merge<T>>(
+    a: Heads<M, K, Cpu, T>,
+    b: Heads<K, N, Cpu, T>,
+) -> Result<Heads<M, N, Cpu, T>, CpuError> {
+    let read = operands();
+    // What comes back to the product is what the backward products read.
+    rounded(rounded(a, read)?.try_matmul(rounded(b, read)?)?, read)
+}
+
+/// The tensor, rounded to what a product reads, and what comes back to it likewise.
+fn rounded<S: Shape, T: Tape<f32, Cpu>>(
+    x: Tensor<S, f32, Cpu, T>,
+    read: Operands,
+) -> Result<Tensor<S, f32, Cpu, T>, CpuError> {
+    if read == Operands::F32 {
+        return Ok(x);
+    }
+    let (x, mut tape) = x.try_contiguous()?.split_tape();
+    let mut values = numbers(&x)?;
+    read.round(&mut values);
+    let out = x.device().try_tensor_from_vec(values, *x.shape())?;
+    let (of_x, of_out) = (x.ghost(), out.ghost());
+    tape.add_backward_op(move |grads| {
+        let mut up = taken(grads.get_or_alloc_mut(&of_out)?);
+        read.round_gradient(&mut up);
+        accumulate(grads.get_or_alloc_mut(&of_x)?, &up);
+        **grads.get_or_alloc_mut(&of_out)? = up;
+        Ok(())
+    });
+    Ok(out.put_tape(tape))
+}
+
 #[cfg(feature = "cuda")]
 impl Attend for Cuda {
     fn attend<T: Tape<f32, Self> + Merge<T>>(
@@ -43,9 +87,9 @@ impl Attend for Cuda {
 
 // ANCHOR: attention
 /// A weighted sum of an image's values for each query, in each head.
-fn attend_by_head<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
-    [q, k, v]: [Rows<WIDTH, D, T>; 3],
-) -> Result<Rows<WIDTH, D, T>, D::Err> {
+fn attend_by_head<T: Tape<f32, Cpu> + Merge<T>>(
+    [q, k, v]: [Rows<WIDTH, Cpu, T>; 3],
+) -> Result<Rows<WIDTH, Cpu, T>, CpuError> {
     let (rows, batch) = (q.shape().0, q.shape().0 / PATCHES);
     let split = (batch, Const::<PATCHES>, Const::<HEADS>, Const::<HEAD>);
     let [q, k, v] = [q, k, v].map(|rows| rows.try_reshape_like(&split));
@@ -54,12 +98,12 @@ fn attend_by_head<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
     let k = k?.try_permute::<_, Axes4<0, 2, 3, 1>>()?; // transposed
     let v = v?.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
     // Query times key: a score for each pair of patches.
-    let scores = q.try_matmul(k)?.try_mul(1.0 / (HEAD as f32).sqrt())?;
+    let scores = products(q, k)?.try_mul(1.0 / (HEAD as f32).sqrt())?;
     let pairs = *scores.shape();
     let scores = scores.try_reshape_like(&(rows * HEADS, Const))?;
-    let weights = D::softmax_rows::<PATCHES, T>(scores)?;
+    let weights = Cpu::softmax_rows::<PATCHES, T>(scores)?;
     // Of each value as much as its weight.
-    let mixed = weights.try_reshape_like(&pairs)?.try_matmul(v)?;
+    let mixed = products(weights.try_reshape_like(&pairs)?, v)?;
     let mixed = mixed.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
     mixed.try_reshape_like(&(rows, Const))
 }
@@ -67,21 +111,19 @@ fn attend_by_head<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
 
 /// Each head's part of the values of each patch: (batch · heads, patches, values of a head).
 #[cfg(any(feature = "cuda", test))]
-type Heads<D, T> = Tensor<(usize, Const<PATCHES>, Const<HEAD>), f32, D, T>;
-
-/// Heads first, then the patches.
-#[cfg(any(feature = "cuda", test))]
-fn heads<D: Device<f32>, T: Tape<f32, D>>(rows: Rows<WIDTH, D, T>) -> Result<Heads<D, T>, D::Err> {
+fn heads<D: Device<f32>, T: Tape<f32, D>>(
+    rows: Rows<WIDTH, D, T>,
+) -> Result<Matrices<D, T>, D::Err> {
     let batch = rows.shape().0 / PATCHES;
     let split = (batch, Const::<PATCHES>, Const::<HEADS>, Const::<HEAD>);
     let split = rows.try_reshape_like(&split)?.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
-    split.try_reshape_like(&(batch * HEADS, Const, Const))
+    split.try_reshape_like(&(batch * HEADS, PATCHES, HEAD))
 }
 
-/// The backward pass.
+/// The backward pass of [`heads`].
 #[cfg(any(feature = "cuda", test))]
 fn together<D: Device<f32>, T: Tape<f32, D>>(
-    heads: Heads<D, T>,
+    heads: Matrices<D, T>,
 ) -> Result<Rows<WIDTH, D, T>, D::Err> {
     let batch = heads.shape().0 / HEADS;
     let split = (batch, Const::<HEADS>, Const::<PATCHES>, Const::<HEAD>);
@@ -89,24 +131,36 @@ fn together<D: Device<f32>, T: Tape<f32, D>>(
     split.try_reshape_like(&(batch * PATCHES, Const))
 }
 
+/// The product of each two matrices, in f16 where products read that.
+#[cfg(any(feature = "cuda", test))]
+fn product_of_each<D: Half, T: Tape<f32, D> + Merge<T>>(
+    a: Matrices<D, T>,
+    b: Matrices<D, T>,
+) -> Result<Matrices<D, T>, D::Err> {
+    match operands() {
+        Operands::F16 { scale } => half_product(a, b, scale),
+        Operands::F32 | Operands::Bf16 => a.try_matmul(b),
+    }
+}
+
 /// [`attend_by_head`] for a GPU: it multiplies all heads of all images in one call of its library. The copies that
 /// this takes cost a CPU more than the products.
 #[cfg(any(feature = "cuda", test))]
-fn attend_in_one_batch<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
+fn attend_in_one_batch<D: FusedRows + Half, T: Tape<f32, D> + Merge<T>>(
     [q, k, v]: [Rows<WIDTH, D, T>; 3],
 ) -> Result<Rows<WIDTH, D, T>, D::Err> {
     let (rows, k) = (q.shape().0, heads(k)?.try_permute::<_, Axes3<0, 2, 1>>()?);
-    let scores = heads(q)?.try_matmul(k)?.try_mul(1.0 / (HEAD as f32).sqrt())?;
+    let scores = product_of_each(heads(q)?, k)?.try_mul(1.0 / (HEAD as f32).sqrt())?;
     let pairs = *scores.shape();
     let scores = scores.try_reshape_like(&(rows * HEADS, Const))?;
     let weights = D::softmax_rows::<PATCHES, T>(scores)?;
-    together(weights.try_reshape_like(&pairs)?.try_matmul(heads(v)?)?)
+    together(product_of_each(weights.try_reshape_like(&pairs)?, heads(v)?)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::fused::tests::both_equal;
+    use crate::models::{autocast::autocast, fused::tests::both_equal};
 
     #[test]
     fn heads_one_by_one_equal_heads_in_one_batch_backward_too() {
@@ -121,6 +175,40 @@ mod tests {
                 [Cpu::attend(taped()).unwrap(), attend_in_one_batch(taped()).unwrap()],
                 |grads| given.each_ref().map(|rows| grads.get(rows).as_vec()).to_vec(),
             );
+        }
+    }
+
+    #[test]
+    fn rounded_products_are_near_the_exact_ones_backward_too() {
+        let dev = Cpu::seed_from_u64(8);
+        let given = [(); 3].map(|()| {
+            let rows: Rows<WIDTH, Cpu> = dev.sample_normal_like(&(3 * PATCHES, Const));
+            rows
+        });
+        type Way = fn(
+            [Rows<WIDTH, Cpu, OwnedTape<f32, Cpu>>; 3],
+        ) -> Result<Rows<WIDTH, Cpu, OwnedTape<f32, Cpu>>, CpuError>;
+        let run = |way: Way, read: Operands| {
+            autocast(read, || {
+                let out = way(given.each_ref().map(Tensor::leaky_trace)).unwrap();
+                let values = out.as_vec();
+                let grads = out.square().sum::<Rank0, _>().backward();
+                let mut all = vec![values];
+                all.extend(given.each_ref().map(|rows| grads.get(rows).as_vec()));
+                all
+            })
+        };
+        let exact = run(Cpu::attend, Operands::F32);
+        let half = Operands::F16 { scale: 1024.0 };
+        for (way, read, most) in [
+            (Cpu::attend as Way, Operands::Bf16, 2e-2),
+            (Cpu::attend, half, 3e-3),
+            (attend_in_one_batch, half, 3e-3),
+        ] {
+            for (found, exact) in run(way, read).iter().zip(&exact) {
+                let error = backprop::check::error_f32(found, exact);
+                assert!(error > 1e-6 && error < most, "{read:?}: {error}");
+            }
         }
     }
 }

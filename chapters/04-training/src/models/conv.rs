@@ -5,6 +5,11 @@
 //! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests check that they are equal.
 
 use crate::models::layers::Number;
+#[cfg(any(feature = "cuda", test))]
+use crate::models::{
+    autocast::{Operands, operands},
+    half_product::{Half, half_product},
+};
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
     prelude::*,
@@ -82,7 +87,7 @@ impl Convolve for Cuda {
     where
         T: Tape<f32, Self> + Merge<T>,
     {
-        convolve_gather(maps, filters, bias, pad)
+        convolve_cast(maps, filters, bias, pad)
     }
 
     fn max_pool<const C: usize, T: Tape<f32, Self>>(
@@ -120,6 +125,32 @@ where
     sums.try_reshape_like(&(batch, h, w, Const))
 }
 // ANCHOR_END: convolve
+
+/// [`convolve_gather`], with its product in f16 where products read that.
+#[cfg(any(feature = "cuda", test))]
+fn convolve_cast<const CI: usize, const CO: usize, const K: usize, D, T>(
+    maps: Maps<CI, D, T>,
+    filters: &Filters<CI, CO, K, D>,
+    bias: Option<&Tensor<Rank1<CO>, f32, D>>,
+    pad: usize,
+) -> Result<Maps<CO, D, T>, D::Err>
+where
+    D: Half,
+    T: Tape<f32, D> + Merge<T>,
+{
+    let Operands::F16 { scale } = operands() else {
+        return convolve_gather(maps, filters, bias, pad);
+    };
+    let &(batch, h, w, _) = maps.shape();
+    let shape = (batch, h + 2 * pad + 1 - K, w + 2 * pad + 1 - K, Const::<CO>);
+    let patches = patches_by_gather(maps, K, pad)?;
+    let &(rows, columns) = patches.shape();
+    let filters = filters.retaped::<T>().try_reshape_like(&(1, columns, CO))?;
+    let sums = half_product(patches.try_reshape_like(&(1, rows, columns))?, filters, scale)?;
+    let sums = sums.try_reshape_like(&shape)?;
+    let Some(bias) = bias else { return Ok(sums) };
+    sums.try_add(bias.retaped::<T>().try_broadcast_like(&shape)?)
+}
 
 impl<const CI: usize, const CO: usize, const K: usize, const PAD: usize, E: Number, D: Device<E>>
     TensorCollection<E, D> for Conv2d<CI, CO, K, PAD, E, D>
@@ -222,6 +253,7 @@ fn larger<D: Device<f32>, T: Tape<f32, D>>(pairs: Pairs<D, T>) -> Result<Pairs<D
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::autocast::autocast;
 
     type Maps2 = Maps<2, Cpu>;
 
@@ -311,6 +343,44 @@ mod tests {
         both_ways_are_equal::<1>(1, 2, 2, 0);
         both_ways_are_equal::<3>(37, 5, 5, 1); // more images than a task has, and an odd rest
         both_ways_are_equal::<3>(17, 20, 13, 1); // an image that is a group by itself
+    }
+
+    #[test]
+    fn rounded_convolutions_are_near_the_exact_one_backward_too() {
+        let dev = Cpu::seed_from_u64(5);
+        let maps = maps(&dev, 3, 6, 5);
+        let filters: Filters<2, 3, 3, Cpu> = dev.sample_normal();
+        let bias: Tensor<Rank1<3>, f32, _> = dev.sample_normal();
+        type Taped = Maps<2, Cpu, OwnedTape<f32, Cpu>>;
+        let run = |on_gpu: bool, read: Operands| {
+            autocast(read, || {
+                let (maps_, bias_): (Taped, _) = (maps.leaky_trace(), Some(&bias));
+                let out = if on_gpu {
+                    convolve_cast(maps_, &filters, bias_, 1)
+                } else {
+                    Cpu::convolve(maps_, &filters, bias_, 1)
+                };
+                let out = out.unwrap();
+                let values = out.as_vec();
+                let grads = out.square().mean::<Rank0, _>().backward();
+                [
+                    values,
+                    grads.get(&maps).as_vec(),
+                    grads.get(&filters).as_vec(),
+                    grads.get(&bias).as_vec(),
+                ]
+            })
+        };
+        let exact = run(false, Operands::F32);
+        let half = Operands::F16 { scale: 1024.0 };
+        for (on_gpu, read, most) in
+            [(false, Operands::Bf16, 1e-2), (false, half, 1e-3), (true, half, 2e-3)]
+        {
+            for (found, exact) in run(on_gpu, read).iter().zip(&exact) {
+                let error = backprop::check::error_f32(found, exact);
+                assert!(error > 1e-6 && error < most, "{read:?}: {error}");
+            }
+        }
     }
 
     #[test]

@@ -7,12 +7,18 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::models::{
+    autocast::{Operands, operands},
     cpu::{accumulate, matrix, numbers, product, taken},
     layers::Number,
     norm::Rows,
 };
+#[cfg(any(feature = "cuda", test))]
+use crate::models::half_product::{Half, half_product};
 use dfdx::{
-    nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
+    nn::{
+        modules,
+        tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
+    },
     prelude::*,
     tensor_ops::Device,
 };
@@ -129,19 +135,23 @@ impl FusedRows for Cpu {
     ) -> Result<Rows<O, Self, T>, CpuError> {
         let (rows, mut tape) = rows.try_contiguous()?.split_tape();
         let threads = Threads::Count(rayon::current_num_threads());
-        let (x, w, b) = (numbers(&rows)?, numbers(weight)?, numbers(bias)?);
+        let (mut x, mut w, b) = (numbers(&rows)?, numbers(weight)?, numbers(bias)?);
+        let read = operands();
+        read.operand(&mut x);
+        read.operand(&mut w);
         let mut y = vec![0.0; rows.shape().0 * O];
         let bias_too = Options { epilogue: Epilogue::Bias(&b), threads, ..Options::default() };
-        product((&mut y, O), matrix(&x, I)?, matrix(&w, O)?, bias_too)?;
+        product(read, (&mut y, O), matrix(&x, I)?, matrix(&w, O)?, bias_too)?;
         let y = rows.device().try_tensor_from_vec(y, (rows.shape().0, Const))?;
         let (of_rows, of_y) = (rows.ghost(), y.ghost());
         let (of_weight, of_bias) = (weight.ghost(), bias.ghost());
         tape.add_backward_op(move |grads| {
-            let up = taken(grads.get_or_alloc_mut(&of_y)?);
+            let mut up = taken(grads.get_or_alloc_mut(&of_y)?);
+            read.operand_gradient(&mut up);
             let add = Options { accumulate: true, threads, ..Options::default() };
             let (x, w, dy) = (matrix(&x, I)?, matrix(&w, O)?, matrix(&up, O)?);
-            product((grads.get_or_alloc_mut(&of_rows)?, I), dy, w.t(), add)?; // dX = dY·Wᵀ
-            product((grads.get_or_alloc_mut(&of_weight)?, O), x.t(), dy, add)?; // dW = Xᵀ·dY
+            product(read, (grads.get_or_alloc_mut(&of_rows)?, I), dy, w.t(), add)?; // dX = dY·Wᵀ
+            product(read, (grads.get_or_alloc_mut(&of_weight)?, O), x.t(), dy, add)?; // dW = Xᵀ·dY
             let of_bias = grads.get_or_alloc_mut(&of_bias)?;
             up.chunks_exact(O).for_each(|up| accumulate(of_bias, up));
             **grads.get_or_alloc_mut(&of_y)? = up;
@@ -282,12 +292,21 @@ impl FusedRows for Cuda {
 
 /// [`FusedRows::dense`] out of dfdx's operations.
 #[cfg(any(feature = "cuda", test))]
-fn dense_by_matmul<const I: usize, const O: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
+fn dense_by_matmul<const I: usize, const O: usize, D: Half, T: Tape<f32, D> + Merge<T>>(
     rows: Rows<I, D, T>,
     weight: &Tensor<Rank2<I, O>, f32, D>,
     bias: &Row<O, D>,
 ) -> Result<Rows<O, D, T>, D::Err> {
-    add_row_by_broadcast(rows.try_matmul(weight.retaped::<T>())?, bias)
+    let (count, weight) = (rows.shape().0, weight.retaped::<T>());
+    let sums = match operands() {
+        Operands::F16 { scale } => {
+            let rows = rows.try_reshape_like(&(1, count, I))?;
+            let weight = weight.try_reshape_like(&(1, I, O))?;
+            half_product(rows, weight, scale)?.try_reshape_like(&(count, Const))?
+        }
+        Operands::F32 | Operands::Bf16 => rows.try_matmul(weight)?,
+    };
+    add_row_by_broadcast(sums, bias)
 }
 
 /// [`FusedRows::add_row`] out of dfdx's operations.
@@ -361,6 +380,24 @@ impl<const I: usize, const O: usize, E: Number, D: Device<E>> TensorCollection<E
     }
 }
 
+/// dfdx's dense layer. Where products read rounded numbers, it is this chapter's.
+///
+/// # Errors
+/// The device's own.
+pub fn linear<const I: usize, const O: usize, D: FusedRows, T: Tape<f32, D> + Merge<T>>(
+    layer: &modules::Linear<I, O, f32, D>,
+    rows: Rows<I, D, T>,
+) -> Result<Rows<O, D, T>, D::Err> {
+    if operands() == Operands::F32 {
+        return layer.try_forward(rows);
+    }
+    // dfdx keeps outputs×inputs, and a gradient lies as its tensor does.
+    let turned = layer.weight.retaped::<T>().try_permute::<Rank2<I, O>, Axes2<1, 0>>()?;
+    let turned = turned.try_contiguous()?;
+    let ((turned, of_turned), (rows, tape)) = (turned.split_tape(), rows.split_tape());
+    D::dense(rows.put_tape(tape.merge(of_turned)), &turned, &layer.bias)
+}
+
 /// As dfdx and PyTorch start dense layers with `I` inputs.
 fn fill<const I: usize, S: Shape, E: Number, D: Device<E>>(
     tensor: &mut Tensor<S, E, D>,
@@ -372,8 +409,11 @@ fn fill<const I: usize, S: Shape, E: Number, D: Device<E>>(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::models::model::{
-        CLASSES, Images, Logits, Network, build, gradients, parameters, set_parameters, tensors,
+    use crate::models::{
+        autocast::autocast,
+        model::{
+            CLASSES, Images, Logits, Network, build, gradients, parameters, set_parameters, tensors,
+        },
     };
 
     /// A model's parameters as a plain implementation reads them, one tensor after the other.
@@ -523,5 +563,38 @@ pub(crate) mod tests {
         let dev = Cpu::default();
         let rows: Rows<3, Cpu> = dev.tensor_from_vec(vec![1000.0, 1000.0, -1000.0], (1, Const));
         assert_eq!(Cpu::softmax_rows(rows).unwrap().as_vec(), [0.5, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn a_layer_with_rounded_products_is_near_the_exact_one_backward_too() {
+        let dev = Cpu::seed_from_u64(9);
+        let layer: modules::Linear<37, 11, f32, Cpu> = BuildModule::build(&dev);
+        let rows: Rows<37, Cpu> = dev.sample_normal_like(&(7, Const));
+        let run = |read: Operands, on_gpu: bool| {
+            autocast(read, || {
+                let rows_ = rows.leaky_trace();
+                let out = if on_gpu {
+                    let weight = layer.weight.clone().try_permute::<_, Axes2<1, 0>>().unwrap();
+                    dense_by_matmul(rows_, &weight, &layer.bias).unwrap()
+                } else {
+                    linear(&layer, rows_).unwrap()
+                };
+                let values = out.as_vec();
+                let grads = out.square().mean::<Rank0, _>().backward();
+                let weight = (!on_gpu).then(|| grads.get(&layer.weight).as_vec());
+                [Some(values), Some(grads.get(&rows).as_vec()), weight]
+            })
+        };
+        let exact = run(Operands::F32, false);
+        let half = Operands::F16 { scale: 1024.0 };
+        for (read, on_gpu, most) in
+            [(Operands::Bf16, false, 1e-2), (half, false, 1e-3), (half, true, 2e-3)]
+        {
+            for (found, exact) in run(read, on_gpu).iter().zip(&exact) {
+                let (Some(found), Some(exact)) = (found, exact) else { continue };
+                let error = backprop::check::error_f32(found, exact);
+                assert!(error > 1e-6 && error < most, "{read:?}: {error}");
+            }
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The multi-layer perceptron: the article's Keras example on dfdx.
 
 use crate::models::{
+    fused::{FusedRows, linear},
     model::{Images, Learned, Logits, Network},
     norm::Mode,
 };
 use dfdx::{
     nn::modules::{Dropout, Linear, ReLU},
     prelude::*,
-    tensor_ops::Device,
 };
 
 // ANCHOR: model
@@ -19,12 +19,13 @@ pub type Mlp<D> = (
 );
 // ANCHOR_END: model
 
-impl<D: Device<f32>> Network<D> for Mlp<D> {
+impl<D: FusedRows> Network<D> for Mlp<D> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
-        let hidden = self.0.try_forward(images)?.try_dropout(self.1.p)?;
-        self.2.try_forward(hidden)
+        let ((wide, _), dropout, narrow) = self;
+        let hidden = linear(wide, images)?.try_relu()?.try_dropout(dropout.p)?;
+        linear(narrow, hidden)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {

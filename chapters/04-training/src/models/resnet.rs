@@ -2,6 +2,7 @@
 
 use crate::models::{
     conv::{Convolve, Filters, Maps, he},
+    fused::{FusedRows, linear},
     layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{BatchNorm, Mode, Norm, normalise},
@@ -59,7 +60,7 @@ pub struct Resnet<E: Dtype, D: Device<E>> {
     pub dense: modules::Linear<48, 10, E, D>,
 }
 
-impl<D: Convolve + BatchNorm> Resnet<f32, D> {
+impl<D: Convolve + BatchNorm + FusedRows> Resnet<f32, D> {
     fn forward<T: Mode<D>>(&mut self, images: Images<D, T>) -> Result<Logits<D, T>, D::Err> {
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
@@ -67,7 +68,7 @@ impl<D: Convolve + BatchNorm> Resnet<f32, D> {
         let x = D::max_pool(self.wide.forward(x)?)?;
         let x = self.deep.forward(self.grow.forward(x)?.try_relu()?)?;
         let means = x.try_mean::<(usize, Const<48>), Axes2<1, 2>>()?;
-        self.dense.try_forward(means)
+        linear(&self.dense, means)
     }
 }
 
@@ -79,7 +80,7 @@ impl<const CI: usize, const CO: usize, const K: usize, D: Convolve + BatchNorm>
     }
 }
 
-impl<D: Convolve + BatchNorm> Network<D> for Resnet<f32, D> {
+impl<D: Convolve + BatchNorm + FusedRows> Network<D> for Resnet<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

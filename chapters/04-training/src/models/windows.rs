@@ -5,6 +5,7 @@
 //! equal.
 
 use crate::models::{
+    autocast::operands,
     conv::{Convolve, Filters, Maps},
     cpu::{each, matrix, numbers, product},
 };
@@ -123,7 +124,9 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
     let (maps, mut tape) = maps.split_tape();
     let &(batch, h, w, _) = maps.shape();
     let cut = Cut { h, w, channels: CI, k: K, pad };
-    let (pixels, weight) = (numbers(&maps)?, numbers(filters)?);
+    let (mut pixels, mut weight, read) = (numbers(&maps)?, numbers(filters)?, operands());
+    read.operand(&mut pixels);
+    read.operand(&mut weight);
     let (inside, outside, group) = (cut.image(), cut.patches() * CO, cut.group());
 
     let mut out = vec![0.0; batch * outside];
@@ -135,7 +138,7 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
             let patches = &mut patches[..out.len() / CO * cut.patch()];
             cut.cut(images, patches);
             let options = Options { epilogue, ..Options::default() };
-            product((out, CO), matrix(patches, cut.patch())?, matrix(&weight, CO)?, options)
+            product(read, (out, CO), matrix(patches, cut.patch())?, matrix(&weight, CO)?, options)
         },
     )?;
     let shape = (batch, h + 2 * pad + 1 - K, w + 2 * pad + 1 - K, Const::<CO>);
@@ -144,7 +147,8 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
     let (of_maps, of_out, of_filters) = (maps.ghost(), out.ghost(), filters.ghost());
     let of_bias = bias.map(Tensor::ghost);
     tape.add_backward_op(move |grads| {
-        let up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_out)?);
+        let mut up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_out)?);
+        read.operand_gradient(&mut up);
         // dW and db of each task; dX where it belongs.
         let parts: Vec<(Vec<f32>, [f32; CO])> = grads
             .get_or_alloc_mut(&of_maps)?
@@ -164,9 +168,9 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
                         cut.cut(images, patches);
                         let (dy, patches) = (matrix(up, CO)?, matrix(patches, cut.patch())?);
                         let add = Options { accumulate: true, ..Options::default() };
-                        product((&mut dw, CO), patches.t(), dy, add)?; // dW = Xᵀ·dY
+                        product(read, (&mut dw, CO), patches.t(), dy, add)?; // dW = Xᵀ·dY
                         let weight = matrix(&weight, CO)?.t();
-                        product((down, cut.patch()), dy, weight, Options::default())?; // dX = dY·Wᵀ
+                        product(read, (down, cut.patch()), dy, weight, Options::default())?; // dX = dY·Wᵀ
                         cut.paste(down, dx);
                         for row in up.as_chunks::<CO>().0 {
                             db.iter_mut().zip(row).for_each(|(sum, g)| *sum += g);

@@ -1,9 +1,6 @@
 //! A run as its caller describes it.
 
-use crate::{
-    config::Settings,
-    learning::any::{AllModels as _, Make},
-};
+use crate::{config::Settings, learning::any::Makers};
 use lab::Device;
 use std::{path::PathBuf, time::Duration};
 
@@ -34,9 +31,8 @@ pub struct Config {
     pub data: Option<PathBuf>,
     /// A checkpoint is written after every epoch, and after this long within one.
     pub checkpoint_every: Duration,
-    /// What makes the learner of [`EngineKind::Fast`](crate::EngineKind) on the CPU: this chapter's models, unless the
-    /// caller knows a faster engine.
-    pub fast: Make,
+    /// Who makes what is trained.
+    pub makers: Makers,
 }
 
 impl Default for Config {
@@ -48,7 +44,7 @@ impl Default for Config {
             start: Start::New,
             data: None,
             checkpoint_every: Duration::from_secs(20),
-            fast: |dev, settings| dev.learner(settings),
+            makers: Makers::default(),
         }
     }
 }

@@ -5,7 +5,6 @@
 use crate::learning::engine::cuda;
 use crate::{
     Error, Result,
-    config::Precision,
     learning::{
         any::AllModels,
         engine::{Engine, Resident},
@@ -53,12 +52,6 @@ pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
 /// As [`train`].
 pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> Result<Outcome> {
     config.settings.check()?;
-    if config.settings.precision != Precision::F32 {
-        return Err(Error::Config(format!(
-            "chapter 4 trains in f32 alone; --precision {} is chapter 6's `mixed_precision::amp`",
-            config.settings.precision
-        )));
-    }
     let seed = config.settings.seed;
     // ANCHOR: device
     match config.device {
@@ -81,7 +74,7 @@ fn train_with<D: AllModels>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome> {
-    let mut learner = dev.learner_by(&config.settings, config.fast)?;
+    let mut learner = dev.learner_by(&config.settings, config.makers)?;
     train_stepper(&mut *learner, &Alone, dev, config, data, watcher)
 }
 

@@ -10,6 +10,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::{iter, ops::Range, thread};
 use training::{
     Error, Result, Settings,
+    autocast::{autocast, operands},
     checkpoint::Checkpoint,
     cpu::numbers,
     model::{CLASSES, Images, Logits, Network, PIXELS, Targets},
@@ -66,6 +67,7 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Pieces<M> {
         let (x, t) = (numbers(images), numbers(targets));
         let (x, t) = (x.map_err(Error::device)?, t.map_err(Error::device)?);
         let (rows, each, model) = (images.shape().0, self.images, &self.whole.model);
+        let read = operands(); // the pieces' threads don't know it
         let piece = |grads: &mut Gradients<f32, Cpu>, number: usize| {
             let range = number * each..rows.min((number + 1) * each);
             // A device of its own: its masks depend on the step and the piece, and not on the threads.
@@ -77,11 +79,13 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Pieces<M> {
             let targets: Targets<Cpu> =
                 dev.try_tensor_from_vec(of(&t, CLASSES), (range.len(), Const))?;
             let lent = std::mem::replace(grads, Gradients::leaky());
-            let scores = model.clone().learn(images.traced(lent))?;
-            let values = scores.as_vec();
-            let loss = cross_entropy_with_logits_loss(scores, targets);
-            *grads = loss.try_mul(range.len() as f32 / rows as f32)?.try_backward()?;
-            Ok::<Scored, CpuError>((range, values))
+            autocast(read, || {
+                let scores = model.clone().learn(images.traced(lent))?;
+                let values = scores.as_vec();
+                let loss = cross_entropy_with_logits_loss(scores, targets);
+                *grads = loss.try_mul(range.len() as f32 / rows as f32)?.try_backward()?;
+                Ok::<Scored, CpuError>((range, values))
+            })
         };
         let pieces = rows.div_ceil(each);
         let chain = |(first, grads): (usize, &mut Gradients<f32, Cpu>)| {
@@ -174,6 +178,10 @@ impl<M: Network<Cpu> + Clone + Send + Sync> Learner for Pieces<M> {
 
     fn update(&mut self, lr: f64) -> Result<()> {
         self.whole.update(lr)
+    }
+
+    fn discard(&mut self) -> Result<()> {
+        self.whole.discard()
     }
 }
 

@@ -13,6 +13,7 @@ use dfdx::{nn::modules::LayerNorm1D, prelude::*};
 use lab::vectors::{exp, wide};
 use std::{mem::take, ops::Range};
 use training::{
+    autocast::{Operands, operands},
     cpu::numbers,
     fused::{Affine, Row, normalise, normalise_backward},
     norm::Rows,
@@ -78,7 +79,12 @@ fn product(a: &Square, b: &Square) -> Square {
 /// Attention between the patches of an image, head by head: of each value
 /// as much as its key fits the query.
 #[inline(always)]
-fn attend([q, k, v]: [&[f32]; 3], weights: &mut Heads, mixed: &mut [f32]) {
+fn attend(
+    [q, k, v]: [&[f32]; 3],
+    weights: &mut Heads,
+    mixed: &mut [f32],
+    read: Operands,
+) {
     for (head, weights) in weights.iter_mut().enumerate() {
         let [q, k, v] = [q, k, v].map(|rows| part(rows, head));
         *weights = product(&q, &turned(&k));
@@ -92,6 +98,7 @@ fn attend([q, k, v]: [&[f32]; 3], weights: &mut Heads, mixed: &mut [f32]) {
                 *x /= sum;
             }
         }
+        read.round(weights.as_flattened_mut());
         put(&product(weights, &v), head, mixed);
     }
 }
@@ -104,6 +111,7 @@ fn attend_backward(
     weights: &Heads,
     up: &[f32],
     [dq, dk, dv]: [&mut [f32]; 3],
+    read: Operands,
 ) {
     for (head, weights) in weights.iter().enumerate() {
         let [q, k, v, up] = [q, k, v, up].map(|rows| part(rows, head));
@@ -116,6 +124,7 @@ fn attend_backward(
                 *slope = weight * (*slope - mean) * SCALE;
             }
         }
+        read.round_gradient(slopes.as_flattened_mut());
         put(&product(&slopes, &k), head, dq);
         put(&product(&turned(&slopes), &q), head, dk);
     }
@@ -251,15 +260,18 @@ fn attention<T: Tape<f32, Cpu>>(
     let layers = [Dense::of(&of.query)?, Dense::of(&of.key)?, Dense::of(&of.value)?];
     let merge = Dense::of(&of.merge)?;
     let mut made = Vec::with_capacity(3);
+    let read = operands();
     for layer in &layers {
-        made.push(layer.forward(&seen.out, Behind::Nothing)?);
+        let mut rows = layer.forward(&seen.out, Behind::Nothing)?;
+        read.round(&mut rows);
+        made.push(rows);
     }
     let mut mixed = vec![0.0; y.len()];
     let mut weights = vec![[[[0.0; HEAD]; PATCHES]; HEADS]; y.len() / IMAGE];
     for (at, (weights, mixed)) in weights.iter_mut().zip(mixed.chunks_exact_mut(IMAGE)).enumerate()
     {
         let parts = [0, 1, 2].map(|which| &made[which][image(at)]);
-        wide!(|| attend(parts, weights, mixed));
+        wide!(|| attend(parts, weights, mixed, read));
     }
     add(&mut y, &merge.forward(&mixed, Behind::Nothing)?);
     let y = rows.device().try_tensor_from_vec(y, *rows.shape())?;
@@ -269,11 +281,12 @@ fn attention<T: Tape<f32, Cpu>>(
         let mut dx = take(&mut **grads.get_or_alloc_mut(&of_rows)?);
         let mut slopes = vec![0.0; up.len()];
         merge.backward(grads, (&mut up, &[]), (&mixed, &mut slopes), Behind::Nothing)?;
+        read.round_gradient(&mut slopes);
         let mut of_made = [(); 3].map(|()| vec![0.0; up.len()]);
         for (at, weights) in weights.iter().enumerate() {
             let parts = [0, 1, 2].map(|which| &made[which][image(at)]);
             let to = of_made.each_mut().map(|of| &mut of[image(at)]);
-            wide!(|| attend_backward(parts, weights, &slopes[image(at)], to));
+            wide!(|| attend_backward(parts, weights, &slopes[image(at)], to, read));
         }
         slopes.fill(0.0);
         for (layer, of) in layers.iter().zip(&mut of_made) {

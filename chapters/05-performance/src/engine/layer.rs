@@ -4,8 +4,9 @@
 
 use crate::engine::mask::Mask;
 use backprop::Result;
-use matmul::{Epilogue, MatMut, MatRef, Options, Threads, parallel, sgemm, team};
+use matmul::{Epilogue, MatMut, MatRef, Options, Threads, parallel, team};
 use std::sync::{Mutex, PoisonError};
+use training::autocast::operands;
 
 /// The sides of a dense layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +116,11 @@ pub fn forward(
         Behind::Relu(mask) => (Epilogue::BiasRelu(b), Some(mask)),
     };
     let options = Options { epilogue, ..team.options() };
-    let x = MatRef::new(x, rows, sides.inputs)?;
-    let w = MatRef::new(w, sides.inputs, width)?;
-    sgemm(MatMut::new(y, rows, width)?, x, w, options)?;
+    let read = operands(); // f32, unless the step is in mixed precision
+    let (x, w) = (read.operand_of(x), read.operand_of(w));
+    let x = MatRef::new(&x, rows, sides.inputs)?;
+    let w = MatRef::new(&w, sides.inputs, width)?;
+    read.product(MatMut::new(y, rows, width)?, x, w, options)?;
     if let Some(mask) = mask {
         let each = rows_each(rows, width, team.passes) * width;
         let parts = y.chunks_mut(each).enumerate().collect();
@@ -175,12 +178,15 @@ pub fn backward(
     }
     let (rows, options) =
         (x.len() / sides.inputs, Options { accumulate: to.add, ..team.options() });
+    let read = operands();
+    read.operand_gradient(dy);
+    let (x, w) = (read.operand_of(x), read.operand_of(w));
     let dy = MatRef::new(dy, rows, sides.outputs)?;
-    let x = MatRef::new(x, rows, sides.inputs)?;
-    sgemm(MatMut::new(dw, sides.inputs, sides.outputs)?, x.t(), dy, options)?;
+    let x = MatRef::new(&x, rows, sides.inputs)?;
+    read.product(MatMut::new(dw, sides.inputs, sides.outputs)?, x.t(), dy, options)?;
     if let Some(dx) = to.inputs {
-        let w = MatRef::new(w, sides.inputs, sides.outputs)?;
-        sgemm(MatMut::new(dx, rows, sides.inputs)?, dy, w.t(), options)?;
+        let w = MatRef::new(&w, sides.inputs, sides.outputs)?;
+        read.product(MatMut::new(dx, rows, sides.inputs)?, dy, w.t(), options)?;
     }
     Ok(())
 }

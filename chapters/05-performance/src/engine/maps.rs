@@ -15,6 +15,7 @@ use lab::vectors::wide;
 use rayon::prelude::*;
 use std::mem::take;
 use training::{
+    autocast::operands,
     conv::{Filters, Maps},
     cpu::numbers,
 };
@@ -105,7 +106,10 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
         return Err(CpuError::WrongNumElements);
     }
     let convolution = Convolution::new((h, w), (CI, CO), (K, pad), inputs);
-    let (pixels, weight, start) = (numbers(&maps)?, numbers(filters)?, numbers(bias)?);
+    let (mut pixels, mut weight, start) = (numbers(&maps)?, numbers(filters)?, numbers(bias)?);
+    let read = operands();
+    read.round(&mut pixels);
+    read.round(&mut weight);
     let outside = out_h * out_w / 4 * CO;
     let mut largest = vec![0.0; batch * outside];
     let mut which = vec![NONE; batch * outside];
@@ -130,6 +134,7 @@ pub fn convolve_relu_pool<const CI: usize, const CO: usize, const K: usize, T: T
         let own = |image: usize| image * outside..(image + 1) * outside;
         let gradient = convolution.backward(&pixels, &weight, &mut dx, |image, dz| {
             wide!(|| unpool::<CO>(&up[own(image)], &which[own(image)], out_w, dz));
+            read.round_gradient(dz);
         });
         add(grads.get_or_alloc_mut(&of_filters)?, &gradient);
         // A number that ReLU held back adds nothing to its filter's bias.

@@ -20,7 +20,7 @@ use dfdx::{
 use training::{
     cnn::Cnn,
     conv::Maps,
-    fused::{Affine, FusedRows as _},
+    fused::{Affine, FusedRows as _, linear},
     layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{Mode, Rows},
@@ -147,14 +147,14 @@ impl Network<Cpu> for FastCnn<f32, Cpu> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
-        let Cnn { conv1, conv2, dense: (wide, relu, dropout, narrow) } = &self.plain;
+        let Cnn { conv1, conv2, dense: (wide, _, dropout, narrow) } = &self.plain;
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = convolve_relu_pool(x, &conv1.weight, &conv1.bias, 2, Inputs::Data)?;
         let x = convolve_relu_pool(x, &conv2.weight, &conv2.bias, 0, Inputs::Units)?;
         let x = x.try_reshape_like(&(batch, Const::<800>))?;
-        let hidden = relu.try_forward(wide.try_forward(x)?)?;
-        narrow.try_forward(hidden.try_dropout(dropout.p)?)
+        let hidden = linear(wide, x)?.try_relu()?;
+        linear(narrow, hidden.try_dropout(dropout.p)?)
     }
 
     fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
@@ -197,7 +197,7 @@ impl Network<Cpu> for FastResnet<f32, Cpu> {
         let x = block(x, wide, true)?;
         let x = normed(x, grow, None, false, Inputs::Units)?;
         let means = block(x, deep, false)?.try_mean::<(usize, Const<48>), Axes2<1, 2>>()?;
-        dense.try_forward(means)
+        linear(dense, means)
     }
 
     fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {

@@ -14,7 +14,7 @@ use dfdx::prelude::*;
 use lab::vectors::wide;
 use rayon::prelude::*;
 use std::mem::take;
-use training::{conv::Maps, cpu::numbers, norm::note, resnet::Layer};
+use training::{autocast::operands, conv::Maps, cpu::numbers, norm::note, resnet::Layer};
 
 /// The mean of each channel over one image's pixels, and the sum of the squares around it.
 #[inline(always)]
@@ -141,7 +141,9 @@ pub fn normed<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu
         return Err(CpuError::WrongNumElements);
     }
     let convolution = Convolution::new((h, w), (CI, CO), (K, K / 2), inputs);
-    let (pixels, weight) = (numbers(&maps)?, numbers(&layer.weight)?);
+    let (mut pixels, mut weight, read) = (numbers(&maps)?, numbers(&layer.weight)?, operands());
+    read.round(&mut pixels);
+    read.round(&mut weight);
     let side = around.map(numbers).transpose()?;
     let of_side =
         |image: usize| side.as_ref().map(|side| &side[image * h * w * CO..][..h * w * CO]);
@@ -249,6 +251,7 @@ pub fn normed<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu
             back(image, dz);
             let z = &z[image * between..][..between];
             wide!(|| scaled_backward(dz, z, of_channels));
+            read.round_gradient(dz);
         });
         add(grads.get_or_alloc_mut(&of_weight)?, &gradient);
         if inputs == Inputs::Units {

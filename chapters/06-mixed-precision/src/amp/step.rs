@@ -10,9 +10,9 @@ use dfdx::{dtypes::f16, losses::cross_entropy_with_logits_loss, prelude::*};
 use training::{
     Error, Result, Settings,
     checkpoint::{Checkpoint, LossScale},
-    model::{self, Images, Network, Targets},
+    model::{self, Images, Logits, Network, Targets},
     optimizer::State,
-    step::{Full, Scores, Stepper},
+    step::{Full, Learner, Scores, Stepper},
 };
 
 /// The forward pass in f16, with every operation on the tape.
@@ -22,7 +22,7 @@ pub type Forward<M, D> = fn(
 ) -> Result<HalfLogits<D, HalfTape<D>>, <D as HasErr>::Err>;
 
 /// A batch's scores, and the gradients of a model in f16.
-pub type ScoresAndGradients<D> = (Vec<f32>, Gradients<H, D>);
+pub type ScoresAndGradients<D> = (Logits<D>, Gradients<H, D>);
 
 /// A model whose weights are f32, and whose forward and backward passes are f16.
 pub struct Amp<M: Network<D>, D: HalfEngine> {
@@ -33,6 +33,8 @@ pub struct Amp<M: Network<D>, D: HalfEngine> {
     /// Whether the weights stay f32 between steps. Without that they are rounded to f16 after each: an ablation.
     pub keep_f32: bool,
     forward: Forward<M, D>,
+    /// Whether the last gradients were finite.
+    finite: bool,
 }
 
 impl<M, D> Amp<M, D>
@@ -51,6 +53,7 @@ where
             scaler: Scaler::new(Scaling::Dynamic(PYTORCH)),
             keep_f32: true,
             forward: Half::<M, D>::learn,
+            finite: true,
         })
     }
 
@@ -66,10 +69,10 @@ where
         Self { forward, ..self }
     }
 
-    // ANCHOR: gradients
+    // ANCHOR: passes
     /// The batch's scores, and the gradients of the f16 copy, times the factor.
     #[allow(clippy::missing_errors_doc)] // the device's own
-    pub fn gradients(
+    pub fn passes(
         &mut self,
         half: &mut Half<M, D>,
         images: Images<D>,
@@ -85,9 +88,68 @@ where
         let up = scaled.try_backward()?.get(&wide).try_to_dtype::<H>()?;
         // Backward from there, in f16.
         let grads = scores.try_mul(up)?.try_sum::<Rank0, _>()?.try_backward()?;
-        Ok((wide.as_vec(), grads))
+        Ok((wide, grads))
     }
-    // ANCHOR_END: gradients
+    // ANCHOR_END: passes
+}
+
+impl<M, D> Learner for Amp<M, D>
+where
+    D: HalfEngine,
+    M: Network<D>,
+    Half<M, D>: HalfModel<D> + TensorCollection<H, D, To<f32, D> = M>,
+{
+    // ANCHOR: step
+    /// Forward and backward, on a copy of the weights in f16.
+    fn gradients(&mut self, images: Images<D>, targets: Targets<D>) -> Result<Logits<D>> {
+        let mut half = halved(&self.master.model)?;
+        let passes = self.passes(&mut half, images, targets);
+        let (scores, grads) = passes.map_err(Error::device)?;
+        // Out of f16, and the factor out again.
+        let scale = self.scaler.scale();
+        let grads = unscaled::<M, D>(&half, &grads, scale).map_err(Error::device)?;
+        self.finite = grads.is_some();
+        if let Some(grads) = &grads {
+            let loaded = loaded(&self.master.model, grads);
+            self.master.grads = loaded.map_err(Error::device)?;
+        }
+        Ok(scores)
+    }
+
+    /// If all are finite, the f32 weights move. Otherwise the step is skipped.
+    /// Both update the factor.
+    fn update(&mut self, lr: f64) -> Result<()> {
+        if self.finite {
+            self.master.update(lr)?;
+        }
+        self.scaler.update(self.finite)?;
+        self.round()
+    }
+    // ANCHOR_END: step
+
+    fn discard(&mut self) -> Result<()> {
+        self.master.discard()?;
+        self.scaler.update(false)
+    }
+
+    fn skip(&self, dev: &D, steps: usize) {
+        self.master.skip(dev, steps);
+    }
+
+    /// What is not finite has no numbers here: all of the row says so.
+    fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
+        let from = row.len();
+        self.master.pack(row)?;
+        if !self.finite {
+            row[from..].fill(f32::NAN);
+        }
+        Ok(())
+    }
+
+    fn unpack(&mut self, row: &[f32]) -> Result<()> {
+        self.finite = row.iter().all(|value| value.is_finite());
+        if self.finite { self.master.unpack(row) } else { self.master.discard() }
+    }
 }
 
 impl<M, D> Stepper for Amp<M, D>
@@ -98,27 +160,11 @@ where
 {
     type Device = D;
 
-    // ANCHOR: step
     fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
-        // A copy of the weights in f16.
-        let mut half = halved(&self.master.model)?;
-        let passes = self.gradients(&mut half, images, targets);
-        let (scores, grads) = passes.map_err(Error::device)?;
-        // Out of f16, and the factor out again.
-        let scale = self.scaler.scale();
-        let grads = unscaled::<M, D>(&half, &grads, scale).map_err(Error::device)?;
-        if let Some(grads) = &grads {
-            // All are finite: the f32 weights move.
-            let grads = loaded(&self.master.model, grads);
-            let mut grads = grads.map_err(Error::device)?;
-            self.master.optimizer.update(lr, &mut self.master.model, &mut grads)?;
-        }
-        // Otherwise the step is skipped. Both update the factor.
-        self.scaler.update(grads.is_some())?;
-        self.round()?;
-        Ok(scores)
+        let scores = self.gradients(images, targets)?;
+        self.update(lr)?;
+        Ok(scores.as_vec())
     }
-    // ANCHOR_END: step
 
     fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
         self.master.scores(images)
@@ -196,7 +242,7 @@ mod tests {
         let grads = cross_entropy_with_logits_loss(scores, targets.clone()).backward();
         let full = grads.get(&amp.master.model.0.0.weight).as_vec();
         let mut half = halved(&amp.master.model).unwrap();
-        let (_, grads) = amp.gradients(&mut half, images, targets).unwrap();
+        let (_, grads) = amp.passes(&mut half, images, targets).unwrap();
         let back = unscaled::<Model, Cpu>(&half, &grads, amp.scaler.scale()).unwrap().unwrap();
         (full, back.0.0.weight.as_vec())
     }

@@ -16,6 +16,8 @@ pub struct Report {
     pub tally: Tally,
     /// Seconds of its forward and backward passes.
     pub seconds: f64,
+    /// Whether its gradients had a factor, which may be too large in a step: then all skip it.
+    pub scaled: bool,
 }
 
 /// Where the time of the steps went, in seconds.
@@ -58,6 +60,8 @@ struct Inner {
     stop: bool,
     /// What all counted in the last step.
     counted: Tally,
+    /// Whether gradients left the range of their format in the last step.
+    overflowed: bool,
     watch: Watch,
     slow: Option<Slow>,
     spent: Spent,
@@ -88,6 +92,7 @@ impl Link {
             asked: false,
             stop: false,
             counted: Tally::default(),
+            overflowed: false,
             watch: Watch::new(size),
             slow: None,
             spent: Spent::default(),
@@ -118,6 +123,11 @@ impl Link {
         self.inner.borrow().spent
     }
 
+    /// Whether the gradients of the last step left the range of their format, here or elsewhere. The row has no numbers then.
+    pub fn overflowed(&self) -> bool {
+        self.inner.borrow().overflowed
+    }
+
     // ANCHOR: average
     /// Replaces a row of numbers, means over a rank's own images, by the
     /// means over the whole batch. The ranks' reports travel with them.
@@ -136,7 +146,7 @@ impl Link {
         row.extend(self.report(mine, broken, inner.asked));
         inner.comm.all_reduce(row)?;
         let report = row.split_off(numbers);
-        inner.read(self.size, &report)?;
+        inner.read(self.size, &report, mine.scaled)?;
         let whole = self.weight(report[0]);
         let divide = |sum: &mut f32| *sum /= whole;
         row.iter_mut().for_each(divide);
@@ -165,13 +175,14 @@ impl Link {
 
 impl Inner {
     /// Reads the sum of all reports.
-    fn read(&mut self, size: usize, report: &[f32]) -> Result<()> {
+    fn read(&mut self, size: usize, report: &[f32], scaled: bool) -> Result<()> {
         let [images, loss, right, stop] = [0, 1, 2, 3].map(|at| report[at]);
         let (seconds, broken) = report[REPORT..].split_at(size);
         let bad: Vec<usize> = (0..size).filter(|rank| broken[*rank] > 0.0).collect();
         // With a learning rate that is too large all ranks break at once: the loop sees it by the loss, and ends.
-        let all = bad.len() == size;
-        if !bad.is_empty() && !all {
+        self.overflowed = scaled && !bad.is_empty();
+        let all = bad.len() == size && !scaled;
+        if !bad.is_empty() && !all && !scaled {
             return Err(broken_gradients(&bad));
         }
         let loss = if all { f64::NAN } else { f64::from(loss) };
@@ -210,7 +221,7 @@ impl Team for Link {
     }
 
     fn sum(&self, mine: Tally) -> training::Result<Tally> {
-        let mut report = self.report(Report { tally: mine, seconds: 0.0 }, false, false);
+        let mut report = self.report(Report { tally: mine, ..Report::default() }, false, false);
         self.inner.borrow_mut().comm.all_reduce(&mut report).map_err(carried)?;
         let loss = f64::from(report[1]);
         Ok(Tally { loss, right: report[2] as u64, seen: report[0] as u64 })
@@ -252,7 +263,7 @@ mod tests {
 
     fn report(images: usize) -> Report {
         let tally = Tally { loss: 0.1 * images as f64, right: 1, seen: images as u64 };
-        Report { tally, seconds: 0.25 }
+        Report { tally, seconds: 0.25, ..Report::default() }
     }
 
     #[test]

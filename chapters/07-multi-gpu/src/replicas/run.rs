@@ -21,24 +21,11 @@ use std::{
     thread,
 };
 use training::{
-    Config, Outcome, Precision, Silent, Watcher, any::AllModels, engine::Engine, step::Learner,
-    train_stepper,
+    Config, Outcome, Silent, Watcher, any::AllModels, engine::Engine, step::Learner, train_stepper,
 };
 
 /// What a rank's run has reached, and where its time went.
 pub type Reached = (Outcome, Spent);
-
-/// A run's choices that can't work with replicas.
-fn check(config: &Config) -> Result<()> {
-    config.settings.check()?;
-    if config.settings.precision != Precision::F32 {
-        return Err(Error::Config(format!(
-            "replicas train in f32, and --precision {} was asked for; leave one of the two out",
-            config.settings.precision
-        )));
-    }
-    Ok(())
-}
 
 /// One rank's part of a run. All ranks call it with the same settings and data; rank 0 keeps the run's folder.
 ///
@@ -53,7 +40,7 @@ pub fn train_rank(
     let link = Link::new(comm);
     // Before the first check that one rank could fail alone: the others would wait for it.
     link.talk(|comm| shake(comm, &Setup::of(config, data)))?;
-    check(config)?;
+    config.settings.check()?;
     train_equal(&link, config, data, watcher)
 }
 
@@ -87,7 +74,7 @@ fn train_on<D: AllModels>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    train_learner(dev.learner_by(&config.settings, config.fast)?, dev, link, config, data, watcher)
+    train_learner(dev.learner_by(&config.settings, config.makers)?, dev, link, config, data, watcher)
 }
 
 // ANCHOR: train_learner
@@ -165,7 +152,7 @@ pub fn train_threads(
     if size == 0 {
         return Err(Error::Config("--replicas must be at least 1".into()));
     }
-    check(config)?;
+    config.settings.check()?;
     let watcher = Mutex::new(Some(watcher)); // rank 0 takes it
     let mut reached = threads::run(size, |comm| {
         let rank = comm.rank();
@@ -189,8 +176,12 @@ mod tests {
     use crate::replicas::show::{all, twenty_steps};
     use crate::split::equality::largest;
     use lab::data;
+    use mixed_precision::amp::{
+        autocast::Autocast,
+        scaler::{Dynamic, Scaling},
+    };
     use training::{
-        Model, Settings, Start, checkpoint::Checkpoint, optimizer::Rule, train_on as alone,
+        Model, Precision, Settings, Start, any::Makers, checkpoint::Checkpoint, optimizer::Rule, train_on as alone,
         watch::Epoch,
     };
 
@@ -327,6 +318,71 @@ mod tests {
         assert!(outcome.weights == whole.weights);
     }
 
+    /// Mixed precision, with a factor that overflows in the first step of whoever has the larger gradients.
+    fn mixed(model: Model, precision: Precision) -> (Config, DataSet) {
+        let (base, data) = twenty_steps(model);
+        let settings = Settings { precision, ..base.settings };
+        let plain = |dev: &Cpu, settings: &Settings| {
+            mixed_precision::amp::learner(dev, settings, |dev, settings| dev.learner(settings))
+        };
+        (Config { settings, makers: Makers::on_cpu(plain), ..base }, data)
+    }
+
+    #[test]
+    fn mixed_precision_is_that_of_one_device() {
+        for (model, precision) in [
+            (Model::Mlp, Precision::Amp), // on a copy in f16
+            (Model::Cnn, Precision::Amp),
+            (Model::Transformer, Precision::Bf16),
+        ] {
+            let (config, data) = mixed(model, precision);
+            let one = alone(&config, &data, &mut Silent).unwrap();
+            assert_eq!(one.loss_scale.is_some(), precision == Precision::Amp);
+            let (f32, _) = twenty_steps(model);
+            let full = alone(&f32, &data, &mut Silent).unwrap();
+            let rounding = largest(&full.weights, &one.weights);
+            assert!(rounding > 1e-5, "{model}, {precision}: {rounding}");
+            for size in [1, 3] {
+                for rank in all(size, &config, &data).unwrap() {
+                    let far = largest(&rank.weights, &one.weights);
+                    let small = far < 2.0 * rounding;
+                    assert!(small, "{model}, {precision}, {size} ranks: {far}, {rounding}");
+                    assert!(size > 1 || rank.weights == one.weights, "{model}: {far}");
+                    assert_eq!(rank.loss_scale.is_some(), one.loss_scale.is_some());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_ranks_skip_the_step_that_overflowed_in_one() {
+        let (config, data) = mixed(Model::Rnn, Precision::Amp);
+        let ends = threads::run(3, |comm| {
+            in_own_pool(comm.rank(), 1, || {
+                let dev = Cpu::seed_from_u64(config.settings.seed);
+                let learner = dev.learner(&config.settings)?;
+                // A factor that is too large for rank 1 alone: the others only hear of it.
+                let start = if comm.rank().0 == 1 { 2f32.powi(60) } else { 1024.0 };
+                let scaling = Scaling::Dynamic(Dynamic { start, every: 2000 });
+                let own = Autocast::new(learner, Precision::Amp).scaling(scaling);
+                let link = Link::new(Box::new(comm));
+                let mut watcher = StopAfter(3);
+                let steps = train_learner(Box::new(own), &dev, &link, &config, &data, &mut watcher);
+                Ok(steps?.0)
+            })
+        });
+        let ends = ends.unwrap();
+        let first: Vec<f32> = {
+            let dev = Cpu::seed_from_u64(config.settings.seed);
+            dev.learner(&config.settings).unwrap().parameters().unwrap()
+        };
+        for end in &ends {
+            let scale = end.loss_scale.unwrap();
+            assert_eq!((scale.skipped, scale.good), (4, 0), "{scale:?}");
+            assert!(end.weights == first, "a step was not skipped");
+        }
+    }
+
     #[test]
     fn choices_that_cannot_work_get_a_sentence() {
         let data = data::drawn(20, 10, 1);
@@ -335,8 +391,6 @@ mod tests {
             result.unwrap_err().to_string()
         };
         assert!(said(0, Settings::default()).contains("--replicas"));
-        let half = Settings { precision: Precision::Amp, ..Settings::default() };
-        assert!(said(2, half).contains("--precision amp"));
         assert!(said(2, Settings { batch: 0, ..Settings::default() }).contains("--batch"));
         // An error of rank 0 alone ends the others, with its own words.
         let nowhere = Config { run: Some("/dev/null/run".into()), ..Config::default() };

@@ -5,7 +5,7 @@ use dfdx::prelude::*;
 use std::time::Instant;
 use training::{
     Result,
-    checkpoint::Checkpoint,
+    checkpoint::{Checkpoint, LossScale},
     engine::Engine,
     loss::{self, Tally},
     model::{CLASSES, Images, Targets},
@@ -72,10 +72,15 @@ impl<D: Engine> Stepper for Replica<'_, D> {
         let seconds = begun.elapsed().as_secs_f64();
         // The line that chapter 4 does not have: what did the others find?
         self.learner.pack(&mut self.row)?;
-        let report = Report { tally: tally(&scores, &truth), seconds };
+        let scaled = self.learner.loss_scale().is_some();
+        let report = Report { tally: tally(&scores, &truth), seconds, scaled };
         self.link.average(&mut self.row, report).map_err(carried)?;
-        self.learner.unpack(&self.row)?;
-        self.learner.update(lr)?;
+        if self.link.overflowed() {
+            self.learner.discard()?; // in mixed precision, all skip a step
+        } else {
+            self.learner.unpack(&self.row)?;
+            self.learner.update(lr)?;
+        }
         self.row.clear();
         Ok(scores)
     }
@@ -95,6 +100,10 @@ impl<D: Engine> Stepper for Replica<'_, D> {
 
     fn state(&self) -> Result<State> {
         self.learner.state()
+    }
+
+    fn loss_scale(&self) -> Option<LossScale> {
+        self.learner.loss_scale()
     }
 
     fn restore(&mut self, dev: &D, saved: &Checkpoint) -> Result<()> {

@@ -18,7 +18,8 @@ use dfdx::prelude::*;
 use matmul::parallel;
 use std::cell::{Cell, RefCell};
 use training::{
-    Error, Model, Result, Settings,
+    EngineKind, Error, Model, Result, Settings,
+    any::AllModels as _,
     checkpoint::Checkpoint,
     linear::Linear,
     mlp::Mlp,
@@ -64,6 +65,17 @@ pub fn fastest(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Device 
             Ok(Box::new(Pieces::<FastTransformer<f32, Cpu>>::new(dev, settings, 16)?))
         }
         Model::Resnet => Ok(Box::new(Full::<FastResnet<f32, Cpu>, Cpu>::new(dev, settings)?)),
+    }
+}
+
+/// What the settings' engine makes on a CPU: [`fastest`], or chapter 4's own.
+///
+/// # Errors
+/// As both.
+pub fn by_engine(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Device = Cpu>>> {
+    match settings.engine {
+        EngineKind::Plain => dev.learner(settings),
+        EngineKind::Fast => fastest(dev, settings),
     }
 }
 
@@ -223,6 +235,10 @@ impl Learner for Dense {
             Ok::<_, backprop::Error>(())
         })
         .map_err(carried)?;
+        self.discard()
+    }
+
+    fn discard(&mut self) -> Result<()> {
         self.fresh.set(false);
         Ok(())
     }
@@ -306,7 +322,10 @@ mod tests {
     use super::*;
     use lab::data::{self, DataSet};
     use training::{
-        Config, EngineKind, Silent, Start, Watcher, any::AllModels as _, learning::metrics::Step,
+        Config, Silent, Start, Watcher, any::Makers,
+        autocast::{Operands, autocast},
+        engine::Resident,
+        learning::metrics::Step,
         train_on,
     };
 
@@ -326,7 +345,7 @@ mod tests {
     fn config(engine: EngineKind, settings: &Settings) -> Config {
         Config {
             settings: Settings { engine, ..settings.clone() },
-            fast: fastest,
+            makers: Makers::on_cpu(by_engine),
             ..Config::default()
         }
     }
@@ -363,6 +382,34 @@ mod tests {
                 }
                 let error = backprop::check::error_f32(&here, &there);
                 assert!(error < 1e-3, "{model}, {optimizer}: the weights differ by {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn rounded_products_are_near_the_exact_ones_by_both_engines() {
+        let data = data::drawn(40, 10, 4);
+        for model in Model::ALL {
+            let slope = |engine, read| {
+                let dev = Cpu::seed_from_u64(1);
+                let recipe = Settings { optimizer: Rule::Sgd, decay: 0.0, ..Settings::of(model) };
+                let settings = Settings { engine, dropout: 0.0, batch: 40, ..recipe };
+                let mut learner = by_engine(&dev, &settings).unwrap();
+                let set = Resident::new(&dev, &data.train).unwrap();
+                let index: Vec<usize> = (0..40).collect();
+                let (images, targets) = (set.images(&index).unwrap(), set.targets(&index).unwrap());
+                let before = learner.parameters().unwrap();
+                autocast(read, || learner.gradients(images, targets)).unwrap();
+                learner.update(1.0).unwrap();
+                let after = learner.parameters().unwrap();
+                before.iter().zip(&after).map(|(x, y)| x - y).collect::<Vec<f32>>()
+            };
+            let exact = slope(EngineKind::Plain, Operands::F32);
+            for (read, most) in [(Operands::Bf16, 0.05), (Operands::F16 { scale: 1024.0 }, 0.006)] {
+                for engine in EngineKind::ALL {
+                    let error = backprop::check::error_f32(&slope(engine, read), &exact);
+                    assert!(error > 2e-5 && error < most, "{model}, {engine}, {read:?}: {error}");
+                }
             }
         }
     }

@@ -168,7 +168,7 @@ where
             let mut at = |scale: f32| {
                 amp.scaler = Scaler::new(Scaling::Static(scale));
                 let (_, grads) = amp
-                    .gradients(&mut half, images.clone(), targets.clone())
+                    .passes(&mut half, images.clone(), targets.clone())
                     .map_err(Error::device)?;
                 let model = unscaled::<M, Cpu>(&half, &grads, scale).map_err(Error::device)?;
                 let overflow = || Error::Config("a gradient overflowed".into());
@@ -263,13 +263,16 @@ fn record_shares(
     }
 }
 
+/// What is compared: f32, and its copy in f16.
+pub const COMPARED: [Precision; 2] = [Precision::F32, Precision::Amp];
+
 /// Seeds of the comparison.
 const SEEDS: u64 = 5;
 
 fn accuracy(rec: &mut Recorder) -> Result<()> {
     let Some(data) = rec.mnist(RIGHT)? else { return Ok(()) };
     let device = rec.device;
-    let jobs: Vec<Settings> = Precision::ALL
+    let jobs: Vec<Settings> = COMPARED
         .into_iter()
         .flat_map(|precision| seeds(&Settings { precision, ..Settings::default() }, SEEDS))
         .collect();
@@ -355,7 +358,7 @@ fn speed(rec: &mut Recorder) -> Result<()> {
         for batch in BATCHES {
             let list: ParamList = &[("device", &device), ("batch", &batch)];
             let mut medians = Vec::new();
-            for precision in Precision::ALL {
+            for precision in COMPARED {
                 let quantity = SPEED.at(list).with("precision", precision);
                 rec.note_at(&quantity);
                 let limit = Some(batch * (6400 / batch).max(8));
@@ -402,7 +405,7 @@ pub fn counted() -> Result<[(&'static str, f64, f64); 5], Error> {
     let (images, targets) = (train.images(&index)?, train.targets(&index)?);
     let mut half = halved(&amp.master.model)?;
     let (_, grads) =
-        amp.gradients(&mut half, images.clone(), targets.clone()).map_err(Error::device)?;
+        amp.passes(&mut half, images.clone(), targets.clone()).map_err(Error::device)?;
     amp.step(1e-3, images, targets)?;
     let parameters = amp.learned() as f64;
     let mut count = Count { grads: &grads, copy: 0, gradients: 0 };

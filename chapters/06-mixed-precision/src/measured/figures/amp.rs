@@ -6,7 +6,7 @@ use crate::{
         range,
     },
     measured::experiments::amp::{
-        ABLATION_CURVE, ABLATION_SEEDS, ABLATIONS, BATCHES, CURVE, DIFFERENCE, FAILED, GRADIENTS,
+        ABLATION_CURVE, ABLATION_SEEDS, ABLATIONS, BATCHES, COMPARED, CURVE, DIFFERENCE, FAILED, GRADIENTS,
         LAYERS, LOOKS, MEMORY, RIGHT, SCALE, SHARES, SPEED, SPEED_RATIO,
     },
 };
@@ -177,7 +177,7 @@ fn draw_accuracy(records: &Records) -> Result<Drawing> {
         difference.text()
     );
     let curve = |precision: Precision| CURVE.at(&[("precision", &precision)]);
-    let lines = Precision::ALL.map(|precision| (precision.name().to_owned(), curve(precision)));
+    let lines = COMPARED.map(|precision| (precision.name().to_owned(), curve(precision)));
     curves(records, lines.into(), caption)
 }
 
@@ -306,7 +306,7 @@ fn table_speed(records: &Records) -> Result<TableData> {
     let mut grid = Grid::new(rows)
         .column("device", |(device, _)| *device)
         .column("batch", |(_, batch)| batch.to_string());
-    for precision in Precision::ALL {
+    for precision in COMPARED {
         grid =
             grid.column(precision.name(), move |row| of(SPEED, row).with("precision", precision));
     }
@@ -317,7 +317,7 @@ fn table_speed(records: &Records) -> Result<TableData> {
 fn table_memory(records: &Records) -> Result<TableData> {
     let kinds = records.every(MEMORY.at(&[("precision", &Precision::F32)]))?;
     let mut grid = Grid::new(kinds).column("what", |bytes| bytes.param("what").unwrap_or_default());
-    for precision in Precision::ALL {
+    for precision in COMPARED {
         grid = grid.column(precision.name(), move |bytes| {
             MEMORY.beside(bytes).with("precision", precision)
         });

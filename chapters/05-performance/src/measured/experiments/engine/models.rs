@@ -1,6 +1,6 @@
 //! What `train` reaches with each of chapter 4's models, beside PyTorch: in one run, taking turns.
 
-use crate::engine::fast::learner::fastest;
+use crate::engine::fast::learner::by_engine;
 use backprop::measured::{
     peers::{self, Answer, Job, Peer},
     race::{self, Keys, OURS},
@@ -12,7 +12,7 @@ use lab::{
 };
 use matmul::parallel;
 use std::path::Path;
-use training::{Config, EngineKind, Model, Settings, Silent, train_on};
+use training::{Config, EngineKind, Model, Settings, Silent, any::Makers, train_on};
 
 /// What it records.
 pub const KEYS: Keys = Keys::new(
@@ -57,7 +57,7 @@ fn train(
 ) -> lab::Result<Answer> {
     let (seed, recipe) = (seed as u64, Settings::of(model));
     let settings = Settings { engine, batch, seed, epochs: EPOCHS, augment: false, ..recipe };
-    let config = Config { settings, fast: fastest, ..Config::default() };
+    let config = Config { settings, makers: Makers::on_cpu(by_engine), ..Config::default() };
     let outcome = train_on(&config, data, &mut Silent)?;
     Ok(Answer::of(outcome.history.iter().map(|epoch| (epoch.seconds, epoch.test_accuracy))))
 }

@@ -1,0 +1,121 @@
+//! Any model in mixed precision: chapter 4's [`autocast`](mod@training::autocast) around the passes of another learner, and in
+//! f16 the factor. The model's own operations stay as they are, on the plain engine and on the fast one.
+
+use crate::amp::scaler::{PYTORCH, Scaler, Scaling};
+use training::{
+    Precision, Result,
+    autocast::{Operands, autocast},
+    checkpoint::{Checkpoint, LossScale},
+    engine::Engine,
+    model::{Images, Logits, Targets},
+    optimizer::State,
+    step::{Learner, Scores, Stepper},
+};
+
+/// A learner whose products read 16 bits in training. It predicts with all digits of its weights.
+pub struct Autocast<D> {
+    learner: Box<dyn Learner<Device = D>>,
+    /// The factor, in f16.
+    scaler: Option<Scaler>,
+    /// Where gradients are looked at, kept from step to step for its memory.
+    row: Vec<f32>,
+}
+
+impl<D: Engine> Autocast<D> {
+    /// The learner in this precision.
+    pub fn new(learner: Box<dyn Learner<Device = D>>, precision: Precision) -> Self {
+        let scaled = precision == Precision::Amp;
+        let scaler = scaled.then(|| Scaler::new(Scaling::Dynamic(PYTORCH)));
+        Self { learner, scaler, row: Vec::new() }
+    }
+
+    /// The same with another factor, in f16.
+    #[must_use]
+    pub fn scaling(self, scaling: Scaling) -> Self {
+        Self { scaler: self.scaler.map(|_| Scaler::new(scaling)), ..self }
+    }
+
+    /// Whether all gradients are finite.
+    fn finite(&mut self) -> Result<bool> {
+        self.row.clear();
+        self.learner.pack(&mut self.row)?;
+        Ok(self.row.iter().all(|value| value.is_finite()))
+    }
+}
+
+impl<D: Engine> Learner for Autocast<D> {
+    // ANCHOR: step
+    /// The learner's passes, with products that read 16 bits.
+    fn gradients(&mut self, images: Images<D>, targets: Targets<D>) -> Result<Logits<D>> {
+        let read = match &self.scaler {
+            Some(scaler) => Operands::F16 { scale: scaler.scale() },
+            None => Operands::Bf16, // it reaches as far as f32: no factor
+        };
+        autocast(read, || self.learner.gradients(images, targets))
+    }
+
+    /// The learner's update, unless a gradient left the range of f16.
+    fn update(&mut self, lr: f64) -> Result<()> {
+        if self.scaler.is_some() && !self.finite()? {
+            return self.discard();
+        }
+        self.learner.update(lr)?;
+        self.scaler.as_mut().map_or(Ok(()), |scaler| scaler.update(true))
+    }
+
+    /// A step that is skipped.
+    fn discard(&mut self) -> Result<()> {
+        self.learner.discard()?;
+        self.scaler.as_mut().map_or(Ok(()), |scaler| scaler.update(false))
+    }
+    // ANCHOR_END: step
+
+    fn skip(&self, dev: &D, steps: usize) {
+        self.learner.skip(dev, steps);
+    }
+
+    fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
+        self.learner.pack(row)
+    }
+
+    fn unpack(&mut self, row: &[f32]) -> Result<()> {
+        self.learner.unpack(row)
+    }
+}
+
+impl<D: Engine> Stepper for Autocast<D> {
+    type Device = D;
+
+    fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
+        let scores = self.gradients(images, targets)?;
+        self.update(lr)?;
+        Ok(scores.as_vec())
+    }
+
+    fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
+        self.learner.scores(images)
+    }
+
+    fn parameters(&self) -> Result<Vec<f32>> {
+        self.learner.parameters()
+    }
+
+    fn learned(&self) -> usize {
+        self.learner.learned()
+    }
+
+    fn state(&self) -> Result<State> {
+        self.learner.state()
+    }
+
+    fn loss_scale(&self) -> Option<LossScale> {
+        self.scaler.map(|scaler| scaler.state())
+    }
+
+    fn restore(&mut self, dev: &D, saved: &Checkpoint) -> Result<()> {
+        if let (Some(scaler), Some(state)) = (&mut self.scaler, saved.header.loss_scale) {
+            scaler.set_state(state);
+        }
+        self.learner.restore(dev, saved)
+    }
+}
