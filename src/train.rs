@@ -12,7 +12,6 @@ use multi_gpu::{
     Rank,
     replicas::{launch, member::Launcher},
 };
-use performance::engine::fast::learner::by_engine;
 use std::{
     env, fs,
     io::{ErrorKind, IsTerminal as _, stderr},
@@ -343,9 +342,7 @@ impl Train {
             can_be_folder(run)?;
         }
         let start = if self.resume { Start::Resume } else { Start::New };
-        let makers = mixed_precision::amp::makers(|dev, settings| {
-            mixed_precision::amp::learner(dev, settings, by_engine)
-        });
+        let makers = mixed_precision::amp::makers();
         Ok(Config { settings, device, run, start, data, makers, ..Config::default() })
     }
 }
@@ -501,7 +498,9 @@ mod tests {
                 assert_eq!(config.settings.precision.name(), precision);
                 let config = Config { run: None, ..config };
                 match launcher {
-                    Some(launcher) => launch::train(&launcher, &config, &data, &mut Silent).unwrap().0,
+                    Some(launcher) => {
+                        launch::train(&launcher, &config, &data, &mut Silent).unwrap().0
+                    }
                     None => train_on(&config, &data, &mut Silent).unwrap(),
                 }
             };

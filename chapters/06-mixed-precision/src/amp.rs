@@ -19,12 +19,16 @@ pub mod scaler;
 pub mod step;
 
 use autocast::Autocast;
-use lab::data::{self, DataSet};
+use lab::{
+    Device,
+    data::{self, DataSet},
+};
+use performance::engine::fast::learner::by_engine;
 use replica::HalfEngine;
 use step::Amp;
 use training::{
     Config, EngineKind, Model, Outcome, Precision, Result, Settings, Watcher,
-    any::{AllModels, Make, Makers},
+    any::{Make, Makers},
     linear::Linear,
     mlp::Mlp,
     step::Learner,
@@ -54,23 +58,27 @@ pub fn learner<D: HalfEngine>(
     }
 }
 
-/// [`learner`] of chapter 4's models, and on the CPU of those that `cpu` makes.
-pub fn makers(cpu: Make<dfdx::prelude::Cpu>) -> Makers {
+/// What a run on this device makes of its settings: [`learner`], by the settings' engine.
+pub fn makers() -> Makers {
     Makers {
-        cpu,
+        cpu: |dev, settings| learner(dev, settings, by_engine),
         #[cfg(feature = "cuda")]
         cuda: |dev, settings| {
-            if settings.precision == Precision::Bf16 {
-                return Err(training::Error::Config(
-                    "dfdx has no bf16 on a GPU: take --precision amp there, or --device cpu".into(),
-                ));
+            if let Some(why) = refused(settings.precision, Device::Cuda(0)) {
+                return Err(training::Error::Config(why.to_owned()));
             }
-            plain(dev, settings)
+            learner(dev, settings, |dev, settings| dev.learner(settings))
         },
     }
 }
 
-/// Finds the data set and trains on it, in the precision of the settings, with chapter 4's models.
+/// Why a device can't train in a precision.
+pub fn refused(precision: Precision, device: Device) -> Option<&'static str> {
+    (precision == Precision::Bf16 && device != Device::Cpu)
+        .then_some("dfdx has no bf16 on a GPU: take --precision amp there, or --device cpu")
+}
+
+/// Finds the data set and trains on it, in the precision of the settings and by their engine.
 ///
 /// # Errors
 /// As [`training::train`].
@@ -85,15 +93,7 @@ pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
 /// # Errors
 /// As [`train`].
 pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> Result<Outcome> {
-    training::train_on(&Config { makers: makers(plain), ..config.clone() }, data, watcher)
-}
-
-/// Chapter 4's models in any precision.
-fn plain<D: HalfEngine + AllModels>(
-    dev: &D,
-    settings: &Settings,
-) -> Result<Box<dyn Learner<Device = D>>> {
-    learner(dev, settings, |dev, settings| dev.learner(settings))
+    training::train_on(&Config { makers: makers(), ..config.clone() }, data, watcher)
 }
 
 #[cfg(test)]
@@ -162,6 +162,15 @@ mod tests {
         goes_on(&Settings { epochs: 2, batch: 16, ..Settings::default() }); // a copy in f16
         let cnn = Settings { engine: EngineKind::Fast, ..Settings::of(Model::Cnn) };
         goes_on(&Settings { epochs: 2, batch: 16, ..cnn });
+    }
+
+    #[test]
+    fn a_gpu_has_no_bf16_and_says_what_to_take() {
+        assert!(refused(Precision::Bf16, Device::Cuda(1)).unwrap().contains("--precision amp"));
+        for precision in Precision::ALL {
+            assert_eq!(refused(precision, Device::Cpu), None);
+        }
+        assert_eq!(refused(Precision::Amp, Device::Cuda(0)), None);
     }
 
     fn goes_on(settings: &Settings) {

@@ -6,14 +6,14 @@
 
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
+#[cfg(any(feature = "cuda", test))]
+use crate::models::half_product::{Half, half_product};
 use crate::models::{
     autocast::{Operands, operands},
     cpu::{accumulate, matrix, numbers, product, taken},
     layers::Number,
     norm::Rows,
 };
-#[cfg(any(feature = "cuda", test))]
-use crate::models::half_product::{Half, half_product};
 use dfdx::{
     nn::{
         modules,

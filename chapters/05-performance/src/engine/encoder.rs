@@ -79,12 +79,7 @@ fn product(a: &Square, b: &Square) -> Square {
 /// Attention between the patches of an image, head by head: of each value
 /// as much as its key fits the query.
 #[inline(always)]
-fn attend(
-    [q, k, v]: [&[f32]; 3],
-    weights: &mut Heads,
-    mixed: &mut [f32],
-    read: Operands,
-) {
+fn attend([q, k, v]: [&[f32]; 3], weights: &mut Heads, mixed: &mut [f32], read: Operands) {
     for (head, weights) in weights.iter_mut().enumerate() {
         let [q, k, v] = [q, k, v].map(|rows| part(rows, head));
         *weights = product(&q, &turned(&k));

@@ -3,3 +3,4 @@
 pub mod amp;
 pub mod bf16;
 pub mod formats;
+pub mod models;

@@ -74,7 +74,14 @@ fn train_on<D: AllModels>(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    train_learner(dev.learner_by(&config.settings, config.makers)?, dev, link, config, data, watcher)
+    train_learner(
+        dev.learner_by(&config.settings, config.makers)?,
+        dev,
+        link,
+        config,
+        data,
+        watcher,
+    )
 }
 
 // ANCHOR: train_learner
@@ -181,8 +188,8 @@ mod tests {
         scaler::{Dynamic, Scaling},
     };
     use training::{
-        Model, Precision, Settings, Start, any::Makers, checkpoint::Checkpoint, optimizer::Rule, train_on as alone,
-        watch::Epoch,
+        Model, Precision, Settings, Start, any::Makers, checkpoint::Checkpoint, optimizer::Rule,
+        train_on as alone, watch::Epoch,
     };
 
     fn settings(model: Model) -> Settings {

@@ -322,7 +322,8 @@ mod tests {
     use super::*;
     use lab::data::{self, DataSet};
     use training::{
-        Config, Silent, Start, Watcher, any::Makers,
+        Config, Silent, Start, Watcher,
+        any::Makers,
         autocast::{Operands, autocast},
         engine::Resident,
         learning::metrics::Step,

@@ -1,0 +1,113 @@
+//! Each of chapter 4's models in each precision, by the engine that `train` takes.
+
+use crate::amp;
+use lab::{Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet, record::ParamList};
+use training::{Config, EngineKind, Model, Outcome, Precision, Settings, Silent};
+
+/// Images of a second.
+pub const RATE: Key = Key::measured(
+    "mixed_precision.models",
+    Unit::ImagesPerSecond,
+    &["model", "precision", "device"],
+);
+/// Over those in f32, seed by seed.
+pub const RATIO: Key =
+    Key::measured("mixed_precision.models.ratio", Unit::Ratio, &["model", "precision", "device"]);
+/// Test accuracy in the end.
+pub const RIGHT: Key = Key::measured(
+    "mixed_precision.models.accuracy",
+    Unit::Share,
+    &["model", "precision", "device"],
+);
+/// What it is above that of f32, seed by seed, in percentage points.
+pub const DIFFERENCE: Key = Key::measured(
+    "mixed_precision.models.difference",
+    Unit::Number,
+    &["model", "precision", "device"],
+);
+
+/// The experiment.
+pub fn experiments() -> Vec<Experiment> {
+    vec![Experiment {
+        key: RATE.name,
+        shows: "how fast and how well each of chapter 4's models trains with products in bf16 and in f16",
+        values: &[RATE, RATIO, RIGHT, DIFFERENCE],
+        quick: false,
+        run: measure,
+    }]
+}
+
+/// Images of an epoch: whole steps of every batch.
+const IMAGES: usize = 12_800;
+/// Epochs of a run.
+const EPOCHS: usize = 3;
+/// Runs in each precision, which take turns.
+const SEEDS: u64 = 3;
+
+/// The recipe without its changed images, as `train` runs it.
+fn train(
+    model: Model,
+    precision: Precision,
+    seed: u64,
+    base: &Config,
+    data: &DataSet,
+) -> Result<Outcome> {
+    let recipe = Settings { engine: EngineKind::Fast, augment: false, ..Settings::of(model) };
+    let settings = Settings { precision, seed, epochs: EPOCHS, ..recipe };
+    Ok(amp::train_on(&Config { settings, ..base.clone() }, data, &mut Silent)?)
+}
+
+fn measure(rec: &mut Recorder) -> Result<()> {
+    let all = rec.data_set()?;
+    let data = DataSet { train: all.train.first(IMAGES), ..all };
+    let base = Config { device: rec.device, ..Config::default() };
+    for model in Model::ALL {
+        let mut found = Precision::ALL.map(|_| (Vec::new(), Vec::new()));
+        for seed in 0..SEEDS {
+            for (precision, (rates, right)) in Precision::ALL.into_iter().zip(&mut found) {
+                let list: ParamList = &[("model", &model), ("precision", &precision)];
+                rec.note(RATE.name, &[list, &[("seed", &seed)]].concat());
+                if let Some(why) = amp::refused(precision, base.device) {
+                    if seed == 0 {
+                        rec.skip_at(RATE.at(list).with("device", base.device), why);
+                    }
+                    continue;
+                }
+                let outcome = train(model, precision, seed, &base, &data)?;
+                // The first epoch warms up.
+                let mut times: Vec<f64> =
+                    outcome.history.iter().skip(1).map(|epoch| epoch.images_per_second).collect();
+                times.sort_by(f64::total_cmp);
+                rates.extend(times.last());
+                right.extend(outcome.test_accuracy());
+            }
+        }
+        record(rec, model, found)?;
+    }
+    Ok(())
+}
+
+/// Records what each precision reached.
+fn record(
+    rec: &mut Recorder,
+    model: Model,
+    found: [(Vec<f64>, Vec<f64>); Precision::ALL.len()],
+) -> Result<()> {
+    let device = rec.device;
+    let found = found.map(|(rates, right)| (Samples(rates), Samples(right)));
+    let (wide, exact) = found[0].clone();
+    for (precision, (rates, right)) in Precision::ALL.into_iter().zip(found) {
+        if rates.0.is_empty() {
+            continue;
+        }
+        let list: ParamList = &[("model", &model), ("precision", &precision), ("device", &device)];
+        if precision != Precision::F32 {
+            rec.record(RATIO.at(list), rates.paired(&wide, |rate, wide| rate / wide));
+            let points = right.paired(&exact, |half, full| 100.0 * (half - full));
+            rec.record(DIFFERENCE.at(list), points);
+        }
+        rec.record(RATE.at(list), rates);
+        rec.record(RIGHT.at(list), right);
+    }
+    rec.keep()
+}
