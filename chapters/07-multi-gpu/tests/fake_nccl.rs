@@ -3,17 +3,21 @@
 //! compiler, the tests are skipped, unless `THROUGHPUT_REQUIRE_CXX=1` forbids it.
 #![cfg(target_os = "linux")]
 
+use lab::Device;
 use multi_gpu::{
     Communicator, PointToPoint, Rank,
     comm::{
         Algorithm,
+        gpus::over_nccl,
         nccl::{Nccl, unique_id},
         ring,
     },
+    replicas::{link::Link, run::train_learner, show::twenty_steps},
     threads,
 };
 use stand_ins::count;
 use std::path::PathBuf;
+use training::{Model, Silent, any::AllModels as _, dfdx::prelude::Cpu};
 
 #[allow(dead_code, reason = "these tests need a part of it")]
 #[path = "../../02-cpu-gpu/tests/fake_cuda/stand_ins.rs"] // for tests alone, so in no library
@@ -134,6 +138,32 @@ fn inner_join() {
         Ok(data)
     });
     assert_eq!(sum.unwrap(), [[1.0, f32::MAX]]);
+}
+
+#[test]
+fn replicas_train_by_it_as_one_device_does() {
+    run("inner_train", 2, &[]);
+}
+
+/// The engine that starts the ranks is NCCL itself here; it hands round the id of the one that sums.
+#[test]
+#[ignore = "runs in programs of its own"]
+fn inner_train() {
+    let Some((me, size)) = inside() else { return };
+    let before = count("libnccl.so.2", "fake_sums\0");
+    let (comm, told) = over_nccl(Box::new(join(me, size)), Device::Cuda(0));
+    assert_eq!(told, None);
+    let (config, data) = twenty_steps(Model::Mlp);
+    let one = training::train_on(&config, &data, &mut Silent).unwrap();
+    let dev = Cpu::seed_from_u64(config.settings.seed);
+    let (learner, link) = (dev.learner(&config.settings).unwrap(), Link::new(comm));
+    let many = train_learner(learner, &dev, &link, &config, &data, &mut Silent).unwrap().0;
+    let apart = one.weights.iter().zip(&many.weights).map(|(a, b)| (a - b).abs());
+    let most = apart.fold(0.0, f32::max);
+    assert!(most < 1e-5, "{most}");
+    // Twenty steps and ten tests of five epochs, each a sum of NCCL's.
+    let sums = count("libnccl.so.2", "fake_sums\0") - before;
+    assert!(sums >= 25, "{sums}");
 }
 
 #[test]

@@ -48,8 +48,9 @@ pub(crate) fn half_product<D: Half, T: Tape<f32, D> + Merge<T>>(
     Ok(c.put_tape(tape))
 }
 
-/// Adds to a gradient in the middle of a backward pass. On a store of its own: the end of [`add_gradient`]'s own pass drops what
-/// is no parameter's.
+/// Adds to a gradient in the middle of a backward pass, by a derivative, as
+/// [`add_gradient`](crate::models::model::add_gradient) does. On a store of its own: the end of that pass drops what is no
+/// parameter's.
 fn add<S: Shape, D: Device<f32>>(
     grads: &mut Gradients<f32, D>,
     to: &Tensor<S, f32, D>,
@@ -57,7 +58,8 @@ fn add<S: Shape, D: Device<f32>>(
 ) -> Result<(), D::Err> {
     let mut alone = Gradients::leaky();
     swap(alone.get_or_alloc_mut(to)?, grads.get_or_alloc_mut(to)?);
-    let mut alone = crate::models::model::add_gradient(alone, to, values)?;
+    let sum = to.clone().traced(alone).try_mul(values)?.try_sum::<Rank0, _>()?;
+    let mut alone = sum.try_backward()?;
     let empty = Storage::<f32>::try_alloc_len(to.device(), 0)?;
     *grads.get_or_alloc_mut(to)? = replace(alone.get_or_alloc_mut(to)?, empty);
     Ok(())

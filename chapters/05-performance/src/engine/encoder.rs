@@ -79,7 +79,8 @@ fn product(a: &Square, b: &Square) -> Square {
 /// Attention between the patches of an image, head by head: of each value
 /// as much as its key fits the query.
 #[inline(always)]
-fn attend([q, k, v]: [&[f32]; 3], weights: &mut Heads, mixed: &mut [f32], read: Operands) {
+fn attend([q, k, v]: [&[f32]; 3], weights: &mut Heads, mixed: &mut [f32]) {
+    let read = operands();
     for (head, weights) in weights.iter_mut().enumerate() {
         let [q, k, v] = [q, k, v].map(|rows| part(rows, head));
         *weights = product(&q, &turned(&k));
@@ -266,7 +267,7 @@ fn attention<T: Tape<f32, Cpu>>(
     for (at, (weights, mixed)) in weights.iter_mut().zip(mixed.chunks_exact_mut(IMAGE)).enumerate()
     {
         let parts = [0, 1, 2].map(|which| &made[which][image(at)]);
-        wide!(|| attend(parts, weights, mixed, read));
+        wide!(|| attend(parts, weights, mixed));
     }
     add(&mut y, &merge.forward(&mixed, Behind::Nothing)?);
     let y = rows.device().try_tensor_from_vec(y, *rows.shape())?;

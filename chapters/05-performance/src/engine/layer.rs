@@ -5,8 +5,11 @@
 use crate::engine::mask::Mask;
 use backprop::Result;
 use matmul::{Epilogue, MatMut, MatRef, Options, Threads, parallel, team};
-use std::sync::{Mutex, PoisonError};
-use training::autocast::operands;
+use std::{
+    borrow::Cow,
+    sync::{Mutex, PoisonError},
+};
+use training::autocast::{Operands, operands};
 
 /// The sides of a dense layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +99,12 @@ pub(crate) fn rows_each(rows: usize, width: usize, threads: usize) -> usize {
     rows.div_ceil(parts).max(1)
 }
 
+/// What the products read: all of the numbers, unless the step is in mixed precision.
+fn operands_of<'a>(x: &'a [f32], w: &'a [f32]) -> (Operands, Cow<'a, [f32]>, Cow<'a, [f32]>) {
+    let read = operands();
+    (read, read.operand_of(x), read.operand_of(w))
+}
+
 /// y = x·w + b, then `ReLU` and dropout. The bias and `ReLU` are applied
 /// while the sums are in registers; the mask while y is in the cache.
 ///
@@ -116,8 +125,7 @@ pub fn forward(
         Behind::Relu(mask) => (Epilogue::BiasRelu(b), Some(mask)),
     };
     let options = Options { epilogue, ..team.options() };
-    let read = operands(); // f32, unless the step is in mixed precision
-    let (x, w) = (read.operand_of(x), read.operand_of(w));
+    let (read, x, w) = operands_of(x, w);
     let x = MatRef::new(&x, rows, sides.inputs)?;
     let w = MatRef::new(&w, sides.inputs, width)?;
     read.product(MatMut::new(y, rows, width)?, x, w, options)?;
@@ -178,9 +186,8 @@ pub fn backward(
     }
     let (rows, options) =
         (x.len() / sides.inputs, Options { accumulate: to.add, ..team.options() });
-    let read = operands();
+    let (read, x, w) = operands_of(x, w);
     read.operand_gradient(dy);
-    let (x, w) = (read.operand_of(x), read.operand_of(w));
     let dy = MatRef::new(dy, rows, sides.outputs)?;
     let x = MatRef::new(&x, rows, sides.inputs)?;
     read.product(MatMut::new(dw, sides.inputs, sides.outputs)?, x.t(), dy, options)?;

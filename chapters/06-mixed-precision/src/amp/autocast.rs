@@ -46,7 +46,11 @@ impl<D: Engine> Autocast<D> {
 impl<D: Engine> Learner for Autocast<D> {
     // ANCHOR: step
     /// The learner's passes, with products that read 16 bits.
-    fn gradients(&mut self, images: Images<D>, targets: Targets<D>) -> Result<Logits<D>> {
+    fn gradients(
+        &mut self,
+        images: Images<D>,   // (batch, 784)
+        targets: Targets<D>, // (batch, 10)
+    ) -> Result<Logits<D>> {
         let read = match &self.scaler {
             Some(scaler) => Operands::F16 { scale: scaler.scale() },
             None => Operands::Bf16, // it reaches as far as f32: no factor
@@ -54,6 +58,9 @@ impl<D: Engine> Learner for Autocast<D> {
         autocast(read, || self.learner.gradients(images, targets))
     }
 
+    // ANCHOR_END: step
+
+    // ANCHOR: update
     /// The learner's update, unless a gradient left the range of f16.
     fn update(&mut self, lr: f64) -> Result<()> {
         if self.scaler.is_some() && !self.finite()? {
@@ -68,7 +75,7 @@ impl<D: Engine> Learner for Autocast<D> {
         self.learner.discard()?;
         self.scaler.as_mut().map_or(Ok(()), |scaler| scaler.update(false))
     }
-    // ANCHOR_END: step
+    // ANCHOR_END: update
 
     fn skip(&self, dev: &D, steps: usize) {
         self.learner.skip(dev, steps);

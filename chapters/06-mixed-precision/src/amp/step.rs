@@ -101,7 +101,11 @@ where
 {
     // ANCHOR: step
     /// Forward and backward, on a copy of the weights in f16.
-    fn gradients(&mut self, images: Images<D>, targets: Targets<D>) -> Result<Logits<D>> {
+    fn gradients(
+        &mut self,
+        images: Images<D>,   // (batch, 784)
+        targets: Targets<D>, // (batch, 10)
+    ) -> Result<Logits<D>> {
         let mut half = halved(&self.master.model)?;
         let passes = self.passes(&mut half, images, targets);
         let (scores, grads) = passes.map_err(Error::device)?;
@@ -115,7 +119,9 @@ where
         }
         Ok(scores)
     }
+    // ANCHOR_END: step
 
+    // ANCHOR: update
     /// If all are finite, the f32 weights move. Otherwise the step is skipped.
     /// Both update the factor.
     fn update(&mut self, lr: f64) -> Result<()> {
@@ -125,7 +131,7 @@ where
         self.scaler.update(self.finite)?;
         self.round()
     }
-    // ANCHOR_END: step
+    // ANCHOR_END: update
 
     fn discard(&mut self) -> Result<()> {
         self.master.discard()?;

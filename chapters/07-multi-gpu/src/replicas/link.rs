@@ -64,6 +64,8 @@ struct Inner {
     overflowed: bool,
     watch: Watch,
     slow: Option<Slow>,
+    /// What the user is told with the first step.
+    told: Option<String>,
     spent: Spent,
 }
 
@@ -95,6 +97,7 @@ impl Link {
             overflowed: false,
             watch: Watch::new(size),
             slow: None,
+            told: None,
             spent: Spent::default(),
         };
         Self { rank, size, inner: RefCell::new(inner) }
@@ -116,6 +119,11 @@ impl Link {
     /// Whatever `work` fails with.
     pub fn talk<T>(&self, work: impl FnOnce(&mut dyn Communicator) -> Result<T>) -> Result<T> {
         work(&mut *self.inner.borrow_mut().comm)
+    }
+
+    /// Tells the user something with the first step.
+    pub fn tell(&self, words: Option<String>) {
+        self.inner.borrow_mut().told = words;
     }
 
     /// Where the time of the steps went.
@@ -252,7 +260,8 @@ impl Team for Link {
     }
 
     fn warning(&self) -> Option<String> {
-        self.inner.borrow_mut().slow.take().map(|slow| slow.to_string())
+        let inner = &mut *self.inner.borrow_mut();
+        inner.told.take().or_else(|| inner.slow.take().map(|slow| slow.to_string()))
     }
 }
 

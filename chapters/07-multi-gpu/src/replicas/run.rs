@@ -1,6 +1,7 @@
 //! One trainer for many devices: a rank's run, and runs of threads.
 
 use crate::{
+    comm::gpus::over_nccl,
     communicator::Communicator,
     error::{Error, Result},
     rank::Rank,
@@ -32,26 +33,27 @@ pub type Reached = (Outcome, Spent);
 /// # Errors
 /// As [`training::train`]; a rank that differs, ends, hangs or has broken numbers is named.
 pub fn train_rank(
+    mut comm: Box<dyn Communicator>,
+    config: &Config,
+    data: &DataSet,
+    watcher: &mut dyn Watcher,
+) -> Result<Reached> {
+    // Before the first check that one rank could fail alone: the others would wait for it.
+    shake(&mut *comm, &Setup::of(config, data))?;
+    config.settings.check()?;
+    train_equal(comm, config, data, watcher)
+}
+
+/// [`train_rank`], where the ranks are known to have the same settings and data.
+fn train_equal(
     comm: Box<dyn Communicator>,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    let link = Link::new(comm);
-    // Before the first check that one rank could fail alone: the others would wait for it.
-    link.talk(|comm| shake(comm, &Setup::of(config, data)))?;
-    config.settings.check()?;
-    train_equal(&link, config, data, watcher)
-}
-
-/// [`train_rank`], where the ranks are known to have the same settings and data.
-fn train_equal(
-    link: &Link,
-    config: &Config,
-    data: &DataSet,
-    watcher: &mut dyn Watcher,
-) -> Result<Reached> {
-    let seed = config.settings.seed;
+    let (comm, told) = over_nccl(comm, config.device);
+    let (seed, link) = (config.settings.seed, &Link::new(comm));
+    link.tell(told);
     match config.device {
         Device::Cpu => train_on(&Cpu::seed_from_u64(seed), link, config, data, watcher),
         #[cfg(feature = "cuda")]
@@ -166,12 +168,12 @@ pub fn train_threads(
         in_own_pool(rank, threads_each(size), || {
             let device = device_of(config.device, rank.0);
             let config = Config { device, ..config.clone() };
-            let (mut silent, link) = (Silent, Link::new(Box::new(comm)));
+            let mut silent = Silent;
             let watcher = match rank {
                 Rank(0) => lock(&watcher).take().unwrap_or(&mut silent),
                 _ => &mut silent,
             };
-            train_equal(&link, &config, data, watcher)
+            train_equal(Box::new(comm), &config, data, watcher)
         })
     })?;
     Ok(reached.swap_remove(0))

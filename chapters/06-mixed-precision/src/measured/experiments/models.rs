@@ -39,8 +39,10 @@ pub fn experiments() -> Vec<Experiment> {
 
 /// Images of an epoch: whole steps of every batch.
 const IMAGES: usize = 12_800;
-/// Epochs of a run.
-const EPOCHS: usize = 3;
+/// Epochs of a run: more of those that take some hundredths of a second.
+pub fn epochs(model: Model) -> usize {
+    if matches!(model, Model::Linear | Model::Mlp) { 12 } else { 3 }
+}
 /// Runs in each precision, which take turns.
 const SEEDS: u64 = 3;
 
@@ -53,7 +55,7 @@ fn train(
     data: &DataSet,
 ) -> Result<Outcome> {
     let recipe = Settings { engine: EngineKind::Fast, augment: false, ..Settings::of(model) };
-    let settings = Settings { precision, seed, epochs: EPOCHS, ..recipe };
+    let settings = Settings { precision, seed, epochs: epochs(model), ..recipe };
     Ok(amp::train_on(&Config { settings, ..base.clone() }, data, &mut Silent)?)
 }
 

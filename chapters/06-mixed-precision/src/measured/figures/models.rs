@@ -27,7 +27,7 @@ fn table(records: &Records) -> Result<TableData> {
     grid.table(
         records,
         "Training each model by the engine that `train` takes, with the batch of its recipe: images a second in f32 and how \
-         many times as many with products in bf16 and f16, and the test accuracy after three epochs of 12,800 images and \
-         by how many percentage points it differs, seed by seed.",
+         many times as many with products in bf16 and f16, and the test accuracy after three epochs of 12,800 images \
+         (twelve of the first two models) and by how many percentage points it differs, seed by seed.",
     )
 }
