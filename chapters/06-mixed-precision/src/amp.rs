@@ -67,7 +67,7 @@ pub fn makers() -> Makers {
             if let Some(why) = refused(settings.precision, Device::Cuda(0)) {
                 return Err(training::Error::Config(why.to_owned()));
             }
-            learner(dev, settings, |dev, settings| dev.learner(settings))
+            learner(dev, settings, training::any::AllModels::learner)
         },
     }
 }

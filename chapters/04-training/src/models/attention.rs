@@ -178,6 +178,9 @@ mod tests {
         }
     }
 
+    type Taped = Rows<WIDTH, Cpu, OwnedTape<f32, Cpu>>;
+    type Attention = fn([Taped; 3]) -> Result<Taped, CpuError>;
+
     #[test]
     fn rounded_products_are_near_the_exact_ones_backward_too() {
         let dev = Cpu::seed_from_u64(8);
@@ -185,12 +188,9 @@ mod tests {
             let rows: Rows<WIDTH, Cpu> = dev.sample_normal_like(&(3 * PATCHES, Const));
             rows
         });
-        type Way = fn(
-            [Rows<WIDTH, Cpu, OwnedTape<f32, Cpu>>; 3],
-        ) -> Result<Rows<WIDTH, Cpu, OwnedTape<f32, Cpu>>, CpuError>;
-        let run = |way: Way, read: Operands| {
+        let run = |attend: Attention, read: Operands| {
             autocast(read, || {
-                let out = way(given.each_ref().map(Tensor::leaky_trace)).unwrap();
+                let out = attend(given.each_ref().map(Tensor::leaky_trace)).unwrap();
                 let values = out.as_vec();
                 let grads = out.square().sum::<Rank0, _>().backward();
                 let mut all = vec![values];
@@ -200,12 +200,12 @@ mod tests {
         };
         let exact = run(Cpu::attend, Operands::F32);
         let half = Operands::F16 { scale: 1024.0 };
-        for (way, read, most) in [
-            (Cpu::attend as Way, Operands::Bf16, 2e-2),
+        for (attend, read, most) in [
+            (Cpu::attend as Attention, Operands::Bf16, 2e-2),
             (Cpu::attend, half, 3e-3),
             (attend_in_one_batch, half, 3e-3),
         ] {
-            for (found, exact) in run(way, read).iter().zip(&exact) {
+            for (found, exact) in run(attend, read).iter().zip(&exact) {
                 let error = backprop::check::error_f32(found, exact);
                 assert!(error > 1e-6 && error < most, "{read:?}: {error}");
             }

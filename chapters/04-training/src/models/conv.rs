@@ -345,20 +345,21 @@ mod tests {
         both_ways_are_equal::<3>(17, 20, 13, 1); // an image that is a group by itself
     }
 
+    type Taped = Maps<2, Cpu, OwnedTape<f32, Cpu>>;
+
     #[test]
     fn rounded_convolutions_are_near_the_exact_one_backward_too() {
         let dev = Cpu::seed_from_u64(5);
         let maps = maps(&dev, 3, 6, 5);
         let filters: Filters<2, 3, 3, Cpu> = dev.sample_normal();
         let bias: Tensor<Rank1<3>, f32, _> = dev.sample_normal();
-        type Taped = Maps<2, Cpu, OwnedTape<f32, Cpu>>;
         let run = |on_gpu: bool, read: Operands| {
             autocast(read, || {
-                let (maps_, bias_): (Taped, _) = (maps.leaky_trace(), Some(&bias));
+                let taped: Taped = maps.leaky_trace();
                 let out = if on_gpu {
-                    convolve_cast(maps_, &filters, bias_, 1)
+                    convolve_cast(taped, &filters, Some(&bias), 1)
                 } else {
-                    Cpu::convolve(maps_, &filters, bias_, 1)
+                    Cpu::convolve(taped, &filters, Some(&bias), 1)
                 };
                 let out = out.unwrap();
                 let values = out.as_vec();

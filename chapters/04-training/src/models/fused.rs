@@ -572,12 +572,12 @@ pub(crate) mod tests {
         let rows: Rows<37, Cpu> = dev.sample_normal_like(&(7, Const));
         let run = |read: Operands, on_gpu: bool| {
             autocast(read, || {
-                let rows_ = rows.leaky_trace();
+                let taped = rows.leaky_trace();
                 let out = if on_gpu {
                     let weight = layer.weight.clone().try_permute::<_, Axes2<1, 0>>().unwrap();
-                    dense_by_matmul(rows_, &weight, &layer.bias).unwrap()
+                    dense_by_matmul(taped, &weight, &layer.bias).unwrap()
                 } else {
-                    linear(&layer, rows_).unwrap()
+                    linear(&layer, taped).unwrap()
                 };
                 let values = out.as_vec();
                 let grads = out.square().mean::<Rank0, _>().backward();

@@ -9,7 +9,7 @@ use lab::Device;
 use std::time::Duration;
 
 /// How long a rank waits in a step for the slowest of the others.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 /// An engine whose sums go by NCCL.
 pub struct Gpus {
@@ -84,7 +84,7 @@ mod tests {
                 let (mut comm, why) = over_nccl(Box::new(comm), device);
                 let mut data = [1.0];
                 comm.all_reduce(&mut data)?;
-                assert_eq!(data, [2.0]);
+                assert!((data[0] - 2.0).abs() < 1e-6);
                 Ok(why)
             });
             for why in said.unwrap() {

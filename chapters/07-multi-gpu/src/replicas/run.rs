@@ -332,7 +332,7 @@ mod tests {
         let (base, data) = twenty_steps(model);
         let settings = Settings { precision, ..base.settings };
         let plain = |dev: &Cpu, settings: &Settings| {
-            mixed_precision::amp::learner(dev, settings, |dev, settings| dev.learner(settings))
+            mixed_precision::amp::learner(dev, settings, AllModels::learner)
         };
         (Config { settings, makers: Makers::on_cpu(plain), ..base }, data)
     }
