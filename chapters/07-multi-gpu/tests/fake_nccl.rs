@@ -151,7 +151,7 @@ fn replicas_train_by_it_as_one_device_does() {
 fn inner_train() {
     let Some((me, size)) = inside() else { return };
     let before = count("libnccl.so.2", "fake_sums\0");
-    let (comm, told) = over_nccl(Box::new(join(me, size)), Device::Cuda(0));
+    let (comm, told) = over_nccl(Box::new(join(me, size)), Device::Cuda(0)).unwrap();
     assert_eq!(told, None);
     let (config, data) = twenty_steps(Model::Mlp);
     let one = training::train_on(&config, &data, &mut Silent).unwrap();

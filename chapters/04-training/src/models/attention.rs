@@ -49,26 +49,30 @@ fn products<const M: usize, const K: usize, const N: usize, T: Tape<f32, Cpu> + 
     b: Heads<K, N, Cpu, T>,
 ) -> Result<Heads<M, N, Cpu, T>, CpuError> {
     let read = operands();
+    if read == Operands::F32 {
+        return a.try_matmul(b);
+    }
     // What comes back to the product is what the backward products read.
-    rounded(rounded(a, read)?.try_matmul(rounded(b, read)?)?, read)
+    let (mut seen_a, mut seen_b) = (numbers(&a.retaped())?, numbers(&b.retaped())?);
+    read.round(&mut seen_a);
+    read.round(&mut seen_b);
+    let product = passed_on(a, seen_a, |_| {})?.try_matmul(passed_on(b, seen_b, |_| {})?)?;
+    let sums = numbers(&product.retaped())?;
+    passed_on(product, sums, move |up| read.round_gradient(up))
 }
 
-/// The tensor, rounded to what a product reads, and what comes back to it likewise.
-fn rounded<S: Shape, T: Tape<f32, Cpu>>(
+/// A tensor with these numbers in place of its own; its gradient goes on to the tensor after `change`.
+fn passed_on<S: Shape, T: Tape<f32, Cpu>>(
     x: Tensor<S, f32, Cpu, T>,
-    read: Operands,
+    values: Vec<f32>,
+    change: impl Fn(&mut [f32]) + 'static,
 ) -> Result<Tensor<S, f32, Cpu, T>, CpuError> {
-    if read == Operands::F32 {
-        return Ok(x);
-    }
     let (x, mut tape) = x.try_contiguous()?.split_tape();
-    let mut values = numbers(&x)?;
-    read.round(&mut values);
     let out = x.device().try_tensor_from_vec(values, *x.shape())?;
     let (of_x, of_out) = (x.ghost(), out.ghost());
     tape.add_backward_op(move |grads| {
         let mut up = taken(grads.get_or_alloc_mut(&of_out)?);
-        read.round_gradient(&mut up);
+        change(&mut up);
         accumulate(grads.get_or_alloc_mut(&of_x)?, &up);
         **grads.get_or_alloc_mut(&of_out)? = up;
         Ok(())

@@ -75,6 +75,17 @@ fn product(a: &Square, b: &Square) -> Square {
     c
 }
 
+/// A·B where a product reads A like this. B is ready.
+#[inline(always)]
+fn product_read(a: &Square, b: &Square, read: Operands) -> Square {
+    if read == Operands::F32 {
+        return product(a, b);
+    }
+    let mut a = *a;
+    read.round(a.as_flattened_mut());
+    product(&a, b)
+}
+
 // ANCHOR: attend
 /// Attention between the patches of an image, head by head: of each value
 /// as much as its key fits the query.
@@ -94,8 +105,7 @@ fn attend([q, k, v]: [&[f32]; 3], weights: &mut Heads, mixed: &mut [f32]) {
                 *x /= sum;
             }
         }
-        read.round(weights.as_flattened_mut());
-        put(&product(weights, &v), head, mixed);
+        put(&product_read(weights, &v, read), head, mixed);
     }
 }
 // ANCHOR_END: attend
@@ -111,7 +121,7 @@ fn attend_backward(
 ) {
     for (head, weights) in weights.iter().enumerate() {
         let [q, k, v, up] = [q, k, v, up].map(|rows| part(rows, head));
-        put(&product(&turned(weights), &up), head, dv);
+        put(&product_read(&turned(weights), &up, read), head, dv);
         let mut slopes = product(&up, &turned(&v));
         for (slopes, weights) in slopes.iter_mut().zip(weights) {
             // One weight can only grow at the cost of the others.

@@ -19,6 +19,8 @@ pub struct Autocast<D> {
     scaler: Option<Scaler>,
     /// Where gradients are looked at, kept from step to step for its memory.
     row: Vec<f32>,
+    /// Whether those that others gave are finite, until the next update.
+    given: Option<bool>,
 }
 
 impl<D: Engine> Autocast<D> {
@@ -26,7 +28,7 @@ impl<D: Engine> Autocast<D> {
     pub fn new(learner: Box<dyn Learner<Device = D>>, precision: Precision) -> Self {
         let scaled = precision == Precision::Amp;
         let scaler = scaled.then(|| Scaler::new(Scaling::Dynamic(PYTORCH)));
-        Self { learner, scaler, row: Vec::new() }
+        Self { learner, scaler, row: Vec::new(), given: None }
     }
 
     /// The same with another factor, in f16.
@@ -37,6 +39,9 @@ impl<D: Engine> Autocast<D> {
 
     /// Whether all gradients are finite.
     fn finite(&mut self) -> Result<bool> {
+        if let Some(given) = self.given.take() {
+            return Ok(given);
+        }
         self.row.clear();
         self.learner.pack(&mut self.row)?;
         Ok(self.row.iter().all(|value| value.is_finite()))
@@ -72,6 +77,7 @@ impl<D: Engine> Learner for Autocast<D> {
 
     /// A step that is skipped.
     fn discard(&mut self) -> Result<()> {
+        self.given = None;
         self.learner.discard()?;
         self.scaler.as_mut().map_or(Ok(()), |scaler| scaler.update(false))
     }
@@ -86,6 +92,7 @@ impl<D: Engine> Learner for Autocast<D> {
     }
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
+        self.given = Some(row.iter().all(|value| value.is_finite()));
         self.learner.unpack(row)
     }
 }

@@ -129,12 +129,14 @@ where
             self.master.update(lr)?;
         }
         self.scaler.update(self.finite)?;
+        self.finite = true; // there are none until the next step
         self.round()
     }
     // ANCHOR_END: update
 
     fn discard(&mut self) -> Result<()> {
         self.master.discard()?;
+        self.finite = true;
         self.scaler.update(false)
     }
 

@@ -2,7 +2,10 @@
 //! a checkpoint.
 
 use crate::{
-    comm::nccl::Nccl, communicator::Communicator, error::Result, point_to_point::PointToPoint,
+    comm::nccl::Nccl,
+    communicator::Communicator,
+    error::{Error, Result},
+    point_to_point::PointToPoint,
     rank::Rank,
 };
 use lab::Device;
@@ -18,30 +21,42 @@ pub struct Gpus {
 }
 
 // ANCHOR: join
-/// The engine with NCCL for its sums, if its ranks compute on GPUs; else,
-/// and where a rank has no NCCL, as it is, with the reason.
+/// The engine with NCCL for its sums, if all ranks compute on GPUs. Where
+/// one has no NCCL, the engine as it is, and the reason.
+///
+/// # Errors
+/// Those of the engine.
 pub fn over_nccl(
     mut others: Box<dyn Communicator>,
     device: Device,
-) -> (Box<dyn Communicator>, Option<String>) {
-    let gpu = match device {
-        Device::Cuda(0) if others.size() > 1 => "cuda".to_owned(),
-        Device::Cuda(_) if others.size() > 1 => device.to_string(),
-        _ => return (others, None),
-    };
-    // All ranks meet here, or all hear why not.
-    match Nccl::join(&mut *others, &gpu) {
-        Ok(mut nccl) => {
-            nccl.set_patience(WAIT); // a rank may save a checkpoint first
-            (Box::new(Gpus { others, nccl }), None)
+) -> Result<(Box<dyn Communicator>, Option<String>)> {
+    let mine: &[u8] = if device == Device::Cpu { b"cpu" } else { b"gpu" };
+    let all = others.all_gather_bytes(mine)?;
+    if all.len() == 1 || all.iter().any(|kind| kind == b"cpu") {
+        return Ok((others, None));
+    }
+    match Nccl::join(&mut *others, &name(device)) {
+        Ok(nccl) => Ok((Box::new(Gpus::new(others, nccl)), None)),
+        Err(Error::Config(why)) => {
+            let told = format!("gradients are summed without NCCL: {why}");
+            Ok((others, Some(told)))
         }
-        Err(why) => {
-            let slower = format!("gradients are summed without NCCL: {why}");
-            (others, Some(slower))
-        }
+        Err(lost) => Err(lost),
     }
 }
 // ANCHOR_END: join
+
+/// What chapter 2 calls a GPU: `cuda` the first one, then `cuda:1`.
+fn name(device: Device) -> String {
+    if device == Device::Cuda(0) { "cuda".to_owned() } else { device.to_string() }
+}
+
+impl Gpus {
+    fn new(others: Box<dyn Communicator>, mut nccl: Nccl) -> Self {
+        nccl.set_patience(WAIT); // a rank may save a checkpoint first
+        Self { others, nccl }
+    }
+}
 
 impl PointToPoint for Gpus {
     fn rank(&self) -> Rank {
@@ -69,6 +84,18 @@ impl Communicator for Gpus {
     fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
         self.nccl.all_reduce(data)
     }
+
+    fn broadcast(&mut self, root: Rank, data: &mut [f32]) -> Result<()> {
+        self.others.broadcast(root, data)
+    }
+
+    fn all_gather(&mut self, data: &mut [f32]) -> Result<()> {
+        self.others.all_gather(data)
+    }
+
+    fn barrier(&mut self) -> Result<()> {
+        self.others.barrier()
+    }
 }
 
 #[cfg(test)]
@@ -79,9 +106,13 @@ mod tests {
     #[test]
     fn without_gpus_the_engine_stays_and_the_reason_is_told() {
         // A GPU that no machine has, so that machines with NCCL do the same.
-        for (device, told) in [(Device::Cpu, false), (Device::Cuda(1000), true)] {
+        let gpu = Device::Cuda(1000);
+        for (devices, told) in
+            [([Device::Cpu; 2], false), ([Device::Cpu, gpu], false), ([gpu; 2], true)]
+        {
             let said = threads::run(2, |comm| {
-                let (mut comm, why) = over_nccl(Box::new(comm), device);
+                let device = devices[comm.rank().0];
+                let (mut comm, why) = over_nccl(Box::new(comm), device)?;
                 let mut data = [1.0];
                 comm.all_reduce(&mut data)?;
                 assert!((data[0] - 2.0).abs() < 1e-6);

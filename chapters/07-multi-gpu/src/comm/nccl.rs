@@ -70,7 +70,6 @@ fn places(named: Option<OsString>, roots: &[PathBuf]) -> Vec<PathBuf> {
 struct Functions {
     unique_id: GetUniqueId,
     init_rank: InitRank,
-    destroy: End,
     abort: End,
     async_error: GetAsyncError,
     all_reduce: AllReduce,
@@ -102,7 +101,6 @@ impl Functions {
         Ok(Self {
             unique_id: function(&library, "ncclGetUniqueId")?,
             init_rank: function(&library, "ncclCommInitRank")?,
-            destroy: function(&library, "ncclCommDestroy")?,
             abort: function(&library, "ncclCommAbort")?,
             async_error: function(&library, "ncclCommGetAsyncError")?,
             all_reduce: function(&library, "ncclAllReduce")?,
@@ -206,10 +204,25 @@ impl Nccl {
         let all = other.all_gather_bytes(&said)?;
         let (mut nccl, _) = ready?;
         let id = all_ready(&all)?;
-        nccl.meet(&id)?;
+        nccl.meet_with(other, &id)?;
         Ok(nccl)
     }
     // ANCHOR_END: join
+
+    /// Meets the other ranks, or fails on all of them if one could not.
+    fn meet_with<C>(&mut self, other: &mut C, id: &[u8; ID_BYTES]) -> Result<()>
+    where
+        C: Communicator + ?Sized,
+    {
+        let met = self.meet(id);
+        let said = match &met {
+            Ok(()) => [READY, id.as_slice()].concat(),
+            Err(why) => why.to_string().into_bytes(),
+        };
+        let all = other.all_gather_bytes(&said)?;
+        met?;
+        all_ready(&all).map(drop)
+    }
 
     /// Rank `rank` of the `size` that share a [`unique_id`], on a GPU of its own. It waits for the others, as long as
     /// NCCL does: all should be known to come.
@@ -350,8 +363,9 @@ impl Drop for Nccl {
     fn drop(&mut self) {
         let bound = self.cuda().is_ok_and(|cuda| cuda.bind().is_ok());
         if let Some(comm) = self.comm.take().filter(|_| bound) {
-            // SAFETY: made in `with_id`, ended once.
-            unsafe { (self.functions.destroy)(comm) };
+            // Not `ncclCommDestroy`, which may wait for ranks that have gone.
+            // SAFETY: made in `meet`, ended once.
+            unsafe { (self.functions.abort)(comm) };
         }
     }
 }

@@ -131,7 +131,8 @@ impl Link {
         self.inner.borrow().spent
     }
 
-    /// Whether the gradients of the last step left the range of their format, here or elsewhere. The row has no numbers then.
+    /// Whether gradients left the range of their format in the last step, here or elsewhere. The row's sums of gradients mean
+    /// nothing then.
     pub fn overflowed(&self) -> bool {
         self.inner.borrow().overflowed
     }
@@ -148,7 +149,9 @@ impl Link {
         // NaN plus anything is NaN: one bad rank would spoil all of them.
         let broken = row.iter().any(|value| !value.is_finite());
         let share = self.weight(mine.tally.seen as f32);
-        let weigh = |v: &mut f32| *v = if broken { 0.0 } else { share * *v };
+        // A record of what was seen is good where gradients overflowed.
+        let keep = |v: f32| !broken || mine.scaled && v.is_finite();
+        let weigh = |v: &mut f32| *v = if keep(*v) { share * *v } else { 0.0 };
         row.iter_mut().for_each(weigh);
         let numbers = row.len();
         row.extend(self.report(mine, broken, inner.asked));

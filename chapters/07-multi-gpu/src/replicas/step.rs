@@ -75,10 +75,10 @@ impl<D: Engine> Stepper for Replica<'_, D> {
         let scaled = self.learner.loss_scale().is_some();
         let report = Report { tally: tally(&scores, &truth), seconds, scaled };
         self.link.average(&mut self.row, report).map_err(carried)?;
+        self.learner.unpack(&self.row)?;
         if self.link.overflowed() {
             self.learner.discard()?; // in mixed precision, all skip a step
         } else {
-            self.learner.unpack(&self.row)?;
             self.learner.update(lr)?;
         }
         self.row.clear();
