@@ -158,8 +158,7 @@ impl Link {
         inner.comm.all_reduce(row)?;
         let report = row.split_off(numbers);
         inner.read(self.size, &report, mine.scaled)?;
-        let whole = self.weight(report[0]);
-        let divide = |sum: &mut f32| *sum /= whole;
+        let divide = |sum: &mut f32| *sum /= self.weight(report[0]);
         row.iter_mut().for_each(divide);
         inner.spent.add(mine.seconds, begun.elapsed().as_secs_f64());
         Ok(())
