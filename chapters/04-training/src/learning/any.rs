@@ -22,7 +22,7 @@ pub trait AllModels: Engine {
     /// The settings' model with the weights that the device's seed gives, and an optimizer that has seen nothing.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if there is no memory for them.
+    /// [`Error::Device`] if there is no memory for them.
     fn learner(&self, settings: &Settings) -> Result<Box<dyn Learner<Device = Self>>>;
 
     /// The same as the caller's `makers` make it.
