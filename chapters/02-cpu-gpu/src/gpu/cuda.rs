@@ -126,12 +126,17 @@ fn list() -> Result<Vec<About>, String> {
     (0..count).map(|at| describe(at, version).map_err(asked("describe its GPU"))).collect()
 }
 
+/// What [`open`](crate::gpu::open) calls the GPU with this number: `cuda` the first one, then `cuda:1`.
+pub fn id(at: usize) -> String {
+    if at == 0 { "cuda".to_owned() } else { format!("cuda:{at}") }
+}
+
 fn describe(at: i32, version: i32) -> Result<About, DriverError> {
     let device = result::device::get(at)?;
     // SAFETY: `device` is one of the driver's.
     let get = |what| unsafe { result::device::get_attribute(device, what) };
     Ok(About {
-        id: if at == 0 { "cuda".to_owned() } else { format!("cuda:{at}") },
+        id: id(at as usize),
         api: Api::Cuda,
         kind: Kind::Gpu,
         name: result::device::get_name(device)?,

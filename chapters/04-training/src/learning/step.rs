@@ -83,6 +83,18 @@ pub trait Learner: Stepper {
     /// Moves the parameters against their gradients at this learning rate; then the gradients are zero.
     fn update(&mut self, lr: f64) -> Result<()>;
 
+    /// [`Stepper::step`] out of these parts.
+    fn step_in_parts(
+        &mut self,
+        lr: f64,
+        images: Images<Self::Device>,
+        targets: Targets<Self::Device>,
+    ) -> Scores {
+        let scores = self.gradients(images, targets)?;
+        self.update(lr)?;
+        Ok(scores.as_vec()) // only now, when all is under way, wait for the device
+    }
+
     /// Makes the gradients zero and leaves the parameters as they are: they were not finite, here or elsewhere.
     fn discard(&mut self) -> Result<()>;
 }
@@ -160,9 +172,7 @@ impl<M: Network<D>, D: Engine> Stepper for Full<M, D> {
     type Device = D;
 
     fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
-        let scores = self.gradients(images, targets)?;
-        self.update(lr)?;
-        Ok(scores.as_vec()) // only now, when all is under way, wait for the device
+        self.step_in_parts(lr, images, targets)
     }
 
     fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {

@@ -1,7 +1,7 @@
 //! Attention: every patch of an image attends to all patches and gets a weighted sum of their values.
 
 #[cfg(any(feature = "cuda", test))]
-use crate::models::half_product::{Half, Matrices, half_product};
+use crate::models::half_product::{Half, Matrices, product_of_each};
 use crate::models::{
     autocast::{Operands, operands},
     cpu::{accumulate, numbers, taken},
@@ -22,7 +22,7 @@ pub const HEADS: usize = 4;
 pub const HEAD: usize = WIDTH / HEADS;
 
 /// A matrix for each head of each image.
-pub type Heads<const M: usize, const N: usize, D, T = NoneTape> =
+type Heads<const M: usize, const N: usize, D, T = NoneTape> =
     Tensor<(usize, Const<HEADS>, Const<M>, Const<N>), f32, D, T>;
 
 /// A device with attention. Every error is the device's own.
@@ -133,18 +133,6 @@ fn together<D: Device<f32>, T: Tape<f32, D>>(
     let split = (batch, Const::<HEADS>, Const::<PATCHES>, Const::<HEAD>);
     let split = heads.try_reshape_like(&split)?.try_permute::<_, Axes4<0, 2, 1, 3>>()?;
     split.try_reshape_like(&(batch * PATCHES, Const))
-}
-
-/// The product of each two matrices, in f16 where products read that.
-#[cfg(any(feature = "cuda", test))]
-fn product_of_each<D: Half, T: Tape<f32, D> + Merge<T>>(
-    a: Matrices<D, T>,
-    b: Matrices<D, T>,
-) -> Result<Matrices<D, T>, D::Err> {
-    match operands() {
-        Operands::F16 { scale } => half_product(a, b, scale),
-        Operands::F32 | Operands::Bf16 => a.try_matmul(b),
-    }
 }
 
 /// [`attend_by_head`] for a GPU: it multiplies all heads of all images in one call of its library. The copies that

@@ -4,12 +4,9 @@
 //! one piece in memory. [`convolve_gather`] and [`max_pool_by_choice`] use operations that dfdx has on every
 //! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests check that they are equal.
 
-use crate::models::layers::Number;
 #[cfg(any(feature = "cuda", test))]
-use crate::models::{
-    autocast::{Operands, operands},
-    half_product::{Half, half_product},
-};
+use crate::models::half_product::product;
+use crate::models::layers::Number;
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
     prelude::*,
@@ -87,7 +84,7 @@ impl Convolve for Cuda {
     where
         T: Tape<f32, Self> + Merge<T>,
     {
-        convolve_cast(maps, filters, bias, pad)
+        convolve_gather(maps, filters, bias, pad, product)
     }
 
     fn max_pool<const C: usize, T: Tape<f32, Self>>(
@@ -97,7 +94,13 @@ impl Convolve for Cuda {
     }
 }
 
-/// A convolution is a matrix product: every patch with every filter.
+/// Numbers for each of `CO` filters in each row.
+type Columns<const CO: usize, D, T> = Tensor<(usize, Const<CO>), f32, D, T>;
+/// What multiplies patches and filters.
+type Product<const CO: usize, D, T> =
+    fn(Patches<D, T>, Columns<CO, D, T>) -> Result<Columns<CO, D, T>, <D as HasErr>::Err>;
+
+/// A convolution is a matrix product, which `product` computes: every patch with every filter.
 ///
 /// # Errors
 /// The device's own.
@@ -107,6 +110,7 @@ pub fn convolve_gather<const CI: usize, const CO: usize, const K: usize, D, T>(
     filters: &Filters<CI, CO, K, D>,
     bias: Option<&Tensor<Rank1<CO>, f32, D>>,
     pad: usize,
+    product: Product<CO, D, T>,
 ) -> Result<Maps<CO, D, T>, D::Err>
 where
     D: Device<f32>,
@@ -117,7 +121,7 @@ where
     let patches = patches_by_gather(maps, K, pad)?;
     let columns = (K * K * CI, Const::<CO>);
     let filters = filters.retaped::<T>().try_reshape_like(&columns)?;
-    let mut sums = patches.try_matmul(filters)?;
+    let mut sums = product(patches, filters)?;
     if let Some(bias) = bias {
         let bias = bias.retaped::<T>().try_broadcast_like(sums.shape())?;
         sums = sums.try_add(bias)?;
@@ -125,32 +129,6 @@ where
     sums.try_reshape_like(&(batch, h, w, Const))
 }
 // ANCHOR_END: convolve
-
-/// [`convolve_gather`], with its product in f16 where products read that.
-#[cfg(any(feature = "cuda", test))]
-fn convolve_cast<const CI: usize, const CO: usize, const K: usize, D, T>(
-    maps: Maps<CI, D, T>,
-    filters: &Filters<CI, CO, K, D>,
-    bias: Option<&Tensor<Rank1<CO>, f32, D>>,
-    pad: usize,
-) -> Result<Maps<CO, D, T>, D::Err>
-where
-    D: Half,
-    T: Tape<f32, D> + Merge<T>,
-{
-    let Operands::F16 { scale } = operands() else {
-        return convolve_gather(maps, filters, bias, pad);
-    };
-    let &(batch, h, w, _) = maps.shape();
-    let shape = (batch, h + 2 * pad + 1 - K, w + 2 * pad + 1 - K, Const::<CO>);
-    let patches = patches_by_gather(maps, K, pad)?;
-    let &(rows, columns) = patches.shape();
-    let filters = filters.retaped::<T>().try_reshape_like(&(1, columns, CO))?;
-    let sums = half_product(patches.try_reshape_like(&(1, rows, columns))?, filters, scale)?;
-    let sums = sums.try_reshape_like(&shape)?;
-    let Some(bias) = bias else { return Ok(sums) };
-    sums.try_add(bias.retaped::<T>().try_broadcast_like(&shape)?)
-}
 
 impl<const CI: usize, const CO: usize, const K: usize, const PAD: usize, E: Number, D: Device<E>>
     TensorCollection<E, D> for Conv2d<CI, CO, K, PAD, E, D>
@@ -253,7 +231,7 @@ fn larger<D: Device<f32>, T: Tape<f32, D>>(pairs: Pairs<D, T>) -> Result<Pairs<D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::autocast::autocast;
+    use crate::models::autocast::{Operands, autocast};
 
     type Maps2 = Maps<2, Cpu>;
 
@@ -321,7 +299,8 @@ mod tests {
         for bias in [Some(&bias), None] {
             let both = [
                 Cpu::convolve(maps.leaky_trace(), &filters, bias, pad).unwrap(),
-                convolve_gather(maps.leaky_trace(), &filters, bias, pad).unwrap(),
+                convolve_gather(maps.leaky_trace(), &filters, bias, pad, TryMatMul::try_matmul)
+                    .unwrap(),
             ];
             assert_eq!(both[0].shape(), both[1].shape());
             close(&both[0].as_vec(), &both[1].as_vec());
@@ -357,7 +336,7 @@ mod tests {
             autocast(read, || {
                 let taped: Taped = maps.leaky_trace();
                 let out = if on_gpu {
-                    convolve_cast(taped, &filters, Some(&bias), 1)
+                    convolve_gather(taped, &filters, Some(&bias), 1, product)
                 } else {
                     Cpu::convolve(taped, &filters, Some(&bias), 1)
                 };

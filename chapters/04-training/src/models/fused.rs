@@ -7,7 +7,7 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 #[cfg(any(feature = "cuda", test))]
-use crate::models::half_product::{Half, half_product};
+use crate::models::half_product::{self, Half};
 use crate::models::{
     autocast::{Operands, operands},
     cpu::{accumulate, matrix, numbers, product, taken},
@@ -297,16 +297,7 @@ fn dense_by_matmul<const I: usize, const O: usize, D: Half, T: Tape<f32, D> + Me
     weight: &Tensor<Rank2<I, O>, f32, D>,
     bias: &Row<O, D>,
 ) -> Result<Rows<O, D, T>, D::Err> {
-    let (count, weight) = (rows.shape().0, weight.retaped::<T>());
-    let sums = match operands() {
-        Operands::F16 { scale } => {
-            let rows = rows.try_reshape_like(&(1, count, I))?;
-            let weight = weight.try_reshape_like(&(1, I, O))?;
-            half_product(rows, weight, scale)?.try_reshape_like(&(count, Const))?
-        }
-        Operands::F32 | Operands::Bf16 => rows.try_matmul(weight)?,
-    };
-    add_row_by_broadcast(sums, bias)
+    add_row_by_broadcast(half_product::product(rows, weight.retaped::<T>())?, bias)
 }
 
 /// [`FusedRows::add_row`] out of dfdx's operations.

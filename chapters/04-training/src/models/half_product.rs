@@ -1,6 +1,7 @@
 //! A product in f16 between f32 tensors, on dfdx's tape of f32: what a GPU multiplies where
 //! [`operands`](super::autocast::operands) says so. The CPU has products of its own, which read rounded numbers.
 
+use crate::models::autocast::{Operands, operands};
 use dfdx::{
     dtypes::{AMP, f16},
     prelude::*,
@@ -16,15 +17,44 @@ pub(crate) trait Half: Device<f32> + Device<H> {}
 
 impl<D: Device<f32> + Device<H>> Half for D {}
 
+/// A matrix: (rows, columns).
+type Matrix<M, N, D, T> = Tensor<(M, N), f32, D, T>;
 /// Matrices: (how many, rows, columns).
 pub(crate) type Matrices<D, T = NoneTape> = Tensor<(usize, usize, usize), f32, D, T>;
+
+/// A·B, in f16 where products read that.
+///
+/// # Errors
+/// The device's own.
+pub(crate) fn product<K: Dim, N: Dim, D: Half, T: Tape<f32, D> + Merge<T>>(
+    a: Matrix<usize, K, D, T>,
+    b: Matrix<K, N, D, T>,
+) -> Result<Matrix<usize, N, D, T>, D::Err> {
+    let Operands::F16 { scale } = operands() else { return a.try_matmul(b) };
+    let (&(rows, inner), &(_, columns)) = (a.shape(), b.shape());
+    let a = a.try_reshape_like(&(1, rows, inner.size()))?;
+    let b = b.try_reshape_like(&(1, inner.size(), columns.size()))?;
+    half_product(a, b, scale)?.try_reshape_like(&(rows, columns))
+}
+
+/// A·B of each two matrices, in f16 where products read that.
+///
+/// # Errors
+/// The device's own.
+pub(crate) fn product_of_each<D: Half, T: Tape<f32, D> + Merge<T>>(
+    a: Matrices<D, T>,
+    b: Matrices<D, T>,
+) -> Result<Matrices<D, T>, D::Err> {
+    let Operands::F16 { scale } = operands() else { return a.try_matmul(b) };
+    half_product(a, b, scale)
+}
 
 /// A·B of each two matrices, in f16: they are rounded, and so is their product. The derivatives are rounded with a factor,
 /// which is divided out of what is made of them.
 ///
 /// # Errors
 /// The device's own.
-pub(crate) fn half_product<D: Half, T: Tape<f32, D> + Merge<T>>(
+fn half_product<D: Half, T: Tape<f32, D> + Merge<T>>(
     a: Matrices<D, T>,
     b: Matrices<D, T>,
     scale: f32,

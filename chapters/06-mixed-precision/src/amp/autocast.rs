@@ -62,7 +62,6 @@ impl<D: Engine> Learner for Autocast<D> {
         };
         autocast(read, || self.learner.gradients(images, targets))
     }
-
     // ANCHOR_END: step
 
     // ANCHOR: update
@@ -92,7 +91,8 @@ impl<D: Engine> Learner for Autocast<D> {
     }
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
-        self.given = Some(row.iter().all(|value| value.is_finite()));
+        // Nobody asks without a factor.
+        self.given = self.scaler.map(|_| row.iter().all(|value| value.is_finite()));
         self.learner.unpack(row)
     }
 }
@@ -101,9 +101,7 @@ impl<D: Engine> Stepper for Autocast<D> {
     type Device = D;
 
     fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
-        let scores = self.gradients(images, targets)?;
-        self.update(lr)?;
-        Ok(scores.as_vec())
+        self.step_in_parts(lr, images, targets)
     }
 
     fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {

@@ -169,9 +169,7 @@ where
     type Device = D;
 
     fn step(&mut self, lr: f64, images: Images<D>, targets: Targets<D>) -> Scores {
-        let scores = self.gradients(images, targets)?;
-        self.update(lr)?;
-        Ok(scores.as_vec())
+        self.step_in_parts(lr, images, targets)
     }
 
     fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {

@@ -8,6 +8,7 @@ use crate::{
     point_to_point::PointToPoint,
     rank::Rank,
 };
+use cpu_gpu::gpu::cuda::id;
 use lab::Device;
 use std::time::Duration;
 
@@ -32,10 +33,11 @@ pub fn over_nccl(
 ) -> Result<(Box<dyn Communicator>, Option<String>)> {
     let mine: &[u8] = if device == Device::Cpu { b"cpu" } else { b"gpu" };
     let all = others.all_gather_bytes(mine)?;
-    if all.len() == 1 || all.iter().any(|kind| kind == b"cpu") {
+    let alone = all.len() == 1 || all.iter().any(|kind| kind == b"cpu");
+    let (Device::Cuda(gpu), false) = (device, alone) else {
         return Ok((others, None));
-    }
-    match Nccl::join(&mut *others, &name(device)) {
+    };
+    match Nccl::join(&mut *others, &id(gpu)) {
         Ok(nccl) => Ok((Box::new(Gpus::new(others, nccl)), None)),
         Err(Error::Config(why)) => {
             let told = format!("gradients are summed without NCCL: {why}");
@@ -45,11 +47,6 @@ pub fn over_nccl(
     }
 }
 // ANCHOR_END: join
-
-/// What chapter 2 calls a GPU: `cuda` the first one, then `cuda:1`.
-fn name(device: Device) -> String {
-    if device == Device::Cuda(0) { "cuda".to_owned() } else { device.to_string() }
-}
 
 impl Gpus {
     fn new(others: Box<dyn Communicator>, mut nccl: Nccl) -> Self {

@@ -69,18 +69,13 @@ fn measure(rec: &mut Recorder) -> Result<()> {
             for (precision, (rates, right)) in Precision::ALL.into_iter().zip(&mut found) {
                 let list: ParamList = &[("model", &model), ("precision", &precision)];
                 rec.note(RATE.name, &[list, &[("seed", &seed)]].concat());
-                if let Some(why) = amp::refused(precision, base.device) {
-                    if seed == 0 {
-                        rec.skip_at(RATE.at(list).with("device", base.device), why);
-                    }
+                if amp::refused(precision, base.device).is_some() {
                     continue;
                 }
                 let outcome = train(model, precision, seed, &base, &data)?;
                 // The first epoch warms up.
-                let mut times: Vec<f64> =
-                    outcome.history.iter().skip(1).map(|epoch| epoch.images_per_second).collect();
-                times.sort_by(f64::total_cmp);
-                rates.extend(times.last());
+                let later = outcome.history.iter().skip(1);
+                rates.extend(later.map(|epoch| epoch.images_per_second).max_by(f64::total_cmp));
                 right.extend(outcome.test_accuracy());
             }
         }
@@ -99,10 +94,11 @@ fn record(
     let found = found.map(|(rates, right)| (Samples(rates), Samples(right)));
     let (wide, exact) = found[0].clone();
     for (precision, (rates, right)) in Precision::ALL.into_iter().zip(found) {
-        if rates.0.is_empty() {
+        let list: ParamList = &[("model", &model), ("precision", &precision), ("device", &device)];
+        if let Some(why) = amp::refused(precision, device) {
+            rec.skip_at(RATE.at(list), why);
             continue;
         }
-        let list: ParamList = &[("model", &model), ("precision", &precision), ("device", &device)];
         if precision != Precision::F32 {
             rec.record(RATIO.at(list), rates.paired(&wide, |rate, wide| rate / wide));
             let points = right.paired(&exact, |half, full| 100.0 * (half - full));

@@ -13,8 +13,7 @@ fn table(records: &Records) -> Result<TableData> {
     let of = |key: Key, model: &Model, precision: Precision| {
         key.at(&[("model", model), ("precision", &precision)])
     };
-    let rows = Model::ALL.map(|model| model);
-    let mut grid = Grid::new(rows)
+    let mut grid = Grid::new(Model::ALL)
         .column("model", ToString::to_string)
         .column("images a second in f32", move |model| of(RATE, model, Precision::F32))
         .column("accuracy in f32", move |model| of(RIGHT, model, Precision::F32));
