@@ -1,5 +1,6 @@
 //! What this chapter measures, and what is drawn and tabled of it.
 
+pub mod command;
 pub mod experiments;
 pub mod figures;
 

@@ -6,11 +6,12 @@ Jobs and replies are those of chapter 3's pytorch.py, one line of JSON each:
      "threads": 2, "parameters": 117066}
 The seconds are those of whole epochs, without the test. The images are in memory, in the model's shape, and a
 batch is one indexing operation. Architecture, range of the first weights, optimizer, dropout and schedule are the Rust
-models', and so is the number of parameters. Where the recipe changes the images (`augment`), this does not.
+models', and so is the number of parameters.
 
-    python pytorch_models.py FOLDER_WITH_MNIST --model cnn [--limit N] [--threads N] [--channels-last] [--compile]
+    python pytorch_models.py FOLDER_WITH_MNIST --model cnn [--limit N] [--threads N] [--augment] [--channels-last]
+        [--compile]
 
---limit trains on the first N images. --channels-last puts images and filters of cnn and resnet into
+--limit trains on the first N images. --augment changes them as the recipe of resnet does. --channels-last puts images and filters of cnn and resnet into
 torch.channels_last. --compile trains by torch.compile, which needs a C++ compiler; it compiles before the clock starts.
 """
 
@@ -170,6 +171,24 @@ def rate(recipe, step, steps):
     return recipe.lr * (1 + math.cos(math.pi * min(done, 1))) / 2
 
 
+def within(count, most):
+    """So many random numbers from -most to most."""
+    return torch.empty(count).uniform_(-most, most)
+
+
+def augmented(x):
+    """Images (count, 1, 28, 28), each turned, slanted, stretched and moved a little: chapter 4's augment.rs."""
+    count, half = len(x), 27 / 2
+    turn, slant = torch.deg2rad(within(count, 12)), within(count, 0.1)
+    wide, high = 1 + within(count, 0.1), 1 + within(count, 0.1)
+    sin, cos = turn.sin(), turn.cos()
+    shift = within((2, count), 2) / half  # the grid goes from -1 to 1
+    above = torch.stack([cos * wide, (slant * cos - sin) * high, shift[0]], 1)
+    below = torch.stack([sin * wide, (slant * sin + cos) * high, shift[1]], 1)
+    grid = F.affine_grid(torch.stack([above, below], 1), list(x.shape), align_corners=True)
+    return F.grid_sample(x, grid, align_corners=True)
+
+
 def compiled(model, x, y, batch):
     """The model compiled for every size of batch that the images make; its weights are as before."""
     torch.compiler.reset()  # what earlier jobs compiled counts towards a limit
@@ -214,7 +233,8 @@ def job(data, options, wanted):
             for group in optimizer.param_groups:
                 group["lr"] = rate(recipe, step, steps)
             optimizer.zero_grad()
-            F.cross_entropy(learner(x[rows]), y[rows]).backward()
+            images = augmented(x[rows]) if options.augment else x[rows]
+            F.cross_entropy(learner(images), y[rows]).backward()
             optimizer.step()
             step += 1
         seconds.append(time.perf_counter() - start)
@@ -238,6 +258,7 @@ def main():
     parser.add_argument("--model", choices=list(RECIPES), required=True)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--augment", action="store_true")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
     options = parser.parse_args()

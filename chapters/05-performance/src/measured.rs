@@ -17,6 +17,7 @@ pub fn chapter() -> Chapter {
         part(measured::input::experiments(), drawn::input::figures(), drawn::input::tables()),
         part(measured::memory::experiments(), drawn::memory::figures(), drawn::memory::tables()),
         part(measured::compare::experiments(), drawn::compare::figures(), drawn::compare::tables()),
+        part(measured::command::experiments(), vec![], drawn::command::tables()),
         part(measured::gpu::experiments(), vec![], drawn::gpu::tables()),
     ];
     Chapter::of(5, "performance", "Making a training step fast", parts)

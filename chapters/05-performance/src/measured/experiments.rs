@@ -1,5 +1,6 @@
 //! The chapter's experiments, one file for each part of the page.
 
+pub mod command;
 pub mod compare;
 pub mod engine;
 pub mod freed;

@@ -1,5 +1,6 @@
 //! The chapter's figures and tables, made from one machine's records.
 
+pub mod command;
 pub mod compare;
 pub mod engine;
 pub mod gpu;

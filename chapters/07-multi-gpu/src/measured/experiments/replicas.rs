@@ -15,10 +15,9 @@ use crate::{
 use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
 use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, data::DataSet, record::ParamList};
 use std::{
-    fs,
     hash::{BuildHasher, Hasher},
     net::TcpListener,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -27,6 +26,7 @@ use training::{
     Config, Outcome, Settings, Silent,
     any::AllModels,
     engine::Engine,
+    measured::command,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
     optimizer::Rule,
@@ -231,16 +231,6 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
     processes(rec, repetitions)
 }
 
-/// The course's own command, if it is the running program.
-fn command() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    (program.file_stem()? == "throughput").then_some(program)
-}
-
-/// Why there are no processes where another program measures, such as a notebook.
-const NO_COMMAND: &str =
-    "processes are ranks of the course's command: run `throughput measure multi_gpu`";
-
 /// The speed of real processes, as the command itself trains with them.
 fn processes(rec: &mut Recorder, repetitions: usize) -> lab::Result<()> {
     let job = JOBS[0];
@@ -248,8 +238,8 @@ fn processes(rec: &mut Recorder, repetitions: usize) -> lab::Result<()> {
         for size in [2_usize, 4] {
             let list: ParamList =
                 &[("model", &job.model), ("batch", &job.batch), ("engine", &engine), ("p", &size)];
-            let Some(program) = command() else {
-                rec.skip_at(REPLICAS.at(list), NO_COMMAND);
+            let Some(program) = command::program() else {
+                rec.skip_at(REPLICAS.at(list), command::NONE);
                 continue;
             };
             if engine == "mpi" && !cfg!(feature = "mpi") {
@@ -264,37 +254,18 @@ fn processes(rec: &mut Recorder, repetitions: usize) -> lab::Result<()> {
     Ok(())
 }
 
-/// A folder for a run that is measured; it is removed with this.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        let name = format!("throughput-{}-{:x}", std::process::id(), dice(u64::MAX));
-        Self(std::env::temp_dir().join(name))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// A random number from 0 to `below`.
 fn dice(below: u64) -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish() % below.max(1)
 }
 
-/// The `train` of a job, without where it runs.
-fn arguments(rec: &Recorder, job: Job, epochs: usize, run: &Path) -> Vec<String> {
+/// The `train` of a job, without its folder and its data set.
+fn arguments(job: Job, epochs: usize) -> Vec<String> {
     let mut words: Vec<String> =
         ["train", "--device", "cpu", "--dropout", "0"].map(String::from).into();
     for (option, value) in [("--batch", job.batch), ("--limit", job.images), ("--epochs", epochs)] {
         words.extend([option.to_owned(), value.to_string()]);
     }
-    words.extend(["--run".to_owned(), run.display().to_string()]);
-    let folder = rec.data.iter().flat_map(|data| ["--data".to_owned(), data.display().to_string()]);
-    words.extend(folder);
     words
 }
 
@@ -305,33 +276,20 @@ fn process_rate(
     engine: &str,
     size: usize,
 ) -> lab::Result<f64> {
-    let run = Scratch::new();
-    let words = arguments(rec, job, EPOCHS, &run.0);
-    let mut command = if engine == "mpi" {
+    let words = arguments(job, EPOCHS);
+    let process = if engine == "mpi" {
         let mut mpirun = Command::new("mpirun");
-        mpirun
-            .args(["--allow-run-as-root", "--oversubscribe", "-n", &size.to_string()])
-            .arg(program);
-        mpirun.args(words);
+        mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", &size.to_string()]);
+        mpirun.arg(program).args(words);
         mpirun
     } else {
         let mut own = Command::new(program);
         own.args(words).args(["--replicas", &size.to_string(), "--processes"]);
         own
     };
-    let done = command.stdin(Stdio::null()).output();
-    let failed =
-        |why: String| lab::Error::message(format!("{size} processes did not train: {why}"));
-    let done = done.map_err(|e| failed(e.to_string()))?;
-    if !done.status.success() {
-        return Err(failed(String::from_utf8_lossy(&done.stderr).trim().to_owned()));
-    }
-    let metrics = run.0.join(METRICS);
-    let text = fs::read_to_string(&metrics).map_err(|e| lab::Error::io(&metrics, e))?;
-    let rates = text.lines().skip(2).filter_map(|line| {
-        let epoch: training::watch::Epoch = serde_json::from_str(line).ok()?;
-        Some(epoch.images_per_second)
-    });
+    let done = command::train(process, rec.data.as_deref())?;
+    // The first epoch warms up.
+    let rates = done.epochs.iter().skip(1).map(|epoch| epoch.images_per_second);
     Ok(rates.fold(f64::NAN, f64::max))
 }
 
@@ -350,7 +308,9 @@ impl Crew {
         let mut crew = Self(Vec::new());
         for rank in 0..CREW {
             let child = Command::new(program)
-                .args(arguments(rec, JOBS[0], 1_000_000, run))
+                .args(arguments(JOBS[0], 1_000_000))
+                .args([Path::new("--run"), run])
+                .args(rec.data.iter().flat_map(|data| [Path::new("--data"), data]))
                 .envs(Member::here(rank, CREW, &hub).variables())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -390,8 +350,8 @@ pub const SIGNALS: [(&str, usize); 2] = [("KILL", 10), ("STOP", 5)];
 fn failures(rec: &mut Recorder) -> lab::Result<()> {
     for (signal, times) in SIGNALS {
         let list: ParamList = &[("signal", &signal), ("p", &CREW)];
-        let Some(program) = command().filter(|_| cfg!(unix)) else {
-            rec.skip_at(FAILURES.at(list), NO_COMMAND);
+        let Some(program) = command::program().filter(|_| cfg!(unix)) else {
+            rec.skip_at(FAILURES.at(list), command::NONE);
             continue;
         };
         let mut seconds = Vec::new();
@@ -408,11 +368,12 @@ fn failures(rec: &mut Recorder) -> lab::Result<()> {
 
 /// Starts processes, disturbs one at a random moment, and times the end of the others.
 fn end_of_one(rec: &Recorder, program: &Path, signal: &str) -> lab::Result<f64> {
-    let run = Scratch::new();
-    let mut crew = Crew::start(rec, program, &run.0)?;
+    let run = tempfile::tempdir().map_err(|e| lab::Error::io(&std::env::temp_dir(), e))?;
+    let metrics = run.path().join(METRICS);
+    let mut crew = Crew::start(rec, program, run.path())?;
     let until = Instant::now() + Duration::from_mins(1);
     // The first line of the metrics comes after the first epoch.
-    while !run.0.join(METRICS).exists() {
+    while !metrics.exists() {
         if Instant::now() > until {
             return Err(lab::Error::message(
                 "the processes do not start training; check that nothing else runs here",
