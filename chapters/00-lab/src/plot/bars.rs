@@ -98,123 +98,17 @@ impl BarPlot {
 
     /// The figure for this width.
     pub fn svg_on(&self, sheet: Sheet) -> String {
-        const THICK: f64 = 14.0;
-        const GAP: f64 = 10.0;
-        let width = sheet.width();
-        let scale = self.axis.scale;
-        let value = |bar: &Bar| bar.value.filter(|v| fits(scale, v.0));
-        // Long names are above their bars: next to them they would leave no room.
-        let most = if sheet.narrow() { 84.0 } else { 200.0 };
-        let names: Vec<Vec<String>> = self.bars.iter().map(|b| wrapped(&b.name, most)).collect();
-        let longest = names.iter().map(|lines| widest(lines)).fold(0.0, f64::max);
-        let above =
-            longest > most || names.iter().any(|n| n.len() > if sheet.narrow() { 1 } else { 2 });
-        let names =
-            if above { self.bars.iter().map(|b| wrapped(&b.name, width)).collect() } else { names };
-        let left = if above { 1.0 } else { longest + 9.0 };
-        let limits: Vec<&(String, f64)> =
-            self.limits.iter().filter(|(_, at)| fits(scale, *at)).collect();
-
-        let measured = self.bars.iter().filter_map(value).flat_map(|(m, l, h)| [m, l, h]);
-        let numbers = measured.chain(limits.iter().map(|l| l.1)).filter(|v| fits(scale, *v));
-        let axis = self.bar_axis(&numbers.collect::<Vec<_>>());
-        // As long as the text behind each bar allows.
-        let unit = Ruler::new(&axis, std::iter::empty(), 0.0, 1.0);
-        let base = axis.base.map_or(0.0, |base| unit.clamped(base));
-        let right = self
-            .bars
-            .iter()
-            .filter_map(|bar| {
-                let (middle, _, high) = value(bar)?;
-                let end = unit.clamped(middle).max(unit.clamped(high)).max(base).max(0.01);
-                Some(left + (width - 9.0 - text_width(&bar.text) - left) / end)
-            })
-            .fold(width - 10.0, f64::min)
-            .max(left + 0.3 * width);
-        let x = Ruler::new(&axis, std::iter::empty(), left, right);
-        let base = left + base * (right - left);
-
-        // Why a bar is missing may take several lines.
-        let reasons: Vec<Vec<String>> = self
-            .bars
-            .iter()
-            .map(|bar| match value(bar) {
-                Some(_) => Vec::new(),
-                None => wrapped(&bar.text, width - left - 8.0),
-            })
-            .collect();
-        let body = |i: usize| (reasons[i].len() as f64 * LINE).max(THICK);
-        let height_of = |i: usize| {
-            let name = names[i].len() as f64 * LINE;
-            GAP + if above { name + body(i) } else { name.max(body(i)) }
-        };
-        let signs = Signs::new(&limits, &x, width);
-        let top = signs.rows() * LINE + 6.0;
-        let bottom = top + (0..self.bars.len()).map(height_of).sum::<f64>() + 4.0;
-
-        let mut told: Vec<Json> = Vec::new();
-        let mut texts: Vec<(Area, Hang, Ink, &str)> = Vec::new();
-        let mut shapes = Vec::new();
-        let mut y = top + 0.5 * GAP + 2.0;
-        for (i, bar) in self.bars.iter().enumerate() {
-            let name = names[i].len() as f64 * LINE;
-            let (first, middle) = if above {
-                (y + 0.5 * LINE, y + name + 0.5 * THICK)
-            } else {
-                let half = 0.5 * name.max(body(i));
-                let reasons = (reasons[i].len() as f64 - 1.0).max(0.0) * LINE;
-                (y + half - 0.5 * (name - LINE), y + half - 0.5 * reasons)
-            };
-            for (k, line) in names[i].iter().enumerate() {
-                let (at, hang) = if above { (0.0, Hang::Start) } else { (left - 8.0, Hang::End) };
-                texts.push((
-                    text_area(at, first + LINE * k as f64, hang, line),
-                    hang,
-                    Ink::Text,
-                    line,
-                ));
-            }
-            if let Some((length, low, high)) = value(bar) {
-                let end = x.clamped(length);
-                let (from, to) = (end.min(base), end.max(base).max(end.min(base) + 1.0));
-                let (low_at, high_at) = (x.clamped(low), x.clamped(high));
-                // A spread narrower than the whisker's own line would look like an error.
-                let spread = (high_at - low_at > 2.0).then_some((low_at, high_at));
-                let clear = to.max(spread.map_or(to, |spread| spread.1)) + 7.0;
-                shapes.push((
-                    [from, middle - 0.5 * THICK, to, middle + 0.5 * THICK],
-                    spread,
-                    middle,
-                ));
-                texts.push((
-                    text_area(clear, middle, Hang::Start, &bar.text),
-                    Hang::Start,
-                    Ink::Text,
-                    &bar.text,
-                ));
-                let number = |value: f64| Unit::Number.format(value);
-                let quartiles = if low < high {
-                    format!("quartiles {} to {}", number(low), number(high))
-                } else {
-                    String::new()
-                };
-                told.push(json!([bar.name, [tenths(end), tenths(middle), bar.text, quartiles]]));
-            }
-            for (k, line) in reasons[i].iter().enumerate() {
-                let area = text_area(left + 6.0, middle + LINE * k as f64, Hang::Start, line);
-                texts.push((area, Hang::Start, Ink::Faint, line));
-            }
-            y += height_of(i);
+        let frame = Frame::new(self, sheet);
+        let Frame { axis, x, signs, area, .. } = &frame;
+        let [_, top, _, bottom] = *area;
+        let Marks { told, mut texts, shapes } = frame.marks();
+        for Sign { text: (at, middle), hang, name, .. } in &signs.0 {
+            texts.push(Text::new(*at, *middle, *hang, Ink::Text, name));
         }
-
-        let below = wrapped(&axis.words(), width).len() as f64;
+        let below = wrapped(&axis.words(), sheet.width()).len() as f64;
         drawn(sheet, bottom + (1.9 + below) * LINE, &at(told), |canvas| {
-            x_axis(canvas, &axis, &x, [left, top, right, bottom]);
-            for sign in &signs.0 {
-                let area = text_area(sign.text.0, sign.text.1, sign.hang, &sign.name);
-                texts.push((area, sign.hang, Ink::Text, &sign.name));
-            }
-            for (sides, spread, middle) in shapes {
+            x_axis(canvas, axis, x, *area);
+            for Shape { sides, spread, middle } in shapes {
                 canvas.rectangle(sides, Ink::Series(0));
                 if let Some((low, high)) = spread {
                     let caps = [low, high].map(|at| vec![(at, middle - 4.0), (at, middle + 4.0)]);
@@ -223,20 +117,25 @@ impl BarPlot {
                 }
             }
             // A line runs behind no text.
-            let areas: Vec<Area> = texts.iter().map(|text| text.0).collect();
+            let areas: Vec<Area> = texts.iter().map(|text| text.area).collect();
             for sign in &signs.0 {
                 canvas.dashed(&gapped(sign.at, sign.top, bottom, &areas), 1.6, "7 5");
             }
-            canvas.lines(&gapped(base, top, bottom, &areas), Ink::Faint, 1.2);
-            for (area, hang, ink, text) in &texts {
+            canvas.lines(&gapped(frame.base, top, bottom, &areas), Ink::Faint, 1.2);
+            for Text { area, hang, ink, words } in texts {
                 let start = match hang {
                     Hang::Start => area[0],
                     Hang::Middle => 0.5 * (area[0] + area[2]),
                     Hang::End => area[2],
                 };
-                canvas.text((start, 0.5 * (area[1] + area[3])), *hang, *ink, text);
+                canvas.text((start, 0.5 * (area[1] + area[3])), hang, ink, words);
             }
         })
+    }
+
+    /// A bar's length and spread, if the axis has a place for it.
+    fn value(&self, bar: &Bar) -> Option<(f64, f64, f64)> {
+        bar.value.filter(|value| fits(self.axis.scale, value.0))
     }
 
     /// The axis with a range: from zero, from the base, or from a round power of ten below the shortest bar.
@@ -273,14 +172,180 @@ impl BarPlot {
     }
 }
 
-fn text_area(at: f64, middle: f64, hang: Hang, text: &str) -> Area {
-    let wide = text_width(text);
-    let left = match hang {
-        Hang::Start => at,
-        Hang::Middle => at - 0.5 * wide,
-        Hang::End => at - wide,
-    };
-    [left, middle - 0.5 * LINE, left + wide, middle + 0.5 * LINE]
+/// How thick a bar is.
+const THICK: f64 = 14.0;
+/// Between two bars.
+const GAP: f64 = 10.0;
+
+/// Where everything of bars is, before it is drawn.
+struct Frame<'p> {
+    plot: &'p BarPlot,
+    axis: Axis,
+    x: Ruler,
+    names: Vec<Vec<String>>,
+    /// Whether names are above their bars and not at their left.
+    above: bool,
+    /// Where bars begin.
+    base: f64,
+    /// Why a bar is missing, which may take several lines.
+    reasons: Vec<Vec<String>>,
+    signs: Signs,
+    area: Area,
+}
+
+impl<'p> Frame<'p> {
+    fn new(plot: &'p BarPlot, sheet: Sheet) -> Self {
+        let width = sheet.width();
+        let scale = plot.axis.scale;
+        // Long names are above their bars: next to them they would leave no room.
+        let (most, lines) = if sheet.narrow() { (84.0, 1) } else { (200.0, 2) };
+        let names = |most: f64| plot.bars.iter().map(move |bar| wrapped(&bar.name, most));
+        let longest = names(most).map(|lines| widest(&lines)).fold(0.0, f64::max);
+        let above = longest > most || names(most).any(|name| name.len() > lines);
+        let names = names(if above { width } else { most }).collect();
+        let left = if above { 1.0 } else { longest + 9.0 };
+        let limits: Vec<&(String, f64)> =
+            plot.limits.iter().filter(|(_, at)| fits(scale, *at)).collect();
+
+        let values = plot.bars.iter().filter_map(|bar| plot.value(bar));
+        let measured = values.flat_map(|(middle, low, high)| [middle, low, high]);
+        let numbers = measured.chain(limits.iter().map(|l| l.1)).filter(|v| fits(scale, *v));
+        let axis = plot.bar_axis(&numbers.collect::<Vec<_>>());
+        // As long as the text behind each bar allows.
+        let unit = Ruler::new(&axis, std::iter::empty(), 0.0, 1.0);
+        let base = axis.base.map_or(0.0, |base| unit.clamped(base));
+        let ends = plot.bars.iter().filter_map(|bar| {
+            let (middle, _, high) = plot.value(bar)?;
+            let end = unit.clamped(middle).max(unit.clamped(high)).max(base).max(0.01);
+            Some(left + (width - 9.0 - text_width(&bar.text) - left) / end)
+        });
+        let right = ends.fold(width - 10.0, f64::min).max(left + 0.3 * width);
+        let x = Ruler::new(&axis, std::iter::empty(), left, right);
+        let base = left + base * (right - left);
+        let reason = |bar| match plot.value(bar) {
+            Some(_) => Vec::new(),
+            None => wrapped(&bar.text, width - left - 8.0),
+        };
+        let reasons = plot.bars.iter().map(reason).collect();
+        let signs = Signs::new(&limits, &x, width);
+        let top = signs.rows() * LINE + 6.0;
+        let area = [left, top, right, top];
+        let mut frame = Self { plot, axis, x, names, above, base, reasons, signs, area };
+        frame.area[3] = top + (0..plot.bars.len()).map(|i| frame.height(i)).sum::<f64>() + 4.0;
+        frame
+    }
+
+    fn name_height(&self, i: usize) -> f64 {
+        self.names[i].len() as f64 * LINE
+    }
+
+    /// The height of a bar, or of what is said in its place.
+    fn body(&self, i: usize) -> f64 {
+        (self.reasons[i].len() as f64 * LINE).max(THICK)
+    }
+
+    fn height(&self, i: usize) -> f64 {
+        let (name, body) = (self.name_height(i), self.body(i));
+        GAP + if self.above { name + body } else { name.max(body) }
+    }
+
+    /// The middles of a name's first line and of a bar, where both begin at `y`.
+    fn middles(&self, i: usize, y: f64) -> (f64, f64) {
+        let name = self.name_height(i);
+        if self.above {
+            return (y + 0.5 * LINE, y + name + 0.5 * THICK);
+        }
+        let half = 0.5 * name.max(self.body(i));
+        let reasons = (self.reasons[i].len() as f64 - 1.0).max(0.0) * LINE;
+        (y + half - 0.5 * (name - LINE), y + half - 0.5 * reasons)
+    }
+
+    /// The bars with what is written at them.
+    fn marks(&self) -> Marks<'_> {
+        let [left, top, ..] = self.area;
+        let mut marks = Marks::default();
+        let mut y = top + 0.5 * GAP + 2.0;
+        for (i, bar) in self.plot.bars.iter().enumerate() {
+            let (first, middle) = self.middles(i, y);
+            let (at, hang) = if self.above { (0.0, Hang::Start) } else { (left - 8.0, Hang::End) };
+            for (k, line) in self.names[i].iter().enumerate() {
+                let middle = first + LINE * k as f64;
+                marks.texts.push(Text::new(at, middle, hang, Ink::Text, line));
+            }
+            if let Some(value) = self.plot.value(bar) {
+                self.mark(&mut marks, bar, value, middle);
+            }
+            for (k, line) in self.reasons[i].iter().enumerate() {
+                let middle = middle + LINE * k as f64;
+                marks.texts.push(Text::new(left + 6.0, middle, Hang::Start, Ink::Faint, line));
+            }
+            y += self.height(i);
+        }
+        marks
+    }
+
+    /// One bar, with its spread, its text and what it tells.
+    fn mark<'a>(
+        &self,
+        marks: &mut Marks<'a>,
+        bar: &'a Bar,
+        (length, low, high): (f64, f64, f64),
+        middle: f64,
+    ) {
+        let end = self.x.clamped(length);
+        let (from, to) = (end.min(self.base), end.max(self.base).max(end.min(self.base) + 1.0));
+        let (low_at, high_at) = (self.x.clamped(low), self.x.clamped(high));
+        // A spread narrower than the whisker's own line would look like an error.
+        let spread = (high_at - low_at > 2.0).then_some((low_at, high_at));
+        let clear = to.max(spread.map_or(to, |spread| spread.1)) + 7.0;
+        let sides = [from, middle - 0.5 * THICK, to, middle + 0.5 * THICK];
+        marks.shapes.push(Shape { sides, spread, middle });
+        marks.texts.push(Text::new(clear, middle, Hang::Start, Ink::Text, &bar.text));
+        let number = |value: f64| Unit::Number.format(value);
+        let quartiles = if low < high {
+            format!("quartiles {} to {}", number(low), number(high))
+        } else {
+            String::new()
+        };
+        let told = json!([bar.name, [tenths(end), tenths(middle), bar.text, quartiles]]);
+        marks.told.push(told);
+    }
+}
+
+/// What is drawn of the bars.
+#[derive(Default)]
+struct Marks<'a> {
+    told: Vec<Json>,
+    texts: Vec<Text<'a>>,
+    shapes: Vec<Shape>,
+}
+
+/// A bar.
+struct Shape {
+    sides: Area,
+    spread: Option<(f64, f64)>,
+    middle: f64,
+}
+
+/// A line of text, and what it covers.
+struct Text<'a> {
+    area: Area,
+    hang: Hang,
+    ink: Ink,
+    words: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn new(at: f64, middle: f64, hang: Hang, ink: Ink, words: &'a str) -> Self {
+        let wide = text_width(words);
+        let left = match hang {
+            Hang::Start => at,
+            Hang::Middle => at - 0.5 * wide,
+            Hang::End => at - wide,
+        };
+        let area = [left, middle - 0.5 * LINE, left + wide, middle + 0.5 * LINE];
+        Self { area, hang, ink, words }
+    }
 }
 
 /// The pieces of an upright line that lie on none of the areas.

@@ -1,5 +1,11 @@
-use super::{canvas::TEXT, spots::sampled, *};
+use super::{
+    canvas::TEXT,
+    layout::clipped,
+    spots::{Busy, around, far_spot, quiet_spot, sampled, spread_apart, within},
+    *,
+};
 use proptest::prelude::*;
+use serde_json::{Value as Json, json};
 
 fn series(name: &str, points: &[(f64, f64)]) -> Series {
     Series { name: name.to_owned(), points: points.to_vec(), band: vec![], joined: true }
