@@ -14,7 +14,13 @@ use dfdx::prelude::*;
 use lab::vectors::wide;
 use rayon::prelude::*;
 use std::mem::take;
-use training::{autocast::operands, conv::Maps, cpu::numbers, norm::note, resnet::Layer};
+use training::{
+    autocast::{Operands, operands},
+    conv::Maps,
+    cpu::numbers,
+    norm::note,
+    resnet::Layer,
+};
 
 /// The mean of each channel over one image's pixels, and the sum of the squares around it.
 #[inline(always)]
@@ -121,6 +127,155 @@ fn along<const C: usize>(
     sums
 }
 
+/// What the forward pass of a layer keeps for the backward one.
+struct Pass<const CO: usize> {
+    convolution: Convolution,
+    pixels: Vec<f32>,
+    weight: Vec<f32>,
+    read: Operands,
+    /// What the convolution found: (batch, h, w, CO).
+    z: Vec<f32>,
+    /// Which numbers `ReLU` or the pool let through.
+    which: Vec<u8>,
+    mean: [f32; CO],
+    /// One over the standard deviation, and that times the layer's own factor.
+    inverse: [f32; CO],
+    times: [f32; CO],
+    w: usize,
+    /// Numbers of an image behind the convolution, and of the layer's output.
+    between: usize,
+    outside: usize,
+    pooled: bool,
+}
+
+impl<const CO: usize> Pass<CO> {
+    /// The convolution, and each image's sums while its outputs are in the cache.
+    fn convolve<const CI: usize, const K: usize>(
+        maps: &Maps<CI, Cpu>,
+        layer: &mut Layer<CI, CO, K, f32, Cpu>,
+        pooled: bool,
+        inputs: Inputs,
+    ) -> Result<Self, CpuError> {
+        let &(batch, h, w, _) = maps.shape();
+        let convolution = Convolution::new((h, w), (CI, CO), (K, K / 2), inputs);
+        let (mut pixels, mut weight, read) = (numbers(maps)?, numbers(&layer.weight)?, operands());
+        read.round(&mut pixels);
+        read.round(&mut weight);
+        let between = h * w * CO;
+        let outside = if pooled { between / 4 } else { between };
+        let mut z = vec![0.0; batch * between];
+        let places = z.chunks_exact_mut(between).collect();
+        let images = convolution.forward(&pixels, (&weight, None), places, |found, z| {
+            z.copy_from_slice(found);
+            wide!(|| spread::<CO>(found))
+        });
+        let [mean, var] = joined(&images, h * w);
+        note(&mut layer.norm, &mean, &var, batch * h * w);
+        let inverse = var.map(|var| 1.0 / (var + layer.norm.epsilon as f32).sqrt());
+        let scale = layer.norm.scale.array();
+        let times = std::array::from_fn(|c| scale[c] * inverse[c]);
+        let which = vec![NONE; batch * outside];
+        Ok(Self {
+            convolution,
+            pixels,
+            weight,
+            read,
+            z,
+            which,
+            mean,
+            inverse,
+            times,
+            w,
+            between,
+            outside,
+            pooled,
+        })
+    }
+
+    /// Normalised, with what goes around added, through `ReLU`, and pooled if that follows.
+    fn outputs(&mut self, bias: [f32; CO], around: Option<&[f32]>) -> Vec<f32> {
+        let Self { w, between, outside, pooled, .. } = *self;
+        let lines = [self.mean, self.times, bias].map(|of| line(of, w));
+        let of_channels = [&lines[0][..], &lines[1], &lines[2]];
+        let mut out = vec![0.0; self.which.len()];
+        out.par_chunks_exact_mut(outside)
+            .zip(self.which.par_chunks_exact_mut(outside))
+            .zip(self.z.par_chunks_exact(between))
+            .enumerate()
+            .for_each_init(
+                || vec![0.0; between],
+                |values, (image, ((out, which), z))| {
+                    let around = around.map(|around| &around[image * between..][..between]);
+                    wide!(|| {
+                        scaled(z, of_channels, around, values);
+                        if pooled {
+                            pool::<CO>(values, w, out, which);
+                        } else {
+                            relu(values, out, which);
+                        }
+                    });
+                },
+            );
+        out
+    }
+
+    /// What comes to each number of an image behind the normalisation.
+    fn back(&self, up: &[f32], image: usize, g: &mut [f32]) {
+        let here = image * self.outside..(image + 1) * self.outside;
+        let (up, which) = (&up[here.clone()], &self.which[here]);
+        wide!(|| {
+            if self.pooled {
+                unpool::<CO>(up, which, self.w, g);
+            } else {
+                relu_backward(up, which, g);
+            }
+        });
+    }
+
+    /// The gradients of the normalisation's bias and factor; what comes to an image is added to its part of `beside`, if
+    /// something went around.
+    fn sums(&self, up: &[f32], beside: &mut [f32]) -> [[f32; CO]; 2] {
+        let between = self.between;
+        let mut places: Vec<&mut [f32]> = beside.chunks_mut(between).collect();
+        places.resize_with(self.z.len() / between, Default::default);
+        let sums: Vec<[[f32; CO]; 2]> = places
+            .into_par_iter()
+            .enumerate()
+            .map_init(
+                || vec![0.0; between],
+                |g, (image, beside)| {
+                    self.back(up, image, g);
+                    let z = &self.z[image * between..][..between];
+                    wide!(|| {
+                        beside.iter_mut().zip(&*g).for_each(|(sum, g)| *sum += g);
+                        along::<CO>(g, z, &self.mean, &self.inverse)
+                    })
+                },
+            )
+            .collect();
+        [0, 1].map(|part: usize| {
+            std::array::from_fn(|c| {
+                sums.iter().map(|sums| f64::from(sums[part][c])).sum::<f64>() as f32
+            })
+        })
+    }
+
+    /// The gradient of the filters; that of the inputs is added to `dx`. Both come from dz, image by image.
+    fn gradients(&self, up: &[f32], [down, along]: [[f32; CO]; 2], dx: &mut [f32]) -> Vec<f32> {
+        let n = (self.z.len() / CO) as f32;
+        let steep = std::array::from_fn(|c| self.times[c] * self.inverse[c] * along[c] / n);
+        let flat = std::array::from_fn(|c| self.times[c] * down[c] / n);
+        let lines = [self.mean, self.times, steep, flat].map(|of| line(of, self.w));
+        let of_channels = [&lines[0][..], &lines[1], &lines[2], &lines[3]];
+        self.convolution.backward(&self.pixels, &self.weight, dx, |image, dz| {
+            self.back(up, image, dz);
+            let z = &self.z[image * self.between..][..self.between];
+            wide!(|| scaled_backward(dz, z, of_channels));
+            self.read.round_gradient(dz);
+        })
+    }
+}
+
 /// The layer's outputs for a batch, after `ReLU`: (batch, h, w, CI) becomes (batch, h, w, CO), or half of h and w if
 /// `pooled`. The filters' border is K/2 zeros, and the normalisation's own mean and variance move towards the batch's. With
 /// `around`, it is added before `ReLU`.
@@ -140,50 +295,9 @@ pub fn normed<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu
     if !fits || pooled && (h % 2 + w % 2 > 0) {
         return Err(CpuError::WrongNumElements);
     }
-    let convolution = Convolution::new((h, w), (CI, CO), (K, K / 2), inputs);
-    let (mut pixels, mut weight, read) = (numbers(&maps)?, numbers(&layer.weight)?, operands());
-    read.round(&mut pixels);
-    read.round(&mut weight);
+    let mut pass = Pass::convolve(&maps, layer, pooled, inputs)?;
     let side = around.map(numbers).transpose()?;
-    let of_side =
-        |image: usize| side.as_ref().map(|side| &side[image * h * w * CO..][..h * w * CO]);
-    let between = h * w * CO;
-    let outside = if pooled { between / 4 } else { between };
-
-    // The convolution, and each image's sums while its outputs are in the cache.
-    let mut z = vec![0.0; batch * between];
-    let places = z.chunks_exact_mut(between).collect();
-    let images = convolution.forward(&pixels, (&weight, None), places, |found, z| {
-        z.copy_from_slice(found);
-        wide!(|| spread::<CO>(found))
-    });
-    let [mean, var] = joined(&images, h * w);
-    note(&mut layer.norm, &mean, &var, batch * h * w);
-    let inverse = var.map(|var| 1.0 / (var + layer.norm.epsilon as f32).sqrt());
-    let (scale, bias) = (layer.norm.scale.array(), layer.norm.bias.array());
-    let times: [f32; CO] = std::array::from_fn(|c| scale[c] * inverse[c]);
-    let lines = [line(mean, w), line(times, w), line(bias, w)];
-    let of_channels = [&lines[0][..], &lines[1], &lines[2]];
-
-    let mut out = vec![0.0; batch * outside];
-    let mut which = vec![NONE; batch * outside];
-    out.par_chunks_exact_mut(outside)
-        .zip(which.par_chunks_exact_mut(outside))
-        .zip(z.par_chunks_exact(between))
-        .enumerate()
-        .for_each_init(
-            || vec![0.0; between],
-            |values, (image, ((out, which), z))| {
-                wide!(|| {
-                    scaled(z, of_channels, of_side(image), values);
-                    if pooled {
-                        pool::<CO>(values, w, out, which);
-                    } else {
-                        relu(values, out, which);
-                    }
-                });
-            },
-        );
+    let out = pass.outputs(layer.norm.bias.array(), side.as_deref());
     let sides = if pooled { (h / 2, w / 2) } else { (h, w) };
     let out = maps.device().try_tensor_from_vec(out, (batch, sides.0, sides.1, Const::<CO>))?;
 
@@ -192,67 +306,21 @@ pub fn normed<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu
     let (of_scale, of_bias) = (layer.norm.scale.ghost(), layer.norm.bias.ghost());
     tape.add_backward_op(move |grads| {
         let up = take(&mut **grads.get_or_alloc_mut(&of_out)?);
-        // What came to each number of an image behind the normalisation.
-        let back = |image: usize, g: &mut [f32]| {
-            let (up, which) =
-                (&up[image * outside..][..outside], &which[image * outside..][..outside]);
-            wide!(|| {
-                if pooled {
-                    unpool::<CO>(up, which, w, g);
-                } else {
-                    relu_backward(up, which, g);
-                }
-            });
-        };
         let mut beside = match &of_around {
             Some(around) => take(&mut **grads.get_or_alloc_mut(around)?),
             None => Vec::new(),
         };
-        let mut places: Vec<&mut [f32]> = beside.chunks_mut(between).collect();
-        places.resize_with(batch, Default::default);
-        let sums: Vec<[[f32; CO]; 2]> = places
-            .into_par_iter()
-            .enumerate()
-            .map_init(
-                || vec![0.0; between],
-                |g, (image, beside)| {
-                    back(image, g);
-                    let z = &z[image * between..][..between];
-                    wide!(|| {
-                        beside.iter_mut().zip(&*g).for_each(|(sum, g)| *sum += g);
-                        along::<CO>(g, z, &mean, &inverse)
-                    })
-                },
-            )
-            .collect();
+        let sums = pass.sums(&up, &mut beside);
         if let Some(around) = &of_around {
             **grads.get_or_alloc_mut(around)? = beside;
         }
-        let total = |part: usize| -> [f32; CO] {
-            std::array::from_fn(|c| {
-                sums.iter().map(|sums| f64::from(sums[part][c])).sum::<f64>() as f32
-            })
-        };
-        let (down, along) = (total(0), total(1));
-        add(grads.get_or_alloc_mut(&of_bias)?, &down);
-        add(grads.get_or_alloc_mut(&of_scale)?, &along);
-
-        // From dz the gradients of filters and inputs, image by image.
-        let n = (batch * h * w) as f32;
-        let steep = std::array::from_fn::<_, CO, _>(|c| times[c] * inverse[c] * along[c] / n);
-        let flat = std::array::from_fn::<_, CO, _>(|c| times[c] * down[c] / n);
-        let lines = [line(mean, w), line(times, w), line(steep, w), line(flat, w)];
-        let of_channels = [&lines[0][..], &lines[1], &lines[2], &lines[3]];
+        add(grads.get_or_alloc_mut(&of_bias)?, &sums[0]);
+        add(grads.get_or_alloc_mut(&of_scale)?, &sums[1]);
         let mut dx = match inputs {
             Inputs::Units => take(&mut **grads.get_or_alloc_mut(&of_maps)?),
             Inputs::Data => Vec::new(),
         };
-        let gradient = convolution.backward(&pixels, &weight, &mut dx, |image, dz| {
-            back(image, dz);
-            let z = &z[image * between..][..between];
-            wide!(|| scaled_backward(dz, z, of_channels));
-            read.round_gradient(dz);
-        });
+        let gradient = pass.gradients(&up, sums, &mut dx);
         add(grads.get_or_alloc_mut(&of_weight)?, &gradient);
         if inputs == Inputs::Units {
             **grads.get_or_alloc_mut(&of_maps)? = dx;
