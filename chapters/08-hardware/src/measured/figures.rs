@@ -47,8 +47,12 @@ pub fn tables() -> Vec<Table> {
             make: |records| table_reader(records, Reader::Cluster),
         },
         Table { key: "hardware.time.models", make: table_models },
+        Table { key: RENTED, make: table_rented },
     ]
 }
+
+/// The table of what a machine's records would cost.
+const RENTED: &str = "hardware.money.rented";
 
 /// Cards of one colour: their name, and which they are.
 type Family = (&'static str, fn(&Card) -> bool);
@@ -372,6 +376,62 @@ fn table_models(records: &Records) -> Result<TableData> {
         .table(records, caption)
 }
 
+/// After so many seconds without a new experiment another sitting has begun.
+const PAUSE: i64 = 30 * 60;
+
+/// Seconds since 1970 of a date such as `2026-01-31T12:00:00Z`.
+fn moment(date: &str) -> Option<i64> {
+    let numbers: Vec<i64> = date
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|part| !part.is_empty())
+        .map(|part| part.parse().ok())
+        .collect::<Option<_>>()?;
+    let [year, month, day, hour, minute, second] = numbers[..] else { return None };
+    // A year that begins in March ends with its leap day.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    Some((days - 719_469) * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+/// The sittings in which a machine was measured: how many experiments began in each, and the seconds from the first
+/// beginning to the last.
+fn sittings(records: &Records) -> Vec<(usize, i64)> {
+    let mut begun: Vec<i64> = records.runs().filter_map(|run| moment(&run.date)).collect();
+    begun.sort_unstable();
+    let sittings = begun.chunk_by(|one, next| next - one < PAUSE);
+    sittings.map(|sitting| (sitting.len(), sitting[sitting.len() - 1] - sitting[0])).collect()
+}
+
+/// What the hours of a machine with a GPU would cost at the cheapest and at the dearest price of its card.
+fn table_rented(records: &Records) -> Result<TableData> {
+    let market = Market::load()?;
+    let named = |card: &&Card| {
+        let gpu = records.machine.gpus.first().map(|gpu| gpu.to_lowercase());
+        gpu.is_some_and(|gpu| card.id.split('-').all(|word| gpu.contains(word)))
+    };
+    let card = market.cards.iter().find(named);
+    let prices = card.map(|card| market.prices(&card.id)).unwrap_or_default();
+    let (Some(card), Some((low, high))) = (card, prices.first().zip(prices.last())) else {
+        let (what, chapter) = (RENTED.to_owned(), "hardware".to_owned());
+        return Err(lab::Error::NotMeasured { what, chapter });
+    };
+    let cost = |seconds: i64, price: f64| usd(seconds as f64 / 3600.0 * price);
+    let caption = format!(
+        "What the sittings in which {} was measured would cost by the prices of the table of offers, {} to {} US dollars \
+         an hour. A sitting is counted from the beginning of its first experiment to that of its last.",
+        short(&card.name),
+        usd(*low),
+        usd(*high)
+    );
+    Grid::new(sittings(records).into_iter().enumerate())
+        .column("sitting", |(at, _)| (at + 1).to_string())
+        .column("experiments", |(_, (count, _))| count.to_string())
+        .column("time", |(_, (_, seconds))| Unit::Seconds.format(*seconds as f64))
+        .column("cheapest", |(_, (_, seconds))| cost(*seconds, *low))
+        .column("dearest", |(_, (_, seconds))| cost(*seconds, *high))
+        .table(records, caption)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -379,7 +439,8 @@ mod tests {
 
     /// Splits those that need records from those that are made of the chapter's tables alone.
     fn split<T>(all: Vec<T>, key: fn(&T) -> &str) -> (Vec<T>, Vec<T>) {
-        all.into_iter().partition(|one| [TIME.name, "hardware.time.models"].contains(&key(one)))
+        let measured = [TIME.name, "hardware.time.models", RENTED];
+        all.into_iter().partition(|one| measured.contains(&key(one)))
     }
 
     #[test]
@@ -388,7 +449,8 @@ mod tests {
         for (model, minutes) in Model::ALL.into_iter().zip(1..) {
             made_up.add(TIME.at(&[("model", &model)]), 60.0 * f64::from(minutes));
         }
-        let records = made_up.records(&crate::chapter());
+        let mut records = made_up.records(&crate::chapter());
+        records.machine.gpus = vec!["NVIDIA H100 80GB HBM3".to_owned()];
         let (drawn, calculated) = split(figures(), |figure| figure.key);
         let (made, calculated_tables) = split(tables(), |table| table.key);
         testing::are_drawn(&drawn, &made, &records);
@@ -410,5 +472,31 @@ mod tests {
             let families = FAMILIES.iter().filter(|(_, belongs)| belongs(card)).count();
             assert_eq!(families, 1, "{}", card.id);
         }
+    }
+
+    #[test]
+    fn a_date_is_a_moment() {
+        assert_eq!(moment("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(moment("2024-02-29T23:59:59Z"), Some(1_709_251_199));
+        assert_eq!(moment("2026-11-26T09:13:28Z"), Some(1_795_684_408));
+        assert_eq!(moment("yesterday"), None);
+    }
+
+    #[test]
+    fn a_sitting_ends_where_nothing_began_for_long() {
+        let mut records = testing::unmeasured();
+        let chapter = crate::chapter();
+        let one = MadeUp::default().add(TIME.at(&[("model", &"mlp")]), 1.0).records(&chapter);
+        let run = one.runs().next().unwrap();
+        let at = |date: &str| lab::record::Run { date: date.to_owned(), ..run.clone() };
+        let runs = ["2026-01-01T11:05:00Z", "2026-01-01T10:50:00Z", "2026-01-01T12:00:00Z"].map(at);
+        let record = lab::record::ChapterRecord { runs: runs.into() };
+        records.chapters.insert("hardware".to_owned(), record);
+        assert_eq!(sittings(&records), [(2, 900), (1, 0)]);
+        assert!(table_rented(&records).is_err(), "nothing is rented where there is no card");
+        records.machine.gpus = vec!["NVIDIA H100 80GB HBM3".to_owned()];
+        let table = table_rented(&records).unwrap();
+        let prices = Market::load().unwrap().prices("h100");
+        assert_eq!(table.rows[0][3], usd(prices[0] / 4.0), "a quarter of an hour");
     }
 }
