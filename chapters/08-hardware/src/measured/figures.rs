@@ -412,10 +412,10 @@ fn table_rented(records: &Records) -> Result<TableData> {
     let card = market.cards.iter().find(named);
     let prices = card.map(|card| market.prices(&card.id)).unwrap_or_default();
     let (Some(card), Some((low, high))) = (card, prices.first().zip(prices.last())) else {
-        let (what, chapter) = (RENTED.to_owned(), "hardware".to_owned());
-        return Err(lab::Error::NotMeasured { what, chapter });
+        let why = "it has no card with a price in the table of offers".to_owned();
+        return Err(lab::Error::Skipped { what: RENTED.to_owned(), why });
     };
-    let cost = |seconds: i64, price: f64| usd(seconds as f64 / 3600.0 * price);
+    let cost = |seconds: i64, price: f64| format!("{:.2}", seconds as f64 / 3600.0 * price);
     let caption = format!(
         "What the sittings in which {} was measured would cost by the prices of the table of offers, {} to {} US dollars \
          an hour. A sitting is counted from the beginning of its first experiment to that of its last.",
@@ -426,8 +426,8 @@ fn table_rented(records: &Records) -> Result<TableData> {
     Grid::new(sittings(records).into_iter().enumerate())
         .column("sitting", |(at, _)| (at + 1).to_string())
         .column("experiments", |(_, (count, _))| count.to_string())
-        .column("time", |(_, (_, seconds))| Unit::Seconds.format(*seconds as f64))
-        .column("cheapest", |(_, (_, seconds))| cost(*seconds, *low))
+        .column("minutes", |(_, (_, seconds))| format!("{:.1}", *seconds as f64 / 60.0))
+        .column("US dollars, cheapest", |(_, (_, seconds))| cost(*seconds, *low))
         .column("dearest", |(_, (_, seconds))| cost(*seconds, *high))
         .table(records, caption)
 }
@@ -439,8 +439,7 @@ mod tests {
 
     /// Splits those that need records from those that are made of the chapter's tables alone.
     fn split<T>(all: Vec<T>, key: fn(&T) -> &str) -> (Vec<T>, Vec<T>) {
-        let measured = [TIME.name, "hardware.time.models", RENTED];
-        all.into_iter().partition(|one| measured.contains(&key(one)))
+        all.into_iter().partition(|one| [TIME.name, "hardware.time.models"].contains(&key(one)))
     }
 
     #[test]
@@ -449,10 +448,11 @@ mod tests {
         for (model, minutes) in Model::ALL.into_iter().zip(1..) {
             made_up.add(TIME.at(&[("model", &model)]), 60.0 * f64::from(minutes));
         }
-        let mut records = made_up.records(&crate::chapter());
-        records.machine.gpus = vec!["NVIDIA H100 80GB HBM3".to_owned()];
+        let records = made_up.records(&crate::chapter());
         let (drawn, calculated) = split(figures(), |figure| figure.key);
-        let (made, calculated_tables) = split(tables(), |table| table.key);
+        let mut tables = tables();
+        tables.retain(|table| table.key != RENTED);
+        let (made, calculated_tables) = split(tables, |table| table.key);
         testing::are_drawn(&drawn, &made, &records);
         for Figure { key, draw } in calculated {
             let Drawing { svg, caption, alt, .. } = draw(&testing::unmeasured()).unwrap();
@@ -493,10 +493,11 @@ mod tests {
         let record = lab::record::ChapterRecord { runs: runs.into() };
         records.chapters.insert("hardware".to_owned(), record);
         assert_eq!(sittings(&records), [(2, 900), (1, 0)]);
-        assert!(table_rented(&records).is_err(), "nothing is rented where there is no card");
+        let without = table_rented(&records).unwrap_err().to_string();
+        assert!(without.contains("no card"), "{without}");
         records.machine.gpus = vec!["NVIDIA H100 80GB HBM3".to_owned()];
         let table = table_rented(&records).unwrap();
         let prices = Market::load().unwrap().prices("h100");
-        assert_eq!(table.rows[0][3], usd(prices[0] / 4.0), "a quarter of an hour");
+        assert_eq!(table.rows[0][3], format!("{:.2}", prices[0] / 4.0), "a quarter of an hour");
     }
 }
