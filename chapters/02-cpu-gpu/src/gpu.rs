@@ -6,6 +6,7 @@
 //! - [`device`]: the trait, and what a kernel is launched with.
 //! - [`opencl`] and [`cuda`]: the two interfaces.
 //! - [`toolkit`], [`nvrtc`], [`cublas`]: NVIDIA's libraries, wherever they lie.
+//! - [`trace`]: a device that notes what it is given, and when it does it.
 //! - [`copying`]: how fast a device copies.
 //! - [`find`]: which devices there are.
 
@@ -19,9 +20,10 @@ pub mod opencl;
 #[doc(hidden)]
 pub mod testing;
 pub mod toolkit;
+pub mod trace;
 
 pub use device::{
-    About, Api, Arg, Buffer, Devices, Element, Gpu, Kernel, Kind, Launch, Missing, read_all,
+    About, Api, Arg, Buffer, Devices, Element, Gpu, Kernel, Kind, Launch, Mark, Missing, read_all,
     write_all,
 };
 pub use find::{devices, open, open_all};

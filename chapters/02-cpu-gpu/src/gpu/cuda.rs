@@ -5,8 +5,8 @@
 
 use super::{
     device::{
-        About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Missing, fits, no_entry, own,
-        part, wrong_count,
+        About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Mark, Missing, fits, no_entry,
+        own, part, wrong_count,
     },
     nvrtc::Nvrtc,
 };
@@ -606,30 +606,37 @@ impl Gpu for Cuda {
     }
 
     fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+        let begin = self.mark()?;
+        work()?;
+        let end = self.mark()?;
+        self.finish()?;
+        self.between(&begin, &end)
+    }
+
+    fn mark(&self) -> Result<Mark> {
         self.bind()?;
         let failed = self.failed("take the time");
         let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
-        let (begin, end) = (
-            Mark(result::event::create(flags).map_err(&failed)?),
-            Mark(result::event::create(flags).map_err(&failed)?),
-        );
-        // SAFETY: events and stream are of this context, and live.
-        unsafe { result::event::record(begin.0, self.stream) }.map_err(&failed)?;
-        work()?;
+        let event = Event(result::event::create(flags).map_err(&failed)?);
+        // SAFETY: event and stream are of this context, and live.
+        unsafe { result::event::record(event.0, self.stream) }.map_err(&failed)?;
+        Ok(Mark { inner: Box::new(event) })
+    }
+
+    fn between(&self, from: &Mark, to: &Mark) -> Result<f64> {
+        let (from, to): (&Event, &Event) = (own(&*from.inner, "mark")?, own(&*to.inner, "mark")?);
         self.bind()?;
-        // SAFETY: as above.
-        unsafe { result::event::record(end.0, self.stream) }.map_err(&failed)?;
-        self.finish()?;
-        // SAFETY: both events are over.
-        let milliseconds = unsafe { result::event::elapsed(begin.0, end.0) }.map_err(&failed)?;
+        // SAFETY: both events live; the driver refuses those that are not over.
+        let milliseconds = unsafe { result::event::elapsed(from.0, to.0) }
+            .map_err(self.failed("tell the time of a mark"))?;
         Ok(f64::from(milliseconds) * 1e-3)
     }
 }
 
 /// An event, destroyed when it is dropped.
-struct Mark(sys::CUevent);
+struct Event(sys::CUevent);
 
-impl Drop for Mark {
+impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: made once, destroyed once.
         let _ = unsafe { result::event::destroy(self.0) };

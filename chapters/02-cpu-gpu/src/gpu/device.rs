@@ -95,6 +95,10 @@ pub trait Gpu {
     /// Seconds on the device's clock for what `work` launches.
     fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64>;
     // ANCHOR_END: gpu
+    /// An event: it gets a time when the device comes to this point of what it was given.
+    fn mark(&self) -> Result<Mark>;
+    /// Seconds on the device's clock between two marks that it has come to.
+    fn between(&self, from: &Mark, to: &Mark) -> Result<f64>;
     /// This device as what it is, for what its own interface alone can do.
     fn as_any(&self) -> &dyn Any;
 }
@@ -103,6 +107,11 @@ pub trait Gpu {
 pub struct Buffer {
     /// Its size.
     pub bytes: usize,
+    pub(crate) inner: Box<dyn Any>,
+}
+
+/// A point in what a device was given.
+pub struct Mark {
     pub(crate) inner: Box<dyn Any>,
 }
 

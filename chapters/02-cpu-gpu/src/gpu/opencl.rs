@@ -1,8 +1,8 @@
 //! OpenCL, loaded when the program runs: GPUs of any maker, and through `PoCL` the CPU.
 
 use super::device::{
-    About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Missing, fits, no_entry, own,
-    part, wrong_count,
+    About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Mark, Missing, fits, no_entry,
+    own, part, wrong_count,
 };
 use crate::{Error, Result};
 use opencl3::{
@@ -14,6 +14,7 @@ use opencl3::{
         CL_INVALID_WORK_GROUP_SIZE, CL_INVALID_WORK_ITEM_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE,
         CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, ClError, DLOPEN_RUNTIME_LOAD_FAILED,
     },
+    event::Event,
     kernel, memory,
     memory::{CL_MEM_READ_WRITE, ClMem},
     platform::get_platforms,
@@ -307,25 +308,37 @@ impl Gpu for OpenCl {
     }
 
     fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
-        let mark = || {
-            // SAFETY: a marker waits for what is before it in the queue.
-            unsafe { self.queue.enqueue_marker_with_wait_list(&[]) }
-                .map_err(|e| self.failed("take the time", e))
-        };
         self.finish()?;
         let clock = Instant::now();
-        let begin = mark()?;
+        let begin = self.mark()?;
         work()?;
-        let end = mark()?;
+        let end = self.mark()?;
         self.finish()?;
         let here = clock.elapsed().as_secs_f64();
-        let times =
-            begin.profiling_command_end().and_then(|b| Ok((b, end.profiling_command_end()?)));
         // Some drivers keep no time for markers; then the host's clock has to do.
-        Ok(match times {
-            Ok((begin, end)) if begin > 0 && end > begin => (end - begin) as f64 * 1e-9,
-            _ => here,
-        })
+        Ok(self.between(&begin, &end).unwrap_or(here))
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        // SAFETY: a marker waits for what is before it in the queue.
+        let event = unsafe { self.queue.enqueue_marker_with_wait_list(&[]) }
+            .map_err(|e| self.failed("take the time", e))?;
+        Ok(Mark { inner: Box::new(event) })
+    }
+
+    fn between(&self, from: &Mark, to: &Mark) -> Result<f64> {
+        let time = |mark: &Mark| {
+            let event: &Event = own(&*mark.inner, "mark")?;
+            event.profiling_command_end().map_err(|e| self.failed("tell the time of a mark", e))
+        };
+        let (from, to) = (time(from)?, time(to)?);
+        if from == 0 || to < from {
+            return Err(Error::message(format!(
+                "the driver of {} keeps no time for markers; take another device",
+                self.about.name
+            )));
+        }
+        Ok((to - from) as f64 * 1e-9)
     }
 }
 

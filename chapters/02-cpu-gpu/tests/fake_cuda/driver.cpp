@@ -4,7 +4,8 @@
 //
 // Written by the CUDA driver API's manual (CUDA 13.0). FAKE_VERSION, FAKE_MEMORY, FAKE_GPUS, FAKE_INIT and FAKE_FAULT
 // make it an old, small, empty, broken or failing one; FAKE_FAULT_KERNEL names a kernel that takes the context down, as an
-// illegal address does, and FAKE_HANG one that never ends; FAKE_CLUSTERS is how many clusters run at once.
+// illegal address does, and FAKE_HANG one that never ends; FAKE_CLUSTERS is how many clusters run at once. With
+// FAKE_HOST_MEMORY=1 the CPU's own addresses count as the device's, too.
 #include "fake.h"
 #include "kernels.h"
 #include <algorithm>
@@ -54,6 +55,7 @@ static void wait(Stream *stream) {
 
 // The bytes beginning at `at`, which must lie in one living allocation.
 static char *bytes(uint64_t at, size_t count) {
+    if (at < uint64_t(1) << 47 && number("FAKE_HOST_MEMORY", 0)) return (char *)at;
     auto after = memory.upper_bound(at);
     DEMAND(after != memory.begin());
     auto &[start, block] = *std::prev(after);
@@ -73,6 +75,7 @@ void fake_enqueue(void *stream, std::function<void()> *work) {
     if (!to->captures) to->given++;
     (to->captures ? to->captured : to->waiting).push_back(std::move(*work));
 }
+void fake_hang(bool on) { hung = on; }
 int fake_has_context() { return current != nullptr && retained > 0; }
 char *fake_bytes(uint64_t at, size_t count) { return bytes(at, count); }
 // What was not given back: buffers, streams, modules, events, contexts.
@@ -154,7 +157,7 @@ int cuStreamQuery(void *stream) {
     CONTEXT;
     if (hung) return 600; // not ready
     wait((Stream *)stream);
-    return broken ? broken : number("FAKE_FAULT", OK);
+    return hung ? 600 : broken ? broken : number("FAKE_FAULT", OK);
 }
 int cuMemAlloc_v2(uint64_t *at, size_t bytes) {
     CONTEXT;

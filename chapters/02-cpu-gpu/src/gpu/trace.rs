@@ -1,0 +1,216 @@
+//! A device that notes what it is given and when it does it: what a GPU's profiler shows, from events alone.
+//!
+//! Two marks around each call take the device's time (CUDA Driver API, "Event Management"; `OpenCL` 1.2, section 5.12), and
+//! two looks at the host's clock the time of the call. A mark waits for what is before it, so it takes some of the device's
+//! time itself; NVIDIA's own profilers read what the GPU writes down of each kernel (CUPTI), without marks between them.
+
+use super::device::{About, Arg, Buffer, Gpu, Kernel, Launch, Mark};
+use crate::Result;
+use std::{any::Any, cell::RefCell, time::Instant};
+
+/// What a device was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A kernel.
+    Kernel,
+    /// A copy between its memory and the host's, or within its own.
+    Copy,
+}
+
+/// One thing that a device was given, and did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// The kernel's name, or the copy's direction.
+    pub name: String,
+    /// What it is.
+    pub what: What,
+    /// Seconds at which the host's call began and had returned.
+    pub called: [f64; 2],
+    /// Seconds at which the device began and had done it, on the device's clock. Both clocks start together, up to the
+    /// microseconds that a mark is on its way.
+    pub ran: [f64; 2],
+}
+
+/// A call with the marks around it.
+struct Call {
+    name: String,
+    what: What,
+    called: [f64; 2],
+    marks: [Mark; 2],
+}
+
+/// What gives a device something to do.
+pub type Work<'w> = dyn FnMut() -> Result<()> + 'w;
+
+/// A device, with a recording of what it is given.
+pub struct Traced<'g> {
+    gpu: &'g dyn Gpu,
+    log: RefCell<Option<Log>>,
+}
+
+struct Log {
+    clock: Instant,
+    calls: Vec<Call>,
+}
+
+impl<'g> Traced<'g> {
+    /// The device, for all that takes a device. It notes nothing until [`Traced::record`].
+    pub fn new(gpu: &'g dyn Gpu) -> Self {
+        Self { gpu, log: RefCell::new(None) }
+    }
+
+    /// Everything that `work` gives to this device, in its order, when the device has done it.
+    ///
+    /// # Errors
+    /// Those of `work`; a message if the device's driver keeps no times.
+    // ANCHOR: record
+    pub fn record(&self, work: &mut Work) -> Result<Vec<Span>> {
+        self.gpu.finish()?;
+        let clock = Instant::now();
+        let zero = self.gpu.mark()?; // both clocks begin here
+        self.log.replace(Some(Log { clock, calls: Vec::new() }));
+        let done = work();
+        let log = self.log.take();
+        done?;
+        self.gpu.finish()?;
+        let at = |mark: &Mark| self.gpu.between(&zero, mark);
+        let span = |Call { name, what, called, marks: [from, to] }| {
+            let ran = [at(&from)?, at(&to)?];
+            Ok(Span { name, what, called, ran })
+        };
+        log.into_iter().flat_map(|log| log.calls).map(span).collect()
+    }
+    // ANCHOR_END: record
+
+    // ANCHOR: noted
+    /// Does what `give` gives to the device, between two marks.
+    fn noted<F>(&self, name: &str, what: What, give: F) -> Result<()>
+    where
+        F: FnOnce() -> Result<()>,
+    {
+        let Some(Log { clock, calls }) = &mut *self.log.borrow_mut() else {
+            return give();
+        };
+        let from = self.gpu.mark()?;
+        let began = clock.elapsed().as_secs_f64();
+        give()?;
+        let called = [began, clock.elapsed().as_secs_f64()];
+        let marks = [from, self.gpu.mark()?];
+        calls.push(Call { name: name.into(), what, called, marks });
+        Ok(())
+    }
+    // ANCHOR_END: noted
+}
+
+impl Gpu for Traced<'_> {
+    fn about(&self) -> &About {
+        self.gpu.about()
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Buffer> {
+        self.gpu.alloc(bytes)
+    }
+
+    fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
+        self.noted("copy to the device", What::Copy, || self.gpu.write(to, bytes))
+    }
+
+    fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
+        self.noted("copy to the host", What::Copy, || self.gpu.read(from, bytes))
+    }
+
+    fn copy(&self, from: &Buffer, to: &Buffer, bytes: usize) -> Result<()> {
+        self.noted("copy on the device", What::Copy, || self.gpu.copy(from, to, bytes))
+    }
+
+    fn compile(&self, source: &str, options: &[(&str, String)], entry: &str) -> Result<Kernel> {
+        self.gpu.compile(source, options, entry)
+    }
+
+    fn launch(&self, kernel: &Kernel, how: Launch, args: &[Arg]) -> Result<()> {
+        self.noted(&kernel.entry, What::Kernel, || self.gpu.launch(kernel, how, args))
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.gpu.finish()
+    }
+
+    fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+        self.gpu.seconds(work)
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        self.gpu.mark()
+    }
+
+    fn between(&self, from: &Mark, to: &Mark) -> Result<f64> {
+        self.gpu.between(from, to)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.gpu.as_any()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Error,
+        gpu::{kernel, read_all, testing, write_all},
+    };
+
+    #[test]
+    fn every_call_has_its_times_in_the_order_of_the_work() {
+        let Some(gpu) = testing::opencl() else { return };
+        let traced = Traced::new(&*gpu);
+        let options = [("STEPS", "2000".to_owned())];
+        let map = traced.compile(kernel!("map.cl"), &options, "map").unwrap();
+        let count = 1 << 14;
+        let (x, y) = (traced.alloc(4 * count).unwrap(), traced.alloc(4 * count).unwrap());
+        let launch = |from, to| {
+            let how = Launch::new([count / 256, 1], [256, 1]);
+            let args = [Arg::Buffer(from), Arg::Buffer(to), Arg::U32(count as u32)];
+            traced.launch(&map, how, &args)
+        };
+        write_all(&traced, &x, &vec![1.0_f32; count]).unwrap(); // not recorded
+        let spans = traced.record(&mut || {
+            launch(&x, &y)?;
+            traced.copy(&y, &x, 4 * count)?;
+            launch(&x, &y)?;
+            read_all::<f32>(&traced, &y, count).map(drop)
+        });
+        let spans = spans.unwrap();
+        let names: Vec<_> = spans.iter().map(|span| (span.name.as_str(), span.what)).collect();
+        let kernel = ("map", What::Kernel);
+        let copies = ["copy on the device", "copy to the host"].map(|name| (name, What::Copy));
+        assert_eq!(names, [kernel, copies[0], kernel, copies[1]]);
+        for span in &spans {
+            assert!(span.called[0] <= span.called[1] && span.ran[0] <= span.ran[1], "{span:?}");
+        }
+        for pair in spans.windows(2) {
+            assert!(pair[0].ran[1] <= pair[1].ran[0], "the queue keeps the order: {pair:?}");
+            assert!(pair[0].called[1] <= pair[1].called[0]);
+        }
+        // Both kernels take time on the device (30 million steps each), and a launch returns before.
+        assert!(spans[0].ran[1] - spans[0].ran[0] > 1e-4, "{spans:?}");
+        assert!(spans[3].called[1] >= spans[2].ran[1] - spans[2].ran[0], "a read waits: {spans:?}");
+        // A second recording begins anew.
+        assert_eq!(traced.record(&mut || launch(&x, &y)).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn work_that_fails_ends_the_recording() {
+        let Some(gpu) = testing::opencl() else { return };
+        let traced = Traced::new(&*gpu);
+        let x = traced.alloc(4).unwrap();
+        let failed = traced.record(&mut || {
+            write_all(&traced, &x, &[1_u32])?;
+            Err(Error::message("no more"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no more");
+        write_all(&traced, &x, &[2_u32]).unwrap();
+        assert!(traced.record(&mut || Ok(())).unwrap().is_empty());
+        assert_eq!(traced.about().id, gpu.about().id);
+    }
+}
