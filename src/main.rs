@@ -21,6 +21,7 @@ mod pace;
 mod plan;
 mod predict;
 mod serve;
+mod trace;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +44,7 @@ Examples:
   cargo run --release -- train --epochs 3       train the digit classifier
   cargo run --release -- predict digit.png      classify a digit in your image
   cargo run --release -- generate --seed 7     what a language model writes
+  cargo run --release -- trace --model cnn      where a step takes its time
   cargo run --release -- plan --model vgg16     what a model needs, before it runs
   cargo run --release -- check                  the next exercise"
 )]
@@ -70,6 +72,8 @@ enum Command {
     Generate(generate::Generate),
     /// Serve a language model over HTTP, with a page to type in
     Serve(serve::Serve),
+    /// Where one training step takes its time, call by call: a table, and a file for a viewer
+    Trace(trace::Trace),
     /// What a model needs before it runs: parameters, operations, memory; will it fit?
     Plan(plan::Plan),
     /// Build or serve the book
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
         Command::Predict(predict) => predict.run(),
         Command::Generate(generate) => generate.run(),
         Command::Serve(serve) => serve.run(),
+        Command::Trace(trace) => trace.run(),
         Command::Plan(plan) => plan.run(),
         Command::Book(book) => book.run(),
         Command::Notebooks(notebooks) => notebooks.run(),

@@ -126,8 +126,10 @@ pub struct Train {
 
 /// The model of a training: one for digits, or one for text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Which {
+pub(crate) enum Which {
+    /// One of chapter 4's.
     Digits(Model),
+    /// Chapter 9's.
     Gpt,
 }
 

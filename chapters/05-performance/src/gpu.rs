@@ -8,6 +8,7 @@
 //! - [`fused`]: four operations of a training step, in one kernel each, and one at a time.
 //! - [`product`]: the three products of a dense layer.
 //! - [`step`]: a whole training step that never leaves the device.
+//! - [`timeline`]: when each of its kernels runs, and when the CPU asks for it.
 //! - [`graph`]: that step as a CUDA graph.
 //! - [`overlap`]: the next batch is copied while this one is computed.
 //! - [`twin`]: a fused operation for dfdx on CUDA, with the feature `cuda`.
@@ -20,4 +21,5 @@ pub mod kernels;
 pub mod overlap;
 pub mod product;
 pub mod step;
+pub mod timeline;
 pub mod twin;

@@ -8,3 +8,4 @@ pub mod gpu;
 pub mod input;
 pub mod memory;
 pub mod profile;
+pub mod timeline;

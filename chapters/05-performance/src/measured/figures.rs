@@ -5,5 +5,7 @@ pub mod compare;
 pub mod engine;
 pub mod gpu;
 pub mod input;
+mod lanes;
 pub mod memory;
 pub mod profile;
+pub mod timeline;

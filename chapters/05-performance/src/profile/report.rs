@@ -188,8 +188,8 @@ fn summary(
     Ok(Profile { model, batch, rows, moments, total: Samples(total), plain })
 }
 
-/// The rows of a table of at most so many operations; the rest is summed up.
-pub(super) fn table(profile: &Profile, peak: f64, bandwidth: f64, most: usize) -> TableData {
+/// A table of at most so many operations, under a peak in FLOP/s and a bandwidth in B/s; the rest is summed up.
+pub fn table(profile: &Profile, peak: f64, bandwidth: f64, most: usize) -> TableData {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut rest = 0.0;
     for (at, row) in profile.rows.iter().enumerate() {

@@ -66,7 +66,7 @@ pub const COPIES: Key =
 /// The batches of the page.
 pub const BATCHES: [usize; 3] = [32, 128, 512];
 /// The network of the page.
-const SIZES: [usize; 3] = [784, 128, 10];
+pub(super) const SIZES: [usize; 3] = [784, 128, 10];
 /// Steps between two looks at the clock.
 const STEPS: usize = 16;
 
@@ -119,7 +119,10 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// Measures on each device found, and says of each that the page names why it is not there.
-fn on_each(r: &mut Recorder, work: fn(&mut Recorder, &dyn Gpu) -> Result<()>) -> Result<()> {
+pub(super) fn on_each(
+    r: &mut Recorder,
+    work: fn(&mut Recorder, &dyn Gpu) -> Result<()>,
+) -> Result<()> {
     let devices = gpu::devices();
     for id in DEVICES {
         if devices.found.iter().any(|about| about.id == id) {
@@ -133,7 +136,7 @@ fn on_each(r: &mut Recorder, work: fn(&mut Recorder, &dyn Gpu) -> Result<()>) ->
 
 /// Seconds of one `work` when `times` of them are started before the wait; the budget sets the number of samples.
 /// `before` each sample the clock is stopped.
-fn timed(
+pub(super) fn timed(
     r: &Recorder,
     gpu: &dyn Gpu,
     times: usize,
@@ -213,14 +216,14 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
 }
 
 /// Random images: the time of a step does not depend on what they show.
-fn images(count: usize) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn images([inputs, _, classes]: [usize; 3], count: usize) -> (Vec<u8>, Vec<u8>) {
     let mut random = SplitMix64::new(1);
-    let pixels = (0..count * SIZES[0]).map(|_| random.below(256) as u8).collect();
-    (pixels, (0..count).map(|_| random.below(SIZES[2]) as u8).collect())
+    let pixels = (0..count * inputs).map(|_| random.below(256) as u8).collect();
+    (pixels, (0..count).map(|_| random.below(classes) as u8).collect())
 }
 
-fn model() -> Result<Mlp<f32>> {
-    Ok(Mlp::new(&SIZES, 1)?)
+pub(super) fn model(sizes: &[usize]) -> Result<Mlp<f32>> {
+    Ok(Mlp::new(sizes, 1)?)
 }
 
 fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
@@ -233,8 +236,8 @@ fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
     {
         r.record(key.at(&[("device", id)]), Samples::one(number));
     }
-    let (pixels, labels) = images(8 * batches.iter().max().copied().unwrap_or(1));
-    let model = model()?;
+    let (pixels, labels) = images(SIZES, 8 * batches.iter().max().copied().unwrap_or(1));
+    let model = model(&SIZES)?;
     for batch in batches {
         let step = Step::new(gpu, &model, (&pixels, &labels), *batch, Adam::default())?;
         let list: ParamList = &[("device", id), ("batch", batch)];
@@ -273,9 +276,9 @@ fn overlap(r: &mut Recorder) -> Result<()> {
         return Ok(());
     };
     let Some(cuda) = gpu.as_cuda() else { return Ok(()) };
-    let (feed, model) = (Feed::new(cuda)?, model()?);
+    let (feed, model) = (Feed::new(cuda)?, model(&SIZES)?);
     for batch in BATCHES {
-        let (pixels, labels) = images(STEPS * batch);
+        let (pixels, labels) = images(SIZES, STEPS * batch);
         let places = (&pixels[..2 * batch * SIZES[0]], &labels[..2 * batch]);
         let step = Step::new(&*gpu, &model, places, batch, Adam::default())?;
         let pinned = Pinned::new(cuda, &pixels)?;

@@ -19,7 +19,7 @@ pub fn tables() -> Vec<Table> {
 }
 
 /// What a reader calls a device.
-fn device_name(id: &str) -> &str {
+pub(super) fn device_name(id: &str) -> &str {
     match id {
         "opencl-cpu" => "this CPU through OpenCL",
         "opencl-gpu" => "GPU through OpenCL",

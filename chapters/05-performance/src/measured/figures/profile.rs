@@ -1,5 +1,6 @@
 //! This part's figures and tables, made from one machine's records.
 
+use super::lanes::{self, Bar};
 use crate::measured::experiments::{
     freed,
     profile::{
@@ -11,11 +12,10 @@ use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
     drawing::Bars,
     heap::Freed,
-    plot::{Axis, LimitLine, LinePlot, Scale, Series, text_width},
+    plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
     table::Grid,
 };
-use std::fmt::Write as _;
 use training::Model;
 
 /// The figures that the page quotes.
@@ -103,77 +103,39 @@ fn is_product(op: &str) -> bool {
     ["dense", "convolve", "product"].iter().any(|word| op.starts_with(word))
 }
 
-/// Text for SVG.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 /// A step from left to right: the forward pass above, the backward pass below.
 fn timeline(records: &Records, model: Model) -> Result<Drawing> {
-    const WIDTH: f64 = 520.0;
-    const LEFT: f64 = 4.0;
-    const TOP: f64 = 28.0;
-    const LANE: f64 = 30.0;
     let mut events = records.every(EVENT.at(&[("model", &model)]))?;
     events.sort_by_key(|value| param(value, "at").to_owned());
     let whole: f64 = events.iter().map(|event| event.median).sum();
-    let scale = (WIDTH - 2.0 * LEFT) / whole;
-    let lanes = ["forward and loss", "backward", "everything else"];
-    let lane = |phase: &str| match phase {
-        "forward" | "loss" => 0,
-        "backward" => 1,
-        _ => 2,
-    };
-    let mut body = String::new();
-    for (at, name) in lanes.iter().enumerate() {
-        let y = TOP + at as f64 * (LANE + 46.0);
-        let share: f64 = events
-            .iter()
-            .filter(|event| lane(param(event, "phase")) == at)
-            .map(|event| event.median / whole)
-            .sum();
-        let _ = writeln!(
-            body,
-            "<text x=\"{LEFT}\" y=\"{:.1}\" fill=\"currentColor\">{name}: {:.0}%</text>",
-            y - 8.0,
-            100.0 * share
-        );
-    }
-    let (mut x, mut words) = (LEFT, Vec::new());
-    let mut free = [LEFT; 3];
+    let (mut start, mut words, mut bars) = (0.0, Vec::new(), Vec::new());
     for event in &events {
-        let (op, phase, width) = (op_name(event), param(event, "phase"), event.median * scale);
-        let at = lane(phase);
-        let y = TOP + at as f64 * (LANE + 46.0);
+        let (op, phase, seconds) = (op_name(event), param(event, "phase"), event.median);
+        let lane = match phase {
+            "forward" | "loss" => 0,
+            "backward" => 1,
+            _ => 2,
+        };
         let color = match op {
             _ if is_product(op) => "var(--series-1,#0072b2)",
             "release" => "var(--series-8,#808080)",
             _ => ["var(--series-3,#009e73)", "var(--series-2,#d55e00)", "var(--series-5,#b07c00)"]
-                [at],
+                [lane],
         };
-        let _ = writeln!(
-            body,
-            "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{LANE}\" fill=\"{color}\"/>",
-            (width - 0.4).max(0.2)
-        );
-        // What is long enough to see gets its name below, where there is room.
-        let text = text_width(op);
-        if width / (WIDTH - 2.0 * LEFT) > 0.03 {
-            let start = (x + 0.5 * width - 0.5 * text).clamp(LEFT, WIDTH - LEFT - text);
-            if start >= free[at] {
-                let _ = writeln!(
-                    body,
-                    "<text x=\"{start:.1}\" y=\"{:.1}\" fill=\"currentColor\">{}</text>",
-                    y + LANE + 16.0,
-                    escaped(op)
-                );
-                free[at] = start + text + 8.0;
-            }
+        let bar = Bar { lane, start, seconds, color, name: op.to_owned() };
+        if bar.is_long(whole) {
             words.push(format!("{op} ({phase}) {}", event.text()));
         }
-        x += width;
+        bars.push(bar);
+        start += seconds;
     }
-    let height = TOP + 3.0 * (LANE + 46.0) - 18.0;
+    let title = |(at, name): (usize, &str)| {
+        let of = bars.iter().filter(|bar| bar.lane == at);
+        let share = of.map(|bar| bar.seconds / whole).sum::<f64>();
+        format!("{name}: {:.0}%", 100.0 * share)
+    };
+    let lanes = ["forward and loss", "backward", "everything else"];
+    let titles: Vec<String> = lanes.into_iter().enumerate().map(title).collect();
     let longest = events.iter().max_by(|a, b| a.median.total_cmp(&b.median));
     let longest = longest.map_or_else(String::new, |event| {
         format!(
@@ -184,9 +146,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
         )
     });
     Ok(Drawing {
-        svg: format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"inherit\" font-size=\"13\">\n{body}</svg>\n"
-        ),
+        svg: lanes::svg(&titles, &bars, whole),
         caption: format!(
             "One step of {model} on {BATCH} images, {}, from left to right. Blue: matrix products; green and orange: other operations, forward and backward; ochre: gathering the batch and the update; grey: freeing memory. {longest}",
             Unit::Seconds.format(whole)

@@ -1,0 +1,110 @@
+//! A step of the GPU part, call by call.
+
+use super::gpu::{SIZES, images, model, on_each, timed};
+use crate::gpu::{
+    step::Step,
+    timeline::{self, Timeline},
+};
+use backprop::adam::Adam;
+use cpu_gpu::gpu::{Gpu, Kind, trace::Traced};
+use lab::{Budget, Experiment, Key, Recorder, Result, Samples, Unit, record::ParamList};
+
+/// What a call's numbers are told apart by.
+const CALL: &[&str] = &["device", "batch", "at", "call"];
+/// What a step's are.
+const STEP: &[&str] = &["device", "batch"];
+
+/// Seconds that the device worked on a call, in the step of median length.
+pub const RAN: Key = Key::measured("performance.gpu.timeline", Unit::Seconds, CALL);
+/// When it began, in seconds from the step's start.
+pub const BEGAN: Key = Key::measured("performance.gpu.timeline.began", Unit::Seconds, CALL);
+/// Seconds until the call had returned.
+pub const CALLED: Key = Key::measured("performance.gpu.timeline.called", Unit::Seconds, CALL);
+/// When it was called.
+pub const ASKED: Key = Key::measured("performance.gpu.timeline.asked", Unit::Seconds, CALL);
+/// Seconds of the step.
+pub const WHOLE: Key = Key::measured("performance.gpu.timeline.step", Unit::Seconds, STEP);
+/// The fraction of it in which the device worked.
+pub const BUSY: Key = Key::measured("performance.gpu.timeline.busy", Unit::Share, STEP);
+/// The step with a recording over one without.
+pub const OVERHEAD: Key = Key::measured("performance.gpu.timeline.overhead", Unit::Ratio, STEP);
+
+/// The batches whose steps are recorded: on a GPU a step of the smaller one is as long as its kernels' chains of loads.
+pub const BATCHES: [usize; 2] = [32, 512];
+
+/// The experiment of this file.
+pub fn experiments() -> Vec<Experiment> {
+    vec![Experiment {
+        key: RAN.name,
+        shows: "when each kernel of a training step runs on a device, and when the CPU asks for it",
+        values: &[RAN, BEGAN, CALLED, ASKED, WHOLE, BUSY, OVERHEAD],
+        quick: true,
+        run: |r| {
+            on_each(r, |r, gpu| {
+                // A CPU that runs the kernels is shown once with the quick budget.
+                let once = gpu.about().kind == Kind::Cpu && r.budget == Budget::Quick;
+                let batches = if once { &BATCHES[..1] } else { &BATCHES };
+                batches.iter().try_for_each(|batch| record(r, gpu, SIZES, *batch))
+            })
+        },
+    }]
+}
+
+/// Records a network's step on a batch.
+fn record(r: &mut Recorder, gpu: &dyn Gpu, sizes: [usize; 3], batch: usize) -> Result<()> {
+    let list: ParamList = &[("device", &gpu.about().id), ("batch", &batch)];
+    r.note_at(RAN.at(list));
+    let steps = if r.budget == Budget::Full { 25 } else { 5 };
+    let traced = Traced::new(gpu);
+    let (model, (pixels, labels)) = (model(&sizes)?, images(sizes, batch));
+    let step = Step::new(&traced, &model, (&pixels, &labels), batch, Adam::default())?;
+    let line = Timeline::of(&traced, steps, &mut || step.launch())?;
+    let alone = timed(r, gpu, 1, || Ok(()), || step.launch())?;
+    r.record(OVERHEAD.at(list), Samples::one(line.steps.median() / alone.median()));
+    r.record(BUSY.at(list), Samples::one(line.busy()));
+    for (at, span) in line.spans.iter().enumerate() {
+        // Two digits, so that names sort as numbers do.
+        let at = format!("{at:02}");
+        for (key, seconds) in [
+            (RAN, timeline::seconds(span)),
+            (BEGAN, span.ran[0]),
+            (CALLED, span.called[1] - span.called[0]),
+            (ASKED, span.called[0]),
+        ] {
+            let quantity = key.at(list).with("at", &at).with("call", &span.name);
+            r.record(quantity, Samples::one((seconds * 1e9).round() / 1e9));
+        }
+    }
+    r.record(WHOLE.at(list), line.steps);
+    r.keep()
+}
+
+#[cfg(test)]
+pub(in crate::measured) mod tests {
+    use super::*;
+    use cpu_gpu::gpu::testing::opencl;
+    use lab::{Records, testing};
+
+    /// Records as a run leaves them, of a small network; none where there is no device.
+    pub fn records() -> Option<Records> {
+        opencl()?;
+        let small = |r: &mut Recorder| {
+            let Some(gpu) = opencl() else { return Ok(()) };
+            record(r, &*gpu, [20, 8, 10], 4)
+        };
+        let experiment = testing::experiment(crate::chapter(), RAN.name);
+        let run = testing::run(&Experiment { run: small, ..experiment });
+        Some(testing::records(&crate::chapter(), &run.values, &run.skipped))
+    }
+
+    #[test]
+    fn a_step_is_recorded_call_by_call() {
+        let Some(records) = records() else { return };
+        let calls = records.every(RAN.at(&[])).unwrap();
+        assert_eq!(calls.len(), Step::LAUNCHES);
+        let sum: f64 = calls.iter().map(|call| call.median).sum();
+        let [busy, whole] = [BUSY, WHOLE].map(|key| records.get(key.at(&[])).unwrap().median);
+        assert!((sum / whole - busy).abs() < 1e-3, "{sum} of {whole} is not {busy}");
+        assert!(records.get(OVERHEAD.at(&[])).unwrap().median > 0.0);
+    }
+}

@@ -1,0 +1,222 @@
+//! `trace`: one training step, call by call: a table here, and a file for a viewer.
+
+use crate::train::Which;
+use anyhow::{Context, Result, bail};
+use backprop::{adam::Adam, mlp::Mlp};
+use clap::{Args, value_parser};
+use cpu_gpu::gpu::{self, Devices, Gpu, trace::Traced};
+use lab::{TableData, Unit, data, limits, out::put, show::table_text};
+use language_model::measured::experiments::step::Case;
+use performance::{
+    gpu::{step::Step, timeline::Timeline},
+    profile::{
+        profile, report,
+        trace::{Bar, chrome, of_profile, of_spans},
+    },
+};
+use std::{fs, path::PathBuf};
+use training::Model;
+
+/// The options of `trace`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cargo run --release -- trace                                   where a step of 784-128-10 takes its time
+  cargo run --release -- trace --model resnet --batch 64         another model's, on this machine's cores
+  cargo run --release -- trace --device opencl-cpu               its kernels on a device, below the calls of the CPU
+  cargo run --release -- trace --model gpt --out gpt.json        a language model's, on the GPU that there is
+
+The file opens in https://ui.perfetto.dev, or as chrome://tracing in Chrome. On the cores it is dfdx's step, operation by
+operation; on a device it is the course's own step in kernels, which mlp and gpt have. The images are drawn and the text is
+random: no time depends on them.")]
+pub struct Trace {
+    /// linear, mlp, cnn, resnet, rnn or transformer, for digits, or gpt, for text
+    #[arg(long, value_name = "NAME", default_value = "mlp")]
+    model: Which,
+    /// Images or sequences of a step [default: 128 images, 8 sequences]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=10_000))]
+    batch: Option<u64>,
+    /// Where: auto, cpu (the cores), cuda, opencl-gpu or opencl-cpu; a second one of a kind is cuda:1
+    #[arg(long, default_value = "auto")]
+    device: String,
+    /// Steps that are recorded; the one of median length is shown
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..=1000))]
+    steps: u64,
+    /// The file for the viewer
+    #[arg(long, value_name = "FILE", default_value = "trace.json")]
+    out: PathBuf,
+}
+
+/// What was found: a table, its bars, and how much of the step the device worked.
+struct Found {
+    table: TableData,
+    bars: Vec<Bar>,
+    note: String,
+}
+
+impl Trace {
+    /// Traces, prints the table and writes the file.
+    pub fn run(&self) -> Result<()> {
+        limits::start_threads(None)?;
+        let Found { table, bars, note } = match self.device(&gpu::devices())? {
+            None => self.on_cores()?,
+            Some(id) => self.on_device(&*gpu::open(&id)?)?,
+        };
+        let file = self.out.display();
+        fs::write(&self.out, chrome(&bars))
+            .with_context(|| format!("{file} can't be written; name another file with --out"))?;
+        put(&format!(
+            "{}{note}{file} has {} bars; open it in https://ui.perfetto.dev\n",
+            table_text(&table),
+            bars.len()
+        ));
+        Ok(())
+    }
+
+    /// The device by chapter 2's name; none for this machine's cores.
+    fn device(&self, there: &Devices) -> Result<Option<String>> {
+        let found = |id: &str| there.found.iter().any(|about| about.id == id);
+        let in_kernels = matches!(self.model, Which::Gpt | Which::Digits(Model::Mlp));
+        match (self.device.as_str(), self.model) {
+            ("auto", Which::Gpt) => {
+                let first = ["cuda", "opencl-gpu", "opencl-cpu"].into_iter().find(|id| found(id));
+                let Some(first) = first else {
+                    bail!(
+                        "a language model's step is traced on a device, and there is none; `throughput doctor` says how \
+                         to get one (PoCL runs kernels on any CPU)"
+                    );
+                };
+                Ok(Some(first.to_owned()))
+            }
+            ("cpu", Which::Gpt) => bail!(
+                "on the cores there are no kernels to trace; take --device opencl-cpu, which runs a GPU's on them"
+            ),
+            ("auto", _) if in_kernels && found("cuda") => Ok(Some("cuda".to_owned())),
+            ("auto" | "cpu", _) => Ok(None),
+            (id, _) => {
+                let id = id.strip_suffix(":0").unwrap_or(id);
+                if !found(id) {
+                    let names = there.found.iter().map(|about| about.id.as_str());
+                    let all: Vec<&str> = ["auto", "cpu"].into_iter().chain(names).collect();
+                    bail!("this machine has no device {id}; take one of {}", all.join(", "));
+                }
+                if !in_kernels {
+                    bail!(
+                        "on a device the course has its own step in kernels for mlp and gpt; take one of these, or \
+                         --device cpu"
+                    );
+                }
+                Ok(Some(id.to_owned()))
+            }
+        }
+    }
+
+    /// dfdx's step on this machine's cores, operation by operation.
+    fn on_cores(&self) -> Result<Found> {
+        let Which::Digits(model) = self.model else { bail!("the cores have no kernels to trace") };
+        let batch = self.batch.unwrap_or(128) as usize;
+        let profile = profile(model, &data::drawn(batch, 1, 1), batch, self.steps as usize)?;
+        let [peak, bandwidth] = report::limits();
+        let table = report::table(&profile, peak.value, bandwidth.value, 16);
+        let note = format!(
+            "Without the recording a step takes {}.\n",
+            Unit::Seconds.format(profile.plain.median())
+        );
+        Ok(Found { table, bars: of_profile(&profile), note })
+    }
+
+    /// The course's step in kernels.
+    fn on_device(&self, gpu: &dyn Gpu) -> Result<Found> {
+        let (traced, steps, name) = (Traced::new(gpu), self.steps as usize, &gpu.about().name);
+        let (line, what) = match self.model {
+            Which::Digits(_) => {
+                let batch = self.batch.unwrap_or(128) as usize;
+                let data = data::drawn(batch, 1, 1).train;
+                let images = (&data.images[..], &data.labels[..]);
+                let model = Mlp::new(&[784, 128, 10], 1)?;
+                let step = Step::new(&traced, &model, images, batch, Adam::default())?;
+                let line = Timeline::of(&traced, steps, &mut || step.launch())?;
+                (line, format!("784-128-10 on {batch} images, on {name}"))
+            }
+            Which::Gpt => {
+                let (batch, config) =
+                    (self.batch.unwrap_or(8) as usize, language_model::Config::tiny());
+                let case = Case::new(config, batch, 1000 + self.steps);
+                let mut step =
+                    language_model::gpu::Step::new(&traced, &case.trainer()?, case.stream())?;
+                let line = Timeline::of(&traced, steps, &mut || {
+                    let done = step.step(case.stream());
+                    done.map(drop).map_err(|e| cpu_gpu::Error::message(e.to_string()))
+                })?;
+                let tokens = config.context;
+                (line, format!("gpt (tiny) on {batch} sequences of {tokens} tokens, on {name}"))
+            }
+        };
+        let note = format!("{name} works in {} of the step.\n", Unit::Share.format(line.busy()));
+        Ok(Found { table: line.table(&what), bars: of_spans(&line.spans, name), note })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use cpu_gpu::gpu::testing;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        trace: Trace,
+    }
+
+    fn trace(words: &[&str]) -> Trace {
+        Line::try_parse_from(["trace"].iter().chain(words)).unwrap().trace
+    }
+
+    #[test]
+    fn a_step_on_the_cores_becomes_a_table_and_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.json");
+        let out = file.to_string_lossy();
+        let words = ["--model", "linear", "--batch", "4", "--steps", "2", "--device", "cpu"];
+        let trace = trace(&[&words[..], &["--out", &out]].concat());
+        trace.run().unwrap();
+        let value: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        assert!(value["traceEvents"].as_array().unwrap().len() > 8);
+        let lost = Trace { out: folder.path().join("none/t.json"), ..trace };
+        let error = format!("{:#}", lost.run().unwrap_err());
+        assert!(error.contains("name another file with --out"), "{error}");
+    }
+
+    #[test]
+    fn a_step_on_a_device_has_its_kernels_below_the_calls() {
+        let Some(gpu) = testing::opencl() else { return };
+        let found = trace(&["--batch", "2", "--steps", "1"]).on_device(&*gpu).unwrap();
+        assert_eq!(found.bars.len(), 2 * Step::LAUNCHES);
+        assert!(found.table.caption.contains("784-128-10 on 2 images"), "{}", found.table.caption);
+        let words = ["--model", "gpt", "--batch", "1", "--steps", "1"];
+        let found = trace(&words).on_device(&*gpu).unwrap();
+        assert!(found.table.rows.iter().any(|row| row[0] == "attention"));
+    }
+
+    #[test]
+    fn the_device_is_one_that_is_there_and_has_the_step() {
+        let mut there = Devices::default();
+        let of = |words: &[&str], there: &Devices| {
+            trace(words).device(there).map_err(|error| error.to_string())
+        };
+        assert_eq!(of(&[], &there), Ok(None));
+        assert!(of(&["--model", "gpt"], &there).unwrap_err().contains("throughput doctor"));
+        assert!(of(&["--model", "gpt", "--device", "cpu"], &there).unwrap_err().contains("opencl"));
+        assert!(of(&["--device", "cuda:3"], &there).unwrap_err().contains("one of auto, cpu"));
+        there.found.push(testing::about(gpu::Api::Cuda, gpu::Kind::Gpu));
+        there.found[0].id = "cuda".to_owned();
+        assert_eq!(of(&[], &there), Ok(Some("cuda".into())));
+        assert_eq!(of(&["--model", "gpt"], &there), Ok(Some("cuda".into())));
+        assert_eq!(of(&["--device", "cuda:0"], &there), Ok(Some("cuda".into())));
+        assert_eq!(of(&["--model", "cnn"], &there), Ok(None));
+        let error = of(&["--model", "cnn", "--device", "cuda"], &there).unwrap_err();
+        assert!(error.contains("mlp and gpt"), "{error}");
+    }
+}
