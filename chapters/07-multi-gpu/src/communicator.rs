@@ -8,6 +8,19 @@ use crate::{
     point_to_point::PointToPoint,
     rank::Rank,
 };
+use training::engine::Place;
+
+/// What an engine between GPUs does with numbers that stay on them.
+pub trait InPlace {
+    /// Sums numbers over all ranks where they lie on this rank's GPU, those of each rank times a factor of its own.
+    ///
+    /// # Safety
+    /// At each place there are so many numbers on this rank's GPU, which nothing else uses at the same time.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`].
+    unsafe fn sum_in_place(&mut self, places: &[Place], factor: f32) -> Result<()>;
+}
 
 #[allow(clippy::missing_errors_doc, reason = "those of `PointToPoint`")]
 // ANCHOR: communicator
@@ -36,6 +49,10 @@ pub trait Communicator: PointToPoint {
     /// No rank goes on before all are here.
     fn barrier(&mut self) -> Result<()> {
         tree::barrier(self)
+    }
+    /// How numbers on this rank's GPU are summed where they lie, if this engine can.
+    fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        None
     }
     /// Every rank gets the root's bytes, however many they are.
     fn broadcast_bytes(&mut self, root: Rank, bytes: &mut Vec<u8>) -> Result<()> {

@@ -40,5 +40,14 @@ pub trait PointToPoint: Send {
         from: Rank,
         receive: &mut [f32], // as many numbers as `from` sends
     ) -> Result<()>;
+    // …
+    // ANCHOR_END: point_to_point
+    /// Fails once a rank is known to be lost, for one who waits by other means; none from an engine that notices nothing
+    /// between its operations.
+    fn watch(&self) -> Option<Watch> {
+        None
+    }
 }
-// ANCHOR_END: point_to_point
+
+/// Fails if a rank is known to be lost. It may be asked by any thread.
+pub type Watch = Box<dyn Fn() -> Result<()> + Send>;

@@ -4,8 +4,12 @@
 #![cfg(target_os = "linux")]
 
 use lab::Device;
+use mixed_precision::amp::{
+    autocast::Autocast,
+    scaler::{Dynamic, Scaling},
+};
 use multi_gpu::{
-    Communicator, PointToPoint, Rank,
+    Communicator, Error, PointToPoint, Rank,
     comm::{
         Algorithm,
         gpus::over_nccl,
@@ -17,7 +21,9 @@ use multi_gpu::{
 };
 use stand_ins::count;
 use std::path::PathBuf;
-use training::{Model, Silent, any::AllModels as _, dfdx::prelude::Cpu};
+use training::{
+    Config, Model, Precision, Settings, Silent, any::AllModels as _, dfdx::prelude::Cpu,
+};
 
 #[allow(dead_code, reason = "these tests need a part of it")]
 #[path = "../../02-cpu-gpu/tests/fake_cuda/stand_ins.rs"] // for tests alone, so in no library
@@ -142,28 +148,87 @@ fn inner_join() {
 
 #[test]
 fn replicas_train_by_it_as_one_device_does() {
-    run("inner_train", 2, &[]);
+    run("inner_train", 2, &[("FAKE_HOST_MEMORY", "1")]);
 }
 
-/// The engine that starts the ranks is NCCL itself here; it hands round the id of the one that sums.
+/// The engine that starts the ranks is NCCL itself here; it hands round the id of the one that sums. The learner computes on
+/// the CPU, whose memory counts as the stand-in's.
 #[test]
 #[ignore = "runs in programs of its own"]
 fn inner_train() {
     let Some((me, size)) = inside() else { return };
-    let before = count("libnccl.so.2", "fake_sums\0");
     let (comm, told) = over_nccl(Box::new(join(me, size)), Device::Cuda(0)).unwrap();
     assert_eq!(told, None);
     let (config, data) = twenty_steps(Model::Mlp);
     let one = training::train_on(&config, &data, &mut Silent).unwrap();
     let dev = Cpu::seed_from_u64(config.settings.seed);
     let (learner, link) = (dev.learner(&config.settings).unwrap(), Link::new(comm));
+    let before = count("libnccl.so.2", "fake_scaled_sums\0");
     let many = train_learner(learner, &dev, &link, &config, &data, &mut Silent).unwrap().0;
     let apart = one.weights.iter().zip(&many.weights).map(|(a, b)| (a - b).abs());
     let most = apart.fold(0.0, f32::max);
     assert!(most < 1e-5, "{most}");
-    // Twenty steps and ten tests of five epochs, each a sum of NCCL's.
-    let sums = count("libnccl.so.2", "fake_sums\0") - before;
-    assert!(sums >= 25, "{sums}");
+    // Twenty steps with four gradients each, where they lie.
+    assert_eq!(count("libnccl.so.2", "fake_scaled_sums\0") - before, 20 * 4);
+
+    // In mixed precision, with a factor that is too large for rank 1 alone: no rank sums anything.
+    let dev = Cpu::seed_from_u64(config.settings.seed);
+    let start = if me.0 == 1 { 2f32.powi(60) } else { 1024.0 };
+    let scaling = Scaling::Dynamic(Dynamic { start, every: 2000 });
+    let learner = dev.learner(&config.settings).unwrap();
+    let own = Box::new(Autocast::new(learner, Precision::Amp).scaling(scaling));
+    let before = count("libnccl.so.2", "fake_scaled_sums\0");
+    let end = train_learner(own, &dev, &link, &config, &data, &mut Silent).unwrap().0;
+    let summed = (count("libnccl.so.2", "fake_scaled_sums\0") - before) as i32;
+    let scale = end.loss_scale.unwrap();
+    assert!(scale.skipped > 0 && summed == 4 * (20 - scale.skipped), "{scale:?}, {summed}");
+    assert_eq!(count("libnccl.so.2", "fake_operations_left\0"), 0);
+}
+
+#[test]
+fn what_a_model_keeps_is_the_same_on_all_gpus() {
+    run("inner_kept", 3, &[("FAKE_HOST_MEMORY", "1")]);
+}
+
+/// A batch normalisation's means travel through the host, the gradients do not.
+#[test]
+#[ignore = "runs in programs of its own"]
+fn inner_kept() {
+    let Some((me, size)) = inside() else { return };
+    let (config, data) = twenty_steps(Model::Resnet);
+    let config = Config { settings: Settings { epochs: 1, ..config.settings }, ..config };
+    let of = |comm| {
+        let dev = Cpu::seed_from_u64(config.settings.seed);
+        let (learner, link) = (dev.learner(&config.settings).unwrap(), Link::new(comm));
+        train_learner(learner, &dev, &link, &config, &data, &mut Silent).unwrap().0.weights
+    };
+    let (comm, _) = over_nccl(Box::new(join(me, size)), Device::Cuda(0)).unwrap();
+    let on_gpus = of(comm);
+    // The same by messages of one row.
+    let by_rows = threads::run(size, |comm| Ok(of(Box::new(comm)))).unwrap();
+    let apart = on_gpus.iter().zip(&by_rows[0]).map(|(a, b)| (a - b).abs());
+    let most = apart.fold(0.0, f32::max);
+    assert!(most < 1e-4, "{most}");
+}
+
+#[test]
+fn a_rank_that_is_lost_ends_the_wait() {
+    run("inner_lost", 1, &[("FAKE_NCCL_HANG", "1")]);
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_lost() {
+    let Some((me, size)) = inside() else { return };
+    let mut comm = join(me, size);
+    let lost = || Err(Error::Lost { rank: Rank(1), why: "its process has ended".into() });
+    comm.set_watch(Some(Box::new(lost)));
+    let begun = std::time::Instant::now();
+    let words = comm.all_reduce(&mut [1.0]).unwrap_err().to_string();
+    assert!(words.contains("rank 1") && words.contains("its process has ended"), "{words}");
+    assert!(begun.elapsed().as_secs_f64() < 5.0, "before its patience of ten seconds is over");
+    let words = comm.all_reduce(&mut [1.0]).unwrap_err().to_string();
+    assert!(words.contains("given up before"), "{words}");
 }
 
 #[test]

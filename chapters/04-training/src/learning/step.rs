@@ -4,7 +4,7 @@ use crate::{
     Error, Result,
     config::Settings,
     learning::{
-        engine::Engine,
+        engine::{Engine, Place},
         flat,
         optimizer::{Optimizer, State},
         snapshot::{Checkpoint, LossScale},
@@ -79,6 +79,26 @@ pub trait Learner: Stepper {
 
     /// Puts back what [`Learner::pack`] took, or what has become of it: as many values.
     fn unpack(&mut self, row: &[f32]) -> Result<()>;
+
+    /// Where the gradients lie in the device's memory, from [`Learner::gradients`] until the update. What the model keeps besides
+    /// its parameters is appended to `kept`. `None` from a learner whose gradients are not the device's tensors.
+    fn places(&mut self, kept: &mut Vec<f32>) -> Result<Option<Vec<Place>>> {
+        let _ = kept;
+        Ok(None)
+    }
+
+    /// Puts back what [`Learner::places`] has appended, or what has become of it.
+    fn keep(&mut self, kept: &[f32]) -> Result<()> {
+        let _ = kept;
+        Ok(())
+    }
+
+    /// Whether all gradients are finite.
+    fn finite(&mut self) -> Result<bool> {
+        let mut row = Vec::new();
+        self.pack(&mut row)?;
+        Ok(row.iter().all(|value| value.is_finite()))
+    }
 
     /// Moves the parameters against their gradients at this learning rate; then the gradients are zero.
     fn update(&mut self, lr: f64) -> Result<()>;
@@ -165,6 +185,18 @@ impl<M: Network<D>, D: Engine> Learner for Full<M, D> {
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
         flat::unpack(&mut self.model, &mut self.grads, row)
+    }
+
+    fn places(&mut self, kept: &mut Vec<f32>) -> Result<Option<Vec<Place>>> {
+        flat::places(&self.model, &mut self.grads, kept).map(Some)
+    }
+
+    fn keep(&mut self, kept: &[f32]) -> Result<()> {
+        flat::keep(&mut self.model, kept)
+    }
+
+    fn finite(&mut self) -> Result<bool> {
+        flat::finite(&self.model, &self.grads)
     }
 }
 

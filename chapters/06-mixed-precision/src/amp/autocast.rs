@@ -6,7 +6,7 @@ use training::{
     Precision, Result,
     autocast::{Operands, autocast},
     checkpoint::{Checkpoint, LossScale},
-    engine::Engine,
+    engine::{Engine, Place},
     model::{Images, Logits, Targets},
     optimizer::State,
     step::{Learner, Scores, Stepper},
@@ -17,8 +17,6 @@ pub struct Autocast<D> {
     learner: Box<dyn Learner<Device = D>>,
     /// The factor, in f16.
     scaler: Option<Scaler>,
-    /// Where gradients are looked at, kept from step to step for its memory.
-    row: Vec<f32>,
     /// Whether those that others gave are finite, until the next update.
     given: Option<bool>,
 }
@@ -28,23 +26,13 @@ impl<D: Engine> Autocast<D> {
     pub fn new(learner: Box<dyn Learner<Device = D>>, precision: Precision) -> Self {
         let scaled = precision == Precision::Amp;
         let scaler = scaled.then(|| Scaler::new(Scaling::Dynamic(PYTORCH)));
-        Self { learner, scaler, row: Vec::new(), given: None }
+        Self { learner, scaler, given: None }
     }
 
     /// The same with another factor, in f16.
     #[must_use]
     pub fn scaling(self, scaling: Scaling) -> Self {
         Self { scaler: self.scaler.map(|_| Scaler::new(scaling)), ..self }
-    }
-
-    /// Whether all gradients are finite.
-    fn finite(&mut self) -> Result<bool> {
-        if let Some(given) = self.given.take() {
-            return Ok(given);
-        }
-        self.row.clear();
-        self.learner.pack(&mut self.row)?;
-        Ok(self.row.iter().all(|value| value.is_finite()))
     }
 }
 
@@ -94,6 +82,20 @@ impl<D: Engine> Learner for Autocast<D> {
         // Nobody asks without a factor.
         self.given = self.scaler.map(|_| row.iter().all(|value| value.is_finite()));
         self.learner.unpack(row)
+    }
+
+    fn places(&mut self, kept: &mut Vec<f32>) -> Result<Option<Vec<Place>>> {
+        self.learner.places(kept)
+    }
+
+    fn keep(&mut self, kept: &[f32]) -> Result<()> {
+        // All ranks have looked at their gradients before they were summed.
+        self.given = self.scaler.map(|_| true);
+        self.learner.keep(kept)
+    }
+
+    fn finite(&mut self) -> Result<bool> {
+        self.given.take().map_or_else(|| self.learner.finite(), Ok)
     }
 }
 

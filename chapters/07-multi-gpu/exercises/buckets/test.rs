@@ -10,6 +10,7 @@ use lab::{Samples, Unit, random::SplitMix64};
 use multi_gpu::{
     Communicator, Error, Rank, Result,
     comm::{AlphaBeta, cost, nccl::Nccl},
+    communicator::InPlace as _,
     threads::{self, Threads},
 };
 use std::time::Instant;
@@ -144,7 +145,7 @@ fn compare(mut comm: Threads, cards: &[String]) -> Result<String> {
     let address = cuda.address(&buffer)?;
     let mut all_reduce = |bytes: f64| {
         // SAFETY: the buffer is on this rank's card and has all gradients' bytes; nothing else uses it.
-        unsafe { nccl.all_reduce_at(address, bytes as usize / 4) }
+        unsafe { nccl.sum_in_place(&[(address, bytes as usize / 4)], 1.0) }
     };
 
     let mut measured = Vec::new();

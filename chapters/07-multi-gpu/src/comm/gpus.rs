@@ -3,9 +3,9 @@
 
 use crate::{
     comm::nccl::Nccl,
-    communicator::Communicator,
+    communicator::{Communicator, InPlace},
     error::{Error, Result},
-    point_to_point::PointToPoint,
+    point_to_point::{PointToPoint, Watch},
     rank::Rank,
 };
 use cpu_gpu::gpu::cuda::id;
@@ -51,6 +51,7 @@ pub fn over_nccl(
 impl Gpus {
     fn new(others: Box<dyn Communicator>, mut nccl: Nccl) -> Self {
         nccl.set_patience(WAIT); // a rank may save a checkpoint first
+        nccl.set_watch(others.watch()); // one that is lost is named at once
         Self { others, nccl }
     }
 }
@@ -75,6 +76,10 @@ impl PointToPoint for Gpus {
     fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
         self.others.exchange(to, send, from, receive)
     }
+
+    fn watch(&self) -> Option<Watch> {
+        self.others.watch()
+    }
 }
 
 impl Communicator for Gpus {
@@ -92,6 +97,10 @@ impl Communicator for Gpus {
 
     fn barrier(&mut self) -> Result<()> {
         self.others.barrier()
+    }
+
+    fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        self.nccl.in_place()
     }
 }
 

@@ -1,16 +1,16 @@
 //! The engine for GPUs: NCCL, NVIDIA's collective communication library, loaded by hand when the program runs.
 //!
-//! Numbers that lie on the GPU are summed where they are ([`Nccl::all_reduce_at`]). As a [`Communicator`] it takes
-//! also numbers of the host, by way of the GPU's memory.
+//! Numbers that lie on the GPU are summed where they are ([`InPlace`]). As a [`Communicator`] it takes also numbers of the
+//! host, by way of the GPU's memory.
 //!
 //! Source: NCCL documentation, version 2.28: "NCCL API" (communicators, collectives, point to point, types) and "Using
 //! NCCL" (thread safety, aborting a communicator). It has not run on a GPU yet: its tests take stand-ins for both
 //! libraries.
 
 use crate::{
-    communicator::Communicator,
+    communicator::{Communicator, InPlace},
     error::{Error, Result},
-    point_to_point::{PATIENCE, PointToPoint},
+    point_to_point::{PATIENCE, PointToPoint, Watch},
     rank::Rank,
 };
 use cpu_gpu::gpu::{self, Buffer, Gpu, cuda::Cuda};
@@ -24,6 +24,7 @@ use std::{
     ptr, thread,
     time::{Duration, Instant},
 };
+use training::engine::Place;
 
 /// A name that all ranks of one communicator share; rank 0 makes it.
 pub const ID_BYTES: usize = 128;
@@ -47,10 +48,18 @@ type Broadcast = unsafe extern "C" fn(u64, u64, usize, c_int, c_int, Handle, Str
 /// Address, count, type, the other rank.
 type Talk = unsafe extern "C" fn(u64, usize, c_int, c_int, Handle, Stream) -> Status;
 type Group = unsafe extern "C" fn() -> Status;
+/// The new operation, the factor, its type, where it lies.
+type CreateScaledSum =
+    unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, c_int, Handle) -> Status;
+type DestroyOperation = unsafe extern "C" fn(c_int, Handle) -> Status;
 
-// The manual's enumerations: ncclFloat32 and ncclSum.
+// The manual's enumerations: ncclFloat32, ncclSum and ncclScalarHostImmediate.
 const F32: c_int = 7;
 const SUM: c_int = 0;
+const ON_HOST: c_int = 1;
+
+/// How often a rank that waits asks whether another one is lost.
+const LOOK: Duration = Duration::from_millis(100);
 
 const INSTALL: &str = "install it with `sudo apt install libnccl2` from NVIDIA's repository, or with \
                        `pip install nvidia-nccl-cu13` for the python3 on your PATH, or name its file in THROUGHPUT_NCCL";
@@ -78,13 +87,15 @@ struct Functions {
     receive: Talk,
     group_start: Group,
     group_end: Group,
+    create_scaled_sum: CreateScaledSum,
+    destroy_operation: DestroyOperation,
     _library: Library,
 }
 
 fn function<F: Copy>(library: &Library, name: &str) -> Result<F> {
     // SAFETY: `F` is the function's type by NCCL's manual, stated in `Functions`.
     unsafe { library.get::<F>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|_| {
-        Error::Config(format!("this NCCL has no {name}; the course needs version 2.7 or newer"))
+        Error::Config(format!("this NCCL has no {name}; the course needs version 2.11 or newer"))
     })
 }
 
@@ -109,8 +120,18 @@ impl Functions {
             receive: function(&library, "ncclRecv")?,
             group_start: function(&library, "ncclGroupStart")?,
             group_end: function(&library, "ncclGroupEnd")?,
+            create_scaled_sum: function(&library, "ncclRedOpCreatePreMulSum")?,
+            destroy_operation: function(&library, "ncclRedOpDestroy")?,
             _library: library,
         })
+    }
+
+    /// A new operation: the sum of all ranks' numbers, this rank's times a factor. Or NCCL's result.
+    fn scaled_sum(&self, mut factor: f32, comm: Handle) -> Result<c_int, Status> {
+        let (mut sum, scalar) = (SUM, (&raw mut factor).cast());
+        // SAFETY: NCCL reads one factor and writes one operation.
+        let made = unsafe { (self.create_scaled_sum)(&raw mut sum, scalar, F32, ON_HOST, comm) };
+        if made == 0 { Ok(sum) } else { Err(made) }
     }
 }
 
@@ -174,6 +195,7 @@ pub struct Nccl {
     rank: Rank,
     size: usize,
     patience: Duration,
+    watch: Option<Watch>,
 }
 
 // SAFETY: nothing of the GPU leaves this value, so that its counted references move together; each call makes the GPU's
@@ -241,7 +263,8 @@ impl Nccl {
         let gpu = gpu::open(device)?;
         let (out, into) = (gpu.alloc(4)?, gpu.alloc(4)?);
         let patience = PATIENCE;
-        let nccl = Self { functions, comm: None, out, into, gpu, rank, size, patience };
+        let nccl =
+            Self { functions, comm: None, out, into, gpu, rank, size, patience, watch: None };
         nccl.cuda()?;
         Ok(nccl)
     }
@@ -261,6 +284,11 @@ impl Nccl {
     /// This rank now waits for the others at most so long before it gives up.
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
+    }
+
+    /// This rank now asks `watch` while it waits, and gives up when that fails.
+    pub fn set_watch(&mut self, watch: Option<Watch>) {
+        self.watch = watch;
     }
 
     fn cuda(&self) -> Result<&Cuda> {
@@ -284,41 +312,34 @@ impl Nccl {
         cuda.bind()?;
         let stream = cuda.stream();
         check(call(&self.functions, comm, stream), what)?;
-        let start = Instant::now();
+        let (start, mut looked) = (Instant::now(), Instant::now());
         // SAFETY: the stream lives as long as the GPU; its context is current.
         while unsafe { sys::cuStreamQuery(stream) } == CUresult::CUDA_ERROR_NOT_READY {
             let mut failed = 0;
             // SAFETY: a living communicator; NCCL writes a number.
             check(unsafe { (self.functions.async_error)(comm, &raw mut failed) }, what)?;
-            let waited = start.elapsed();
-            if failed != 0 || waited > self.patience {
+            let seconds = start.elapsed().as_secs_f64();
+            let late = || match with {
+                Some(rank) => Error::Silent { rank, seconds },
+                None => Error::Stuck { seconds },
+            };
+            let mut over = check(failed, what);
+            if over.is_ok() && looked.elapsed() > LOOK {
+                looked = Instant::now();
+                over = self.watch.as_ref().map_or(Ok(()), |watch| watch());
+            }
+            if over.is_ok() && start.elapsed() > self.patience {
+                over = Err(late());
+            }
+            if over.is_err() {
                 self.comm = None;
                 // SAFETY: it is used no more; this ends what is in the stream.
                 unsafe { (self.functions.abort)(comm) };
-                check(failed, what)?;
-                let seconds = waited.as_secs_f64();
-                return Err(match with {
-                    Some(rank) => Error::Silent { rank, seconds },
-                    None => Error::Stuck { seconds },
-                });
+                return over;
             }
             thread::yield_now();
         }
         Ok(self.gpu.finish()?)
-    }
-
-    /// Sums `count` numbers over all ranks where they lie on the GPU, and waits for it.
-    ///
-    /// # Safety
-    /// At `address` there are `count` numbers on this rank's GPU, which are not used elsewhere at the same time.
-    ///
-    /// # Errors
-    /// [`Error::Stuck`] if a rank is missing, [`Error::Config`] with NCCL's message otherwise.
-    pub unsafe fn all_reduce_at(&mut self, address: u64, count: usize) -> Result<()> {
-        self.run("sum over all ranks", None, |nccl, comm, stream| {
-            // SAFETY: the caller's; NCCL allows it to write where it reads.
-            unsafe { (nccl.all_reduce)(address, address, count, F32, SUM, comm, stream) }
-        })
     }
 
     /// Room for so many numbers, at least one.
@@ -431,10 +452,44 @@ impl Communicator for Nccl {
 
     fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
         let (at, count) = (self.load(data)?, data.len());
-        // SAFETY: so many numbers were copied there.
-        unsafe { self.all_reduce_at(at, count)? };
+        self.run("sum over all ranks", None, |nccl, comm, stream| {
+            // SAFETY: as above, in place.
+            unsafe { (nccl.all_reduce)(at, at, count, F32, SUM, comm, stream) }
+        })?;
         self.unload(&self.out, data)
     }
+
+    fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        Some(self)
+    }
+}
+
+impl InPlace for Nccl {
+    // ANCHOR: in_place
+    /// All tensors in one group, which NCCL launches together. The factor is
+    /// multiplied on the way: no kernel of ours touches the numbers.
+    unsafe fn sum_in_place(&mut self, all: &[Place], factor: f32) -> Result<()> {
+        self.run("sum over all ranks", None, |nccl, comm, stream| {
+            let sum = match nccl.scaled_sum(factor, comm) {
+                Ok(sum) => sum,
+                Err(status) => return status,
+            };
+            // SAFETY: as the caller promises; it may write where it reads.
+            let one = |&(at, count): &Place| unsafe {
+                (nccl.all_reduce)(at, at, count, F32, sum, comm, stream)
+            };
+            // SAFETY: what begins ends, whatever is between.
+            let begun = unsafe { (nccl.group_start)() };
+            let summed = all.iter().map(one).find(|status| *status != 0);
+            // SAFETY: as above.
+            let ended = unsafe { (nccl.group_end)() };
+            // SAFETY: an operation may go when the calls that have it are back.
+            let gone = unsafe { (nccl.destroy_operation)(sum, comm) };
+            let all = [begun, summed.unwrap_or(0), ended, gone];
+            all.into_iter().find(|status| *status != 0).unwrap_or(0)
+        })
+    }
+    // ANCHOR_END: in_place
 }
 
 #[cfg(test)]

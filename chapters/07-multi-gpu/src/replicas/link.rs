@@ -7,7 +7,7 @@ use crate::{
     replicas::watch::{Slow, Watch},
 };
 use std::{cell::RefCell, fmt, ops::Range, time::Instant};
-use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
+use training::{checkpoint::Checkpoint, engine::Place, loss::Tally, team::Team};
 
 /// What a rank found in its part of a batch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -137,33 +137,78 @@ impl Link {
         self.inner.borrow().overflowed
     }
 
-    // ANCHOR: average
-    /// Replaces a row of numbers, means over a rank's own images, by the
-    /// means over the whole batch. The ranks' reports travel with them.
+    /// Replaces a row of numbers, means over a rank's own images, by the means over the whole batch.
     ///
     /// # Errors
     /// The communicator's, and one that names ranks with broken numbers.
     pub fn average(&self, row: &mut Vec<f32>, mine: Report) -> Result<()> {
-        let begun = Instant::now();
-        let inner = &mut *self.inner.borrow_mut();
+        let (begun, inner) = (Instant::now(), &mut *self.inner.borrow_mut());
         // NaN plus anything is NaN: one bad rank would spoil all of them.
-        let broken = row.iter().any(|value| !value.is_finite());
-        let share = self.weight(mine.tally.seen as f32);
-        // A record of what was seen is good where gradients overflowed.
-        let keep = |v: f32| !broken || mine.scaled && v.is_finite();
-        let weigh = |v: &mut f32| *v = if keep(*v) { share * *v } else { 0.0 };
-        row.iter_mut().for_each(weigh);
-        let numbers = row.len();
-        row.extend(self.report(mine, broken, inner.asked));
-        inner.comm.all_reduce(row)?;
-        let report = row.split_off(numbers);
-        inner.read(self.size, &report, mine.scaled)?;
-        let divide = |sum: &mut f32| *sum /= self.weight(report[0]);
-        row.iter_mut().for_each(divide);
+        let finite = row.iter().all(|value| value.is_finite());
+        self.means(inner, row, mine, finite)?;
         inner.spent.add(mine.seconds, begun.elapsed().as_secs_f64());
         Ok(())
     }
+
+    // ANCHOR: average
+    /// The means of a row over the whole batch. The ranks' reports travel with
+    /// it; returns how many images they had together.
+    fn means(
+        &self,
+        inner: &mut Inner,
+        row: &mut Vec<f32>,
+        mine: Report,
+        finite: bool, // all that this rank has to give
+    ) -> Result<f32> {
+        let share = self.weight(mine.tally.seen as f32);
+        // A record of what was seen is good where gradients overflowed.
+        let keep = |v: f32| finite || mine.scaled && v.is_finite();
+        let weigh = |v: &mut f32| *v = if keep(*v) { share * *v } else { 0.0 };
+        row.iter_mut().for_each(weigh);
+        let numbers = row.len();
+        row.extend(self.report(mine, !finite, inner.asked));
+        inner.comm.all_reduce(row)?;
+        let report = row.split_off(numbers);
+        inner.read(self.size, &report, mine.scaled)?;
+        let images = report[0];
+        let divide = |sum: &mut f32| *sum /= self.weight(images);
+        row.iter_mut().for_each(divide);
+        Ok(images)
+    }
     // ANCHOR_END: average
+
+    /// Whether gradients can be averaged where they lie on the GPU.
+    pub fn is_in_place(&self) -> bool {
+        self.inner.borrow_mut().comm.in_place().is_some()
+    }
+
+    /// [`Link::average`] for gradients that stay on the GPU: only the row, what
+    /// the model keeps besides, and the reports pass through the host. They
+    /// go first, so that no gradient is summed that one rank could spoil.
+    ///
+    /// # Safety
+    /// At each place there are so many numbers on this rank's GPU, which
+    /// nothing else uses at the same time.
+    ///
+    /// # Errors
+    /// As [`Link::average`].
+    pub unsafe fn average_at(
+        &self,
+        places: &[Place],
+        finite: bool,
+        row: &mut Vec<f32>,
+        mine: Report,
+    ) -> Result<()> {
+        let (begun, inner) = (Instant::now(), &mut *self.inner.borrow_mut());
+        let images = self.means(inner, row, mine, finite)?;
+        if let Some(gpus) = inner.comm.in_place().filter(|_| !inner.overflowed) {
+            let share = self.weight(mine.tally.seen as f32) / self.weight(images);
+            // SAFETY: the caller's.
+            unsafe { gpus.sum_in_place(places, share)? };
+        }
+        inner.spent.add(mine.seconds, begun.elapsed().as_secs_f64());
+        Ok(())
+    }
 
     /// What so many images weigh. One rank is the whole, and weighing would only round.
     fn weight(&self, images: f32) -> f32 {

@@ -45,6 +45,30 @@ impl<'l, D: Engine> Replica<'l, D> {
         Ok(self.learner.gradients(images, truth.clone())?.as_vec())
     }
     // ANCHOR_END: forward_backward
+
+    // ANCHOR: average
+    /// The gradients become their means over the whole batch: where they lie
+    /// on GPUs, if the engine can, and else in one message.
+    fn average(&mut self, report: Report) -> Result<()> {
+        self.row.clear();
+        let mut places = None;
+        if self.link.is_in_place() {
+            places = self.learner.places(&mut self.row)?;
+        }
+        if let Some(places) = places {
+            // One number comes back; before it, the device has done the rest.
+            let finite = self.learner.finite()?;
+            let (link, row) = (self.link, &mut self.row);
+            // SAFETY: this rank's own gradients, for which it waits.
+            let done = unsafe { link.average_at(&places, finite, row, report) };
+            done.map_err(carried)?;
+            return self.learner.keep(&self.row);
+        }
+        self.learner.pack(&mut self.row)?;
+        self.link.average(&mut self.row, report).map_err(carried)?;
+        self.learner.unpack(&self.row)
+    }
+    // ANCHOR_END: average
 }
 
 /// Losses and correct predictions of images with these scores and labels.
@@ -70,18 +94,15 @@ impl<D: Engine> Stepper for Replica<'_, D> {
         let scores = self.gradients(images, &truth)?;
         self.learner.skip(truth.device(), size - 1 - rank);
         let seconds = begun.elapsed().as_secs_f64();
-        // The line that chapter 4 does not have: what did the others find?
-        self.learner.pack(&mut self.row)?;
         let scaled = self.learner.loss_scale().is_some();
         let report = Report { tally: tally(&scores, &truth), seconds, scaled };
-        self.link.average(&mut self.row, report).map_err(carried)?;
-        self.learner.unpack(&self.row)?;
+        // The line that chapter 4 does not have: what did the others find?
+        self.average(report)?;
         if self.link.overflowed() {
             self.learner.discard()?; // in mixed precision, all skip a step
         } else {
             self.learner.update(lr)?;
         }
-        self.row.clear();
         Ok(scores)
     }
     // ANCHOR_END: step

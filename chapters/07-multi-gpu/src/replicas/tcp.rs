@@ -8,7 +8,7 @@
 use crate::{
     communicator::Communicator,
     error::{Error, Result},
-    point_to_point::{PointToPoint, other_length},
+    point_to_point::{PointToPoint, Watch, other_length},
     rank::Rank,
     replicas::{
         detector::{Detector, LOOK, Limits, Watching, is_late, lock},
@@ -105,6 +105,11 @@ impl PointToPoint for Tcp {
 
     fn size(&self) -> usize {
         self.detector.size()
+    }
+
+    fn watch(&self) -> Option<Watch> {
+        let detector = self.detector();
+        Some(Box::new(move || detector.check()))
     }
 
     // ANCHOR: send

@@ -1,19 +1,23 @@
 // A stand-in for NCCL, libnccl.so.2, between processes: messages are files in the folder FAKE_NCCL, and nothing happens
 // before somebody waits for the stream. It does what the manual says, and ends the program at the first mistake.
-// FAKE_NCCL_FAIL=name makes that function fail with result 2.
+// FAKE_NCCL_FAIL=name makes that function fail with result 2; FAKE_NCCL_HANG lets sums never end.
 #include "../../../02-cpu-gpu/tests/fake_cuda/fake.h"
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
 extern "C" char *fake_bytes(uint64_t at, size_t count);
+extern "C" void fake_hang(bool on);
 
 struct Id { char internal[128]; };
 struct Comm { std::string name; int rank, size; long calls = 0; std::vector<long> sent, received; };
-static long left = 0, opened = 0, sums = 0;
+static long left = 0, opened = 0, sums = 0, scaled_sums = 0;
+static std::map<int, float> factors; // of operations that were made and not destroyed
+static int made = 100;
 static int depth = 0;
 static std::vector<std::function<void()>> sends, receives; // of an open group
 static void *stream_of_group = nullptr;
@@ -48,6 +52,15 @@ static void enqueue(void *stream, std::function<void()> work) { fake_enqueue(str
 extern "C" {
 long fake_comms_left() { return left; }
 long fake_sums() { return sums; }
+long fake_scaled_sums() { return scaled_sums; }
+long fake_operations_left() { return factors.size(); }
+int ncclRedOpCreatePreMulSum(int *operation, void *factor, int type, int residence, Comm *c) {
+    DEMAND(c && type == 7 && residence == 1); // f32, on the host
+    if (fails("ncclRedOpCreatePreMulSum")) return 2;
+    factors[*operation = made++] = *(float *)factor;
+    return 0;
+}
+int ncclRedOpDestroy(int operation, Comm *) { DEMAND(factors.erase(operation) == 1); return 0; }
 int ncclGetUniqueId(Id *id) {
     if (fails("ncclGetUniqueId")) return 2;
     memset(id, 0xee, sizeof *id); // bits that are no number's
@@ -66,7 +79,7 @@ int ncclCommInitRank(Comm **comm, int size, Id id, int rank) {
     return 0;
 }
 int ncclCommDestroy(Comm *comm) { DEMAND(fake_has_context()); left--; delete comm; return 0; }
-int ncclCommAbort(Comm *comm) { return ncclCommDestroy(comm); }
+int ncclCommAbort(Comm *comm) { fake_hang(false); return ncclCommDestroy(comm); }
 int ncclCommGetAsyncError(Comm *, int *error) { *error = 0; return 0; }
 int ncclGroupStart() { depth++; return 0; }
 int ncclGroupEnd() {
@@ -97,13 +110,17 @@ int ncclRecv(uint64_t at, size_t count, int type, int from, Comm *c, void *strea
     return 0;
 }
 int ncclAllReduce(uint64_t from, uint64_t to, size_t count, int type, int operation, Comm *c, void *stream) {
-    DEMAND(fake_has_context() && type == 7 && operation == 0 && depth == 0);
+    DEMAND(fake_has_context() && type == 7 && (operation == 0 || factors.count(operation)));
     if (fails("ncclAllReduce")) return 2;
     sums++;
-    enqueue(stream, [=] {
+    if (operation) scaled_sums++;
+    const float factor = operation ? factors[operation] : 1;
+    std::function<void()> work = [=] {
+        if (getenv("FAKE_NCCL_HANG")) return fake_hang(true);
         if (!count) return;
         std::vector<float> sum(count), mine(count);
         memcpy(mine.data(), fake_bytes(from, 4 * count), 4 * count);
+        for (float &x : mine) x *= factor;
         for (int other = 0; other < c->size; other++) if (other != c->rank) put(c, other, (char *)mine.data(), 4 * count);
         for (int rank = 0; rank < c->size; rank++) { // in one order for all
             std::vector<char> got;
@@ -112,7 +129,9 @@ int ncclAllReduce(uint64_t from, uint64_t to, size_t count, int type, int operat
             for (size_t i = 0; i < count; i++) sum[i] += x[i];
         }
         memcpy(fake_bytes(to, 4 * count), sum.data(), 4 * count);
-    });
+    };
+    stream_of_group = stream;
+    if (depth) sends.push_back(work); else enqueue(stream, work);
     return 0;
 }
 int ncclBroadcast(uint64_t from, uint64_t to, size_t count, int type, int root, Comm *c, void *stream) {
