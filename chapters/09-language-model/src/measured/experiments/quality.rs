@@ -46,9 +46,10 @@ pub const LOOKED: [(&str, f64); 3] =
 const LINES: usize = 6;
 
 /// Who writes samples, by the names in the records.
-pub const WRITERS: [(&str, &str); 4] = [
+pub const WRITERS: [(&str, &str); 5] = [
     ("people", "people, in crates that it has not seen"),
     ("model", "the model"),
+    ("cautious", "the model at a temperature of 0.4"),
     ("frequent", "tokens by their frequency"),
     ("uniform", "tokens, all alike"),
 ];
@@ -125,6 +126,9 @@ fn text(budget: Budget) -> usize {
     if budget == Budget::Full { 512 << 10 } else { 32 << 10 }
 }
 
+/// A temperature at which the likely tokens are drawn more often than usual.
+const CAUTIOUS: Sampling = Sampling { temperature: 0.4, top_k: 0, top_p: 0.95, seed: 0 };
+
 /// Samples, and their lines.
 const SAMPLES: (usize, usize) = (100, 20);
 
@@ -157,9 +161,11 @@ fn quality(rec: &mut Recorder) -> Result<()> {
     let people: Vec<String> = people.map(|text| first_lines(text, SAMPLES.1).to_owned()).collect();
     let step = (people.len() / SAMPLES.0).max(1);
     let people = people.into_iter().step_by(step).take(SAMPLES.0).collect();
-    let samples: [(&str, Vec<String>); 4] = [
+    let written = |how| evaluate::samples(&decoder, &tokenizer, SAMPLES, how);
+    let samples: [(&str, Vec<String>); 5] = [
         ("people", people),
-        ("model", evaluate::samples(&decoder, &tokenizer, SAMPLES, Sampling::default())?),
+        ("model", written(Sampling::default())?),
+        ("cautious", written(CAUTIOUS)?),
         ("frequent", evaluate::random(&tokenizer, &text, SAMPLES, 1)),
         ("uniform", evaluate::random(&tokenizer, b"", SAMPLES, 1)),
     ];
@@ -173,7 +179,7 @@ fn quality(rec: &mut Recorder) -> Result<()> {
         rec.record(PARSES.at(&[("who", who), ("how", &"whole")]), share(whole));
         rec.record(PARSES.at(&[("who", who), ("how", &"closed")]), share(closed));
     }
-    for (who, texts) in samples.iter().take(2) {
+    for (who, texts) in samples.iter().take(3) {
         rec.note_at(COPY.at(&[("who", who)]));
         let found = copies(texts, &corpus.training)?;
         let middle = Samples(found.lengths.iter().map(|length| *length as f64).collect());

@@ -221,7 +221,8 @@ fn table_quality(records: &Records) -> Result<TableData> {
         records.text(of("model", "closed"))?,
         records.text(of("frequent", "closed"))?
     );
-    Grid::new(WRITERS)
+    let rows = WRITERS.into_iter().filter(|(who, _)| records.get(of(who, "whole")).is_ok());
+    Grid::new(rows)
         .column("written by", |(_, name)| *name)
         .column("parse as they stand", |(who, _)| of(who, "whole"))
         .column("parse when closed", |(who, _)| of(who, "closed"))
