@@ -21,7 +21,7 @@ use opencl3::{
     program::Program,
     types::{CL_TRUE, cl_device_id},
 };
-use std::{any::Any, ptr, time::Instant};
+use std::{any::Any, cell::RefCell, ptr, time::Instant};
 
 const INSTALL: &str = "install a driver with OpenCL, or PoCL, which runs kernels on the CPU (Debian, Ubuntu: \
                        sudo apt install ocl-icd-libopencl1 pocl-opencl-icd)";
@@ -101,7 +101,12 @@ pub struct OpenCl {
     device: Device,
     context: Context,
     queue: CommandQueue,
+    /// Parts of buffers that a kernel in the queue may still use.
+    parts: RefCell<Vec<Memory>>,
 }
+
+/// Parts that are kept at most until the queue is waited for.
+const PARTS: usize = 1000;
 
 /// A kernel and what is known of it.
 struct Loaded {
@@ -132,7 +137,7 @@ impl OpenCl {
         let context = Context::from_device(&device).map_err(failed)?;
         let queue =
             CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed)?;
-        Ok(Self { about, device, context, queue })
+        Ok(Self { about, device, context, queue, parts: RefCell::default() })
     }
 
     #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
@@ -174,7 +179,7 @@ impl Gpu for OpenCl {
             Memory::create(&self.context, CL_MEM_READ_WRITE, bytes.max(1), ptr::null_mut())
         };
         let buffer = buffer.map_err(|e| self.failed(&format!("reserve {bytes} bytes"), e))?;
-        Ok(Buffer { bytes, inner: Box::new(std::cell::RefCell::new(buffer)) })
+        Ok(Buffer { bytes, inner: Box::new(RefCell::new(buffer)) })
     }
 
     fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
@@ -182,7 +187,7 @@ impl Gpu for OpenCl {
         if bytes.is_empty() {
             return Ok(());
         }
-        let memory: &std::cell::RefCell<Memory> = own(&*to.inner, "buffer")?;
+        let memory: &RefCell<Memory> = own(&*to.inner, "buffer")?;
         // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
         unsafe {
             self.queue.enqueue_write_buffer(&mut memory.borrow_mut(), CL_TRUE, 0, bytes, &[])
@@ -196,10 +201,11 @@ impl Gpu for OpenCl {
         if bytes.is_empty() {
             return Ok(());
         }
-        let memory: &std::cell::RefCell<Memory> = own(&*from.inner, "buffer")?;
+        let memory: &RefCell<Memory> = own(&*from.inner, "buffer")?;
         // SAFETY: the buffer is as long as `bytes`, and the call returns when they are copied.
         unsafe { self.queue.enqueue_read_buffer(&memory.borrow(), CL_TRUE, 0, bytes, &[]) }
             .map_err(|e| self.failed("copy from the device", e))?;
+        self.parts.borrow_mut().clear(); // the kernels before are over
         Ok(())
     }
 
@@ -209,8 +215,8 @@ impl Gpu for OpenCl {
         if bytes == 0 {
             return Ok(());
         }
-        let from: &std::cell::RefCell<Memory> = own(&*from.inner, "buffer")?;
-        let to: &std::cell::RefCell<Memory> = own(&*to.inner, "buffer")?;
+        let from: &RefCell<Memory> = own(&*from.inner, "buffer")?;
+        let to: &RefCell<Memory> = own(&*to.inner, "buffer")?;
         // SAFETY: both buffers have so many bytes, and live at least as long as the queue's work on them (OpenCL 1.2,
         // section 5.4.1: the runtime keeps what it uses).
         unsafe {
@@ -255,7 +261,6 @@ impl Gpu for OpenCl {
         if launch.is_empty() {
             return Ok(());
         }
-        let mut parts = Vec::new(); // alive until the kernel is in the queue, which keeps what it needs
         for (at, arg) in args.iter().enumerate() {
             let at = at as u32;
             let set = match *arg {
@@ -264,12 +269,12 @@ impl Gpu for OpenCl {
                 // SAFETY: as above.
                 Arg::F32(value) => unsafe { handle.set_arg(at, &value) },
                 Arg::Buffer(buffer) => {
-                    let memory: &std::cell::RefCell<Memory> = own(&*buffer.inner, "buffer")?;
+                    let memory: &RefCell<Memory> = own(&*buffer.inner, "buffer")?;
                     // SAFETY: as above; the handle is that of a live buffer.
                     unsafe { handle.set_arg(at, &memory.borrow().get()) }
                 }
                 Arg::Part { buffer, offset } => {
-                    let memory: &std::cell::RefCell<Memory> = own(&*buffer.inner, "buffer")?;
+                    let memory: &RefCell<Memory> = own(&*buffer.inner, "buffer")?;
                     let rest = part(buffer, offset)?;
                     // SAFETY: the part lies in the buffer.
                     let part = unsafe {
@@ -278,7 +283,7 @@ impl Gpu for OpenCl {
                     .map_err(|e| self.failed("take a part of a buffer", e))?;
                     // SAFETY: as above.
                     let set = unsafe { handle.set_arg(at, &part.get()) };
-                    parts.push(part);
+                    self.parts.borrow_mut().push(part);
                     set
                 }
             };
@@ -297,14 +302,14 @@ impl Gpu for OpenCl {
             )
         }
         .map_err(|e| self.failed(&format!("launch `{}`", kernel.entry), e))?;
-        if !parts.is_empty() {
-            self.finish()?;
-        }
-        Ok(())
+        let kept = self.parts.borrow().len();
+        if kept > PARTS { self.finish() } else { Ok(()) }
     }
 
     fn finish(&self) -> Result<()> {
-        self.queue.finish().map_err(|e| self.failed("finish its work", e))
+        self.queue.finish().map_err(|e| self.failed("finish its work", e))?;
+        self.parts.borrow_mut().clear();
+        Ok(())
     }
 
     fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {

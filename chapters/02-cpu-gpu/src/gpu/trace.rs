@@ -66,8 +66,9 @@ impl<'g> Traced<'g> {
     // ANCHOR: record
     pub fn record(&self, work: &mut Work) -> Result<Vec<Span>> {
         self.gpu.finish()?;
-        let clock = Instant::now();
-        let zero = self.gpu.mark()?; // both clocks begin here
+        let zero = self.gpu.mark()?;
+        self.gpu.finish()?;
+        let clock = Instant::now(); // both clocks begin here
         self.log.replace(Some(Log { clock, calls: Vec::new() }));
         let done = work();
         let log = self.log.take();
