@@ -243,7 +243,10 @@ impl Train {
 
     /// [`Train::run`], for a caller that wants to know what came of it.
     pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
-        let launcher = Launcher::choose(|name| env::var(name).ok(), self.replicas, self.processes)?;
+        // A process for each GPU: a rank that ends takes no other with it, and NCCL opens their memory to each other.
+        let device = Device::choose(self.device.as_deref(), training::gpus())?;
+        let apart = self.processes || self.replicas.is_some() && device != Device::Cpu;
+        let launcher = Launcher::choose(|name| env::var(name).ok(), self.replicas, apart)?;
         match &launcher {
             // Of many processes one prints; another names itself when it fails.
             Some(launcher) if launcher.rank() != Rank(0) => {

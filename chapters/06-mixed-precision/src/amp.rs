@@ -19,10 +19,7 @@ pub mod scaler;
 pub mod step;
 
 use autocast::Autocast;
-use lab::{
-    Device,
-    data::{self, DataSet},
-};
+use lab::data::{self, DataSet};
 use performance::engine::fast::learner::by_engine;
 use replica::HalfEngine;
 use step::Amp;
@@ -63,19 +60,8 @@ pub fn makers() -> Makers {
     Makers {
         cpu: |dev, settings| learner(dev, settings, by_engine),
         #[cfg(feature = "cuda")]
-        cuda: |dev, settings| {
-            if let Some(why) = refused(settings.precision, Device::Cuda(0)) {
-                return Err(training::Error::Config(why.to_owned()));
-            }
-            learner(dev, settings, training::any::AllModels::learner)
-        },
+        cuda: |dev, settings| learner(dev, settings, training::any::AllModels::learner),
     }
-}
-
-/// Why a device can't train in a precision.
-pub fn refused(precision: Precision, device: Device) -> Option<&'static str> {
-    (precision == Precision::Bf16 && device != Device::Cpu)
-        .then_some("dfdx has no bf16 on a GPU: take --precision amp there, or --device cpu")
 }
 
 /// Finds the data set and trains on it, in the precision of the settings and by their engine.
@@ -162,15 +148,6 @@ mod tests {
         goes_on(&Settings { epochs: 2, batch: 16, ..Settings::default() }); // a copy in f16
         let cnn = Settings { engine: EngineKind::Fast, ..Settings::of(Model::Cnn) };
         goes_on(&Settings { epochs: 2, batch: 16, ..cnn });
-    }
-
-    #[test]
-    fn a_gpu_has_no_bf16_and_says_what_to_take() {
-        assert!(refused(Precision::Bf16, Device::Cuda(1)).unwrap().contains("--precision amp"));
-        for precision in Precision::ALL {
-            assert_eq!(refused(precision, Device::Cpu), None);
-        }
-        assert_eq!(refused(Precision::Amp, Device::Cuda(0)), None);
     }
 
     fn goes_on(settings: &Settings) {

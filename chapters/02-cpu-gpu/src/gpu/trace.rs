@@ -1,8 +1,8 @@
 //! A device that notes what it is given and when it does it: what a GPU's profiler shows, from events alone.
 //!
-//! Two marks around each call take the device's time (CUDA Driver API, "Event Management"; `OpenCL` 1.2, section 5.12), and
-//! two looks at the host's clock the time of the call. A mark waits for what is before it, so it takes some of the device's
-//! time itself; NVIDIA's own profilers read what the GPU writes down of each kernel (CUPTI), without marks between them.
+//! A mark behind each call takes the device's time (CUDA Driver API, "Event Management"; `OpenCL` 1.2, section 5.12), and two
+//! looks at the host's clock the time of the call. A mark takes some of the device's time itself; NVIDIA's own profilers read what
+//! the GPU writes down of each kernel (CUPTI), without marks between them.
 
 use super::device::{About, Arg, Buffer, Gpu, Kernel, Launch, Mark};
 use crate::Result;
@@ -26,17 +26,17 @@ pub struct Span {
     pub what: What,
     /// Seconds at which the host's call began and had returned.
     pub called: [f64; 2],
-    /// Seconds at which the device began and had done it, on the device's clock. Both clocks start together, up to the
-    /// microseconds that a mark is on its way.
+    /// Seconds at which the device can have begun, and at which it had done it: it begins when it has done what was before, and
+    /// not before it is asked. Both clocks start together, up to the microseconds until the host sees a mark.
     pub ran: [f64; 2],
 }
 
-/// A call with the marks around it.
+/// A call with the mark behind it.
 struct Call {
     name: String,
     what: What,
     called: [f64; 2],
-    marks: [Mark; 2],
+    mark: Mark,
 }
 
 /// What gives a device something to do.
@@ -74,9 +74,13 @@ impl<'g> Traced<'g> {
         let log = self.log.take();
         done?;
         self.gpu.finish()?;
-        let at = |mark: &Mark| self.gpu.between(&zero, mark);
-        let span = |Call { name, what, called, marks: [from, to] }| {
-            let ran = [at(&from)?, at(&to)?];
+        let mut before = 0.0_f64; // when the device was free
+        let span = |Call { name, what, called, mark }| {
+            let end = self.gpu.between(&zero, &mark)?;
+            // A launch returns at once, a copy when it is done.
+            let ready = called[usize::from(what == What::Kernel)];
+            let ran = [before.max(ready).min(end), end];
+            before = end;
             Ok(Span { name, what, called, ran })
         };
         log.into_iter().flat_map(|log| log.calls).map(span).collect()
@@ -84,7 +88,7 @@ impl<'g> Traced<'g> {
     // ANCHOR_END: record
 
     // ANCHOR: noted
-    /// Does what `give` gives to the device, between two marks.
+    /// Does what `give` gives to the device, and puts a mark behind it.
     fn noted<F>(&self, name: &str, what: What, give: F) -> Result<()>
     where
         F: FnOnce() -> Result<()>,
@@ -92,12 +96,11 @@ impl<'g> Traced<'g> {
         let Some(Log { clock, calls }) = &mut *self.log.borrow_mut() else {
             return give();
         };
-        let from = self.gpu.mark()?;
         let began = clock.elapsed().as_secs_f64();
         give()?;
         let called = [began, clock.elapsed().as_secs_f64()];
-        let marks = [from, self.gpu.mark()?];
-        calls.push(Call { name: name.into(), what, called, marks });
+        let mark = self.gpu.mark()?;
+        calls.push(Call { name: name.into(), what, called, mark });
         Ok(())
     }
     // ANCHOR_END: noted

@@ -1,5 +1,6 @@
-//! A product in f16 between f32 tensors, on dfdx's tape of f32: what a GPU multiplies where
-//! [`operands`](super::autocast::operands) says so. The CPU has products of its own, which read rounded numbers.
+//! A product of numbers in 16 bits between f32 tensors, on dfdx's tape of f32: what a GPU multiplies where
+//! [`operands`](super::autocast::operands) says so. In f16 it is the device's own; bf16, which dfdx has not, are f32 that were rounded.
+//! The CPU has products of its own, which read rounded numbers.
 
 use crate::models::autocast::{Operands, operands};
 use dfdx::{
@@ -21,8 +22,12 @@ impl<D: Device<f32> + Device<H>> Half for D {}
 type Matrix<M, N, D, T> = Tensor<(M, N), f32, D, T>;
 /// Matrices: (how many, rows, columns).
 pub(crate) type Matrices<D, T = NoneTape> = Tensor<(usize, usize, usize), f32, D, T>;
+/// From numbers of one type to those of another.
+type Change<A, B, D> = fn(Stack<A, D>) -> Result<Stack<B, D>, <D as HasErr>::Err>;
+/// Matrices of numbers of a type.
+type Stack<E, D> = Tensor<(usize, usize, usize), E, D>;
 
-/// A·B, in f16 where products read that.
+/// A·B, of numbers in 16 bits where products read those.
 ///
 /// # Errors
 /// The device's own.
@@ -30,14 +35,16 @@ pub(crate) fn product<K: Dim, N: Dim, D: Half, T: Tape<f32, D> + Merge<T>>(
     a: Matrix<usize, K, D, T>,
     b: Matrix<K, N, D, T>,
 ) -> Result<Matrix<usize, N, D, T>, D::Err> {
-    let Operands::F16 { scale } = operands() else { return a.try_matmul(b) };
+    if operands() == Operands::F32 {
+        return a.try_matmul(b);
+    }
     let (&(rows, inner), &(_, columns)) = (a.shape(), b.shape());
     let a = a.try_reshape_like(&(1, rows, inner.size()))?;
     let b = b.try_reshape_like(&(1, inner.size(), columns.size()))?;
-    half_product(a, b, scale)?.try_reshape_like(&(rows, columns))
+    product_of_each(a, b)?.try_reshape_like(&(rows, columns))
 }
 
-/// A·B of each two matrices, in f16 where products read that.
+/// A·B of each two matrices, of numbers in 16 bits where products read those.
 ///
 /// # Errors
 /// The device's own.
@@ -45,33 +52,47 @@ pub(crate) fn product_of_each<D: Half, T: Tape<f32, D> + Merge<T>>(
     a: Matrices<D, T>,
     b: Matrices<D, T>,
 ) -> Result<Matrices<D, T>, D::Err> {
-    let Operands::F16 { scale } = operands() else { return a.try_matmul(b) };
-    half_product(a, b, scale)
+    match operands() {
+        Operands::F32 => a.try_matmul(b),
+        Operands::F16 { scale } => {
+            narrow_product::<H, _, _>(a, b, scale, Tensor::try_to_dtype, Tensor::try_to_dtype)
+        }
+        Operands::Bf16 => narrow_product(a, b, 1.0, to_bf16, Ok),
+    }
 }
 
-/// A·B of each two matrices, in f16: they are rounded, and so is their product. The derivatives are rounded with a factor,
-/// which is divided out of what is made of them.
+/// The numbers that bf16 has, in f32: a number minus what a large multiple of it loses (Veltkamp 1968; Dekker, T. J. (1971), "A
+/// floating-point technique for extending the available precision", section 5). A device without bf16 rounds by it. Beyond 2¹¹⁰
+/// the multiple is infinite.
+fn to_bf16<S: Shape, D: Device<f32>>(x: Tensor<S, f32, D>) -> Result<Tensor<S, f32, D>, D::Err> {
+    let large = x.clone().try_mul(65537.0)?; // 2¹⁶ + 1: sixteen of 24 bits go
+    let lost = large.clone().try_sub(x)?;
+    large.try_sub(lost)
+}
+
+/// A·B of each two matrices that were made narrow, and widened. The derivatives are narrowed with a factor, which is divided out
+/// of what is made of them.
 ///
 /// # Errors
 /// The device's own.
-fn half_product<D: Half, T: Tape<f32, D> + Merge<T>>(
+fn narrow_product<E: Dtype, D: Device<f32> + Device<E>, T: Tape<f32, D> + Merge<T>>(
     a: Matrices<D, T>,
     b: Matrices<D, T>,
     scale: f32,
+    narrow: Change<f32, E, D>,
+    widen: Change<E, f32, D>,
 ) -> Result<Matrices<D, T>, D::Err> {
     let ((a, tape), (b, others)) = (a.split_tape(), b.split_tape());
     let mut tape = tape.merge(others);
-    let [narrow_a, narrow_b] = [a.clone().try_to_dtype::<H>()?, b.clone().try_to_dtype::<H>()?];
-    let c = narrow_a.clone().try_matmul(narrow_b.clone())?.try_to_dtype::<f32>()?;
+    let [narrow_a, narrow_b] = [narrow(a.clone())?, narrow(b.clone())?];
+    let c = widen(narrow_a.clone().try_matmul(narrow_b.clone())?)?;
     let of_c = c.ghost();
     tape.add_backward_op(move |grads| {
         grads.try_alloc_for(&of_c)?;
-        let up = grads.get(&of_c).try_mul(scale)?.try_to_dtype::<H>()?;
+        let up = narrow(grads.get(&of_c).try_mul(scale)?)?;
         let turned_a = narrow_a.try_permute::<_, Axes3<0, 2, 1>>()?;
         let turned_b = narrow_b.try_permute::<_, Axes3<0, 2, 1>>()?;
-        let wide = |product: Tensor<(usize, usize, usize), H, D>| {
-            product.try_to_dtype::<f32>()?.try_mul(scale.recip())
-        };
+        let wide = |product| widen(product)?.try_mul(scale.recip());
         add(grads, &a, wide(up.clone().try_matmul(turned_b)?)?)?; // dA = dC·Bᵀ
         add(grads, &b, wide(turned_a.try_matmul(up)?)?) // dB = Aᵀ·dC
     });
@@ -98,6 +119,7 @@ fn add<S: Shape, D: Device<f32>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::autocast::autocast;
 
     type Three = Tensor<(usize, usize, usize), f32, Cpu>;
 
@@ -108,23 +130,40 @@ mod tests {
         let b: Three = dev.sample_normal_like(&(2, 7, 3));
         let up: Three = dev.sample_normal_like(&(2, 5, 3)) * 1e-6; // most of it is nothing in f16
         // Each operand is used a second time, as between the layers of a model.
-        let taped = || [a.leaky_trace(), b.leaky_trace()];
-        let run = |product: Tensor<(usize, usize, usize), f32, Cpu, OwnedTape<f32, Cpu>>| {
+        let run = |read: Operands| {
+            let [x, y] = [a.leaky_trace(), b.leaky_trace()];
+            let product = autocast(read, || product_of_each(x, y)).unwrap();
             let values = product.as_vec();
             let both = (product * up.clone()).sum::<Rank0, _>();
             let grads = (both + (a.leaky_trace() * 1e-6).sum()).backward();
             [values, grads.get(&a).as_vec(), grads.get(&b).as_vec()]
         };
-        let [x, y] = taped();
-        let exact = run(x.matmul(y));
-        let error = |scale: f32| -> f64 {
-            let [x, y] = taped();
-            let half = run(half_product(x, y, scale).unwrap());
-            let each = exact.iter().zip(&half);
-            each.map(|(exact, half)| backprop::check::error_f32(half, exact)).fold(0.0, f64::max)
+        let exact = run(Operands::F32);
+        let error = |read: Operands| -> f64 {
+            let narrow = run(read);
+            let each = exact.iter().zip(&narrow);
+            let errors = each.map(|(exact, narrow)| backprop::check::error_f32(narrow, exact));
+            errors.fold(0.0, f64::max)
         };
-        let (with, without) = (error(65536.0), error(1.0));
+        let [with, without] = [65536.0, 1.0].map(|scale| error(Operands::F16 { scale }));
         assert!(with > 0.0 && with < 2e-3, "{with}");
         assert!(without > 0.02, "{without}");
+        let bf16 = error(Operands::Bf16);
+        assert!(bf16 > 1e-4 && bf16 < 1e-2, "{bf16}");
+    }
+
+    #[test]
+    fn bf16_by_subtraction_is_bf16() {
+        let dev = Cpu::seed_from_u64(5);
+        let x: Tensor<Rank1<5000>, f32, _> = dev.sample_normal();
+        for scale in [1.0, 1e-30, 1e30] {
+            let x = x.clone() * scale;
+            let rounded = to_bf16(x.clone()).unwrap().as_vec();
+            for (x, rounded) in x.as_vec().into_iter().zip(rounded) {
+                // A tie may go the other way, and there are few.
+                let wanted = half::bf16::from_f32(x).to_f32();
+                assert!(rounded.to_bits() == wanted.to_bits() || x.to_bits() & 0xffff == 0x8000);
+            }
+        }
     }
 }

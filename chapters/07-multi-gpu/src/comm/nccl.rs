@@ -144,8 +144,10 @@ fn check(status: Status, what: &str) -> Result<()> {
             "the system refused it; set NCCL_DEBUG=INFO to see what, and give a container more shared memory (--shm-size)"
         }
         3 => "it failed within; set NCCL_DEBUG=INFO, and see whether all ranks have the same NCCL",
-        4 => "it does not take these numbers; see whether two ranks use one GPU",
-        5 => "it was used wrongly; all ranks must run the same program",
+        4 => "it does not take these numbers; all ranks must run the same program",
+        5 => {
+            "it was used wrongly; see whether two ranks use one GPU (`nvidia-smi -L`, CUDA_VISIBLE_DEVICES)"
+        }
         6 => {
             "another rank or the network between is gone; go on from the last checkpoint with --resume"
         }

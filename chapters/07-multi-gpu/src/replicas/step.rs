@@ -59,7 +59,7 @@ impl<'l, D: Engine> Replica<'l, D> {
             // One number comes back; before it, the device has done the rest.
             let finite = self.learner.finite()?;
             let (link, row) = (self.link, &mut self.row);
-            // SAFETY: this rank's own gradients, for which it waits.
+            // SAFETY: this rank's own gradients, all computed: `finite` has waited.
             let done = unsafe { link.average_at(&places, finite, row, report) };
             done.map_err(carried)?;
             return self.learner.keep(&self.row);

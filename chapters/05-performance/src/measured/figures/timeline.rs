@@ -45,7 +45,7 @@ fn draw(records: &Records) -> Result<Drawing> {
     let param = |name: &str| calls[0].param(name).unwrap_or_default();
     let (device, batch) = (device_name(param("device")), param("batch"));
     let titles = [
-        format!("the CPU calls: {:.0}% of the step", share(0)),
+        format!("the CPU calls: {:.1}% of the step", share(0)),
         format!("{device} works: {:.0}%", share(1)),
     ];
     let long = bars.iter().filter(|bar| bar.lane == 1 && bar.is_long(whole));

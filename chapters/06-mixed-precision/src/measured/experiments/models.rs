@@ -69,9 +69,6 @@ fn measure(rec: &mut Recorder) -> Result<()> {
             for (precision, (rates, right)) in Precision::ALL.into_iter().zip(&mut found) {
                 let list: ParamList = &[("model", &model), ("precision", &precision)];
                 rec.note(RATE.name, &[list, &[("seed", &seed)]].concat());
-                if amp::refused(precision, base.device).is_some() {
-                    continue;
-                }
                 let outcome = train(model, precision, seed, &base, &data)?;
                 // The first epoch warms up.
                 let later = outcome.history.iter().skip(1);
@@ -95,10 +92,6 @@ fn record(
     let (wide, exact) = found[0].clone();
     for (precision, (rates, right)) in Precision::ALL.into_iter().zip(found) {
         let list: ParamList = &[("model", &model), ("precision", &precision), ("device", &device)];
-        if let Some(why) = amp::refused(precision, device) {
-            rec.skip_at(RATE.at(list), why);
-            continue;
-        }
         if precision != Precision::F32 {
             rec.record(RATIO.at(list), rates.paired(&wide, |rate, wide| rate / wide));
             let points = right.paired(&exact, |half, full| 100.0 * (half - full));
