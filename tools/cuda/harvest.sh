@@ -298,6 +298,7 @@ one() { # the most valuable: is it right, how fast is the ladder, and what train
 two() { # the other measurements of chapters 2, 5 and 6
     measure 60 performance.gpu.graph
     measure 60 performance.gpu.overlap
+    measure 30 performance.gpu.timeline
     measure 120 performance.gpu.fused
     measure 150 cpu_gpu.truck
     measure 100 mixed_precision.amp.speed --device cuda:0
