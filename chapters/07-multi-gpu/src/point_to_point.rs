@@ -9,6 +9,9 @@ use std::time::Duration;
 /// How long the ranks of a library (MPI, NCCL) wait for each other before they report it.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often a rank that waits checks whether a rank was lost.
+pub const LOOK: Duration = Duration::from_millis(100);
+
 /// The error of a rank that gets a message of another length than it waits for: (from whom, how many numbers), and (who
 /// waits, for how many).
 pub(crate) fn other_length((from, sent): (Rank, usize), (me, wanted): (Rank, usize)) -> Error {

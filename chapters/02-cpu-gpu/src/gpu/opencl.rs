@@ -321,7 +321,7 @@ impl Gpu for OpenCl {
         self.finish()?;
         let here = clock.elapsed().as_secs_f64();
         // Some drivers keep no time for markers; then the host's clock has to do.
-        Ok(self.between(&begin, &end).unwrap_or(here))
+        Ok(self.between(&begin, &end).ok().filter(|seconds| *seconds > 0.0).unwrap_or(here))
     }
 
     fn mark(&self) -> Result<Mark> {

@@ -40,9 +40,9 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Pack<'_, D> {
     // ANCHOR_END: visit
 }
 
-/// Takes the values back, from the row's front.
+/// Takes the values back, from the row's front: those of gradients too, if they are in it.
 struct Unpack<'a, D: Storage<f32>> {
-    grads: &'a mut Gradients<f32, D>,
+    grads: Option<&'a mut Gradients<f32, D>>,
     row: &'a [f32],
 }
 
@@ -57,12 +57,14 @@ impl<D: Engine> TensorVisitor<f32, D> for Unpack<'_, D> {
         options: TensorOptions<S, f32, D>,
         p: &mut Tensor<S, f32, D>,
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        if options.do_gradient_update && self.grads.is_none() {
+            return Ok(None);
+        }
         let (mine, rest) = self.row.split_at(p.shape().num_elements());
         self.row = rest;
-        if options.do_gradient_update {
-            D::set_gradient(self.grads, p, mine)?;
-        } else {
-            p.copy_from(mine);
+        match &mut self.grads {
+            Some(grads) if options.do_gradient_update => D::set_gradient(grads, p, mine)?,
+            _ => p.copy_from(mine),
         }
         Ok(None)
     }
@@ -91,8 +93,11 @@ pub fn unpack<M: Network<D>, D: Engine>(
     grads: &mut Gradients<f32, D>,
     row: &[f32],
 ) -> Result<()> {
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Unpack { grads, row } })
-        .map_err(Error::device)?;
+    put(model, Unpack { grads: Some(grads), row })
+}
+
+fn put<M: Network<D>, D: Engine>(model: &mut M, mut values: Unpack<D>) -> Result<()> {
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut values }).map_err(Error::device)?;
     Ok(())
 }
 
@@ -140,37 +145,12 @@ pub fn places<M: Network<D>, D: Engine>(
     Ok(visitor.found)
 }
 
-/// Takes back what a model keeps besides its parameters, from the row's front.
-struct Keep<'a>(&'a [f32]);
-
-impl<D: Engine> TensorVisitor<f32, D> for Keep<'_> {
-    type Viewer = ViewTensorMut;
-    type Err = D::Err;
-    type E2 = f32;
-    type D2 = D;
-
-    fn visit<S: Shape>(
-        &mut self,
-        options: TensorOptions<S, f32, D>,
-        p: &mut Tensor<S, f32, D>,
-    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        if !options.do_gradient_update {
-            let (mine, rest) = self.0.split_at(p.shape().num_elements());
-            self.0 = rest;
-            p.copy_from(mine);
-        }
-        Ok(None)
-    }
-}
-
 /// Puts back what [`places`] has appended, or what has become of it.
 ///
 /// # Errors
 /// The device's own.
 pub fn keep<M: Network<D>, D: Engine>(model: &mut M, kept: &[f32]) -> Result<()> {
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Keep(kept) })
-        .map_err(Error::device)?;
-    Ok(())
+    put(model, Unpack { grads: None, row: kept })
 }
 
 /// Zero for each gradient that is finite, and NaN for each that is not: one number, which stays on the device.

@@ -10,7 +10,7 @@
 use crate::{
     communicator::{Communicator, InPlace},
     error::{Error, Result},
-    point_to_point::{PATIENCE, PointToPoint, Watch},
+    point_to_point::{LOOK, PATIENCE, PointToPoint, Watch},
     rank::Rank,
 };
 use cpu_gpu::gpu::{self, Buffer, Gpu, cuda::Cuda};
@@ -57,9 +57,6 @@ type DestroyOperation = unsafe extern "C" fn(c_int, Handle) -> Status;
 const F32: c_int = 7;
 const SUM: c_int = 0;
 const ON_HOST: c_int = 1;
-
-/// How often a rank that waits asks whether another one is lost.
-const LOOK: Duration = Duration::from_millis(100);
 
 const INSTALL: &str = "install it with `sudo apt install libnccl2` from NVIDIA's repository, or with \
                        `pip install nvidia-nccl-cu13` for the python3 on your PATH, or name its file in THROUGHPUT_NCCL";
@@ -321,17 +318,16 @@ impl Nccl {
             // SAFETY: a living communicator; NCCL writes a number.
             check(unsafe { (self.functions.async_error)(comm, &raw mut failed) }, what)?;
             let seconds = start.elapsed().as_secs_f64();
-            let late = || match with {
-                Some(rank) => Error::Silent { rank, seconds },
-                None => Error::Stuck { seconds },
-            };
             let mut over = check(failed, what);
             if over.is_ok() && looked.elapsed() > LOOK {
                 looked = Instant::now();
                 over = self.watch.as_ref().map_or(Ok(()), |watch| watch());
             }
             if over.is_ok() && start.elapsed() > self.patience {
-                over = Err(late());
+                over = Err(match with {
+                    Some(rank) => Error::Silent { rank, seconds },
+                    None => Error::Stuck { seconds },
+                });
             }
             if over.is_err() {
                 self.comm = None;

@@ -7,6 +7,7 @@
 
 use crate::{
     error::{Error, Result},
+    point_to_point::LOOK,
     rank::Rank,
     replicas::frame::{Failure, Frame},
 };
@@ -43,9 +44,6 @@ impl Default for Limits {
         }
     }
 }
-
-/// How often a rank that waits checks whether a rank was lost.
-pub const LOOK: Duration = Duration::from_millis(100);
 
 /// A lock whose owner panicked guards data that are still whole: each is one value.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

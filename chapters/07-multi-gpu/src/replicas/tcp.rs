@@ -8,10 +8,10 @@
 use crate::{
     communicator::Communicator,
     error::{Error, Result},
-    point_to_point::{PointToPoint, Watch, other_length},
+    point_to_point::{LOOK, PointToPoint, Watch, other_length},
     rank::Rank,
     replicas::{
-        detector::{Detector, LOOK, Limits, Watching, is_late, lock},
+        detector::{Detector, Limits, Watching, is_late, lock},
         frame::{Failure, Frame},
         rendezvous::{self, Look, failed},
     },
