@@ -27,7 +27,8 @@ pub use learning::{
 };
 pub use measured::{chapter, experiments, experiments::studies};
 pub use models::{
-    autocast, cnn, conv, cpu, fused, layers, linear, mlp, model, norm, resnet, rnn, transformer,
+    autocast, cnn, conv, cpu, fused, layers, linear, mlp, model, norm, ready, resnet, rnn,
+    transformer,
 };
 pub use runner::{
     checkpoint,

@@ -8,18 +8,21 @@ use crate::{
     point_to_point::PointToPoint,
     rank::Rank,
 };
-use training::engine::Place;
+use training::ready::Place;
 
 /// What an engine between GPUs does with numbers that stay on them.
 pub trait InPlace {
-    /// Sums numbers over all ranks where they lie on this rank's GPU, those of each rank times a factor of its own.
+    /// Begins to sum numbers over all ranks where they lie on this rank's GPU, those of each rank times a factor of its own,
+    /// when the GPU has come to an event of CUDA. The sums are there after the next [`Communicator::all_reduce`].
     ///
     /// # Safety
-    /// At each place there are so many numbers on this rank's GPU, which nothing else uses at the same time.
+    /// At each place there are so many numbers on this rank's GPU, which nothing else uses from the event until then. The event
+    /// lives.
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].
-    unsafe fn sum_in_place(&mut self, places: &[Place], factor: f32) -> Result<()>;
+    unsafe fn begin_sum(&mut self, places: &[Place], factor: f32, after: Option<u64>)
+    -> Result<()>;
 }
 
 #[allow(clippy::missing_errors_doc, reason = "those of `PointToPoint`")]

@@ -15,9 +15,6 @@ use crate::{
 use dfdx::{prelude::*, tensor::Synchronize, tensor_ops::Device};
 use lab::{data::Split, limits};
 
-/// Numbers in a device's memory: their address, and how many there are.
-pub type Place = (u64, usize);
-
 /// A dfdx device that can keep rows of values and gather some of them into a tensor.
 pub trait Engine: FusedRows + Synchronize {
     /// Rows of `W` values, kept on the device.
@@ -38,9 +35,6 @@ pub trait Engine: FusedRows + Synchronize {
         rows: &Self::Rows<W>,
         index: &[usize],
     ) -> Result<Tensor<(usize, Const<W>), f32, Self>, Self::Err>;
-
-    /// The address of a tensor's numbers in the device's memory. The memory of a CPU is the host's.
-    fn address(numbers: &mut <Self as Storage<f32>>::Vec) -> u64;
 
     /// Puts `values` into the gradient of a parameter, in place of what is there.
     ///
@@ -75,10 +69,6 @@ impl Engine for Cpu {
             batch.extend_from_slice(&rows[row * W..(row + 1) * W]);
         }
         self.try_tensor_from_vec(batch, (index.len(), Const))
-    }
-
-    fn address(numbers: &mut <Self as Storage<f32>>::Vec) -> u64 {
-        numbers.as_mut_ptr() as u64
     }
 
     fn set_gradient<S: Shape>(
@@ -124,10 +114,6 @@ impl Engine for Cuda {
         index: &[usize],
     ) -> Result<Tensor<(usize, Const<W>), f32, Self>, CudaError> {
         gather_on_device(self, rows, index)
-    }
-
-    fn address(numbers: &mut <Self as Storage<f32>>::Vec) -> u64 {
-        *cudarc::driver::DevicePtrMut::device_ptr_mut(numbers)
     }
 }
 

@@ -4,12 +4,15 @@ use crate::{
     Error, Result,
     config::Settings,
     learning::{
-        engine::{Engine, Place},
+        engine::Engine,
         flat,
         optimizer::{Optimizer, State},
         snapshot::{Checkpoint, LossScale},
     },
-    models::model::{self, Images, Logits, Network, Targets},
+    models::{
+        model::{self, Images, Logits, Network, Targets},
+        ready,
+    },
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
 
@@ -80,14 +83,20 @@ pub trait Learner: Stepper {
     /// Puts back what [`Learner::pack`] took, or what has become of it: as many values.
     fn unpack(&mut self, row: &[f32]) -> Result<()>;
 
-    /// Where the gradients lie in the device's memory, from [`Learner::gradients`] until the update. What the model keeps besides
-    /// its parameters is appended to `kept`. `None` from a learner whose gradients are not the device's tensors.
-    fn places(&mut self, kept: &mut Vec<f32>) -> Result<Option<Vec<Place>>> {
-        let _ = kept;
-        Ok(None)
+    /// Whether its gradients are the device's tensors, so that they can be summed where they lie: then [`ready::listen`] hears
+    /// of them in [`Learner::gradients`] and in [`Learner::hand_over`].
+    fn is_in_place(&self) -> bool {
+        false
     }
 
-    /// Puts back what [`Learner::places`] has appended, or what has become of it.
+    /// Tells who listens of all gradients that it has not heard of, and appends what the model keeps besides its parameters to
+    /// `kept`. Returns whether all gradients are finite.
+    fn hand_over(&mut self, kept: &mut Vec<f32>) -> Result<bool> {
+        let _ = kept;
+        self.finite()
+    }
+
+    /// Puts back what [`Learner::hand_over`] has appended, or what has become of it.
     fn keep(&mut self, kept: &[f32]) -> Result<()> {
         let _ = kept;
         Ok(())
@@ -187,8 +196,13 @@ impl<M: Network<D>, D: Engine> Learner for Full<M, D> {
         flat::unpack(&mut self.model, &mut self.grads, row)
     }
 
-    fn places(&mut self, kept: &mut Vec<f32>) -> Result<Option<Vec<Place>>> {
-        flat::places(&self.model, &mut self.grads, kept).map(Some)
+    fn is_in_place(&self) -> bool {
+        true
+    }
+
+    fn hand_over(&mut self, kept: &mut Vec<f32>) -> Result<bool> {
+        flat::kept(&self.model, kept)?;
+        ready::hand_over(&self.model, &mut self.grads)
     }
 
     fn keep(&mut self, kept: &[f32]) -> Result<()> {
@@ -196,7 +210,8 @@ impl<M: Network<D>, D: Engine> Learner for Full<M, D> {
     }
 
     fn finite(&mut self) -> Result<bool> {
-        flat::finite(&self.model, &self.grads)
+        let all = || ready::hand_over(&self.model, &mut self.grads);
+        ready::listen::<D, _>(Box::new(|_, _| {}), all) // the one number, and nobody hears
     }
 }
 

@@ -5,6 +5,7 @@ use crate::models::{
     fused::{FusedRows, linear},
     model::{Images, Learned, Logits, Network},
     norm::Mode,
+    ready::{Addressable, ready},
 };
 use dfdx::{prelude::*, tensor_ops::Device};
 
@@ -31,7 +32,7 @@ type Features<D, T> = Tensor<(usize, Const<800>), f32, D, T>;
 
 crate::made_of!(Cnn: conv1, conv2, dense);
 
-impl<D: Convolve> Cnn<f32, D> {
+impl<D: Convolve + Addressable> Cnn<f32, D> {
     /// The image's features: (batch, 800).
     fn features<T: Tape<f32, D> + Merge<T>>(
         &self,
@@ -40,6 +41,7 @@ impl<D: Convolve> Cnn<f32, D> {
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = D::max_pool(self.conv1.forward(x)?.try_relu()?)?;
+        let x = ready(x, &self.conv2)?;
         let x = D::max_pool(self.conv2.forward(x)?.try_relu()?)?;
         x.try_reshape_like(&(batch, Const))
     }
@@ -51,7 +53,7 @@ impl<D: Convolve + FusedRows> Network<D> for Cnn<f32, D> {
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
         let features = self.features(images)?;
         let (wide, _, dropout, narrow) = &self.dense;
-        let hidden = linear(wide, features)?.try_relu()?;
+        let hidden = linear(wide, ready(features, &self.dense)?)?.try_relu()?;
         linear(narrow, hidden.try_dropout(dropout.p)?)
     }
 

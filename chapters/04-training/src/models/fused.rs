@@ -13,6 +13,7 @@ use crate::models::{
     cpu::{accumulate, matrix, numbers, product, taken},
     layers::Number,
     norm::Rows,
+    ready::Addressable,
 };
 use dfdx::{
     nn::{
@@ -99,7 +100,7 @@ pub fn normalise_backward<const N: usize>(
 
 /// A device with operations on rows. Every error is the device's own.
 #[allow(clippy::missing_errors_doc)]
-pub trait FusedRows: Device<f32> {
+pub trait FusedRows: Addressable {
     /// A dense layer: the product of the rows and `weight`, and `bias` added to each row.
     fn dense<const I: usize, const O: usize, T: Tape<f32, Self> + Merge<T>>(
         rows: Rows<I, Self, T>,

@@ -6,6 +6,7 @@ use crate::models::{
     layers::Number,
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
+    ready::ready,
 };
 use dfdx::{
     nn::{
@@ -164,10 +165,12 @@ impl<D: Attend> Transformer<f32, D> {
         let place = self.position.clone().try_reshape::<Rank1<PICTURE>>()?;
         let x = D::add_row(x.try_reshape_like(&(batch, Const))?, &place)?;
         let x = x.try_reshape_like(&(batch * PATCHES, Const))?;
-        let x = block(&self.block2, block(&self.block1, x)?)?;
+        let x = block(&self.block1, ready(x, &self.block1)?)?;
+        let x = block(&self.block2, ready(x, &self.block2)?)?;
         let x = x.try_reshape_like(&(batch, Const::<PATCHES>, Const))?;
         let mean = x.try_mean::<_, Axis<1>>()?;
-        self.dense.forward(normalise(&self.norm, mean)?)
+        let mean = normalise(&self.norm, ready(mean, &self.norm)?)?;
+        self.dense.forward(ready(mean, &self.dense)?)
     }
 }
 

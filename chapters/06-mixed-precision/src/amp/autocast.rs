@@ -6,7 +6,7 @@ use training::{
     Precision, Result,
     autocast::{Operands, autocast},
     checkpoint::{Checkpoint, LossScale},
-    engine::{Engine, Place},
+    engine::Engine,
     model::{Images, Logits, Targets},
     optimizer::State,
     step::{Learner, Scores, Stepper},
@@ -84,12 +84,16 @@ impl<D: Engine> Learner for Autocast<D> {
         self.learner.unpack(row)
     }
 
-    fn places(&mut self, kept: &mut Vec<f32>) -> Result<Option<Vec<Place>>> {
-        self.learner.places(kept)
+    fn is_in_place(&self) -> bool {
+        self.learner.is_in_place()
+    }
+
+    fn hand_over(&mut self, kept: &mut Vec<f32>) -> Result<bool> {
+        self.learner.hand_over(kept)
     }
 
     fn keep(&mut self, kept: &[f32]) -> Result<()> {
-        // All ranks have looked at their gradients before they were summed.
+        // All ranks have told whether theirs were finite.
         self.given = self.scaler.map(|_| true);
         self.learner.keep(kept)
     }

@@ -24,7 +24,7 @@ use std::{
     ptr, thread,
     time::{Duration, Instant},
 };
-use training::engine::Place;
+use training::ready::Place;
 
 /// A name that all ranks of one communicator share; rank 0 makes it.
 pub const ID_BYTES: usize = 128;
@@ -57,6 +57,8 @@ type DestroyOperation = unsafe extern "C" fn(c_int, Handle) -> Status;
 const F32: c_int = 7;
 const SUM: c_int = 0;
 const ON_HOST: c_int = 1;
+/// `ncclUnhandledCudaError`.
+const CALL_OF_CUDA: Status = 1;
 
 const INSTALL: &str = "install it with `sudo apt install libnccl2` from NVIDIA's repository, or with \
                        `pip install nvidia-nccl-cu13` for the python3 on your PATH, or name its file in THROUGHPUT_NCCL";
@@ -130,13 +132,43 @@ impl Functions {
         let made = unsafe { (self.create_scaled_sum)(&raw mut sum, scalar, F32, ON_HOST, comm) };
         if made == 0 { Ok(sum) } else { Err(made) }
     }
+
+    // ANCHOR: in_place
+    /// Sums a bucket where it lies: its tensors in one group, which NCCL launches
+    /// together. `sum` multiplies on the way: no kernel of ours touches a number.
+    unsafe fn sum_bucket(
+        &self,
+        bucket: &[Place],
+        sum: c_int,
+        comm: Handle,
+        stream: Stream,
+    ) -> Status {
+        // SAFETY: as the caller promises; it may write where it reads.
+        let one = |&(at, count): &Place| unsafe {
+            (self.all_reduce)(at, at, count, F32, sum, comm, stream)
+        };
+        // SAFETY: what begins ends, whatever is between.
+        let begun = unsafe { (self.group_start)() };
+        let summed = bucket.iter().map(one).find(|status| *status != 0);
+        // SAFETY: as above.
+        let ended = unsafe { (self.group_end)() };
+        first_failed([begun, summed.unwrap_or(0), ended])
+    }
+    // ANCHOR_END: in_place
+}
+
+/// The first of NCCL's results that is no success.
+fn first_failed<const N: usize>(results: [Status; N]) -> Status {
+    results.into_iter().find(|status| *status != 0).unwrap_or(0)
 }
 
 /// One of NCCL's results as a sentence.
 fn check(status: Status, what: &str) -> Result<()> {
     let why = match status {
         0 | 7 => return Ok(()), // done, or under way
-        1 => "a call to CUDA failed; look with `nvidia-smi` whether the GPU still responds",
+        CALL_OF_CUDA => {
+            "a call to CUDA failed; look with `nvidia-smi` whether the GPU still responds"
+        }
         2 => {
             "the system refused it; set NCCL_DEBUG=INFO to see what, and give a container more shared memory (--shm-size)"
         }
@@ -296,6 +328,22 @@ impl Nccl {
         })
     }
 
+    /// Puts an operation into the GPU's stream, and does not wait.
+    fn begin(
+        &self,
+        what: &str,
+        call: impl FnOnce(&Functions, Handle, Stream) -> Status,
+    ) -> Result<(Handle, Stream)> {
+        let comm = self.comm.ok_or_else(|| {
+            Error::Config("NCCL has given up before; start the program again with --resume".into())
+        })?;
+        let cuda = self.cuda()?;
+        cuda.bind()?;
+        let stream = cuda.stream();
+        check(call(&self.functions, comm, stream), what)?;
+        Ok((comm, stream))
+    }
+
     /// Puts an operation into the GPU's stream, waits until it has run, and reports which rank was late if that is
     /// known.
     fn run(
@@ -304,13 +352,7 @@ impl Nccl {
         with: Option<Rank>,
         call: impl FnOnce(&Functions, Handle, Stream) -> Status,
     ) -> Result<()> {
-        let comm = self.comm.ok_or_else(|| {
-            Error::Config("NCCL has given up before; start the program again with --resume".into())
-        })?;
-        let cuda = self.cuda()?;
-        cuda.bind()?;
-        let stream = cuda.stream();
-        check(call(&self.functions, comm, stream), what)?;
+        let (comm, stream) = self.begin(what, call)?;
         let (start, mut looked) = (Instant::now(), Instant::now());
         // SAFETY: the stream lives as long as the GPU; its context is current.
         while unsafe { sys::cuStreamQuery(stream) } == CUresult::CUDA_ERROR_NOT_READY {
@@ -338,6 +380,18 @@ impl Nccl {
             thread::yield_now();
         }
         Ok(self.gpu.finish()?)
+    }
+
+    /// What comes later in NCCL's stream waits on the GPU for an event of another one.
+    fn wait_for(&self, event: Option<u64>) -> Result<()> {
+        let (Some(event), cuda) = (event, self.cuda()?) else { return Ok(()) };
+        cuda.bind()?;
+        // SAFETY: both live.
+        let told = unsafe { sys::cuStreamWaitEvent(cuda.stream(), event as _, 0) };
+        match told {
+            CUresult::CUDA_SUCCESS => Ok(()),
+            _ => check(CALL_OF_CUDA, "wait for a gradient"),
+        }
     }
 
     /// Room for so many numbers, at least one.
@@ -423,15 +477,12 @@ impl PointToPoint for Nccl {
             // What is between the two begins together: else each rank would wait for the next one to receive.
             // SAFETY: as above.
             unsafe {
-                [
+                first_failed([
                     (nccl.group_start)(),
                     (nccl.send)(out, sent, F32, to, comm, stream),
                     (nccl.receive)(into, received, F32, from, comm, stream),
                     (nccl.group_end)(),
-                ]
-                .into_iter()
-                .find(|status| *status != 0)
-                .unwrap_or(0)
+                ])
             }
         })?;
         self.unload(&self.into, receive)
@@ -463,31 +514,26 @@ impl Communicator for Nccl {
 }
 
 impl InPlace for Nccl {
-    // ANCHOR: in_place
-    /// All tensors in one group, which NCCL launches together. The factor is
-    /// multiplied on the way: no kernel of ours touches the numbers.
-    unsafe fn sum_in_place(&mut self, all: &[Place], factor: f32) -> Result<()> {
-        self.run("sum over all ranks", None, |nccl, comm, stream| {
+    unsafe fn begin_sum(
+        &mut self,
+        places: &[Place],
+        factor: f32,
+        after: Option<u64>,
+    ) -> Result<()> {
+        self.wait_for(after)?;
+        let begun = self.begin("sum over all ranks", |nccl, comm, stream| {
             let sum = match nccl.scaled_sum(factor, comm) {
                 Ok(sum) => sum,
                 Err(status) => return status,
             };
-            // SAFETY: as the caller promises; it may write where it reads.
-            let one = |&(at, count): &Place| unsafe {
-                (nccl.all_reduce)(at, at, count, F32, sum, comm, stream)
-            };
-            // SAFETY: what begins ends, whatever is between.
-            let begun = unsafe { (nccl.group_start)() };
-            let summed = all.iter().map(one).find(|status| *status != 0);
-            // SAFETY: as above.
-            let ended = unsafe { (nccl.group_end)() };
+            // SAFETY: as the caller promises.
+            let begun = unsafe { nccl.sum_bucket(places, sum, comm, stream) };
             // SAFETY: an operation may go when the calls that have it are back.
             let gone = unsafe { (nccl.destroy_operation)(sum, comm) };
-            let all = [begun, summed.unwrap_or(0), ended, gone];
-            all.into_iter().find(|status| *status != 0).unwrap_or(0)
-        })
+            first_failed([begun, gone])
+        });
+        begun.map(|_| ())
     }
-    // ANCHOR_END: in_place
 }
 
 #[cfg(test)]

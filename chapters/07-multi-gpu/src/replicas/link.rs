@@ -6,8 +6,13 @@ use crate::{
     rank::{Rank, part_of},
     replicas::watch::{Slow, Watch},
 };
-use std::{cell::RefCell, fmt, ops::Range, time::Instant};
-use training::{checkpoint::Checkpoint, engine::Place, loss::Tally, team::Team};
+use std::{cell::RefCell, fmt, ops::Range, rc::Rc, time::Instant};
+use training::{
+    checkpoint::Checkpoint,
+    loss::Tally,
+    ready::{Listener, Place},
+    team::Team,
+};
 
 /// What a rank found in its part of a batch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,6 +48,10 @@ impl fmt::Display for Spent {
     }
 }
 
+/// Gradients that stay on the GPUs are summed when so many bytes of them are ready. A sum costs each GPU some microseconds to
+/// begin, in which a fast link carries about as many bytes.
+pub const BUCKET: usize = 1 << 16;
+
 /// Numbers that follow the gradients, in addition to two for each rank: images, loss, correct predictions, stop.
 const REPORT: usize = 4;
 
@@ -50,7 +59,7 @@ const REPORT: usize = 4;
 pub struct Link {
     rank: Rank,
     size: usize,
-    inner: RefCell<Inner>,
+    inner: Rc<RefCell<Inner>>,
 }
 
 struct Inner {
@@ -62,6 +71,11 @@ struct Inner {
     counted: Tally,
     /// Whether gradients left the range of their format in the last step.
     overflowed: bool,
+    /// How many images all ranks have together in this step, and this rank.
+    batch: [usize; 2],
+    /// Gradients on the GPU that are ready, and what became of those before.
+    ready: Vec<Place>,
+    begun: Result<()>,
     watch: Watch,
     slow: Option<Slow>,
     /// What the user is told with the first step.
@@ -95,12 +109,15 @@ impl Link {
             stop: false,
             counted: Tally::default(),
             overflowed: false,
+            batch: [0; 2],
+            ready: Vec::new(),
+            begun: Ok(()),
             watch: Watch::new(size),
             slow: None,
             told: None,
             spent: Spent::default(),
         };
-        Self { rank, size, inner: RefCell::new(inner) }
+        Self { rank, size, inner: Rc::new(RefCell::new(inner)) }
     }
 
     /// This rank.
@@ -151,15 +168,14 @@ impl Link {
     }
 
     // ANCHOR: average
-    /// The means of a row over the whole batch. The ranks' reports travel with
-    /// it; returns how many images they had together.
+    /// The means of a row over the whole batch, and the ranks' reports with it.
     fn means(
         &self,
         inner: &mut Inner,
         row: &mut Vec<f32>,
         mine: Report,
         finite: bool, // all that this rank has to give
-    ) -> Result<f32> {
+    ) -> Result<()> {
         let share = self.weight(mine.tally.seen as f32);
         // A record of what was seen is good where gradients overflowed.
         let keep = |v: f32| finite || mine.scaled && v.is_finite();
@@ -170,10 +186,9 @@ impl Link {
         inner.comm.all_reduce(row)?;
         let report = row.split_off(numbers);
         inner.read(self.size, &report, mine.scaled)?;
-        let images = report[0];
-        let divide = |sum: &mut f32| *sum /= self.weight(images);
+        let divide = |sum: &mut f32| *sum /= self.weight(report[0]);
         row.iter_mut().for_each(divide);
-        Ok(images)
+        Ok(())
     }
     // ANCHOR_END: average
 
@@ -182,31 +197,43 @@ impl Link {
         self.inner.borrow_mut().comm.in_place().is_some()
     }
 
-    /// [`Link::average`] for gradients that stay on the GPU: only the row, what
-    /// the model keeps besides, and the reports pass through the host. They
-    /// go first, so that no gradient is summed that one rank could spoil.
+    /// Whether no rank is without images in this step.
+    pub fn all_have_images(&self) -> bool {
+        self.inner.borrow().batch[0] >= self.size
+    }
+
+    /// Who hears of gradients on the GPU, and begins to average them there: in
+    /// buckets, each as soon as it is full.
     ///
     /// # Safety
-    /// At each place there are so many numbers on this rank's GPU, which
-    /// nothing else uses at the same time.
+    /// It is told of numbers on this rank's GPU that nothing else uses from
+    /// their event until [`Link::average_begun`] has returned.
+    pub unsafe fn listener(&self) -> Listener {
+        let inner = Rc::clone(&self.inner);
+        Box::new(move |places, event| {
+            let inner = &mut *inner.borrow_mut();
+            inner.ready.extend(places);
+            if 4 * inner.ready.iter().map(|(_, count)| count).sum::<usize>() >= BUCKET {
+                inner.begin(event);
+            }
+        })
+    }
+
+    /// [`Link::average`] where the gradients are the listener's, all computed:
+    /// only the row, what the model keeps besides, and the reports pass through
+    /// the host.
     ///
     /// # Errors
     /// As [`Link::average`].
-    pub unsafe fn average_at(
-        &self,
-        places: &[Place],
-        finite: bool,
-        row: &mut Vec<f32>,
-        mine: Report,
-    ) -> Result<()> {
-        let (begun, inner) = (Instant::now(), &mut *self.inner.borrow_mut());
-        let images = self.means(inner, row, mine, finite)?;
-        if let Some(gpus) = inner.comm.in_place().filter(|_| !inner.overflowed) {
-            let share = self.weight(mine.tally.seen as f32) / self.weight(images);
-            // SAFETY: the caller's.
-            unsafe { gpus.sum_in_place(places, share)? };
+    pub fn average_begun(&self, finite: bool, row: &mut Vec<f32>, mine: Report) -> Result<()> {
+        let (began, inner) = (Instant::now(), &mut *self.inner.borrow_mut());
+        inner.begin(None);
+        std::mem::replace(&mut inner.begun, Ok(()))?;
+        self.means(inner, row, mine, finite)?; // it waits for all
+        if inner.counted.seen != inner.batch[0] as u64 {
+            return Err(other_batches(&inner.counted, inner.batch[0]));
         }
-        inner.spent.add(mine.seconds, begun.elapsed().as_secs_f64());
+        inner.spent.add(mine.seconds, began.elapsed().as_secs_f64());
         Ok(())
     }
 
@@ -229,6 +256,18 @@ impl Link {
 }
 
 impl Inner {
+    /// Begins to sum what is ready: each rank's gradients are means over its own
+    /// images, so they count by its share of the batch.
+    fn begin(&mut self, event: Option<u64>) {
+        let bucket = std::mem::take(&mut self.ready);
+        let [whole, mine] = self.batch.map(|images| images as f32);
+        let Some(gpus) = self.comm.in_place().filter(|_| !bucket.is_empty()) else { return };
+        if self.begun.is_ok() {
+            // SAFETY: what the listener was promised.
+            self.begun = unsafe { gpus.begin_sum(&bucket, mine / whole, event) };
+        }
+    }
+
     /// Reads the sum of all reports.
     fn read(&mut self, size: usize, report: &[f32], scaled: bool) -> Result<()> {
         let [images, loss, right, stop] = [0, 1, 2, 3].map(|at| report[at]);
@@ -246,6 +285,15 @@ impl Inner {
         self.slow = self.watch.step(seconds);
         Ok(())
     }
+}
+
+/// The sentence for ranks that share a batch otherwise than this one.
+fn other_batches(counted: &Tally, batch: usize) -> Error {
+    Error::Config(format!(
+        "the ranks had {} images together where this one counted on {batch}; all must run the same program with the same \
+         settings and data",
+        counted.seen
+    ))
 }
 
 /// The sentence for ranks whose gradients are no numbers any more, while the others' are.
@@ -268,7 +316,9 @@ impl Spent {
 
 impl Team for Link {
     fn part(&self, images: usize) -> Range<usize> {
-        part_of(images, self.rank, self.size)
+        let part = part_of(images, self.rank, self.size);
+        self.inner.borrow_mut().batch = [images, part.len()];
+        part
     }
 
     fn counted(&self, _: Tally) -> Tally {

@@ -7,7 +7,15 @@ use crate::{
     threads,
 };
 use lab::data::{self, DataSet};
-use training::{Config, Model, Outcome, Settings, Silent, optimizer::Rule};
+use std::{cell::Cell, rc::Rc};
+use training::{
+    Config, Model, Outcome, Settings, Silent,
+    any::AllModels as _,
+    dfdx::prelude::Cpu,
+    engine::Resident,
+    optimizer::Rule,
+    ready::{self, Place},
+};
 
 /// Twenty steps of a model without dropout, in batches of 13 images, which divide by nothing; the last of each epoch
 /// has
@@ -41,4 +49,36 @@ pub fn against_one_device(model: Model, size: usize) -> Result<()> {
     println!("equal to each other, bit for bit: {equal}");
     println!("furthest from one device: {:.1e}", largest(&ranks[0].weights, &one.weights));
     Ok(())
+}
+
+/// How many gradients of a model are told before its backward pass has ended, and how many it has.
+///
+/// # Errors
+/// As [`train_rank`].
+pub fn told_early(model: Model) -> Result<[usize; 2]> {
+    let (config, data) = twenty_steps(model);
+    let (dev, told) = (Cpu::seed_from_u64(config.settings.seed), Rc::new(Cell::new(0)));
+    let (mut learner, batch) = (dev.learner(&config.settings)?, [0, 1, 2]);
+    let images = Resident::new(&dev, &data.train)?;
+    let early = Rc::clone(&told);
+    let listener = move |places: &[Place], _| {
+        let numbers: usize = places.iter().map(|(_, numbers)| numbers).sum();
+        early.set(early.get() + numbers);
+    };
+    ready::listen::<Cpu, _>(Box::new(listener), || {
+        learner.gradients(images.images(&batch)?, images.targets(&batch)?)
+    })?;
+    Ok([told.get(), learner.learned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_moments_share_is_told_of_last() {
+        let [early, all] = told_early(Model::Cnn).unwrap();
+        assert_eq!(all - early, 16 * 25 + 16, "all but the first layer");
+        assert_eq!(told_early(Model::Rnn).unwrap()[0], 0);
+    }
 }

@@ -10,6 +10,7 @@ use training::{
     loss::{self, Tally},
     model::{CLASSES, Images, Targets},
     optimizer::State,
+    ready::{listen, silently},
     step::{Learner, Scores, Stepper},
 };
 
@@ -46,29 +47,55 @@ impl<'l, D: Engine> Replica<'l, D> {
     }
     // ANCHOR_END: forward_backward
 
-    // ANCHOR: average
-    /// The gradients become their means over the whole batch: where they lie
-    /// on GPUs, if the engine can, and else in one message.
-    fn average(&mut self, report: Report) -> Result<()> {
+    /// Forward and backward: the scores, and whether all gradients are finite,
+    /// if the link sums them where they lie.
+    fn passes(
+        &mut self,
+        images: Images<D>,
+        truth: &Targets<D>,
+    ) -> Result<(Vec<f32>, Option<bool>)> {
         self.row.clear();
-        let mut places = None;
-        if self.link.is_in_place() {
-            places = self.learner.places(&mut self.row)?;
+        if self.link.is_in_place() && self.learner.is_in_place() {
+            let (scores, finite) = self.passes_with_sums(images, truth)?;
+            return Ok((scores, Some(finite)));
         }
-        if let Some(places) = places {
-            // One number comes back; before it, the device has done the rest.
-            let finite = self.learner.finite()?;
-            let (link, row) = (self.link, &mut self.row);
-            // SAFETY: this rank's own gradients, all computed: `finite` has waited.
-            let done = unsafe { link.average_at(&places, finite, row, report) };
-            done.map_err(carried)?;
+        Ok((self.gradients(images, truth)?, None))
+    }
+
+    // ANCHOR: passes
+    /// Forward and backward, and the link hears of each gradient that is ready:
+    /// it begins to sum it while others are computed.
+    fn passes_with_sums(
+        &mut self,
+        images: Images<D>,
+        truth: &Targets<D>,
+    ) -> Result<(Vec<f32>, bool)> {
+        // SAFETY: this rank's own gradients, which wait for the update.
+        let listener = unsafe { self.link.listener() };
+        listen::<D, _>(listener, || {
+            // All ranks sum in one order, and one without images has no
+            // backward pass: then all begin at its end.
+            let scores = if self.link.all_have_images() {
+                self.gradients(images, truth)?
+            } else {
+                silently(|| self.gradients(images, truth))?
+            };
+            // What was not ready before is now.
+            Ok((scores, self.learner.hand_over(&mut self.row)?))
+        })
+    }
+    // ANCHOR_END: passes
+
+    /// The gradients become their means over the whole batch.
+    fn average(&mut self, early: Option<bool>, report: Report) -> Result<()> {
+        if let Some(finite) = early {
+            self.link.average_begun(finite, &mut self.row, report).map_err(carried)?;
             return self.learner.keep(&self.row);
         }
         self.learner.pack(&mut self.row)?;
         self.link.average(&mut self.row, report).map_err(carried)?;
         self.learner.unpack(&self.row)
     }
-    // ANCHOR_END: average
 }
 
 /// Losses and correct predictions of images with these scores and labels.
@@ -91,13 +118,13 @@ impl<D: Engine> Stepper for Replica<'_, D> {
         let (rank, size) = (self.link.rank().0, self.link.size());
         // Each replica takes its own random numbers from one sequence.
         self.learner.skip(truth.device(), rank);
-        let scores = self.gradients(images, &truth)?;
+        let (scores, early) = self.passes(images, &truth)?;
         self.learner.skip(truth.device(), size - 1 - rank);
         let seconds = begun.elapsed().as_secs_f64();
         let scaled = self.learner.loss_scale().is_some();
         let report = Report { tally: tally(&scores, &truth), seconds, scaled };
         // The line that chapter 4 does not have: what did the others find?
-        self.average(report)?;
+        self.average(early, report)?;
         if self.link.overflowed() {
             self.learner.discard()?; // in mixed precision, all skip a step
         } else {

@@ -1,0 +1,297 @@
+//! Gradients that are ready before the backward pass has ended.
+//!
+//! The last layer's gradient is there first, and whoever sums it with others may begin. A model says where: at a point of
+//! its forward pass, [`ready`] names a layer that comes behind it. Back at that point, nothing more is added to the layer's
+//! gradients. Who takes the step may [`listen`]; as with `autocast`, the model does not know.
+
+use crate::{Error, Result};
+use dfdx::{prelude::*, tensor_ops::Device};
+use std::{any::Any, cell::RefCell};
+
+/// Numbers in a device's memory: their address, and how many there are.
+pub type Place = (u64, usize);
+
+/// A device whose numbers another library can use where they lie.
+pub trait Addressable: Device<f32> {
+    /// The address of a tensor's numbers in the device's memory. The memory of a CPU is the host's.
+    fn address(numbers: &mut <Self as Storage<f32>>::Vec) -> u64;
+
+    /// Does `work` with an event of CUDA behind all that the device was given so far, for other streams to wait for. A CPU
+    /// has none: its calls return when they are done.
+    ///
+    /// # Errors
+    /// The device's own.
+    fn behind_event<R>(&self, work: impl FnOnce(Option<u64>) -> R) -> Result<R, Self::Err>;
+}
+
+impl Addressable for Cpu {
+    fn address(numbers: &mut <Self as Storage<f32>>::Vec) -> u64 {
+        numbers.as_mut_ptr() as u64
+    }
+
+    fn behind_event<R>(&self, work: impl FnOnce(Option<u64>) -> R) -> Result<R, CpuError> {
+        Ok(work(None))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Addressable for Cuda {
+    fn address(numbers: &mut <Self as Storage<f32>>::Vec) -> u64 {
+        *cudarc::driver::DevicePtrMut::device_ptr_mut(numbers)
+    }
+
+    fn behind_event<R>(&self, work: impl FnOnce(Option<u64>) -> R) -> Result<R, CudaError> {
+        use cudarc::driver::{result::event, sys::CUevent_flags::CU_EVENT_DISABLE_TIMING};
+        let made = event::create(CU_EVENT_DISABLE_TIMING)?;
+        // SAFETY: a living event. dfdx computes in the default stream, which is null.
+        let done = unsafe { event::record(made, std::ptr::null_mut()) };
+        let done = done.map(|()| work(Some(made as u64)));
+        // SAFETY: once. Streams that were told to wait for it still do.
+        unsafe { event::destroy(made) }?;
+        Ok(done?)
+    }
+}
+
+/// Gets the places of gradients that are ready, and the event behind them: see [`Addressable::behind_event`].
+pub type Listener = Box<dyn FnMut(&[Place], Option<u64>)>;
+
+/// What a listener has heard, and what it will be told next.
+struct Heard<D: Addressable> {
+    listener: Listener,
+    told: Vec<u64>,
+    next: Vec<Place>,
+    /// Zero, or NaN if a number that was told is not finite; it stays on the device.
+    zero: Option<Tensor<Rank0, f32, D>>,
+}
+
+thread_local! {
+    static HEARD: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
+}
+
+/// Puts back what was before, after a panic too.
+struct Before(Option<Box<dyn Any>>);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        HEARD.set(self.0.take());
+    }
+}
+
+/// Does `work`, which is steps on a device `D`, and tells `listener` of each gradient once: where the model says that it is
+/// ready, or in [`hand_over`]. Other threads know nothing of it.
+pub fn listen<D: Addressable, R>(listener: Listener, work: impl FnOnce() -> R) -> R {
+    let heard: Heard<D> = Heard { listener, told: Vec::new(), next: Vec::new(), zero: None };
+    let _before = Before(HEARD.replace(Some(Box::new(heard))));
+    work()
+}
+
+/// Does `work`, of which no listener is told.
+pub fn silently<R>(work: impl FnOnce() -> R) -> R {
+    let _before = Before(HEARD.take());
+    work()
+}
+
+/// Finds a gradient, if it is not told yet, and keeps it for the next time that the listener is told.
+type Find<D> =
+    Box<dyn FnOnce(&mut Gradients<f32, D>, &mut Heard<D>) -> Result<(), <D as HasErr>::Err>>;
+
+/// One of these for each tensor that is trained.
+struct Finders<D: Addressable>(Vec<Find<D>>);
+
+impl<D: Addressable> TensorVisitor<f32, D> for Finders<D> {
+    type Viewer = ViewTensorRef;
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        options: TensorOptions<S, f32, D>,
+        p: &Tensor<S, f32, D>,
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        if !options.do_gradient_update {
+            return Ok(None);
+        }
+        let (ghost, numbers) = (p.ghost(), p.shape().num_elements());
+        self.0.push(Box::new(move |grads, heard| {
+            let address = D::address(grads.get_or_alloc_mut(&ghost)?);
+            if heard.told.contains(&address) {
+                return Ok(());
+            }
+            heard.told.push(address);
+            heard.next.push((address, numbers));
+            let flat = grads.get(&ghost).try_reshape_like(&(numbers,))?;
+            let zero = flat.try_mul(0.0)?.try_sum::<Rank0, _>()?;
+            heard.zero = Some(match heard.zero.take() {
+                Some(sum) => sum.try_add(zero)?,
+                None => zero,
+            });
+            Ok(())
+        }));
+        Ok(None)
+    }
+}
+
+fn finders<D: Addressable, L: TensorCollection<f32, D>>(layer: &L) -> Result<Vec<Find<D>>, D::Err> {
+    let mut all = Finders(Vec::new());
+    L::iter_tensors(&mut RecursiveWalker { m: layer, f: &mut all })?;
+    Ok(all.0)
+}
+
+fn tell<D: Addressable>(
+    grads: &mut Gradients<f32, D>,
+    finders: Vec<Find<D>>,
+) -> Result<(), D::Err> {
+    heard::<D, _>(|heard| {
+        finders.into_iter().try_for_each(|find| find(grads, heard))?;
+        let (next, listener) = (std::mem::take(&mut heard.next), &mut heard.listener);
+        match &heard.zero {
+            Some(zero) if !next.is_empty() => {
+                zero.device().behind_event(|event| listener(&next, event))
+            }
+            _ => Ok(()),
+        }
+    })
+    .unwrap_or(Ok(()))
+}
+
+fn heard<D: Addressable, R>(work: impl FnOnce(&mut Heard<D>) -> R) -> Option<R> {
+    HEARD.with_borrow_mut(|heard| heard.as_mut()?.downcast_mut().map(work))
+}
+
+// ANCHOR: ready
+/// A point of the forward pass behind which `layer` comes. When the backward
+/// pass is back here, who listens is told where the layer's gradients lie.
+///
+/// # Errors
+/// The device's own.
+pub fn ready<S: Shape, L, D, T>(
+    x: Tensor<S, f32, D, T>,
+    layer: &L,
+) -> Result<Tensor<S, f32, D, T>, D::Err>
+where
+    L: TensorCollection<f32, D>,
+    D: Addressable,
+    T: Tape<f32, D>,
+{
+    if !T::OWNS_TAPE || HEARD.with_borrow(Option::is_none) {
+        return Ok(x);
+    }
+    let gradients = finders(layer)?;
+    let (x, mut tape) = x.split_tape();
+    tape.add_backward_op(move |grads| tell(grads, gradients));
+    Ok(x.put_tape(tape))
+}
+// ANCHOR_END: ready
+
+/// After the backward pass, tells who listens of all gradients of `model` that it has not heard of. Returns whether all are
+/// finite: one number leaves the device, and what was given to it before is done then.
+///
+/// # Errors
+/// The device's own.
+pub fn hand_over<M: TensorCollection<f32, D>, D: Addressable>(
+    model: &M,
+    grads: &mut Gradients<f32, D>,
+) -> Result<bool> {
+    tell(grads, finders(model).map_err(Error::device)?).map_err(Error::device)?;
+    let zero = heard::<D, _>(|heard| heard.zero.take()).flatten();
+    Ok(zero.is_none_or(|zero| zero.as_vec().iter().all(|zero| zero.is_finite())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::{
+        cnn::Cnn,
+        linear::Linear,
+        mlp::Mlp,
+        model::{Images, Network, build, gradients},
+        resnet::Resnet,
+        rnn::Rnn,
+        transformer::Transformer,
+    };
+    use std::rc::Rc;
+
+    /// All that is heard in a step, with the numbers as they are at that time: told during the backward pass, or after it.
+    fn step<M: Network<Cpu>>(model: &mut M) -> (Vec<(bool, Vec<f32>)>, Gradients<f32, Cpu>) {
+        let dev = Cpu::seed_from_u64(7);
+        let images: Images<Cpu> = dev.sample_uniform_like(&(3, Const));
+        let (all, over) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(false)));
+        let (told, ended) = (Rc::clone(&all), Rc::clone(&over));
+        let listener = move |places: &[Place], event| {
+            assert_eq!(event, None);
+            for &(address, numbers) in places {
+                // SAFETY: a living gradient in the host's memory.
+                let now = unsafe { std::slice::from_raw_parts(address as *const f32, numbers) };
+                told.borrow_mut().push((!*ended.borrow(), now.to_vec()));
+            }
+        };
+        let grads = listen::<Cpu, _>(Box::new(listener), || {
+            let scores = model.learn(images.traced(model.alloc_grads())).unwrap();
+            let mut grads = scores.square().sum().backward();
+            *over.borrow_mut() = true;
+            assert!(hand_over(model, &mut grads).unwrap());
+            grads
+        });
+        (all.take(), grads)
+    }
+
+    /// Each gradient is told once, when it is what it will be. Returns how many numbers are told early.
+    fn early<M: Network<Cpu>>() -> usize {
+        let mut model: M = build(&Cpu::seed_from_u64(1)).unwrap();
+        let (told, grads) = step(&mut model);
+        // They are told in another order than the model's.
+        let mut heard: Vec<f32> = told.iter().flat_map(|(_, numbers)| numbers.clone()).collect();
+        let mut wanted = gradients(&model, &grads).unwrap();
+        heard.sort_by(f32::total_cmp);
+        wanted.sort_by(f32::total_cmp);
+        assert_eq!(heard, wanted);
+        told.iter().filter(|(early, _)| *early).map(|(_, numbers)| numbers.len()).sum()
+    }
+
+    #[test]
+    fn every_gradient_is_told_once_and_is_whole_by_then() {
+        assert_eq!(early::<Linear<Cpu>>(), 0);
+        assert_eq!(early::<Mlp<Cpu>>(), 128 * 10 + 10);
+        assert_eq!(early::<Cnn<f32, Cpu>>(), 800 * 128 + 128 + 128 * 10 + 10 + 16 * 32 * 25 + 32);
+        let all = build::<Resnet<f32, Cpu>, _>(&Cpu::default()).unwrap();
+        let first = all.stem.num_trainable_params();
+        assert_eq!(early::<Resnet<f32, Cpu>>(), all.num_trainable_params() - first);
+        assert_eq!(early::<Rnn<f32, Cpu>>(), 0); // all of it is used until the first moment
+        let all = build::<Transformer<f32, Cpu>, _>(&Cpu::default()).unwrap();
+        let first = all.embed.num_trainable_params() + 16 * 64;
+        assert_eq!(early::<Transformer<f32, Cpu>>(), all.num_trainable_params() - first);
+    }
+
+    #[test]
+    fn who_does_not_listen_is_told_nothing() {
+        let mut model: Mlp<Cpu> = build(&Cpu::seed_from_u64(1)).unwrap();
+        let images: Images<Cpu> = Cpu::default().ones_like(&(2, Const));
+        let never: Listener = Box::new(|_, _| panic!("told"));
+        listen::<Cpu, _>(never, || {
+            silently(|| {
+                let scores = model.learn(images.traced(model.alloc_grads())).unwrap();
+                assert!(hand_over(&model, &mut scores.sum().backward()).unwrap());
+            });
+        });
+    }
+
+    #[test]
+    fn one_number_that_is_not_finite_is_found() {
+        let model: Linear<Cpu> = build(&Cpu::seed_from_u64(1)).unwrap();
+        let dev = Cpu::default();
+        for (bad, finite) in
+            [(f32::MAX, true), (f32::NAN, false), (f32::INFINITY, false), (-f32::INFINITY, false)]
+        {
+            // The gradient of the bias is the sum of the factors.
+            let mut factors = vec![f32::MAX; 10]; // finite, though their sum is not
+            factors[3] = bad;
+            let x: Tensor<Rank1<784>, f32, _> = dev.zeros();
+            let scores = model.forward(x.traced(model.alloc_grads()));
+            let mut grads =
+                (scores * dev.tensor_from_vec(factors, (Const::<10>,))).sum().backward();
+            let heard = || hand_over(&model, &mut grads).unwrap();
+            assert_eq!(listen::<Cpu, _>(Box::new(|_, _| {}), heard), finite, "{bad}");
+        }
+    }
+}
