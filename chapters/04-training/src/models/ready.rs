@@ -212,8 +212,11 @@ mod tests {
     };
     use std::rc::Rc;
 
-    /// All that is heard in a step, with the numbers as they are at that time: told during the backward pass, or after it.
-    fn step<M: Network<Cpu>>(model: &mut M) -> (Vec<(bool, Vec<f32>)>, Gradients<f32, Cpu>) {
+    /// Whether it was told during the backward pass or after it, and the numbers as they were at that time.
+    type Told = Vec<(bool, Vec<f32>)>;
+
+    /// All that is heard in a step.
+    fn step<M: Network<Cpu>>(model: &mut M) -> (Told, Gradients<f32, Cpu>) {
         let dev = Cpu::seed_from_u64(7);
         let images: Images<Cpu> = dev.sample_uniform_like(&(3, Const));
         let (all, over) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(false)));
