@@ -243,7 +243,7 @@ fn inner_event() {
     }
     assert!(row[0].is_nan(), "it does not wait");
     comm.all_reduce(&mut [1.0]).unwrap();
-    assert_eq!(row, [1.5; 5]);
+    assert_eq!(row.to_vec(), [1.5; 5]);
 }
 
 #[test]
