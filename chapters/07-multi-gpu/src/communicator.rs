@@ -13,16 +13,25 @@ use training::ready::Place;
 /// What an engine between GPUs does with numbers that stay on them.
 pub trait InPlace {
     /// Begins to sum numbers over all ranks where they lie on this rank's GPU, those of each rank times a factor of its own,
-    /// when the GPU has come to an event of CUDA. The sums are there after the next [`Communicator::all_reduce`].
+    /// when the GPU has come to an event of CUDA; without one they are computed already.
     ///
     /// # Safety
-    /// At each place there are so many numbers on this rank's GPU, which nothing else uses from the event until then. The event
-    /// lives.
+    /// At each place there are so many numbers on this rank's GPU, which nothing else uses from the event until
+    /// [`InPlace::wait`] has returned. The event lives.
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].
     unsafe fn begin_sum(&mut self, places: &[Place], factor: f32, after: Option<u64>)
     -> Result<()>;
+
+    /// Waits until all sums that were begun have ended.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`].
+    fn wait(&mut self) -> Result<()>;
+
+    /// Ends what was begun, and this rank's part of it for good: the numbers are nobody's then.
+    fn give_up(&mut self);
 }
 
 #[allow(clippy::missing_errors_doc, reason = "those of `PointToPoint`")]

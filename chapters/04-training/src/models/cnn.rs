@@ -5,7 +5,7 @@ use crate::models::{
     fused::{FusedRows, linear},
     model::{Images, Learned, Logits, Network},
     norm::Mode,
-    ready::{Addressable, ready},
+    ready::ready,
 };
 use dfdx::{prelude::*, tensor_ops::Device};
 
@@ -32,7 +32,7 @@ type Features<D, T> = Tensor<(usize, Const<800>), f32, D, T>;
 
 crate::made_of!(Cnn: conv1, conv2, dense);
 
-impl<D: Convolve + Addressable> Cnn<f32, D> {
+impl<D: Convolve> Cnn<f32, D> {
     /// The image's features: (batch, 800).
     fn features<T: Tape<f32, D> + Merge<T>>(
         &self,
@@ -41,7 +41,6 @@ impl<D: Convolve + Addressable> Cnn<f32, D> {
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = D::max_pool(self.conv1.forward(x)?.try_relu()?)?;
-        let x = ready(x, &self.conv2)?;
         let x = D::max_pool(self.conv2.forward(x)?.try_relu()?)?;
         x.try_reshape_like(&(batch, Const))
     }

@@ -4,7 +4,6 @@ use crate::models::{
     fused::{FusedRows, linear},
     model::{Images, Learned, Logits, Network},
     norm::Mode,
-    ready::ready,
 };
 use dfdx::{
     nn::modules::{Dropout, Linear, ReLU},
@@ -26,7 +25,7 @@ impl<D: FusedRows> Network<D> for Mlp<D> {
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
         let ((wide, _), dropout, narrow) = self;
         let hidden = linear(wide, images)?.try_relu()?.try_dropout(dropout.p)?;
-        linear(narrow, ready(hidden, narrow)?)
+        linear(narrow, hidden)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {

@@ -66,8 +66,8 @@ impl<D: Convolve + BatchNorm + FusedRows> Resnet<f32, D> {
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = D::max_pool(self.stem.forward(x)?.try_relu()?)?;
-        let x = D::max_pool(self.wide.forward(ready(x, &self.wide)?)?)?;
-        let x = self.grow.forward(ready(x, &self.grow)?)?.try_relu()?;
+        let x = D::max_pool(self.wide.forward(x)?)?;
+        let x = self.grow.forward(x)?.try_relu()?;
         let x = self.deep.forward(ready(x, &self.deep)?)?;
         let means = x.try_mean::<(usize, Const<48>), Axes2<1, 2>>()?;
         linear(&self.dense, ready(means, &self.dense)?)

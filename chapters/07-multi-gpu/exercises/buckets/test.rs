@@ -145,7 +145,8 @@ fn compare(mut comm: Threads, cards: &[String]) -> Result<String> {
     let address = cuda.address(&buffer)?;
     let mut all_reduce = |bytes: f64| {
         // SAFETY: the buffer is on this rank's card and has all gradients' bytes; nothing else uses it.
-        unsafe { nccl.sum_in_place(&[(address, bytes as usize / 4)], 1.0) }
+        unsafe { nccl.begin_sum(&[(address, bytes as usize / 4)], 1.0, None)? };
+        nccl.wait()
     };
 
     let mut measured = Vec::new();

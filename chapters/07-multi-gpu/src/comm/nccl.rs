@@ -372,9 +372,7 @@ impl Nccl {
                 });
             }
             if over.is_err() {
-                self.comm = None;
-                // SAFETY: it is used no more; this ends what is in the stream.
-                unsafe { (self.functions.abort)(comm) };
+                self.give_up();
                 return over;
             }
             thread::yield_now();
@@ -434,12 +432,7 @@ impl Nccl {
 
 impl Drop for Nccl {
     fn drop(&mut self) {
-        let bound = self.cuda().is_ok_and(|cuda| cuda.bind().is_ok());
-        if let Some(comm) = self.comm.take().filter(|_| bound) {
-            // Not `ncclCommDestroy`, which may wait for ranks that have gone.
-            // SAFETY: made in `meet`, ended once.
-            unsafe { (self.functions.abort)(comm) };
-        }
+        self.give_up();
     }
 }
 
@@ -533,6 +526,19 @@ impl InPlace for Nccl {
             first_failed([begun, gone])
         });
         begun.map(|_| ())
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        self.run("sum over all ranks", None, |_, _, _| 0) // only looks at the stream
+    }
+
+    fn give_up(&mut self) {
+        let bound = self.cuda().is_ok_and(|cuda| cuda.bind().is_ok());
+        if let Some(comm) = self.comm.take().filter(|_| bound) {
+            // Not `ncclCommDestroy`, which may wait for ranks that have gone.
+            // SAFETY: made in `meet`, ended once; this ends what is in the stream.
+            unsafe { (self.functions.abort)(comm) };
+        }
     }
 }
 

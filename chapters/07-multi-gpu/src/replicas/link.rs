@@ -1,7 +1,7 @@
 //! A replica's link to the others: one message for each step.
 
 use crate::{
-    communicator::Communicator,
+    communicator::{Communicator, InPlace},
     error::{Error, Result},
     rank::{Rank, part_of},
     replicas::watch::{Slow, Watch},
@@ -49,7 +49,7 @@ impl fmt::Display for Spent {
 }
 
 /// Gradients that stay on the GPUs are summed when so many bytes of them are ready. A sum costs each GPU some microseconds to
-/// begin, in which a fast link carries about as many bytes.
+/// begin, in which PCI Express carries about as many bytes.
 pub const BUCKET: usize = 1 << 16;
 
 /// Numbers that follow the gradients, in addition to two for each rank: images, loss, correct predictions, stop.
@@ -210,6 +210,7 @@ impl Link {
     /// their event until [`Link::average_begun`] has returned.
     pub unsafe fn listener(&self) -> Listener {
         let inner = Rc::clone(&self.inner);
+        inner.borrow_mut().ready.clear();
         Box::new(move |places, event| {
             let inner = &mut *inner.borrow_mut();
             inner.ready.extend(places);
@@ -227,14 +228,22 @@ impl Link {
     /// As [`Link::average`].
     pub fn average_begun(&self, finite: bool, row: &mut Vec<f32>, mine: Report) -> Result<()> {
         let (began, inner) = (Instant::now(), &mut *self.inner.borrow_mut());
-        inner.begin(None);
-        std::mem::replace(&mut inner.begun, Ok(()))?;
-        self.means(inner, row, mine, finite)?; // it waits for all
+        inner.begin(None); // the rest, smaller than a bucket
+        inner.wait()?;
+        let finite = finite && row.iter().all(|value| value.is_finite());
+        self.means(inner, row, mine, finite)?;
         if inner.counted.seen != inner.batch[0] as u64 {
             return Err(other_batches(&inner.counted, inner.batch[0]));
         }
         inner.spent.add(mine.seconds, began.elapsed().as_secs_f64());
         Ok(())
+    }
+
+    /// Ends all sums that were begun: the step has failed, and its gradients go.
+    pub fn give_up(&self) {
+        if let Some(gpus) = self.inner.borrow_mut().comm.in_place() {
+            gpus.give_up();
+        }
     }
 
     /// What so many images weigh. One rank is the whole, and weighing would only round.
@@ -266,6 +275,12 @@ impl Inner {
             // SAFETY: what the listener was promised.
             self.begun = unsafe { gpus.begin_sum(&bucket, mine / whole, event) };
         }
+    }
+
+    /// Waits for all that was begun.
+    fn wait(&mut self) -> Result<()> {
+        std::mem::replace(&mut self.begun, Ok(()))?;
+        self.comm.in_place().map_or(Ok(()), InPlace::wait)
     }
 
     /// Reads the sum of all reports.
@@ -300,7 +315,7 @@ fn other_batches(counted: &Tally, batch: usize) -> Error {
 fn broken_gradients(bad: &[usize]) -> Error {
     let ranks: Vec<String> = bad.iter().map(ToString::to_string).collect();
     Error::Config(format!(
-        "the gradients of rank {} are infinite or not numbers, and the others' are good; nothing was added up. Look at \
+        "the gradients of rank {} are infinite or not numbers, and the others' are good; no weight was changed. Look at \
          that rank's images, memory and device, then go on from the last checkpoint with --resume",
         ranks.join(" and rank ")
     ))

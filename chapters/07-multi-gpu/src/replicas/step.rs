@@ -70,7 +70,8 @@ impl<'l, D: Engine> Replica<'l, D> {
         images: Images<D>,
         truth: &Targets<D>,
     ) -> Result<(Vec<f32>, bool)> {
-        // SAFETY: this rank's own gradients, which wait for the update.
+        // SAFETY: this rank's own gradients. They wait for the update, or for
+        // `give_up`.
         let listener = unsafe { self.link.listener() };
         listen::<D, _>(listener, || {
             // All ranks sum in one order, and one without images has no
@@ -96,24 +97,10 @@ impl<'l, D: Engine> Replica<'l, D> {
         self.link.average(&mut self.row, report).map_err(carried)?;
         self.learner.unpack(&self.row)
     }
-}
-
-/// Losses and correct predictions of images with these scores and labels.
-fn tally<D: Engine>(scores: &[f32], truth: &Targets<D>) -> Tally {
-    let mut tally = Tally::default();
-    if !scores.is_empty() {
-        let rows = truth.as_vec();
-        let best = |row: &[f32]| loss::best(row) as u8;
-        tally.add(scores, &rows.chunks_exact(CLASSES).map(best).collect::<Vec<_>>());
-    }
-    tally
-}
-
-impl<D: Engine> Stepper for Replica<'_, D> {
-    type Device = D;
 
     // ANCHOR: step
-    fn step(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
+    /// A step of all replicas.
+    fn together(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
         let begun = Instant::now();
         let (rank, size) = (self.link.rank().0, self.link.size());
         // Each replica takes its own random numbers from one sequence.
@@ -133,6 +120,29 @@ impl<D: Engine> Stepper for Replica<'_, D> {
         Ok(scores)
     }
     // ANCHOR_END: step
+}
+
+/// Losses and correct predictions of images with these scores and labels.
+fn tally<D: Engine>(scores: &[f32], truth: &Targets<D>) -> Tally {
+    let mut tally = Tally::default();
+    if !scores.is_empty() {
+        let rows = truth.as_vec();
+        let best = |row: &[f32]| loss::best(row) as u8;
+        tally.add(scores, &rows.chunks_exact(CLASSES).map(best).collect::<Vec<_>>());
+    }
+    tally
+}
+
+impl<D: Engine> Stepper for Replica<'_, D> {
+    type Device = D;
+
+    fn step(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
+        let done = self.together(lr, images, truth);
+        if done.is_err() {
+            self.link.give_up();
+        }
+        done
+    }
 
     fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
         self.learner.scores(images)

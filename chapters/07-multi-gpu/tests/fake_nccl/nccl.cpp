@@ -125,6 +125,7 @@ int ncclAllReduce(uint64_t from, uint64_t to, size_t count, int type, int operat
         for (int rank = 0; rank < c->size; rank++) { // in one order for all
             std::vector<char> got;
             if (rank != c->rank) got = take(c, rank);
+            DEMAND(rank == c->rank || got.size() == 4 * count);
             const float *x = rank == c->rank ? mine.data() : (const float *)got.data();
             for (size_t i = 0; i < count; i++) sum[i] += x[i];
         }
