@@ -16,7 +16,7 @@ use matmul::{
     simd::Level,
 };
 use rayon::prelude::*;
-use std::ops::Range;
+use std::{ops::Range, slice};
 
 /// The most numbers of a vector: what a gradient of the outputs needs behind its last one.
 const SLACK: usize = 16;
@@ -98,22 +98,18 @@ unsafe fn sums<V: Vector, const RY: usize, const RX: usize, const N: usize, cons
             }
             // ANCHOR_END: sums
         }
-        let whole = walk.cols == N * V::LANES && !walk.add;
-        let mut room = [[[0.0_f32; SLACK]; 3]; 28];
-        let (to, line, step, vector) = if whole {
-            (walk.to, walk.to_line, walk.to_step, V::LANES)
-        } else {
-            (room.as_mut_ptr().cast(), RX * 3 * SLACK, 3 * SLACK, V::LANES)
-        };
+        let width = N * V::LANES;
+        if walk.cols < width || walk.add {
+            let all = slice::from_raw_parts(sums.as_ptr().cast(), RY * RX * width);
+            return finish(walk, all, RX, width);
+        }
         for i in 0..RY {
             for j in 0..RX {
                 for n in 0..N {
-                    sums[i][j][n].store(to.add(i * line + j * step + n * vector));
+                    let offset = i * walk.to_line + j * walk.to_step + n * V::LANES;
+                    sums[i][j][n].store(walk.to.add(offset));
                 }
             }
-        }
-        if !whole {
-            finish(walk, room.as_flattened().as_flattened(), RX, RY * RX);
         }
     }
 }
@@ -135,16 +131,16 @@ fn pointers<const RY: usize, const RX: usize, const UNIT: bool>(
     all
 }
 
-/// Writes sums, each [`SLACK`]·3 numbers from the one before, to where they belong, as far as they have columns.
+/// Writes sums of `width` numbers, `line` of them in a line, to where they belong, as far as they have columns.
 ///
 /// # Safety
 /// The places of the sums may be written.
 #[inline(never)]
-unsafe fn finish(walk: &Walk, sums: &[f32], line: usize, count: usize) {
-    for (at, sum) in sums.chunks_exact(3 * SLACK).take(count).enumerate() {
+unsafe fn finish(walk: &Walk, sums: &[f32], line: usize, width: usize) {
+    for (at, sum) in sums.chunks_exact(width).enumerate() {
         let offset = at / line * walk.to_line + at % line * walk.to_step;
         // SAFETY: the caller's.
-        let to = unsafe { std::slice::from_raw_parts_mut(walk.to.add(offset), walk.cols) };
+        let to = unsafe { slice::from_raw_parts_mut(walk.to.add(offset), walk.cols) };
         if walk.add {
             to.iter_mut().zip(sum).for_each(|(to, sum)| *to += sum);
         } else {
@@ -203,15 +199,15 @@ fn kernels(level: Level, unit: bool) -> &'static [(Tile, Kernel)] {
             (1, 8, 3) (1, 4, 3) (1, 1, 3)),
         #[cfg(target_arch = "x86_64")]
         (Level::Avx2, false) => kernels!(avx2, false:
-            (1, 10, 1) (1, 7, 1) (1, 5, 1) (1, 1, 1)
-            (1, 6, 2) (1, 5, 2) (1, 1, 2)
-            (1, 4, 3) (1, 3, 3) (1, 1, 3)),
+            (1, 10, 1) (1, 7, 1) (1, 5, 1) (1, 4, 1) (1, 1, 1)
+            (1, 6, 2) (1, 5, 2) (1, 4, 2) (1, 1, 2)
+            (1, 3, 3) (1, 2, 3) (1, 1, 3)),
         #[cfg(target_arch = "x86_64")]
         (Level::Avx2, true) => kernels!(avx2, true:
             (3, 3, 1)
             (1, 10, 1) (1, 5, 1) (1, 1, 1)
             (1, 6, 2) (1, 5, 2) (1, 1, 2)
-            (1, 4, 3) (1, 1, 3)),
+            (1, 3, 3) (1, 1, 3)),
         (_, false) => kernels!(portable, false:
             (1, 7, 1) (1, 1, 1) (1, 5, 2) (1, 1, 2) (1, 3, 3) (1, 1, 3)),
         (_, true) => kernels!(portable, true:
@@ -228,47 +224,67 @@ struct Placed {
     kernel: Kernel,
 }
 
-/// Cuts lines of so many sums and columns into tiles. Without `unit` a sum may be computed twice: the last tile of a line is
-/// as wide as the others and begins earlier.
+/// What a tile costs for each term of its sums: its multiply-adds, of which a CPU begins two at a time. They take as long as
+/// eight if there are fewer, because each sum waits four times for the one before, and no less than the loads of the numbers
+/// and vectors; one more is for what is around the loop.
+fn cost((ry, rx, n): Tile) -> usize {
+    (ry * rx * n).max(8).max(ry * rx + n) + 1
+}
+
+/// The cheapest tiles for `rx` sums of each of `lines` lines, one after the other over so many vectors.
+fn strip(
+    kernels: &[(Tile, Kernel)],
+    lines: usize,
+    rx: usize,
+    vectors: usize,
+) -> Option<(usize, Vec<(Tile, Kernel)>)> {
+    let fits = |&&((ry, sums, n), _): &&(Tile, Kernel)| {
+        (ry == 1 || ry == lines) && sums == rx && n <= vectors
+    };
+    let with = |&(tile, kernel): &(Tile, Kernel)| {
+        let rest = vectors - tile.2;
+        let (more, mut behind) =
+            if rest == 0 { (0, vec![]) } else { strip(kernels, lines, rx, rest)? };
+        behind.insert(0, (tile, kernel));
+        Some((cost(tile) * lines / tile.0 + more, behind))
+    };
+    kernels.iter().filter(fits).filter_map(with).min_by_key(|(cost, _)| *cost)
+}
+
+/// Cuts lines of so many sums and columns into tiles, as cheap as can be. Without `unit` a sum may be computed twice: a tile
+/// may begin before the one before it ends.
 fn placed(level: Level, lines: usize, line: usize, cols: usize, unit: bool) -> Vec<Placed> {
     let (lanes, kernels) = (lanes(level), kernels(level, unit));
-    let (mut all, mut at) = (Vec::new(), 0);
-    while at < line {
-        let (mut col, mut first, mut next) = (0, at, line);
-        while col < cols {
-            let vectors = (cols - col).div_ceil(lanes);
-            let most = if unit { line - at } else { line };
-            let fits = |&&((ry, rx, n), _): &&(Tile, Kernel)| {
-                (ry == 1 || ry == lines) && rx <= most && n <= vectors && (col == 0 || rx == next)
-            };
-            // As many sums as fit, and rather some fewer than a narrow rest.
-            let worth = |&&((ry, rx, n), _): &&(Tile, Kernel)| {
-                ry * rx * n * if line.is_multiple_of(rx) { 5 } else { 4 }
-            };
-            let found = kernels.iter().filter(fits).max_by_key(worth);
-            let Some(&(tile, kernel)) = found else {
-                // No tile of this width has so few vectors: the rest of the columns one sum at a time.
-                let single = kernels.iter().filter(|(tile, _)| tile.1 == 1 && tile.2 == 1);
-                for sum in first..first + next {
-                    all.extend(single.clone().map(|&(tile, kernel)| Placed {
-                        sum,
-                        col,
-                        tile,
-                        kernel,
-                    }));
-                }
-                col += lanes;
-                continue;
-            };
-            if col == 0 {
-                next = tile.1;
-                first = at.min(line - next);
-            }
-            all.push(Placed { sum: first, col, tile, kernel });
+    let mut widths: Vec<usize> = kernels.iter().map(|((_, rx, _), _)| *rx).collect();
+    widths.sort_unstable();
+    widths.dedup();
+    let strips = widths.iter().filter_map(|&rx| {
+        strip(kernels, lines, rx, cols.div_ceil(lanes)).map(|(cost, tiles)| (rx, cost, tiles))
+    });
+    let strips: Vec<_> = strips.collect();
+    // For the first sums of a line: what they cost at least, their last strip, and the sums before it.
+    let mut best = vec![(0, 0, 0)];
+    for end in 1..=line {
+        let with = |(at, (rx, cost, _)): (usize, &(usize, usize, _))| {
+            let first = end.checked_sub(*rx)?;
+            let before = first..if unit { first + 1 } else { end };
+            before.map(|before| (best[before].0 + cost, at, before)).min()
+        };
+        let cheapest = strips.iter().enumerate().filter_map(with).min();
+        best.push(cheapest.unwrap_or_default());
+    }
+    let (mut all, mut end) = (Vec::new(), line);
+    while end > 0 {
+        let (_, at, before) = best[end];
+        let (rx, _, tiles) = &strips[at];
+        let mut col = 0;
+        for &(tile, kernel) in tiles {
+            all.push(Placed { sum: end - rx, col, tile, kernel });
             col += tile.2 * lanes;
         }
-        at = first + next;
+        end = before;
     }
+    all.sort_by_key(|placed| (placed.sum, placed.col));
     all
 }
 
@@ -669,6 +685,28 @@ mod tests {
     fn another_length_is_refused() {
         let direct = Direct::new((2, 2), (1, 1), (1, 0));
         direct.forward(&mut [0.0; 3], &[0.0; 4], &direct.pack(&[1.0], None));
+    }
+
+    #[test]
+    fn lines_are_cut_without_a_rest() {
+        for (lines, line, cols, unit) in [
+            (1, 28, 16, false),
+            (1, 14, 24, false),
+            (1, 7, 48, false),
+            (5, 5, 16, true),
+            (3, 72, 24, true),
+            (3, 144, 48, true),
+        ] {
+            for level in [Level::Avx2, Level::Avx512] {
+                let placed = placed(level, lines, line, cols, unit);
+                let sums = placed.iter().map(|Placed { tile: (_, sums, n), .. }| sums * n);
+                let vectors = cols.div_ceil(lanes(level));
+                assert_eq!(sums.sum::<usize>(), line * vectors, "{}: {line}, {cols}", level.name());
+                // Twelve sums, three vectors and a number would be all sixteen registers of AVX2, and one is stored each time.
+                let registers = |&Placed { tile: (ry, rx, n), .. }: &Placed| ry * rx * n + n + 1;
+                assert!(level == Level::Avx512 || placed.iter().all(|p| registers(p) < 16));
+            }
+        }
     }
 
     #[test]
