@@ -16,7 +16,7 @@ use matmul::{
     simd::Level,
 };
 use rayon::prelude::*;
-use std::{ops::Range, slice};
+use std::{mem::MaybeUninit, ops::Range, slice};
 
 /// The most numbers of a vector: what a gradient of the outputs needs behind its last one.
 const SLACK: usize = 16;
@@ -98,18 +98,25 @@ unsafe fn sums<V: Vector, const RY: usize, const RX: usize, const N: usize, cons
             }
             // ANCHOR_END: sums
         }
+        // If they need more than to be stored, they go by a room of their own. It is not made zero: that would cost as much
+        // as some of the terms.
         let width = N * V::LANES;
-        if walk.cols < width || walk.add {
-            let all = slice::from_raw_parts(sums.as_ptr().cast(), RY * RX * width);
-            return finish(walk, all, RX, width);
-        }
+        let whole = walk.cols == width && !walk.add;
+        let mut room = MaybeUninit::<[[[V; N]; RX]; RY]>::uninit();
+        let (to, line, step) = if whole {
+            (walk.to, walk.to_line, walk.to_step)
+        } else {
+            (room.as_mut_ptr().cast(), RX * width, width)
+        };
         for i in 0..RY {
             for j in 0..RX {
                 for n in 0..N {
-                    let offset = i * walk.to_line + j * walk.to_step + n * V::LANES;
-                    sums[i][j][n].store(walk.to.add(offset));
+                    sums[i][j][n].store(to.add(i * line + j * step + n * V::LANES));
                 }
             }
+        }
+        if !whole {
+            finish(walk, slice::from_raw_parts(to, RY * RX * width), RX, width);
         }
     }
 }
