@@ -137,28 +137,41 @@ impl Network<Cpu> for FastDeep<f32, Cpu> {
 /// Chapter 4's convolutional network, each convolution with its `ReLU` and its pool in one operation.
 #[derive(Clone, Debug)]
 pub struct FastCnn<E: Dtype, D: Device<E>> {
-    /// The network with its own operations, with which it predicts.
+    /// The network with its own operations.
     pub plain: Cnn<E, D>,
 }
 
 training::made_of!(FastCnn: plain);
 
-impl Network<Cpu> for FastCnn<f32, Cpu> {
-    const DRAWS_PER_STEP: u64 = 1;
-
-    fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
-        let Cnn { conv1, conv2, dense: (wide, _, dropout, narrow) } = &self.plain;
+impl FastCnn<f32, Cpu> {
+    /// What the filters have found: (batch, 800).
+    fn features<T: Mode<Cpu>>(
+        &self,
+        images: Images<Cpu, T>,
+    ) -> Result<Tensor<(usize, Const<800>), f32, Cpu, T>, CpuError> {
+        let Cnn { conv1, conv2, .. } = &self.plain;
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = convolve_relu_pool(x, &conv1.weight, &conv1.bias, 2, Inputs::Data)?;
         let x = convolve_relu_pool(x, &conv2.weight, &conv2.bias, 0, Inputs::Units)?;
-        let x = x.try_reshape_like(&(batch, Const::<800>))?;
-        let hidden = linear(wide, x)?.try_relu()?;
+        x.try_reshape_like(&(batch, Const))
+    }
+}
+
+impl Network<Cpu> for FastCnn<f32, Cpu> {
+    const DRAWS_PER_STEP: u64 = 1;
+
+    fn learn<T: Mode<Cpu>>(&mut self, images: Images<Cpu, T>) -> Learned<Cpu, T> {
+        let features = self.features(images)?;
+        let (wide, _, dropout, narrow) = &self.plain.dense;
+        let hidden = linear(wide, features)?.try_relu()?;
         linear(narrow, hidden.try_dropout(dropout.p)?)
     }
 
     fn predict(&self, images: Images<Cpu>) -> Result<Logits<Cpu>, CpuError> {
-        self.plain.predict(images)
+        let features = self.features(images)?;
+        let (wide, _, _, narrow) = &self.plain.dense;
+        linear(narrow, linear(wide, features)?.try_relu()?)
     }
 
     fn set_dropout(&mut self, share: f32) {
@@ -315,6 +328,16 @@ mod tests {
         predicts_as_it_learns::<StockDeep<f32, Cpu>>();
         predicts_as_it_learns::<FastCnn<f32, Cpu>>();
         predicts_as_it_learns::<FastTransformer<f32, Cpu>>();
+    }
+
+    #[test]
+    fn its_convolutions_are_those_of_chapter_4() {
+        let dev = Cpu::seed_from_u64(7);
+        let model: FastCnn<f32, Cpu> = build(&dev).unwrap();
+        let images: Images<Cpu> = dev.sample_normal_like(&(5, Const));
+        let [fast, plain] = [model.predict(images.clone()), model.plain.predict(images)]
+            .map(|s| s.unwrap().as_vec());
+        assert!(backprop::check::error_f32(&fast, &plain) < 1e-5);
     }
 
     #[test]
