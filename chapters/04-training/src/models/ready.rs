@@ -65,7 +65,7 @@ struct Heard<D: Addressable> {
 }
 
 thread_local! {
-    static HEARD: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
+    static LISTENER: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
 }
 
 /// Puts back what was before, after a panic too.
@@ -73,7 +73,7 @@ struct Before(Option<Box<dyn Any>>);
 
 impl Drop for Before {
     fn drop(&mut self) {
-        HEARD.set(self.0.take());
+        LISTENER.set(self.0.take());
     }
 }
 
@@ -81,13 +81,13 @@ impl Drop for Before {
 /// ready, or in [`hand_over`]. Other threads know nothing of it.
 pub fn listen<D: Addressable, R>(listener: Listener, work: impl FnOnce() -> R) -> R {
     let heard: Heard<D> = Heard { listener, told: Vec::new(), next: Vec::new(), zero: None };
-    let _before = Before(HEARD.replace(Some(Box::new(heard))));
+    let _before = Before(LISTENER.replace(Some(Box::new(heard))));
     work()
 }
 
 /// Does `work`, of which no listener is told.
 pub fn silently<R>(work: impl FnOnce() -> R) -> R {
-    let _before = Before(HEARD.take());
+    let _before = Before(LISTENER.take());
     work()
 }
 
@@ -156,7 +156,7 @@ fn tell<D: Addressable>(
 }
 
 fn heard<D: Addressable, R>(work: impl FnOnce(&mut Heard<D>) -> R) -> Option<R> {
-    HEARD.with_borrow_mut(|heard| heard.as_mut()?.downcast_mut().map(work))
+    LISTENER.with_borrow_mut(|heard| heard.as_mut()?.downcast_mut().map(work))
 }
 
 // ANCHOR: ready
@@ -174,12 +174,12 @@ where
     D: Addressable,
     T: Tape<f32, D>,
 {
-    if !T::OWNS_TAPE || HEARD.with_borrow(Option::is_none) {
+    if !T::OWNS_TAPE || LISTENER.with_borrow(Option::is_none) {
         return Ok(x);
     }
-    let gradients = finders(layer)?;
+    let finders = finders(layer)?; // one for each gradient of the layer
     let (x, mut tape) = x.split_tape();
-    tape.add_backward_op(move |grads| tell(grads, gradients));
+    tape.add_backward_op(move |grads| tell(grads, finders));
     Ok(x.put_tape(tape))
 }
 // ANCHOR_END: ready

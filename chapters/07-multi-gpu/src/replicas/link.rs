@@ -176,10 +176,10 @@ impl Link {
         mine: Report,
         finite: bool, // all that this rank has to give
     ) -> Result<()> {
-        let share = self.weight(mine.tally.seen as f32);
+        let images = self.weight(mine.tally.seen as f32);
         // A record of what was seen is good where gradients overflowed.
         let keep = |v: f32| finite || mine.scaled && v.is_finite();
-        let weigh = |v: &mut f32| *v = if keep(*v) { share * *v } else { 0.0 };
+        let weigh = |v: &mut f32| *v = if keep(*v) { images * *v } else { 0.0 };
         row.iter_mut().for_each(weigh);
         let numbers = row.len();
         row.extend(self.report(mine, !finite, inner.asked));

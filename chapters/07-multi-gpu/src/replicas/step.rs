@@ -87,9 +87,10 @@ impl<'l, D: Engine> Replica<'l, D> {
     }
     // ANCHOR_END: passes
 
-    /// The gradients become their means over the whole batch.
-    fn average(&mut self, early: Option<bool>, report: Report) -> Result<()> {
-        if let Some(finite) = early {
+    /// The gradients become their means over the whole batch. Whether they are
+    /// finite is known if the link has begun to sum them.
+    fn average(&mut self, finite: Option<bool>, report: Report) -> Result<()> {
+        if let Some(finite) = finite {
             self.link.average_begun(finite, &mut self.row, report).map_err(carried)?;
             return self.learner.keep(&self.row);
         }
@@ -105,13 +106,13 @@ impl<'l, D: Engine> Replica<'l, D> {
         let (rank, size) = (self.link.rank().0, self.link.size());
         // Each replica takes its own random numbers from one sequence.
         self.learner.skip(truth.device(), rank);
-        let (scores, early) = self.passes(images, &truth)?;
+        let (scores, finite) = self.passes(images, &truth)?;
         self.learner.skip(truth.device(), size - 1 - rank);
         let seconds = begun.elapsed().as_secs_f64();
         let scaled = self.learner.loss_scale().is_some();
         let report = Report { tally: tally(&scores, &truth), seconds, scaled };
         // The line that chapter 4 does not have: what did the others find?
-        self.average(early, report)?;
+        self.average(finite, report)?;
         if self.link.overflowed() {
             self.learner.discard()?; // in mixed precision, all skip a step
         } else {
