@@ -29,9 +29,9 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Pack<'_, D> {
         let from = self.row.len();
         self.row.resize(from + p.shape().num_elements(), 0.0);
         let into = &mut self.row[from..];
-        match self.grads {
-            Some(grads) if options.do_gradient_update => grads.get(p).copy_into(into),
-            _ => p.copy_into(into),
+        match self.grads.filter(|_| options.do_gradient_update) {
+            Some(grads) => grads.get(p).copy_into(into),
+            None => p.copy_into(into),
         }
         Ok(None)
     }

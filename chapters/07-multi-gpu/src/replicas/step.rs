@@ -101,7 +101,7 @@ impl<'l, D: Engine> Replica<'l, D> {
 
     // ANCHOR: step
     /// A step of all replicas.
-    fn together(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
+    fn advance(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
         let begun = Instant::now();
         let (rank, size) = (self.link.rank().0, self.link.size());
         // Each replica takes its own random numbers from one sequence.
@@ -138,7 +138,7 @@ impl<D: Engine> Stepper for Replica<'_, D> {
     type Device = D;
 
     fn step(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
-        let done = self.together(lr, images, truth);
+        let done = self.advance(lr, images, truth);
         if done.is_err() {
             self.link.give_up();
         }
