@@ -101,16 +101,16 @@ impl<'l, D: Engine> Replica<'l, D> {
 
     // ANCHOR: step
     /// A step of all replicas.
-    fn advance(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
+    fn joint(&mut self, lr: f64, images: Images<D>, truth: &Targets<D>) -> Scores {
         let begun = Instant::now();
         let (rank, size) = (self.link.rank().0, self.link.size());
         // Each replica takes its own random numbers from one sequence.
         self.learner.skip(truth.device(), rank);
-        let (scores, finite) = self.passes(images, &truth)?;
+        let (scores, finite) = self.passes(images, truth)?;
         self.learner.skip(truth.device(), size - 1 - rank);
         let seconds = begun.elapsed().as_secs_f64();
         let scaled = self.learner.loss_scale().is_some();
-        let report = Report { tally: tally(&scores, &truth), seconds, scaled };
+        let report = Report { tally: tally(&scores, truth), seconds, scaled };
         // The line that chapter 4 does not have: what did the others find?
         self.average(finite, report)?;
         if self.link.overflowed() {
@@ -138,7 +138,7 @@ impl<D: Engine> Stepper for Replica<'_, D> {
     type Device = D;
 
     fn step(&mut self, lr: f64, images: Images<D>, truth: Targets<D>) -> Scores {
-        let done = self.advance(lr, images, truth);
+        let done = self.joint(lr, images, &truth);
         if done.is_err() {
             self.link.give_up();
         }
