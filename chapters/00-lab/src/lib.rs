@@ -13,7 +13,8 @@
 //!    record and look up, declared once.
 //! 8. [`fooling`]: six ways to measure wrongly; [`peak`]: the limits of this machine, which every rate is
 //!    held against.
-//! 9. [`plot`]: numbers as figures; [`drawing`] and [`table`]: records as figures and tables, as data; [`show`] puts
+//! 9. [`plot`]: numbers as figures; [`drawing`] and [`table`]: records as figures and tables, as data; [`mod@fence`]:
+//!    the same as a page declares it; [`show`] puts
 //!    them in a notebook.
 //! 10. [`progress`]: what a terminal shows during the work; [`out`]: what a command says. [`files`]: those that a
 //!     person names; [`limits`]: what the system may refuse.
@@ -27,6 +28,7 @@ pub mod device;
 pub mod doctor;
 pub mod drawing;
 pub mod error;
+pub mod fence;
 pub mod files;
 pub mod fooling;
 pub mod heap;

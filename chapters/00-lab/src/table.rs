@@ -24,7 +24,7 @@ pub enum Entry {
     /// The value as text; where it was left out, the reason.
     OrWhy(Quantity),
     /// The value as text; where it was left out, these words.
-    Or(Quantity, &'static str),
+    Or(Quantity, String),
     /// The value's fraction of its limit; a dash where there is none.
     OfLimit(Quantity),
 }
@@ -68,7 +68,7 @@ impl Entry {
                 Ok((why.clone(), Some(Error::Skipped { why, what })))
             }
             (Self::Or(_, words), Err(error @ Error::Skipped { .. })) => {
-                Ok(((*words).to_owned(), Some(error)))
+                Ok((words.clone(), Some(error)))
             }
             (_, Err(error @ (Error::Skipped { .. } | Error::Key(_)))) => Ok((dash(), Some(error))),
             (_, Err(error)) => Err(error),
@@ -164,7 +164,7 @@ mod tests {
             .column("who", |who| *who)
             .column("rate", |who| of(who))
             .column("or why", |who| Entry::OrWhy(of(who)))
-            .column("or words", |who| Entry::Or(of(who), "none"))
+            .column("or words", |who| Entry::Or(of(who), "none".to_owned()))
             .column("share", |who| Entry::OfLimit(of(who)))
             .column("words", |who| format!("{} letters", who.len()))
     }

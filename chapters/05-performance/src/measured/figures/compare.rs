@@ -162,7 +162,7 @@ fn draw_batches(records: &Records) -> Result<Drawing> {
 }
 
 fn table_batches(records: &Records) -> Result<TableData> {
-    let reached = |quantity| Entry::Or(quantity, "not reached");
+    let reached = |quantity| Entry::Or(quantity, "not reached".to_owned());
     Grid::new(records.every(BATCH_RATE.at(&[]))?)
         .column("batch", |rate| rate.param("batch").unwrap_or_default())
         .column("learning rate", |rate| rate.number("lr").map_or_else(|| "–".to_owned(), plain))

@@ -151,7 +151,7 @@ fn table_rounding(records: &Records) -> Result<TableData> {
         .column("numbers", |from| [power(*from), power(from + 1)].join(" to "));
     for format in COMPARED.map(Format::name) {
         grid = grid.column(format, move |power| {
-            Entry::Or(of(ROUNDING, format).with("power", power), "too large")
+            Entry::Or(of(ROUNDING, format).with("power", power), "too large".to_owned())
         });
     }
     grid.table(records, "The median relative error of rounding, by the size of the number.")

@@ -1,0 +1,163 @@
+//! What stands between braces in a caption, and behind the equals sign of a bar: quantities, and what is made of them.
+
+use crate::{Error, Key, Records, Result, Unit, key::Quantity, machine::Machine, record::Value};
+
+/// Names that stand for values: each with the value, and the words that labels have for it.
+pub(super) type Bindings = Vec<(String, String, String)>;
+
+/// `template` with each `{name}` replaced by its words, or else by its value.
+pub(super) fn filled(template: &str, bindings: &Bindings, in_words: bool) -> String {
+    bindings.iter().fold(template.to_owned(), |text, (name, value, words)| {
+        text.replace(&format!("{{{name}}}"), if in_words { words } else { value })
+    })
+}
+
+/// Which of a quantity's values is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pick {
+    It,
+    Lowest,
+    Highest,
+    /// The first that was measured.
+    Any,
+    Count,
+    /// The one with the smallest value of this parameter.
+    First(&'static str),
+    /// The one with the largest.
+    Last(&'static str),
+}
+
+/// What of the value is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Show {
+    Median,
+    OfLimit,
+    /// The lowest sample, the highest, or both.
+    Low,
+    High,
+    Range,
+    /// A parameter, as it was recorded.
+    Parameter(&'static str),
+}
+
+/// A declared key with parameters, whose values may be `{name}`.
+#[derive(Clone, Debug)]
+pub(super) struct Quote {
+    pub key: Key,
+    pub params: Vec<(&'static str, String)>,
+    pub pick: Pick,
+    pub show: Show,
+}
+
+impl Quote {
+    pub fn at(&self, bindings: &Bindings) -> Quantity {
+        self.params.iter().fold(self.key.at(&[]), |quantity, (name, value)| {
+            quantity.with(name, filled(value, bindings, false))
+        })
+    }
+
+    /// With those parameters alone that are the same everywhere.
+    pub fn fixed(&self) -> Quantity {
+        let fixed = self.params.iter().filter(|(_, value)| !value.contains('{'));
+        fixed.fold(self.key.at(&[]), |quantity, (name, value)| quantity.with(name, value))
+    }
+
+    /// Whether a parameter is `{name}`.
+    pub fn varies(&self, name: &str) -> bool {
+        self.params.iter().any(|(_, value)| value.contains(&format!("{{{name}}}")))
+    }
+
+    pub fn is_plain(&self) -> bool {
+        (self.pick, self.show) == (Pick::It, Show::Median)
+    }
+
+    fn value<'r>(&self, bindings: &Bindings, records: &'r Records) -> Result<&'r Value> {
+        let quantity = self.at(bindings);
+        let by_height = |a: &&Value, b: &&Value| a.median.total_cmp(&b.median);
+        let found = match self.pick {
+            Pick::It | Pick::Count => return records.get(&quantity),
+            Pick::Any => records.every(&quantity)?.into_iter().next(),
+            Pick::Lowest => records.every(&quantity)?.into_iter().min_by(by_height),
+            Pick::Highest => records.every(&quantity)?.into_iter().max_by(by_height),
+            Pick::First(over) => records.over(over, &quantity)?.first().map(|(_, value)| *value),
+            Pick::Last(over) => records.over(over, &quantity)?.last().map(|(_, value)| *value),
+        };
+        found.ok_or_else(|| Error::Key(format!("`{quantity}` has no such value")))
+    }
+
+    fn number(&self, bindings: &Bindings, records: &Records) -> Result<f64> {
+        match self.pick {
+            Pick::Count => Ok(records.every(self.at(bindings))?.len() as f64),
+            _ => Ok(self.value(bindings, records)?.median),
+        }
+    }
+
+    fn text(&self, bindings: &Bindings, records: &Records) -> Result<String> {
+        if self.pick == Pick::Count {
+            return Ok(Unit::Count.format(self.number(bindings, records)?));
+        }
+        let value = self.value(bindings, records)?;
+        let end = |q| value.unit.format(value.samples.quantile(q));
+        let lacks = |what: &str| Error::Key(format!("`{}` has no {what}", self.at(bindings)));
+        Ok(match self.show {
+            Show::Median => value.text(),
+            Show::OfLimit => Unit::Share.format(value.of_limit().ok_or_else(|| lacks("limit"))?),
+            Show::Low => end(0.0),
+            Show::High => end(1.0),
+            Show::Range => format!("{} to {}", end(0.0), end(1.0)),
+            Show::Parameter(name) => {
+                let text = value.param(name).ok_or_else(|| lacks(name))?;
+                // A large number is easier to read with its thousands apart.
+                let large = text.parse().ok().filter(|number| *number >= 1e4);
+                large.map_or_else(|| text.to_owned(), |number| Unit::Count.format(number))
+            }
+        })
+    }
+}
+
+/// A quantity, or one over another.
+#[derive(Clone, Debug)]
+pub(super) enum Expression {
+    Of(Quote),
+    Ratio(Quote, Quote),
+}
+
+impl Expression {
+    /// The quantity, or the upper one.
+    pub fn quote(&self) -> &Quote {
+        match self {
+            Self::Of(quote) | Self::Ratio(quote, _) => quote,
+        }
+    }
+
+    pub fn text(&self, bindings: &Bindings, records: &Records) -> Result<String> {
+        match self {
+            Self::Of(quote) => quote.text(bindings, records),
+            Self::Ratio(above, below) => {
+                let [above, below] = [above, below].map(|quote| quote.number(bindings, records));
+                Ok(Unit::Ratio.format(above? / below?))
+            }
+        }
+    }
+}
+
+/// A part of a caption.
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    Text(String),
+    Number(Expression),
+    Machine(fn(&Machine) -> String),
+    /// Left out where one of its numbers is missing.
+    Optional(Vec<Piece>),
+}
+
+/// A caption from one machine's records.
+pub(super) fn caption(pieces: &[Piece], records: &Records) -> Result<String> {
+    let text = |piece: &Piece| match piece {
+        Piece::Text(text) => Ok(text.clone()),
+        Piece::Number(expression) => expression.text(&Bindings::new(), records),
+        Piece::Machine(fact) => Ok(fact(&records.machine)),
+        Piece::Optional(pieces) => Ok(caption(pieces, records).unwrap_or_default()),
+    };
+    pieces.iter().map(text).collect()
+}
