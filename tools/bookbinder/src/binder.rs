@@ -14,7 +14,7 @@ use crate::{
     found::{self, Descriptions},
     mention,
     page::{Entry, Flavour, Page, is_opener, of_chapter},
-    quote::Quotes,
+    quote::{Fences, Quotes, default_machine},
     site::{Repository, Site},
     sources, theme, warnings,
 };
@@ -147,7 +147,7 @@ impl Binder {
             bail!("mdBook warns: {}", messages.join("; "));
         }
         theme::give_formulas_their_font(book)?;
-        if let Some(first) = (Quotes { chapters: &self.chapters, records }).default_machine() {
+        if let Some(first) = default_machine(records) {
             aside::extract(book, &first.name)?;
         }
         self.put_beside(records, book)?;
@@ -215,9 +215,18 @@ impl Binder {
                 _ => None,
             })
             .collect();
+        let mut fences = Fences::default();
+        let mut failed = Vec::new();
+        source.book.for_each_chapter_mut(|chapter| {
+            let Some(path) = &chapter.source_path else { return };
+            match fences.take(&self.chapters, path, &chapter.content) {
+                Ok(text) => chapter.content = text,
+                Err(error) => failed.push(format!("{error:#}")),
+            }
+        });
         let mut shared = Shared {
             root: &self.root,
-            quotes: Quotes { chapters: &self.chapters, records },
+            quotes: Quotes { chapters: &self.chapters, records, fences: &fences },
             glossary: sources::glossary(&pages.join(sources::GLOSSARY))?,
             sources: sources::bibliography(&pages.join(sources::BIBLIOGRAPHY))?,
             entries,
@@ -236,7 +245,7 @@ impl Binder {
             pdfs: self.pdfs,
             flavour,
         };
-        let (mut failed, mut descriptions) = (Vec::new(), Descriptions::new());
+        let mut descriptions = Descriptions::new();
         let of_all = source.config.book.description.clone();
         source.book.for_each_chapter_mut(|chapter| {
             let Some(path) = chapter.source_path.clone() else { return };

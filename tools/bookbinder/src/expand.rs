@@ -5,7 +5,8 @@
 //! | `{{#include path:anchor}}` | the quoted lines, see [`mod@crate::include`] |
 //! | `{{#measure KEY p=v … [of-limit\|as-flop] [@MACHINE]}}` | a measured number, see [`crate::quote`] |
 //! | `{{#measure KEY … ask: Its rate}}` | a number that answers a prediction: with "Ask me first" the reader says it before its paragraph shows |
-//! | `{{#figure KEY}}`, `{{#table KEY}}` | a figure, a table |
+//! | a fence `figure KEY` or `table KEY` | a figure, a table, as [`lab::fence`] describes |
+//! | `{{#figure KEY}}`, `{{#table KEY}}` | the same that another page declares or a chapter draws |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |
 //! | `{{#diagram FILE.svg Caption}}` | a drawing that lies next to the page, see [`crate::directive::diagram`] |
 //! | `{{#kernel CHAPTER/FILE}}` | a kernel's source for the page's scripts, see [`crate::directive::kernel`] |

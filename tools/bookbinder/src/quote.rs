@@ -1,8 +1,9 @@
 //! Records on a page: numbers, figures and tables, one for each machine, and the pages that list them.
 //!
-//! `quotes`: what each machine has; [`number`], [`figure`]: how it reads on a page; [`machine`]: what a machine is
+//! `quotes`: what each machine has; `fences`: the figures and tables that pages declare; [`number`], [`figure`]: how it reads on a page; [`machine`]: what a machine is
 //! called, and where its page is; [`machine_page`]: that page.
 
+mod fences;
 pub mod figure;
 pub mod machine;
 pub mod machine_page;
@@ -10,4 +11,5 @@ pub mod number;
 mod panics;
 mod quotes;
 
-pub use quotes::{Quotes, owner};
+pub use fences::Fences;
+pub use quotes::{Quotes, default_machine, owner};

@@ -6,7 +6,7 @@ use crate::{
     markdown::title_end,
     page::{is_opener, of_chapter},
     quote::{
-        Quotes,
+        Quotes, default_machine,
         machine::{self, YOURS},
     },
 };
@@ -93,7 +93,7 @@ fn place(page: OnPage) -> Option<String> {
 
 /// The machines that the page has numbers of.
 fn switch(quotes: Quotes) -> Option<String> {
-    let first = quotes.default_machine()?;
+    let first = default_machine(quotes.records)?;
     let options: Vec<String> = quotes
         .records
         .iter()

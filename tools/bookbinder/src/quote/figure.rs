@@ -12,7 +12,7 @@ use crate::{
     picture::{address, in_page, standalone},
 };
 use anyhow::{Result, anyhow};
-use lab::{Drawing, Figure, Key, Records, Table, TableData, key::Kind, record::is_below};
+use lab::{Drawing, Key, Records, TableData, key::Kind, record::is_below};
 use std::fmt::Write as _;
 
 impl<'a> Quotes<'a> {
@@ -21,13 +21,7 @@ impl<'a> Quotes<'a> {
     /// # Errors
     /// If no chapter has such a figure, or drawing it fails for another reason than missing records.
     pub fn figure(self, key: &str, up: &str, flavour: Flavour) -> Result<String> {
-        let figure = self
-            .chapters
-            .iter()
-            .flat_map(|chapter| &chapter.figures)
-            .find(|figure| figure.key == key)
-            .ok_or_else(|| anyhow!("no chapter has the figure `{key}`"))?;
-        let found = self.drawn(figure)?;
+        let found = self.drawn(key)?.ok_or_else(|| anyhow!("there is no figure `{key}`"))?;
         if flavour == Flavour::Notebook {
             return Ok(match first_reference(&found) {
                 Ok((_, drawing)) => format!(
@@ -85,13 +79,7 @@ impl<'a> Quotes<'a> {
     /// # Errors
     /// As [`Quotes::figure`].
     pub fn table(self, key: &str, up: &str, flavour: Flavour) -> Result<String> {
-        let table = self
-            .chapters
-            .iter()
-            .flat_map(|chapter| &chapter.tables)
-            .find(|table| table.key == key)
-            .ok_or_else(|| anyhow!("no chapter has the table `{key}`"))?;
-        let found = self.made(table)?;
+        let found = self.made(key)?.ok_or_else(|| anyhow!("there is no table `{key}`"))?;
         if flavour == Flavour::Notebook {
             return Ok(match first_reference(&found) {
                 Ok((_, table)) => markdown_table(table),
@@ -130,15 +118,8 @@ impl<'a> Quotes<'a> {
     /// # Errors
     /// As [`Quotes::figure`].
     pub fn missing(self, key: &str, table: bool) -> Result<Option<String>> {
-        let all = self.chapters.iter();
-        let found: Option<Result<_>> = if table {
-            let all = all.flat_map(|chapter| &chapter.tables).find(|table| table.key == key);
-            all.map(|table| Ok(whys(self.made(table)?)))
-        } else {
-            let all = all.flat_map(|chapter| &chapter.figures).find(|figure| figure.key == key);
-            all.map(|figure| Ok(whys(self.drawn(figure)?)))
-        };
-        let Some(whys) = found.transpose()? else { return Ok(None) };
+        let found = if table { self.made(key)?.map(whys) } else { self.drawn(key)?.map(whys) };
+        let Some(whys) = found else { return Ok(None) };
         // One that has it has no reason.
         let whys: Option<Vec<String>> = whys.into_iter().collect();
         Ok(whys
@@ -167,13 +148,15 @@ impl<'a> Quotes<'a> {
     }
 
     /// The figure with this key, as each machine's records draw it.
-    fn drawn(self, figure: &Figure) -> Result<Vec<(&'a Records, Found<Drawing>)>> {
-        self.each(&format!("the figure `{}`", figure.key), |records| (figure.draw)(records))
+    fn drawn(self, key: &str) -> Result<Option<Vec<(&'a Records, Found<Drawing>)>>> {
+        let make = self.fences.figure(self.chapters, key);
+        make.map(|draw| self.each(&format!("the figure `{key}`"), draw)).transpose()
     }
 
     /// The table with this key, made from each machine's records.
-    fn made(self, table: &Table) -> Result<Vec<(&'a Records, Found<TableData>)>> {
-        self.each(&format!("the table `{}`", table.key), |records| (table.make)(records))
+    fn made(self, key: &str) -> Result<Option<Vec<(&'a Records, Found<TableData>)>>> {
+        let make = self.fences.table(self.chapters, key);
+        make.map(|make| self.each(&format!("the table `{key}`"), make)).transpose()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What each machine has for a quote.
 
 use super::{
+    fences::Fences,
     machine::{YOURS, is_reference},
     panics::caught,
 };
@@ -15,6 +16,8 @@ pub struct Quotes<'a> {
     pub chapters: &'a [Chapter],
     /// The reference machines in order, then those that readers sent in, then the reader's own.
     pub records: &'a [Records],
+    /// The figures and tables that pages declare.
+    pub fences: &'a Fences,
 }
 
 /// What comes before the reason why a value was skipped.
@@ -27,11 +30,6 @@ pub(super) enum Found<T> {
 }
 
 impl<'a> Quotes<'a> {
-    /// The machine that a page shows first: the reader's if it was measured, else the first reference.
-    pub fn default_machine(self) -> Option<&'a Records> {
-        self.records.iter().find(|records| records.name == YOURS).or_else(|| self.records.first())
-    }
-
     /// Whether an experiment declares a value with this key.
     pub(super) fn declared(self, key: &str) -> bool {
         let experiments = self.chapters.iter().flat_map(|chapter| &chapter.experiments);
@@ -96,7 +94,7 @@ impl<'a> Quotes<'a> {
     /// machine.
     pub(super) fn machine_attributes(self, records: &Records, stands_in: &[&str]) -> String {
         let shown_for = |name: &str| name == records.name || stands_in.contains(&name);
-        let default = self.default_machine().is_some_and(|first| shown_for(&first.name));
+        let default = default_machine(self.records).is_some_and(|first| shown_for(&first.name));
         let also = match stands_in {
             [] => String::new(),
             _ => format!(" data-also=\"{}\"", html::attribute(&stands_in.join(" "))),
@@ -104,6 +102,11 @@ impl<'a> Quotes<'a> {
         let hidden = if default { "" } else { " hidden" };
         format!("data-machine=\"{}\"{also}{hidden}", html::attribute(&records.name))
     }
+}
+
+/// The machine that a page shows first: the reader's if it was measured, else the first reference.
+pub fn default_machine(records: &[Records]) -> Option<&Records> {
+    records.iter().find(|records| records.name == YOURS).or_else(|| records.first())
 }
 
 /// The experiment that a key belongs to: a value's, a figure's or a table's.

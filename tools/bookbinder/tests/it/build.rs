@@ -807,6 +807,35 @@ fn each_error_stops_the_build_and_says_where() {
 }
 
 #[test]
+fn a_page_declares_figures_and_tables() {
+    let fixture = Fixture::new();
+    let figure = "```figure demo.rate.bars\nbars: rate (GFLOP/s), ÷1e9\nn = 64 = demo.rate n=64\n> Found: {demo.rate n=64}.\n```";
+    let table = "```table demo.rate.bars\nsize | \"64\"\nrate | demo.rate n=64\n> Its rate.\n```";
+    fixture.append(&format!("{figure}\n\n{table}\n\nAgain:\n\n{{{{#table demo.rate.bars}}}}"));
+    fixture.binder().build().unwrap();
+    let page = fixture.page("09-demo/index.html");
+    for part in ["id=\"figure-demo-rate-bars\"", "id=\"table-demo-rate-bars\"", "Found: ", "n = 64"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("```") && page.matches("<caption>Its rate.").count() >= 2, "{page}");
+    let pages = fixture.binder().pages().unwrap();
+    let notebook = pages.iter().find(|page| page.path.ends_with("09-demo/README.md")).unwrap();
+    assert!(notebook.markdown.contains("| size | rate |"), "{}", notebook.markdown);
+    for (text, says) in [
+        ("```figure demo.rate.a\nbars: rate\na = demo.gone\n> A.\n```", "declares `demo.gone`"),
+        ("```table demo.rate.a\nn | demo.rate n=64\n```", "the finding is missing"),
+        ("```figure gone.a\nbars: rate\na = demo.rate n=64\n> A.\n```", "no experiment's key"),
+        (figure, "declared twice"),
+    ] {
+        let fixture = Fixture::new();
+        fixture.append(&format!("{figure}\n\n{text}"));
+        let error = fixture.error();
+        assert!(error.contains(says) && error.contains("09-demo/README.md:"), "{text}: {error}");
+    }
+}
+
+#[test]
 fn long_quotes_unused_sources_and_open_html_stop_the_build() {
     let fixture = Fixture::new();
     let long = "let x = 1;\n".repeat(26);
