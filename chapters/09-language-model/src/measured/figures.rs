@@ -1,11 +1,5 @@
-//! The chapter's figures and tables, made from one machine's records.
+//! What of the chapter's figures and tables has a geometry or words of its own; the pages declare the others.
 
-pub mod attention;
 pub mod cost;
-pub mod count;
 pub mod devices;
-pub mod gpu;
 pub mod learning;
-pub mod serving;
-pub mod step;
-pub mod text;

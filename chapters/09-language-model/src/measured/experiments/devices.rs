@@ -79,9 +79,6 @@ pub const SIMULATED: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 pub const PLANNED: usize = 8;
 /// What a rank holds, part by part.
 pub const PARTS: [&str; 5] = ["parameters", "gradient", "moments", "activations", "all"];
-/// The links of the shares: name in records, and in words.
-pub const LINKS: [(&str, &str); 2] =
-    [("threads", "two threads here"), ("ethernet", "two machines like this one, 10 Gbit/s")];
 
 /// A step that is simulated on cards: its name in records, in words, the planner's name of its model, examples of a batch.
 pub const JOBS: [(&str, &str, &str, usize); 4] = [

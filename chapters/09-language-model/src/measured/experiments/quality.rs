@@ -45,24 +45,6 @@ pub const LOOKED: [(&str, f64); 3] =
 /// Lines of what it wrote that are kept.
 const LINES: usize = 6;
 
-/// Who writes samples, by the names in the records.
-pub const WRITERS: [(&str, &str); 5] = [
-    ("people", "people, in crates that it has not seen"),
-    ("model", "the model"),
-    ("cautious", "the model at a temperature of 0.4"),
-    ("frequent", "tokens by their frequency"),
-    ("uniform", "tokens, all alike"),
-];
-
-/// Who guesses text: all of them the same, but for the one that is named.
-pub const GUESSERS: [(&str, &str); 5] = [
-    ("uniform", "all tokens alike"),
-    ("gzip", "gzip -9"),
-    ("xz", "xz -9"),
-    ("xz-all", "xz -9, all unseen crates at once"),
-    ("model", "the model"),
-];
-
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
     vec![

@@ -1,8 +1,7 @@
 //! What trainings cost.
 
 use crate::measured::experiments::cost::{
-    CARD, ELECTRICITY, FRACTION, HOURS, KWH, OPERATIONS, PARAMETERS, RENT, TOKENS, Training,
-    trainings,
+    CARD, ELECTRICITY, FRACTION, HOURS, KWH, RENT, Training, trainings,
 };
 use hardware::calculator::Range;
 use lab::{Key, Records, Result, Table, TableData, table::Grid};
@@ -12,7 +11,6 @@ pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "language_model.cost", make: table_here },
         Table { key: "language_model.cost.card", make: table_card },
-        Table { key: "language_model.cost.operations", make: table_operations },
     ]
 }
 
@@ -26,16 +24,6 @@ fn range(records: &Records, key: Key, training: &Training, place: &str) -> Resul
         Ok::<_, lab::Error>(records.get(key.at(&list))?.median)
     };
     Ok(Range::new(end("low")?, end("high")?))
-}
-
-fn table_operations(records: &Records) -> Result<TableData> {
-    let of = |key: Key| move |training: &Training| key.at(&[("model", &training.name)]);
-    Grid::new(trainings())
-        .column("model", |training| training.words.to_owned())
-        .column("parameters, N", of(PARAMETERS))
-        .column("tokens, D", of(TOKENS))
-        .column("operations, 6·N·D", of(OPERATIONS))
-        .table(records, "Four trainings with twenty tokens for each parameter.")
 }
 
 /// A row in words: time, energy, rent, electricity.
@@ -115,11 +103,6 @@ mod tests {
                         made.add(key.at(list), share);
                     }
                 }
-            }
-        }
-        for training in trainings() {
-            for key in [PARAMETERS, TOKENS, OPERATIONS] {
-                made.add(key.at(&[("model", &training.name)]), 1e9);
             }
         }
         let parts = [Part { experiments: experiments(), ..Part::default() }];
