@@ -4,7 +4,7 @@
 //! The pieces are in a script, because a page that is opened from a folder may fetch nothing else. Each goes to the end of
 //! the quote that it was taken from, found by the quote's number on the page.
 
-use crate::page::built;
+use crate::{page::built, text};
 use anyhow::{Context, Result};
 use std::{
     collections::BTreeMap,
@@ -39,8 +39,7 @@ type Pieces = Vec<(usize, String)>;
 pub fn extract(book: &Path, first: &str) -> Result<()> {
     for page in built(book)? {
         let name = page_name(page.strip_prefix(book).unwrap_or(&page));
-        let html =
-            fs::read_to_string(&page).with_context(|| format!("can't read {}", page.display()))?;
+        let html = text::read(&page)?;
         let (html, others) = split(&html, first);
         if others.is_empty() {
             continue;

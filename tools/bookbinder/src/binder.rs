@@ -16,7 +16,7 @@ use crate::{
     page::{Entry, Flavour, Page, is_opener, of_chapter},
     quote::{Fences, Quotes, default_machine},
     site::{Repository, Site},
-    sources, theme, warnings,
+    sources, text, theme, warnings,
 };
 use anyhow::{Context, Result, bail};
 use lab::{Chapter, Records};
@@ -24,7 +24,7 @@ pub use machines::records;
 use mdbook_driver::{MDBook, book::BookItem, config::Config};
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, mem,
     path::{Path, PathBuf},
 };
 use work::WorkFolder;
@@ -199,7 +199,11 @@ impl Binder {
         let mut config = Config::from_disk(&file)
             .with_context(|| format!("can't read the book's settings in {}", file.display()))?;
         settings(&mut config)?;
-        MDBook::load_with_config(folder, config)
+        let mut loaded = MDBook::load_with_config(folder, config)?;
+        loaded.book.for_each_chapter_mut(|chapter| {
+            chapter.content = text::with_plain_ends(mem::take(&mut chapter.content));
+        });
+        Ok(loaded)
     }
 
     /// Expands every page in place.

@@ -8,6 +8,7 @@ use crate::{
     page::{Flavour, as_index, of_chapter},
     site::{FEED, Site},
     sources::{self, Glossary},
+    text,
 };
 use anyhow::{Context, Result, anyhow};
 use std::{
@@ -78,8 +79,7 @@ fn short(text: &str) -> String {
 pub fn describe(book: &Path, title: &str, pages: &Descriptions, site: Option<&Site>) -> Result<()> {
     for (path, own) in pages {
         let file = book.join(path).with_extension("html");
-        let text =
-            fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
+        let text = text::read(&file)?;
         let text = described(&text, title, own, &of_site(site, path)).ok_or_else(|| {
             anyhow!("{} has no description; see tools/bookbinder/src/found.rs", file.display())
         })?;

@@ -4,8 +4,9 @@
 //! mdBook's own include logs a missing file and goes on; here it stops the build, and a quote that does
 //! not fit on a screen also does.
 
+use crate::text;
 use anyhow::{Context, Result, bail};
-use std::{fs, path::Path};
+use std::path::Path;
 
 /// The most lines of code that a page may quote at once.
 pub const LINES: usize = 25;
@@ -23,8 +24,7 @@ pub fn include(folder: &Path, what: &str) -> Result<String> {
         None => (what, None),
     };
     let file = folder.join(path);
-    let text = fs::read_to_string(&file)
-        .with_context(|| format!("`{path}` can't be included: {}", file.display()))?;
+    let text = text::read(&file).with_context(|| format!("`{path}` can't be included"))?;
     let Some(anchor) = anchor else {
         return Ok(dedent(text.lines().filter(|line| mark(line).is_none())));
     };
@@ -98,6 +98,7 @@ fn dedent<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn file(text: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! A check of the finished book: every link leads somewhere, every fragment too, and nothing is fetched
 //! from outside.
 
-use crate::{docs, html::decoded};
+use crate::{docs, html::decoded, text};
 use anyhow::{Context, Result};
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
@@ -50,8 +50,7 @@ pub fn check(folder: &Path) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for file in &files {
         let name = file.strip_prefix(folder).unwrap_or(file).to_owned();
-        let text =
-            || fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()));
+        let text = || text::read(file);
         match file.extension().and_then(|ext| ext.to_str()) {
             Some("html") => {
                 pages.insert(name, page(&text()?));

@@ -1,9 +1,9 @@
 //! What the pages cite and the terms that they use: `book/src/bibliography.md` and
 //! `book/src/glossary.md`.
 
-use crate::html;
-use anyhow::{Context, Result, bail};
-use std::{collections::BTreeMap, fs, path::Path};
+use crate::{html, text};
+use anyhow::{Result, bail};
+use std::{collections::BTreeMap, path::Path};
 
 /// Every source, by its key, as Markdown.
 pub type Bibliography = BTreeMap<String, String>;
@@ -18,8 +18,7 @@ pub fn bibliography(file: &Path) -> Result<Bibliography> {
     if !file.is_file() {
         return Ok(sources);
     }
-    let text =
-        fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let text = text::read(file)?;
     let mut last: Option<String> = None;
     for (number, line) in text.lines().enumerate() {
         if let Some((key, entry)) = line.strip_prefix("[^").and_then(|rest| rest.split_once("]:")) {
@@ -73,8 +72,7 @@ pub fn glossary(file: &Path) -> Result<Glossary> {
     if !file.is_file() {
         return Ok(terms);
     }
-    let text =
-        fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let text = text::read(file)?;
     let lines: Vec<&str> = text.lines().collect();
     for (at, pair) in lines.windows(2).enumerate() {
         let [name, definition] = pair else { continue };
@@ -123,6 +121,7 @@ pub fn plain(markdown: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn entries_span_lines_and_end_at_a_blank_one() {

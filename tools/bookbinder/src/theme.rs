@@ -3,7 +3,7 @@
 //! The changes are made to the template of the mdBook that is linked in, so that there is no copy of it to
 //! keep up to date. If mdBook changes what they change, the build reports it.
 
-use crate::{page, picture::address};
+use crate::{page, picture::address, text};
 use anyhow::{Context, Result, bail};
 use mdbook_driver::config::HtmlConfig;
 use std::{fs, path::Path};
@@ -74,12 +74,10 @@ pub fn write(ours: &Path, out: &Path) -> Result<()> {
     mdbook_html::theme::Theme::copy_theme(&config, out)
         .context("mdBook's theme can't be written")?;
     let index = out.join("index.hbs");
-    let template =
-        fs::read_to_string(&index).with_context(|| format!("can't read {}", index.display()))?;
+    let template = text::read(&index)?;
     fs::write(&index, changed(&template)?)?;
     let highlight = out.join("highlight.js");
-    let languages = fs::read_to_string(&highlight)
-        .with_context(|| format!("can't read {}", highlight.display()))?;
+    let languages = text::read(&highlight)?;
     fs::write(&highlight, fewer_languages(&languages)? + COLOUR_LATER)?;
     // An icon of our own in place of mdBook's two, and fonts of our own in place of all of its.
     fs::remove_file(out.join("favicon.png")).ok();
@@ -92,8 +90,7 @@ pub fn write(ours: &Path, out: &Path) -> Result<()> {
         copy_files(&ours, &fonts)?;
         for sheet in ["fonts.css", "maths.css"].map(|name| fonts.join(name)) {
             if sheet.is_file() {
-                let css = fs::read_to_string(&sheet)
-                    .with_context(|| format!("can't read {}", sheet.display()))?;
+                let css = text::read(&sheet)?;
                 fs::write(&sheet, with_fonts(&css, &fonts)?)?;
             }
         }
@@ -129,8 +126,7 @@ pub fn give_formulas_their_font(book: &Path) -> Result<()> {
         return Ok(());
     }
     for page in page::built(book)? {
-        let html =
-            fs::read_to_string(&page).with_context(|| format!("can't read {}", page.display()))?;
+        let html = text::read(&page)?;
         if html.contains("<math") {
             let up = page::up(page.strip_prefix(book).unwrap_or(&page));
             let link =

@@ -6,6 +6,7 @@ use crate::{
         machine::{YOURS, label, parts},
         machine_page::{machine_page, run_pages},
     },
+    text,
 };
 use anyhow::{Context, Result, bail};
 use lab::{
@@ -65,8 +66,7 @@ pub(super) fn put_runs(all: &[Records], folder: &Path, book: &Path) -> Result<()
             let file = to.join(name);
             fs::write(&file, text).with_context(|| format!("can't write {}", file.display()))
         };
-        let frame =
-            fs::read_to_string(&page).with_context(|| format!("can't read {}", page.display()))?;
+        let frame = text::read(&page)?;
         let frame = Frame::of(&frame, &records.name)
             .with_context(|| format!("{} has no frame for its runs", page.display()))?;
         let from =

@@ -6,9 +6,9 @@
 //! none. A drawing that has `data-narrow` on its `<svg>` is one for a phone's width; others scroll there. In
 //! a notebook the same drawing is an image.
 
-use crate::{html, page::Flavour, picture::in_page, quote::Quotes};
+use crate::{html, page::Flavour, picture::in_page, quote::Quotes, text};
 use anyhow::{Context, Result, anyhow, bail};
-use std::{fs, path::Path};
+use std::path::Path;
 
 /// What a drawing must not have, and why.
 const REFUSED: [(&str, &str); 5] = [
@@ -34,8 +34,7 @@ pub fn markdown(quotes: Quotes, folder: &Path, argument: &str, flavour: Flavour)
         bail!("the diagram `{name}` has no caption");
     }
     let file = folder.join(name);
-    let source =
-        fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
+    let source = text::read(&file)?;
     let (svg, alt) = drawing(&source, |spec| quotes.measure_in_drawing(spec, flavour))
         .with_context(|| format!("the diagram `{name}`"))?;
     let svg = html::one_line(&in_page(&svg, &alt, &format!("diagram-{stem}"))?);

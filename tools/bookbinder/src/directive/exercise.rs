@@ -2,7 +2,7 @@
 //!
 //! The contents of its folder are in [`crate::exercises`].
 
-use crate::{exercises::readme, html, page, page::Flavour};
+use crate::{exercises::readme, html, page, page::Flavour, text};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::Chapter;
 use std::{
@@ -40,10 +40,7 @@ pub fn folder(root: &Path, chapters: &[Chapter], which: &str) -> Result<PathBuf>
 /// # Errors
 /// If a file is missing or the README has no title, no hint or no solution.
 pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> {
-    let read = |name: &str| {
-        let file = folder.join(name);
-        fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))
-    };
+    let read = |name: &str| text::read(&folder.join(name));
     let readme = read("README.md")?;
     let exercise =
         readme::parse(&readme).with_context(|| format!("{}/README.md", folder.display()))?;

@@ -5,10 +5,10 @@
 //! counted (see [`crate::markdown::reading_minutes`]), and what else a chapter takes is the note on its
 //! opener.
 
-use crate::{exercises, html, manifest, page, picture};
+use crate::{exercises, html, manifest, page, picture, text};
 use anyhow::{Context, Result};
 use lab::Chapter;
-use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
+use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
 /// A chapter's box.
 const WIDTH: f64 = 210.0;
@@ -24,8 +24,7 @@ const ROW: f64 = 112.0;
 pub fn needs(root: &Path, chapters: &[Chapter]) -> Result<Vec<BTreeSet<usize>>> {
     let of = |chapter: &Chapter| -> Result<BTreeSet<usize>> {
         let file = root.join("chapters").join(page::folder(chapter)).join("Cargo.toml");
-        let text =
-            fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
+        let text = text::read(&file)?;
         let used = manifest::dependencies(&text);
         let place = |name: &String| chapters.iter().position(|chapter| chapter.name == *name);
         Ok(used.iter().filter_map(place).collect())
@@ -211,8 +210,7 @@ pub fn times(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
     for chapter in chapters {
         let page = Path::new(&page::folder(chapter)).join("README.md");
         let file = root.join("book/src").join(&page);
-        let text =
-            fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))?;
+        let text = text::read(&file)?;
         let note = note(&text).with_context(|| {
             format!("{} has no `> [!NOTE]` before its first section", file.display())
         })?;
@@ -249,6 +247,7 @@ fn note(page: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn chapter(number: u32, name: &'static str) -> Chapter {
         let title = "The title of one chapter";

@@ -1,9 +1,12 @@
 //! The sections of a chapter, on its opener: a link, the minutes, and what the reader will be able to do.
 
 use super::map::minutes_mark;
-use crate::page::{Entry, is_opener};
+use crate::{
+    page::{Entry, is_opener},
+    text,
+};
 use anyhow::{Context, Result, bail};
-use std::{fmt::Write as _, fs, path::Path};
+use std::{fmt::Write as _, path::Path};
 
 /// What a section begins with: what it is for.
 const GOAL: &str = "You will be able to";
@@ -24,8 +27,7 @@ pub fn list(root: &Path, entries: &[Entry], opener: &Path) -> Result<String> {
             continue;
         }
         let from = root.join("book/src").join(path);
-        let text =
-            fs::read_to_string(&from).with_context(|| format!("can't read {}", from.display()))?;
+        let text = text::read(&from)?;
         let goal = goal(&text).with_context(|| format!("in {}", from.display()))?;
         let _ = writeln!(
             out,
@@ -59,6 +61,7 @@ fn goal(page: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn entry(title: &str, path: &str) -> Entry {
         Entry { title: title.to_owned(), path: Some(path.into()) }

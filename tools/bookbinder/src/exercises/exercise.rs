@@ -1,11 +1,9 @@
 //! One exercise, and its files.
 
 use super::readme;
+use crate::text::read;
 use anyhow::{Context, Result, bail};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// The mark before what the reader changes.
 pub const BEGIN: &str = "// EXERCISE: begin";
@@ -127,10 +125,6 @@ impl Exercise {
             on_page,
         })
     }
-}
-
-fn read(file: &Path) -> Result<String> {
-    fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))
 }
 
 /// That the exercise and its solution differ only between the marks.

@@ -1,8 +1,8 @@
 //! All exercises, in the order of the pages, and those that a reader names.
 
 use super::exercise::Exercise;
-use crate::manifest::package_name;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::{manifest::package_name, text};
+use anyhow::{Result, anyhow, bail};
 use std::{
     fmt::Write as _,
     fs,
@@ -24,8 +24,7 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>> {
             continue;
         }
         let manifest = folder.join("Cargo.toml");
-        let text = fs::read_to_string(&manifest)
-            .with_context(|| format!("can't read {}", manifest.display()))?;
+        let text = text::read(&manifest)?;
         let krate = package_name(&text)
             .ok_or_else(|| anyhow!("{} names no package", manifest.display()))?;
         let order = order(&root.join("book/src").join(&chapter));

@@ -7,11 +7,11 @@ use lab::{
     Chapter, Drawing, Error, Experiment, Figure, Key, Records, Samples, Table, TableData, Unit,
     machine::Machine,
     record::{self, CONTRIBUTED, Limit, Run, Skipped, Value},
+    testing::repository,
 };
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
     time::Duration,
 };
 
@@ -705,14 +705,8 @@ fn a_book_at_an_address_says_so_on_every_page() {
     let outside = format!("{:#}", binder.build().unwrap_err());
     assert!(outside.contains("CHANGELOG.md") && outside.contains("without --site"), "{outside}");
 
-    let git = |arguments: &[&str]| {
-        let me = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
-        let done =
-            Command::new("git").arg("-C").arg(&binder.root).args(me).args(arguments).output();
-        assert!(done.unwrap().status.success(), "{arguments:?}");
-    };
+    let Some(git) = repository(&binder.root) else { return };
     fs::write(fixture.path("CHANGELOG.md"), "# Changes\n\n- **Born**: a book.\n").unwrap();
-    git(&["init", "-q"]);
     git(&["add", "CHANGELOG.md"]);
     git(&["commit", "-q", "-m", "a"]);
     binder.build().unwrap();
@@ -724,6 +718,32 @@ fn a_book_at_an_address_says_so_on_every_page() {
     let page = fixture.page("09-demo/gpu.html");
     assert!(page.contains("og:url\" content=\"https://example.org/book/09-demo/gpu.html\""));
     assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+}
+
+/// Ends the lines of all text below `folder` as git does where it is told to.
+fn end_lines_as_windows(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            end_lines_as_windows(&path);
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            fs::write(path, text.replace('\n', "\r\n")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_checkout_of_windows_makes_the_same_book() {
+    let fixture = Fixture::new();
+    let read = || {
+        fixture.binder().build().unwrap();
+        let names = ["index.html", "09-demo/index.html", "09-demo/gpu.html", "glossary.html"];
+        let pages = fixture.binder().pages().unwrap().into_iter().map(|page| page.markdown);
+        pages.chain(names.map(|name| fixture.page(name))).collect::<Vec<_>>()
+    };
+    let plain = read();
+    ["book/src", "chapters"].iter().for_each(|part| end_lines_as_windows(&fixture.path(part)));
+    assert!(plain == read());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The list of kernels: the comment at the top of each file, and where it is quoted.
 
 use super::words::{sentence, with_code};
-use crate::{mention::Mention, page};
+use crate::{mention::Mention, page, text};
 use anyhow::{Context, Result};
 use lab::Chapter;
 use std::{fmt::Write as _, fs, path::Path};
@@ -57,8 +57,7 @@ fn below(folder: &Path, prefix: &str, files: &mut Vec<(String, String)>) -> Resu
         if path.is_dir() {
             below(&path, &format!("{name}/"), files)?;
         } else {
-            let text = fs::read_to_string(&path)
-                .with_context(|| format!("can't read {}", path.display()))?;
+            let text = text::read(&path)?;
             files.push((name, text));
         }
     }
