@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use std::{
     fs::{self, File},
+    io::ErrorKind,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -52,7 +53,12 @@ impl WorkFolder {
     pub fn replace(&self, out: &Path, new: &Path) -> Result<()> {
         if out.exists() {
             let old = self.folder.join("old");
-            fs::rename(out, &old).with_context(|| format!("can't replace {}", out.display()))?;
+            // A folder that came with a container's image can't be moved there, but removed.
+            let moved = fs::rename(out, &old).or_else(|why| match why.kind() {
+                ErrorKind::CrossesDevices => fs::remove_dir_all(out),
+                _ => Err(why),
+            });
+            moved.with_context(|| format!("can't replace {}", out.display()))?;
         }
         fs::rename(new, out).with_context(|| format!("can't put the book into {}", out.display()))
     }
