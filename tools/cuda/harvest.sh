@@ -37,7 +37,9 @@ pack() {
     dir="$(cd "$1" && pwd)"
     cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
     target="${CARGO_TARGET_DIR:-target}"
-    if git rev-parse --short HEAD >"$dir/commit" 2>/dev/null; then
+    # The course's own commit, whatever repository the surroundings name or lie in.
+    unset $(git rev-parse --local-env-vars 2>/dev/null)
+    if [ "$(git rev-parse --show-toplevel 2>/dev/null)" -ef . ] && git rev-parse --short HEAD >"$dir/commit"; then
         [ -z "$(git status --porcelain --untracked-files=no)" ] || sed -i 's/$/+/' "$dir/commit"
     fi
     cp "${BASH_SOURCE[0]}" "$dir/harvest.sh" 2>/dev/null || true

@@ -351,7 +351,10 @@ fn card_row(system: System, gpus: &[NvidiaGpu], cards: &[Card]) -> Row {
     let names = gpus
         .iter()
         .map(|gpu| {
-            let memory = Unit::Bytes.format(gpu.memory as f64);
+            let memory = match gpu.memory {
+                0 => "the CPU's memory".to_owned(),
+                memory => Unit::Bytes.format(memory as f64),
+            };
             format!("{} ({memory}, compute capability {})", gpu.name, gpu.capability)
         })
         .collect::<Vec<_>>()

@@ -31,6 +31,7 @@ pub mod error;
 pub mod fence;
 pub mod files;
 pub mod fooling;
+pub mod git;
 pub mod heap;
 pub mod key;
 pub mod limits;

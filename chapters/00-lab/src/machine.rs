@@ -1,6 +1,9 @@
 //! Which machine a record comes from, and which build made it.
 
-use crate::probe::{ask, ask_within};
+use crate::{
+    git,
+    probe::{ask, ask_within},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     env, fs,
@@ -135,7 +138,9 @@ fn nvidia_gpu(line: &str) -> Option<NvidiaGpu> {
     let [name, driver, memory, capability] = fields[..] else {
         return None;
     };
-    Some(NvidiaGpu {
+    // The tool's complaints have commas, too.
+    let version = |text: &str| text.split('.').all(|part| part.parse::<u32>().is_ok());
+    (version(driver) && version(capability)).then(|| NvidiaGpu {
         name: name.to_owned(),
         driver: driver.to_owned(),
         memory: memory.parse::<u64>().unwrap_or(0) << 20,
@@ -486,7 +491,9 @@ impl Provenance {
             // A folder's name need not be text.
             command: command_line(env::args_os().map(|word| word.to_string_lossy().into_owned())),
             date: rfc3339(since_1970),
-            commit: COMMIT.get_or_init(|| commit(Path::new(env!("CARGO_MANIFEST_DIR")))).clone(),
+            commit: COMMIT
+                .get_or_init(|| commit(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")))
+                .clone(),
             rustc: env!("LAB_RUSTC").to_owned(),
             flags: env!("LAB_FLAGS").to_owned(),
         }
@@ -527,15 +534,14 @@ fn carried(said: Option<String>) -> Option<String> {
     })
 }
 
-/// The carried commit, else the short one of the checkout around `folder`. Records and notebooks, which measuring itself
-/// writes, do not make it a changed one.
+/// The carried commit, else the short one of the checkout that `folder` is the top of. Records and notebooks, which measuring
+/// itself writes, do not make it a changed one.
 fn commit(folder: &Path) -> String {
     // A checkout that lies where this program was built elsewhere may be of another commit.
     if let Some(commit) = carried(env::var(COMMIT_CARRIED).ok()) {
         return commit;
     }
-    let folder = folder.to_string_lossy();
-    let git = |arguments: &[&str]| ask("git", &[&["-C", &folder], arguments].concat());
+    let git = |arguments: &[&str]| git::of_top(folder, arguments);
     let Some(commit) = git(&["rev-parse", "--short", "HEAD"]) else {
         return "unknown".to_owned();
     };
@@ -565,6 +571,7 @@ fn rfc3339(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::repository;
 
     #[test]
     fn this_machine_has_a_cpu_cores_memory_and_a_system() {
@@ -621,6 +628,10 @@ mod tests {
         assert_eq!((gpu.driver.as_str(), gpu.capability.as_str()), ("580.65.06", "9.0"));
         assert_eq!(gpu.memory, 143_771 << 20);
         assert_eq!(nvidia_gpu("No devices were found"), None);
+        assert_eq!(nvidia_gpu("GPU is lost.  Reboot, the system, to recover, this GPU"), None);
+        // It shares the CPU's memory.
+        let gpu = nvidia_gpu("NVIDIA GB10, 580.95.05, [N/A], 12.1").unwrap();
+        assert_eq!((gpu.memory, gpu.capability.as_str()), (0, "12.1"));
         let nvcc =
             "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.88";
         assert_eq!(nvcc_version(nvcc).as_deref(), Some("13.0"));
@@ -692,19 +703,14 @@ mod tests {
     fn a_folder_outside_a_checkout_has_no_commit_and_a_changed_file_is_told() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(commit(folder.path()), "unknown");
-        let at = folder.path().to_string_lossy();
-        let git = |arguments: &[&str]| {
-            let me = ["-C", &at, "-c", "user.name=a", "-c", "user.email=a@b"];
-            ask("git", &[&me, arguments].concat())
-        };
-        if git(&["init", "-q"]).is_none() {
-            return; // without git there is nothing to test
-        }
+        let Some(git) = repository(folder.path()) else { return };
         fs::write(folder.path().join("a"), "1").unwrap();
         fs::create_dir_all(folder.path().join("book/records")).unwrap();
         fs::write(folder.path().join("book/records/b"), "1").unwrap();
-        git(&["add", "."]).unwrap();
-        git(&["-c", "commit.gpgsign=false", "commit", "-q", "-m", "a"]).unwrap();
+        git(&["add", "."]);
+        git(&["commit", "-q", "-m", "a"]);
+        // Unpacked inside a repository of something else, it has no commit.
+        assert_eq!(commit(&folder.path().join("book")), "unknown");
         let clean = commit(folder.path());
         assert!(clean.len() >= 4 && !clean.ends_with('+'), "{clean}");
         fs::write(folder.path().join("book/records/b"), "2").unwrap();

@@ -49,13 +49,13 @@ pub fn ask(program: &str, arguments: &[&str]) -> Option<String> {
 
 /// [`ask`] with this patience.
 pub fn ask_within(patience: Duration, program: &str, arguments: &[&str]) -> Option<String> {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
+    answer(patience, Command::new(program).args(arguments))
+}
+
+/// [`ask_within`] of a program with more than arguments.
+pub(crate) fn answer(patience: Duration, program: &mut Command) -> Option<String> {
+    let mut child =
+        program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let mut pipe = child.stdout.take()?;
     let (send, receive) = mpsc::channel();
     let reader = thread::Builder::new().spawn(move || {

@@ -2,11 +2,11 @@
 
 use crate::{html, sources};
 use anyhow::{Context, Result, bail, ensure};
+use lab::git::git;
 use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
-    process::Command,
     str::FromStr,
 };
 
@@ -163,8 +163,10 @@ impl Change {
 /// What changed and when, as git knows it.
 fn changes(root: &Path) -> Result<Vec<Change>> {
     let asked = ["blame", "-c", "--date=iso-strict-local", "--", CHANGES];
-    let said = Command::new("git").arg("-C").arg(root).args(asked).env("TZ", "UTC").output();
-    let said = said.context("can't start git, which knows when each change was written")?;
+    let said = git(root).args(asked).env("TZ", "UTC").output();
+    let said = said.with_context(|| {
+        format!("git, which knows when {CHANGES} was written, can't be started; install it, or build without --site")
+    })?;
     if !said.status.success() {
         let why = String::from_utf8_lossy(&said.stderr);
         bail!(
