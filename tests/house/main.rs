@@ -525,6 +525,18 @@ fn every_anchor_is_quoted() {
 }
 
 #[test]
+fn every_test_that_may_be_skipped_is_there() {
+    let folders = ["chapters", "tools", "tests", "src"].map(|folder| files(folder, &[".rs"]));
+    let code: String = folders.into_iter().flatten().map(|(_, text)| text).collect();
+    let list = fs::read_to_string(root().join("tests/skips.txt")).unwrap();
+    let gone = |line: &&str| {
+        let name = line.rsplit([' ', ':']).next().unwrap_or_default();
+        !code.contains(&format!("fn {name}()"))
+    };
+    assert_none(list.lines().filter(gone).map(str::to_owned).collect());
+}
+
+#[test]
 fn anchors_and_quotes_are_seen() {
     let text = "fn f() {\n    // ANCHOR: inner\n    // ANCHOR_END: inner\n}\n# ANCHOR: other\nlet s = \"// ANCHOR: no\";";
     assert_eq!(anchors(text), ["inner", "other"]);

@@ -1,27 +1,46 @@
-//! For the chapters' tests: made-up records, and the pages' scripts on Node.js.
+//! For the chapters' tests: made-up records, the pages' scripts on Node.js, and what is skipped where a tool is missing.
+
+pub use tools::{Tool, need, tell_at_end};
 
 use crate::{
     Budget, Chapter, Device, Error, Experiment, Figure, Records, Samples, Table, chapter,
+    git::git,
     key::Quantity,
     machine::Machine,
+    probe::ask_within,
     progress::Progress,
     record::{ChapterRecord, Run, Skipped, Value},
 };
 use std::{
     collections::BTreeMap,
     env, fs,
-    io::{ErrorKind, Write},
+    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::OnceLock,
+    time::Duration,
 };
+
+mod tools;
+
+/// How long a program may take to say its version, beside all the tests that run at once.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A file of the book, by its path from the folder `book`.
 pub fn book(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book").join(path)
 }
 
+/// Whether the pages' scripts can run here: older versions lack methods of arrays and texts.
+fn new_enough_node() -> Result<(), String> {
+    const OLDEST: u32 = 18;
+    let said = ask_within(PATIENCE, "node", &["--version"]).ok_or("there is none")?;
+    let major = said.strip_prefix('v').and_then(|version| version.split('.').next()?.parse().ok());
+    if major.is_some_and(|major: u32| major >= OLDEST) { Ok(()) } else { Err(said) }
+}
+
 /// What a function of JavaScript returns for `input`, with a script of `book/theme` as `page`; `None` where there is no
-/// Node.js.
+/// Node.js, or an old one.
 ///
 /// ```no_run
 /// let input = serde_json::json!([1, 4]);
@@ -37,27 +56,43 @@ pub fn node(script: &str, function: &str, input: &serde_json::Value) -> Option<s
          const input = JSON.parse(require('fs').readFileSync(0, 'utf8')); \
          console.log(JSON.stringify(({function})(input)));"
     );
-    let started = Command::new("node")
+    static NODE: OnceLock<Result<(), String>> = OnceLock::new();
+    need(Tool::Node, NODE.get_or_init(new_enough_node).clone())?;
+    let mut child = Command::new("node")
         .arg("-e")
         .arg(program)
         .arg(book("theme").join(script))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn();
-    let mut child = match started {
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: no Node.js here to run the page's script");
-            return None;
-        }
-        started => started.expect("Node.js starts"),
-    };
+        .spawn()
+        .expect("Node.js starts");
     // All of it is read before anything is printed. A script that fails to load closes the pipe: its own words say why.
     let wrote = child.stdin.take().map(|mut pipe| pipe.write_all(input.to_string().as_bytes()));
     let out = child.wait_with_output().expect("Node.js ends");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(matches!(wrote, Some(Ok(()))), "Node.js did not read its input");
     Some(serde_json::from_slice(&out.stdout).expect("the program prints JSON"))
+}
+
+/// Makes a repository of `folder`. What this returns runs git there; `None` where there is none.
+///
+/// # Panics
+/// If git fails.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn repository(folder: &Path) -> Option<impl Fn(&[&str])> {
+    need(Tool::Git, ask_within(PATIENCE, "git", &["--version"]).ok_or("there is none"))?;
+    let folder = folder.to_owned();
+    let run = move |arguments: &[&str]| {
+        let me =
+            ["user.name=A", "user.email=a@b", "commit.gpgsign=false", "core.hooksPath=/dev/null"];
+        let me = me.iter().flat_map(|setting| ["-c", setting]);
+        let done = git(&folder).args(me).args(arguments).output().expect("git starts");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{arguments:?}: {said}");
+    };
+    run(&["init", "-q"]);
+    Some(run)
 }
 
 /// Holds a script of `book/theme` to the data that it should have, in its line `const DATA = …;`.

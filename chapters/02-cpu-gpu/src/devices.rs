@@ -188,6 +188,7 @@ fn row(line: &str) -> Option<Known> {
 mod tests {
     use super::*;
     use crate::gpu::{Api, testing};
+    use lab::testing::{Tool, need};
 
     fn about(units: u32, capability: Option<(u32, u32)>) -> About {
         let gpu = testing::about(Api::Cuda, Kind::Gpu);
@@ -196,10 +197,8 @@ mod tests {
 
     #[test]
     fn a_core_has_a_clock_and_lanes() {
-        let Some(samples) = clock(Plan::QUICK) else {
-            eprintln!("skipped: no chain for this architecture");
-            return;
-        };
+        let samples = clock(Plan::QUICK).ok_or("there is no chain for this architecture");
+        let Some(samples) = need(Tool::System, samples) else { return };
         let clock = samples.quantile(1.0);
         assert!((3e8..8e9).contains(&clock), "{clock}");
         // Between a scalar unit and four AVX-512 ones; a machine that others use may fall short of its peak.

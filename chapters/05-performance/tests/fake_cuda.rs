@@ -2,7 +2,7 @@
 //! that is put into a stream happens before a wait, and the first error ends the program.
 //!
 //! Each test is a program of its own that finds the stand-ins by `LD_LIBRARY_PATH`. Where there is no C++ compiler, they
-//! are skipped, unless `THROUGHPUT_REQUIRE_CXX=1` forbids it.
+//! are skipped.
 #![cfg(target_os = "linux")]
 
 use cpu_gpu::gpu::{self, Arg, Element, Gpu, Kernel, Launch, read_all, write_all};

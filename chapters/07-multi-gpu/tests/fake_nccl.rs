@@ -1,6 +1,6 @@
 //! The engine NCCL without a GPU, between processes: chapter 2's stand-ins for NVIDIA's driver and compiler, and one for
 //! NCCL (`fake_nccl/`). Each rank is a program of its own that finds them by `LD_LIBRARY_PATH`. Where there is no C++
-//! compiler, the tests are skipped, unless `THROUGHPUT_REQUIRE_CXX=1` forbids it.
+//! compiler, the tests are skipped.
 #![cfg(target_os = "linux")]
 
 use cudarc::driver::sys;

@@ -1,6 +1,7 @@
 //! The engine MPI between real processes. Each test starts an ignored one of this file under `mpirun`; where there is
-//! no `mpirun`, it reports it and is skipped, unless `THROUGHPUT_REQUIRE_MPI=1` forbids that.
+//! no Open MPI, it is skipped.
 
+use lab::testing::{Tool, need};
 use multi_gpu::{
     Communicator, Error, PointToPoint, Rank,
     comm::{Algorithm, mpi::Mpi, ring, tree},
@@ -13,12 +14,9 @@ use std::{
 
 /// `mpirun` with what tests need: root's leave, more processes than cores, an end after a minute.
 fn mpirun(processes: usize) -> Option<Command> {
-    if Command::new("mpirun").arg("--version").output().is_err() {
-        let required = std::env::var("THROUGHPUT_REQUIRE_MPI").is_ok_and(|v| v == "1");
-        assert!(!required, "there is no mpirun, and THROUGHPUT_REQUIRE_MPI=1 forbids to skip this");
-        eprintln!("skipped: no mpirun (install openmpi-bin)");
-        return None;
-    }
+    let said = lab::probe::ask_within(Duration::from_secs(30), "mpirun", &["--version"]);
+    let open = said.filter(|said| said.contains("Open MPI")).ok_or("install openmpi-bin");
+    need(Tool::Mpi, open)?;
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--timeout", "60", "-n"]);
     command.arg(processes.to_string());
@@ -109,10 +107,8 @@ fn two_hosts_with_addresses_of_their_own_agree() {
     if mpirun(1).is_none() {
         return;
     }
-    let Some(_hosts) = Hosts::make() else {
-        eprintln!("skipped: no network namespaces here (they need root, and the command ip)");
-        return;
-    };
+    let hosts = Hosts::make().ok_or("network namespaces need root, and the command ip");
+    let Some(_hosts) = need(Tool::System, hosts) else { return };
     // In place of ssh: the first word is the host, the others are what to run there.
     let folder = tempfile::tempdir().unwrap();
     let launcher = folder.path().join("launcher");

@@ -1,7 +1,10 @@
 //! The reader of data sets: good files, and every kind of bad one.
 
 use flate2::{Compression, write::GzEncoder};
-use lab::data::{self, Options, Places, Source, Split, drawn, files, idx};
+use lab::{
+    data::{self, Options, Places, Source, Split, drawn, files, idx},
+    testing::{Tool, need},
+};
 use proptest::prelude::*;
 use std::{
     fs,
@@ -174,7 +177,7 @@ fn a_folder_without_permission_is_said() {
     let path = folder.path().join(files::MNIST[0].name);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
-        eprintln!("skipped: this user may read everything");
+        need::<()>(Tool::System, Err("this user may read everything"));
         return;
     }
     assert!(complaint(folder.path()).contains("ermission denied"));
@@ -299,7 +302,7 @@ fn mnist_is_recognised() {
         panic!("MNIST_DIR names a folder without a data set");
     };
     if !matches!(set.source, Source::Mnist(_)) {
-        eprintln!("skipped: no MNIST here (set MNIST_DIR to test with it)");
+        need::<()>(Tool::Mnist, Err("MNIST_DIR names no folder"));
         return;
     }
     assert_eq!((set.train.len(), set.test.len()), (60_000, 10_000));

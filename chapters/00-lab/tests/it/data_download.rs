@@ -1,12 +1,15 @@
 //! Downloads from mirrors that misbehave: a server on the loopback address plays each of them.
 
 use flate2::{Compression, write::GzEncoder};
-use lab::data::{
-    self, Places, Source,
-    download::{self, Patience, fetch},
-    drawn,
-    files::{self, Published},
-    idx,
+use lab::{
+    data::{
+        self, Places, Source,
+        download::{self, Patience, fetch},
+        drawn,
+        files::{self, Published},
+        idx,
+    },
+    testing::{Tool, need},
 };
 use sha2::{Digest, Sha256};
 use std::{
@@ -441,7 +444,7 @@ fn a_full_disk_is_said() {
     let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
     let full = Path::new("/dev/full");
     if !full.exists() {
-        eprintln!("skipped: no /dev/full here");
+        need::<()>(Tool::System, Err("there is no /dev/full"));
         return;
     }
     let name = "train-images-idx3-ubyte";

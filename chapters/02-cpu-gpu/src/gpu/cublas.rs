@@ -328,8 +328,9 @@ pub fn available() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{self, Api, Gpu, read_all, testing, write_all};
+    use crate::gpu::{Gpu, read_all, testing, write_all};
     use half::bf16;
+    use lab::testing::{Tool, need};
 
     #[test]
     fn loads_or_says_what_is_missing() {
@@ -382,14 +383,10 @@ mod tests {
     /// On a machine with an NVIDIA GPU and cuBLAS: both products against f64, on lengths that differ.
     #[test]
     fn products_equal_the_reference_where_there_is_a_gpu() {
-        let _turn = testing::turn();
-        let found = gpu::devices().found.into_iter().find(|about| about.api == Api::Cuda);
-        let (Some(about), Ok(())) = (found, available()) else {
-            eprintln!("skipped: this machine has no NVIDIA GPU with cuBLAS");
-            return;
-        };
-        let cuda = Cuda::open(about).unwrap();
-        let cublas = Cublas::new(&cuda).unwrap();
+        let Some(cuda) = testing::cuda() else { return };
+        let Some(()) = need(Tool::Cublas, available()) else { return };
+        let cuda = cuda.as_cuda().unwrap();
+        let cublas = Cublas::new(cuda).unwrap();
         for (m, k, n) in [(1, 1, 1), (3, 5, 7), (130, 67, 201), (0, 3, 2), (64, 256, 128)] {
             // Small whole numbers: exact in bf16, and their sums in f32.
             let a: Vec<f32> = (0..m * k).map(|i| (i * 7 % 11) as f32 - 5.0).collect();
@@ -400,20 +397,20 @@ mod tests {
             let buffer = |bytes| cuda.alloc(bytes).unwrap();
             let (on_a, on_b, on_c) = (buffer(4 * m * k), buffer(4 * k * n), buffer(4 * m * n));
             for in_bf16 in [false, true] {
-                write_all(&cuda, &on_c, &vec![f32::NAN; m * n]).unwrap();
+                write_all(cuda, &on_c, &vec![f32::NAN; m * n]).unwrap();
                 if in_bf16 {
                     let short = |x: &[f32]| -> Vec<u16> {
                         x.iter().map(|&x| bf16::from_f32(x).to_bits()).collect()
                     };
-                    write_all(&cuda, &on_a, &short(&a)).unwrap();
-                    write_all(&cuda, &on_b, &short(&b)).unwrap();
+                    write_all(cuda, &on_a, &short(&a)).unwrap();
+                    write_all(cuda, &on_b, &short(&b)).unwrap();
                     cublas.gemm_bf16(&on_a, &on_b, &on_c, Shape::new(m, k, n)).unwrap();
                 } else {
-                    write_all(&cuda, &on_a, &a).unwrap();
-                    write_all(&cuda, &on_b, &b).unwrap();
+                    write_all(cuda, &on_a, &a).unwrap();
+                    write_all(cuda, &on_b, &b).unwrap();
                     cublas.sgemm(&on_a, &on_b, &on_c, Shape::new(m, k, n)).unwrap();
                 }
-                assert_eq!(read_all::<f32>(&cuda, &on_c, m * n).unwrap(), wanted);
+                assert_eq!(read_all::<f32>(cuda, &on_c, m * n).unwrap(), wanted);
             }
             if m > 0 {
                 let longer = Shape::new(m, k, n + 1);

@@ -278,7 +278,7 @@ pub fn read_all<T: Element>(gpu: &dyn Gpu, from: &Buffer, count: usize) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{kernel, nvrtc, testing};
+    use crate::gpu::{kernel, testing};
 
     const MAP: &str = kernel!("map.cl");
 
@@ -383,7 +383,7 @@ mod tests {
             let error = error.to_string();
             assert!(error.contains(&name) && error.contains("missing"), "{error}");
         }
-        if let Ok(nvrtc) = nvrtc::Nvrtc::load() {
+        if let Some(nvrtc) = testing::nvrtc() {
             let error = nvrtc.compile(&source, &[], "wrong", "sm_90").unwrap_err().to_string();
             assert!(error.contains(&format!("map.cl({line})")), "{error}");
             assert!(error.contains("missing"), "{error}");

@@ -3,10 +3,13 @@
 use super::{
     device::{About, Api, Gpu, Kind},
     find::{devices, open},
+    nvrtc::Nvrtc,
 };
+use crate::Error;
+use lab::testing::{Tool, need};
 use std::{
     ops::Deref,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 /// One test at a time: `PoCL` 3.1 crashes now and then when several threads start devices and compile.
@@ -31,12 +34,11 @@ pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The first OpenCL device, or `None` and a note where there is none. With `THROUGHPUT_REQUIRE_OPENCL=1` that
-/// is a failure, so that a test can't be left out where it must run. `THROUGHPUT_TEST_DEVICE=cuda` has all tests of
+/// The first OpenCL device, or `None` where there is none, or none that starts. `THROUGHPUT_TEST_DEVICE=cuda` has all tests of
 /// portable kernels run on an NVIDIA GPU instead. A thread that holds one waits forever for a second.
 ///
 /// # Panics
-/// If there is none and the variable asks for one, or if a device that was found does not start.
+/// As [`need`]; or if the named device is missing.
 pub fn opencl() -> Option<Turn> {
     let turn = turn();
     let devices = devices();
@@ -45,23 +47,45 @@ pub fn opencl() -> Option<Turn> {
         Some(id) => about.id == *id,
         None => about.api == Api::OpenCl,
     });
-    let required = named.is_some()
-        || std::env::var("THROUGHPUT_REQUIRE_OPENCL").is_ok_and(|value| value == "1");
-    match found {
-        Some(about) => {
-            let gpu = open(&about.id).unwrap_or_else(|error| panic!("{error}"));
-            Some(Turn { gpu, _turn: turn })
-        }
-        None if required => {
-            let wanted = named.as_deref().unwrap_or("OpenCL");
-            panic!("a test needs {wanted}: {:?}", devices.missing)
-        }
-        None => {
-            eprintln!("skipped: this machine has no OpenCL device");
-            None
-        }
-    }
+    let gpu = match found {
+        Some(about) => open(&about.id),
+        None => Err(Error::Message(
+            devices.missing.iter().map(|missing| &*missing.why).next().unwrap_or("none").to_owned(),
+        )),
+    };
+    let gpu = match named {
+        Some(named) => gpu.unwrap_or_else(|why| panic!("a test needs {named}: {why}")),
+        None => need(Tool::OpenCl, gpu)?,
+    };
+    Some(Turn { gpu, _turn: turn })
 }
+
+/// An NVIDIA GPU, or `None` where there is none.
+///
+/// # Panics
+/// As [`need`].
+pub fn cuda() -> Option<Turn> {
+    let turn = turn();
+    Some(Turn { gpu: need(Tool::Cuda, open("cuda"))?, _turn: turn })
+}
+
+/// NVRTC with its headers, new enough for all generations of GPUs that tests compile for, or `None` where there is none.
+///
+/// # Panics
+/// As [`need`].
+pub fn nvrtc() -> Option<Nvrtc> {
+    static ENOUGH: OnceLock<Result<(), String>> = OnceLock::new();
+    let enough = ENOUGH.get_or_init(|| {
+        let nvrtc = Nvrtc::load().map_err(|why| why.to_string())?;
+        let tried = nvrtc.compile(PROBE, &[], "probe", "sm_100");
+        tried.map(drop).map_err(|why| why.to_string().lines().collect::<Vec<_>>().join(" "))
+    });
+    need(Tool::Nvrtc, enough.clone())?;
+    Nvrtc::load().ok()
+}
+
+/// A kernel that a compiler which is too old, or has no headers, does not compile.
+pub const PROBE: &str = "#include <mma.h>\nextern \"C\" __global__ void probe() {}\n";
 
 /// A device that is told of and not there.
 pub fn about(api: Api, kind: Kind) -> About {

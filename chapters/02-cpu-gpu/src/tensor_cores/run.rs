@@ -281,18 +281,12 @@ pub fn tune(gpu: &Cuda, inputs: &CudaInputs, shape: Shape) -> Result<Vec<(CudaTi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::testing;
 
-    /// Runs `test` on an NVIDIA GPU, or says that there is none, which `THROUGHPUT_REQUIRE_CUDA=1` forbids.
+    /// Runs `test` on an NVIDIA GPU, where there is one.
     fn on_a_gpu(test: impl FnOnce(&Cuda)) {
-        let _turn = crate::gpu::testing::turn();
-        match crate::gpu::open("cuda") {
-            Ok(gpu) => test(gpu.as_cuda().expect("`cuda` is driven by CUDA")),
-            Err(why) => {
-                let required = std::env::var("THROUGHPUT_REQUIRE_CUDA").is_ok_and(|v| v == "1");
-                assert!(!required, "a test needs an NVIDIA GPU: {why}");
-                eprintln!("skipped: no CUDA device ({why})");
-            }
-        }
+        let Some(gpu) = testing::cuda() else { return };
+        test(gpu.as_cuda().expect("`cuda` is driven by CUDA"));
     }
 
     const SHAPES: [(usize, usize, usize); 12] = [
@@ -315,7 +309,7 @@ mod tests {
         on_a_gpu(|gpu| {
             for rung in CudaRung::ALL {
                 if let Err(why) = rung.runs_on(gpu.capability()) {
-                    eprintln!("skipped: {why}");
+                    eprintln!("left out: {why}");
                     continue;
                 }
                 for (m, k, n) in SHAPES {

@@ -6,7 +6,8 @@
 //!
 //! Tests of later chapters use this file by `#[path]`: it is for tests alone, so it belongs to no library.
 
-use cpu_gpu::gpu::nvrtc::Nvrtc;
+use cpu_gpu::gpu::{nvrtc::Nvrtc, testing::PROBE};
+use lab::testing::{Tool, need};
 use std::{
     collections::BTreeMap,
     env,
@@ -15,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::{
-        Mutex,
+        Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -24,41 +25,48 @@ use std::{
 /// Compute capabilities: Ampere (A100), Hopper (H100, H200), Blackwell (B200).
 pub const GENERATIONS: [u32; 3] = [80, 90, 100];
 
-/// `None` with a note, where the variable does not make that a failure.
-fn missing<T>(variable: &str, why: &str) -> Option<T> {
-    assert!(env::var_os(variable).is_none_or(|value| value != "1"), "{why}");
-    eprintln!("skipped: {why}");
-    None
-}
-
-/// The compiler that the course uses when it runs. It needs no GPU; `THROUGHPUT_REQUIRE_NVRTC=1` forbids to skip it.
-pub fn nvrtc() -> Option<Nvrtc> {
-    match Nvrtc::load() {
-        Ok(nvrtc) => Some(nvrtc),
-        Err(why) => missing("THROUGHPUT_REQUIRE_NVRTC", &why.to_string()),
-    }
-}
-
-/// A tool of the CUDA toolkit: below `CUDA_PATH`, or on the path; `variable` forbids to skip it.
-pub fn tool(name: &str, variable: &str) -> Option<PathBuf> {
+/// A tool of the CUDA toolkit: below `CUDA_PATH`, or on the path; `works` says why it is of no use, if so.
+fn tool(name: &str, works: impl Fn(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
     let folders = env::var_os("CUDA_PATH")
         .map(|root| PathBuf::from(root).join("bin"))
         .into_iter()
         .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect::<Vec<_>>());
     let found = folders.map(|folder| folder.join(name)).find(|path| path.is_file());
-    found.or_else(|| {
-        missing(variable, &format!("there is no {name} here (tools/cuda/toolkit.sh gets one)"))
-    })
+    let path = found.ok_or("there is none (tools/cuda/toolkit.sh gets one)")?;
+    works(&path).map_err(|why| why.trim().to_owned())?;
+    Ok(path)
 }
 
-/// NVIDIA's compiler as a program.
+/// NVIDIA's compiler as a program, for all of [`GENERATIONS`].
 pub fn nvcc() -> Option<PathBuf> {
-    tool("nvcc", "THROUGHPUT_REQUIRE_NVCC")
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        tool("nvcc", |nvcc| {
+            let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+            let source = folder.path().join("probe.cu");
+            fs::write(&source, PROBE).map_err(|e| e.to_string())?;
+            let mut command = Command::new(nvcc);
+            command.args(["-cubin", "-std=c++17", "-arch", "sm_100", "-o"]);
+            let output = command.arg(folder.path().join("probe.cubin")).arg(source).output();
+            let output = output.map_err(|e| e.to_string())?;
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() { Ok(()) } else { Err(words) }
+        })
+    });
+    need(Tool::Nvcc, found.clone())
 }
 
-/// What prints machine code as text.
+/// What prints machine code as text, that of all [`GENERATIONS`].
 pub fn nvdisasm() -> Option<PathBuf> {
-    tool("nvdisasm", "THROUGHPUT_REQUIRE_NVDISASM")
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        tool("nvdisasm", |nvdisasm| {
+            let nvrtc = Nvrtc::load().map_err(|e| e.to_string())?;
+            let image = nvrtc.compile(PROBE, &[], "probe", "sm_100").map_err(|e| e.to_string())?;
+            Code::of(nvdisasm, &image).map(drop)
+        })
+    });
+    need(Tool::Nvdisasm, found.clone())
 }
 
 /// Runs every job on all threads of this machine. A job has a name; what it returns is printed, and what it refuses

@@ -2,29 +2,34 @@
 //!
 //! Tests of later chapters use this file by `#[path]`: it is for tests alone, so it belongs to no library.
 
+use lab::testing::{Tool, need};
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::OnceLock,
 };
 
-/// A C++ compiler that works (the variable `CXX`, c++, g++ or clang++), or `None` with a note.
-///
-/// # Panics
-/// If there is none and `THROUGHPUT_REQUIRE_CXX=1` asks for one.
+/// A compiler of C++17 (the variable `CXX`, c++, g++ or clang++), or `None` where there is none.
 pub fn compiler() -> Option<String> {
-    let named = std::env::var("CXX").ok();
-    let found =
-        named.into_iter().chain(["c++", "g++", "clang++"].map(str::to_owned)).find(|name| {
-            Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
-        });
-    if found.is_none() {
-        assert!(
-            std::env::var_os("THROUGHPUT_REQUIRE_CXX").is_none_or(|v| v != "1"),
-            "there is no C++ compiler, and THROUGHPUT_REQUIRE_CXX=1 forbids to skip this test"
-        );
-        eprintln!("skipped: no C++ compiler (install g++, or name one in CXX)");
-    }
-    found
+    static FOUND: OnceLock<Result<String, &str>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let folder = tempfile::tempdir().map_err(|_| "there is no temporary folder")?;
+        let probe = folder.path().join("probe.cpp");
+        std::fs::write(
+            &probe,
+            "#include <optional>\nint main() { return *std::optional<int>(0); }\n",
+        )
+        .map_err(|_| "the temporary folder is full")?;
+        let works = |name: &String| {
+            let mut command = Command::new(name);
+            command.arg("-std=c++17").arg(&probe).arg("-o").arg(folder.path().join("probe"));
+            command.output().is_ok_and(|output| output.status.success())
+        };
+        let named = std::env::var("CXX").ok();
+        let mut all = named.into_iter().chain(["c++", "g++", "clang++"].map(str::to_owned));
+        all.find(works).ok_or("install g++, or name one in CXX")
+    });
+    need(Tool::Cxx, found.clone())
 }
 
 /// Builds a stand-in: `file` next to this one becomes `library` in the folder `into`.

@@ -2,12 +2,11 @@
 //! the course does when it runs, and each once by `nvcc`. Neither needs a GPU. None may use a stack, keep registers in
 //! memory, or let the compiler complain; `machine_code.rs` looks at what has come of it.
 //!
-//! Where there is no compiler the tests report it and are skipped; `THROUGHPUT_REQUIRE_NVCC=1`,
-//! `THROUGHPUT_REQUIRE_NVRTC=1` and `THROUGHPUT_REQUIRE_NVDISASM=1` forbid that. `tools/cuda/compile.sh` gets all three
-//! without root and runs this.
+//! Where there is no compiler the tests are skipped; `tools/cuda/compile.sh` gets all three without root and runs this.
 
 use crate::code::{self, Code, GENERATIONS, Resources, fault};
 use cpu_gpu::{
+    gpu::testing::nvrtc,
     ladder::LADDER,
     tensor_cores::{CudaRung, CudaTiles},
 };
@@ -160,8 +159,8 @@ fn every_kernel_compiles_with_nvcc() {
 
 #[test]
 fn every_kernel_compiles_with_nvrtc_as_the_course_does() {
-    let Some(nvrtc) = code::nvrtc() else { return };
-    let nvdisasm = code::nvdisasm();
+    let (nvrtc, nvdisasm) = (nvrtc(), code::nvdisasm());
+    let Some(nvrtc) = nvrtc else { return };
     let variants = variants();
     code::all(&jobs(&variants), name, |(variant, generation)| {
         let target = variant.target(*generation);
@@ -182,7 +181,7 @@ fn every_kernel_compiles_with_nvrtc_as_the_course_does() {
 /// The guard itself: the same kernel with what must not happen, which compiles and gives right products.
 #[test]
 fn a_kernel_that_the_compiler_makes_slow_is_caught() {
-    let (Some(nvrtc), Some(nvdisasm)) = (code::nvrtc(), code::nvdisasm()) else { return };
+    let (Some(nvrtc), Some(nvdisasm)) = (nvrtc(), code::nvdisasm()) else { return };
     let (wgmma, unrolled) =
         (CudaRung::Wgmma.source(), "#pragma unroll\n    for (int half = 0; half < 2");
     for (from, to, memory) in [
@@ -200,7 +199,7 @@ fn a_kernel_that_the_compiler_makes_slow_is_caught() {
 
 #[test]
 fn blocks_of_async_copy_fit_as_often_as_they_say() {
-    let Some(nvrtc) = code::nvrtc() else { return };
+    let Some(nvrtc) = nvrtc() else { return };
     let all = variants();
     for tiles in CudaTiles::ALL {
         let name = tiles.name();

@@ -2,8 +2,7 @@
 //! do on the CPU what the manuals say, later than a GPU would, and end the program at the first bug in their use.
 //! Each test is a program of its own that finds them by `LD_LIBRARY_PATH`, as it would the real ones.
 //!
-//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests report it and are skipped, unless
-//! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
+//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests are skipped.
 
 use crate::stand_ins::{self, compiler, count, inside};
 use cpu_gpu::{
@@ -24,6 +23,7 @@ use lab::{
     Budget, Device, Experiment, chapter,
     progress::Progress,
     record::{Run, Value},
+    testing::{Tool, need},
 };
 use matmul::Shape;
 use std::{
@@ -39,8 +39,9 @@ struct Fakes {
 
 impl Fakes {
     fn get() -> Option<&'static Self> {
-        static FAKES: OnceLock<Option<Fakes>> = OnceLock::new();
-        FAKES.get_or_init(|| Some(Self::make(&compiler()?))).as_ref()
+        static FAKES: OnceLock<Fakes> = OnceLock::new();
+        let cxx = compiler()?;
+        Some(FAKES.get_or_init(|| Self::make(&cxx)))
     }
 
     /// `all` has every library, `old` a driver of CUDA 12.0, `driver` nothing else, `no-cublas` all but that.
@@ -330,7 +331,7 @@ fn inner_missing() {
 #[test]
 fn a_gpu_without_cublas_is_used_without_it() {
     if Path::new("/usr/local/cuda").exists() {
-        eprintln!("skipped: this machine has a CUDA toolkit");
+        need::<()>(Tool::System, Err("this machine has a CUDA toolkit"));
         return;
     }
     run("inner_no_cublas", "no-cublas", &[]);

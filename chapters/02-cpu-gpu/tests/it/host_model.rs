@@ -2,8 +2,7 @@
 //! runs its threads one after the other, as unkindly as a GPU may. Then the same with a bug in the text: a test
 //! that does not notice it would be no test.
 //!
-//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests report it and are skipped, unless
-//! `THROUGHPUT_REQUIRE_CXX=1` forbids it.
+//! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests are skipped.
 
 use crate::stand_ins;
 use cpu_gpu::tensor_cores::{CudaRung, CudaTiles, Padded, TensorMap};

@@ -2,15 +2,15 @@
 //! kernel was written for, how many, and in which order. That everything compiles, for every generation, is in
 //! `cuda_compile.rs`.
 //!
-//! It needs no GPU, only NVRTC and `nvdisasm` (`tools/cuda/toolkit.sh --compile-only --checks`). Without them the tests report
-//! it and pass, unless `THROUGHPUT_REQUIRE_NVRTC=1` and `THROUGHPUT_REQUIRE_NVDISASM=1` are set.
+//! It needs no GPU, only NVRTC and `nvdisasm` (`tools/cuda/toolkit.sh --compile-only --checks`). Without them the tests are
+//! skipped.
 
 use crate::{
     code::{self, Code, Resources},
     cuda_compile::variants,
 };
 use cpu_gpu::{
-    gpu::nvrtc::Nvrtc,
+    gpu::{nvrtc::Nvrtc, testing::nvrtc},
     ladder::{LADDER, Rung, Tiles},
 };
 use std::path::PathBuf;
@@ -23,7 +23,8 @@ struct Tools {
 
 impl Tools {
     fn find() -> Option<Self> {
-        Some(Self { nvrtc: code::nvrtc()?, nvdisasm: code::nvdisasm()? })
+        let (nvrtc, nvdisasm) = (nvrtc(), code::nvdisasm()); // each that is missing is told
+        Some(Self { nvrtc: nvrtc?, nvdisasm: nvdisasm? })
     }
 
     /// The code of the first variant whose name begins so.
@@ -49,7 +50,7 @@ fn blocks(rung: &Rung, tiles: &Tiles) -> usize {
 
 #[test]
 fn as_many_blocks_fit_a_multiprocessor_as_the_kernels_promise() {
-    let Some(nvrtc) = code::nvrtc() else { return };
+    let Some(nvrtc) = nvrtc() else { return };
     for rung in &LADDER {
         // Smaller blocks are for devices that are no NVIDIA GPUs, except those of the last rung.
         let count = if rung.name == "warp_tiles" { rung.tiles.len() } else { 1 };

@@ -693,10 +693,8 @@ mod tests {
 
     #[test]
     fn mnist_comes_back_from_a_page() {
-        if std::env::var_os("MNIST_DIR").is_none() {
-            eprintln!("skipped: no MNIST here (set MNIST_DIR to test with it)");
-            return;
-        }
+        let named = std::env::var_os("MNIST_DIR").ok_or("MNIST_DIR names no folder");
+        let Some(_) = lab::testing::need(lab::testing::Tool::Mnist, named) else { return };
         let test = lab::data::load(&lab::data::Options::default()).unwrap().test.first(300);
         let files = Files::new();
         let (mut sum, mut worst) = (0.0, 0.0_f32);

@@ -321,7 +321,7 @@ fn cuda_learns_what_the_cpu_learns() {
         let config = Config { device: lab::Device::Cuda(0), ..config(None, Start::New) };
         let said = train_on(&config, &DATA, &mut Silent).unwrap_err().to_string();
         assert!(said.contains("there is no device cuda:0"), "{said}");
-        eprintln!("no GPU here: nothing to compare");
+        lab::testing::need::<()>(lab::testing::Tool::Cuda, Err("there is none to compare with"));
         return;
     }
     let cuda = Config { device: lab::Device::Cuda(0), ..config(None, Start::New) };
@@ -349,7 +349,7 @@ fn cuda_learns_what_the_cpu_learns() {
 #[test]
 fn every_model_learns_on_cuda_what_it_learns_on_the_cpu() {
     if training::gpus() == 0 {
-        eprintln!("no GPU here: nothing to compare");
+        lab::testing::need::<()>(lab::testing::Tool::Cuda, Err("there is none to compare with"));
         return;
     }
     let data = data::drawn(80, 40, 5);

@@ -142,11 +142,7 @@ mod tests {
 
     #[test]
     fn replayed_steps_equal_launched_ones_bit_for_bit() {
-        let _turn = testing::turn();
-        let Ok(gpu) = cpu_gpu::gpu::open("cuda") else {
-            eprintln!("skipped: this machine has no NVIDIA GPU");
-            return;
-        };
+        let Some(gpu) = testing::cuda() else { return };
         let (model, pixels, labels) = example(&[784, 128, 10], 600);
         let step = Step::new(&*gpu, &model, (&pixels, &labels), 128, Adam::default()).unwrap();
         let order = |by: u32| (0..600).map(|i| (i * 7 + by) % 600).collect::<Vec<u32>>();

@@ -294,11 +294,7 @@ mod tests {
 
     #[test]
     fn every_way_trains_on_the_same_batches() {
-        let _turn = testing::turn();
-        let Ok(gpu) = cpu_gpu::gpu::open("cuda") else {
-            eprintln!("skipped: this machine has no NVIDIA GPU");
-            return;
-        };
+        let Some(gpu) = testing::cuda() else { return };
         let cuda = gpu.as_cuda().unwrap();
         let batch = 64;
         let (model, pixels, labels) = example(&[784, 32, 10], 16 * batch);

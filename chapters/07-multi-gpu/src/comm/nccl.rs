@@ -546,6 +546,7 @@ impl InPlace for Nccl {
 mod tests {
     use super::*;
     use crate::threads;
+    use lab::testing::{Tool, need};
 
     #[test]
     fn it_is_looked_for_where_the_reader_says_or_everywhere() {
@@ -565,12 +566,8 @@ mod tests {
     /// One rank alone: all that a machine with one GPU can show of NCCL.
     #[test]
     fn a_rank_alone_sums_what_it_has_on_a_gpu() {
-        let missing = Functions::load().err().map(|why| why.to_string());
-        let missing = missing.or_else(|| gpu::open("cuda").err().map(|why| why.to_string()));
-        if let Some(why) = missing {
-            eprintln!("skipped: {why}");
-            return;
-        }
+        let Some(_) = need(Tool::Cuda, gpu::open("cuda")) else { return };
+        let Some(_) = need(Tool::Nccl, Functions::load()) else { return };
         let whole: Vec<f32> = (0..1000).map(|i| i as f32).collect();
         let sums = threads::run(1, |mut thread| {
             let mut data = whole.clone();

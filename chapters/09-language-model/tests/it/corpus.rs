@@ -1,5 +1,6 @@
 //! The corpus of made-up crates, and of the course's own.
 
+use lab::testing::{Tool, need};
 use language_model::corpus::{
     Corpus, Package, Unsorted, duplicates, folder,
     keep::{self, Reason},
@@ -170,10 +171,8 @@ fn a_crate_whose_source_is_missing_or_changed_is_named() {
 /// The course's own crates, where they have all been downloaded; their archives are read and checked.
 #[test]
 fn the_courses_crates_have_sources_of_people() {
-    let crates = match metadata::packages(&Corpus::root()) {
-        Ok(crates) => crates,
-        Err(why) => return eprintln!("skipped: {why}"),
-    };
+    let crates = metadata::packages(&Corpus::root());
+    let Some(crates) = need(Tool::System, crates) else { return };
     let has = |name: &str| crates.iter().any(|package| package.name == name);
     assert!(has("serde") && has("rayon"));
     // Those of one system, and those of tests.

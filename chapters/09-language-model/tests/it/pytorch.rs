@@ -1,5 +1,6 @@
 //! The same run in PyTorch, where a Python that has it is named: `THROUGHPUT_TORCH=PYTHON`.
 
+use lab::testing::{Tool, need};
 use language_model::{
     Config,
     measured::experiments::step::{Case, Twins, start},
@@ -7,10 +8,9 @@ use language_model::{
 
 #[test]
 fn losses_and_gradients_are_those_of_pytorch() {
-    let Ok(python) = std::env::var("THROUGHPUT_TORCH") else {
-        eprintln!("skipped: THROUGHPUT_TORCH names no Python with PyTorch");
-        return;
-    };
+    let python = std::env::var("THROUGHPUT_TORCH");
+    let python = python.map_err(|_| "THROUGHPUT_TORCH names no Python that has it");
+    let Some(python) = need(Tool::Torch, python) else { return };
     let mut peer = start(&python, None).unwrap();
     let odd = Config { vocabulary: 301, context: 37, width: 48, heads: 3, layers: 3, hidden: 70 };
     for (config, batch) in [(odd, 5), (Config::tiny(), 4)] {

@@ -95,13 +95,12 @@ pub fn softmax_cross_entropy<const N: usize, T: Tape<f32, Cuda>>(
 mod tests {
     use super::*;
     use dfdx::losses::cross_entropy_with_logits_loss;
+    use lab::testing::{Tool, need};
 
     #[test]
     fn loss_and_gradient_equal_the_cpus() {
-        let Ok(cuda) = training::engine::cuda(0, 1) else {
-            eprintln!("skipped: this machine has no NVIDIA GPU");
-            return;
-        };
+        let cuda = training::engine::cuda(0, 1);
+        let Some(cuda) = need(Tool::Cuda, cuda) else { return };
         let cpu = Cpu::seed_from_u64(2);
         for rows in [1, 7, 128] {
             let x: Scores<10, Cpu> = cpu.sample_normal_like(&(rows, Const));

@@ -1,0 +1,234 @@
+//! What a test needs and a machine may lack: one way to ask for it, to go without, and to say so.
+//!
+//! Each skip is noted in a file of the build's folder, one for each run of `cargo test`. Every program that skipped something
+//! says at its end what was skipped up to then; the last of the course says it in any case.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    ffi::c_int,
+    fmt::Display,
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{Mutex, Once, PoisonError},
+    thread,
+};
+
+/// What some tests need beside Rust and a C compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// A device behind OpenCL.
+    OpenCl,
+    /// An NVIDIA GPU that CUDA can use.
+    Cuda,
+    /// NVIDIA's library of products.
+    Cublas,
+    /// NVIDIA's library for several GPUs.
+    Nccl,
+    /// NVIDIA's compiler as a library, for all generations of GPUs that the tests compile for.
+    Nvrtc,
+    /// The same as a program.
+    Nvcc,
+    /// What prints machine code of NVIDIA's GPUs.
+    Nvdisasm,
+    /// A C++ compiler.
+    Cxx,
+    /// Open MPI's mpirun.
+    Mpi,
+    /// Node.js, new enough for the pages' scripts.
+    Node,
+    /// Git.
+    Git,
+    /// GNU's objdump.
+    Objdump,
+    /// The program xz.
+    Xz,
+    /// The published MNIST files.
+    Mnist,
+    /// A Python with PyTorch.
+    Torch,
+    /// A system, a user or an architecture of another kind.
+    System,
+}
+
+impl Tool {
+    /// Its name in `THROUGHPUT_REQUIRE_NAME`, and in a sentence.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::OpenCl => ("OPENCL", "an OpenCL device"),
+            Self::Cuda => ("CUDA", "an NVIDIA GPU"),
+            Self::Cublas => ("CUBLAS", "cuBLAS"),
+            Self::Nccl => ("NCCL", "NCCL"),
+            Self::Nvrtc => ("NVRTC", "NVRTC 12.8"),
+            Self::Nvcc => ("NVCC", "nvcc 12.8"),
+            Self::Nvdisasm => ("NVDISASM", "nvdisasm 12.8"),
+            Self::Cxx => ("CXX", "a C++17 compiler"),
+            Self::Mpi => ("MPI", "Open MPI"),
+            Self::Node => ("NODE", "Node.js 18"),
+            Self::Git => ("GIT", "git"),
+            Self::Objdump => ("OBJDUMP", "GNU objdump"),
+            Self::Xz => ("XZ", "xz"),
+            Self::Mnist => ("MNIST", "the MNIST files"),
+            Self::Torch => ("TORCH", "PyTorch"),
+            Self::System => ("SYSTEM", "another system or user"),
+        }
+    }
+}
+
+/// What a test needs, if it was found. Else the test is skipped, which is noted; `THROUGHPUT_REQUIRE_…=1` forbids that. A tool
+/// that is too old or of another kind was not found.
+///
+/// # Panics
+/// If the tool is required, or `tests/skips.txt` does not say that this test needs it.
+pub fn need<T>(tool: Tool, found: Result<T, impl Display>) -> Option<T> {
+    let why = match found {
+        Ok(found) => return Some(found),
+        Err(why) => why.to_string(),
+    };
+    let (name, words) = tool.names();
+    let required = format!("THROUGHPUT_REQUIRE_{name}");
+    let forbidden = env::var_os(&required).is_some_and(|value| value == "1");
+    assert!(!forbidden, "the test needs {words}, and {required}=1 forbids to skip it: {why}");
+    eprintln!("skipped: it needs {words}: {why}");
+    // Cargo names the package; a program that somebody starts by hand has no run to report to.
+    if let Ok(package) = env::var("CARGO_PKG_NAME") {
+        let skip = Skip::here((name, words), &package, &why);
+        skip.note();
+        let listed = fs::read_to_string(list()).unwrap_or_default();
+        assert!(
+            listed.lines().any(|line| line == skip.key()),
+            "`{}` is missing in tests/skips.txt, the list of all tests that may be skipped, and for want of what",
+            skip.key()
+        );
+    }
+    None
+}
+
+/// The list of tests that may be skipped.
+fn list() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/skips.txt")
+}
+
+/// A test that was skipped, as a line of the run's notes.
+struct Skip(Vec<String>);
+
+impl Skip {
+    /// The test that this thread runs.
+    fn here((tool, words): (&str, &str), package: &str, why: &str) -> Self {
+        let program = env::current_exe().unwrap_or_default();
+        let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+        let target = stem.rsplit_once('-').map_or(&*stem, |(name, _)| name);
+        let thread = thread::current();
+        let folder = env::current_dir().unwrap_or_default();
+        let parts = [
+            tool,
+            package,
+            target,
+            thread.name().unwrap_or_default(),
+            words,
+            &program.to_string_lossy(),
+            &folder.to_string_lossy(),
+            why,
+        ];
+        Self(parts.map(|part| part.replace(['\t', '\n', '\r'], " ")).into())
+    }
+
+    /// Tool, package, program and test, as the list has them.
+    fn key(&self) -> String {
+        self.0[..4].join(" ")
+    }
+
+    fn note(&self) {
+        static NOTES: Mutex<()> = Mutex::new(());
+        let _turn = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
+        let notes = notes() + &self.0.join("\t") + "\n";
+        // A folder that can't be written costs the summary and nothing else.
+        let _ = file().map(|file| fs::write(file, run() + "\n" + &notes));
+        tell_at_end();
+    }
+}
+
+/// The file with a run's notes, beside the programs: its first line is the run.
+fn file() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    Some(program.parent()?.parent()?.join("skipped-tests"))
+}
+
+/// The process that started this one, Cargo, and when it began, where the system tells.
+fn run() -> String {
+    #[cfg(unix)]
+    let id = std::os::unix::process::parent_id();
+    #[cfg(not(unix))]
+    let id = std::process::id();
+    let facts = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let began = facts.rsplit(')').next().and_then(|rest| rest.split(' ').nth(20));
+    format!("{id} {}", began.unwrap_or_default())
+}
+
+/// What this run has noted.
+fn notes() -> String {
+    let text = file().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+    let own = text.split_once('\n').filter(|(of, _)| *of == run());
+    own.map_or_else(String::new, |(_, notes)| notes.to_owned())
+}
+
+/// One line about these notes.
+fn summary(notes: &str) -> String {
+    let (mut tests, mut tools) = (BTreeSet::new(), BTreeMap::new());
+    for note in notes.lines() {
+        let parts: Vec<&str> = note.split('\t').collect();
+        let [_, package, target, test, words, _, _, why] = parts[..] else { continue };
+        tests.insert((package, target, test));
+        let (of, _) = tools.entry(words).or_insert_with(|| (BTreeSet::new(), why));
+        of.insert((package, target, test));
+    }
+    if tests.is_empty() {
+        return "skipped: no test, for nothing was missing".to_owned();
+    }
+    let each = tools.iter().map(|(words, (of, why))| format!("{} {words} ({why})", of.len()));
+    let each: Vec<String> = each.collect();
+    format!("skipped: {} tests, which need: {}", tests.len(), each.join(", "))
+}
+
+/// Has this program say at its end what the run has skipped up to then: past the test harness, which shows no word of a test
+/// that passes.
+pub fn tell_at_end() {
+    static ONCE: Once = Once::new();
+    extern "C" fn tell() {
+        let _ = writeln!(io::stderr(), "{}\n", summary(&notes()));
+    }
+    unsafe extern "C" {
+        fn atexit(call: extern "C" fn()) -> c_int;
+    }
+    ONCE.call_once(|| {
+        // SAFETY: the C library's own function; what it will call neither unwinds nor needs what is gone by then.
+        unsafe { atexit(tell) };
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_each_test_once_and_says_what_for() {
+        let note = |test: &str, words: &str, why: &str| {
+            format!("X\tlab\tit\t{test}\t{words}\t/p\t/f\t{why}\n")
+        };
+        let notes =
+            note("a", "Node.js", "v12") + &note("b", "Node.js", "v12") + &note("b", "git", "none");
+        let said = "skipped: 2 tests, which need: 2 Node.js (v12), 1 git (none)";
+        assert_eq!(summary(&notes), said);
+        assert!(summary("").starts_with("skipped: no test"));
+    }
+
+    #[test]
+    fn a_test_that_is_not_listed_may_not_be_skipped() {
+        let unlisted = || need::<()>(Tool::System, Err("it is a test"));
+        assert!(
+            env::var_os("CARGO_PKG_NAME").is_none() || std::panic::catch_unwind(unlisted).is_err()
+        );
+        assert_eq!(need(Tool::System, Ok::<_, String>(1)), Some(1));
+    }
+}
