@@ -96,6 +96,8 @@ fn one(gpu: &dyn Gpu, name: &str, tiles: Tiles) -> Result<()> {
     let shapes = SHAPES.map(|(m, k, n)| Shape::new(m, k, n));
     if let Some(rung) = CudaRung::ALL.into_iter().find(|rung| rung.name() == name) {
         let Some(cuda) = gpu.as_cuda() else { return Ok(()) };
+        let shared = gpu.about().shared_memory;
+        let rung = rung.fitting(shared);
         // What this GPU can't run is said where it is measured.
         if rung.runs_on(cuda.capability()).is_err() {
             return Ok(());
@@ -110,7 +112,7 @@ fn one(gpu: &dyn Gpu, name: &str, tiles: Tiles) -> Result<()> {
         }
         if tiles == Tiles::All && matches!(rung, CudaRung::AsyncCopy(_)) {
             let problem = Problem::random(OF_TILES, 6);
-            for tiles in CudaTiles::ALL {
+            for tiles in CudaTiles::fitting(shared) {
                 let verdict = tensor_cores::check(cuda, CudaRung::AsyncCopy(tiles), &problem)?;
                 right(&tiles.name(), verdict)?;
             }

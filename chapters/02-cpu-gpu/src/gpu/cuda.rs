@@ -362,11 +362,10 @@ impl Cuda {
         entry: &str,
         suffix: &str,
     ) -> Result<Kernel> {
-        let (major, minor) = self.capability();
-        let target = format!("sm_{major}{minor}{suffix}");
+        let target = self.nvrtc.target(self.capability(), suffix);
         let image = self.nvrtc.compile_once(source, options, entry, &target)?;
         self.bind()?;
-        // SAFETY: `image` is a whole cubin, which NVRTC has made.
+        // SAFETY: `image` is a whole cubin, or PTX with a zero byte at its end, which NVRTC has made.
         let handle = unsafe { result::module::load_data(image.as_ptr().cast::<c_void>()) }
             .map_err(self.failed(&format!("load `{entry}`")))?;
         let module = Module { context: Rc::clone(&self.context), handle };

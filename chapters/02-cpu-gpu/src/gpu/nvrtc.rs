@@ -152,7 +152,34 @@ impl Nvrtc {
         })
     }
 
-    /// Compiles `source` for `target`, such as `sm_90`. Returns a cubin.
+    /// What to compile for on a GPU of this compute capability: its machine code, `sm_90`. A GPU newer than this NVRTC gets
+    /// PTX for the newest one before it that NVRTC knows, `compute_90`, from which the driver makes machine code. `suffix`
+    /// is `a` for what one generation alone has, and no other runs.
+    pub fn target(&self, (major, minor): (u32, u32), suffix: &str) -> String {
+        let own = (10 * major + minor) as c_int;
+        match self.known().into_iter().filter(|known| *known <= own).max() {
+            Some(newest) if newest < own && suffix.is_empty() => format!("compute_{newest}"),
+            _ => format!("sm_{own}{suffix}"),
+        }
+    }
+
+    /// The compute capabilities that it compiles for, as `90`. None where it does not tell.
+    fn known(&self) -> Vec<c_int> {
+        type Fill = unsafe extern "C" fn(*mut c_int) -> c_int;
+        let count = self.call::<Fill>("nvrtcGetNumSupportedArchs");
+        let fill = self.call::<Fill>("nvrtcGetSupportedArchs");
+        let (Ok(count), Ok(fill)) = (count, fill) else { return Vec::new() };
+        let mut many = 0;
+        // SAFETY: nvrtcResult nvrtcGetNumSupportedArchs(int *numArchs), by the manual.
+        if unsafe { count(&raw mut many) } != 0 {
+            return Vec::new();
+        }
+        let mut known = vec![0; many.max(0) as usize];
+        // SAFETY: nvrtcResult nvrtcGetSupportedArchs(int *supportedArchs): as many as it has said.
+        if unsafe { fill(known.as_mut_ptr()) } == 0 { known } else { Vec::new() }
+    }
+
+    /// Compiles `source` for `target`, such as `sm_90`. Returns a cubin; for `compute_90`, PTX.
     ///
     /// # Errors
     /// The compiler's words, or a message.
@@ -185,7 +212,8 @@ impl Nvrtc {
         if let Some(image) = images().as_ref().and_then(|images| images.get(&key)) {
             return Ok(Arc::clone(image));
         }
-        let file = env::var_os(FOLDER).map(|folder| {
+        let folder = env::var_os(FOLDER).filter(|_| target.starts_with("sm"));
+        let file = folder.map(|folder| {
             let mut hash = DefaultHasher::new();
             (&key, self.version).hash(&mut hash);
             PathBuf::from(folder).join(format!("{entry}-{target}-{:016x}.cubin", hash.finish()))
@@ -242,7 +270,11 @@ impl Nvrtc {
         let log = log.map(|log| String::from_utf8_lossy(&log).into_owned()).unwrap_or_default();
         let log = log.trim_end_matches(['\0', '\n']);
         let result = if compiled == 0 {
-            let image = self.text(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN");
+            let image = if target.starts_with("compute") {
+                self.text(program, "nvrtcGetPTXSize", "nvrtcGetPTX")
+            } else {
+                self.text(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")
+            };
             image.map(|image| (image, log.to_owned()))
         } else {
             Err(match compiled {
@@ -328,6 +360,10 @@ mod tests {
                     error.contains("`f` does not compile") && error.contains("SOME"),
                     "{error}"
                 );
+                // A GPU that it does not know yet: PTX, with the zero byte that the driver looks for.
+                let ptx = nvrtc.compile(source, &options, "f", &nvrtc.target((99, 0), "")).unwrap();
+                assert!(ptx.ends_with(b"\0") && String::from_utf8_lossy(&ptx).contains(".entry f"));
+                assert_eq!(nvrtc.target((9, 0), "a"), "sm_90a");
                 let error = nvrtc.compile(source, &options, "f", "sm_10").unwrap_err().to_string();
                 assert!(error.contains("does not compile for sm_10"), "{error}");
             }

@@ -146,6 +146,16 @@ impl OpenCl {
     }
 }
 
+/// The most threads that a block of a kernel may have: as many as it is written for, where it says so. For such a kernel too
+/// a driver may tell what it takes `usually`, which is less (NVIDIA's: 256); whether it has the registers is told by the
+/// launch.
+fn most(written_for: &[usize], usually: usize) -> usize {
+    match written_for.iter().product() {
+        0 => usually,
+        threads => threads,
+    }
+}
+
 /// A code of OpenCL as a message about a device.
 fn sentence(name: &str, what: &str, error: &ClError) -> String {
     let why = match error.0 {
@@ -245,7 +255,10 @@ impl Gpu for OpenCl {
         let asked = |e| self.failed(&format!("describe the kernel `{entry}`"), e);
         let loaded = Loaded {
             parameters: kernel.num_args().map_err(asked)? as usize,
-            max_block: kernel.get_work_group_size(self.device.id()).map_err(asked)?,
+            max_block: most(
+                &kernel.get_compile_work_group_size(self.device.id()).map_err(asked)?,
+                kernel.get_work_group_size(self.device.id()).map_err(asked)?,
+            ),
             handle: kernel,
             _program: program,
         };
@@ -363,6 +376,28 @@ mod tests {
             assert!(text.starts_with("card can't do it: ") && text.contains(wanted), "{text}");
             assert!(text.contains(&ClError(code).to_string()) && !text.contains('\n'), "{text}");
         }
+    }
+
+    /// NVIDIA's driver tells 256 for a kernel that is written for 1,024.
+    #[test]
+    fn a_kernel_takes_the_block_that_it_is_written_for() {
+        assert_eq!(most(&[32, 32, 1], 256), 1024);
+        assert_eq!(most(&[0, 0, 0], 256), 256);
+        let Some(gpu) = crate::gpu::testing::opencl() else { return };
+        let source = |written_for: &str| {
+            format!("kernel {written_for} void one(global float *x) {{ x[get_global_id(0)] = 1; }}")
+        };
+        let x = gpu.alloc(4 * 64).unwrap();
+        let fixed = source("__attribute__((reqd_work_group_size(8, 4, 1)))");
+        let [fixed, free] =
+            [fixed, source("")].map(|source| gpu.compile(&source, &[], "one").unwrap());
+        let run =
+            |kernel, block| gpu.launch(kernel, Launch::new([1, 1], block), &[Arg::Buffer(&x)]);
+        run(&fixed, [8, 4]).unwrap();
+        let error = run(&fixed, [8, 8]).unwrap_err().to_string();
+        assert!(error.contains("takes from 1 to 32 of them"), "{error}");
+        run(&free, [8, 8]).unwrap();
+        gpu.finish().unwrap();
     }
 
     #[test]

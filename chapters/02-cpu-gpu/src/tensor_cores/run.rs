@@ -246,8 +246,8 @@ pub fn check(gpu: &Cuda, rung: CudaRung, problem: &Problem) -> Result<Verdict> {
     })
 }
 
-/// Times `async_copy` with each of [`CudaTiles::ALL`] on a product of `shape` and returns them with their seconds, the fastest
-/// first. Those that the GPU refuses, for their registers or shared memory, are left out.
+/// Times `async_copy` with each of [`CudaTiles::fitting`] on a product of `shape` and returns them with their seconds, the
+/// fastest first. Those that the GPU refuses, for their registers, are left out.
 ///
 /// # Errors
 /// If none runs.
@@ -265,7 +265,7 @@ pub fn tune(gpu: &Cuda, inputs: &CudaInputs, shape: Shape) -> Result<Vec<(CudaTi
         Ok::<_, Error>((tiles, fastest))
     };
     let (mut timed, mut refused) = (Vec::new(), None);
-    for tiles in CudaTiles::ALL {
+    for tiles in CudaTiles::fitting(gpu.about().shared_memory) {
         match time(tiles) {
             Ok(seconds) => timed.push(seconds),
             Err(error) => refused = Some(error),
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn every_rung_is_right_on_a_gpu() {
         on_a_gpu(|gpu| {
-            for rung in CudaRung::ALL {
+            for rung in CudaRung::ALL.map(|rung| rung.fitting(gpu.about().shared_memory)) {
                 if let Err(why) = rung.runs_on(gpu.capability()) {
                     eprintln!("left out: {why}");
                     continue;
@@ -336,14 +336,15 @@ mod tests {
         on_a_gpu(|gpu| {
             let shape = Shape::new(517, 260, 1028);
             let problem = Problem::random(shape, 3);
-            for tiles in CudaTiles::ALL {
+            let fitting = || CudaTiles::fitting(gpu.about().shared_memory);
+            for tiles in fitting() {
                 let verdict = check(gpu, CudaRung::AsyncCopy(tiles), &problem).unwrap();
                 assert!(verdict.is_ok(), "{}: {}", tiles.name(), verdict.unwrap_err());
             }
             let inputs =
                 CudaInputs::new(gpu, CudaRung::ALL[0], &problem.a, &problem.b, shape).unwrap();
             let timed = tune(gpu, &inputs, shape).unwrap();
-            assert_eq!(timed.len(), CudaTiles::ALL.len());
+            assert_eq!(timed.len(), fitting().count());
             assert!(timed.is_sorted_by(|x, y| x.1 <= y.1) && timed[0].1 > 0.0);
         });
     }
@@ -351,7 +352,7 @@ mod tests {
     #[test]
     fn an_empty_c_and_wrong_lengths_are_no_panic_on_a_gpu() {
         on_a_gpu(|gpu| {
-            for rung in CudaRung::ALL {
+            for rung in CudaRung::ALL.map(|rung| rung.fitting(gpu.about().shared_memory)) {
                 if rung.runs_on(gpu.capability()).is_ok() {
                     assert!(product(gpu, rung, &[], &[], Shape::new(0, 0, 5)).unwrap().is_empty());
                     let error = product(gpu, rung, &[1.0], &[], Shape::new(1, 2, 0)).unwrap_err();

@@ -59,10 +59,15 @@ impl CudaTiles {
         4 * self.stages * (self.block[0] * (Self::DEPTH + 4) + Self::DEPTH * self.block[1])
     }
 
-    /// `128x256-8x16-s4-b1`, for records.
+    /// Those for which a block has room, where it may have so many bytes of shared memory: 227 KiB on an H100, 99 on an RTX.
+    pub fn fitting(bytes: u64) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |tiles| u64::from(tiles.shared_bytes()) <= bytes)
+    }
+
+    /// `128x256-8x16-s4`, for records.
     pub fn name(self) -> String {
-        let Self { block: [m, n], thread: [x, y], stages, blocks_per_sm } = self;
-        format!("{m}x{n}-{x}x{y}-s{stages}-b{blocks_per_sm}")
+        let Self { block: [m, n], thread: [x, y], stages, .. } = self;
+        format!("{m}x{n}-{x}x{y}-s{stages}")
     }
 }
 
@@ -97,6 +102,15 @@ const WGMMA_SHARED: u32 = 1024 + 4 * (128 * 64 + 64 * 256) * 2 + 16 * 4;
 impl CudaRung {
     /// Each of them, `async_copy` with its first [`CudaTiles`].
     pub const ALL: [Self; 3] = [Self::AsyncCopy(CudaTiles::ALL[0]), Self::Wmma, Self::Wgmma];
+
+    /// The same where a block may have so many bytes of shared memory: `async_copy` with the first tiles that fit.
+    #[must_use]
+    pub fn fitting(self, bytes: u64) -> Self {
+        match self {
+            Self::AsyncCopy(_) => CudaTiles::fitting(bytes).next().map_or(self, Self::AsyncCopy),
+            Self::Wmma | Self::Wgmma => self,
+        }
+    }
 
     /// The kernel's name, that of its file and of the rung in records.
     pub fn name(self) -> &'static str {
@@ -228,6 +242,15 @@ mod tests {
         let names: std::collections::HashSet<_> =
             CudaTiles::ALL.map(CudaTiles::name).into_iter().collect();
         assert_eq!(names.len(), CudaTiles::ALL.len());
+        // A page quotes some by their names.
+        let page = include_str!("../../../../book/src/02-cpu-gpu/tensor-cores.md");
+        let quoted: Vec<_> =
+            page.split("rung=async_copy").filter_map(|s| s.split_once("tiles=")).collect();
+        assert!(!quoted.is_empty());
+        for (_, rest) in quoted {
+            let name = rest.split([' ', '}']).next().unwrap();
+            assert!(names.contains(name), "{name}");
+        }
     }
 
     #[test]

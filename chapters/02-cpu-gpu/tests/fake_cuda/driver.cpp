@@ -4,7 +4,8 @@
 //
 // Written by the CUDA driver API's manual (CUDA 13.0). FAKE_VERSION, FAKE_MEMORY, FAKE_GPUS, FAKE_INIT and FAKE_FAULT
 // make it an old, small, empty, broken or failing one; FAKE_FAULT_KERNEL names a kernel that takes the context down, as an
-// illegal address does, and FAKE_HANG one that never ends; FAKE_CLUSTERS is how many clusters run at once. With
+// illegal address does, and FAKE_HANG one that never ends; FAKE_CLUSTERS is how many clusters run at once; FAKE_CAPABILITY=89 and FAKE_SHARED make another
+// card of it. With
 // FAKE_HOST_MEMORY=1 the CPU's own addresses count as the device's, too.
 #include "fake.h"
 #include "kernels.h"
@@ -15,12 +16,15 @@
 #include <string>
 #include <vector>
 
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NOT_FOUND = 500 };
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NO_BINARY = 209, NOT_FOUND = 500 };
 
 static long number(const char *name, long otherwise) {
     const char *text = getenv(name);
     return text ? atol(text) : otherwise;
 }
+
+static int capability() { return number("FAKE_CAPABILITY", 90); }
+static int shared() { return number("FAKE_SHARED", 232448); }
 
 using Works = std::vector<std::function<void()>>;
 struct Stream { Works waiting; bool captures = false; Works captured; long given = 0, done = 0; };
@@ -113,12 +117,12 @@ int cuDeviceGetName(char *name, int room, int device) {
 int cuDeviceTotalMem_v2(size_t *bytes, int) { *bytes = number("FAKE_MEMORY", 1 << 30); return OK; }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
     DEMAND(initialised);
-    static const std::map<int, int> known = {
+    const std::map<int, int> known = {
         {1, 1024},  // threads of a block
         {13, 1980000}, // clock in kHz
         {16, 132},  // multiprocessors
-        {75, 9}, {76, 0}, // compute capability
-        {97, 232448}, // shared memory of a block that asks for more
+        {75, capability() / 10}, {76, capability() % 10},
+        {97, shared()}, // shared memory of a block that asks for more
     };
     auto found = known.find(attribute);
     DEMAND(found != known.end());
@@ -207,6 +211,10 @@ int cuModuleLoadData(void **module, const void *image) {
     int read = 0;
     const char *text = (const char *)image;
     if (sscanf(text, "FAKE %99s %19s%n", name, target, &read) != 2) return INVALID_IMAGE;
+    // Machine code runs on its own GPU; PTX on this and later ones.
+    int of = 0;
+    bool fits = sscanf(target, "sm_%d", &of) == 1 ? of == capability() : sscanf(target, "compute_%d", &of) == 1 && of <= capability();
+    if (!fits) return NO_BINARY;
     auto *made = new Module{name, target, {}};
     long value;
     for (text += read; sscanf(text, " %99[^=]=%ld%n", option, &value, &read) == 2; text += read)
@@ -244,7 +252,7 @@ int cuFuncGetAttribute(int *value, int attribute, void *function) {
 int cuFuncSetAttribute(void *function, int attribute, int value) {
     CONTEXT;
     DEMAND(alive(function) && attribute == 8 && value >= 0); // shared memory next to the declared
-    if (value > 232448) return INVALID_VALUE;
+    if (value > shared()) return INVALID_VALUE;
     ((Function *)function)->allowed_shared = value;
     return OK;
 }

@@ -1,13 +1,17 @@
 // A stand-in for NVRTC: "compiles" a source that has a kernel of the asked name into "FAKE name target OPTION=value …", all
-// options that are numbers. It refuses what
-// has no zero byte at its end, an architecture that is none, and a source with the word `oops`.
+// options that are numbers. It refuses an
+// architecture that it does not know, and a source with the word `oops`.
 #include "fake.h"
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <string>
 
 struct Program { std::string source, name, image, log; };
 static auto &programs = *new std::set<Program *>;
+static const int known[] = {80, 86, 89, 90}; // compute capabilities
+using namespace std::string_literals;
 
 extern "C" {
 static long compiled = 0;
@@ -39,7 +43,12 @@ int nvrtcCompileProgram(Program *program, int count, const char *const *options)
             strtol(end + 1, &last, 10);
             if (last != end + 1 && !*last) defines += " " + option.substr(2);
         }
-        if (option == "--gpu-architecture=sm_90" || option == "--gpu-architecture=sm_90a") target = end + 1;
+        if (option.rfind("--gpu-architecture=", 0) == 0 && end)
+            for (int arch : known) {
+                std::string number = std::to_string(arch);
+                if (end + 1 == "sm_" + number || end + 1 == "compute_" + number || (arch == 90 && end + 1 == "sm_90a"s))
+                    target = end + 1;
+            }
     }
     if (target.empty()) return 5; // NVRTC_ERROR_INVALID_OPTION
     compiled++;
@@ -52,9 +61,14 @@ int nvrtcCompileProgram(Program *program, int count, const char *const *options)
     program->image = "FAKE " + entry + " " + target + defines;
     return 0;
 }
-// Sizes count the zero byte at the end.
-int nvrtcGetCUBINSize(Program *program, size_t *size) { *size = program->image.size() + 1; return 0; }
-int nvrtcGetCUBIN(Program *program, char *to) { strcpy(to, program->image.c_str()); return 0; }
+int nvrtcGetNumSupportedArchs(int *count) { *count = std::size(known); return 0; }
+int nvrtcGetSupportedArchs(int *to) { std::copy(std::begin(known), std::end(known), to); return 0; }
+static bool is_ptx(Program *program) { return program->image.find(" compute_") != std::string::npos; }
+// Sizes count the zero byte at the end. There is machine code for a GPU, and PTX for a generation.
+int nvrtcGetCUBINSize(Program *program, size_t *size) { *size = is_ptx(program) ? 0 : program->image.size() + 1; return 0; }
+int nvrtcGetCUBIN(Program *program, char *to) { DEMAND(!is_ptx(program)); strcpy(to, program->image.c_str()); return 0; }
+int nvrtcGetPTXSize(Program *program, size_t *size) { *size = program->image.size() + 1; return 0; }
+int nvrtcGetPTX(Program *program, char *to) { DEMAND(is_ptx(program)); strcpy(to, program->image.c_str()); return 0; }
 int nvrtcGetProgramLogSize(Program *program, size_t *size) { *size = program->log.size() + 1; return 0; }
 int nvrtcGetProgramLog(Program *program, char *to) { strcpy(to, program->log.c_str()); return 0; }
 }

@@ -449,6 +449,42 @@ fn inner_rungs() {
     assert!(rates.0.iter().all(|rate| (rate - 3.0 * 8.0 * 20_000.0 / 6.25e-3).abs() < 1.0));
 }
 
+/// An RTX card, whose blocks have less than half of an H100's shared memory, and one that is newer than its NVRTC.
+#[test]
+fn another_card_has_the_rungs_that_fit_it() {
+    for (capability, target) in [("89", "sm_89"), ("120", "compute_90")] {
+        let variables = [
+            ("FAKE_CAPABILITY", capability),
+            ("FAKE_SHARED", "101376"),
+            ("FAKE_MEMORY", "64000000"),
+            ("WANTED", target),
+        ];
+        run("inner_other_card", "all", &variables);
+    }
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_other_card() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    let cuda = gpu.as_cuda().unwrap();
+    let target = Nvrtc::load().unwrap().target(cuda.capability(), "");
+    assert_eq!(target, std::env::var("WANTED").unwrap());
+    drop(gpu);
+    let (run, _) = climb(|r| rungs(r, Some(&[24]), Some(&trial())));
+    for rung in ladder::rung_names() {
+        assert_eq!(values(&run, rung).is_empty(), rung == "wgmma", "{rung}: {:?}", run.skipped);
+    }
+    let timed = values(&run, "async_copy");
+    let timed = timed.iter().filter(|v| v.key == ladder::TILES.name).count();
+    assert_eq!(timed, 5, "the two largest of {} need more than 99 KiB", CudaTiles::ALL.len());
+    let why = run.skipped.iter().find(|s| s.params.get("rung").is_some_and(|r| r == "wgmma"));
+    assert!(why.unwrap().why.contains("Hopper"), "{why:?}");
+}
+
 /// The chapter's ladder on small products, with or without a trial, and a record of what was kept on the way.
 fn climb(run: fn(&mut lab::Recorder) -> lab::Result<()>) -> (Run, usize) {
     let experiment = Experiment { run, ..ladder::all().remove(0) };
@@ -508,6 +544,14 @@ fn inner_ladder() {
     assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
 }
 
+/// Rungs are tried by [`inner_trial`].
+fn trial() -> Trial {
+    let arguments = ["--ignored", "--exact", "--nocapture", "fake_cuda::inner_trial"];
+    let program = std::env::current_exe().unwrap();
+    let target = Target { program, arguments: arguments.map(str::to_owned).to_vec() };
+    Trial { target, limit: Duration::from_mins(1) }
+}
+
 /// Where a rung reads outside of its memory, the context is gone, and with it all that comes after.
 #[test]
 fn one_rung_that_takes_the_gpu_down_costs_one_rung() {
@@ -522,12 +566,7 @@ fn inner_fatal() {
     if !inside() {
         return;
     }
-    let (run, _) = climb(|r| {
-        let arguments = ["--ignored", "--exact", "--nocapture", "fake_cuda::inner_trial"];
-        let program = std::env::current_exe().unwrap();
-        let target = Target { program, arguments: arguments.map(str::to_owned).to_vec() };
-        rungs(r, Some(&[24]), Some(&Trial { target, limit: Duration::from_mins(1) }))
-    });
+    let (run, _) = climb(|r| rungs(r, Some(&[24]), Some(&trial())));
     let fatal = std::env::var("FAKE_FAULT_KERNEL").unwrap();
     for rung in ladder::rung_names() {
         assert_eq!(values(&run, rung).is_empty(), rung == fatal, "{rung}: {:?}", run.skipped);

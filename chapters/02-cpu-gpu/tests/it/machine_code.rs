@@ -112,7 +112,7 @@ fn the_next_tiles_are_asked_for_before_the_work() {
 fn async_copy_multiplies_and_copies_by_itself() {
     let Some(tools) = Tools::find() else { return };
     for generation in [80, 90, 100] {
-        let code = tools.code("async_copy 128x256-8x16-s4-b1 n=256", generation);
+        let code = tools.code("async_copy 128x256-8x16-s4 n=256", generation);
         assert_eq!(code.count("FFMA") + 2 * code.count("FFMA2"), 2 * 2048, "sm_{generation}");
         assert_eq!(code.count("LDS.128"), 2 * 96, "sm_{generation}");
         assert!(code.count("LDGSTS") > 0, "sm_{generation}");

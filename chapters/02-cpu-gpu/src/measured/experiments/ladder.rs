@@ -328,7 +328,7 @@ impl Size<'_> {
         };
         let bf16 = Problem::random_bf16(self.shape, 1);
         let mut rungs = Vec::new();
-        for rung in CudaRung::ALL {
+        for rung in CudaRung::ALL.map(|rung| rung.fitting(self.gpu.about().shared_memory)) {
             let problem = if rung.bf16() { &bf16 } else { problem };
             let ready = self.prepare_own(r, cuda, rung, problem);
             rungs.extend(self.or_skip(r, rung.name(), ready));
