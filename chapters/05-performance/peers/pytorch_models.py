@@ -9,10 +9,12 @@ batch is one indexing operation. Architecture, range of the first weights, optim
 models', and so is the number of parameters.
 
     python pytorch_models.py FOLDER_WITH_MNIST --model cnn [--limit N] [--threads N] [--augment] [--channels-last]
-        [--compile]
+        [--compile] [--device cuda]
 
 --limit trains on the first N images. --augment changes them as the recipe of resnet does. --channels-last puts images and filters of cnn and resnet into
-torch.channels_last. --compile trains by torch.compile, which needs a C++ compiler; it compiles before the clock starts.
+torch.channels_last. --compile trains by torch.compile, which needs a C++ compiler; it compiles before the clock starts. --device cuda trains on a GPU, on
+which all images are from the start; there --compile takes the mode that replays a step as a CUDA graph. A job may have options of its own:
+{"batch": 128, "epochs": 2, "seed": 0, "model": "mlp", "limit": 1280, "compile": true}.
 """
 
 import argparse
@@ -171,18 +173,18 @@ def rate(recipe, step, steps):
     return recipe.lr * (1 + math.cos(math.pi * min(done, 1))) / 2
 
 
-def within(count, most):
+def within(count, most, device):
     """So many random numbers from -most to most."""
-    return torch.empty(count).uniform_(-most, most)
+    return torch.empty(count, device=device).uniform_(-most, most)
 
 
 def augmented(x):
     """Images (count, 1, 28, 28), each turned, slanted, stretched and moved a little: chapter 4's augment.rs."""
-    count, half = len(x), 27 / 2
-    turn, slant = torch.deg2rad(within(count, 12)), within(count, 0.1)
-    wide, high = 1 + within(count, 0.1), 1 + within(count, 0.1)
+    count, half, device = len(x), 27 / 2, x.device
+    turn, slant = torch.deg2rad(within(count, 12, device)), within(count, 0.1, device)
+    wide, high = 1 + within(count, 0.1, device), 1 + within(count, 0.1, device)
     sin, cos = turn.sin(), turn.cos()
-    shift = within((2, count), 2) / half  # the grid goes from -1 to 1
+    shift = within((2, count), 2, device) / half  # the grid goes from -1 to 1
     above = torch.stack([cos * wide, (slant * cos - sin) * high, shift[0]], 1)
     below = torch.stack([sin * wide, (slant * sin + cos) * high, shift[1]], 1)
     grid = F.affine_grid(torch.stack([above, below], 1), list(x.shape), align_corners=True)
@@ -192,12 +194,12 @@ def augmented(x):
 def compiled(model, x, y, batch):
     """The model compiled for every size of batch that the images make; its weights are as before."""
     torch.compiler.reset()  # what earlier jobs compiled counts towards a limit
-    fast = torch.compile(model, dynamic=False)
+    fast = torch.compile(model, dynamic=False, mode="reduce-overhead" if x.is_cuda else None)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    for size in {min(batch, len(x)), len(x) % batch or batch}:
-        rows = torch.arange(size)
+    for size in [min(batch, len(x)), len(x) % batch or batch] * 3:  # a graph is made the second time
+        rows = torch.arange(size, device=x.device)
         F.cross_entropy(fast(x[rows]), y[rows]).backward()
-    model.zero_grad()
+        model.zero_grad()
     model.load_state_dict(before)
     return fast
 
@@ -209,15 +211,24 @@ def accuracy(model, x, y):
     return right / len(y)
 
 
+def clock(device):
+    """The time at which all that was started is done."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
 def job(data, options, wanted):
+    options = argparse.Namespace(**vars(options) | wanted)
     recipe, batch, epochs = RECIPES[options.model], wanted["batch"], wanted["epochs"]
     pictures = options.channels_last and len(recipe.shape) == 3
     torch.manual_seed(wanted["seed"])
-    model = recipe.network()
+    model = recipe.network().to(options.device)
     if pictures:
         model = model.to(memory_format=torch.channels_last)
 
     def shaped(x, y, count=None):
+        x, y = x.to(options.device), y.to(options.device)
         x = x[:count].view(-1, *recipe.shape)
         return x.to(memory_format=torch.channels_last) if pictures else x, y[:count]
 
@@ -228,8 +239,8 @@ def job(data, options, wanted):
     seconds, accuracies, step, steps = [], [], 0, epochs * math.ceil(len(x) / batch)
     for _ in range(epochs):
         model.train()
-        start = time.perf_counter()
-        for rows in torch.randperm(len(x)).split(batch):
+        start = clock(options.device)
+        for rows in torch.randperm(len(x), device=x.device).split(batch):
             for group in optimizer.param_groups:
                 group["lr"] = rate(recipe, step, steps)
             optimizer.zero_grad()
@@ -237,7 +248,7 @@ def job(data, options, wanted):
             F.cross_entropy(learner(images), y[rows]).backward()
             optimizer.step()
             step += 1
-        seconds.append(time.perf_counter() - start)
+        seconds.append(clock(options.device) - start)
         accuracies.append(accuracy(model, *tested))
     name = f"PyTorch {torch.__version__}, fused {rule.__name__}"
     name += ", channels last" if pictures else ""
@@ -255,7 +266,8 @@ def job(data, options, wanted):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
-    parser.add_argument("--model", choices=list(RECIPES), required=True)
+    parser.add_argument("--model", choices=list(RECIPES))
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--augment", action="store_true")
@@ -268,7 +280,11 @@ def main():
         (torch.from_numpy(pixels), torch.from_numpy(labels).long()) for pixels, labels in load(options.data)
     ]
     for line in sys.stdin:
-        print(json.dumps(job(data, options, json.loads(line))), flush=True)
+        try:
+            reply = job(data, options, json.loads(line))
+        except RuntimeError as error:  # too little memory, or what does not compile; the next job may do
+            reply = {"error": str(error).split("\n")[0]}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

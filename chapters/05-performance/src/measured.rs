@@ -19,6 +19,7 @@ pub fn chapter() -> Chapter {
         part(measured::compare::experiments(), drawn::compare::figures(), drawn::compare::tables()),
         part(measured::command::experiments(), vec![], drawn::command::tables()),
         part(measured::gpu::experiments(), vec![], drawn::gpu::tables()),
+        part(measured::pytorch::experiments(), vec![], vec![]),
         part(measured::timeline::experiments(), drawn::timeline::figures(), vec![]),
     ];
     Chapter::of(5, "performance", "Making a training step fast", parts)

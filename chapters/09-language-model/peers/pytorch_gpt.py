@@ -10,9 +10,10 @@ numbers, [steps, 2, batch, length]: tokens, then targets; they are taken again f
 steps. A step is what the clock sees: forward, backward, clipping and update. With "gradient", the first step's gradient is
 written to that file, in the order of the chapter's buffer.
 
-    python pytorch_gpt.py [--threads N] [--bf16] [--compile]
+    python pytorch_gpt.py [--threads N] [--device cuda] [--tf32] [--bf16] [--compile]
 
---bf16 computes by torch.autocast. --compile compiles the model first, which needs a C++ compiler.
+--tf32 lets products of f32 round their inputs on a GPU's tensor cores. --bf16 computes by torch.autocast. --compile compiles the model first, which needs
+a C++ compiler. A job may have options of its own: "bf16": true.
 """
 
 import argparse
@@ -139,9 +140,12 @@ def gradient(model):
 
 
 def job(wanted, options):
-    model, batch, length = load(wanted["model"]), wanted["batch"], wanted["length"]
+    options = argparse.Namespace(**vars(options) | wanted)
+    torch.backends.cuda.matmul.allow_tf32 = options.tf32
+    batch, length = wanted["batch"], wanted["length"]
+    model = load(wanted["model"]).to(options.device)
     data = numpy.fromfile(wanted["batches"], dtype="<u4").reshape(-1, 2, batch, length).astype(numpy.int64)
-    data = torch.from_numpy(data)
+    data = torch.from_numpy(data).to(options.device)
     matrices = [p for p in model.parameters() if p.dim() == 2]
     scales = [p for p in model.parameters() if p.dim() == 1]
     groups = [{"params": matrices, "weight_decay": wanted["decay"]}, {"params": scales, "weight_decay": 0.0}]
@@ -150,7 +154,9 @@ def job(wanted, options):
     learner = model
     if options.compile:
         learner = torch.compile(model)
-        F.cross_entropy(learner(data[0, 0]).flatten(0, 1), data[0, 1].flatten()).backward()
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.bf16):
+            scores = learner(data[0, 0])
+        F.cross_entropy(scores.flatten(0, 1).float(), data[0, 1].flatten()).backward()
     losses, norms, seconds = [], [], []
     for step in range(wanted["steps"]):
         start = time.perf_counter()
@@ -158,19 +164,19 @@ def job(wanted, options):
         for group in optimizer.param_groups:
             group["lr"] = wanted["rates"][step]
         optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.bf16):
             scores = learner(tokens)
             loss = F.cross_entropy(scores.flatten(0, 1).float(), targets.flatten())
         loss.backward()
         if step == 0 and wanted.get("gradient"):
-            gradient(model).numpy().astype("<f4").tofile(wanted["gradient"])
+            gradient(model).cpu().numpy().astype("<f4").tofile(wanted["gradient"])
         norm = nn.utils.clip_grad_norm_(model.parameters(), wanted["clip"])
         optimizer.step()
         losses.append(loss.item())
         seconds.append(time.perf_counter() - start)
         norms.append(norm.item())
     name = f"PyTorch {torch.__version__}, fused AdamW"
-    name += ", bf16 by autocast" if options.bf16 else ""
+    name += ", bf16 by autocast" if options.bf16 else ", TF32" if options.tf32 else ""
     name += ", compiled" if options.compile else ""
     return {
         "losses": losses,
@@ -185,13 +191,19 @@ def job(wanted, options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--tf32", action="store_true")
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--compile", action="store_true")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
     for line in sys.stdin:
-        print(json.dumps(job(json.loads(line), options)), flush=True)
+        try:
+            reply = job(json.loads(line), options)
+        except RuntimeError as error:  # too little memory, or what does not compile; the next job may do
+            reply = {"error": str(error).split("\n")[0]}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ pub fn ask(python: &str) {
     let _ = PYTHON.set(python.to_owned());
 }
 
+/// Why they are not measured, as a clause.
+pub const NOT_ASKED: &str = "the libraries were not asked for; `measure --peers` does";
+
 /// The Python that was asked for.
 pub fn python() -> Option<&'static str> {
     PYTHON.get().map(String::as_str)
@@ -34,6 +37,12 @@ pub struct Job {
     pub epochs: usize,
     /// Where its random numbers start.
     pub seed: u64,
+}
+
+/// What it replies to a job that it can't do; it is ready for the next.
+#[derive(Deserialize)]
+struct Failed {
+    error: String,
 }
 
 /// What it has done.
@@ -83,7 +92,7 @@ pub fn folder() -> PathBuf {
 /// Why there is none, as a clause: peers were not requested, there is no MNIST, or no such Python.
 pub fn start(program: &Path, source: &Source, arguments: &[&str]) -> Result<Peer, String> {
     match (PYTHON.get(), source) {
-        (None, _) => Err("the libraries were not asked for; `measure --peers` does".to_owned()),
+        (None, _) => Err(NOT_ASKED.to_owned()),
         (_, Source::Drawn) => Err("there is no MNIST on this machine to train both on".to_owned()),
         (Some(python), Source::Mnist(folder) | Source::Files(folder)) => {
             let (program, folder) = (program.to_string_lossy(), folder.to_string_lossy());
@@ -159,8 +168,13 @@ impl Peer {
     /// Its reply to a job, or a clause that says what it has done instead.
     fn answer<J: Serialize, A: DeserializeOwned>(&mut self, job: &J) -> Result<A, String> {
         match self.line(job) {
-            Ok(line) if !line.is_empty() => serde_json::from_str(&line)
-                .map_err(|e| format!("replies with something else ({e})")),
+            Ok(line) if !line.is_empty() => {
+                if let Ok(Failed { error }) = serde_json::from_str(&line) {
+                    return Err(format!("can't do it ({error})"));
+                }
+                serde_json::from_str(&line)
+                    .map_err(|e| format!("replies with something else ({e})"))
+            }
             _ => Err(format!("has ended without a reply{}", self.complaint())),
         }
     }
@@ -202,11 +216,15 @@ mod tests {
     fn a_peer_is_asked_and_answers_as_often_as_there_are_jobs() {
         let script = r#"while read line; do case "$line" in
             '{"batch":32,"epochs":2,"seed":7}') echo '{"seconds": [2, 1.5], "accuracy": 0.5, "framework": "sh", "threads": 1}';;
+            *:9}) echo '{"error": "out of memory"}';;
             *) echo no;; esac; done"#;
         let mut peer = Peer::start("sh", &["-c", script]).unwrap();
         for _ in 0..2 {
             let answer = peer.run(JOB).unwrap();
             assert_eq!((answer.seconds, answer.accuracy), (vec![2.0, 1.5], 0.5));
+            // A job that it can't do costs no other.
+            let error = peer.run(Job { seed: 9, ..JOB }).unwrap_err().to_string();
+            assert!(error.contains("can't do it (out of memory)"), "{error}");
         }
         let error = peer.run(Job { seed: 8, ..JOB }).unwrap_err().to_string();
         assert!(

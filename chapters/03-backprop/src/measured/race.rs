@@ -102,7 +102,7 @@ pub fn record<'a>(
         let accuracy = answers.iter().map(|answer| answer.accuracy).collect();
         r.record(of(keys.accuracy), Samples(accuracy));
         if who != OURS {
-            r.record(of(keys.ratio), epochs.ratio(who, OURS)?);
+            r.record_or_skip(of(keys.ratio), epochs.ratio(who, OURS))?;
         }
     }
     Ok(())

@@ -8,4 +8,5 @@ pub mod gpu;
 pub mod input;
 pub mod memory;
 pub mod profile;
+pub mod pytorch;
 pub mod timeline;

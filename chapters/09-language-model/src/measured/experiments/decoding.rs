@@ -77,8 +77,7 @@ fn run(rec: &mut Recorder) -> Result<()> {
 
 /// PyTorch's program, or why it does not take part.
 fn start() -> std::result::Result<Peer, String> {
-    let python =
-        peers::python().ok_or("the libraries were not asked for; `measure --peers` does")?;
+    let python = peers::python().ok_or(peers::NOT_ASKED)?;
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_generate.py");
     let arguments = [&*program.to_string_lossy(), "--threads", &available().to_string()];
     Peer::start(python, &arguments).map_err(|error| error.to_string())

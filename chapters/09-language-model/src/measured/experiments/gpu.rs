@@ -2,15 +2,16 @@
 
 use super::{
     count::{BATCH, SIZES},
-    step::Case,
+    step::{Answer, Case, asked},
 };
-use crate::{count::Operations, gpu::Step};
-use backprop::check::error_f32;
+use crate::{Config, count::Operations, gpu::Step};
+use backprop::{check::error_f32, measured::peers::Peer};
 use cpu_gpu::{
     gpu::{self, Gpu, Kind},
     measured::experiments::devices::{DEVICES, why_missing},
 };
 use lab::{Budget, Experiment, Key, Race, Recorder, Samples, Unit, record::ParamList};
+use std::{cell::RefCell, fs, path::Path};
 
 /// Tokens a second.
 pub const RATE: Key =
@@ -22,13 +23,28 @@ pub const FLOPS: Key =
 pub const GAIN: Key = Key::measured("language_model.gpu.gain", Unit::Ratio, &["device", "size"]);
 /// How far the first step's gradient is from the cores', over its length.
 pub const ERROR: Key = Key::measured("language_model.gpu.error", Unit::Number, &["device", "size"]);
+/// PyTorch's tokens a second on the same NVIDIA GPU, by the numbers that its products multiply.
+const PYTORCH: Key = Key::measured(
+    "language_model.gpu.pytorch",
+    Unit::TokensPerSecond,
+    &["device", "size", "type", "version"],
+);
+/// Its time over ours, in turns.
+const PYTORCH_RATIO: Key =
+    Key::measured("language_model.gpu.pytorch.ratio", Unit::Ratio, &["device", "size", "type"]);
+
+/// PyTorch's ways to multiply, and the options of its program for each.
+const TYPES: [(&str, &[&str]); 3] = [("f32", &[]), ("tf32", &["tf32"]), ("bf16", &["bf16"])];
+/// The one that takes long to start.
+const COMPILED: (&str, &[&str]) = ("bf16-compiled", &["bf16", "compile"]);
 
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
     vec![Experiment {
         key: RATE.name,
-        shows: "a language model's training step as portable kernels on each device, beside this machine's cores",
-        values: &[RATE, FLOPS, GAIN, ERROR],
+        shows: "a language model's training step as portable kernels on each device, beside this machine's cores, and on an \
+                NVIDIA GPU beside PyTorch (with `measure --peers`)",
+        values: &[RATE, FLOPS, GAIN, ERROR, PYTORCH, PYTORCH_RATIO],
         quick: false,
         run: |r| Ok(run(r)?),
     }]
@@ -36,6 +52,9 @@ pub fn experiments() -> Vec<Experiment> {
 
 fn run(r: &mut Recorder) -> crate::Result<()> {
     let devices = gpu::devices();
+    let peer = asked(&["--device", "cuda"]).map(RefCell::new);
+    let folder = std::env::temp_dir().join(format!("gpt-gpu-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|error| lab::Error::io(&folder, error))?;
     for id in DEVICES {
         for (size, config) in SIZES {
             let list: ParamList = &[("device", &id), ("size", &size)];
@@ -53,11 +72,30 @@ fn run(r: &mut Recorder) -> crate::Result<()> {
             }
             r.note_at(RATE.at(list));
             let rounds = if r.budget == Budget::Full { 7 } else { 2 };
-            step(r, &*gpu, &Case::new(config(), BATCH, 100), list, rounds)?;
+            let peer = (id == "cuda").then_some((&peer, &*folder));
+            step(r, &*gpu, &Case::new(config(), BATCH, 100), list, rounds, peer)?;
             r.keep()?;
         }
     }
+    let _ = fs::remove_dir_all(&folder); // what is left there is of no use
     Ok(())
+}
+
+/// PyTorch's program, or why there is none, and a folder for its files.
+type Twin<'a> = (&'a Result<RefCell<Peer>, String>, &'a Path);
+
+/// PyTorch's seconds of so many steps behind a first one, which finds cold caches and a new optimizer.
+fn theirs(
+    (peer, folder): Twin,
+    case: &Case,
+    steps: u64,
+    options: &[&'static str],
+) -> lab::Result<(Samples, String)> {
+    let peer = peer.as_ref().map_err(|why| lab::Error::message(why.clone()))?;
+    let job = case.job(folder, 1 + steps, options)?;
+    let answer: Answer = peer.borrow_mut().ask(&job)?;
+    let version = answer.framework.split(',').next().unwrap_or_default();
+    Ok((Samples(answer.seconds.get(1..).unwrap_or_default().to_vec()), version.to_owned()))
 }
 
 /// The first step on both sides, whose gradients are compared; then steps in turns.
@@ -67,6 +105,7 @@ fn step(
     case: &Case,
     list: ParamList,
     rounds: usize,
+    twin: Option<Twin>,
 ) -> crate::Result<()> {
     let mut cores = case.trainer()?;
     let mut device = Step::new(gpu, &cores, case.stream())?;
@@ -76,24 +115,53 @@ fn step(
     r.record(ERROR.at(list), Samples::one(error));
     let tokens = cores.tokens() as f64;
     let operations = Operations::of(&cores.model.config, cores.settings.length).training();
+    let version = RefCell::new(String::new());
     let mut race = Race::new();
     race.add("cores", || Ok(cores.step(case.stream()).map(drop)?));
     race.add("device", || {
         device.step(case.stream())?;
         Ok(gpu.finish().map_err(crate::Error::from)?) // the update, too
     });
+    if let Some(twin) = twin {
+        for (kind, options) in TYPES {
+            let version = &version;
+            let turn = move |_| {
+                let (seconds, framework) = theirs(twin, case, 4, options)?;
+                version.replace(framework);
+                Ok(seconds.median())
+            };
+            race.peer(kind, Ok(turn));
+        }
+    }
     let results = race.rounds(rounds)?;
     let rate = results.rate("device", tokens)?;
     r.record(FLOPS.at(list), rate.clone().map(|rate| rate * operations));
     r.record(RATE.at(list), rate);
     r.record(GAIN.at(list), results.ratio("cores", "device")?);
+    let Some(twin) = twin else { return Ok(()) };
+    let at = |key: Key, kind: &str| key.at(list).with("type", kind);
+    for (kind, _) in TYPES {
+        let version = &*version.borrow();
+        r.record_or_skip(at(PYTORCH, kind).with("version", version), results.rate(kind, tokens))?;
+        r.record_or_skip(at(PYTORCH_RATIO, kind), results.ratio(kind, "device"))?;
+    }
+    r.keep()?;
+    let (kind, options) = COMPILED;
+    if cores.model.config == Config::small() {
+        match theirs(twin, case, 20, options) {
+            Ok((seconds, version)) => {
+                let rate = seconds.map(|seconds| tokens / seconds);
+                r.record(at(PYTORCH, kind).with("version", version), rate);
+            }
+            Err(why) => r.skip_at(at(PYTORCH, kind), why.to_string()),
+        }
+    }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
     use cpu_gpu::gpu::testing;
     use lab::testing as recorded;
 
@@ -107,12 +175,29 @@ mod tests {
             let config =
                 Config { vocabulary: 30, context: 8, width: 8, heads: 2, layers: 1, hidden: 6 };
             let list: ParamList = &[("device", &"opencl-cpu"), ("size", &"tiny")];
-            Ok(step(r, &*gpu, &Case::new(config, 2, 10), list, 2)?)
+            // What PyTorch would reply: a first step, and four that count.
+            let script = r#"while read -r job; do echo '{"losses": [], "seconds": [9, 1, 2, 2, 4],
+                "framework": "PyTorch 2, fused AdamW"}' | tr -d '\n'; echo; done"#;
+            let peer = Peer::start("sh", &["-c", script]).map(RefCell::new);
+            let (peer, folder) =
+                (peer.map_err(|error| error.to_string()), tempfile::tempdir().unwrap());
+            let twin = cfg!(unix).then_some((&peer, folder.path()));
+            Ok(step(r, &*gpu, &Case::new(config, 2, 10), list, 2, twin)?)
         };
         let found = recorded::run(&Experiment { run, ..experiments().swap_remove(0) });
         let of = |key: Key| found.values.iter().find(|value| value.key == key.name);
         assert!(of(ERROR).unwrap().median < 1e-4, "{}", of(ERROR).unwrap().median);
         assert!(of(RATE).unwrap().median > 0.0 && of(GAIN).unwrap().median > 0.0);
         assert!(of(FLOPS).unwrap().median > of(RATE).unwrap().median);
+        let theirs: Vec<_> = found.values.iter().filter(|v| v.key == PYTORCH.name).collect();
+        if cfg!(unix) {
+            assert_eq!(theirs.len(), TYPES.len());
+            let (tokens, seconds) = (2.0 * 8.0, 2.0);
+            assert!(theirs.iter().all(|v| v.median == tokens / seconds), "{theirs:?}");
+            assert!(theirs.iter().all(|v| v.param("version") == Some("PyTorch 2")), "{theirs:?}");
+            let ratio = of(PYTORCH_RATIO).unwrap().median;
+            let ours = of(RATE).unwrap().median;
+            assert!((ratio / (seconds * ours / tokens) - 1.0).abs() < 1e-9, "{ratio}");
+        }
     }
 }

@@ -18,6 +18,7 @@ use lab::{
 use matmul::parallel::available;
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::Instant,
@@ -52,8 +53,8 @@ pub const STEPS: u64 = 100;
 pub const BUDGET: f64 = 600.0;
 /// This course's name in the records.
 pub const OURS: &str = "ours";
-/// PyTorch's programs: name, and the option that the peer is given.
-pub const PEERS: [(&str, Option<&str>); 2] = [("pytorch", None), ("pytorch-bf16", Some("--bf16"))];
+/// PyTorch's programs: name, and the options that the peer is given.
+pub const PEERS: [(&str, &[&str]); 2] = [("pytorch", &[]), ("pytorch-bf16", &["--bf16"])];
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
@@ -68,7 +69,7 @@ pub fn experiments() -> Vec<Experiment> {
 
 /// What the peer is told.
 #[derive(Serialize)]
-struct Job {
+pub(super) struct Job {
     model: PathBuf,
     batches: PathBuf,
     batch: usize,
@@ -81,6 +82,9 @@ struct Job {
     beta2: f64,
     eps: f64,
     gradient: PathBuf,
+    /// Options of this job alone: `bf16`.
+    #[serde(flatten)]
+    options: BTreeMap<&'static str, bool>,
 }
 
 /// What it replies.
@@ -141,7 +145,12 @@ impl Case {
     }
 
     /// The peer's job, with its files in `folder`: the model of the beginning and the batches of the run.
-    fn job(&self, folder: &Path, steps: u64) -> crate::Result<Job> {
+    pub(super) fn job(
+        &self,
+        folder: &Path,
+        steps: u64,
+        options: &[&'static str],
+    ) -> crate::Result<Job> {
         let io = |path: &Path, error| lab::Error::io(path, error);
         let Settings { batch, length, clip, rule, seed, .. } = self.settings;
         let model = folder.join("model.safetensors");
@@ -167,25 +176,25 @@ impl Case {
             beta2: rule.beta2,
             eps: rule.eps,
             gradient: folder.join("gradient.f32"),
+            options: options.iter().map(|option| (*option, true)).collect(),
         })
     }
 }
 
 /// PyTorch's program, started, or why it does not take part.
-fn asked(option: Option<&str>) -> Result<Peer, String> {
-    let asked = "the libraries were not asked for; `measure --peers` does";
-    start(peers::python().ok_or(asked)?, option)
+pub(super) fn asked(options: &[&str]) -> Result<Peer, String> {
+    start(peers::python().ok_or(peers::NOT_ASKED)?, options)
 }
 
 /// PyTorch's program, started by this Python.
 ///
 /// # Errors
 /// Why it does not start, as a clause.
-pub fn start(python: &str, option: Option<&str>) -> Result<Peer, String> {
+pub fn start(python: &str, options: &[&str]) -> Result<Peer, String> {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_gpt.py");
     let (program, threads) = (program.to_string_lossy(), available().to_string());
     let mut arguments = vec![&*program, "--threads", &threads];
-    arguments.extend(option);
+    arguments.extend(options);
     Peer::start(python, &arguments).map_err(|error| error.to_string())
 }
 
@@ -214,8 +223,8 @@ fn race(
 ) -> crate::Result<()> {
     let (rounds, steps) = if r.budget == Budget::Full { (7, 5) } else { (2, 2) };
     let mut trainer = case.trainer()?;
-    let short = &case.job(folder, steps)?;
-    let mut peers = PEERS.map(|(who, option)| (who, asked(option)));
+    let short = &case.job(folder, steps, &[])?;
+    let mut peers = PEERS.map(|(who, options)| (who, asked(options)));
     let mut versions = PEERS.map(|(who, _)| (who, String::new()));
     let mut race: Race<Vec<f64>> = Race::default();
     race.turn(OURS, |_| {
@@ -324,7 +333,7 @@ impl Twins {
     /// # Errors
     /// Those of the trainer, and what the peer fails with.
     pub fn run(case: &Case, peer: &mut Peer, folder: &Path, steps: u64) -> crate::Result<Self> {
-        let job = case.job(folder, steps)?;
+        let job = case.job(folder, steps, &[])?;
         let answer: Answer = peer.ask(&job).map_err(lab::Error::from)?;
         let mut trainer = case.trainer()?;
         let mut ours = Vec::new();
@@ -364,13 +373,13 @@ mod tests {
         let config =
             Config { vocabulary: 30, context: 8, width: 8, heads: 2, layers: 1, hidden: 8 };
         let case = Case::new(config, 3, 10);
-        let job = case.job(folder.path(), 10).unwrap();
+        let job = case.job(folder.path(), 10, &[]).unwrap();
         assert_eq!(fs::read(&job.batches).unwrap().len(), 10 * 2 * 3 * 8 * 4);
         assert_eq!(Model::load(&job.model).unwrap(), case.trainer().unwrap().model);
         let mut trainer = case.trainer().unwrap();
         let rates: Vec<f64> = (0..10).map(|_| trainer.step(&case.stream).unwrap().lr).collect();
         assert_eq!(rates, job.rates);
         assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_gpt.py").is_file());
-        assert!(asked(None).is_err(), "nobody asked for it");
+        assert!(asked(&[]).is_err(), "nobody asked for it");
     }
 }

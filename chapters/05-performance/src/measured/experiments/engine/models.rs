@@ -6,7 +6,7 @@ use backprop::measured::{
     race::{self, Keys, OURS},
 };
 use lab::{
-    Race, Recorder,
+    Device, Race, Recorder,
     data::{DataSet, Source},
     record::ParamList,
 };
@@ -49,22 +49,35 @@ pub fn cases() -> impl Iterator<Item = (Model, usize)> {
 }
 
 /// The recipe without its changed images, by this engine.
-fn train(
+pub fn settings(
     engine: EngineKind,
     (model, batch): (Model, usize),
     seed: usize,
-    data: &DataSet,
-) -> lab::Result<Answer> {
+    epochs: usize,
+) -> Settings {
     let (seed, recipe) = (seed as u64, Settings::of(model));
-    let settings = Settings { engine, batch, seed, epochs: EPOCHS, augment: false, ..recipe };
-    let config = Config { settings, makers: Makers::on_cpu(by_engine), ..Config::default() };
+    Settings { engine, batch, seed, epochs, augment: false, ..recipe }
+}
+
+/// Trains as `train` does.
+///
+/// # Errors
+/// As [`train_on`].
+pub fn train(settings: Settings, device: Device, data: &DataSet) -> lab::Result<Answer> {
+    let makers = Makers::on_cpu(by_engine);
+    let config = Config { settings, device, makers, ..Config::default() };
     let outcome = train_on(&config, data, &mut Silent)?;
     Ok(Answer::of(outcome.history.iter().map(|epoch| (epoch.seconds, epoch.test_accuracy))))
 }
 
+/// Whether its convolutions may have the channels of a pixel side by side.
+pub fn pictures(model: Model) -> bool {
+    matches!(model, Model::Cnn | Model::Resnet)
+}
+
 /// PyTorch's program for a model, or why it does not take part.
 fn pytorch(model: Model, nhwc: bool, source: &Source) -> Result<Peer, String> {
-    if nhwc && !matches!(model, Model::Cnn | Model::Resnet) {
+    if nhwc && !pictures(model) {
         return Err("a memory format of images is for convolutions".to_owned());
     }
     let (threads, images) = (parallel::available().to_string(), IMAGES.to_string());
@@ -78,8 +91,9 @@ fn pytorch(model: Model, nhwc: bool, source: &Source) -> Result<Peer, String> {
 /// This course's two contenders.
 fn engines(case: (Model, usize), data: &DataSet) -> Race<'_, Answer> {
     let mut race = Race::default();
-    race.turn(OURS, move |seed| train(EngineKind::Fast, case, seed, data));
-    race.turn("plain", move |seed| train(EngineKind::Plain, case, seed, data));
+    for (who, engine) in [(OURS, EngineKind::Fast), ("plain", EngineKind::Plain)] {
+        race.turn(who, move |seed| train(settings(engine, case, seed, EPOCHS), Device::Cpu, data));
+    }
     race
 }
 
