@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# Every measurement that needs an NVIDIA GPU, taken on a machine that has a driver and neither Rust nor a network.
+# Every measurement that needs an NVIDIA GPU, taken on a machine that has a driver and neither Rust nor a network, beside
+# PyTorch's where it has that.
 #
 #     tools/cuda/harvest.sh pack harvest              # here: builds what is carried there, and says how large it is
-#     bash tools/cuda/harvest.sh 1 harvest OUT        # there: three commands, one after the other, each below 590 s
-#     bash tools/cuda/harvest.sh 2 harvest OUT
-#     bash tools/cuda/harvest.sh 3 harvest OUT
-#     bash tools/cuda/harvest.sh all harvest OUT      # there, in one command: as much as HARVEST_LIMIT seconds allow
-#     tools/cuda/harvest.sh join OUT1 OUT2 OUT3 TO    # here: one folder of records out of what came back
+#     tools/cuda/harvest.sh plan harvest h100         # here: what the two commands will do, and what does not fit
+#     bash harvest/harvest.sh 1 harvest OUT           # there: two commands of at most 570 and 200 seconds, one after
+#     bash harvest/harvest.sh 2 harvest OUT           # the other
+#     tools/cuda/harvest.sh join OUT1 OUT2 TO         # here: one folder of records out of what came back
 #
 # HARVEST_ONLY, a regular expression, chooses among the steps by their names.
 #
 # Every step is a program of its own with a limit, writes a line to OUT/summary.txt and its words to a log, and costs no
-# other step anything when it fails. OUT/harvest.tar.gz holds records, logs and machine code after each of them, so that
-# a command that is cut off has not run for nothing. README.md beside this file says more.
+# other step anything when it fails. OUT/harvest.tar.gz holds records, logs, machine code, and the card's clock and power
+# after each of them, so that a command that is cut off has not run for nothing. A step is left out whose files are those
+# of its record: TO/MACHINE/ledger.txt keeps them, with its seconds and joules. README.md beside this file says more.
 set -uo pipefail
+export LC_ALL=C
 
 usage() {
     sed -n '2,/^set /{s/^# \{0,1\}//;/^set /d;p}' "$0"
@@ -23,6 +25,141 @@ fail() { say "$*"; exit 1; }
 
 # The most that may be carried, in megabytes.
 most=${HARVEST_MOST:-60}
+
+# ---- the steps -------------------------------------------------------------------------------------------------
+
+# In the order of their worth: is it right, how fast beside PyTorch, what chapters owe. Each has its name, the seconds that
+# it takes where no visit has shown how many, the files that its numbers depend on (- for one that always runs), and what it
+# runs.
+steps() {
+    local two=chapters/02-cpu-gpu four=chapters/04-training five=chapters/05-performance six=chapters/06-mixed-precision
+    local nine=chapters/09-language-model model
+    local products="$two/kernels $two/src/tensor_cores $two/src/ladder.rs $two/src/gpu"
+    local dfdx="$four/src/learning $four/src/models"
+
+    step machine 5 - bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
+    step starts 5 - bash -c starts
+    tests right-on-a-gpu 40 "$products $two/src/verify.rs" cpu_gpu on_a_gpu there_is_a_gpu
+    tests tests-performance 20 "$five/kernels $five/src/gpu" performance gpu::
+    tests tests-language_model 15 "$nine/kernels $nine/src/gpu" language_model gpu::
+    tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
+    tests tests-cpu_gpu 25 "$two/kernels $two/src" cpu_gpu gpu:: verify:: wrong:: truck:: lu:: --skip on_a_gpu
+    tests nccl 10 chapters/07-multi-gpu/src/comm multi_gpu on_a_gpu
+
+    measure cpu_gpu.ladder 110 "$products $two/src/measured/experiments/ladder.rs"
+    measure performance.gpu.pytorch 45 "$five/peers/pytorch_gpu.py $five/src/measured/experiments/pytorch.rs" --peers
+    measure performance.gpu.models 140 "$five/peers/pytorch_models.py $five/src/measured/experiments/pytorch.rs $dfdx" --peers
+    measure language_model.gpu 95 "$nine/kernels $nine/src/gpu $nine/peers/pytorch_gpt.py $nine/src/measured/experiments/gpu.rs" --peers
+
+    measure cpu_gpu.counters 40 "$two/kernels $two/src/counters.rs $two/src/measured/experiments/counters.rs"
+    measure cpu_gpu.lu 25 "$two/kernels $two/src/lu $two/src/measured/experiments/lu.rs"
+    measure lab.peaks 20 chapters/00-lab/src/peak.rs
+    measure matmul.bf16 20 chapters/01-matmul/src
+    step doctor 5 - "$state/throughput" doctor
+    measure training.mlp 25 "$dfdx" --device cuda:0
+
+    measure performance.gpu.timeline 15 "$five/kernels $five/src/gpu $five/src/measured/experiments/timeline.rs"
+    measure performance.pieces 15 "$five/src/measured/experiments/input.rs"
+    measure mixed_precision.amp.speed 40 "$six/src/amp $six/src/measured/experiments/amp.rs $dfdx" --device cuda:0
+    measure performance.gpu.graph 20 "$five/kernels $five/src/gpu $five/src/measured/experiments/gpu.rs"
+    measure performance.gpu.fused 30 "$five/kernels $five/src/gpu $five/src/measured/experiments/gpu.rs"
+    measure performance.gpu.overlap 32 "$five/kernels $five/src/gpu $five/src/measured/experiments/gpu.rs"
+    step sass 15 "$products" bash -c sass
+    for model in mlp cnn resnet transformer rnn; do
+        step "train-$model" 20 "$dfdx" "$state/throughput" train --model "$model" --device cuda:0 --epochs 2 --run "runs/$model"
+    done
+    measure cpu_gpu.devices 20 "$two/src/measured/experiments/devices.rs"
+    measure cpu_gpu.truck 56 "$two/kernels/map.cl $two/src/truck.rs $two/src/measured/experiments/truck.rs"
+}
+
+# measure KEY SECONDS FILES [OPTION…]: one experiment as a program of its own.
+measure() {
+    step "$1" "$2" "$3" "$state/throughput" measure "$1" --budget "$budget" --records records --machine "$machine" \
+        --verbose "${@:4}"
+}
+
+# tests NAME SECONDS FILES CRATE [FILTER…]: a crate's tests, or those whose names contain a filter.
+tests() {
+    step "$1" "$2" "$3" "$state/tests/$4" --nocapture --test-threads=1 "${@:5}"
+}
+
+# Seconds of the two commands. Those of a device's lease, less what its start and transfers take.
+seconds_of() { case $1 in 1) echo "${HARVEST_LIMIT:-570}" ;; 2) echo "${HARVEST_LIMIT:-200}" ;; esac; }
+
+# step NAME SECONDS FILES COMMAND…: what it does depends on who reads the table.
+step() {
+    local name=$1 seconds=$2 files=$3 rest hash
+    shift 3
+    [[ "$name" =~ ${HARVEST_ONLY:-.} ]] || return 0
+    if [ "$reader" = hashes ]; then
+        hash=$(hashed "$files") || exit 1
+        printf '%s %s\n' "$name" "$hash"
+        return
+    fi
+    [[ " $finished " != *" $name "* ]] || return 0
+    seconds=$(awk -v name="$name" -v or="$seconds" '$1 == name { or = $3 } END { print int(or) + (or > int(or)) }' "$ledger")
+    rest=$(fresh "$name")
+    if [ -n "$rest" ]; then
+        told "$name" "up to date since $rest"
+        finished+=" $name"
+    elif [ "$seconds" -gt "$(left)" ]; then
+        told "$name" "does not fit: it takes $seconds s, and $(left) are left of command $command"
+    else
+        finished+=" $name"
+        case "$reader" in
+            plan) told "$name" "$seconds s in command $command"; spent=$((spent + seconds)) ;;
+            run) run "$name" "$seconds" "$@" ;;
+        esac
+    fi
+}
+
+# What is left of a command's seconds: of those that are planned, or of those that have gone by.
+left() {
+    if [ "$reader" = plan ]; then echo $((limit - spent)); else echo $((limit - (SECONDS - begun))); fi
+}
+
+# One number for all files in and below these.
+hashed() {
+    [ "$1" != - ] || { echo -; return; }
+    local path
+    for path in $1; do [ -e "$path" ] || fail "a step depends on $path, which is not there"; done
+    # shellcheck disable=SC2086
+    find $1 -type f -print0 | sort -z | xargs -0 cat | sha256sum | cut -c1-12
+}
+
+# The day of a step's record, if it came from the files that are carried.
+fresh() {
+    awk -v name="$1" 'FNR == NR { if ($1 == name) hash = $2; next }
+        $1 == name && $2 == hash && hash != "-" && $7 == "done" { print $6 }' "$dir/hashes" "$ledger"
+}
+
+told() {
+    if [ "$reader" = plan ]; then printf '%-28s %s\n' "$1" "$2"; else printf '%-28s %s\n' "$1" "$2" >>"$state/summary.txt"; fi
+}
+
+# Plans a command: what is finished after it.
+planned() {
+    command=$1 limit=$(seconds_of "$1") spent=10 reader=plan # to unpack and to look around
+    steps
+}
+
+# plan DIR MACHINE: what the two commands will do on this card.
+plan() {
+    [ $# -eq 2 ] || { usage >&2; exit 2; }
+    dir=$1 machine=$2 state=/tmp/none budget=full finished=
+    [ -s "$dir/hashes" ] || fail "$dir has no hashes; make it with: tools/cuda/harvest.sh pack"
+    ledger=$(ledger_of "$machine")
+    local plan
+    plan=$(mktemp)
+    for command in 1 2; do
+        planned "$command" >"$plan"
+        if [ "$command" = 1 ]; then grep -v 'does not fit' "$plan"; else cat "$plan"; fi
+        printf '== command %s: %d of %d s\n' "$command" "$spent" "$limit"
+    done
+    rm "$plan"
+}
+
+ledger_of() { if [ -s "$dir/ledgers/$1" ]; then echo "$dir/ledgers/$1"; else echo /dev/null; fi; }
 
 # ---- here ------------------------------------------------------------------------------------------------------
 
@@ -56,11 +193,17 @@ pack() {
         done
         carry "$(test_of cpu_gpu --test it)" "$dir/tests/cpu_gpu-it"
     fi
-    if [ ${#features[@]} -gt 0 ]; then
-        # Kernels that are compiled while it runs include these, by their full paths.
-        tar -cJPhf "$dir/headers.tar.xz" "$CUDA_PATH"/include/cuda_fp16.{h,hpp} "$CUDA_PATH"/include/nv \
-            "$(cd "$target" && pwd)/$folder"/build/dfdx-*/out/*.cuh || fail 'the headers of dfdx are not there'
-    fi
+    # What is looked for by its full path: PyTorch's programs, and what kernels include that are compiled while it runs.
+    local paths=("$PWD"/chapters/*/peers/*.py)
+    [ ${#features[@]} -eq 0 ] || paths+=("$CUDA_PATH"/include/cuda_fp16.{h,hpp} "$CUDA_PATH"/include/nv
+        "$(cd "$target" && pwd)/$folder"/build/dfdx-*/out/*.cuh)
+    tar -cJPhf "$dir/paths.tar.xz" "${paths[@]}" || fail 'the headers of dfdx are not there'
+    reader=hashes state='' budget='' machine='' steps >"$dir/hashes" || exit 1
+    local ledger
+    mkdir -p "$dir/ledgers"
+    for ledger in book/records/*/ledger.txt; do
+        [ ! -s "$ledger" ] || cp "$ledger" "$dir/ledgers/$(basename "$(dirname "$ledger")")"
+    done
     if [ -n "${MNIST_DIR:-}" ]; then
         mkdir -p "$dir/mnist"
         local file
@@ -95,11 +238,15 @@ size() {
     [ "$bytes" -le $((most * 1000000)) ] || fail "that is more than the $most MB that may be carried"
 }
 
-# join OUT… TO: the records of all commands in one folder; of an experiment that ran twice, the later one.
+# join OUT… TO: the records of all commands in one folder, of an experiment that ran twice the later one; and what each
+# step took, in TO/MACHINE/ledger.txt.
 join() {
     [ $# -ge 2 ] || { usage >&2; exit 2; }
     python3 - "$@" <<'PYTHON'
-import json, pathlib, sys, tarfile, tempfile
+import datetime, json, pathlib, re, statistics, sys, tarfile, tempfile
+
+HEAD = "# step hash seconds joules MHz date state: what each step of tools/cuda/harvest.sh took in its last visit\n"
+STEP = re.compile(r"(\S+) +exit (\d+) +\S+ s from (\S+) to (\S+) of (\S+)  (.*)")
 
 def text(record):
     """As `measure` writes it: one value a line."""
@@ -115,6 +262,46 @@ def text(record):
         whole = whole.replace(mark, line, 1)
     return whole + "\n"
 
+def samples(path):
+    """Seconds, watts and megahertz of each of nvidia-smi's lines; those that a card does not tell are left out."""
+    found = []
+    for line in path.read_text().splitlines() if path.is_file() else []:
+        try:
+            when, watts, clock, *_ = [word.strip() for word in line.split(",")]
+            when = datetime.datetime.strptime(when, "%Y/%m/%d %H:%M:%S.%f").replace(tzinfo=datetime.timezone.utc)
+            found.append((when.timestamp(), float(watts), float(clock)))
+        except ValueError:
+            pass
+    return sorted(found)
+
+def joules(samples, begin, end):
+    """The power between two times, of which neighbours are joined by straight lines; None where it was not told."""
+    if not samples or begin < samples[0][0] - 1 or end > samples[-1][0] + 1:
+        return None
+    times, watts = [s[0] for s in samples], [s[1] for s in samples]
+    def power(at):
+        after = next((i for i, time in enumerate(times) if time >= at), len(times) - 1)
+        before = max(after - 1, 0)
+        span = times[after] - times[before]
+        part = min(max((at - times[before]) / span, 0), 1) if span else 1
+        return watts[before] + (watts[after] - watts[before]) * part
+    inner = [(time, watt) for time, watt, _ in samples if begin < time < end]
+    points = [(begin, power(begin)), *inner, (end, power(end))]
+    return sum((t2 - t1) * (w1 + w2) / 2 for (t1, w1), (t2, w2) in zip(points, points[1:]))
+
+def line(found, power):
+    """A step's line of the ledger, from its line of the summary."""
+    name, code, begin, end, hash, outcome = found
+    begin, end = float(begin), float(end)
+    empty = re.search(r"^skipped|\b0 passed|: 0 values", outcome)
+    state = f"failed-{code}" if code != "0" else "empty" if empty else "done"
+    energy = joules(power, begin, end)
+    clocks = [clock for time, _, clock in power if begin <= time <= end]
+    energy = "-" if energy is None else f"{energy:.0f}"
+    clock = f"{statistics.median(clocks):.0f}" if clocks else "-"
+    day = datetime.datetime.fromtimestamp(begin, datetime.timezone.utc).date()
+    return f"{name:28} {hash:12} {end - begin:6.1f} {energy:>7} {clock:>5} {day} {state}\n"
+
 *froms, to = map(pathlib.Path, sys.argv[1:])
 to.mkdir(parents=True, exist_ok=True)
 for out in froms:
@@ -123,7 +310,8 @@ for out in froms:
         sys.exit(f"harvest: {archive} is not there")
     with tempfile.TemporaryDirectory() as folder:
         tarfile.open(archive).extractall(folder, filter="data")
-        for file in sorted(pathlib.Path(folder).glob("records/*/*.json")):
+        folder = pathlib.Path(folder)
+        for file in sorted(folder.glob("records/*/*.json")):
             target = to / file.parent.name / file.name
             target.parent.mkdir(exist_ok=True)
             new = json.loads(file.read_text())
@@ -133,36 +321,43 @@ for out in froms:
                 new["runs"] = [run for run in old if run["experiment"] not in names] + new["runs"]
             target.write_text(text(new))
             print(f"harvest: {target}", file=sys.stderr)
+        power = samples(folder / "power.csv")
+        ledger = to / (folder / "machine").read_text().strip() / "ledger.txt"
+        ledger.parent.mkdir(exist_ok=True)
+        old = ledger.read_text().splitlines(True)[1:] if ledger.is_file() else []
+        lines = {entry.split()[0]: entry for entry in old}
+        for entry in (folder / "summary.txt").read_text(errors="replace").splitlines():
+            if found := STEP.fullmatch(entry):
+                lines[found[1]] = line(found.groups(), power)
+        ledger.write_text(HEAD + "".join(lines[name] for name in sorted(lines)))
+        print(f"harvest: {ledger}", file=sys.stderr)
 PYTHON
 }
 
 # ---- there -----------------------------------------------------------------------------------------------------
 
-# One command. Its limit leaves time for what comes before and after it.
-limit=${HARVEST_LIMIT:-570}
 begun=$SECONDS
 
-# Puts what there is so far where it is taken from.
+# Puts what there is so far where it is taken from. tar says 1 where a file has grown meanwhile, as the clock's does.
 gather() {
-    tar -czf "$out/.part" -C "$state" records logs sass summary.txt 2>/dev/null && mv -f "$out/.part" "$out/harvest.tar.gz"
+    tar -czf "$out/.part" -C "$state" records logs sass power.csv machine summary.txt 2>/dev/null
+    [ $? -gt 1 ] || mv -f "$out/.part" "$out/harvest.tar.gz"
     cp -f "$state/summary.txt" "$out/summary.txt" 2>/dev/null
 }
 
-# step NAME SECONDS COMMAND…: at most so many seconds, and not beyond the command's limit.
-step() {
-    local name=$1 seconds=$2 from=$SECONDS left=$((limit - (SECONDS - begun))) rc
+# run NAME SECONDS COMMAND…: at most twice as long as it should take and a little, and not beyond the command's limit.
+run() {
+    local name=$1 from=$EPOCHREALTIME to rc hash most=$((2 * $2 + ${HARVEST_PATIENCE:-15}))
     shift 2
-    [[ "$name" =~ ${HARVEST_ONLY:-.} ]] || return 0
-    if [ "$left" -lt 8 ]; then
-        printf '%-28s left out, no time\n' "$name" >>"$state/summary.txt"
-        gather
-        return
-    fi
-    [ "$seconds" -le "$left" ] || seconds=$left
-    timeout --kill-after=5 "$seconds" "$@" >"$state/logs/$name.txt" 2>&1 </dev/null
+    [ "$most" -le "$(left)" ] || most=$(left)
+    echo "$name" >>"$state/finished"
+    timeout --kill-after=5 "$most" "$@" >"$state/logs/$name.txt" 2>&1 </dev/null
     rc=$?
-    printf '%-28s exit %-3s %4d s  %s%s\n' "$name" "$rc" $((SECONDS - from)) "$(outcome "$state/logs/$name.txt")" \
-        "$(counted "$name")" >>"$state/summary.txt"
+    to=$EPOCHREALTIME
+    hash=$(awk -v name="$name" '$1 == name { print $2 }' "$dir/hashes")
+    printf '%-28s exit %-3s %6.1f s from %s to %s of %s  %s%s\n' "$name" "$rc" \
+        "$(awk -v a="$from" -v b="$to" 'BEGIN { print b - a }')" "$from" "$to" "${hash:--}" \
+        "$(outcome "$state/logs/$name.txt")" "$(counted "$name")" >>"$state/summary.txt"
     tail -n 1 "$state/summary.txt" >&2
     gather
 }
@@ -188,21 +383,6 @@ counted() {
     ' "$file"
 }
 
-# measure SECONDS KEY [OPTION…]: one experiment as a program of its own.
-measure() {
-    local seconds=$1 key=$2
-    shift 2
-    step "$key" "$seconds" "$state/throughput" measure "$key" --budget "$budget" --records records \
-        --machine "$machine" --verbose "$@"
-}
-
-# tests NAME SECONDS CRATE [FILTER…]: a crate's tests, or those whose names contain a filter.
-tests() {
-    local name=$1 seconds=$2 program=$state/tests/$3
-    shift 3
-    step "$name" "$seconds" "$program" --nocapture --test-threads=1 "$@"
-}
-
 # What xz has packed, also where there is none.
 unpack() {
     if command -v xz >/dev/null; then
@@ -212,16 +392,26 @@ unpack() {
     fi
 }
 
+# What the records of this machine are called: by the name of its card.
+card() {
+    local name
+    name=$(timeout 60 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-' |
+        sed -E 's/(nvidia|tesla|geforce)-//g; s/-?[0-9]+gb//; s/-?(hbm[0-9]*e?|sxm[0-9]*)//g; s/[^a-z0-9_-]//g; s/^-+|-+$//g')
+    echo "${name:-no-gpu}"
+}
+
 # Programs out of the carried folder, libraries that this machine has, and where everything goes. Done once a machine.
 prepare() {
     dir="$(cd "$1" && pwd)" || fail "there is no folder $1"
     mkdir -p "$2" || fail "can't write to $2"
     out="$(cd "$2" && pwd)"
     state=${HARVEST_STATE:-/tmp/throughput-harvest}
-    machine=${HARVEST_MACHINE:-h200}
+    machine=$(card)
+    ledger=$(ledger_of "$machine")
     budget=${HARVEST_BUDGET:-full}
     mkdir -p "$state"/{records,logs,sass,kernels,tests,mnist} "$state/home" || fail "can't write to $state"
-    touch "$state/summary.txt"
+    touch "$state"/{summary.txt,finished,power.csv}
+    echo "$machine" >"$state/machine"
     local packed program
     for packed in "$dir"/*.xz "$dir"/tests/*.xz; do
         program=$state/${packed#"$dir"/}
@@ -232,27 +422,34 @@ prepare() {
     done
     [ -x "$state/throughput" ] || fail "$dir has no throughput.xz; make it with: tools/cuda/harvest.sh pack"
     cp -n "$dir"/mnist/* "$state/mnist/" 2>/dev/null
-    [ -s "$dir/headers.tar.xz" ] && unpack "$dir/headers.tar.xz" | tar -xPf - 2>/dev/null
+    [ -s "$dir/paths.tar.xz" ] && unpack "$dir/paths.tar.xz" | tar -xPf - 2>/dev/null
     THROUGHPUT_COMMIT=$(cat "$dir/commit" 2>/dev/null)
     export THROUGHPUT_COMMIT
+    # PyTorch brings CUDA's libraries of its own: what is set for the program is not for its peers.
+    mkdir -p "$state/bin"
+    printf '#!/bin/sh\nexec env LD_LIBRARY_PATH="%s" "%s" "$@"\n' "${LD_LIBRARY_PATH:-}" "$(command -v python3)" >"$state/bin/python3"
+    chmod +x "$state/bin/python3"
     # What is there of CUDA's libraries: in the toolkit's folders, or in Python's packages.
     local found library folder
-    found=$(find -L /usr/local /opt /usr/lib -maxdepth 10 -type f \
+    # shellcheck disable=SC2086
+    found=$(find -L ${HARVEST_LIBRARIES:-/usr/local /opt /usr/lib} -maxdepth 10 -type f \
         \( -name 'libnvrtc.so.*' -o -name 'libcublas.so.*' -o -name 'libcurand.so.*' -o -name 'libnccl.so.*' \) 2>/dev/null | sort -V)
     for library in libnvrtc libcublas libcurand libnccl; do
         folder=$(grep -F "/$library.so" <<<"$found" | tail -n 1)
         [ -z "$folder" ] || LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(dirname "$folder")"
     done
-    export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
+    export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" PATH="$state/bin:$PATH"
     export THROUGHPUT_OPENCL=off # with it everything would be measured twice
     export THROUGHPUT_KERNELS=$state/kernels NO_COLOR=1 RUST_BACKTRACE=0
     [ -n "$(ls "$state/mnist" 2>/dev/null)" ] && export MNIST_DIR=$state/mnist
     # The tests of portable kernels run on the GPU, where there is one. The first question starts its driver.
     if timeout 60 nvidia-smi -L >/dev/null 2>&1; then
         export THROUGHPUT_TEST_DEVICE=cuda THROUGHPUT_REQUIRE_CUDA=1
-        gpu=1
+        # Clock and power, five times a second, beside all that follows.
+        TZ=UTC0 stdbuf -oL nvidia-smi --query-gpu=timestamp,power.draw,clocks.sm,temperature.gpu \
+            --format=csv,noheader,nounits --loop-ms=200 >>"$state/power.csv" 2>/dev/null </dev/null &
+        sampler=$!
     else
-        gpu=
         say 'there is no NVIDIA GPU here: every step says so and goes on'
     fi
     cd "$state" || exit 1
@@ -285,53 +482,22 @@ starts() {
     "$state/throughput" --version
 }
 
-one() { # the most valuable: is it right, how fast is the ladder, and what training gains
-    step machine 60 bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
-    step starts 20 bash -c starts
-    step doctor 60 "$state/throughput" doctor
-    measure 60 cpu_gpu.devices
-    tests right-on-a-gpu 150 cpu_gpu on_a_gpu there_is_a_gpu
-    measure 300 cpu_gpu.ladder
-    measure 100 training.speed --device cuda:0
-    measure 90 language_model.gpu
-    step sass 60 bash -c sass
-}
-
-two() { # the other measurements of chapters 2, 5 and 6
-    measure 60 performance.gpu.graph
-    measure 60 performance.gpu.overlap
-    measure 30 performance.gpu.timeline
-    measure 120 performance.gpu.fused
-    measure 150 cpu_gpu.truck
-    measure 100 mixed_precision.amp.speed --device cuda:0
-    measure 90 cpu_gpu.counters
-    measure 60 cpu_gpu.lu
-    measure 60 performance.pieces
-}
-
-three() { # training as the reader types it, and all tests
-    local model
-    for model in mlp cnn resnet rnn transformer; do
-        step "train-$model" 45 "$state/throughput" train --model "$model" --device cuda:0 --epochs 2 --run "runs/$model"
-    done
-    tests nccl 30 multi_gpu on_a_gpu
-    tests tests-cpu_gpu 100 cpu_gpu gpu:: tensor_cores:: verify:: wrong:: truck:: lu::
-    tests tests-ladder 100 cpu_gpu-it ladder:: lu_device::
-    tests tests-performance 120 performance gpu::
-    tests tests-language_model 60 language_model gpu::
-    measure 40 lab.peaks
-}
-
 case "${1:-}" in
-    pack) shift; pack "$@" ;;
-    join) shift; join "$@" ;;
-    1 | 2 | 3 | all)
+    pack | plan | join) "$@" ;;
+    hashes) cd "$(dirname "${BASH_SOURCE[0]}")/../.." && reader=hashes state='' budget='' machine='' steps ;;
+    1 | 2)
         [ $# -eq 3 ] || { usage >&2; exit 2; }
         export -f sass starts
+        sampler=
         prepare "$2" "$3"
         export state
-        printf '== command %s at %s\n' "$1" "$(date -u +%FT%TZ)" >>"$state/summary.txt"
-        case "$1" in 1) one ;; 2) two ;; 3) three ;; all) one && two && three ;; esac
+        finished=$(paste -sd' ' "$state/finished")
+        # A machine that has not seen the first command: what that was to do is done.
+        [ "$1" = 1 ] || [ -s "$state/finished" ] || { finished=; planned 1 >/dev/null; }
+        printf '== command %s on %s at %s\n' "$1" "$machine" "$(date -u +%FT%TZ)" >>"$state/summary.txt"
+        command=$1 limit=$(seconds_of "$1") reader=run
+        steps
+        [ -z "$sampler" ] || kill "$sampler" 2>/dev/null
         printf '== command %s took %d s\n' "$1" $((SECONDS - begun)) >>"$state/summary.txt"
         gather
         say "$(wc -c <"$out/harvest.tar.gz") bytes in $out/harvest.tar.gz"
