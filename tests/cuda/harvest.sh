@@ -44,7 +44,8 @@ if key == "cpu_gpu.lu":
 text = json.dumps({"runs": [r for r in runs if r["experiment"] != key] + [new]}, indent=2)
 # One value a line, as `measure` writes them.
 text = text.replace('"HERE"', json.dumps({"key": key, "params": {}, "median": 1}))
-text = text.replace('"THERE"', json.dumps({"key": key, "params": {}, "why": "no NVIDIA driver"}))
+why = "it has ended without a reply" if key == "language_model.gpu" else "no AMX"
+text = text.replace('"THERE"', json.dumps({"key": key, "params": {}, "why": why}))
 open(path, "w").write(text)
 PYTHON
 echo "records are in $records/$machine"
@@ -94,7 +95,7 @@ done
 [ $((SECONDS - began)) -lt 60 ] || fail 'a step that does not end was waited for'
 summary=$work/out2/summary.txt
 has "$summary" '^== command 1 on rtx-5070-ti at ' 'the records are not called by the card'
-has "$summary" '^cpu_gpu.ladder +exit 0 .*: 1 values, 1 left out \(no NVIDIA driver\)' 'the ladder was not measured'
+has "$summary" '^cpu_gpu.ladder +exit 0 .*: 1 values, 1 left out \(no AMX\)' 'the ladder was not measured'
 has "$summary" '^right-on-a-gpu +exit 0 .*test result: ok. 3 passed' 'a test result is missing'
 has "$summary" '^language_model.gpu +exit 0 ' 'PyTorch has the libraries of the program'
 has "$summary" '^performance.gpu.graph +exit 1 .*error: out of memory' 'a failure is not told'
@@ -110,13 +111,14 @@ tools/cuda/harvest.sh join "$work"/out1 "$work"/out2 "$work/joined" 2>/dev/null
 found=$(python3 -c 'import json, sys; print(*sorted(r["experiment"] for r in json.load(open(sys.argv[1]))["runs"]))' \
     "$work/joined/rtx-5070-ti/cpu_gpu.json")
 [ "$found" = 'cpu_gpu.counters cpu_gpu.devices cpu_gpu.ladder cpu_gpu.lu' ] || fail "joined: $found"
-[ "$(grep -cE '^ +\{"key": .*"why": "no NVIDIA driver"\},?$' "$work/joined/rtx-5070-ti/cpu_gpu.json")" = 4 ] || fail 'not one value a line'
+[ "$(grep -cE '^ +\{"key": .*"why": "no AMX"\},?$' "$work/joined/rtx-5070-ti/cpu_gpu.json")" = 4 ] || fail 'not one value a line'
 tools/cuda/harvest.sh join "$work/nothing" "$work/joined" 2>/dev/null && fail 'nothing was joined without a word'
 made=$work/joined/rtx-5070-ti/ledger.txt
 hash=$(awk '$1 == "cpu_gpu.ladder" { print $2 }' "$work/carried/hashes")
 has "$made" "^cpu_gpu.ladder +$hash +[0-9.]+ +[0-9]+ +1500 20[0-9-]+ done$" 'the ladder is not in the ledger'
 has "$made" '^performance.gpu.overlap .* failed-124$' 'a step that did not end counts as done'
 has "$made" '^cpu_gpu.lu .* empty$' 'a step that measured nothing counts as done'
+has "$made" '^language_model.gpu .* empty$' 'a step without PyTorch counts as done'
 has "$made" '^nccl .* empty$' 'no test counts as done'
 has "$made" '^sass .* empty$' 'no machine code counts as done'
 # 250 W for as long as it took.

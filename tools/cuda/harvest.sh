@@ -293,7 +293,7 @@ def line(found, power):
     """A step's line of the ledger, from its line of the summary."""
     name, code, begin, end, hash, outcome = found
     begin, end = float(begin), float(end)
-    empty = re.search(r"^skipped|\b0 passed|: 0 values", outcome)
+    empty = re.search(r"^skipped|\b0 passed|: 0 values|no NVIDIA driver|no NVRTC|without a reply", outcome)
     state = f"failed-{code}" if code != "0" else "empty" if empty else "done"
     energy = joules(power, begin, end)
     clocks = [clock for time, _, clock in power if begin <= time <= end]
