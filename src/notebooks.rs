@@ -34,10 +34,13 @@ Examples:
     /// Execute the notebooks with the Rust kernel; the first cell that fails is shown
     #[command(after_help = "\
 Examples:
-  cargo run --release -- notebooks run                         all of them, into target/notebooks
+  cargo run --release -- notebooks run                         all that the pages make, into target/notebooks
   cargo run --release -- notebooks run 01-matmul --in-place    one, and keep what it printed")]
     Run(Execute),
     /// Make the notebooks from the pages again; outputs of cells that did not change are kept
+    ///
+    /// A notebook that you have changed stays as it is: what its page makes is written beside it. Notebooks of your own
+    /// are left alone.
     #[command(after_help = "\
 Examples:
   cargo run --release -- notebooks sync            after a change to a page
@@ -66,7 +69,7 @@ pub struct Open {
 /// What to execute.
 #[derive(Args)]
 pub struct Execute {
-    /// The notebook, such as 01-matmul or 1; all of them otherwise
+    /// The notebook, such as 01-matmul or 1; all that the pages make otherwise
     name: Option<String>,
     /// Keep the outputs in notebooks/, where the book quotes them; otherwise they go to target/notebooks
     #[arg(long)]
@@ -79,6 +82,9 @@ pub struct Sync {
     /// Write nothing, and fail if something would have to be written
     #[arg(long)]
     check: bool,
+    /// With --check, fail also if a notebook was changed by hand or most of its cells have printed nothing
+    #[arg(long, requires = "check")]
+    strict: bool,
 }
 
 impl Notebooks {
@@ -114,12 +120,26 @@ impl Sync {
         let mut stale = Vec::new();
         for (name, change) in changes {
             let file = format!("notebooks/{name}.ipynb");
+            if self.strict
+                && change == Change::Same
+                && !has_run(&Notebook::read(&root.join(&file))?)
+            {
+                stale.push(format!("{file} (most of its cells have printed nothing)"));
+            }
             match change {
                 Change::Same => say(&format!("{file}: as its page")),
                 Change::Changed(why) if self.check => stale.push(format!("{file} ({why})")),
                 Change::Changed(why) => say(&format!("{file}: written ({why})")),
+                Change::Yours(why) if self.strict => {
+                    stale.push(format!("{file} (changed by hand, which `sync` keeps: {why})"));
+                }
+                Change::Yours(why) if self.check => say(&format!("{file}: yours ({why})")),
+                Change::Yours(why) => say(&format!(
+                    "{file}: yours, kept as it is ({why}); what the page makes is in notebooks/{}.ipynb",
+                    notebook::beside(&name)
+                )),
                 Change::Leftover if self.check => stale.push(format!("{file} (no page makes it)")),
-                Change::Leftover => say(&format!("{file}: removed, no page makes it")),
+                Change::Leftover => say(&format!("{file}: removed, no page makes it any more")),
             }
         }
         if !stale.is_empty() {
@@ -132,6 +152,12 @@ impl Sync {
     }
 }
 
+/// Cells that define something print nothing; of all others a notebook keeps what they printed.
+fn has_run(notebook: &Notebook) -> bool {
+    let printed = |cell: &&notebook::Cell| matches!(&cell.kind, Kind::Code { outputs, .. } if !outputs.is_empty());
+    5 * notebook.code_cells().filter(printed).count() >= 2 * notebook.code_cells().count()
+}
+
 impl Execute {
     fn run(&self, root: &Path) -> Result<()> {
         let jupyter = Jupyter::new(root);
@@ -140,6 +166,12 @@ impl Execute {
             jupyter.measures()?;
         }
         let found = find(root, self.name.as_deref())?;
+        let ours = notebook::of_the_pages(root);
+        if self.in_place
+            && let Some((name, _)) = found.iter().find(|notebook| !ours.contains(notebook))
+        {
+            bail!("{name} is yours: --in-place writes only what the pages made; leave it out");
+        }
         for (name, file) in found {
             let notebook = Notebook::read(&file)?;
             let run = execute(&jupyter, &name, &notebook)?;
@@ -204,6 +236,10 @@ fn find(root: &Path, name: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
         {
             all.push((stem.to_owned(), file.clone()));
         }
+    }
+    if name.is_none() {
+        // Whoever runs all does not mean notebooks of their own.
+        all = notebook::of_the_pages(root);
     }
     all.sort();
     let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();

@@ -4,6 +4,9 @@
 use serde_json::Value;
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
+#[path = "../bookbinder/src/notebook/made.rs"]
+mod made;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../notebooks");
     println!("cargo::rerun-if-changed={}", folder.display());
@@ -15,9 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = String::new();
     for file in files {
         println!("cargo::rerun-if-changed={}", file.display());
-        let notebook: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_");
-        let name = format!("cells_of_{name}");
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        // A notebook of the reader's, a copy or one that the reader has changed is tried by nobody but the reader.
+        let notebook = fs::read_to_string(&file).unwrap_or_default();
+        let notebook: Value = serde_json::from_str(&notebook).unwrap_or_default();
+        if !made::is_made(&stem, &notebook) {
+            continue;
+        }
+        let name = format!("cells_of_{}", stem.replace('-', "_"));
         let cells: Vec<String> =
             notebook["cells"].as_array().into_iter().flatten().filter_map(code).collect();
         let devices = cells.iter().any(|cell| cell.contains("gpu::"));
@@ -39,8 +47,7 @@ fn code(cell: &Value) -> Option<String> {
     if cell["cell_type"] != "code" || tags.is_some_and(|tags| !tags.is_empty()) {
         return None;
     }
-    let source: String =
-        cell["source"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let source = made::joined(&cell["source"]);
     // A line for the kernel: `:dep`.
     let lines: Vec<&str> = source.lines().filter(|line| !line.starts_with(':')).collect();
     let source = lines.join("\n");

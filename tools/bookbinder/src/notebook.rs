@@ -6,8 +6,8 @@
 //! check of an exercise. What a cell printed is kept for as long as its source stays.
 //!
 //! `cell` and `format` are what a notebook is. `pages` makes them from pages: `cut` cuts a page into cells,
-//! `links` adapts its links and images, `drawing` its drawings, `load` loads the crates. `sync` writes them, `ran` is the
-//! machine that executed one.
+//! `links` adapts its links and images, `drawing` its drawings, `load` loads the crates. `sync` writes them, as far as
+//! `made` tells them from a reader's; `ran` is the machine that executed one.
 
 mod cell;
 mod cut;
@@ -15,12 +15,14 @@ mod drawing;
 mod format;
 mod links;
 mod load;
+mod made;
 mod pages;
 mod ran;
 mod sync;
 
-pub use cell::{Cell, Kind, Runs, joined, lines};
+pub use cell::{Cell, Kind, Runs, lines};
 pub use format::Notebook;
+pub use made::joined;
 pub use pages::from_pages;
 pub use ran::Ran;
-pub use sync::{Change, sync, write};
+pub use sync::{Change, beside, of_the_pages, sync, write};

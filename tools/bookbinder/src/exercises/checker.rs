@@ -136,6 +136,7 @@ fn in_order(
     run_stub: impl FnOnce() -> Result<Outcome>,
     run_solution: impl FnOnce() -> Result<Outcome>,
 ) -> Result<()> {
+    exercise.differs_between_marks()?;
     exercise.in_order()?;
     match run_stub()? {
         Outcome::Failing(_) => {}

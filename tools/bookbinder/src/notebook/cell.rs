@@ -79,15 +79,6 @@ impl Cell {
     }
 }
 
-/// A notebook keeps text as a string or as a list of lines.
-pub fn joined(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
-        _ => String::new(),
-    }
-}
-
 /// Text as a notebook keeps it: lines with their breaks.
 pub fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()

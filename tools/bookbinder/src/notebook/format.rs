@@ -1,8 +1,9 @@
 //! A notebook as a file (nbformat 4.5).
 
 use super::{
-    cell::{Cell, Kind, Runs, joined, lines},
-    ran::{KEY, Ran},
+    cell::{Cell, Kind, Runs, lines},
+    made::{KEY, digest, hash, joined},
+    ran::Ran,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -15,6 +16,8 @@ pub struct Notebook {
     pub cells: Vec<Cell>,
     /// Where its outputs come from; `None` if it never ran.
     pub ran: Option<Ran>,
+    /// The digest by which the notebook is known as one that the pages made.
+    pub made: Option<String>,
 }
 
 impl Notebook {
@@ -27,7 +30,7 @@ impl Notebook {
             fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
         Self::parse(&text).with_context(|| {
             format!(
-                "{} is not a notebook; delete it and run `cargo run --release -- notebooks sync`",
+                "{} is not a notebook; move it away and run `cargo run --release -- notebooks sync`",
                 file.display()
             )
         })
@@ -56,7 +59,8 @@ impl Notebook {
                 Ok(Cell { id, source: joined(&cell["source"]), kind })
             })
             .collect::<Result<_>>()?;
-        Ok(Self { cells, ran: Ran::of(&json) })
+        let made = json["metadata"][KEY]["made"].as_str().map(str::to_owned);
+        Ok(Self { cells, ran: Ran::of(&json), made })
     }
 
     /// The file's text, laid out as Jupyter itself does, so that saving it there changes nothing.
@@ -64,6 +68,20 @@ impl Notebook {
     /// # Errors
     /// None that a user can cause; writing JSON into memory may fail in principle.
     pub fn json(&self) -> Result<String> {
+        let mut text = Vec::new();
+        let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
+        let mut writer = serde_json::Serializer::with_formatter(&mut text, format);
+        serde::Serialize::serialize(&self.value(), &mut writer)?;
+        text.push(b'\n');
+        Ok(String::from_utf8(text)?)
+    }
+
+    /// Marks it as the notebook of this name that the pages made.
+    pub(super) fn is_made_as(&mut self, name: &str) {
+        self.made = Some(digest(name, &self.value()));
+    }
+
+    fn value(&self) -> Value {
         let cells: Vec<Value> = self
             .cells
             .iter()
@@ -94,14 +112,12 @@ impl Notebook {
             "nbformat_minor": 5,
         });
         if let Some(ran) = &self.ran {
-            notebook["metadata"][KEY] = serde_json::to_value(ran)?;
+            notebook["metadata"][KEY] = json!(ran);
         }
-        let mut text = Vec::new();
-        let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
-        let mut writer = serde_json::Serializer::with_formatter(&mut text, format);
-        serde::Serialize::serialize(&notebook, &mut writer)?;
-        text.push(b'\n');
-        Ok(String::from_utf8(text)?)
+        if let Some(made) = &self.made {
+            notebook["metadata"][KEY]["made"] = json!(made);
+        }
+        notebook
     }
 
     /// Takes over what `old` printed for each code cell whose source is the same, with its count and the machine that ran
@@ -182,17 +198,10 @@ impl Notebook {
         let mut seen: HashMap<String, usize> = HashMap::new();
         for cell in &mut self.cells {
             let kind = if cell.kind == Kind::Markdown { "text" } else { "code" };
-            let id = format!("{kind}-{:08x}", hash(&cell.source));
+            let long = hash(&cell.source);
+            let id = format!("{kind}-{:08x}", (long ^ (long >> 32)) as u32);
             let times = seen.entry(id.clone()).and_modify(|times| *times += 1).or_insert(1);
             cell.id = if *times == 1 { id } else { format!("{id}-{times}") };
         }
     }
-}
-
-/// FNV-1a, folded to 32 bits: the same on every machine and in every version of Rust.
-fn hash(text: &str) -> u32 {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    (hash ^ (hash >> 32)) as u32
 }

@@ -22,12 +22,13 @@ pub fn from_pages(root: &Path, pages: &[Page]) -> Result<Vec<(String, Notebook)>
         let cells = cells.with_context(|| format!("book/src/{}", page.path.display()))?;
         match notebooks.iter_mut().find(|(other, _)| *other == name) {
             Some((_, notebook)) => notebook.cells.extend(cells),
-            None => notebooks.push((name, Notebook { cells, ran: None })),
+            None => notebooks.push((name, Notebook { cells, ..Notebook::default() })),
         }
     }
     for (name, notebook) in &mut notebooks {
         load::put_first(notebook, &crates, name);
         notebook.number();
+        notebook.is_made_as(name);
     }
     Ok(notebooks)
 }

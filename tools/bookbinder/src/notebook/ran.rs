@@ -1,11 +1,9 @@
 //! The machine that ran a notebook, as the notebook's metadata keep it.
 
+use super::made::KEY;
 use lab::machine::{Machine, Provenance};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// Its name among a notebook's metadata.
-pub(super) const KEY: &str = "throughput";
 
 /// Which machine printed a notebook's outputs, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,13 @@
 //! The files in `notebooks/`.
 
-use super::{format::Notebook, pages::from_pages};
+use super::{format::Notebook, made::is_made, pages::from_pages};
 use crate::page::Page;
 use anyhow::{Context, Result};
-use std::{fs, io::Write as _, path::Path};
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 /// What happened to a notebook.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,49 +16,89 @@ pub enum Change {
     Same,
     /// The file was written, or would have to be.
     Changed(String),
-    /// The file was removed, or would have to be: no page makes it.
+    /// A reader has changed the file: it stays as it is. What the page makes lies beside it, as the notebook [`beside`].
+    Yours(String),
+    /// The file was removed, or would have to be: it is as a page made it, and no page does any more.
     Leftover,
 }
 
-/// Brings `notebooks/` up to the pages. With `check`, nothing is written. Returns what changed, or would.
+/// The name of the notebook that a page makes while the reader has changed the one of that name.
+pub fn beside(name: &str) -> String {
+    format!("{name}-of-the-page")
+}
+
+/// Brings `notebooks/` up to the pages. With `check`, nothing is written. Returns what changed, or would. Only what the pages
+/// made and nobody has changed is written over or removed.
 ///
 /// # Errors
 /// As [`from_pages`], and if a notebook can't be read or written.
 pub fn sync(root: &Path, pages: &[Page], check: bool) -> Result<Vec<(String, Change)>> {
     let folder = root.join("notebooks");
-    let made = from_pages(root, pages)?;
+    let file = |name: &str| folder.join(format!("{name}.ipynb"));
     let mut changes = Vec::new();
-    for (name, mut notebook) in made.iter().cloned() {
-        let file = folder.join(format!("{name}.ipynb"));
-        let change = if file.is_file() {
-            let old = Notebook::read(&file)?;
-            let differs = old.differs_from(&notebook);
-            notebook.keep_outputs_of(&old);
-            differs.map_or(Change::Same, Change::Changed)
-        } else {
-            Change::Changed("there is no such notebook yet".to_owned())
-        };
-        if !check && change != Change::Same {
-            write(&file, &notebook)?;
+    let mut bring = |name: &str, mut notebook: Notebook| -> Result<bool> {
+        notebook.is_made_as(name);
+        let change = change(&file(name), name, &mut notebook)?;
+        if let (false, Change::Changed(_)) = (check, &change) {
+            write(&file(name), &notebook)?;
         }
-        changes.push((name, change));
+        changes.push((name.to_owned(), change));
+        Ok(matches!(changes.last(), Some((_, Change::Yours(_)))))
+    };
+    for (name, notebook) in from_pages(root, pages)? {
+        if bring(&name, notebook.clone())? && !check {
+            bring(&beside(&name), notebook)?;
+        }
     }
-    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-        let file = entry.path();
-        let name =
-            file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        if file.extension().is_some_and(|extension| extension == "ipynb")
-            && name.chars().take(2).filter(char::is_ascii_digit).count() == 2
-            && !made.iter().any(|(other, _)| *other == name)
-        {
+    for (name, path) in of_the_pages(root) {
+        let known = |(other, change): &(String, Change)| {
+            *other == name || (matches!(change, Change::Yours(_)) && beside(other) == name)
+        };
+        if !changes.iter().any(known) {
             if !check {
-                fs::remove_file(&file)
-                    .with_context(|| format!("can't remove {}", file.display()))?;
+                fs::remove_file(&path)
+                    .with_context(|| format!("can't remove {}", path.display()))?;
             }
             changes.push((name, Change::Leftover));
         }
     }
     Ok(changes)
+}
+
+/// The notebooks that the pages made and nobody has changed since, by name, with their files. All others are the reader's.
+pub fn of_the_pages(root: &Path) -> Vec<(String, PathBuf)> {
+    let entries = fs::read_dir(root.join("notebooks")).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let path = entry.path();
+            let name = path.file_stem()?.to_str()?.to_owned();
+            let notebook = || serde_json::from_str(&fs::read_to_string(&path).ok()?).ok();
+            let ours = path.extension()? == "ipynb" && is_made(&name, &notebook()?);
+            ours.then_some((name, path))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// What has to become of `file`, so that it is `notebook`, which takes over what the file's cells printed.
+fn change(file: &Path, name: &str, notebook: &mut Notebook) -> Result<Change> {
+    if !file.is_file() {
+        return Ok(Change::Changed("there is no such notebook yet".to_owned()));
+    }
+    let text =
+        fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let old = match Notebook::parse(&text) {
+        Ok(old) => old,
+        Err(error) => return Ok(Change::Yours(format!("it can't be read: {error}"))),
+    };
+    notebook.keep_outputs_of(&old);
+    Ok(match old.differs_from(notebook) {
+        None if old.made == notebook.made => Change::Same,
+        None => Change::Changed("it did not say that the pages made it".to_owned()),
+        Some(why) if is_made(name, &serde_json::from_str(&text)?) => Change::Changed(why),
+        Some(why) => Change::Yours(why),
+    })
 }
 
 /// Writes a notebook as a whole or not at all.

@@ -360,13 +360,70 @@ fn sync_notices_text_order_and_leftovers() {
     assert!(!file(root).exists());
 }
 
+/// What a reader may have made of a notebook and beside it, each with its name.
+fn of_a_reader(made: &str) -> Vec<(&'static str, String)> {
+    let with = |more: &str| made.replacen("\"cells\": [", &format!("\"cells\": [{more},"), 1);
+    let raw = json!({"cell_type": "raw", "id": "a", "metadata": {}, "source": "raw"}).to_string();
+    let note = json!({"cell_type": "markdown", "id": "b", "metadata": {}, "source": "mine"});
+    let tagged = made.replacen("raises-exception", "mine", 1);
+    vec![
+        ("01-matmul", made.replace("let n = 2;", "let n = 9;")),
+        ("01-matmul", with(&note.to_string())),
+        ("01-matmul", with(&raw)),
+        ("01-matmul", tagged),
+        ("01-matmul", "<<<<<<< ours".to_owned()),
+        ("01-matmul", String::new()),
+        ("01-matmul-Copy1", made.to_owned()),
+        ("02-matmul", made.to_owned()),
+        ("99-mine", with(&raw)),
+        ("my notes", "{\"cells\": []}".to_owned()),
+        ("Untitled", String::new()),
+    ]
+}
+
 #[test]
-fn a_damaged_notebook_is_named() {
-    let (root, pages) = course();
-    notebook::sync(root.path(), &pages, false).unwrap();
-    fs::write(file(root.path()), "<<<<<<< ours").unwrap();
-    let error = format!("{:#}", notebook::sync(root.path(), &pages, false).unwrap_err());
-    assert!(error.contains("01-matmul.ipynb is not a notebook"), "{error}");
+fn what_a_reader_has_changed_or_made_is_kept() {
+    let (root, mut pages) = course();
+    let root = root.path();
+    notebook::sync(root, &pages, false).unwrap();
+    let [made, lab] = ["01-matmul", "00-lab"]
+        .map(|name| fs::read_to_string(root.join(format!("notebooks/{name}.ipynb"))).unwrap());
+    let text = |name: &str| fs::read_to_string(root.join(format!("notebooks/{name}.ipynb"))).ok();
+    let own = pages[2].markdown.clone();
+    for (name, theirs) in of_a_reader(&made) {
+        // Whether the page stays, is another one, or goes.
+        for markdown in [&own, &own.replace("between", "amid"), "# No cells\n"] {
+            pages[2].markdown = markdown.to_owned();
+            fs::write(file(root), &made).unwrap();
+            fs::write(root.join(format!("notebooks/{name}.ipynb")), &theirs).unwrap();
+            for check in [true, false, false] {
+                notebook::sync(root, &pages, check).unwrap();
+                assert_eq!(text(name).as_ref(), Some(&theirs), "{name} {markdown}");
+            }
+            let ours = notebook::of_the_pages(root);
+            assert!(ours.iter().all(|(known, _)| known != name), "{name}: {ours:?}");
+            // What the page makes is there, too, where the reader has taken its place.
+            let beside = text(&notebook::beside("01-matmul"));
+            let both = name == "01-matmul" && !markdown.starts_with("# No");
+            assert_eq!(beside.is_some(), both, "{name} {markdown}");
+            assert!(beside.is_none_or(|text| text.contains("amid") == markdown.contains("amid")));
+            fs::remove_file(root.join(format!("notebooks/{name}.ipynb"))).unwrap();
+            pages[2].markdown.clone_from(&own);
+            notebook::sync(root, &pages, false).unwrap();
+            assert_eq!(text(&notebook::beside("01-matmul")), None, "it is not needed any more");
+        }
+    }
+    // What cells printed is no change, and a reader's copy of what the page makes is the reader's as well.
+    let mut ran = Notebook::read(&file(root)).unwrap();
+    run(&mut ran);
+    notebook::write(&file(root), &ran).unwrap();
+    assert_eq!(notebook::of_the_pages(root).len(), 2);
+    fs::write(file(root), &lab).unwrap();
+    notebook::sync(root, &pages, false).unwrap();
+    let beside = notebook::beside("01-matmul");
+    fs::write(root.join(format!("notebooks/{beside}.ipynb")), "mine").unwrap();
+    notebook::sync(root, &pages, false).unwrap();
+    assert_eq!((text("01-matmul").unwrap(), text(&beside).unwrap()), (lab, "mine".to_owned()));
 }
 
 #[test]
@@ -391,40 +448,13 @@ fn outputs_lose_what_is_only_of_one_run() {
 }
 
 #[test]
-fn a_panic_and_a_compile_error_are_failures_and_a_warning_is_not() {
-    let stderr = |text: &str| json!({"output_type": "stream", "name": "stderr", "text": text});
-    assert_eq!(failure(&[stderr("a warning\n")]), None);
-    assert_eq!(
-        failure(&[
-            json!({"output_type": "stream", "name": "stdout", "text": "thread 'x' panicked at y"})
-        ]),
-        None
-    );
-    // The kernel sends each line of a panic as an output of its own.
-    let panic: Vec<Value> = [
-        "\n",
-        "thread '<unnamed>' (19537) panicked at src/lib.rs:97:13:\n",
-        "index out of bounds\n",
-        "stack backtrace:\n",
-        "   0: __rustc::rust_begin_unwind\n",
-        "             at /rustc/59807/library/std/src/panicking.rs:689:5\n",
-        "note: Some details are omitted\n",
-    ]
-    .map(stderr)
-    .to_vec();
-    let message = failure(&panic).unwrap();
-    assert_eq!(
-        message.trim(),
-        "thread '<unnamed>' panicked at src/lib.rs:97:13:\nindex out of bounds"
-    );
-    let kept = tidied(panic, Path::new("/nowhere"));
-    assert_eq!(
-        kept[0]["text"],
-        json!(["thread '<unnamed>' panicked at src/lib.rs:97:13:\n", "index out of bounds\n"])
-    );
+fn an_error_is_a_failure_and_what_is_printed_is_not() {
+    let printed = |text: &str| json!({"output_type": "stream", "name": "stderr", "text": text});
+    assert_eq!(failure(&[printed("a warning\n"), printed("thread 'x' panicked at y")]), None);
     let error = json!({"output_type": "error", "ename": "Error", "evalue": "mismatched types",
                        "traceback": ["\u{1b}[31m[E0308] Error:\u{1b}[0m mismatched types", "  let x: u8 = \"\";"]});
-    assert_eq!(failure(&[error]).unwrap(), "[E0308] Error: mismatched types\n  let x: u8 = \"\";");
+    let found = failure(&[printed("a\n"), error]).unwrap();
+    assert_eq!(found, "[E0308] Error: mismatched types\n  let x: u8 = \"\";");
 }
 
 #[test]
@@ -444,6 +474,7 @@ fn causes_are_sentences() {
         ("Error: Command '[...]' returned 1\nensurepip is not available", "python3-venv"),
         ("error: rustc 1.80 is not supported by the following package", "rustup update"),
         ("one\nerror: the first\nerror: the second", "error: the first"),
+        ("Traceback\nModuleNotFoundError: No module named 'nbclient'", "notebooks setup"),
         ("only\nthis", "this"),
         ("", "without a message"),
     ] {
