@@ -8,7 +8,7 @@
 //! notebooks/.jupyter/
 //!   venv/                          Python, nbclient, JupyterLab
 //!   bin/evcxr_jupyter              the kernel, unless cargo has installed this version before
-//!   share/jupyter/kernels/rust/    how Jupyter starts it
+//!   share/jupyter/kernels/rust/    how Jupyter starts it: by launch.py, which stands between the two
 //!   slots/0, 1, …                  where a running kernel compiles; kept, so that crates compile once
 //! ```
 //!

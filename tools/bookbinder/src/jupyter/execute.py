@@ -1,8 +1,8 @@
 """Runs a notebook's code cells in the Rust kernel, one after the other.
 
 The notebook comes in on standard input as one line of JSON. After each cell, the line `go` asks for the
-next one; anything else, or the end of the input, stops the kernel. So none is left behind, whatever
-becomes of the program that started this one.
+next one. The end of the input ends this program at once, also in the middle of a cell, and the kernel with it
+(see launch.py). So none is left behind, whatever becomes of the program that started this one.
 
 What happens goes out as one JSON object a line:
 {"event": "kernel"} when the kernel is up, {"event": "start", "cell": 3} before a cell,
@@ -13,8 +13,11 @@ Arguments: the folder to run in, and the seconds that a cell may take.
 """
 
 import json
+import os
+import queue
 import signal
 import sys
+import threading
 import time
 
 import nbformat
@@ -26,11 +29,19 @@ def tell(**event):
     print(json.dumps(event), flush=True)
 
 
+def listen(words):
+    for line in sys.stdin:
+        words.put(line)
+    os._exit(143)
+
+
 def main():
     folder, limit = sys.argv[1], int(sys.argv[2])
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     notebook = nbformat.reads(sys.stdin.readline(), as_version=4)
     nbformat.validate(notebook)
+    words = queue.Queue()
+    threading.Thread(target=listen, args=(words,), daemon=True).start()
     client = NotebookClient(
         notebook,
         kernel_name="rust",
@@ -51,13 +62,14 @@ def main():
                 began = time.monotonic()
                 client.execute_cell(cell, index)
                 tell(event="end", cell=index, seconds=time.monotonic() - began, outputs=cell.outputs)
-                if sys.stdin.readline() != "go\n":
+                if words.get() != "go\n":
                     break
     except CellTimeoutError:
         tell(event="dead", cell=index, why=f"it did not finish in {limit} s")
     except (DeadKernelError, RuntimeError) as error:
         lines = str(error).strip().splitlines()
         tell(event="dead", cell=index, why="the kernel died" + (f": {lines[-1]}" if lines else ""))
+    os._exit(0)  # without waiting for what reads the input
 
 
 main()

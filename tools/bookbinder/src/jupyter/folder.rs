@@ -42,18 +42,37 @@ impl Jupyter {
         self.folder.join("share/jupyter")
     }
 
-    /// Whether it is set up.
+    /// How Jupyter starts the kernel.
+    pub(super) fn spec(&self) -> PathBuf {
+        self.kernels().join("kernels/rust/kernel.json")
+    }
+
+    /// That the kernel can work here: it can't in a folder with a space.
+    pub(super) fn can_be_here(&self) -> Result<()> {
+        if self.root.to_str().is_none_or(|root| root.contains(char::is_whitespace)) {
+            bail!(
+                "the Rust kernel can't load what it compiles from a path with a space or with bytes that are no text; \
+                 move the course out of {} to a path without, or read its notebooks' cells in the book",
+                self.root.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether it is set up. The settings are written again where they are not this folder's or this program's: the course
+    /// was moved, or is a newer one.
     ///
     /// # Errors
     /// If something is missing: a sentence that says what, with the command that makes it.
     pub fn ready(&self) -> Result<()> {
+        self.can_be_here()?;
         if !self.python().is_file() || !self.folder.join("packages.txt").is_file() {
             bail!("Jupyter is not set up in {}; run `{SET_UP}`", self.folder.display());
         }
-        if self.kernel().is_none() || !self.kernels().join("kernels/rust/kernel.json").is_file() {
+        let Some(kernel) = self.kernel().filter(|_| self.spec().is_file()) else {
             bail!("the Rust kernel is not set up in {}; run `{SET_UP}`", self.folder.display());
-        }
-        Ok(())
+        };
+        self.configure(&kernel)
     }
 
     /// The kernel: in the folder, or installed by cargo elsewhere on the path, in the right version.
@@ -104,9 +123,13 @@ impl Jupyter {
             "RUSTFLAGS",
             "PYTHONPATH",
             "PYTHONHOME",
+            "PIP_TARGET",
+            "PIP_PREFIX",
+            "PIP_ROOT",
         ] {
             command.env_remove(name);
         }
+        command.env("PIP_USER", "0");
         command
     }
 }

@@ -22,8 +22,11 @@ const KERNEL_CRATES: u64 = 273;
 /// What runs a notebook, cell by cell.
 const EXECUTE: &str = include_str!("execute.py");
 
-/// What starts the kernel.
+/// What starts the kernel and stands between it and Jupyter.
 const LAUNCH: &str = include_str!("launch.py");
+
+/// What the kernel runs first.
+const PRELUDE: &str = include_str!("prelude.rs");
 
 /// `JupyterLab` does not contact other machines for news or updates.
 const LAB_SETTINGS: &str = r#"{
@@ -77,18 +80,21 @@ impl Jupyter {
         })
     }
 
-    /// Writes the settings: they are cheap and contain absolute paths, so each set-up writes them again.
+    /// Writes the settings that are not there as they should be: they contain absolute paths.
     pub(super) fn configure(&self, kernel: &Path) -> Result<()> {
-        // The kernel installs its icons and the note of its version; it reads where from `JUPYTER_PATH`.
-        let mut install = Command::new(kernel);
-        install.arg("--install").env("JUPYTER_PATH", self.kernels());
-        let (status, lines) = watch(&mut install, |_| {})?;
-        if !status.success() {
-            bail!("the Rust kernel does not start: {}", cause(&lines));
+        if !self.spec().with_file_name("version.txt").is_file() {
+            // The kernel installs its icons and the note of its version; it reads where from `JUPYTER_PATH`.
+            let mut install = Command::new(kernel);
+            install.arg("--install").env("JUPYTER_PATH", self.kernels());
+            let (status, lines) = watch(&mut install, |_| {})?;
+            if !status.success() {
+                bail!("the Rust kernel does not start: {}", cause(&lines));
+            }
         }
         let spec = json!({
             "argv": [
                 self.python(),
+                "-I",
                 self.folder.join("launch.py"),
                 kernel,
                 self.root.join("Cargo.lock"),
@@ -104,22 +110,16 @@ impl Jupyter {
             },
         });
         let spec = serde_json::to_string_pretty(&spec)?;
-        let config = self.profile(env::var("CARGO_PROFILE_RELEASE_OPT_LEVEL").ok().as_deref())?;
-        for (below, text) in [
-            ("launch.py", LAUNCH),
-            ("execute.py", EXECUTE),
-            (PROFILE, config.as_str()),
-            ("share/jupyter/kernels/rust/kernel.json", &spec),
-            ("venv/share/jupyter/lab/settings/overrides.json", LAB_SETTINGS),
+        for (file, text) in [
+            (self.folder.join("launch.py"), LAUNCH),
+            (self.folder.join("execute.py"), EXECUTE),
+            (self.folder.join("evcxr/prelude.rs"), PRELUDE),
+            (self.spec(), &spec),
+            (self.folder.join("venv/share/jupyter/lab/settings/overrides.json"), LAB_SETTINGS),
         ] {
-            let file = self.folder.join(below);
-            let wrote = file
-                .parent()
-                .map_or(Ok(()), fs::create_dir_all)
-                .and_then(|()| fs::write(&file, text));
-            wrote.with_context(|| format!("can't write {}", file.display()))?;
+            put(&file, text)?;
         }
-        for below in ["config", "runtime", "evcxr"] {
+        for below in ["config", "runtime"] {
             let folder = self.folder.join(below);
             fs::create_dir_all(&folder)
                 .with_context(|| format!("can't make {}", folder.display()))?;
@@ -128,10 +128,27 @@ impl Jupyter {
     }
 }
 
+/// Writes a file unless it has this text.
+fn put(file: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(file).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
+    folder
+        .and_then(|()| fs::write(file, text))
+        .with_context(|| format!("can't write {}", file.display()))
+}
+
 /// Cargo's settings for the cells, in the environment's folder.
 const PROFILE: &str = ".cargo/config.toml";
 
 impl Jupyter {
+    /// Writes Cargo's settings for the cells.
+    pub(super) fn set_profile(&self) -> Result<()> {
+        let level = env::var("CARGO_PROFILE_RELEASE_OPT_LEVEL").ok();
+        put(&self.folder.join(PROFILE), &self.profile(level.as_deref())?)
+    }
+
     fn profile(&self, level: Option<&str>) -> Result<String> {
         let manifest = self.root.join("Cargo.toml");
         let manifest = fs::read_to_string(&manifest)
@@ -180,6 +197,45 @@ fn compiled(build: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A course in which Jupyter is set up, as far as files tell.
+    fn set_up(root: &Path) -> Jupyter {
+        let jupyter = Jupyter::new(root);
+        let cargo = format!("\"evcxr_jupyter {KERNEL} (registry)\" = []");
+        for (file, text) in [
+            (jupyter.python(), ""),
+            (jupyter.folder.join("packages.txt"), "nbclient"),
+            (jupyter.folder.join(".crates.toml"), cargo.as_str()),
+            (jupyter.folder.join(format!("bin/evcxr_jupyter{}", env::consts::EXE_SUFFIX)), ""),
+            (jupyter.spec().with_file_name("version.txt"), KERNEL),
+            (jupyter.spec(), "{\"argv\": [\"/old/launch.py\"]}"),
+        ] {
+            put(&file, text).unwrap();
+        }
+        jupyter
+    }
+
+    #[test]
+    fn a_course_that_was_moved_starts_its_own_kernel() {
+        let root = tempfile::tempdir().unwrap();
+        let jupyter = set_up(root.path());
+        jupyter.ready().unwrap();
+        let spec = fs::read_to_string(jupyter.spec()).unwrap();
+        let launch = jupyter.folder.join("launch.py");
+        assert!(!spec.contains("/old/") && spec.contains(launch.to_str().unwrap()), "{spec}");
+        assert_eq!(fs::read_to_string(launch).unwrap(), LAUNCH, "and as this program has it");
+    }
+
+    #[test]
+    fn a_path_with_a_space_is_refused_before_anything_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("my course");
+        fs::create_dir(&root).unwrap();
+        let told = Jupyter::new(&root).set_up(false).unwrap_err().to_string();
+        assert!(told.contains("a space") && told.contains("my course"), "{told}");
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
+        assert!(set_up(&root).ready().unwrap_err().to_string().contains("a space"));
+    }
 
     #[test]
     fn only_what_a_release_build_measures_is_kept() {

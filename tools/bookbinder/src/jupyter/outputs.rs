@@ -10,47 +10,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What went wrong in a cell: the compiler's message, or a panic's. The kernel reports a panic as text
-/// on the error stream and calls the cell a success.
+/// What went wrong in a cell: the compiler's message, a panic's, or that of an error behind a `?`.
 pub fn failure(outputs: &[Value]) -> Option<String> {
-    let mut messages = Vec::new();
-    for output in outputs {
-        match output["output_type"].as_str() {
-            Some("error") => {
-                let lines: Vec<String> = output["traceback"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter_map(Value::as_str)
-                    .map(plain)
-                    .collect();
-                let value = output["evalue"].as_str().unwrap_or("an error without a message");
-                messages.push(if lines.is_empty() { plain(value) } else { lines.join("\n") });
-            }
-            Some("stream") if output["name"] == "stderr" => {
-                messages.push(plain(&joined(&output["text"])));
-            }
-            _ => {}
-        }
-    }
-    let failed = outputs.iter().any(|output| output["output_type"] == "error")
-        || messages
-            .concat()
-            .lines()
-            .any(|line| line.starts_with("thread '") && line.contains(" panicked at "));
-    failed.then(|| {
-        // A line that is printed arrives as a message with its line break, an error's without.
-        let lines: Vec<&str> =
-            messages.iter().map(|message| message.trim_end_matches('\n')).collect();
-        without_backtrace(&lines.join("\n")).trim().to_owned()
-    })
+    let errors: Vec<String> = outputs
+        .iter()
+        .filter(|output| output["output_type"] == "error")
+        .map(|output| {
+            let lines = output["traceback"].as_array().into_iter().flatten();
+            let lines: Vec<String> = lines.filter_map(Value::as_str).map(plain).collect();
+            let value = output["evalue"].as_str().unwrap_or("an error without a message");
+            if lines.is_empty() { plain(value) } else { lines.join("\n") }
+        })
+        .collect();
+    (!errors.is_empty()).then(|| errors.join("\n").trim().to_owned())
 }
 
 /// The kinds of a result that are kept.
 const KINDS: [&str; 4] = ["image/svg+xml", "image/png", "text/html", "text/plain"];
 
 /// Outputs as they are kept: neighbouring prints joined, no colours of a terminal, no numbers that count
-/// executions, no paths of this machine, no backtrace.
+/// executions, no paths of this machine.
 pub fn tidied(outputs: Vec<Value>, root: &Path) -> Vec<Value> {
     let places = Places::of(root);
     let mut kept: Vec<Value> = Vec::new();
@@ -72,8 +51,7 @@ pub fn tidied(outputs: Vec<Value>, root: &Path) -> Vec<Value> {
         }
     }
     for output in kept.iter_mut().filter(|output| output["output_type"] == "stream") {
-        let text = without_backtrace(output["text"].as_str().unwrap_or_default());
-        output["text"] = json!(lines(&text));
+        output["text"] = json!(lines(output["text"].clone().as_str().unwrap_or_default()));
     }
     kept.retain(|output| output["output_type"] != "stream" || output["text"] != json!([]));
     kept
@@ -128,31 +106,6 @@ impl Places {
         let text = plain(&joined(text));
         self.0.iter().fold(text, |text, (place, short)| text.replace(place, short))
     }
-}
-
-/// A panic's message without the stack that led to it, the thread's number and empty lines around it.
-fn without_backtrace(text: &str) -> String {
-    if !text.contains(" panicked at ") {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    let mut in_stack = false;
-    for line in text.lines() {
-        in_stack = (in_stack && line.starts_with(' ')) || line == "stack backtrace:";
-        if in_stack || line.starts_with("note: ") || (line.is_empty() && out.is_empty()) {
-            continue;
-        }
-        // `thread '<unnamed>' (19537) panicked at …`: the number is another one each time.
-        let line = match (line.find("' ("), line.find(") panicked at ")) {
-            (Some(from), Some(to)) if line.starts_with("thread '") && from < to => {
-                format!("{}{}", &line[..=from], &line[to + 1..])
-            }
-            _ => line.to_owned(),
-        };
-        out.push_str(&line);
-        out.push('\n');
-    }
-    out
 }
 
 #[cfg(test)]

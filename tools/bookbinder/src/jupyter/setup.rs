@@ -4,7 +4,7 @@ use super::{
     folder::{Jupyter, KERNEL, SET_UP},
     run::Event,
 };
-use crate::notebook::{Kind, Notebook};
+use crate::notebook::{Kind, Notebook, of_the_pages};
 use anyhow::{Context, Result, bail};
 use lab::{out::warn, progress::Progress};
 use std::{fs, time::Instant};
@@ -17,6 +17,7 @@ impl Jupyter {
     /// # Errors
     /// Without Python 3, cargo, a network or room on the disk; each is one sentence with the way out.
     pub fn set_up(&self, lab: bool) -> Result<()> {
+        self.can_be_here()?;
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("can't make the folder {}", self.folder.display()))?;
         self.make_python(lab)?;
@@ -31,6 +32,7 @@ impl Jupyter {
             None => self.install_kernel()?,
         };
         self.configure(&kernel)?;
+        self.set_profile()?;
         self.warm_up()
     }
 
@@ -38,15 +40,11 @@ impl Jupyter {
     /// compile it. Each on its own: what a crate is compiled with depends on what else is loaded.
     fn warm_up(&self) -> Result<()> {
         let mut tests = Vec::new();
-        for entry in fs::read_dir(self.root.join("notebooks")).into_iter().flatten().flatten() {
-            let file = entry.path();
-            if file.extension().is_some_and(|extension| extension == "ipynb") {
-                let notebook = Notebook::read(&file)?;
-                let code = notebook.code_cells().flat_map(|cell| cell.source.lines());
-                tests.push(
-                    code.filter(|line| line.starts_with(":dep ")).collect::<Vec<_>>().join("\n"),
-                );
-            }
+        for (_, file) in of_the_pages(&self.root) {
+            let notebook = Notebook::read(&file)?;
+            let code = notebook.code_cells().flat_map(|cell| cell.source.lines());
+            tests
+                .push(code.filter(|line| line.starts_with(":dep ")).collect::<Vec<_>>().join("\n"));
         }
         if tests.is_empty() {
             tests.push(String::new());
