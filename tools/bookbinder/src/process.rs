@@ -122,11 +122,15 @@ pub fn answers(program: &str, arguments: &[&str], answer: &str, limit: Duration)
 
 /// Why a program failed, in a sentence, from what it printed.
 pub fn cause(lines: &[String]) -> String {
-    const KNOWN: [(&[&str], &str); 5] = [
+    const KNOWN: [(&[&str], &str); 6] = [
         (&["No space left on device", "os error 28"], "the disk is full; make room and try again"),
         (
             &["ensurepip is not", "No module named venv", "No module named ensurepip"],
             "Python's module `venv` is missing; install it (Debian and Ubuntu: `sudo apt install python3-venv`)",
+        ),
+        (
+            &["ModuleNotFoundError: "],
+            "Python lacks a package; run `cargo run --release -- notebooks setup`",
         ),
         (
             &["linker `cc` not found", "failed to find tool \"cc\""],

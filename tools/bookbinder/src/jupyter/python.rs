@@ -29,12 +29,14 @@ impl Jupyter {
             packages.extend(LAB);
         }
         let list = packages.join("\n") + "\n";
-        if old == list && self.python().is_file() {
+        let modules =
+            if packages.len() > RUNNER.len() { "nbclient, jupyterlab" } else { "nbclient" };
+        if old == list && self.imports(modules) {
             warn("Python packages: there");
             return Ok(());
         }
         let uv = answers("uv", &["--version"], "uv ", ANSWER);
-        if !self.python().is_file() {
+        if !self.imports("sys") {
             self.make_environment(uv)?;
         }
         let began = Instant::now();
@@ -66,10 +68,24 @@ impl Jupyter {
         if !status.success() {
             bail!("the Python packages could not be installed: {}", cause(&lines));
         }
+        if !self.imports(modules) {
+            bail!(
+                "the Python packages were installed, but not where {} finds them; see `pip config list` for a setting such \
+                 as `target`, `prefix` or `user`",
+                self.python().display()
+            );
+        }
         wait.finish();
         fs::write(&noted, list).with_context(|| format!("can't write {}", noted.display()))?;
         warn(format!("Python packages: installed in {} s", began.elapsed().as_secs()));
         Ok(())
+    }
+
+    /// Whether Python itself finds these modules: a note of what was installed may be older than Python or the packages.
+    fn imports(&self, modules: &str) -> bool {
+        let import = format!("import {modules}");
+        let asked = watch(self.command().args(["-I", "-c", &import]), |_| {});
+        asked.is_ok_and(|(status, _)| status.success())
     }
 
     /// An empty environment.
@@ -90,7 +106,10 @@ impl Jupyter {
             )
         })?;
         let mut make = Command::new(python);
-        make.args(["-m", "venv", "--clear"]).arg(&venv).env_remove("PYTHONHOME");
+        make.args(["-m", "venv", "--clear"])
+            .arg(&venv)
+            .env_remove("PYTHONHOME")
+            .env_remove("PYTHONPATH");
         let (status, lines) = watch(&mut make, |_| {})?;
         if !status.success() {
             // A half-made environment would be taken for a whole one.
