@@ -5,14 +5,10 @@ use std::{
     fs::{self, File},
     io::ErrorKind,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-/// The file in such a folder that is locked for as long as its process lives.
-const LOCK: &str = "lock";
-
-/// How long a new folder may be without its lock.
-const NEW: Duration = Duration::from_mins(1);
+/// The file in such a folder that is locked for as long as its process lives. By it the folder is known.
+const LOCK: &str = "throughput.lock";
 
 /// The folder `NAME.work-PID` next to `NAME`; removed when dropped, also after a failure and a panic.
 pub(super) struct WorkFolder {
@@ -36,7 +32,7 @@ impl WorkFolder {
         let locked = || -> std::io::Result<File> {
             fs::create_dir_all(&folder)?;
             let lock = File::create(folder.join(LOCK))?;
-            // Where a file system knows no locks, the folder is stale after a minute at worst.
+            // Where a file system knows no locks, what a killed process leaves stays.
             let _ = lock.try_lock();
             Ok(lock)
         };
@@ -71,13 +67,9 @@ impl Drop for WorkFolder {
     }
 }
 
-/// Whether a folder is no longer in use: its lock is free, or there is none and it is not new.
+/// Whether a folder is one of these and no longer in use: its lock is there and free.
 fn is_stale(folder: &Path) -> bool {
-    if let Ok(lock) = File::open(folder.join(LOCK)) {
-        return lock.try_lock().is_ok();
-    }
-    let changed = fs::metadata(folder).and_then(|facts| facts.modified()).ok();
-    changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > NEW)
+    File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
 #[cfg(test)]
@@ -114,12 +106,15 @@ mod tests {
             fs::create_dir(root.path().join(name)).unwrap();
             fs::write(root.path().join(name).join("page.html"), "half").unwrap();
         }
-        File::create(root.path().join("book.work-1/lock")).unwrap();
-        let running = File::create(root.path().join("book.work-2/lock")).unwrap();
+        File::create(root.path().join("book.work-1").join(LOCK)).unwrap();
+        let running = File::create(root.path().join("book.work-2").join(LOCK)).unwrap();
         running.lock().unwrap();
+        // The third is not known as one, however old: a reader may have made it.
+        if let Ok(third) = File::open(root.path().join("book.work-3")) {
+            third.set_modified(std::time::UNIX_EPOCH).unwrap();
+        }
         let work = WorkFolder::beside(&out).unwrap();
         let own = work.folder().file_name().unwrap().to_string_lossy().into_owned();
-        // The third is new: its process may be about to lock it.
         let mut expected = vec![
             "book.work-2".to_owned(),
             "book.work-3".to_owned(),

@@ -1,9 +1,12 @@
 //! `JupyterLab` in the browser.
 
 use super::folder::Jupyter;
-use crate::process::{cause, watch};
+use crate::{
+    notebook::of_the_pages,
+    process::{cause, watch},
+};
 use anyhow::{Context, Result, bail};
-use std::{ffi::OsString, fs, process::Command};
+use std::{ffi::OsString, process::Command};
 
 /// `jupyter trust`, without looking for the program.
 const TRUST: &str =
@@ -21,15 +24,13 @@ impl Jupyter {
         let notebook =
             name.map_or_else(|| folder.clone(), |name| folder.join(format!("{name}.ipynb")));
         // JupyterLab hides images in outputs that it has not seen being made, unless the notebook is
-        // trusted. These come with the course, and the reader is about to run the course's code anyway.
-        let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let notebooks =
-            files.filter(|file| file.extension().is_some_and(|extension| extension == "ipynb"));
-        let mut trust = self.command();
-        trust.args(["-c", TRUST]).args(notebooks);
-        let (status, lines) = watch(&mut trust, |_| {})?;
-        if !status.success() {
-            bail!("the notebooks could not be marked as trusted: {}", cause(&lines));
+        // trusted. Those of the course are, and the reader is about to run the course's code anyway.
+        let ours: Vec<_> = of_the_pages(&self.root).into_iter().map(|(_, file)| file).collect();
+        if !ours.is_empty() {
+            let (status, lines) = watch(self.command().args(["-c", TRUST]).args(ours), |_| {})?;
+            if !status.success() {
+                bail!("the notebooks could not be marked as trusted: {}", cause(&lines));
+            }
         }
         let mut root = OsString::from("--ServerApp.root_dir=");
         root.push(&self.root);
