@@ -18,7 +18,8 @@ pub(super) fn put_first(notebook: &mut Notebook, crates: &[ChapterCrate], name: 
     let words = format!(
         "> This notebook is the page [{name}](../book/src/{name}/) with its code in cells. Run a cell with \
          Shift+Enter, change it, and run it again. The next cell loads the course's crates. `notebooks setup` has \
-         compiled them; without it, the first time takes some minutes."
+         compiled them; without it, the first time takes some minutes. If a cell fails, [the book says what \
+         is kept](../book/src/how-to.md#when-a-cell-fails)."
     );
     let loads: Vec<String> =
         crates.iter().map(|krate| format!(":dep ../chapters/{}", krate.folder)).collect();
