@@ -102,7 +102,7 @@ pub struct Train {
     /// Where first weights, order and dropout come from [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Train on the first N images only
+    /// Train on N images only, drawn by the seed
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// The run's folder [default: a new one in runs]

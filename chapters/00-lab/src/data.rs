@@ -88,12 +88,18 @@ pub fn load(options: &Options) -> Result<DataSet> {
 }
 
 impl Recorder<'_> {
-    /// The data set to measure with: the reader's, or what [`load`] finds without.
+    /// The data set to measure with: the reader's, or what [`load`] finds without. Experiments take the first images of it,
+    /// and files other than the published ones may be sorted: those are shuffled, always alike.
     ///
     /// # Errors
     /// As [`load`].
     pub fn data_set(&self) -> Result<DataSet> {
-        load(&Options { folder: self.data.clone(), ..Options::default() })
+        let set = load(&Options { folder: self.data.clone(), ..Options::default() })?;
+        if !matches!(set.source, Source::Files(_)) {
+            return Ok(set);
+        }
+        let [train, test] = [&set.train, &set.test].map(|split| split.sample(usize::MAX, 0));
+        Ok(DataSet { train, test, ..set })
     }
 
     /// [`Recorder::data_set`] if it is MNIST; otherwise `key` is left out for the reason that it is missing.

@@ -284,7 +284,7 @@ pub struct Settings {
     pub patience: Option<usize>,
     /// Where weights, order, changes and dropout come from.
     pub seed: u64,
-    /// Only the first images of the training set, if it is not all of them.
+    /// Only so many images of the training set, drawn by the seed.
     pub limit: Option<usize>,
 }
 

@@ -133,7 +133,13 @@ impl Checked {
         let packed = path.extension().is_some_and(|end| end == "gz");
         let bytes = bytes_of(&path, packed, kind)?;
         let damaged = |fault: idx::Fault| {
-            Error::Message(format!("{} {fault}; get the file again", path.display()))
+            let way = match fault {
+                idx::Fault::Label { .. } => {
+                    "keep the images of ten classes, and number them from 0"
+                }
+                _ => "get the file again",
+            };
+            Error::Message(format!("{} {fault}; {way}", path.display()))
         };
         let (header, data) = match kind {
             Kind::Images => idx::images(&bytes).map_err(damaged)?,
@@ -204,7 +210,8 @@ fn find(folder: &Path, name: &str) -> Result<PathBuf> {
     }
     Err(Error::Message(if folder.is_dir() {
         format!(
-            "{} has neither {name} nor {name}.gz; a data set is the four files {}, plain or gzip",
+            "{} has neither {name} nor {name}.gz; a data set is the four files {}, plain or gzip; \
+             rename yours if they have other names",
             folder.display(),
             MNIST.map(|file| file.name).join(", ")
         )

@@ -56,7 +56,9 @@ pub enum Fault {
         wanted: u64,
     },
     /// A label that is no digit.
-    #[error("has the label {label} at index {index}; labels go from 0 to 9")]
+    #[error(
+        "has the label {label} at index {index}; the course's models tell the classes 0 to 9 apart"
+    )]
     Label {
         /// Which label.
         index: usize,

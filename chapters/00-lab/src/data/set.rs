@@ -1,5 +1,6 @@
 //! A data set: images with their labels, and where they came from.
 
+use crate::random::SplitMix64;
 use std::{fmt, path::PathBuf};
 
 /// Images and their labels.
@@ -70,6 +71,16 @@ impl Split {
             labels: self.labels[..count].to_vec(),
             ..*self
         }
+    }
+
+    /// `count` of the images, or all if there are fewer, in the random order of a seed.
+    #[must_use]
+    pub fn sample(&self, count: usize, seed: u64) -> Self {
+        let mut order = SplitMix64::new(seed).order(self.len());
+        order.truncate(count);
+        let mut images = Vec::with_capacity(order.len() * self.pixels());
+        order.iter().for_each(|i| images.extend_from_slice(self.image(*i)));
+        Self { images, labels: order.iter().map(|i| self.labels[*i]).collect(), ..*self }
     }
 }
 
