@@ -156,7 +156,7 @@ pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
     say(&format!("prompt it: cargo run --release -- generate --model {folder} --prompt \"fn \""));
     if let Some(last) = points.last() {
         say(&format!(
-            "{:.2} million tokens in {:.1} minutes: {:.2} bits for each byte of crates that it has not seen",
+            "{:.2} million tokens in {:.1} minutes: {:.2} bits for each byte of text that it has not learned from",
             (step * tokens as u64) as f64 / 1e6,
             last.seconds / 60.0,
             last.bits_per_byte

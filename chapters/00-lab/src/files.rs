@@ -1,6 +1,7 @@
 //! Files that a person names.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io,
     path::Path,
@@ -16,6 +17,20 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     } else {
         Err(io::Error::other("it is not a regular file"))
     }
+}
+
+/// A safetensors file's bytes with these metadata in the order of their names, so that equal values are equal bytes.
+///
+/// # Panics
+/// If the file is none, or has metadata already.
+pub fn with_metadata(file: &[u8], about: &BTreeMap<&str, String>) -> Vec<u8> {
+    let (length, rest) = file.split_first_chunk().expect("a length");
+    let (header, tensors) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let others = std::str::from_utf8(header).expect("JSON").trim_end();
+    let others = others.strip_prefix('{').expect("an object");
+    let mut header = format!("{{\"__metadata__\":{},{others}", serde_json::json!(about));
+    header += &" ".repeat(header.len().next_multiple_of(8) - header.len());
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), tensors].concat()
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use crate::{Config, Error, Layout, Result};
 use lab::{
-    files::open_regular,
+    files::{open_regular, with_metadata},
     random::{SplitMix64, key},
 };
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
-use std::{collections::HashMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 use training::runner::files::write_whole;
 
 /// The deviation of the first weights (Radford et al. 2019, GPT-2).
@@ -69,10 +69,9 @@ impl Model {
         let sizes = serde_json::to_string(&self.config);
         let sizes = sizes.map_err(|error| Error::Config(error.to_string()))?;
         let about = [("config", sizes), ("tokenizer", self.tokenizer.clone())];
-        let about: HashMap<String, String> =
-            about.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        safetensors::serialize(tensors.collect::<Result<Vec<_>>>()?, &Some(about))
-            .map_err(|error| Error::Config(error.to_string()))
+        let file = safetensors::serialize(tensors.collect::<Result<Vec<_>>>()?, &None)
+            .map_err(|error| Error::Config(error.to_string()))?;
+        Ok(with_metadata(&file, &BTreeMap::from(about)))
     }
 
     /// Reads a model that [`Model::save`] wrote.

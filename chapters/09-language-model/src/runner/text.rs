@@ -44,16 +44,17 @@ impl Text {
         let [learned, tested] = corpus.bytes();
         // A workspace of one crate has nothing to set aside: the end of its text is tested on then.
         let mut training = tokenizer.stream(&corpus.training);
-        let (validation, bytes) = if corpus.validation.is_empty() {
+        let (validation, tested, of) = if corpus.validation.is_empty() {
             let rest = training.split_off(training.len() - training.len() / 10);
             let bytes = rest.iter().map(|token| tokenizer.bytes(*token).len()).sum();
-            (rest, bytes)
+            (rest, bytes, "its end")
         } else {
-            (tokenizer.stream(&corpus.validation), tested as usize)
+            (tokenizer.stream(&corpus.validation), tested as usize, "other crates")
         };
+        let learned = if of == "its end" { learned.saturating_sub(tested as u64) } else { learned };
         let crates = corpus.crates.len();
         let about = format!(
-            "{crates} {}: {:.1} MB to learn from, {:.1} MB of other crates to be tested on; {} tokens and {}",
+            "{crates} {}: {:.1} MB to learn from, {:.1} MB of {of} to be tested on; {} tokens and {}",
             if crates == 1 { "crate" } else { "crates" },
             learned as f64 / 1e6,
             tested as f64 / 1e6,
@@ -61,7 +62,7 @@ impl Text {
             validation.len(),
         );
         Ok(Self {
-            density: validation.len() as f64 / bytes.max(1) as f64,
+            density: validation.len() as f64 / tested.max(1) as f64,
             tokenizer,
             training,
             validation,
@@ -98,6 +99,7 @@ mod tests {
         let text = Text::of(&corpus, None, 270).unwrap();
         let tokens = text.tokenizer.encode(b"fn other() {}\n").len() + 1;
         assert_eq!(text.validation.len(), tokens);
+        assert!(text.about.contains("of other crates to be tested on"), "{}", text.about);
         // As many bits a token as a guess among all needs.
         let found = text.bits_per_byte(270f64.ln());
         assert!((found - tokens as f64 * 270f64.log2() / 14.0).abs() < 1e-9, "{found}");
@@ -106,5 +108,6 @@ mod tests {
         let text = Text::of(&alone, None, 257).unwrap();
         assert!((text.density - 1.0).abs() < 0.05, "bytes are their own tokens: {}", text.density);
         assert_eq!(text.training.len() + text.validation.len(), 13 * 30 + 1);
+        assert!(text.about.contains("of its end to be tested on"), "{}", text.about);
     }
 }
