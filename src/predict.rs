@@ -23,8 +23,9 @@ Examples:
   cargo run --release -- predict digit.png --json       the probabilities, for programs
   cargo run --release -- predict t10k-images-idx3-ubyte --index 7   an image of MNIST's files
 
-One digit in an image, of any size, dark on light or light on dark. It is made into the form of MNIST's
-images first; on a terminal you see what the model sees.")]
+One digit in an image, of any size, dark on light or light on dark. It is made into the form of the images
+that the model learned from (MNIST's, if its file does not say); what can't be one digit is refused. An image
+of an IDX file goes in as it is. On a terminal you see what the model sees.")]
 pub struct Predict {
     /// A PNG or JPEG image, or an IDX file of images (plain or gzip)
     image: PathBuf,
@@ -52,9 +53,9 @@ impl Predict {
     /// What is printed, with a model from the folder `runs` unless the reader names another one; `shown` is
     /// whether the image is.
     fn report(&self, runs: &Path, shown: bool) -> Result<String> {
-        let pixels = picture::read(&self.image, self.index)?;
         let file = self.model(runs)?;
         let classifier = Classifier::load(&file)?;
+        let pixels = picture::read(&self.image, self.index, classifier.form())?;
         limits::start_threads(None)?;
         let probabilities = classifier.probabilities(&pixels)?.concat();
         let digit = classifier.digits(&pixels)?[0];

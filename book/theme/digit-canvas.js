@@ -7,7 +7,9 @@
   'use strict';
 
   const SIDE = 28; // of a picture that the models read
-  const BOX = 20; // the longer side of the digit in it
+  const WIDE = 1.5; // a digit is at most so many times as wide as it is high: page.rs
+  // What a model's training images look like: form.rs. MNIST's, for a script that does not say.
+  const MNIST = { source: 'MNIST', paper: 0, ink: 1, side: 20, centre: [14.5, 14.5], turn: 0 };
   const FAINT = 0.1; // below this share of the full ink a pixel is paper
   const PAPER = 280; // the side of what the reader writes on
   const PEN = 11; // the pen's radius on it
@@ -41,12 +43,24 @@
     });
   }
 
-  /** Ink from 0 to 1 as MNIST frames it: picture.rs, `frame`. Null if there is no ink. */
-  function frame(ink, width, height) {
+  /** Levels turned: 1 exchanges rows and columns, 2 then mirrors the columns, 4 the rows. */
+  function turned(levels, width, height, turn) {
+    const [wide, high] = turn & 1 ? [height, width] : [width, height];
+    return levels.map((_, at) => {
+      const x = turn & 2 ? wide - 1 - at % wide : at % wide;
+      const y = turn & 4 ? high - 1 - Math.floor(at / wide) : Math.floor(at / wide);
+      return levels[turn & 1 ? x * width + y : y * width + x];
+    });
+  }
+
+  /** Ink of an upright digit from 0 to 1 as a model's training images have it: form.rs, `frame`. Null if there is no ink. */
+  function frame(upright, across, down, form = MNIST) {
+    const ink = turned(upright, across, down, form.turn);
+    const [width, height] = form.turn & 1 ? [down, across] : [across, down];
     const box = bounds(ink, width, height);
     const longer = Math.max(box.width, box.height);
     if (longer <= 0) return null;
-    const scaled = (side) => Math.max(1, Math.round(side * BOX / longer));
+    const scaled = (side) => Math.max(1, Math.round(side * form.side / longer));
     const [wide, high] = [scaled(box.width), scaled(box.height)];
     const columns = shares(box.left, box.width, wide);
     const small = new Float32Array(wide * high);
@@ -55,18 +69,18 @@
         for (const [at, share] of column) small[y * wide + x] += part * share * ink[row * width + at];
       }
     }));
-    let [strongest, mass, across, down] = [FAINT, 0, 0, 0];
+    let [strongest, mass, column, row] = [FAINT, 0, 0, 0];
     small.forEach((level, at) => {
       strongest = Math.max(strongest, level);
       mass += level;
-      across += level * (at % wide + 0.5);
-      down += level * (Math.floor(at / wide) + 0.5);
+      column += level * (at % wide + 0.5);
+      row += level * (Math.floor(at / wide) + 0.5);
     });
-    const start = (centre, side) => Math.min(Math.max(Math.round(14.5 - centre), 0), SIDE - side);
-    const [left, top] = [start(across / mass, wide), start(down / mass, high)];
-    const picture = new Float32Array(SIDE * SIDE);
+    const start = (axis, centre, side) => Math.min(Math.max(Math.round(form.centre[axis] - centre), 0), SIDE - side);
+    const [left, top] = [start(0, column / mass, wide), start(1, row / mass, high)];
+    const picture = new Float32Array(SIDE * SIDE).fill(form.paper);
     small.forEach((level, at) => {
-      picture[(top + Math.floor(at / wide)) * SIDE + left + at % wide] = level / strongest;
+      picture[(top + Math.floor(at / wide)) * SIDE + left + at % wide] += level / strongest * (form.ink - form.paper);
     });
     return picture;
   }
@@ -348,14 +362,18 @@
     /** Shows what the model sees and reads; `aloud` when the reader has paused. */
     async read(aloud) {
       const turn = this.turn = (this.turn ?? 0) + 1;
-      const picture = frame(this.ink, PAPER, PAPER);
+      const written = this.ink.some((level) => level > FAINT);
+      const bits = this.part('.bits').value;
+      const model = written && await load(this.getAttribute(`data-model-${bits}`) ?? MODEL(bits));
+      if (turn !== this.turn) return; // something else was written meanwhile
+      if (model) this.say('.cost', cost(model));
+      const form = (model && model.form) || MNIST;
+      const picture = frame(this.ink, PAPER, PAPER, form);
       const seen = this.part('.seen');
       shade(seen.getContext('2d'), picture ?? new Float32Array(SIDE * SIDE), SIDE, seen);
-      const bits = this.part('.bits').value;
-      const model = picture && await load(this.getAttribute(`data-model-${bits}`) ?? MODEL(bits));
-      if (turn !== this.turn) return; // something else was written meanwhile
-      const layers = model?.layers;
-      if (model) this.say('.cost', cost(model));
+      const box = bounds(this.ink, PAPER, PAPER);
+      const wide = box.width > WIDE * box.height;
+      const layers = !wide && form.turn !== null && model?.layers;
       const status = this.part('.status');
       const found = layers ? probabilities(layers, picture) : new Array(10).fill(0);
       const best = found.indexOf(Math.max(...found));
@@ -366,8 +384,11 @@
         row.lastChild.textContent = layers ? percent(found[digit]) : '';
       });
       if (!picture) status.textContent = 'Nothing is written yet.';
-      else if (!layers) status.innerHTML = NO_MODEL;
-      else if (aloud) status.textContent = `It reads a ${best} (${percent(found[best])}).`;
+      else if (!model) status.innerHTML = NO_MODEL;
+      else if (!aloud) return;
+      else if (form.turn === null) status.textContent = `This model learned from other images than digits: ${form.source}.`;
+      else if (wide) status.textContent = 'It is far wider than a digit; write one alone.';
+      else status.textContent = `It reads a ${best} (${percent(found[best])}).`;
     }
   }
 

@@ -3,14 +3,14 @@
 import { LOOKS, shoot, sound } from './widget.mjs';
 
 /** A model for which every digit is the same: no weights, and a bias of 4 for it, so 4 = ln(0.86 / 0.14 · 9). */
-function always(digit, bits, right) {
+function always(digit, bits, right, form) {
   const scales = bits === 8 ? 10 : 0;
   const bytes = Buffer.alloc(4 * (scales + 10) + 7840 * bits / 8);
   for (let at = 0; at < scales; at++) bytes.writeFloatLE(1, 4 * at);
   bytes.writeFloatLE(4, 4 * (scales + digit));
   const tested = { images: 10_000, right: { [bits]: right } };
   const layers = [{ kind: 'dense', inputs: 784, units: 10, relu: false }];
-  const model = { model: 'linear', bits, bytes: bytes.length, tested, layers, weights: bytes.toString('base64') };
+  const model = { model: 'linear', bits, bytes: bytes.length, tested, form, layers, weights: bytes.toString('base64') };
   return script(`globalThis.digitModel = ${JSON.stringify(model)};`);
 }
 const sevens = () => always(7, 8, 9758);
@@ -108,6 +108,21 @@ export async function digitCanvas({ open, page, axe, rules, shots, fail }) {
     const seen = await inked('.seen');
     expect(where, `sees ${seen} pixels of a line`, seen >= 40 && seen <= 140);
     await close();
+  }
+
+  // What the model learned from decides what it sees: dark on light, it is a light square but for the digit.
+  {
+    const form = { source: 'negatives', paper: 1, ink: 0, side: 20, centre: [14.5, 14.5], turn: 0 };
+    const one = await visit({}, always(7, 8, 9758, form));
+    await write(one);
+    await one.says('It reads a 7 (86%).');
+    const seen = await one.inked('.seen');
+    expect(one.where, `sees ${seen} pixels of paper`, seen > 784 - 250 && seen < 784 - 40);
+    await one.close();
+    const other = await visit({}, always(7, 8, 9758, { ...form, turn: null }));
+    await write(other);
+    await other.says('This model learned from other images than digits: negatives.');
+    await other.close();
   }
 
   // No model: the script says so, or is not there at all.

@@ -5,8 +5,8 @@
 //!    [`files`]: how that is done; [`curves`]: its figure; [`outcome`]: what it has reached.
 //! 3. [`watch`]: who is told about the progress, and who may stop it; [`terminal`] with its [`chart`].
 //! 4. [`events`]: the curves as TensorBoard reads them.
-//! 5. [`serve`]: predictions from a stored model; [`picture`]: a reader's own digit, made into MNIST's form;
-//!    [`export`]: a model for the page, as a script.
+//! 5. [`serve`]: predictions from a stored model; [`export`]: a model for the page, as a script.
+//! 6. [`picture`]: a reader's own digit, made into what the model learned from: [`grey`], [`page`] and [`form`].
 
 pub mod chart;
 pub mod checkpoint;
@@ -14,9 +14,12 @@ pub mod curves;
 pub mod events;
 pub mod export;
 pub mod files;
+pub mod form;
+pub mod grey;
 pub mod job;
 pub mod memory;
 pub mod outcome;
+pub mod page;
 pub mod picture;
 pub mod run;
 pub mod serve;

@@ -172,7 +172,7 @@ impl<D: Engine> Resident<D> {
     /// [`Error::Config`] if there are no images, if they are not 28 by 28, or if labels are missing or
     /// above 9, or if there is no memory for them; [`Error::Device`].
     pub fn new(dev: &D, split: &Split) -> Result<Self> {
-        if split.rows * split.cols != PIXELS {
+        if (split.rows, split.cols) != (28, 28) {
             return Err(Error::Config(format!(
                 "this model reads images of 28×28 pixels, and these have {}×{}",
                 split.rows, split.cols
@@ -341,12 +341,17 @@ mod tests {
     fn data_that_does_not_fit_is_refused() {
         let dev = Cpu::default();
         let wide = Split { cols: 32, ..split(2) };
+        let flat = Split { rows: 14, cols: 56, ..split(2) };
         let short = Split { labels: vec![1], ..split(2) };
         let none = split(0);
         let letter = Split { labels: vec![1, 10], ..split(2) };
-        for (bad, said) in
-            [(wide, "28×32"), (short, "1 labels"), (none, "0 labels"), (letter, "10")]
-        {
+        for (bad, said) in [
+            (wide, "28×32"),
+            (flat, "14×56"),
+            (short, "1 labels"),
+            (none, "0 labels"),
+            (letter, "10"),
+        ] {
             let error = Resident::new(&dev, &bad).err().expect("it fits").to_string();
             assert!(error.contains(said), "{error}");
         }

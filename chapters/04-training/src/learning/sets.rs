@@ -4,6 +4,7 @@ use crate::{
     Error, Result,
     config::Settings,
     learning::engine::{Engine, Resident},
+    models::model::CLASSES,
 };
 use lab::data::{DataSet, Split};
 use sha2::{Digest, Sha256};
@@ -17,30 +18,44 @@ pub struct Sets<D: Engine> {
     pub held: Option<Resident<D>>,
     /// The exam.
     pub test: Resident<D>,
+    /// Which classes have no image in one of them, in words.
+    pub missing: Vec<String>,
 }
 
 impl<D: Engine> Sets<D> {
-    /// Moves them onto the device.
+    /// Moves them onto the device; `train` is what the run has [`seen`].
     ///
     /// # Errors
     /// [`Error::Config`] if they do not fit the models or are too few, [`Error::Device`].
-    pub fn new(dev: &D, settings: &Settings, data: &DataSet) -> Result<Self> {
-        let train = seen(settings, data);
-        let (learn, held) = split(&train, settings)?;
-        let learn = learn.as_ref().unwrap_or(&train);
+    pub fn new(dev: &D, settings: &Settings, train: &Split, test: &Split) -> Result<Self> {
+        let (learn, held) = split(train, settings)?;
+        let learn = learn.as_ref().unwrap_or(train);
+        let all = [("training", Some(learn)), ("validation", held.as_ref()), ("test", Some(test))];
+        let missing = all.into_iter().filter_map(|(name, split)| missing(name, split?)).collect();
         let train = Resident::new(dev, learn)?;
         let train = if settings.augment { train.with_bytes(learn) } else { train };
         let held = held.as_ref().map(|held| Resident::new(dev, held)).transpose()?;
-        Ok(Self { train, held, test: Resident::new(dev, &data.test)? })
+        Ok(Self { train, held, test: Resident::new(dev, test)?, missing })
     }
 }
 
-/// The training images that a run with these settings sees.
+/// The training images that a run with these settings sees. Where it takes a part of them, they are shuffled by its seed
+/// first: files may be sorted, and then their beginning has some classes and their end others.
 pub fn seen<'d>(settings: &Settings, data: &'d DataSet) -> Cow<'d, Split> {
-    match settings.limit {
-        Some(limit) => Cow::Owned(data.train.first(limit)),
-        None => Cow::Borrowed(&data.train),
+    match (settings.limit, settings.patience) {
+        (None, None) => Cow::Borrowed(&data.train),
+        (limit, _) => Cow::Owned(data.train.sample(limit.unwrap_or(usize::MAX), settings.seed)),
     }
+}
+
+/// Names the classes of which there is no image.
+fn missing(name: &str, split: &Split) -> Option<String> {
+    let none = (0..CLASSES).filter(|class| !split.labels.iter().any(|l| usize::from(*l) == *class));
+    let none: Vec<String> = none.map(|class| class.to_string()).collect();
+    let (last, others) = none.split_last()?;
+    let classes =
+        if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
+    Some(format!("none of the {} {name} images is of class {classes}", split.len()))
 }
 
 /// SHA-256 of the images and labels that a run trains on.
@@ -55,7 +70,7 @@ pub fn fingerprint(split: &Split) -> String {
     })
 }
 
-/// With patience, the first five sixths of the training images, and the rest for early stopping.
+/// With patience, the first five sixths of the training images (shuffled: [`seen`]), and the rest for early stopping.
 fn split(train: &Split, settings: &Settings) -> Result<(Option<Split>, Option<Split>)> {
     if settings.patience.is_none() {
         return Ok((None, None));

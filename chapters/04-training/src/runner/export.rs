@@ -8,7 +8,10 @@ use crate::{
     Error, Result,
     config::Model,
     models::model::PIXELS,
-    runner::serve::{Classifier, Tested},
+    runner::{
+        form::SIDE,
+        serve::{Classifier, Tested},
+    },
 };
 use half::bf16;
 use lab::data::Split;
@@ -66,7 +69,7 @@ impl Format {
 /// # Errors
 /// [`Error::Device`].
 pub fn tested(classifier: &Classifier, test: &Split) -> Result<Option<Tested>> {
-    if !known(classifier.kind()) || test.is_empty() || test.pixels() != PIXELS {
+    if !known(classifier.kind()) || test.is_empty() || (test.rows, test.cols) != (SIDE, SIDE) {
         return Ok(None);
     }
     let pixels = test.scaled();
@@ -88,7 +91,7 @@ const AT_ONCE: usize = 500;
 
 /// A model as a script, and the same model with its weights rounded.
 pub struct Export {
-    /// `globalThis.digitModel = {model, bits, bytes, tested, layers, weights};`, the weights in base64: for each layer
+    /// `globalThis.digitModel = {model, bits, bytes, tested, form, layers, weights};`, the weights in base64: for each layer
     /// with weights a scale for each row if a weight has 8 bits, the biases, then the rows.
     pub script: String,
     /// What the script computes, on dfdx.
@@ -191,6 +194,7 @@ pub fn export(classifier: &Classifier, format: Format) -> Result<Export> {
         "bits": format.bits(),
         "bytes": bytes.len(),
         "tested": classifier.tested(),
+        "form": classifier.form(),
         "layers": layers,
         "weights": base64(&bytes),
     });

@@ -1,66 +1,78 @@
-//! A reader's own image of a digit, made into what the models were trained on.
+//! A reader's own image of a digit, made into what the model learned from.
 //!
 //! MNIST's images were made from scans: ink bright on dark, the digit scaled into 20×20 pixels with its
 //! aspect kept, then placed in 28×28 so that its centre of mass is the centre of the image (`LeCun` et al.,
 //! *Gradient-based learning applied to document recognition*, 1998, section III.A). A model that has seen
-//! nothing else classifies other images badly, so each one goes the same way first: [`ink`] finds what is
-//! written on a page, [`frame`] scales and centres it.
+//! nothing else classifies other images badly, so each page goes the same way first: [`page::ink`] finds what is
+//! written on it, [`Form::frame`] scales and centres it. An image of an IDX file goes in as it is, as in training.
 
-use crate::{Error, Result, models::model::PIXELS};
+use crate::{
+    Error, Result,
+    runner::{
+        form::{Form, SIDE},
+        page::{self, NO_INK},
+    },
+};
 use flate2::read::MultiGzDecoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use lab::{data::idx, files::open_regular};
 use std::{
     io::{Cursor, Read},
-    ops::Range,
     path::Path,
 };
 
-/// The side of an image that the models read, in pixels.
-pub const SIDE: usize = 28;
-/// The longer side of the digit in it, in pixels.
-pub const BOX: usize = 20;
+pub use crate::runner::grey::Grey;
+
 /// The largest image that is read, in pixels.
 const LARGEST: u64 = 64_000_000;
 /// The largest file that is read, in bytes: MNIST's training images are a tenth of it.
 const LARGEST_FILE: u64 = 512 << 20;
-/// A page is shrunk to less than twice this many pixels on its longer side: enough for 20 of them.
-const WORKING_SIDE: usize = 400;
-/// Ink that differs less than this from the paper is noise; both from 0 to 1.
-const CONTRAST: f32 = 0.15;
-/// Below this fraction of the full ink a pixel is paper.
-const FAINT: f32 = 0.1;
-/// A piece of this fraction of the largest one belongs to the digit; smaller ones are specks.
-const SPECK: f32 = 1.0 / 15.0;
 
-/// Grey levels of an image.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Grey {
-    /// Columns.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
-    /// From 0 (black, or no ink) to 1 (white, or full ink), row by row.
-    pub levels: Vec<f32>,
-}
-
-/// Reads an image as the 784 values from 0 to 1 that a model takes: a PNG or JPEG file of any size and
-/// background, or image `index` (0 if it is `None`) of an IDX file, plain or gzip.
+/// Reads an image as the 784 values from 0 to 1 of a model's training images, which look like `form`: a PNG or JPEG file
+/// of any size and background, or image `index` (0 if it is `None`) of an IDX file, plain or gzip.
 ///
 /// # Errors
-/// [`Error::Damaged`] if the file can't be read, is no image, has no ink in it or is too
-/// large.
-pub fn read(path: &Path, index: Option<usize>) -> Result<Vec<f32>> {
+/// [`Error::Damaged`] if the file can't be read, is no image, is too large, or what it shows can't be one digit.
+pub fn read(path: &Path, index: Option<usize>, form: &Form) -> Result<Vec<f32>> {
     let refuse = |why: String| Error::Damaged { path: path.to_owned(), why };
     let bytes = bytes(path).map_err(refuse)?;
     let pages = match (&bytes[..], index) {
-        ([0, 0, 8, 1 | 3, ..], _) => vec![of_idx(&bytes, index.unwrap_or(0)).map_err(refuse)?],
+        ([0, 0, 8, 1 | 3, ..], _) => {
+            return of_idx(&bytes, index.unwrap_or(0), form).map_err(refuse);
+        }
         (_, Some(_)) => return Err(refuse("--index is for IDX files, and this is none".into())),
         (_, None) => of_image(&bytes).map_err(refuse)?,
     };
-    pages.iter().find_map(digit).ok_or_else(|| {
-        refuse("there is no ink in it; write one digit, dark on light or light on dark".into())
-    })
+    let mut said = Vec::new();
+    for page in &pages {
+        match digit(page, form) {
+            Ok(image) => return Ok(image),
+            Err(why) => said.push(why),
+        }
+    }
+    Err(refuse(said.into_iter().find(|why| why != NO_INK).unwrap_or(NO_INK.to_owned())))
+}
+
+/// A page with one digit as an image of this form; one that has it already stays as it is.
+fn digit(page: &Grey, form: &Form) -> Result<Vec<f32>, String> {
+    let same_size = (page.height, page.width) == (form.rows, form.cols);
+    if form.has(page) || form.turn.is_none() && same_size {
+        return Ok(page.levels.clone());
+    }
+    if form.turn.is_none() {
+        return Err(format!(
+            "this model learned from images that are not digits as people write them ({}); \
+             give it one of {SIDE}×{SIDE} pixels like those",
+            form.source
+        ));
+    }
+    form.frame(&page::ink(page)?).ok_or_else(|| NO_INK.to_owned())
+}
+
+/// Ink as MNIST frames it: the longer side of its box is 20 pixels, and its
+/// centre of mass is in the middle of 28×28. `None` if there is no ink.
+pub fn frame(ink: &Grey) -> Option<Vec<f32>> {
+    Form::default().frame(ink)
 }
 
 /// The file's bytes, unpacked if they are packed.
@@ -81,16 +93,22 @@ fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Image `index` of an IDX file.
-fn of_idx(bytes: &[u8], index: usize) -> Result<Grey, String> {
+/// Image `index` of an IDX file, as it is.
+fn of_idx(bytes: &[u8], index: usize, form: &Form) -> Result<Vec<f32>, String> {
     let (header, data) = idx::images(bytes).map_err(|fault| format!("it {fault}"))?;
-    let (width, height) = (header.cols, header.rows);
+    let (rows, cols) = (header.rows, header.cols);
+    if (rows, cols) != (form.rows, form.cols) {
+        return Err(format!(
+            "its images have {rows}×{cols} pixels, and the model learned from {}×{}",
+            form.rows, form.cols
+        ));
+    }
     let last = header.count - 1;
     if index > last {
         return Err(format!("it has no image {index}; the last one is --index {last}"));
     }
-    let greys = &bytes[data][index * width * height..][..width * height];
-    Ok(Grey { width, height, levels: greys.iter().map(|grey| f32::from(*grey) / 255.0).collect() })
+    let greys = &bytes[data][index * rows * cols..][..rows * cols];
+    Ok(greys.iter().map(|grey| f32::from(*grey) / 255.0).collect())
 }
 
 /// A PNG or JPEG on white paper; if parts of it are transparent, also on black paper.
@@ -155,265 +173,6 @@ fn jpeg_ends(bytes: &[u8]) -> bool {
     rest.windows(2).any(|pair| pair == [0xff, 0xd9])
 }
 
-/// A page with one digit as the 784 values that a model takes; `None` if there is no ink on it. A page that
-/// is one of MNIST's images by its size and its dark border stays as it is.
-pub fn digit(page: &Grey) -> Option<Vec<f32>> {
-    let strongest = page.levels.iter().copied().fold(0.0, f32::max);
-    if (page.width, page.height) == (SIDE, SIDE)
-        && strongest > 0.5
-        && median(border(page).map(|(_, _, level)| level).collect()) <= FAINT
-    {
-        return Some(page.levels.clone());
-    }
-    frame(&ink(&shrunk(page))?)
-}
-
-/// The page with its longer side at most twice [`WORKING_SIDE`]: squares of pixels become their mean.
-fn shrunk(page: &Grey) -> Grey {
-    let by = (page.width.max(page.height) / WORKING_SIDE).max(1);
-    if by == 1 {
-        return page.clone();
-    }
-    let (width, height) = (page.width.div_ceil(by), page.height.div_ceil(by));
-    let levels = averaged(page, (0..page.width, 0..page.height), (width, height));
-    Grey { width, height, levels }
-}
-
-/// Where the pixels of the page's border are, as (-1 to 1, -1 to 1), and their levels.
-fn border(page: &Grey) -> impl Iterator<Item = (f32, f32, f32)> {
-    let (right, bottom) = (page.width - 1, page.height - 1);
-    let place = |at: usize, last: usize| 2.0 * at as f32 / last.max(1) as f32 - 1.0;
-    let rows = (0..page.width).flat_map(move |x| [(x, 0), (x, bottom)]);
-    let columns = (0..page.height).flat_map(move |y| [(0, y), (right, y)]);
-    rows.chain(columns)
-        .map(move |(x, y)| (place(x, right), place(y, bottom), page.levels[y * page.width + x]))
-}
-
-/// The middle one of some numbers; 0 if there are none.
-fn median(mut levels: Vec<f32>) -> f32 {
-    levels.sort_by(f32::total_cmp);
-    levels.get(levels.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// What is written on a page: 0 where there is paper, 1 where there is full
-/// ink, and only the digit's pieces; `None` if nothing is written there.
-pub fn ink(page: &Grey) -> Option<Grey> {
-    let mut ink = evenly_lit(page);
-    let split = otsu(&ink.levels);
-    let light = |levels: &mut dyn Iterator<Item = f32>| {
-        let (lighter, all) = levels
-            .fold((0, 0), |(lighter, all), level| (lighter + usize::from(level > split), all + 1));
-        lighter as f32 / all as f32
-    };
-    // The border is paper. If it is half ink, there is less ink than paper.
-    let mut paper_is_light = light(&mut border(&ink).map(|(_, _, l)| l));
-    if (0.35..=0.65).contains(&paper_is_light) {
-        paper_is_light = light(&mut ink.levels.iter().copied());
-    }
-    let sign = if paper_is_light > 0.5 { -1.0 } else { 1.0 };
-    let is_ink = |level: f32| (level > split) == (sign > 0.0);
-    let of = |kind| ink.levels.iter().copied().filter(|l| is_ink(*l) == kind).collect();
-    let (paper, full) = (median(of(false)), median(of(true)));
-    let contrast = sign * (full - paper);
-    if contrast < CONTRAST {
-        return None;
-    }
-    let stretched = |level: f32| (sign * (level - paper) / contrast).clamp(0.0, 1.0);
-    let split = stretched(split);
-    ink.levels.iter_mut().for_each(|level| *level = stretched(*level));
-    keep_digit(&mut ink, split).then_some(ink)
-}
-
-/// The page without the slope that a lamp on one side leaves on it: a plane through the border's levels.
-fn evenly_lit(page: &Grey) -> Grey {
-    let middle = median(border(page).map(|(_, _, level)| level).collect());
-    // Ink that touches the border must not tilt the plane much.
-    let near = |level: f32| (level - middle).clamp(-0.2, 0.2);
-    let (mut across, mut down) = ((0.0, 0.0), (0.0, 0.0));
-    for (u, v, level) in border(page) {
-        across = (across.0 + u * near(level), across.1 + u * u);
-        down = (down.0 + v * near(level), down.1 + v * v);
-    }
-    let slope = |(sum, squares): (f32, f32)| sum / f32::max(squares, 1.0);
-    let (across, down) = (slope(across), slope(down));
-    let mut flat = page.clone();
-    for (y, row) in flat.levels.chunks_exact_mut(page.width).enumerate() {
-        let v = 2.0 * y as f32 / (page.height - 1).max(1) as f32 - 1.0;
-        for (x, level) in row.iter_mut().enumerate() {
-            let u = 2.0 * x as f32 / (page.width - 1).max(1) as f32 - 1.0;
-            *level -= across * u + down * v;
-        }
-    }
-    flat
-}
-
-/// The level that parts light from dark best: the variance between the two parts is the largest (Otsu,
-/// *A threshold selection method from gray-level histograms*, 1979).
-fn otsu(levels: &[f32]) -> f32 {
-    let mut count = [0.0_f64; 256];
-    for level in levels {
-        count[(level * 255.0).round().clamp(0.0, 255.0) as usize] += 1.0;
-    }
-    let total: f64 = count.iter().sum();
-    let sum: f64 = count.iter().enumerate().map(|(grey, n)| grey as f64 * n).sum();
-    let (mut best, mut below, mut below_sum) = ((0.0, 127.0, 127.0), 0.0, 0.0);
-    for (grey, n) in count.iter().enumerate() {
-        below += n;
-        below_sum += grey as f64 * n;
-        let above = total - below;
-        if below > 0.0 && above > 0.0 {
-            let apart = below_sum / below - (sum - below_sum) / above;
-            let between = below * above * apart * apart;
-            // Between two heaps all levels are equally good: the middle is the safest.
-            if between > best.0 * (1.0 + 1e-9) {
-                best = (between, grey as f64, grey as f64);
-            } else if between > best.0 * (1.0 - 1e-9) {
-                best.2 = grey as f64;
-            }
-        }
-    }
-    ((f64::midpoint(best.1, best.2) + 0.5) / 255.0) as f32
-}
-
-/// Clears everything but the large pieces of ink above `split` and their soft edges. False if no piece is
-/// large enough to be a digit.
-fn keep_digit(ink: &mut Grey, split: f32) -> bool {
-    let mut pieces = pieces(ink, split);
-    let largest = pieces.iter().map(Vec::len).max().unwrap_or(0);
-    pieces.retain(|piece| piece.len() as f32 >= SPECK * largest as f32);
-    let mut kept: Vec<usize> = pieces.concat();
-    let (columns, rows) = bounds(kept.iter().map(|at| (at % ink.width, at / ink.width)));
-    let longer = columns.len().max(rows.len());
-    if longer < 4.max(ink.width.max(ink.height) / 60) {
-        return false;
-    }
-    let mut stays = vec![false; ink.levels.len()];
-    for at in &kept {
-        stays[*at] = true;
-    }
-    // The edge is as soft as one pixel of the result.
-    for _ in 0..longer.div_ceil(BOX) {
-        let edge = kept.iter().flat_map(|at| around(ink, *at)).collect::<Vec<_>>();
-        kept = edge.into_iter().filter(|at| ink.levels[*at] > FAINT).collect();
-        kept.retain(|at| !std::mem::replace(&mut stays[*at], true));
-    }
-    for (level, stays) in ink.levels.iter_mut().zip(&stays) {
-        *level *= f32::from(u8::from(*stays));
-    }
-    true
-}
-
-/// The connected pieces above `split`: the offsets of their pixels.
-fn pieces(ink: &Grey, split: f32) -> Vec<Vec<usize>> {
-    let mut open: Vec<bool> = ink.levels.iter().map(|level| *level > split).collect();
-    let mut pieces = Vec::new();
-    for start in 0..open.len() {
-        if !std::mem::replace(&mut open[start], false) {
-            continue;
-        }
-        let (mut piece, mut next) = (vec![start], 0);
-        while let Some(&at) = piece.get(next) {
-            next += 1;
-            piece.extend(around(ink, at).filter(|near| std::mem::replace(&mut open[*near], false)));
-        }
-        pieces.push(piece);
-    }
-    pieces
-}
-
-/// The offsets of a pixel and of the up to eight pixels around it.
-fn around(ink: &Grey, at: usize) -> impl Iterator<Item = usize> + use<> {
-    let (width, height) = (ink.width, ink.height);
-    let (x, y) = (at % width, at / width);
-    let columns = x.saturating_sub(1)..(x + 2).min(width);
-    let rows = y.saturating_sub(1)..(y + 2).min(height);
-    rows.flat_map(move |y| columns.clone().map(move |x| y * width + x))
-}
-
-/// The columns and the rows that contain all of these pixels.
-fn bounds(places: impl Iterator<Item = (usize, usize)>) -> (Range<usize>, Range<usize>) {
-    let with = |range: Option<Range<usize>>, at: usize| match range {
-        Some(range) => Some(range.start.min(at)..range.end.max(at + 1)),
-        None => Some(at..at + 1),
-    };
-    let (columns, rows) =
-        places.fold((None, None), |(columns, rows), (x, y)| (with(columns, x), with(rows, y)));
-    (columns.unwrap_or_default(), rows.unwrap_or_default())
-}
-
-/// Ink as MNIST frames it: the longer side of its box is 20 pixels, and its
-/// centre of mass is in the middle of 28×28. `None` if there is no ink.
-pub fn frame(ink: &Grey) -> Option<Vec<f32>> {
-    let inked = |at: &usize| ink.levels[*at] > FAINT;
-    let places = (0..ink.levels.len()).filter(inked);
-    let (columns, rows) = bounds(places.map(|at| (at % ink.width, at / ink.width)));
-    let longer = columns.len().max(rows.len());
-    if longer == 0 {
-        return None;
-    }
-    let scaled = |side: usize| ((side * BOX) as f32 / longer as f32).round().max(1.0) as usize;
-    let (width, height) = (scaled(columns.len()), scaled(rows.len()));
-    let small = averaged(ink, (columns, rows), (width, height));
-    // A thin pen leaves grey when it is scaled down; MNIST's strokes are white.
-    let strongest = small.iter().copied().fold(FAINT, f32::max);
-    let mass: f32 = small.iter().sum();
-    let mut centre = [0.0, 0.0];
-    for (at, level) in small.iter().enumerate() {
-        centre[0] += level / mass * ((at % width) as f32 + 0.5);
-        centre[1] += level / mass * ((at / width) as f32 + 0.5);
-    }
-    // In MNIST's files the centre of mass is in pixel 14, counted from 0, of a row and of a column.
-    let start = |centre: f32, side: usize| {
-        (14.5 - centre).round().clamp(0.0, (SIDE - side) as f32) as usize
-    };
-    let (left, top) = (start(centre[0], width), start(centre[1], height));
-    let mut picture = vec![0.0; PIXELS];
-    for (y, row) in small.chunks_exact(width).enumerate() {
-        for (x, level) in row.iter().enumerate() {
-            picture[(top + y) * SIDE + left + x] = level / strongest;
-        }
-    }
-    Some(picture)
-}
-
-/// A part of an image at another size: each new pixel is the mean of the area that it covers.
-fn averaged(
-    from: &Grey,
-    (columns, rows): (Range<usize>, Range<usize>),
-    (width, height): (usize, usize),
-) -> Vec<f32> {
-    let (across, down) = (shares(&columns, width), shares(&rows, height));
-    let mut to = Vec::with_capacity(width * height);
-    for line in &down {
-        for column in &across {
-            let mut sum = 0.0;
-            for (y, high) in line {
-                let row = &from.levels[y * from.width..][..from.width];
-                sum += high * column.iter().map(|(x, wide)| wide * row[*x]).sum::<f32>();
-            }
-            to.push(sum);
-        }
-    }
-    to
-}
-
-/// For each of `count` equal parts of a range of pixels: the pixels in it, each with its fraction of the part.
-fn shares(range: &Range<usize>, count: usize) -> Vec<Vec<(usize, f32)>> {
-    let length = range.len();
-    (0..count)
-        .map(|part| {
-            // In units of 1/count of a pixel all borders are whole numbers.
-            let (from, to) = (part * length, (part + 1) * length);
-            (from / count..to.div_ceil(count))
-                .map(|at| {
-                    let inside = to.min((at + 1) * count) - from.max(at * count);
-                    (range.start + at, inside as f32 / length as f32)
-                })
-                .collect()
-        })
-        .collect()
-}
-
 /// An image of 28 columns in letters, two for each pixel: what the model sees, for a terminal.
 pub fn ascii(picture: &[f32]) -> String {
     const SHADES: &[u8; 10] = b" .:-=+*#%@";
@@ -428,8 +187,15 @@ pub fn ascii(picture: &[f32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{models::model::PIXELS, runner::grey::bounds};
     use image::{Rgba, RgbaImage, codecs::jpeg::JpegEncoder};
     use std::path::PathBuf;
+
+    const BOX: usize = 20;
+
+    fn read(path: &Path, index: Option<usize>) -> Result<Vec<f32>> {
+        super::read(path, index, &Form::default())
+    }
 
     /// Drawn digits, from 0 to 1.
     fn originals(count: usize) -> Vec<Vec<f32>> {

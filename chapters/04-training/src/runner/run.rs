@@ -17,6 +17,7 @@ use crate::{
         curves::curves,
         events, export,
         files::{self, CHECKPOINT, let_large_writes_fail, write_whole},
+        form::Form,
         job::Start,
         outcome::Outcome,
         serve::Classifier,
@@ -103,14 +104,16 @@ impl Folder {
         write_whole(&self.path.join(METRICS), text.as_bytes())
     }
 
-    /// Writes the weights, with how they do on test images in fewer bits, and the curves.
+    /// Writes the weights, with what the training images look like and how the weights do on test images in fewer bits, and
+    /// the curves.
     ///
     /// # Errors
     /// [`Error::Damaged`] if they can't be written.
-    pub fn finish(&self, outcome: &Outcome, test: &Split) -> Result<()> {
+    pub fn finish(&self, outcome: &Outcome, train: &Split, test: &Split) -> Result<()> {
         let trained = Classifier::from_weights(outcome.model, &outcome.weights)?;
         let tested = export::tested(&trained, test)?;
-        trained.with_tested(tested).save(&self.path.join(MODEL))?;
+        let form = Form::of(train, &outcome.source);
+        trained.with_tested(tested).with_form(form).save(&self.path.join(MODEL))?;
         if outcome.history.is_empty() {
             return Ok(());
         }

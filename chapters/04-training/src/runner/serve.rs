@@ -2,8 +2,8 @@
 //!
 //! `model.safetensors` holds the tensors of the model under their names ([`model::tensors`]), as 32-bit
 //! floats, and in its metadata which model it is and a check sum of its values: `{"model": "cnn", "sha256": "…"}`, and how
-//! many test images it classifies correctly, if the training tested it ([`Tested`]).
-//! Pixels go in as values from 0 to 1.
+//! many test images it classifies correctly, if the training tested it ([`Tested`]), and what its training images look
+//! like ([`Form`]): MNIST's, where it does not say. Pixels go in as values from 0 to 1, of images like those.
 
 use crate::{
     Error, Result,
@@ -18,19 +18,18 @@ use crate::{
         rnn::Rnn,
         transformer::Transformer,
     },
-    runner::files::{not_written, write_whole},
+    runner::{
+        files::{not_written, write_whole},
+        form::Form,
+    },
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use dfdx::prelude::*;
-use lab::files::open_regular;
+use lab::files::{open_regular, with_metadata};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt::Write as _,
-    io::Read,
-    path::Path,
-};
+use std::{collections::BTreeMap, fmt::Write as _, io::Read, path::Path};
 
 /// A model that classifies digits, on the CPU.
 pub struct Classifier {
@@ -38,6 +37,7 @@ pub struct Classifier {
     kind: Model,
     model: Box<dyn Reads>,
     tested: Option<Tested>,
+    form: Form,
 }
 
 /// How many test images a model classifies correctly with its weights in fewer and fewer bits.
@@ -88,6 +88,8 @@ const MODEL: &str = "model";
 const SHA256: &str = "sha256";
 /// The key of [`Tested`] there.
 const TESTED: &str = "tested";
+/// The key of [`Form`] there.
+const FORM: &str = "training_images";
 
 /// SHA-256 of the weights in a model's order, little-endian.
 fn check_sum(weights: &[f32]) -> String {
@@ -116,7 +118,7 @@ impl Classifier {
             Model::Rnn => Box::new(model::build::<Rnn<f32, Cpu>, _>(&dev)?),
             Model::Transformer => Box::new(model::build::<Transformer<f32, Cpu>, _>(&dev)?),
         };
-        Ok(Self { dev, kind, model, tested: None })
+        Ok(Self { dev, kind, model, tested: None, form: Form::default() })
     }
 
     /// A classifier with these parameters, in the order of [`model::parameters`].
@@ -143,6 +145,17 @@ impl Classifier {
     #[must_use]
     pub fn with_tested(self, tested: Option<Tested>) -> Self {
         Self { tested, ..self }
+    }
+
+    /// What the images look like that it learned from.
+    pub fn form(&self) -> &Form {
+        &self.form
+    }
+
+    /// The same, having learned from such images.
+    #[must_use]
+    pub fn with_form(self, form: Form) -> Self {
+        Self { form, ..self }
     }
 
     /// Its parameters, in the order of [`model::parameters`].
@@ -197,7 +210,16 @@ impl Classifier {
         classifier.model.set(&weights)?;
         // Other programs write no such thing, and a model without it is as good.
         let tested = says(TESTED).and_then(|text| serde_json::from_str(text).ok());
-        Ok(classifier.with_tested(tested.filter(Tested::is_sound)))
+        let form = match says(FORM).map(|text| serde_json::from_str::<Form>(text)) {
+            None => Form::default(),
+            Some(Ok(form)) if form.is_sound() => form,
+            Some(_) => {
+                return Err(refuse(format!(
+                    "what it says of its training images (`{FORM}`) can't be; train the model again"
+                )));
+            }
+        };
+        Ok(classifier.with_tested(tested.filter(Tested::is_sound)).with_form(form))
     }
 
     /// Writes the model as safetensors, replacing the file that may be there.
@@ -215,14 +237,15 @@ impl Classifier {
             rest = more;
             views.push((name, TensorView::new(Dtype::F32, shape, own).map_err(odd)?));
         }
-        let about = [(MODEL, self.kind.to_string()), (SHA256, check_sum(&weights))];
-        let mut about = HashMap::from(about.map(|(key, value)| (key.to_owned(), value)));
+        let mut about = BTreeMap::from([
+            (MODEL, self.kind.to_string()),
+            (SHA256, check_sum(&weights)),
+            (FORM, json!(self.form).to_string()),
+        ]);
         if let Some(tested) = &self.tested {
-            let text = serde_json::to_string(tested)
-                .map_err(|e| not_written(path, &std::io::Error::other(e)))?;
-            about.insert(TESTED.to_owned(), text);
+            about.insert(TESTED, json!(tested).to_string());
         }
-        write_whole(path, &serialize(views, &Some(about)).map_err(odd)?)
+        write_whole(path, &with_metadata(&serialize(views, &None).map_err(odd)?, &about))
     }
 
     /// The probability of each class, for each image of 784 values from 0 to 1.
@@ -259,7 +282,7 @@ impl Classifier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::{collections::HashMap, fs};
 
     fn classifier(seed: u64) -> Classifier {
         Classifier::random(Model::Mlp, seed).unwrap()
@@ -299,6 +322,31 @@ mod tests {
         };
         assert_eq!(stored(9).tested().unwrap().right[&8], 9);
         assert!(stored(11).tested().is_none(), "more right than there are");
+    }
+
+    #[test]
+    fn what_it_learned_from_travels_with_it_and_equal_models_have_equal_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let inverted = Form { paper: 1.0, ink: 0.0, turn: Some(1), ..Form::default() };
+        let tested = Tested { images: 10, right: [(8, 9)].into() };
+        let stored = |form: &Form| {
+            let model = classifier(4).with_tested(Some(tested.clone())).with_form(form.clone());
+            model.save(&path).unwrap();
+            fs::read(&path).unwrap()
+        };
+        let first = stored(&inverted);
+        assert!((0..8).all(|_| stored(&inverted) == first), "the bytes differ");
+        let form = Classifier::load(&path).unwrap().form().clone();
+        assert_eq!((&form, form.turn), (&inverted, Some(1)));
+        assert_ne!(stored(&Form::default()), first);
+        // What can't be is no reason to crash while a page is framed.
+        for bad in [Form { side: 29, ..inverted.clone() }, Form { rows: 14, cols: 56, ..inverted }]
+        {
+            stored(&bad);
+            let said = Classifier::load(&path).err().unwrap().to_string();
+            assert!(said.contains("training_images"), "{said}");
+        }
     }
 
     #[test]

@@ -109,14 +109,15 @@ pub fn train_stepper<D: Engine>(
 ) -> Result<Outcome> {
     let settings = &config.settings;
     lab::limits::start_threads(None)?;
-    let mark = fingerprint(&seen(settings, data));
+    let learned_from = seen(settings, data);
+    let mark = fingerprint(&learned_from);
     let folder = config.run.as_deref().filter(|_| team.leads());
     let folder = folder.map(|path| Folder::open(path, config.start)).transpose()?;
     let mut run = match saved(folder.as_ref(), team, config, &mark)? {
         Some(saved) => Trainer::resume(stepper, dev, settings.clone(), saved)?,
         None => Trainer::new(stepper, settings.clone(), mark)?,
     };
-    let sets = Sets::new(dev, settings, data)?;
+    let sets = Sets::new(dev, settings, &learned_from, &data.test)?;
     let images = sets.train.len();
     if config.device == Device::Cpu {
         memory::check(settings.model, team.part(settings.batch.min(images)).len())?;
@@ -141,6 +142,7 @@ pub fn train_stepper<D: Engine>(
         keeper.save(&run)?; // first of all: without a checkpoint the folder contains no run
     }
     keeper.watcher.begin(&begin);
+    sets.missing.iter().for_each(|words| keeper.watcher.warn(words));
     let end = fit(&mut run, &sets, team, |run, done| keeper.hear(run, done))?;
     let outcome = Outcome {
         history: run.at.history.clone(),
@@ -158,7 +160,7 @@ pub fn train_stepper<D: Engine>(
     };
     if let Some(folder) = &keeper.folder {
         folder.metrics(&keeper.about, &outcome.history)?;
-        folder.finish(&outcome, &data.test)?;
+        folder.finish(&outcome, &learned_from, &data.test)?;
     }
     keeper.watcher.end(&outcome);
     Ok(outcome)

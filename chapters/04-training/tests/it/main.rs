@@ -2,6 +2,7 @@
 
 mod descent_playground;
 mod page;
+mod pages;
 mod runs;
 mod shapes;
 

@@ -5,6 +5,7 @@ use training::{
     Classifier, Model,
     export::{Format, export},
     picture::{Grey, frame},
+    runner::form::Form,
 };
 
 const PIXELS: usize = 784;
@@ -75,6 +76,20 @@ fn the_page_frames_ink_as_the_crate_does() {
         for (got, wanted) in got.iter().zip(&wanted) {
             assert!((got - wanted).abs() < 1e-4, "{got} is not {wanted}");
         }
+    }
+    // A model's own form: dark on light, larger, and turned in each way; the page is no square.
+    for turn in 0..8 {
+        let centre = [13.2, 15.3]; // no halves to be rounded one way or the other
+        let form =
+            Form { paper: 0.9, ink: 0.1, side: 24, centre, turn: Some(turn), ..Form::default() };
+        let ink: Vec<f32> = (0..40 * 30).map(|at| f32::from(u8::from(at % 7 < at / 160))).collect();
+        let program =
+            "({ ink, form }) => Array.from(page.frame(Float32Array.from(ink), 40, 30, form))";
+        let got = node(program, &serde_json::json!({ "ink": ink, "form": form })).unwrap();
+        let got: Vec<f32> = serde_json::from_value(got).unwrap();
+        let wanted = form.frame(&Grey { width: 40, height: 30, levels: ink }).unwrap();
+        assert!(got.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-4), "{turn}");
+        assert!(wanted.iter().any(|level| *level < 0.2) && (wanted[0] - 0.9).abs() < 1e-6);
     }
     let program = "() => page.frame(new Float32Array(280 * 280), 280, 280)";
     assert!(node(program, &serde_json::json!(null)).unwrap().is_null());

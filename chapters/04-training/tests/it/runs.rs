@@ -181,12 +181,13 @@ fn the_watcher_sees_every_step_and_epoch() {
 }
 
 #[test]
-fn a_limit_takes_the_first_images() {
+fn a_limit_takes_images_by_the_seed() {
     let limited = Config {
         settings: Settings { limit: Some(150), epochs: 1, ..settings() },
         ..Config::default()
     };
-    let first = DataSet { train: DATA.train.first(150), ..DATA.clone() };
+    let seed = settings().seed;
+    let first = DataSet { train: DATA.train.sample(150, seed), ..DATA.clone() };
     let whole = Config { settings: Settings { epochs: 1, ..settings() }, ..Config::default() };
     let one = train_on(&limited, &DATA, &mut Silent).unwrap();
     let two = train_on(&whole, &first, &mut Silent).unwrap();

@@ -1,0 +1,308 @@
+//! What a model learned from is what it reads: test sets of every kind of images, and pages with all that surrounds a digit.
+
+use image::{GrayImage, Luma, imageops::FilterType};
+use lab::data::{self, DataSet, Source, Split, idx::write_images};
+use std::{path::Path, sync::LazyLock};
+use tempfile::TempDir;
+use training::{Classifier, Config, Model, Settings, Silent, picture, train_on};
+
+static DRAWN: LazyLock<DataSet> = LazyLock::new(|| data::drawn(4000, 300, 3));
+
+/// The drawn digits, each image changed by `change`.
+fn changed(name: &str, change: impl Fn(usize, &[u8]) -> Vec<u8>) -> (String, DataSet) {
+    let split = |split: &Split| Split {
+        images: (0..split.len()).flat_map(|i| change(i, split.image(i))).collect(),
+        ..split.clone()
+    };
+    let [train, test] = [&DRAWN.train, &DRAWN.test].map(split);
+    (name.to_owned(), DataSet { train, test, source: Source::Files(name.into()), note: None })
+}
+
+/// Trains on a set in a folder of its own: the stored model, and how many of the test images it got right.
+fn trained(data: &DataSet, folder: &Path) -> (Classifier, usize) {
+    let settings = Settings { model: Model::Mlp, epochs: 6, batch: 50, ..Settings::default() };
+    let run = folder.join(data.source.to_string().replace('/', "-"));
+    let config = Config { settings, run: Some(run.clone()), ..Config::default() };
+    let accuracy = train_on(&config, data, &mut Silent).unwrap().test_accuracy().unwrap();
+    let model = Classifier::load(&run.join("model.safetensors")).unwrap();
+    (model, (accuracy * data.test.len() as f64).round() as usize)
+}
+
+/// What the model reads in an image of a file, and how sure it is; what is said where it reads nothing.
+fn read(model: &Classifier, file: &Path, index: Option<usize>) -> Result<(usize, f64), String> {
+    let image = picture::read(file, index, model.form()).map_err(|error| error.to_string())?;
+    let digit = model.digits(&image).unwrap()[0];
+    Ok((digit, model.probabilities(&image).unwrap()[0][digit]))
+}
+
+/// A page of 400×400 with a digit of `side` pixels (its margin included) whose corner is at `at`.
+fn page(digit: &[u8], side: u32, at: (i64, i64), [paper, ink]: [u8; 2]) -> GrayImage {
+    let digit = GrayImage::from_raw(28, 28, digit.to_vec()).unwrap();
+    let cover = image::imageops::resize(&digit, side, side, FilterType::CatmullRom);
+    GrayImage::from_fn(400, 400, |x, y| {
+        let place = |at: u32, from: i64| u32::try_from(i64::from(at) - from).ok();
+        let cover =
+            place(x, at.0).zip(place(y, at.1)).and_then(|(x, y)| cover.get_pixel_checked(x, y));
+        let cover = cover.map_or(0.0, |level| f32::from(level.0[0]) / 255.0);
+        Luma([(f32::from(paper) + cover * (f32::from(ink) - f32::from(paper))) as u8])
+    })
+}
+
+/// The page with each pixel changed by `change`, which is told where it is.
+fn with(page: &GrayImage, change: impl Fn(u32, u32, f32) -> f32) -> GrayImage {
+    GrayImage::from_fn(page.width(), page.height(), |x, y| {
+        Luma([change(x, y, f32::from(page.get_pixel(x, y).0[0])).clamp(0.0, 255.0) as u8])
+    })
+}
+
+/// Pages around a digit, with their names.
+fn surroundings(digit: &[u8]) -> Vec<(String, GrayImage)> {
+    const DARK: [u8; 2] = [255, 20];
+    let plain = page(digit, 224, (88, 88), DARK);
+    let mut pages = vec![
+        ("at the edge".to_owned(), page(digit, 224, (-28, -28), DARK)),
+        ("light on dark".to_owned(), page(digit, 224, (88, 88), [20, 240])),
+        ("pencil".to_owned(), page(digit, 224, (88, 88), [240, 150])),
+        (
+            "squared".to_owned(),
+            with(
+                &plain,
+                |x, y, level| {
+                    if x % 20 == 0 || y % 20 == 0 { level * 0.85 } else { level }
+                },
+            ),
+        ),
+        (
+            "a frame with a margin".to_owned(),
+            with(&plain, |x, y, level| {
+                let at = |p: u32| p.min(399 - p);
+                if (8..10).contains(&at(x).min(at(y))) { 0.0 } else { level }
+            }),
+        ),
+        (
+            "a wedge of shadow".to_owned(),
+            with(&plain, |x, y, level| if x + y < 350 { level * 0.55 } else { level }),
+        ),
+    ];
+    for (wide, grey) in [(1, 0.0), (3, 0.0), (1, 128.0), (3, 128.0), (12, 0.0)] {
+        pages.push((
+            format!("a frame {wide} {grey}"),
+            with(
+                &plain,
+                |x, y, level| {
+                    if x.min(y).min(399 - x).min(399 - y) < wide { grey } else { level }
+                },
+            ),
+        ));
+    }
+    for wide in [3, 8, 30] {
+        pages.push((
+            format!("a strip {wide}"),
+            with(&plain, |x, _, level| if x < wide { 0.0 } else { level }),
+        ));
+        pages.push((
+            format!("a strip below {wide}"),
+            with(&plain, |_, y, level| if y >= 400 - wide { 0.0 } else { level }),
+        ));
+    }
+    for dim in [0.4, 0.55, 0.7, 0.8] {
+        pages.push((
+            format!("half in shadow {dim}"),
+            with(&plain, |x, _, level| if x < 200 { level * dim } else { level }),
+        ));
+        pages.push((
+            format!("a third in shadow {dim}"),
+            with(&plain, |_, y, level| if y > 260 { level * dim } else { level }),
+        ));
+    }
+    // As a reader's own canvas of 28×28 has it, or one of 30.
+    let original = GrayImage::from_raw(28, 28, digit.to_vec()).unwrap();
+    let small = image::imageops::resize(&original, 20, 20, FilterType::Triangle);
+    for side in [28, 30] {
+        let drawn = GrayImage::from_fn(side, side, |x, y| {
+            *small.get_pixel_checked(x + 2, y + 2).unwrap_or(&Luma([0]))
+        });
+        pages.push((format!("light in the corner of {side}"), drawn.clone()));
+        pages.push((
+            format!("dark in the corner of {side}"),
+            with(&drawn, |_, _, level| 255.0 - level),
+        ));
+    }
+    pages.insert(0, ("plain".to_owned(), plain));
+    pages
+}
+
+#[test]
+fn an_image_of_an_idx_file_is_read_as_in_training_and_a_page_is_made_like_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let cross = |at: usize| at % 28 * 28 + at / 28;
+    let enlarged = |image: &[u8], at: usize| {
+        let from = |p: usize| (p as f32 - 13.5) / 1.6 + 14.0;
+        image[from(at / 28) as usize * 28 + from(at % 28) as usize]
+    };
+    let all = |of: &dyn Fn(usize) -> u8| (0..784).map(of).collect::<Vec<u8>>();
+    let grey = |i: usize, level: u8| level.max(30 + (i * 7 % 31) as u8);
+    let sets = [
+        changed("plain", |_, image| image.to_vec()),
+        changed("inverted", |_, image| all(&|at| 255 - image[at])),
+        changed("enlarged", |_, image| all(&|at| enlarged(image, at))),
+        changed("grey", |i, image| all(&|at| grey(i, image[at]))),
+        changed("transposed", |_, image| all(&|at| image[cross(at)])),
+        changed("mirrored", |_, image| all(&|at| image[at / 28 * 28 + 27 - at % 28])),
+    ];
+    let mut plain = 0;
+    for (name, data) in sets {
+        let (model, wanted) = trained(&data, folder.path());
+        let file = folder.path().join("images");
+        std::fs::write(&file, write_images(&data.test.images, 28, 28)).unwrap();
+        let right = |i: usize, read: (usize, f64)| read.0 == usize::from(data.test.labels[i]);
+        let found = (0..300).filter(|i| right(*i, read(&model, &file, Some(*i)).unwrap())).count();
+        assert_eq!(found, wanted, "{name}: of the test images");
+        // Pages show digits as people write them, whatever the model learned from.
+        let file = folder.path().join("page.png");
+        let mut pages = 0;
+        for i in 0..60 {
+            page(DRAWN.test.image(i), 224, (88, 88), [240, 30]).save(&file).unwrap();
+            pages += usize::from(right(i, read(&model, &file, None).unwrap()));
+        }
+        plain = if name == "plain" { pages } else { plain };
+        assert!(plain >= 50 && pages + 6 >= plain, "{name}: {pages} of 60 pages, {plain} plain");
+        if name == "plain" {
+            nothing_sure_and_wrong(&model, &folder);
+        }
+    }
+}
+
+/// What is around a digit changes what is read nowhere, or is said.
+fn nothing_sure_and_wrong(model: &Classifier, folder: &TempDir) {
+    let file = folder.path().join("page.png");
+    let mut counts = std::collections::BTreeMap::<String, [usize; 3]>::new();
+    for i in 0..20 {
+        let label = usize::from(DRAWN.test.labels[i]);
+        let mut plain = None;
+        for (name, page) in surroundings(DRAWN.test.image(i)) {
+            page.save(&file).unwrap();
+            let found = read(model, &file, None);
+            let sure = plain.get_or_insert(found.clone()).as_ref().is_ok_and(|(d, _)| *d == label);
+            let kind = match found {
+                Ok((digit, _)) if digit == label => 0,
+                Err(_) => 1,
+                Ok((_, p)) => {
+                    assert!(p < 0.9 || !sure, "{name}: image {i} of a {label} is read with {p}");
+                    2
+                }
+            };
+            counts.entry(name).or_default()[kind] += 1;
+        }
+        let two = page(DRAWN.test.image(i), 160, (30, 120), [255, 20]);
+        let other = |x, y| page(DRAWN.test.image(i + 1), 160, (x, y), [255, 20]);
+        for (x, y) in [(200, 120), (180, 125), (30, 250)] {
+            let other = other(x, y);
+            let both = with(&two, |x, y, level| level.min(f32::from(other.get_pixel(x, y).0[0])));
+            both.save(&file).unwrap();
+            let said = read(model, &file, None);
+            let said = said.expect_err(&format!("two digits at {x}, {y}: image {i}"));
+            assert!(said.contains("one digit"), "{said}");
+        }
+    }
+    let least = counts["plain"][0] - 2;
+    assert!(counts.values().all(|[right, ..]| *right >= least), "{counts:#?}");
+}
+
+#[test]
+fn what_is_no_digit_is_refused_and_so_is_a_page_for_a_model_of_other_things() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Classifier::random(Model::Linear, 1).unwrap();
+    let file = folder.path().join("page.png");
+    let said = |model: &Classifier, page: GrayImage| {
+        page.save(&file).unwrap();
+        read(model, &file, None).expect_err("it is read")
+    };
+    let block = |x: u32, y: u32| (150..270).contains(&x) && (160..250).contains(&y);
+    let paper = |ink: &dyn Fn(u32, u32) -> bool| {
+        GrayImage::from_fn(400, 400, |x, y| Luma([if ink(x, y) { 20 } else { 250 }]))
+    };
+    assert!(said(&model, paper(&block)).contains("a block of 120×90 pixels"));
+    assert!(said(&model, paper(&|x, y| x % 80 < 10 && (100..300).contains(&y))).contains("pieces"));
+    assert!(
+        said(&model, paper(&|x, y| (30..370).contains(&x) && (190..200).contains(&y)))
+            .contains("wider")
+    );
+    assert!(said(&model, paper(&|x, _| x < 170)).contains("no ink"));
+    // Classes by texture: nothing that a pen could write.
+    let image = |i: usize| (0..784).map(move |at| if at / (1 + i % 10) % 2 == 0 { 200 } else { 9 });
+    let split = |count: usize| Split {
+        images: (0..count).flat_map(image).collect(),
+        labels: (0..count).map(|i| (i % 10) as u8).collect(),
+        rows: 28,
+        cols: 28,
+    };
+    let source = Source::Files("stripes".into());
+    let stripes = DataSet { train: split(600), test: split(50), source, note: None };
+    let (model, _) = trained(&stripes, folder.path());
+    let one = page(DRAWN.test.image(0), 224, (88, 88), [255, 20]);
+    assert!(said(&model, one).contains("stripes"));
+    let own = GrayImage::from_raw(28, 28, stripes.test.image(3).to_vec()).unwrap();
+    own.save(&file).unwrap();
+    read(&model, &file, None).expect("an image like those");
+}
+
+/// Counts its warnings.
+#[derive(Default)]
+struct Warned(Vec<String>);
+
+impl training::Watcher for Warned {
+    fn warn(&mut self, words: &str) {
+        self.0.push(words.to_owned());
+    }
+}
+
+#[test]
+fn the_order_of_the_files_is_no_trap_and_missing_classes_are_named() {
+    // Sorted by label, as files that people make often are.
+    let sorted = |split: &Split| {
+        let mut order: Vec<usize> = (0..split.len()).collect();
+        order.sort_by_key(|i| split.labels[*i]);
+        Split {
+            images: order.iter().flat_map(|i| split.image(*i).to_vec()).collect(),
+            labels: order.iter().map(|i| split.labels[*i]).collect(),
+            ..*split
+        }
+    };
+    let data = DataSet { train: sorted(&DRAWN.train), ..DRAWN.clone() };
+    let settings = Settings { model: Model::Mlp, epochs: 3, batch: 50, ..Settings::default() };
+    let run = |settings: Settings, data: &DataSet| {
+        let mut warned = Warned::default();
+        let outcome =
+            train_on(&Config { settings, ..Config::default() }, data, &mut warned).unwrap();
+        (outcome, warned.0)
+    };
+    for part in [
+        Settings { limit: Some(1000), epochs: 8, ..settings.clone() },
+        Settings { patience: Some(2), ..settings.clone() },
+        Settings { limit: Some(2000), patience: Some(2), ..settings.clone() },
+    ] {
+        let (outcome, warned) = run(part, &data);
+        assert!(outcome.test_accuracy() > Some(0.6), "{:?}", outcome.test_accuracy());
+        assert!(warned.is_empty(), "{warned:?}");
+    }
+    // Without 8 and 9 in training and 0 in the test.
+    let without = |split: &Split, but: &[u8]| {
+        let kept = || (0..split.len()).filter(|i| !but.contains(&split.labels[*i]));
+        Split {
+            images: kept().flat_map(|i| split.image(i).to_vec()).collect(),
+            labels: kept().map(|i| split.labels[i]).collect(),
+            ..*split
+        }
+    };
+    let train = without(&DRAWN.train, &[8, 9]);
+    let data = DataSet { train, test: without(&DRAWN.test, &[0]), ..DRAWN.clone() };
+    let (_, warned) = run(Settings { patience: Some(2), epochs: 1, ..settings }, &data);
+    let named = [
+        "training images is of class 8 or 9",
+        "validation images is of class 8 or 9",
+        "test images is of class 0",
+    ];
+    assert_eq!(warned.len(), 3, "{warned:?}");
+    assert!(warned.iter().zip(named).all(|(words, named)| words.contains(named)), "{warned:?}");
+}
