@@ -1,8 +1,8 @@
 //! What the system, or the user, may limit: threads, memory and the length of a file.
 
-use crate::{Error, Result, machine};
+use crate::{Error, Result, machine, out};
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
-use std::{env, error::Error as _};
+use std::{env, error::Error as _, fmt::Display, panic, process};
 
 /// The most threads for each core. More of them only take memory and each other's time.
 const THREADS_PER_CORE: usize = 32;
@@ -10,17 +10,54 @@ const THREADS_PER_CORE: usize = 32;
 /// Minds the limits for the whole program; to be called when it starts. Returns a message where they are not what the
 /// user asked for.
 pub fn mind() -> Option<String> {
-    // A file that may not grow is then an error of the write, with its message, and not the end of the program.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: a signal that is ignored calls nothing.
+    // SAFETY: a signal that is ignored calls nothing, and `aborted` calls what a handler may.
     unsafe {
+        // A file that may not grow is then an error of the write, with its message, and not the end of the program.
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::signal(libc::SIGABRT, aborted as *const () as libc::sighandler_t);
     }
+    say_refusals();
     let (asked, most) = (asked()?, most());
     (asked > most).then(|| {
         let cores = machine::cores();
         format!("RAYON_NUM_THREADS asks for {asked} threads on {cores} cores; {most} are used")
     })
+}
+
+/// Where memory is refused, the standard library says how much it was and aborts.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+extern "C" fn aborted(_: libc::c_int) {
+    let words = b"error: this ends the program; if it had no memory, end other programs, or allow more with ulimit -v\n";
+    // SAFETY: system calls; the first is given the length of what it writes.
+    unsafe {
+        libc::write(2, words.as_ptr().cast(), words.len());
+        libc::_exit(1);
+    }
+}
+
+/// Where the system refuses a thread in the middle of the work, the standard library and Rayon panic, in this crate's code and
+/// in others': for a person it is a sentence, and the end.
+fn say_refusals() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        let words = panic.payload_as_str().unwrap_or_default();
+        if words.starts_with("failed to spawn thread")
+            || words.starts_with("The global thread pool")
+        {
+            out::warn(format!("error: {}", no_threads("in the middle of the work")));
+            process::exit(1);
+        }
+        usual(panic);
+    }));
+}
+
+/// That the system starts no more threads, and what to do.
+pub fn no_threads(why: impl Display) -> String {
+    format!(
+        "the system starts no more threads ({why}); ask for fewer with RAYON_NUM_THREADS=1, end other programs, or allow \
+         more with ulimit -u or -v"
+    )
 }
 
 /// Starts the threads that do the work, unless they are there or the caller has brought some: `number` of them, or as
@@ -40,10 +77,7 @@ pub fn start_threads(number: Option<usize>) -> Result<()> {
 /// That the threads were there already is no error.
 fn started(built: Result<(), ThreadPoolBuildError>) -> Result<()> {
     match built {
-        Err(error) if error.source().is_some() => Err(Error::Message(format!(
-            "the system starts no more threads ({error}); ask for fewer with RAYON_NUM_THREADS=1, end other programs, \
-             or allow more with ulimit -u or -v"
-        ))),
+        Err(error) if error.source().is_some() => Err(Error::Message(no_threads(error))),
         Ok(()) | Err(_) => Ok(()),
     }
 }

@@ -7,31 +7,49 @@ use crate::{Error, Result};
 use std::{
     fmt::Display,
     io::{self, ErrorKind, Write},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// The first failure to write, except for a closed pipe.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// A line on standard output.
-pub fn say(text: &str) {
-    put(&format!("{text}\n"));
+/// Whether the pipe is closed.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// The text without what a terminal would obey: a model's text, a file's or its name may have escape sequences in it.
+pub fn harmless(text: &str) -> String {
+    let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c };
+    text.chars().map(plain).collect()
 }
 
-/// Text on standard output, which ends its lines itself.
+/// A [`harmless`] line on standard output.
+pub fn say(text: &str) {
+    put(&(harmless(text) + "\n"));
+}
+
+/// Text on standard output, as it is: it ends its lines itself, and may have colours.
 pub fn put(text: &str) {
     let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    if let Err(error) = written
-        && error.kind() != ErrorKind::BrokenPipe
-    {
-        LOST.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => CLOSED.store(true, Relaxed),
+        Err(error) => {
+            LOST.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+        Ok(()) => {}
     }
 }
 
-/// A line on standard error. Where that can't be written, nothing can be reported.
+/// Whether nobody reads standard output any more.
+pub fn unread() -> bool {
+    CLOSED.load(Relaxed)
+}
+
+/// A [`harmless`] line on standard error. Where that can't be written, nothing can be reported.
 pub fn warn(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", harmless(&line.to_string()));
 }
 
 /// Whether all was written that could be read.
@@ -42,5 +60,21 @@ pub fn finish() -> Result<()> {
     match LOST.lock().unwrap_or_else(PoisonError::into_inner).take() {
         Some(error) => Err(Error::Message(format!("standard output can't be written: {error}"))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_of_a_text() {
+        let obeyed = "\u{1b}]0;title\u{7}\u{e}\r\u{0}\u{7f}\u{9b}31m";
+        assert!(!harmless(obeyed).contains(char::is_control));
+        assert_eq!(
+            harmless("fn a() {\n\tlet größe = \"→\";\n"),
+            "fn a() {\n\tlet größe = \"→\";\n"
+        );
+        assert_eq!(harmless("a\u{1b}[31mß"), "a\u{fffd}[31mß");
     }
 }

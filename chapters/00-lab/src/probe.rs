@@ -1,5 +1,7 @@
 //! Asking other programs about the machine, without ever waiting long for a reply.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::{io, process};
 use std::{
     io::Read as _,
     process::{Command, Stdio},
@@ -37,6 +39,25 @@ impl<'scope, T: Send + 'scope> Beside<'scope, T> {
 /// Whether this process runs a notebook's cells: evcxr sets the variable for the process that it starts.
 pub(crate) fn in_notebook() -> bool {
     std::env::var_os("EVCXR_IS_RUNTIME").is_some()
+}
+
+/// Lets a program that is about to start end when the thread that starts it ends, however that is: a signal may be for this
+/// program alone. (On Linux; elsewhere only a terminal's Ctrl-C ends both.)
+pub fn tied(command: &mut Command) -> &mut Command {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        use std::os::unix::process::{CommandExt as _, parent_id};
+        let here = process::id();
+        let tie = move || {
+            // SAFETY: a system call that takes numbers.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+            // This program may have ended before that.
+            if parent_id() == here { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+        };
+        // SAFETY: `tie` makes two system calls, as a new process may.
+        unsafe { command.pre_exec(tie) };
+    }
+    command
 }
 
 /// How long a program may take to say its version.

@@ -3,7 +3,7 @@
 //! A bar redraws its line, which in a file, a pipe or a notebook leaves garbage or nothing. There a line is
 //! written every few seconds instead. `NO_COLOR` is obeyed.
 
-use crate::record::Value;
+use crate::{out::harmless, record::Value};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::{
     env,
@@ -84,7 +84,7 @@ impl Progress {
     pub fn note(&self, text: &str) {
         match &self.kind {
             Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.set_message(text.to_owned()),
+            Kind::Bar(bar, _) => bar.set_message(harmless(text)),
             Kind::Lines(lines) => locked(lines).note(text),
         }
     }
@@ -118,7 +118,7 @@ impl Progress {
     pub fn println(&self, text: &str) {
         match &self.kind {
             Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.println(text),
+            Kind::Bar(bar, _) => bar.println(harmless(text)),
             Kind::Lines(lines) => locked(lines).line(text),
         }
     }
@@ -265,7 +265,7 @@ impl Lines {
 
     /// Progress is not worth failing for: a closed pipe ends the lines, not the job.
     fn line(&mut self, text: &str) {
-        let _ = writeln!(self.out, "{text}");
+        let _ = writeln!(self.out, "{}", harmless(text));
         let _ = self.out.flush();
         self.last = Instant::now();
     }

@@ -4,7 +4,7 @@
 //! its type (evcxr's documentation, "Integration with Jupyter"). Elsewhere the same calls print plain text.
 //! Of several outputs of one type in a cell the kernel keeps the last: show one thing in a cell.
 
-use crate::{Drawing, TableData, plot::escaped, probe::in_notebook};
+use crate::{Drawing, TableData, out::harmless, plot::escaped, probe::in_notebook};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use std::{
     fmt::{Display, Write as _},
@@ -56,7 +56,7 @@ fn print(rich: bool, html: &str, text: &str) {
         // not see them.
         contents("text/html", html) + &contents("text/plain", text)
     } else {
-        format!("{}\n", text.trim_end())
+        harmless(text.trim_end()) + "\n"
     };
     // A notebook whose kernel has gone away shows nothing: that is no reason to fail.
     let _ = io::stdout().write_all(output.as_bytes());
