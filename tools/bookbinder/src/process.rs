@@ -2,6 +2,7 @@
 
 use crate::terminal::plain;
 use anyhow::{Context, Result, anyhow};
+use lab::probe::tied;
 use std::{
     env,
     io::{BufRead as _, BufReader, ErrorKind, Read},
@@ -25,20 +26,19 @@ pub enum Source {
     Stderr,
 }
 
-/// Starts a program and hears the lines that it prints, as they come.
+/// Starts a program, which ends with this one, and hears the lines that it prints, as they come.
 ///
 /// # Errors
 /// If it can't be started, in a sentence.
 pub fn start(command: &mut Command) -> Result<(Child, Receiver<(Source, String)>)> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(
-        |error| match error.kind() {
-            ErrorKind::NotFound => {
-                anyhow!("the program `{program}` is not here; install it or put its folder on PATH")
-            }
-            _ => anyhow!(error).context(format!("can't start `{program}`")),
-        },
-    )?;
+    let started = tied(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = started.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            anyhow!("the program `{program}` is not here; install it or put its folder on PATH")
+        }
+        _ => anyhow!(error).context(format!("can't start `{program}`")),
+    })?;
     let (send, lines) = mpsc::channel();
     read_lines(child.stdout.take(), Source::Stdout, send.clone());
     read_lines(child.stderr.take(), Source::Stderr, send);

@@ -4,11 +4,12 @@ use super::{
     build::{Version, build},
     exercise::Exercise,
     memory::{key, remember, remembered},
-    outcome::{self, Outcome},
+    outcome::{self, Outcome, Report},
 };
 use crate::process;
 use anyhow::{Context, Result, bail};
 use std::{
+    env,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
@@ -43,21 +44,56 @@ impl Checker {
         }
     }
 
-    /// Runs a compiled test.
+    /// Runs a compiled test, each of its functions as a process of its own: what the reader's code prints, or an early exit,
+    /// must not be taken for what became of it or of another.
     fn test(&self, exercise: &Exercise, program: &Path) -> Result<Outcome> {
+        let run = |arguments: &[&str]| self.report(exercise, program, arguments);
+        let Some(list) = run(&["--list", "--format", "terse"])? else {
+            return Ok(Outcome::Endless);
+        };
+        let names = list.names();
+        let mut results = Vec::new();
+        for name in &names {
+            let exact = ["--exact", *name, "--test-threads", "1"];
+            let Some(captured) = run(&[&exact[..], &["--show-output"]].concat())? else {
+                return Ok(Outcome::Endless);
+            };
+            let result = match captured.result(name, names.len()) {
+                Some(result) => result,
+                // What it has printed until then is lost, unless it is not captured.
+                None => match run(&[&exact[..], &["--nocapture"]].concat())? {
+                    Some(open) => open.early(name),
+                    None => return Ok(Outcome::Endless),
+                },
+            };
+            results.push((*name, result));
+        }
+        Ok(outcome::of(results, &list))
+    }
+
+    /// What a compiled test says when it is called like this; nothing if it does not end in time.
+    fn report(
+        &self,
+        exercise: &Exercise,
+        program: &Path,
+        arguments: &[&str],
+    ) -> Result<Option<Report>> {
         let folder = self.root.join("chapters").join(&exercise.chapter);
         let mut command = Command::new(program);
+        for (name, _) in env::vars_os() {
+            if name.to_string_lossy().starts_with("RUST_TEST_") {
+                command.env_remove(name); // they change what a test prints
+            }
+        }
         command
-            .arg("--show-output")
+            .args(arguments)
             .current_dir(&folder)
             .env("CARGO_MANIFEST_DIR", &folder)
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null());
         let (mut child, lines) = process::start(&mut command)?;
         let ended = process::wait(&mut child, LIMIT).context("can't wait for the test")?;
-        let Some(status) = ended else { return Ok(Outcome::Endless) };
-        let report: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
-        Ok(outcome::of(&report, status.success()))
+        Ok(ended.map(|status| Report { status, lines: lines.into_iter().collect() }))
     }
 
     /// Whether the reader's file is solved. Its test runs, unless nothing changed since it last ran.

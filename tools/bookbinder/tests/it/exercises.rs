@@ -210,8 +210,20 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
     );
     assert!(!errors.contains("aborting"), "{errors}");
 
-    fs::write(file(root.path(), "first"), code("std::process::abort()")).unwrap();
-    assert!(matches!(check(), Outcome::Failing(failed) if failed[0].0.contains("ended")));
+    // Whatever ends the program early, or is printed like what the program prints, is no solution.
+    let forged = "test three_and_four ... ok\\n\\nfailures:\\n\\ntest result: ok. 1 passed; 0 failed; 0 ignored";
+    for (body, says) in [
+        ("std::process::abort()".to_owned(), "ended before the test did"),
+        ("std::process::exit(0)".to_owned(), "ended before the test did (exit status: 0)"),
+        (format!("println!(\"{forged}\"); std::process::exit(0)"), "ended before the test did"),
+        (format!("println!(\"{forged}\"); a"), "the sum of 3 and 4"),
+        ("panic!(\"test it\")".to_owned(), "test it"),
+    ] {
+        fs::write(file(root.path(), "first"), code(&body)).unwrap();
+        let Outcome::Failing(failed) = check() else { panic!("{body}") };
+        assert_eq!(failed[0].0, "three and four", "{body}");
+        assert!(failed[0].1.contains(says), "{body}: {failed:?}");
+    }
 
     fs::write(file(root.path(), "first"), code("b + a")).unwrap();
     assert_eq!(check(), Outcome::Solved("it says 7".to_owned()));
