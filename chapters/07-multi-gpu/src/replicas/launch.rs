@@ -8,7 +8,7 @@ use crate::{
         children::Children,
         detector::Limits,
         member::{HUB, Launcher},
-        run::{Reached, device_of, threads_each, train_rank, train_threads},
+        run::{Reached, device_of, train_rank, train_threads},
         tcp::Tcp,
     },
 };
@@ -27,6 +27,7 @@ pub fn train(
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
     let limits = Limits::default();
+    lab::limits::start_threads(launcher.threads())?;
     match launcher {
         Launcher::Threads(size) => train_threads(*size, config, data, watcher),
         Launcher::Processes(size) => {
@@ -52,15 +53,8 @@ pub fn train(
         #[cfg(feature = "mpi")]
         Launcher::Mpi(..) => {
             let comm = crate::comm::mpi::Mpi::start()?;
-            let local = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE");
-            let local = local.ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-            train_here(Box::new(comm), local, config, data, watcher)
+            train_here(Box::new(comm), crate::replicas::member::local_mpi(), config, data, watcher)
         }
-        #[cfg(not(feature = "mpi"))]
-        Launcher::Mpi(_, size) => Err(Error::Config(format!(
-            "mpirun started {size} processes, and this build does not know MPI; build with --features mpi, or use \
-             --replicas {size} --processes, which needs no MPI"
-        ))),
     }
 }
 
@@ -108,7 +102,6 @@ fn train_here(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    lab::limits::start_threads(Some(threads_each(local)))?;
     let device = device_of(config.device, comm.rank().0 % local.max(1));
     let config = Config { device, ..config.clone() };
     train_rank(comm, &config, data, watcher)
@@ -140,14 +133,5 @@ mod tests {
             assert!(words.starts_with("stopped before all ranks had come"), "{words}");
             assert!(begun.elapsed() < Duration::from_secs(20));
         }
-    }
-
-    #[test]
-    #[cfg(not(feature = "mpi"))]
-    fn without_mpi_the_error_names_the_feature() {
-        let launcher = Launcher::Mpi(Rank(0), 4);
-        let data = lab::data::drawn(20, 10, 1);
-        let error = train(&launcher, &Config::default(), &data, &mut training::Silent).unwrap_err();
-        assert!(error.to_string().contains("--features mpi"), "{error}");
     }
 }

@@ -4,6 +4,7 @@
 use crate::{
     error::{Error, Result},
     rank::Rank,
+    replicas::run::threads_each,
 };
 
 /// Which rank a process is, if it was started as one.
@@ -81,6 +82,46 @@ impl Member {
     }
 }
 
+/// How many processes of MPI share this machine.
+#[cfg(feature = "mpi")]
+pub(crate) fn local_mpi() -> usize {
+    let local = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE");
+    local.ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+}
+
+/// Where a process's environment shows that it is one of many, which this build would all let do the same: in words.
+fn one_of_many(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
+    let number = |name: &str| variable(name)?.trim().parse::<u64>().ok();
+    // Slurm tells the size of an allocation to its shell as well, which is no task; the largest numbers are steps of its own.
+    let task = variable("SLURM_PROCID").and(number("SLURM_STEP_ID").filter(|id| *id < 0xffff_fff0));
+    let tasks = || number("SLURM_STEP_NUM_TASKS").or_else(|| number("SLURM_NTASKS"));
+    let known = [
+        ("mpirun", number(MPI)),
+        ("mpiexec", number("PMI_SIZE")),
+        ("srun", task.and_then(|_| tasks())),
+    ];
+    if let Some((by, Some(size))) = known.iter().find(|(_, size)| size.is_some_and(|n| n > 1)) {
+        return Some(format!("{by} started {size} processes"));
+    }
+    let alone = known.iter().any(|(_, size)| size.is_some());
+    let rank = variable("PMIX_RANK").filter(|_| !alone)?;
+    Some(format!("a launcher started this process as its number {rank}"))
+}
+
+/// Refuses to do `what` in each of many processes that a launcher has started.
+///
+/// # Errors
+/// [`Error::Config`] that names the launcher.
+pub fn alone(variable: impl Fn(&str) -> Option<String>, what: &str) -> Result<()> {
+    let ranks = || variable(RANK).map(|_| format!("{RANK} is set"));
+    match one_of_many(&variable).or_else(ranks) {
+        None => Ok(()),
+        Some(many) => Err(Error::Config(format!(
+            "{many}, and {what} is for one; start it without a launcher"
+        ))),
+    }
+}
+
 /// How ranks come to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Launcher {
@@ -91,6 +132,7 @@ pub enum Launcher {
     /// This process was started as one of them.
     Member(Member),
     /// `mpirun` started this process as one of so many.
+    #[cfg(feature = "mpi")]
     Mpi(Rank, usize),
 }
 
@@ -130,9 +172,17 @@ impl Launcher {
             let member = Member { rank: Rank(rank), size, hub: text(HUB)?, parent };
             return Ok(Some(Self::Member(member)));
         }
+        #[cfg(feature = "mpi")]
         if variable(MPI).is_some() {
             let rank = Rank(number("OMPI_COMM_WORLD_RANK")?);
             return Ok(Some(Self::Mpi(rank, number(MPI)?)));
+        }
+        if let Some(many) = one_of_many(&variable) {
+            return Err(Error::Config(format!(
+                "{many}, and this build would train the same model in each; start one with --replicas N --processes, or all \
+                 by Open MPI's mpirun in a build with --features mpi, or give each {RANK}, {RANKS} and {HUB}, which is \
+                 where rank 0 waits, such as 192.168.0.7:7000"
+            )));
         }
         let replicas = replicas.map(|size| not_too_many(size, "--replicas")).transpose()?;
         match replicas {
@@ -151,6 +201,7 @@ impl Launcher {
         match self {
             Self::Threads(_) | Self::Processes(_) => Rank(0),
             Self::Member(member) => member.rank,
+            #[cfg(feature = "mpi")]
             Self::Mpi(rank, _) => *rank,
         }
     }
@@ -162,8 +213,21 @@ impl Launcher {
             Self::Processes(size) | Self::Member(Member { size, .. }) => {
                 format!("{size} processes")
             }
+            #[cfg(feature = "mpi")]
             Self::Mpi(_, size) => format!("{size} processes of MPI"),
         }
+    }
+
+    /// The threads of this process, if it has a part of the machine's cores; those of a rank that is a thread are its own.
+    pub fn threads(&self) -> Option<usize> {
+        let here = match self {
+            Self::Threads(_) => return None,
+            Self::Processes(size) => *size,
+            Self::Member(member) => member.local(),
+            #[cfg(feature = "mpi")]
+            Self::Mpi(..) => local_mpi(),
+        };
+        Some(threads_each(here))
     }
 }
 
@@ -199,8 +263,58 @@ mod tests {
         assert!(choose(&member[..2], None, false).contains(HUB));
         assert!(choose(&[(RANK, "3"), (RANKS, "3")], None, false).contains("from 0 to 2"));
         assert!(choose(&[(RANK, "x"), (RANKS, "3")], None, false).contains("`x`"));
-        let mpi = [(MPI, "4"), ("OMPI_COMM_WORLD_RANK", "1")];
-        assert_eq!(choose(&mpi, None, false), "Some(Mpi(Rank(1), 4))");
+        assert!(
+            !cfg!(feature = "mpi") || choose(&OPEN_MPI, None, false) == "Some(Mpi(Rank(1), 4))"
+        );
+    }
+
+    const OPEN_MPI: [(&str, &str); 3] =
+        [(MPI, "4"), ("OMPI_COMM_WORLD_RANK", "1"), ("PMIX_RANK", "1")];
+
+    #[test]
+    fn one_of_many_equal_processes_is_refused_and_a_shell_of_slurm_is_not() {
+        let alone = |variables: &[(&str, &str)]| {
+            let of = |name: &str| {
+                let own = variables.iter().find(|(own, _)| *own == name);
+                own.map(|(_, value)| (*value).to_owned())
+            };
+            super::alone(of, "a language model").map_err(|error| error.to_string())
+        };
+        let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("SLURM_JOB_ID", "7")];
+        let step = |more: &[(&'static str, &'static str)]| [&slurm[..], more].concat();
+        for (variables, says) in [
+            (step(&[("SLURM_STEP_ID", "0")]), "srun started 2 processes"),
+            (
+                step(&[("SLURM_STEP_ID", "3"), ("SLURM_STEP_NUM_TASKS", "8")]),
+                "srun started 8 processes",
+            ),
+            (vec![("PMI_RANK", "0"), ("PMI_SIZE", "2")], "mpiexec started 2 processes"),
+            (vec![("PMIX_RANK", "1")], "as its number 1"),
+        ] {
+            let refused = choose(&variables, Some(2), true);
+            assert!(refused.contains(says), "{refused}");
+            assert!(refused.contains("--processes") && refused.contains("--features mpi"));
+            assert!(refused.contains(HUB), "{refused}");
+            let refused = alone(&variables).unwrap_err();
+            assert!(refused.contains(says) && refused.contains("a language model"), "{refused}");
+            // Told its rank, it is one of a crew.
+            let told = [(RANK, "0"), (RANKS, "2"), (HUB, "127.0.0.1:7000")];
+            assert!(choose(&[&variables[..], &told].concat(), None, false).contains("Member"));
+        }
+        assert!(alone(&OPEN_MPI).unwrap_err().contains("mpirun started 4 processes"));
+        assert!(cfg!(feature = "mpi") || choose(&OPEN_MPI, None, false).contains("mpirun"));
+        assert!(alone(&[(RANK, "1")]).unwrap_err().contains(RANK));
+        for variables in [
+            slurm.to_vec(),                           // the shell of sbatch
+            step(&[("SLURM_STEP_ID", "4294967290")]), // that of salloc
+            step(&[("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1"), ("PMIX_RANK", "0")]),
+            vec![("PMI_RANK", "0"), ("PMI_SIZE", "1")],
+            vec![("OMPI_COMM_WORLD_SIZE", "1"), ("OMPI_COMM_WORLD_RANK", "0"), ("PMIX_RANK", "0")],
+        ] {
+            assert_eq!(alone(&variables), Ok(()), "{variables:?}");
+            let mpi = cfg!(feature = "mpi") && variables[0].0 == MPI;
+            assert!(mpi || choose(&variables, None, false) == "None", "{variables:?}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::{
 use lab::{
     Budget, Experiment, Key, Recorder, Samples, Unit,
     peak::{Traffic, bandwidth},
+    probe::tied,
     record::{Limit, ParamList},
 };
 use std::{path::PathBuf, process::Command, time::Duration};
@@ -100,7 +101,7 @@ impl Plan {
             "there is no program mpi_bench next to this one; build it with Open MPI: \
              cargo build --release -p multi_gpu --features mpi",
         )?;
-        let output = Command::new("mpirun")
+        let output = tied(&mut Command::new("mpirun"))
             .args(["--allow-run-as-root", "--oversubscribe", "--timeout", "600"])
             .args(["-n", &p.to_string()])
             .arg(program)

@@ -13,7 +13,9 @@ use crate::{
     threads,
 };
 use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
-use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, data::DataSet, record::ParamList};
+use lab::{
+    Budget, Experiment, Key, Recorder, Samples, Unit, data::DataSet, probe::tied, record::ParamList,
+};
 use std::{
     hash::{BuildHasher, Hasher},
     net::TcpListener,
@@ -307,7 +309,7 @@ impl Crew {
         let hub = hub.map_err(failed)?.to_string();
         let mut crew = Self(Vec::new());
         for rank in 0..CREW {
-            let child = Command::new(program)
+            let child = tied(&mut Command::new(program))
                 .args(arguments(JOBS[0], 1_000_000))
                 .args([Path::new("--run"), run])
                 .args(rec.data.iter().flat_map(|data| [Path::new("--data"), data]))
