@@ -13,6 +13,7 @@ use super::{
     source::{Package, Unsorted},
 };
 use crate::{Error, Result};
+use lab::probe::tied;
 use serde::Deserialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -135,7 +136,7 @@ pub fn download(root: &Path) -> Result<()> {
 fn cargo(root: &Path, arguments: &[&str]) -> Result<String, String> {
     // Within `cargo run` and `cargo test` this is the Cargo that runs them.
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(program).current_dir(root).args(arguments).output();
+    let output = tied(&mut Command::new(program)).current_dir(root).args(arguments).output();
     let output = output.map_err(|error| match error.kind() {
         ErrorKind::NotFound => "there is no `cargo` here to say which crates there are".to_owned(),
         _ => format!("`cargo` did not start ({error})"),

@@ -2,7 +2,7 @@
 
 use super::Bits;
 use flate2::{Compression, write::GzEncoder};
-use lab::{Error, Result};
+use lab::{Error, Result, probe::tied};
 use std::{
     io::{self, Read, Write},
     process::{Command, Stdio},
@@ -57,7 +57,7 @@ fn xz_by(program: &str, texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Re
     let mut all = Vec::new();
     texts.into_iter().for_each(|text| all.extend_from_slice(text.as_ref()));
     let bytes = all.len();
-    let mut child = Command::new(program)
+    let mut child = tied(&mut Command::new(program))
         .args(["-9", "--stdout"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -66,12 +66,15 @@ pub struct Outcome {
 
 /// Steps that are timed at least, to find how many fit into minutes.
 const TIMED: u64 = 4;
-/// The part of the minutes in which steps are timed. A machine that slows down later still trains for longer.
+/// The part of the minutes in which steps are timed, and the most seconds. A machine that slows down later still trains for
+/// longer.
 const TRIAL: f64 = 0.02;
+const LONGEST: f64 = 10.0;
 /// The least part of a run's time that steps have; tests, samples and checkpoints take the rest.
 const LEAST: f64 = 0.5;
 
-/// Trains a language model, and leaves in the folder what [`crate::generate::load`] reads. `stop` is asked after every step.
+/// Trains a language model, and leaves in the folder what [`crate::generate::load`] reads. `stop` is asked after every step, also
+/// of those that are only timed.
 ///
 /// # Errors
 /// One sentence for a choice, a text or a file that can't be used. What the run has reached is in its checkpoint.
@@ -87,8 +90,9 @@ pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<O
     let mut trainer = if job.resume {
         Trainer::resume(&held.path().join(CHECKPOINT), &text.training, job.threads)?
     } else {
+        let trainer = begin(job, gpu.as_deref(), &text, shown, stop)?;
         text.tokenizer.save(&stored)?;
-        begin(job, gpu.as_deref(), &text)?
+        trainer
     };
     let mut instead = instead(job, gpu.as_deref(), &trainer, &text.training)?;
     let progress =
@@ -255,7 +259,13 @@ fn check(job: &Job) -> Result<()> {
 }
 
 /// A new run, with as many steps as its amount asks for.
-fn begin(job: &Job, gpu: Option<&dyn Gpu>, text: &Text) -> Result<Trainer> {
+fn begin(
+    job: &Job,
+    gpu: Option<&dyn Gpu>,
+    text: &Text,
+    shown: bool,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Trainer> {
     // A small text may have fewer tokens than were asked for.
     let config = Config { vocabulary: text.tokenizer.vocabulary(), ..job.config };
     let seconds = match job.amount {
@@ -274,19 +284,31 @@ fn begin(job: &Job, gpu: Option<&dyn Gpu>, text: &Text) -> Result<Trainer> {
         Amount::Tokens(tokens) => tokens.div_ceil(each),
         Amount::Minutes(minutes) => {
             let seconds = 60.0 * minutes;
+            let longest = LONGEST.min(TRIAL * seconds);
+            let title = format!("timing steps, {longest:.1} s or {TIMED} steps, to plan the run");
+            let progress = if shown { Progress::spinner(title) } else { Progress::hidden() };
             let mut trial = start(1)?;
             let mut instead = instead(job, gpu, &trial, &text.training)?;
-            let mut step = || match &mut instead {
-                Some(instead) => instead.step(&text.training),
-                None => trial.step(&text.training),
+            let mut step = || {
+                if stop() {
+                    return Err(Error::Config(
+                        "stopped while its first steps were timed: there is nothing to go on with; begin again"
+                            .to_owned(),
+                    ));
+                }
+                match &mut instead {
+                    Some(instead) => instead.step(&text.training),
+                    None => trial.step(&text.training),
+                }
             };
             step()?; // the first one reserves what threads need
             let (began, mut timed) = (Instant::now(), 0);
-            while timed < TIMED || began.elapsed().as_secs_f64() < TRIAL * seconds {
+            while timed < TIMED || began.elapsed().as_secs_f64() < longest {
                 step()?;
                 timed += 1;
             }
             let step = began.elapsed().as_secs_f64() / timed as f64;
+            progress.finish();
             let began = Instant::now();
             report::test(&trial, text)?;
             let points = report::POINTS as f64 * began.elapsed().as_secs_f64();
@@ -434,14 +456,37 @@ mod tests {
     }
 
     #[test]
+    fn a_run_ends_also_while_its_steps_are_timed() {
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        for (replicas, last) in [(1, 1), (1, 3), (2, 20)] {
+            let timed = Amount::Minutes(600.0); // ten seconds
+            let job = Job { amount: timed, replicas, ..job(root.path(), "timed") };
+            let mut asked = 0;
+            let mut stop = || {
+                asked += 1;
+                asked >= last
+            };
+            let said = train(&job, false, &mut stop).unwrap_err().to_string();
+            assert!(said.contains("nothing to go on with; begin again"), "{said}");
+            assert_eq!(asked, last, "another step was taken");
+            assert!(!job.folder.join(TOKENIZER).exists(), "it looks like a run");
+        }
+        train(&job(root.path(), "timed"), false, &mut || false).unwrap();
+    }
+
+    #[test]
     fn a_machine_that_slows_down_ends_in_its_minutes_all_the_same() {
         let root = tempfile::tempdir().unwrap();
         workspace(root.path());
         let slow = |replicas, folder| {
             let job = Job { amount: Amount::Minutes(0.02), replicas, ..job(root.path(), folder) };
-            // A step of this model takes a small part of a millisecond; from now on it takes more than one.
+            // A step of this model takes a small part of a millisecond; once the steps are planned it takes more than one.
+            let planned = job.folder.join(TOKENIZER);
             let mut stop = || {
-                std::thread::sleep(Duration::from_millis(1));
+                if planned.is_file() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 false
             };
             (train(&job, false, &mut stop).unwrap(), job)
