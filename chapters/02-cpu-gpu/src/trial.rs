@@ -13,6 +13,7 @@ use crate::{
     tensor_cores::{self, CudaRung, CudaTiles},
     verify::{Problem, Verdict, verify},
 };
+use lab::probe::tied;
 use matmul::Shape;
 use std::{
     collections::BTreeMap,
@@ -192,7 +193,7 @@ impl Trial {
     /// The lines that one program printed, and how it ended.
     fn start(&self, device: &str, tiles: Tiles, names: &[&str]) -> (Vec<String>, String) {
         let tiles = if tiles == Tiles::All { "all" } else { "first" };
-        let child = Command::new(&self.target.program)
+        let child = tied(&mut Command::new(&self.target.program))
             .args(&self.target.arguments)
             .env(VARIABLE, format!("{device}:{tiles}:{}", names.join(",")))
             .stdin(Stdio::null())

@@ -2,7 +2,7 @@
 //! between their jobs, so that all contenders can take turns in one run.
 
 use crate::{Error, Result};
-use lab::data::Source;
+use lab::{data::Source, probe::tied};
 use matmul::parallel;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -131,7 +131,7 @@ impl Peer {
         };
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|e| failed(&e))?;
+        let mut child = tied(&mut command).spawn().map_err(|e| failed(&e))?;
         let (input, errors) = (child.stdin.take(), child.stderr.take());
         let output = child.stdout.take().ok_or_else(|| failed(&"it has no output"))?;
         let complaint = errors.map(|errors| {

@@ -13,7 +13,6 @@ use crate::{
         order::order,
         schedule::rate,
         sets::Sets,
-        step::Stepper,
         team::Team,
         trainer::Trainer,
     },
@@ -28,6 +27,10 @@ const TEST_BATCH: usize = 250;
 pub enum Done {
     /// A step.
     Step(Step),
+    /// A batch of the test after an epoch.
+    Tested,
+    /// A test that was broken off: the epoch is not over.
+    Untested,
     /// An epoch and its test.
     Epoch,
 }
@@ -73,9 +76,16 @@ pub fn fit<D: Engine>(
         // The clock stops when the device has done what it was given.
         sets.train.synchronize()?;
         run.lap_of_training();
-        let tested = test(run.stepper, &sets.test, team)?;
-        let held = sets.held.as_ref().map(|held| test(run.stepper, held, team)).transpose()?;
-        run.count_epoch(tested, held)?;
+        let mut tallies = Vec::new();
+        for data in [Some(&sets.test), sets.held.as_ref()].into_iter().flatten() {
+            let tally = test(run, data, team, &mut tell)?;
+            if tally.seen < data.len() as u64 {
+                tell(run, Done::Untested)?;
+                return Ok(ControlFlow::Break(()));
+            }
+            tallies.push(tally);
+        }
+        run.count_epoch(tallies[0], tallies.get(1).copied())?;
         if tell(run, Done::Epoch)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
@@ -83,11 +93,12 @@ pub fn fit<D: Engine>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Loss and correct predictions on images that the model was not trained on.
+/// Loss and correct predictions on images that the model was not trained on; on fewer of them if somebody wants a break.
 fn test<D: Engine>(
-    stepper: &dyn Stepper<Device = D>,
+    run: &mut Trainer<D>,
     data: &Resident<D>,
     team: &dyn Team,
+    tell: &mut impl FnMut(&mut Trainer<D>, Done) -> Flow,
 ) -> Result<Tally> {
     // ANCHOR: test
     let mut tally = Tally::default();
@@ -95,8 +106,11 @@ fn test<D: Engine>(
     let mine: Vec<usize> = team.part(data.len()).collect();
     for index in mine.chunks(TEST_BATCH) {
         // Without a tape there is no dropout and no gradient.
-        let scores = stepper.scores(data.images(index)?)?;
+        let scores = run.stepper.scores(data.images(index)?)?;
         tally.add(&scores, &data.labels(index));
+        if tell(run, Done::Tested)?.is_break() {
+            break;
+        }
     }
     team.sum(tally)
     // ANCHOR_END: test

@@ -1,7 +1,7 @@
 //! The course's own command, run as a reader types it and timed as a whole.
 
 use crate::{run::METRICS, watch::Epoch};
-use lab::{Error, Result};
+use lab::{Error, Result, probe::tied};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -42,7 +42,7 @@ pub fn train(mut command: Command, data: Option<&Path>) -> Result<Done> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |why: &str| Error::message(format!("`{name}` did not train: {}", why.trim()));
     let begun = Instant::now();
-    let done = command.stdin(Stdio::null()).output().map_err(|e| failed(&e.to_string()))?;
+    let done = tied(command.stdin(Stdio::null())).output().map_err(|e| failed(&e.to_string()))?;
     let seconds = begun.elapsed().as_secs_f64();
     if !done.status.success() {
         return Err(failed(&String::from_utf8_lossy(&done.stderr)));

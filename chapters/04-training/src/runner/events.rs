@@ -245,6 +245,10 @@ impl Watcher for Board<'_> {
     fn stop(&mut self) -> bool {
         self.inner.stop()
     }
+
+    fn stop_testing(&mut self) -> bool {
+        self.inner.stop_testing()
+    }
 }
 
 #[cfg(test)]

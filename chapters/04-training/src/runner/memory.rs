@@ -23,7 +23,7 @@ pub fn bytes_of_a_picture(model: Model) -> u64 {
 ///
 /// # Errors
 /// [`Error::Config`] that names the option.
-pub(crate) fn check(model: Model, images: usize) -> Result<()> {
+pub fn check(model: Model, images: usize) -> Result<()> {
     let bytes = bytes_of_a_picture(model).saturating_mul(images as u64);
     if limits::grants(bytes) && free().is_none_or(|free| bytes <= free) {
         return Ok(());

@@ -111,7 +111,8 @@ impl Folder {
     /// [`Error::Damaged`] if they can't be written.
     pub fn finish(&self, outcome: &Outcome, train: &Split, test: &Split) -> Result<()> {
         let trained = Classifier::from_weights(outcome.model, &outcome.weights)?;
-        let tested = export::tested(&trained, test)?;
+        // One who has stopped a run does not wait for it.
+        let tested = if outcome.stopped.is_some() { None } else { export::tested(&trained, test)? };
         let form = Form::of(train, &outcome.source);
         trained.with_tested(tested).with_form(form).save(&self.path.join(MODEL))?;
         if outcome.history.is_empty() {

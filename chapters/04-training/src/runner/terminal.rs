@@ -91,4 +91,8 @@ impl Watcher for Terminal<'_> {
     fn stop(&mut self) -> bool {
         (self.stop)()
     }
+
+    fn stop_testing(&mut self) -> bool {
+        (self.stop)()
+    }
 }

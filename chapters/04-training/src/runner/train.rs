@@ -220,6 +220,9 @@ impl Keeper<'_> {
                     return Ok(ControlFlow::Break(()));
                 }
             }
+            Done::Tested if self.watcher.stop_testing() => return Ok(ControlFlow::Break(())),
+            Done::Tested => {}
+            Done::Untested => self.save(run)?,
             Done::Epoch => {
                 self.save(run)?;
                 if let Some(folder) = &self.folder {

@@ -42,6 +42,10 @@ pub trait Watcher: Send {
     fn stop(&mut self) -> bool {
         false
     }
+    /// Asked after every batch of a test: the same.
+    fn stop_testing(&mut self) -> bool {
+        false
+    }
 }
 
 /// Watches nothing and never stops a run.

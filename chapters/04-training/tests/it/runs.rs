@@ -606,3 +606,31 @@ fn a_full_disk_costs_one_sentence_and_no_checkpoint() {
     assert_eq!(Checkpoint::load(&run).unwrap(), before);
     assert!(!run.join("checkpoint.part").exists());
 }
+
+/// Stops at this batch of a test.
+struct StopTesting(usize);
+
+impl Watcher for StopTesting {
+    fn stop_testing(&mut self) -> bool {
+        self.0 -= 1;
+        self.0 == 0
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_while_it_is_tested_ends_with_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = data::drawn(400, 600, 3); // tested in three batches
+    let train = |name: &str, start, watcher: &mut dyn Watcher| {
+        train_on(&config(Some(&folder.path().join(name)), start), &data, watcher).unwrap()
+    };
+    let whole = train("whole", Start::New, &mut Silent);
+    for (at, epochs) in [(1, 0), (2, 0), (4, 1)] {
+        let name = at.to_string();
+        let stopped = train(&name, Start::New, &mut StopTesting(at));
+        assert_eq!((stopped.history.len(), stopped.stopped), (epochs, Some((epochs + 1, 7))));
+        let again = train(&name, Start::Resume, &mut Silent);
+        assert!(again.weights == whole.weights && again.stopped.is_none());
+        assert_eq!(metrics(&again), metrics(&whole));
+    }
+}
