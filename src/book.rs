@@ -7,7 +7,7 @@ use bookbinder::{
     site::{Repository, Site},
 };
 use clap::{Args, Subcommand};
-use lab::out::say;
+use lab::{out::say, probe::tied};
 use language_model::{export::of_run, generate::TOKENIZER};
 use std::{
     path::{Path, PathBuf},
@@ -146,7 +146,7 @@ impl From {
 /// Lets cargo document the workspace's crates and returns the folder.
 fn document(root: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let done = Command::new(cargo)
+    let done = tied(&mut Command::new(cargo))
         .args(["doc", "--workspace", "--no-deps"])
         .current_dir(root)
         .status()

@@ -3,10 +3,7 @@
 use crate::train::RUNS;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lab::{
-    limits,
-    out::{put, warn},
-};
+use lab::out::{harmless, put, unread, warn};
 use language_model::{
     Tokenizer,
     generate::{Decoder, Sampling, Stop, TOKENIZER, generate, load},
@@ -108,7 +105,6 @@ impl Generate {
         };
         how.check()?;
         let (decoder, tokenizer, from) = self.which.load(runs)?;
-        limits::start_threads(None)?;
         if !self.json {
             show(&String::from_utf8_lossy(&prompt));
         }
@@ -119,7 +115,7 @@ impl Generate {
             if !self.json {
                 show(text);
             }
-            ControlFlow::Continue(())
+            if unread() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         let seconds = began.elapsed().as_secs_f64();
         if self.json {
@@ -172,12 +168,6 @@ impl Generate {
             }
         }
     }
-}
-
-/// The text without what a terminal would obey, such as an escape sequence in a prompt.
-fn harmless(text: &str) -> String {
-    let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c };
-    text.chars().map(plain).collect()
 }
 
 #[cfg(test)]
@@ -253,7 +243,6 @@ pub(crate) mod tests {
                 said(&["--prompt-file", file.to_str().unwrap(), "--tokens", "3"], runs.path());
             assert!(text.unwrap().starts_with(&*String::from_utf8_lossy(bytes)));
         }
-        assert_eq!(harmless("a\n\t\u{1b}[31mß"), "a\n\t\u{fffd}[31mß");
     }
 
     #[test]

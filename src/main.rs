@@ -21,12 +21,15 @@ mod pace;
 mod plan;
 mod predict;
 mod serve;
+mod stop;
 mod trace;
 mod train;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
-use lab::out;
-use std::{path::PathBuf, process::ExitCode};
+use lab::{limits, out};
+use multi_gpu::replicas::member::alone;
+use std::{env, path::PathBuf, process::ExitCode};
 
 /// Throughput: training neural networks on GPUs, in Rust.
 ///
@@ -86,14 +89,32 @@ enum Command {
     Check(check::Check),
 }
 
+impl Command {
+    /// What comes before the work: the refusal to be one of many that measure each other, and the threads, before anything
+    /// asks for them and so starts as many as Rayon likes.
+    fn begin(&self) -> Result<()> {
+        if let Self::Open(_) | Self::Measure(_) | Self::Trace(_) = self {
+            alone(|name| env::var(name).ok(), "measuring")?;
+        }
+        match self {
+            // Each process of a training has its part of the cores, and learns first which it is.
+            Self::Train(_) => Ok(()),
+            // These compute nothing, and are of use where hardly a thread can be started.
+            Self::Doctor(_) | Self::Plan(_) | Self::Notebooks(_) | Self::Check(_) => Ok(()),
+            _ => Ok(limits::start_threads(None)?),
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if let Some(limited) = lab::limits::mind() {
+    if let Some(limited) = limits::mind() {
         out::warn(format!("note: {limited}"));
     }
     // Each training step asks for the memory that the one before gave back (chapter 5).
     lab::heap::set(lab::heap::Freed::Kept);
-    let done = match cli.command.unwrap_or_else(|| Command::Open(open::Open::default())) {
+    let command = cli.command.unwrap_or_else(|| Command::Open(open::Open::default()));
+    let done = command.begin().and_then(|()| match command {
         Command::Open(open) => open.run(cli.data.as_deref()),
         Command::Doctor(doctor) => doctor.run(cli.data.as_deref()),
         Command::Measure(measure) => measure.run(cli.data.as_deref()),
@@ -106,7 +127,7 @@ fn main() -> ExitCode {
         Command::Book(book) => book.run(),
         Command::Notebooks(notebooks) => notebooks.run(),
         Command::Check(check) => check.run(),
-    };
+    });
     match done.and_then(|()| Ok(out::finish()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -4,8 +4,8 @@ use crate::{chapters, course};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use lab::{
-    Chapter, Device, Experiment, Records, chapter, contribution, limits, machine::Machine,
-    out::say, progress::Progress, record,
+    Chapter, Device, Experiment, Records, chapter, contribution, machine::Machine, out::say,
+    progress::Progress, record,
 };
 use std::{
     collections::BTreeSet,
@@ -243,7 +243,6 @@ pub fn measure(
     how: &How,
     told: &mut dyn FnMut(&Progress, &Done),
 ) -> Result<()> {
-    limits::start_threads(None)?;
     record::can_save(how.folder, chosen.iter().map(|(chapter, _)| chapter.name))?;
     let (machine, all) = (Machine::detect(), chosen.len());
     let whole = if how.verbose || chosen.is_empty() {

@@ -3,7 +3,7 @@
 use crate::train::RUNS;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lab::{limits, out::put};
+use lab::out::{harmless, put};
 use serde_json::json;
 use std::{
     io::{IsTerminal, stdout},
@@ -46,7 +46,7 @@ pub struct Predict {
 impl Predict {
     /// Prints what the model reads.
     pub fn run(&self) -> Result<()> {
-        put(&self.report(Path::new(RUNS), stdout().is_terminal())?);
+        put(&harmless(&self.report(Path::new(RUNS), stdout().is_terminal())?));
         Ok(())
     }
 
@@ -56,7 +56,6 @@ impl Predict {
         let file = self.model(runs)?;
         let classifier = Classifier::load(&file)?;
         let pixels = picture::read(&self.image, self.index, classifier.form())?;
-        limits::start_threads(None)?;
         let probabilities = classifier.probabilities(&pixels)?.concat();
         let digit = classifier.digits(&pixels)?[0];
         if self.json {

@@ -1,24 +1,14 @@
 //! `serve`: a language model over HTTP.
 
-use crate::{
-    generate::Which,
-    train::{RUNS, watch_ctrl_c},
-};
+use crate::{generate::Which, stop, train::RUNS};
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, builder::RangedU64ValueParser as Ranged, value_parser};
 use lab::{
-    limits,
     out::{say, warn},
     units::plain,
 };
 use language_model::serve::{Options, Server};
-use std::{
-    net::IpAddr,
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::Duration,
-};
+use std::{net::IpAddr, path::Path, thread, time::Duration};
 
 /// The options of `serve`.
 #[derive(Args)]
@@ -43,28 +33,25 @@ pub struct Serve {
     #[arg(long, default_value_t = Options::default().port)]
     port: u16,
     /// Requests that share a step
-    #[arg(long, value_name = "N", default_value_t = Options::default().batch)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().batch, value_parser = Ranged::<usize>::new().range(1..=1024))]
     batch: usize,
     /// Requests that may wait for a place in the batch
-    #[arg(long, value_name = "N", default_value_t = Options::default().queue)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().queue, value_parser = Ranged::<usize>::new().range(0..=10_000))]
     queue: usize,
     /// The most tokens of an answer
-    #[arg(long, value_name = "N", default_value_t = Options::default().tokens)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().tokens, value_parser = Ranged::<usize>::new().range(1..=1_000_000))]
     tokens: usize,
     /// The most seconds of an answer, waiting included
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..=86_400))]
     time: u64,
 }
-
-/// Set by Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
 
 impl Serve {
     /// Serves until Ctrl-C.
     pub fn run(&self) -> Result<()> {
         let server = self.start(Path::new(RUNS))?;
-        watch_ctrl_c(&STOP)?;
-        while !STOP.load(Ordering::Relaxed) {
+        stop::watch()?;
+        while !stop::asked() {
             thread::sleep(Duration::from_millis(50));
         }
         warn("ending; Ctrl-C again ends at once");
@@ -74,7 +61,6 @@ impl Serve {
 
     fn start(&self, runs: &Path) -> Result<Server> {
         let (decoder, tokenizer, from) = self.which.load(runs)?;
-        limits::start_threads(None)?;
         let options = Options {
             address: self.address,
             port: self.port,
@@ -143,6 +129,15 @@ mod tests {
         assert!(fails(&["--port", "0"], Path::new("none")).contains("train --model gpt"));
         assert!(fails(&["--port", "70000"], runs.path()).contains("70000"));
         assert!(fails(&["--address", "here"], runs.path()).contains("here"));
+        for (option, wrong, right) in [
+            ("--batch", "0", "1..=1024"),
+            ("--queue", "9223372036854775807", "0..=10000"),
+            ("--tokens", "0", "1..=1000000"),
+            ("--time", "18446744073709551615", "1..=86400"),
+        ] {
+            let said = fails(&[option, wrong], runs.path());
+            assert!(said.contains(right) && said.contains(option), "{said}");
+        }
         let first = start(&["--port", "0"], runs.path()).unwrap();
         let port = first.address().port().to_string();
         assert!(fails(&["--port", &port], runs.path()).contains("--port"));

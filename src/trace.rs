@@ -5,7 +5,11 @@ use anyhow::{Context, Result, bail};
 use backprop::{adam::Adam, mlp::Mlp};
 use clap::{Args, value_parser};
 use cpu_gpu::gpu::{self, Devices, Gpu, trace::Traced};
-use lab::{TableData, Unit, data, limits, out::put, show::table_text};
+use lab::{
+    TableData, Unit, data,
+    out::{put, say},
+    show::table_text,
+};
 use language_model::measured::experiments::step::Case;
 use performance::{
     gpu::{step::Step, timeline::Timeline},
@@ -57,19 +61,16 @@ struct Found {
 impl Trace {
     /// Traces, prints the table and writes the file.
     pub fn run(&self) -> Result<()> {
-        limits::start_threads(None)?;
+        let file = self.out.display();
+        let failed = || format!("{file} can't be written; name another file with --out");
+        fs::File::options().append(true).create(true).open(&self.out).with_context(failed)?;
         let Found { table, bars, note } = match self.device(&gpu::devices())? {
             None => self.on_cores()?,
             Some(id) => self.on_device(&*gpu::open(&id)?)?,
         };
-        let file = self.out.display();
-        fs::write(&self.out, chrome(&bars))
-            .with_context(|| format!("{file} can't be written; name another file with --out"))?;
-        put(&format!(
-            "{}{note}{file} has {} bars; open it in https://ui.perfetto.dev\n",
-            table_text(&table),
-            bars.len()
-        ));
+        fs::write(&self.out, chrome(&bars)).with_context(failed)?;
+        put(&table_text(&table));
+        say(&format!("{note}{file} has {} bars; open it in https://ui.perfetto.dev", bars.len()));
         Ok(())
     }
 
@@ -115,6 +116,7 @@ impl Trace {
     fn on_cores(&self) -> Result<Found> {
         let Which::Digits(model) = self.model else { bail!("the cores have no kernels to trace") };
         let batch = self.batch.unwrap_or(128) as usize;
+        training::runner::memory::check(model, batch)?;
         let profile = profile(model, &data::drawn(batch, 1, 1), batch, self.steps as usize)?;
         let [peak, bandwidth] = report::limits();
         let table = report::table(&profile, peak.value, bandwidth.value, 16);

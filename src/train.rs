@@ -1,6 +1,9 @@
 //! `train`: the main training job.
 
-use crate::gpt::{self, Gpt};
+use crate::{
+    gpt::{self, Gpt},
+    stop,
+};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
 use lab::{
@@ -10,14 +13,16 @@ use lab::{
 use language_model::product::Numbers;
 use multi_gpu::{
     Rank,
-    replicas::{launch, member::Launcher},
+    replicas::{
+        launch,
+        member::{Launcher, alone},
+    },
 };
 use std::{
     env, fs,
     io::{ErrorKind, IsTerminal as _, stderr},
     path::{Path, PathBuf},
     str::FromStr,
-    sync::atomic::{AtomicBool, Ordering},
 };
 use training::{
     Board, Config, EngineKind, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
@@ -49,8 +54,9 @@ Examples:
   THROUGHPUT_RANK=1 THROUGHPUT_RANKS=2 THROUGHPUT_HUB=192.168.0.7:7000 throughput train
                                                      one process of two, on any machine; rank 0 waits at the hub
 
-Ctrl-C leaves a checkpoint. The run's folder contains checkpoint, metrics.jsonl, curves.svg,
-model.safetensors and a file of events: tensorboard --logdir runs shows them all.")]
+Ctrl-C, SIGTERM and SIGHUP (without nohup) leave a checkpoint; a second one ends the program at once.
+The run's folder contains checkpoint, metrics.jsonl, curves.svg, model.safetensors and a file of events:
+tensorboard --logdir runs shows them all.")]
 pub struct Train {
     /// The model: linear, mlp, cnn, resnet, rnn or transformer, for digits, or gpt, for text. Its name brings a recipe
     /// (optimizer, learning rate, schedule and so on) as defaults [default: the article's mlp]
@@ -144,14 +150,15 @@ impl FromStr for Which {
 /// Where runs are, unless the user chooses otherwise.
 pub(crate) const RUNS: &str = "runs";
 
-/// Set by Ctrl-C, read after every step.
-static STOP: AtomicBool = AtomicBool::new(false);
-
 /// Shows nothing, and hears Ctrl-C.
 struct Quiet<'s>(&'s (dyn Fn() -> bool + Sync));
 
 impl Watcher for Quiet<'_> {
     fn stop(&mut self) -> bool {
+        (self.0)()
+    }
+
+    fn stop_testing(&mut self) -> bool {
         (self.0)()
     }
 }
@@ -191,13 +198,14 @@ impl Train {
 
     /// Trains a language model.
     fn train_gpt(self, runs: &Path) -> Result<()> {
+        alone(|name| env::var(name).ok(), "the training of a language model")?;
+        limits::start_threads(None)?;
         let mut job = self.job(runs)?;
         if !job.resume && self.run.is_none() {
             job.folder = fresh(runs, "gpt")?;
         }
-        limits::start_threads(None)?;
-        watch_ctrl_c(&STOP)?;
-        gpt::train(&job, &mut || STOP.load(Ordering::Relaxed))
+        stop::watch()?;
+        gpt::train(&job, &mut stop::asked)
     }
 
     /// The run of a language model that these options ask for; a new one without `--run` has no folder yet.
@@ -247,6 +255,8 @@ impl Train {
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
         let apart = self.processes || self.replicas.is_some() && device != Device::Cpu;
         let launcher = Launcher::choose(|name| env::var(name).ok(), self.replicas, apart)?;
+        // Before anything asks for threads, and so starts as many as Rayon likes.
+        limits::start_threads(launcher.as_ref().and_then(Launcher::threads))?;
         match &launcher {
             // Of many processes one prints; another names itself when it fails.
             Some(launcher) if launcher.rank() != Rank(0) => {
@@ -262,11 +272,10 @@ impl Train {
     fn train_by(self, launcher: Option<&Launcher>, data: Option<PathBuf>) -> Result<Outcome> {
         let quiet = self.quiet;
         let mut config = self.config(data, Path::new(RUNS))?;
-        // Before Ctrl-C is watched: a download must end at once.
         let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
         let data = data::load(&options)?;
-        watch_ctrl_c(&STOP)?;
-        let stop = || STOP.load(Ordering::Relaxed);
+        stop::watch()?;
+        let stop = stop::asked;
         if let Some(launcher) = launcher.filter(|launcher| launcher.rank() != Rank(0)) {
             return Ok(launch::train(launcher, &config, &data, &mut Quiet(&stop))?.0);
         }
@@ -294,8 +303,7 @@ impl Train {
                 folder.display()
             );
         }
-        // What comes after a training, such as the book, ends at the first Ctrl-C.
-        STOP.store(true, Ordering::Relaxed);
+        stop::no_more_steps();
         if quiet {
             return Ok(outcome);
         }
@@ -350,16 +358,6 @@ impl Train {
         let makers = mixed_precision::amp::makers();
         Ok(Config { settings, device, run, start, data, makers, ..Config::default() })
     }
-}
-
-/// Ctrl-C asks to stop; asked twice, the program ends.
-pub(crate) fn watch_ctrl_c(stop: &'static AtomicBool) -> Result<()> {
-    ctrlc::set_handler(move || {
-        if stop.swap(true, Ordering::Relaxed) {
-            std::process::exit(130); // a training's last checkpoint is whole anyway
-        }
-    })
-    .context("Ctrl-C can't be watched")
 }
 
 /// That a run's folder is one or can become one.

@@ -8,3 +8,5 @@ mod gpt;
 mod hostile;
 mod readme;
 mod stale;
+#[cfg(unix)]
+mod stops;
