@@ -8,15 +8,16 @@ use bookbinder::{
 };
 use clap::{Args, Subcommand};
 use lab::{out::say, probe::tied};
-use language_model::{export::of_run, generate::TOKENIZER};
+use language_model::export::of_run;
 use std::{
     path::{Path, PathBuf},
     process::Command,
 };
 use training::{
     Classifier,
+    checkpoint::Kind,
     export::{self, Format},
-    run::{MODEL, youngest_first},
+    run::{MODEL, latest},
 };
 
 /// What to do with the book.
@@ -171,7 +172,7 @@ const GPT: &str = "09-language-model/gpt-model.js";
 
 /// The script of the latest language model that a page can take. One that can't be read counts as none.
 fn gpt_model(runs: &Path) -> String {
-    let found = youngest_first(runs, TOKENIZER).into_iter().find_map(|run| of_run(&run).ok());
+    let found = latest(runs, Some(Kind::Text), of_run).map(|(_, script)| script);
     // The pages then explain how to get one.
     found.unwrap_or_else(|| "globalThis.gptModel = null;\n".to_owned())
 }
@@ -179,11 +180,14 @@ fn gpt_model(runs: &Path) -> String {
 /// The scripts with the model that pages classify digits with, one for each format of its weights, and their paths in the
 /// book: the latest run's in the folder `runs` whose model the pages can compute. A model that can't be read counts as none.
 fn digit_model(runs: &Path) -> Result<Vec<(PathBuf, String)>> {
-    let model = youngest_first(runs, MODEL)
-        .into_iter()
-        .filter_map(|run| Classifier::load(&run.join(MODEL)).ok())
-        .find(|model| export::known(model.kind()));
-    let Some(model) = model else {
+    let found = latest(runs, Some(Kind::Digits), |run| {
+        let file = run.join(MODEL);
+        let model = Classifier::load(&file)?;
+        let page =
+            format!("{}: the book's pages do not compute a {}", file.display(), model.kind());
+        export::known(model.kind()).then_some(model).ok_or(training::Error::Config(page))
+    });
+    let Some((_, model)) = found else {
         // The pages then explain how to get one.
         return Ok(vec![(script_path(Format::Int8), "globalThis.digitModel = null;\n".to_owned())]);
     };
@@ -204,13 +208,13 @@ mod tests {
 
     #[test]
     fn the_page_gets_the_latest_language_model_that_fits() {
-        use language_model::{Config, Tokenizer};
+        use language_model::{Config, Tokenizer, generate::TOKENIZER};
         let runs = tempfile::tempdir().unwrap();
         let script = || models(runs.path()).unwrap().pop().unwrap();
         let none = (PathBuf::from(GPT), "globalThis.gptModel = null;\n".to_owned());
         assert_eq!(script(), none);
         let tokenizer = Tokenizer::train(&[b"fn main() {}"], 257).unwrap();
-        for (name, width) in [("good", 16), ("large", 1024)] {
+        for (name, width) in [("1 good", 16), ("2 large", 1024)] {
             let run = runs.path().join(name);
             std::fs::create_dir(&run).unwrap();
             let config =
@@ -219,10 +223,9 @@ mod tests {
             model.tokenizer = tokenizer.digest();
             model.save(&run.join(MODEL)).unwrap();
             tokenizer.save(&run.join(TOKENIZER)).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(script().1.contains("\"width\":16"), "{name}");
         }
-        std::fs::write(runs.path().join("good").join(MODEL), b"no").unwrap();
+        std::fs::write(runs.path().join("1 good").join(MODEL), b"no").unwrap();
         assert_eq!(script(), none);
     }
 
@@ -232,11 +235,10 @@ mod tests {
         let scripts = || digit_model(runs.path()).unwrap();
         let script = || scripts().swap_remove(0).1;
         assert_eq!(script(), "globalThis.digitModel = null;\n");
-        for kind in Model::ALL {
-            let run = runs.path().join(kind.name());
+        for (at, kind) in Model::ALL.into_iter().enumerate() {
+            let run = runs.path().join(at.to_string());
             std::fs::create_dir(&run).unwrap();
             Classifier::random(kind, 1).unwrap().save(&run.join(MODEL)).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(20));
             let latest = if export::known(kind) { kind } else { Model::Cnn };
             assert!(script().contains(&format!("\"model\":\"{latest}\"")), "{kind}");
         }

@@ -1,12 +1,12 @@
 //! `generate`: a language model continues a text.
 
 use crate::train::RUNS;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use lab::out::{harmless, put, unread, warn};
 use language_model::{
     Tokenizer,
-    generate::{Decoder, Sampling, Stop, TOKENIZER, generate, load},
+    generate::{Decoder, Sampling, Stop, generate, latest_model, load},
 };
 use serde_json::json;
 use std::{
@@ -16,7 +16,6 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-use training::run::youngest_first;
 
 /// The options of `generate`.
 #[derive(Args)]
@@ -73,14 +72,15 @@ pub(crate) struct Which {
 impl Which {
     /// The model, ready to decode, its tokenizer, and where it is from.
     pub(crate) fn load(&self, runs: &Path) -> Result<(Decoder, Tokenizer, PathBuf)> {
-        let latest = || youngest_first(runs, TOKENIZER).into_iter().next();
-        let Some(from) = self.model.clone().or_else(latest) else {
-            bail!(
-                "there is no language model in {}; train one: cargo run --release -- train --model gpt; or name one with --model",
-                runs.display()
-            );
+        let (from, (model, tokenizer)) = match &self.model {
+            Some(named) => (named.clone(), load(named)?),
+            None => latest_model(runs).with_context(|| {
+                format!(
+                    "there is no language model in {}; train one: cargo run --release -- train --model gpt; or name one with --model",
+                    runs.display()
+                )
+            })?,
         };
-        let (model, tokenizer) = load(&from)?;
         let make = if self.int8 { Decoder::in_8_bits } else { Decoder::new };
         Ok((make(&model.config, &model.parameters)?, tokenizer, from))
     }
@@ -174,7 +174,7 @@ impl Generate {
 pub(crate) mod tests {
     use super::*;
     use clap::Parser;
-    use language_model::{Config, Model};
+    use language_model::{Config, Model, generate::TOKENIZER};
     use std::cell::RefCell;
     use training::run::MODEL;
 
@@ -206,6 +206,11 @@ pub(crate) mod tests {
         let digits = runs.path().join("mlp");
         fs::create_dir(&digits).unwrap();
         fs::write(digits.join(MODEL), "no language model").unwrap();
+        // A run that has only just begun.
+        let begun = runs.path().join("new");
+        fs::create_dir(&begun).unwrap();
+        fs::write(begun.join("checkpoint"), "TPGPT002").unwrap();
+        tokenizer.save(&begun.join(TOKENIZER)).unwrap();
         runs
     }
 
@@ -260,7 +265,7 @@ pub(crate) mod tests {
         let run = runs.path().join("gpt");
         let other = Tokenizer::train(&[b"let let let let\n"], 258).unwrap();
         other.save(&run.join(TOKENIZER)).unwrap();
-        let error = fails(&[], runs.path());
+        let error = fails(&["--model", run.to_str().unwrap()], runs.path());
         assert!(error.contains("not the tokenizer") && error.contains("train again"), "{error}");
         fs::remove_file(run.join(TOKENIZER)).unwrap();
         assert!(fails(&["--model", run.to_str().unwrap()], runs.path()).contains(TOKENIZER));

@@ -7,7 +7,7 @@ use lab::out::say;
 use language_model::{
     corpus::Corpus,
     product::Numbers,
-    runner::{Amount, Job, Outcome, Size, size, train as run},
+    runner::{Amount, Job, Outcome, Size, job::CHECKPOINT_EVERY, size, train as run},
     train::{Flow, Settings, adamw::AdamW},
 };
 use std::path::PathBuf;
@@ -111,6 +111,7 @@ impl Gpt {
             threads: 0,
             device: device(told.device.as_deref(), on_cores, &devices())?,
             replicas,
+            checkpoint_every: CHECKPOINT_EVERY,
         })
     }
 }

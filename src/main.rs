@@ -107,6 +107,15 @@ impl Command {
 }
 
 fn main() -> ExitCode {
+    // The features come before the words that records repeat.
+    lab::machine::is_the_command(&[
+        #[cfg(feature = "cuda")]
+        "cuda",
+        #[cfg(feature = "mpi")]
+        "mpi",
+        #[cfg(feature = "peers")]
+        "peers",
+    ]);
     let cli = Cli::parse();
     if let Some(limited) = limits::mind() {
         out::warn(format!("note: {limited}"));

@@ -4,8 +4,11 @@ use crate::{chapters, course};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use lab::{
-    Chapter, Device, Experiment, Records, chapter, contribution, machine::Machine, out::say,
-    progress::Progress, record,
+    Chapter, Device, Experiment, Records, chapter, contribution,
+    machine::{Machine, warn_of_development},
+    out::say,
+    progress::Progress,
+    record,
 };
 use std::{
     collections::BTreeSet,
@@ -96,6 +99,7 @@ impl Measure {
             Budget::Full => lab::Budget::Full,
         };
         let chosen = choose(&chapters, &self.what, budget)?;
+        warn_of_development();
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
         if let Some(python) = &self.peers {
             backprop::peers::ask(python);

@@ -12,7 +12,10 @@ use anyhow::Result;
 use bookbinder::{Binder, serve::Server};
 use clap::Args;
 use lab::{
-    Budget, Chapter, Device, Experiment, Records, doctor, machine::Machine, out::say, record,
+    Budget, Chapter, Device, Experiment, Records, doctor,
+    machine::{Machine, warn_of_development},
+    out::say,
+    record,
 };
 use std::{
     cell::RefCell,
@@ -53,6 +56,7 @@ impl Default for Open {
 impl Open {
     /// Runs the course.
     pub fn run(self, data: Option<&Path>) -> Result<()> {
+        warn_of_development();
         let at = Opening::new(&self, data)?;
         say(&at.timed("1/4 This machine"));
         say(&format!("    {}", summary(&at.machine, &doctor::examine(data))));

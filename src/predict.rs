@@ -1,7 +1,7 @@
 //! `predict`: a digit from an image.
 
 use crate::train::RUNS;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use lab::out::{harmless, put};
 use serde_json::json;
@@ -10,8 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 use training::{
-    Classifier, picture,
-    run::{MODEL, youngest_first},
+    Classifier,
+    checkpoint::Kind,
+    picture,
+    run::{MODEL, latest},
 };
 
 /// The options of `predict`.
@@ -53,8 +55,7 @@ impl Predict {
     /// What is printed, with a model from the folder `runs` unless the reader names another one; `shown` is
     /// whether the image is.
     fn report(&self, runs: &Path, shown: bool) -> Result<String> {
-        let file = self.model(runs)?;
-        let classifier = Classifier::load(&file)?;
+        let (file, classifier) = self.model(runs)?;
         let pixels = picture::read(&self.image, self.index, classifier.form())?;
         let probabilities = classifier.probabilities(&pixels)?.concat();
         let digit = classifier.digits(&pixels)?[0];
@@ -81,21 +82,21 @@ impl Predict {
         Ok(text)
     }
 
-    /// The file of the model that reads the image.
-    fn model(&self, runs: &Path) -> Result<PathBuf> {
-        if let Some(file) = &self.model_file {
-            return Ok(file.clone());
+    /// The model that reads the image, and its file.
+    fn model(&self, runs: &Path) -> Result<(PathBuf, Classifier)> {
+        let named = self.run.as_ref().map(|run| run.join(MODEL));
+        if let Some(file) = self.model_file.clone().or(named) {
+            let classifier = Classifier::load(&file)?;
+            return Ok((file, classifier));
         }
-        if let Some(run) = &self.run {
-            return Ok(run.join(MODEL));
-        }
-        match youngest_first(runs, MODEL).first() {
-            Some(run) => Ok(run.join(MODEL)),
-            None => bail!(
+        let found = latest(runs, Some(Kind::Digits), |run| Classifier::load(&run.join(MODEL)));
+        let (run, classifier) = found.with_context(|| {
+            format!(
                 "there is no trained model in {}; train one: cargo run --release -- train; or name one with --model-file",
                 runs.display()
-            ),
-        }
+            )
+        })?;
+        Ok((run.join(MODEL), classifier))
     }
 }
 
@@ -124,7 +125,19 @@ mod tests {
             let run = folder.path().join(format!("runs/{seed}"));
             fs::create_dir_all(&run).unwrap();
             Classifier::random(kind, seed).unwrap().save(&run.join(MODEL)).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        // A later run that has no model yet, and a language model's.
+        for (name, model) in [("3", None), ("4", Some(b"of another kind"))] {
+            let run = folder.path().join(format!("runs/{name}"));
+            fs::create_dir_all(&run).unwrap();
+            fs::write(
+                run.join("checkpoint"),
+                if model.is_some() { "TPGPT002" } else { "TPTRAIN4" },
+            )
+            .unwrap();
+            if let Some(bytes) = model {
+                fs::write(run.join(MODEL), bytes).unwrap();
+            }
         }
         let file = folder.path().join("digits");
         let header = [0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 28, 0, 0, 0, 28];

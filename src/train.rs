@@ -6,10 +6,7 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
-use lab::{
-    Device, data, limits,
-    out::{say, warn},
-};
+use lab::{Device, data, limits, machine::warn_of_development, out::say};
 use language_model::product::Numbers;
 use multi_gpu::{
     Rank,
@@ -25,9 +22,13 @@ use std::{
     str::FromStr,
 };
 use training::{
-    Board, Config, EngineKind, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
-    checkpoint::Checkpoint, config::DEFAULT_BATCH, optimizer::Rule, run::youngest_first,
-    schedule::Schedule, train_on,
+    Config, EngineKind, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
+    checkpoint::{Checkpoint, Kind, whole},
+    config::DEFAULT_BATCH,
+    optimizer::Rule,
+    run::latest,
+    schedule::Schedule,
+    train_on,
 };
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
@@ -170,7 +171,10 @@ impl Train {
     }
 
     /// Trains, and prints the test accuracy in its last line.
-    pub fn run(self, data: Option<PathBuf>) -> Result<()> {
+    pub fn run(mut self, data: Option<PathBuf>) -> Result<()> {
+        if self.resume {
+            self.run = Some(self.resumed(Path::new(RUNS))?);
+        }
         if self.is_gpt(Path::new(RUNS))? {
             return self.train_gpt(Path::new(RUNS));
         }
@@ -187,13 +191,24 @@ impl Train {
         Ok(match (self.model, self.resume) {
             (Some(which), _) => which == Which::Gpt,
             (None, false) => false,
-            (None, true) => self.resumed(runs)?.join(language_model::generate::TOKENIZER).is_file(),
+            (None, true) => Kind::of_run(&self.resumed(runs)?) == Some(Kind::Text),
         })
     }
 
-    /// The folder of the run that goes on: the one that was named, or the latest.
+    /// The folder of the run that goes on: the one that was named, or the latest with a whole checkpoint, of the model's kind
+    /// if one was named.
     fn resumed(&self, runs: &Path) -> Result<PathBuf> {
-        self.run.clone().map_or_else(|| latest(runs), Ok)
+        let kind = self.model.map(|which| match which {
+            Which::Digits(_) => Kind::Digits,
+            Which::Gpt => Kind::Text,
+        });
+        let found = || latest(runs, kind, whole).map(|(run, _)| run);
+        self.run.clone().or_else(found).with_context(|| {
+            format!(
+                "there is no run in {} to go on with; name one with --run, or start one without --resume",
+                runs.display()
+            )
+        })
     }
 
     /// Trains a language model.
@@ -204,6 +219,7 @@ impl Train {
         if !job.resume && self.run.is_none() {
             job.folder = fresh(runs, "gpt")?;
         }
+        warn_of_development();
         stop::watch()?;
         gpt::train(&job, &mut stop::asked)
     }
@@ -282,20 +298,19 @@ impl Train {
         if config.run.is_none() {
             config.run = Some(fresh(Path::new(RUNS), config.settings.model.name())?);
         }
+        if !quiet {
+            warn_of_development();
+        }
         let (mut terminal, mut silent) = (Terminal::new(&stop), Quiet(&stop));
         let shown: &mut dyn Watcher =
             if quiet && !stderr().is_terminal() { &mut silent } else { &mut terminal };
-        let mut board = Board::new(shown, config.run.as_deref());
         let (outcome, spent) = match launcher {
             Some(launcher) => {
-                let (outcome, spent) = launch::train(launcher, &config, &data, &mut board)?;
+                let (outcome, spent) = launch::train(launcher, &config, &data, shown)?;
                 (outcome, Some((launcher.in_words(), spent)))
             }
-            None => (train_on(&config, &data, &mut board)?, None),
+            None => (train_on(&config, &data, shown)?, None),
         };
-        if let Some(problem) = board.problem() {
-            warn(format!("warning: TensorBoard will miss points: {problem}"));
-        }
         let folder = outcome.run.as_deref().unwrap_or(Path::new("."));
         if let Some((epoch, step)) = outcome.stopped {
             bail!(
@@ -396,17 +411,6 @@ fn fresh(runs: &Path, model: &str) -> Result<PathBuf> {
                     .with_context(|| format!("{} can't be made", folder.display()));
             }
         }
-    }
-}
-
-/// The folder in `runs` whose checkpoint is the youngest.
-fn latest(runs: &Path) -> Result<PathBuf> {
-    match youngest_first(runs, training::checkpoint::FILE).into_iter().next() {
-        Some(run) => Ok(run),
-        None => bail!(
-            "there is no run in {} to go on with; name one with --run, or start one without --resume",
-            runs.display()
-        ),
     }
 }
 
@@ -568,7 +572,6 @@ mod tests {
             let run = runs.path().join(seed);
             let words = ["--seed", seed, "--lr", "0.005", "--run", run.to_str().unwrap()];
             train_on(&config(&words, runs.path()).unwrap(), &data, &mut StopAtOnce).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(20));
         }
         let latest = config(&["--resume"], runs.path()).unwrap();
         assert_eq!(latest.run, Some(runs.path().join("2")));

@@ -62,13 +62,16 @@ fn a_folder_need_not_be_text() {
     let odd = folder.path().join(OsStr::from_bytes(b"gr\xfc\xdfe"));
     // An experiment that only counts.
     let out = throughput(&["measure", "hardware.table", "--records"], folder.path())
-        .arg(&odd)
+        .arg(odd.file_name().unwrap())
         .output()
         .unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let records = lab::Records::load(&odd.join("yours")).unwrap();
     let command = &records.runs().next().unwrap().command;
     assert!(command.contains("gr\u{fffd}\u{fffd}e"), "{command}");
+    assert!(
+        command.contains("cargo run ") && command.contains(" -- measure hardware.table --records ")
+    );
 
     fs::create_dir_all(odd.join("run")).unwrap();
     let model = training::Classifier::random(training::Model::Linear, 1).unwrap();

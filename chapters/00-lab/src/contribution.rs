@@ -9,7 +9,7 @@ mod forms;
 use crate::{
     Chapter, Error, Records, Result, Unit,
     files::open_regular,
-    machine::Machine,
+    machine::{Machine, VARIABLES, is_development},
     record::{self, ChapterRecord, Run, Value},
 };
 use forms::{Forms, MOST_PARTS};
@@ -66,6 +66,7 @@ pub fn pack(records: &Records) -> Result<Contribution> {
     }
     let mut chapters = records.chapters.clone();
     for run in chapters.values_mut().flat_map(|chapter| &mut chapter.runs) {
+        check_build(run)?;
         run.command = command(run);
         let values = std::mem::take(&mut run.values);
         run.values = values.into_iter().map(|value| value.thinned(SENT)).collect();
@@ -252,8 +253,20 @@ fn twice(what: &str) -> Error {
     Error::Message(format!("the file has `{what}` twice; ask for the file as the command wrote it"))
 }
 
+/// Numbers of a build that is not optimised say nothing about a machine.
+fn check_build(run: &Run) -> Result<()> {
+    if is_development(&run.flags) {
+        return Err(Error::Message(format!(
+            "{} was measured by a development build ({}); measure it again with `cargo run --release -- measure {}`",
+            run.experiment, run.flags, run.experiment
+        )));
+    }
+    Ok(())
+}
+
 /// Known experiment and keys, and nothing in the run's own texts that `measure` does not write.
 fn check_run(run: &Run, chapter: &Chapter) -> Result<()> {
+    check_build(run)?;
     let experiment = chapter
         .experiments
         .iter()
@@ -384,26 +397,24 @@ fn check_texts(json: &serde_json::Value) -> Result<()> {
 
 /// A command that repeats the run: the reader's own had paths in it, or other experiments.
 fn command(run: &Run) -> String {
-    let mut text =
-        format!("cargo run --release -- measure {} --budget {}", run.experiment, run.budget);
-    // What other numbers come from: Python's frameworks next to ours, or another device.
+    let (mut before, mut build, mut after) = (String::new(), String::new(), String::new());
+    // What other numbers come from: variables, features, Python's frameworks next to ours, or another device.
     let mut words = run.command.split_whitespace().peekable();
     while let Some(word) = words.next() {
         let (option, value) = word.split_once('=').unwrap_or((word, ""));
+        let value = if value.is_empty() { words.peek().copied().unwrap_or("") } else { value };
+        let plain = |c: char| c.is_ascii_alphanumeric() || ":,-".contains(c);
+        let plain = !value.is_empty() && value.chars().all(plain);
         match option {
-            "--peers" => text += " --peers",
-            "--device" => {
-                let value =
-                    if value.is_empty() { words.peek().copied().unwrap_or("") } else { value };
-                if value.chars().all(|c| c.is_ascii_alphanumeric() || c == ':') && !value.is_empty()
-                {
-                    text += &format!(" --device {value}");
-                }
-            }
+            "--peers" => after += " --peers",
+            "--device" if plain => after += &format!(" --device {value}"),
+            "--features" if plain => build += &format!(" --features {value}"),
+            name if plain && VARIABLES.contains(&name) => before += &format!("{name}={value} "),
             _ => {}
         }
     }
-    text
+    let (key, budget) = (&run.experiment, &run.budget);
+    format!("{before}cargo run --release{build} -- measure {key} --budget {budget}{after}")
 }
 
 /// Whether `name` can be a machine's: a folder's name on every system that leads nowhere else, and one that can be read.

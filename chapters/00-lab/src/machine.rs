@@ -2,6 +2,7 @@
 
 use crate::{
     git,
+    out::warn,
     probe::{ask, ask_within},
 };
 use serde::{Deserialize, Serialize};
@@ -488,8 +489,12 @@ impl Provenance {
         let since_1970 =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Self {
-            // A folder's name need not be text.
-            command: command_line(env::args_os().map(|word| word.to_string_lossy().into_owned())),
+            command: command_line(
+                BUILT.get().map(|features| (env!("LAB_FLAGS"), *features)),
+                &|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
+                // A folder's name need not be text.
+                env::args_os().map(|word| word.to_string_lossy().into_owned()),
+            ),
             date: rfc3339(since_1970),
             commit: COMMIT
                 .get_or_init(|| commit(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")))
@@ -500,26 +505,75 @@ impl Provenance {
     }
 }
 
-/// The course's own command as a reader types it; of any other program the name and the arguments.
-fn command_line(arguments: impl IntoIterator<Item = String>) -> String {
+/// The features that the course's own command was built with. Another program has said nothing.
+static BUILT: OnceLock<&[&str]> = OnceLock::new();
+
+/// Says that this program is the course's own command, whatever its file is called, built with these features.
+pub fn is_the_command(features: &'static [&'static str]) {
+    let _ = BUILT.set(features);
+}
+
+/// Whether a build with these [`Provenance::flags`] computes more slowly than the course's own: its numbers are no records.
+pub fn is_development(flags: &str) -> bool {
+    let level = flags.split_once("opt-level=").map(|(_, level)| level);
+    !flags.starts_with("release") || level.is_some_and(|level| !level.starts_with(['2', '3']))
+}
+
+/// Says on standard error that this program is a development build, if it is one.
+pub fn warn_of_development() {
+    if is_development(env!("LAB_FLAGS")) {
+        warn(format!(
+            "note: this is a development build ({}): its times are not those of the course, and its records can't be sent \
+             in; cargo run --release makes the other",
+            env!("LAB_FLAGS")
+        ));
+    }
+}
+
+/// What numbers depend on besides the command's words.
+pub(crate) const VARIABLES: [&str; 4] =
+    ["THROUGHPUT_DEVICE", "THROUGHPUT_OPENCL", "RAYON_NUM_THREADS", "MNIST_DIR"];
+
+/// The course's own command, built like this (its flags and features), as a reader types it, with the [`VARIABLES`] that are
+/// set; of any other program the name and the arguments. Where files lie is the reader's own business.
+fn command_line(
+    built: Option<(&str, &[&str])>,
+    variable: &dyn Fn(&str) -> Option<String>,
+    arguments: impl IntoIterator<Item = String>,
+) -> String {
     let mut arguments = arguments.into_iter();
     let program = arguments.next().unwrap_or_default();
-    let stem = Path::new(&program).file_stem().map_or_else(String::new, |stem| {
-        // The rest of the path is the reader's own business.
-        stem.to_string_lossy().into_owned()
-    });
-    let mut words = match stem.as_str() {
-        "throughput" => vec!["cargo run --release --".to_owned()],
-        _ => vec![stem],
-    };
-    words.extend(arguments.map(|word| {
-        let plain = |c: char| c.is_alphanumeric() || "-_=./:,+@%".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
+    let mut words = Vec::new();
+    if let Some((flags, features)) = built {
+        let set = VARIABLES.iter().filter_map(|name| Some(format!("{name}={}", variable(name)?)));
+        words.extend(set);
+        words.push("cargo run".to_owned());
+        words.extend(flags.starts_with("release").then(|| "--release".to_owned()));
+        if !features.is_empty() {
+            words.push(format!("--features {}", features.join(",")));
         }
-    }));
+        words.push("--".to_owned());
+    } else {
+        let stem = Path::new(&program).file_stem();
+        words.push(stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()));
+    }
+    let fixed = words.len();
+    words.extend(arguments);
+    let placed = |word: &String| {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (format!("{name}="), value),
+            None => (String::new(), word.as_str()),
+        };
+        let away = Path::new(value).is_absolute() || value.starts_with(['~', '\\']);
+        if away { format!("{name}PATH") } else { word.clone() }
+    };
+    words.iter_mut().for_each(|word| *word = placed(word));
+    words[fixed..].iter_mut().for_each(|word| {
+        let plain = |c: char| c.is_alphanumeric() || "-_=./:,+@%".contains(c);
+        if word.is_empty() || !word.chars().all(plain) {
+            *word = format!("'{}'", word.replace('\'', "'\\''"));
+        }
+    });
     words.join(" ")
 }
 
@@ -653,13 +707,35 @@ mod tests {
 
     #[test]
     fn a_command_can_be_typed_again() {
-        let line = |words: &[&str]| command_line(words.iter().map(ToString::to_string));
+        let line = |built, set: &[(&str, &str)], words: &[&str]| {
+            let of = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string());
+            command_line(built, &of, words.iter().map(ToString::to_string))
+        };
+        let release = "release, opt-level=3, x86_64-unknown-linux-gnu";
+        let words = ["/home/me/bin/tp2", "measure", "lab", "--data", "my files"];
         assert_eq!(
-            line(&["/home/me/target/release/throughput", "measure", "lab", "--data", "my files"]),
+            line(Some((release, &[])), &[("HOME", "/home/me")], &words),
             "cargo run --release -- measure lab --data 'my files'"
         );
-        assert_eq!(line(&["/x/bench", "it's", ""]), "bench 'it'\\''s' ''");
-        assert_eq!(line(&[]), "");
+        let set = [("THROUGHPUT_DEVICE", "cuda:0"), ("MNIST_DIR", "/home/me/mnist")];
+        let words = ["x", "measure", "--records", "/home/me/r", "--peers=/opt/me/python"];
+        assert_eq!(
+            line(Some(("dev, opt-level=1", &["cuda", "mpi"])), &set, &words),
+            "THROUGHPUT_DEVICE=cuda:0 MNIST_DIR=PATH cargo run --features cuda,mpi -- measure --records PATH \
+             --peers=PATH"
+        );
+        assert_eq!(line(None, &set, &["/x/bench", "it's", ""]), "bench 'it'\\''s' ''");
+        assert_eq!(line(None, &[], &[]), "");
+    }
+
+    #[test]
+    fn a_build_that_is_not_optimised_is_a_development_build() {
+        assert!(!is_development(
+            "release, opt-level=3, x86_64-unknown-linux-gnu -C target-cpu=native"
+        ));
+        assert!(is_development("dev, opt-level=1, x86_64-unknown-linux-gnu"));
+        assert!(is_development("dev, opt-level=3, x86_64-unknown-linux-gnu"));
+        assert!(is_development("release, opt-level=0") && is_development("release, opt-level=s"));
     }
 
     #[test]

@@ -265,3 +265,31 @@ pub fn are_drawn(figures: &[Figure], tables: &[Table], records: &Records) {
         assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{key}: {missing:?}");
     }
 }
+
+/// What a run has written as JSON, without what no two runs share: clocks, rates, and which programs computed its parts.
+#[must_use]
+pub fn timeless(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value as Json;
+    const OF_TIME: [&str; 8] = [
+        "started",
+        "seconds",
+        "epoch_seconds",
+        "training",
+        "time",
+        "images_per_second",
+        "tokens_per_second",
+        "parts",
+    ];
+    let timed = |name: &str| OF_TIME.contains(&name);
+    match value {
+        Json::Object(all) => all
+            .into_iter()
+            .filter(|(name, _)| !timed(name))
+            .map(|(name, value)| (name, timeless(value)))
+            .collect(),
+        // A curve's point is a pair of its name and its value.
+        Json::Array(all) if all[..].first().and_then(Json::as_str).is_some_and(timed) => Json::Null,
+        Json::Array(all) => all.into_iter().map(timeless).collect(),
+        other => other,
+    }
+}

@@ -76,7 +76,7 @@ fn smaller(lr: f64, chosen: f64, decay: f64) -> String {
 }
 
 /// A number that the user chose, in few characters: `0.001`, `1e23`.
-pub(crate) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     let usual = value == 0.0 || (1e-6..1e9).contains(&value.abs());
     if usual { value.to_string() } else { format!("{value:e}") }
 }

@@ -23,7 +23,8 @@ pub use dfdx;
 pub use config::{EngineKind, Model, Precision, Settings};
 pub use error::{Error, Result};
 pub use learning::{
-    any, augment, engine, engine::gpus, fit, loss, optimizer, order, schedule, sets, step, team,
+    any, augment, engine, engine::gpus, fit, journal, loss, optimizer, order, schedule, sets, step,
+    team,
 };
 pub use measured::{chapter, experiments, experiments::studies};
 pub use models::{
@@ -31,9 +32,7 @@ pub use models::{
     transformer,
 };
 pub use runner::{
-    checkpoint,
-    events::Board,
-    export,
+    checkpoint, disk, export,
     job::{Config, Start},
     memory,
     outcome::Outcome,

@@ -2,7 +2,7 @@
 //!
 //! 1. [`job`]: a run as its caller describes it; [`train`]: from the data set to the files; [`memory`]: whether there is room for a step.
 //! 2. [`run`]: what a run leaves in its folder; [`checkpoint`]: its whole state in one file that is never half written;
-//!    [`files`]: how that is done; [`curves`]: its figure; [`outcome`]: what it has reached.
+//!    [`files`]: how that is done, on the [`disk`]; [`curves`]: its figure; [`outcome`]: what it has reached.
 //! 3. [`watch`]: who is told about the progress, and who may stop it; [`terminal`] with its [`chart`].
 //! 4. [`events`]: the curves as TensorBoard reads them.
 //! 5. [`serve`]: predictions from a stored model; [`export`]: a model for the page, as a script.
@@ -11,6 +11,7 @@
 pub mod chart;
 pub mod checkpoint;
 pub mod curves;
+pub mod disk;
 pub mod events;
 pub mod export;
 pub mod files;

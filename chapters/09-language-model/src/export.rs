@@ -10,7 +10,7 @@ use crate::{
     runner::report,
 };
 use std::path::Path;
-use training::{export::base64, run::METRICS};
+use training::export::base64;
 
 /// The most parameters that a page is given: its reader fetches four thirds as many bytes.
 const MOST: usize = 3_000_000;
@@ -25,8 +25,7 @@ pub fn of_run(run: &Path) -> Result<String> {
         let why = format!("{} parameters are too many for a page; {MOST} fit", model.layout.len);
         return Err(Error::Config(why));
     }
-    let (_, points) = report::read(&run.join(METRICS)).unwrap_or_default();
-    let trained = points.last().map(
+    let trained = report::read(run).last().map(
         |last| serde_json::json!({ "seconds": last.seconds, "bits_per_byte": last.bits_per_byte }),
     );
     Ok(script(&model, &tokenizer, trained.as_ref()))

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 
 pub use cache::Cache;
 pub use decoder::{Decoder, Span};
-pub use loading::{TOKENIZER, load};
+pub use loading::{TOKENIZER, latest_model, load};
 pub use sampling::{Sampler, Sampling};
 pub use sequence::{Sequence, Stop, step};
 

@@ -18,6 +18,7 @@ pub mod peer;
 pub mod training;
 
 use crate::{Error, Result};
+use ::training::runner::files::write_whole;
 use chunks::chunks;
 use hash::Fast;
 use rayon::prelude::*;
@@ -178,7 +179,7 @@ impl Tokenizer {
         let file = File { format: FORMAT.to_owned(), merges: self.merges.clone() };
         let text =
             serde_json::to_string(&file).map_err(|why| Error::file(path, why.to_string()))?;
-        fs::write(path, text).map_err(|cause| lab::Error::io(path, cause).into())
+        Ok(write_whole(path, text.as_bytes())?)
     }
 
     /// Reads what [`Tokenizer::save`] wrote.

@@ -5,13 +5,12 @@
 //! 2. [`clip`]: the gradient's norm, and how far it may reach.
 //! 3. [`schedule`]: the learning rate, which warms up and falls.
 //! 4. [`adamw`]: the update, whose decay is no part of the gradient.
-//! 5. [`trainer`]: a step of all these; [`checkpoint`]: its whole state in one file.
+//! 5. [`trainer`]: a step of all these.
 //! 6. [`run`](mod@run): the loop, and who is told about it.
 //! 7. [`validation`]: the loss on text that it does not learn from.
 
 pub mod adamw;
 pub mod batches;
-pub mod checkpoint;
 pub mod clip;
 pub mod run;
 pub mod schedule;

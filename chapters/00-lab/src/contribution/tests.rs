@@ -84,12 +84,28 @@ fn what_is_sent_is_received_and_has_no_path() {
         "cargo run --release -- measure demo.rate --budget full --peers --device cuda:0"
     );
     assert_eq!(run.flags, "release -C linker=…");
+    // The build and the variables are a part of the command, and none of them is a path.
+    let mut run = records().chapters["demo"].runs[0].clone();
+    run.command = "THROUGHPUT_DEVICE=cuda:0 MNIST_DIR=/home/jane cargo run --release --features cuda,mpi -- measure"
+        .to_owned();
+    let wanted = "THROUGHPUT_DEVICE=cuda:0 cargo run --release --features cuda,mpi -- measure demo.rate --budget full";
+    assert_eq!(command(&run), wanted);
+    run.command = wanted.to_owned();
+    assert_eq!(command(&run), wanted);
     assert_eq!(run.skipped[0].why, "no compiler in …, see https://example.org/a/b");
     // Fewer samples, the same numbers, and how many there were.
     let (sent, here) = (&run.values[0], &records().chapters["demo"].runs[0].values[0]);
     assert_eq!((sent.samples.0.len(), sent.count()), (SENT, 300));
     assert_eq!((sent.median, sent.low, sent.high), (here.median, here.low, here.high));
     assert_eq!(made.count(), 2);
+}
+
+#[test]
+fn a_development_builds_records_are_not_sent() {
+    let mut mine = records();
+    mine.chapters.get_mut("demo").unwrap().runs[0].flags = "dev, opt-level=1".to_owned();
+    let said = pack(&mine).unwrap_err().to_string();
+    assert!(said.contains("demo.rate") && said.contains("cargo run --release"), "{said}");
 }
 
 #[test]
@@ -155,6 +171,7 @@ fn each_thing_that_is_wrong_is_one_sentence() {
         (with("\"abc1234+\"", "\"<script>\""), "has the commit"),
         (with("\"budget\": \"full\"", "\"budget\": \"vast\""), "has the budget"),
         (with("measure demo.rate --", "rm -rf demo.rate --"), "has the command"),
+        (with("\"release -C", "\"dev, opt-level=1 -C"), "development build"),
         (with("\"value\": 300.0", "\"value\": -1.0"), "no limit"),
         (with("rustc 1.95.0", "rustc\\u0007"), "control characters"),
         (with("rustc 1.95.0", "rustc\\u202e"), "control characters"),

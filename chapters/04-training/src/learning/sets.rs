@@ -3,12 +3,15 @@
 use crate::{
     Error, Result,
     config::Settings,
-    learning::engine::{Engine, Resident},
+    learning::{
+        engine::{Engine, Resident},
+        journal::Identity,
+    },
     models::model::CLASSES,
 };
 use lab::data::{DataSet, Split};
 use sha2::{Digest, Sha256};
-use std::{borrow::Cow, fmt::Write as _};
+use std::borrow::Cow;
 
 /// A run's images, on its device.
 pub struct Sets<D: Engine> {
@@ -58,16 +61,24 @@ fn missing(name: &str, split: &Split) -> Option<String> {
     Some(format!("none of the {} {name} images is of class {classes}", split.len()))
 }
 
-/// SHA-256 of the images and labels that a run trains on.
+/// All of the data that makes a run's numbers: the images that it learns from ([`seen`]), and those of the test.
+pub fn identity(learned_from: &Split, test: &Split) -> Identity {
+    let part = |split: &Split| {
+        let Split { rows, cols, .. } = split;
+        format!("{} images of {rows}×{cols}, {}", split.len(), fingerprint(split))
+    };
+    Identity::new([("training set", part(learned_from)), ("test set", part(test))])
+}
+
+/// SHA-256 of images, their form and their labels.
 pub fn fingerprint(split: &Split) -> String {
     let mut sha = Sha256::new();
-    sha.update((split.labels.len() as u64).to_le_bytes());
+    for number in [split.labels.len(), split.rows, split.cols] {
+        sha.update((number as u64).to_le_bytes());
+    }
     sha.update(&split.images);
     sha.update(&split.labels);
-    sha.finalize().iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    format!("{:x}", sha.finalize())
 }
 
 /// With patience, the first five sixths of the training images (shuffled: [`seen`]), and the rest for early stopping.

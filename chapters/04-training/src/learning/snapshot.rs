@@ -2,7 +2,12 @@
 
 use crate::{
     config::Settings,
-    learning::{loss::Tally, metrics::Epoch, optimizer::State},
+    learning::{
+        journal::{Event, Identity, Part},
+        loss::Tally,
+        metrics::Epoch,
+        optimizer::State,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub struct Header {
     /// What the run computes.
     pub settings: Settings,
-    /// What it trains on: SHA-256 of training images and labels.
-    pub data: String,
+    /// What it trains and is tested on.
+    pub identity: Identity,
     /// Epochs that are over.
     pub epoch: usize,
     /// Steps taken in the epoch that is not.
@@ -36,6 +41,10 @@ pub struct Header {
     pub history: Vec<Epoch>,
     /// When the run began, in UTC.
     pub started: String,
+    /// Its parts.
+    pub parts: Vec<Part>,
+    /// Its curves, as TensorBoard is given them.
+    pub events: Vec<Event>,
 }
 
 /// The factor before the losses of a run in mixed precision, and how it came there: chapter 6 explains it.

@@ -5,6 +5,7 @@ use crate::{
     config::Settings,
     learning::{
         engine::Engine,
+        journal::Identity,
         loss::Tally,
         metrics::Epoch,
         snapshot::{Checkpoint, Header},
@@ -30,18 +31,18 @@ pub struct Trainer<'s, D: Engine> {
 }
 
 impl<'s, D: Engine> Trainer<'s, D> {
-    /// A run at its beginning; `data` is its fingerprint.
+    /// A run at its beginning, on this data.
     ///
     /// # Errors
     /// The stepper's.
     pub fn new(
         stepper: &'s mut dyn Stepper<Device = D>,
         settings: Settings,
-        data: String,
+        identity: Identity,
     ) -> Result<Self> {
         let at = Header {
             settings,
-            data,
+            identity,
             epoch: 0,
             step: 0,
             steps: 0,
@@ -53,6 +54,8 @@ impl<'s, D: Engine> Trainer<'s, D> {
             seconds: 0.0,
             history: Vec::new(),
             started: Provenance::now().date,
+            parts: Vec::new(),
+            events: Vec::new(),
         };
         Ok(Self { stepper, best: Vec::new(), lr: at.settings.lr, at, lap: Instant::now() })
     }

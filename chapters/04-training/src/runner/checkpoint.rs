@@ -5,7 +5,7 @@
 //!
 //! | bytes | what |
 //! | --- | --- |
-//! | 8 | `TPTRAIN3` |
+//! | 8 | `TPTRAIN4`; `TPGPT002` in one of chapter 9 |
 //! | 8 | length of the header, little-endian |
 //! | … | the header, JSON: a [`Header`] |
 //! | … | weights, the optimizer's state, the best epoch's weights: little-endian `f32`, as many as the header says |
@@ -15,63 +15,196 @@ use crate::{
     Error, Result,
     config::{Schedule, Settings},
     error::short,
-    learning::optimizer::State,
+    learning::{journal::Identity, optimizer::State},
     runner::files::{self, write_whole},
 };
 use lab::files::open_regular;
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use sha2::{Digest, Sha256};
-use std::{io::Read, path::Path};
+use std::{
+    io::{ErrorKind, Read},
+    path::Path,
+};
 
 pub use crate::learning::snapshot::{Checkpoint, Header, LossScale};
 
 /// The file's name in a run's folder.
 pub const FILE: &str = files::CHECKPOINT;
 
-const MAGIC: &[u8; 8] = b"TPTRAIN3";
 const DIGEST: usize = 32;
+
+/// What a run trains, as the first bytes of its checkpoint say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of this chapter's models.
+    Digits,
+    /// Chapter 9's language model.
+    Text,
+}
+
+impl Kind {
+    /// The first bytes of a checkpoint of this version.
+    const fn magic(self) -> &'static [u8; 8] {
+        match self {
+            Self::Digits => b"TPTRAIN4",
+            Self::Text => b"TPGPT002",
+        }
+    }
+
+    /// The kind that the bytes of a checkpoint begin with, of whatever version.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        [Self::Digits, Self::Text].into_iter().find(|kind| bytes.starts_with(&kind.magic()[..7]))
+    }
+
+    /// The kind of the run in a folder, if it has a checkpoint.
+    pub fn of_run(folder: &Path) -> Option<Self> {
+        let mut first = [0; 8];
+        open_regular(&folder.join(FILE)).ok()?.read_exact(&mut first).ok()?;
+        Self::of(&first)
+    }
+}
+
+/// When the run in a folder began, by its checkpoint, or by the first line of its metrics.
+pub(crate) fn started(folder: &Path) -> Option<String> {
+    /// What a header or a line says of it.
+    #[derive(Deserialize)]
+    struct Began {
+        started: String,
+    }
+    let of_header = || {
+        let mut file = open_regular(&folder.join(FILE)).ok()?;
+        let mut head = [0; 16];
+        file.read_exact(&mut head).ok()?;
+        let (magic, length) = head.split_at(8);
+        Kind::of(magic)?;
+        let (mut header, length) = (Vec::new(), u64::from_le_bytes(length.try_into().ok()?));
+        file.take(length).read_to_end(&mut header).ok()?;
+        serde_json::from_slice::<Began>(&header).ok()
+    };
+    let of_metrics = || {
+        let text = std::fs::read_to_string(folder.join(files::METRICS)).ok()?;
+        serde_json::from_str::<Began>(text.lines().next()?).ok()
+    };
+    of_header().or_else(of_metrics).map(|began| began.started)
+}
+
+/// The bytes of a checkpoint: what a run is, and its values.
+///
+/// # Errors
+/// None that a user can cause: the header is plain data.
+pub fn pack<'v>(
+    kind: Kind,
+    header: &impl Serialize,
+    values: impl IntoIterator<Item = &'v Vec<f32>>,
+) -> Result<Vec<u8>> {
+    let header = serde_json::to_vec(header)
+        .map_err(|e| Error::Config(format!("the checkpoint can't be written: {e}")))?;
+    let mut bytes = kind.magic().to_vec();
+    bytes.extend((header.len() as u64).to_le_bytes());
+    bytes.extend(header);
+    for values in values {
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    }
+    let digest = Sha256::digest(&bytes);
+    bytes.extend(digest);
+    Ok(bytes)
+}
+
+/// What is wrong with bytes that are no whole checkpoint, and the way out.
+pub const DAMAGED: &str =
+    "it is damaged or cut short; start a new run in another folder with --run";
+
+/// Header and values of a checkpoint's bytes.
+///
+/// # Errors
+/// A clause that says what is wrong with them, for any bytes.
+pub fn unpack<H: DeserializeOwned>(
+    kind: Kind,
+    bytes: &[u8],
+) -> Result<(H, Vec<f32>), &'static str> {
+    const VERSION: &str = "it was written by another version of this program; go on with that one, or start a new run in \
+                           another folder with --run";
+    let Some(rest) = bytes.strip_prefix(kind.magic()) else {
+        return Err(match Kind::of(bytes) {
+            Some(same) if same == kind => VERSION,
+            Some(Kind::Text) => {
+                "this run is a language model's; leave out --model to go on with it"
+            }
+            Some(Kind::Digits) => {
+                "this run's model is for digits; leave out --model to go on with it"
+            }
+            None => "it is not a checkpoint; start a new run in another folder with --run",
+        });
+    };
+    let whole = bytes.len().checked_sub(DIGEST).ok_or(DAMAGED)?;
+    if Sha256::digest(&bytes[..whole])[..] != bytes[whole..] {
+        return Err(DAMAGED);
+    }
+    let body = rest.get(..rest.len() - DIGEST).ok_or(DAMAGED)?;
+    let (length, body) = body.split_first_chunk::<8>().ok_or(DAMAGED)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| DAMAGED)?;
+    let (header, values) = body.split_at_checked(length).ok_or(DAMAGED)?;
+    let header = serde_json::from_slice(header).map_err(|_| VERSION)?;
+    let (values, odd) = values.as_chunks::<4>();
+    if !odd.is_empty() {
+        return Err(DAMAGED);
+    }
+    Ok((header, values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
+}
+
+/// The bytes of the checkpoint in a run's folder.
+///
+/// # Errors
+/// [`Error::Damaged`] if there is none or it can't be read.
+fn bytes(folder: &Path) -> Result<Vec<u8>> {
+    let path = folder.join(FILE);
+    let mut bytes = Vec::new();
+    match open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        Ok(_) => Ok(bytes),
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(missing(folder)),
+        Err(e) => Err(Error::Damaged { path, why: format!("it can't be read ({e})") }),
+    }
+}
+
+/// What `of` makes of the checkpoint in a run's folder.
+///
+/// # Errors
+/// [`Error::Damaged`] if there is none, or `of` says why it is none.
+pub fn read<T>(folder: &Path, of: impl FnOnce(&[u8]) -> Result<T, &'static str>) -> Result<T> {
+    of(&bytes(folder)?)
+        .map_err(|why| Error::Damaged { path: folder.join(FILE), why: why.to_owned() })
+}
+
+/// The kind of the run in a folder, whose checkpoint is whole.
+///
+/// # Errors
+/// [`Error::Damaged`] if there is none or it is not whole.
+pub fn whole(folder: &Path) -> Result<Kind> {
+    read(folder, |bytes| {
+        let kind = Kind::of(bytes).unwrap_or(Kind::Digits);
+        unpack::<IgnoredAny>(kind, bytes).map(|_| kind)
+    })
+}
 
 impl Checkpoint {
     /// The bytes of the file.
     ///
     /// # Errors
-    /// None that a user can cause: the header is plain data.
+    /// As [`pack`].
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let header = serde_json::to_vec(&self.header)
-            .map_err(|e| Error::Config(format!("the checkpoint can't be written: {e}")))?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend((header.len() as u64).to_le_bytes());
-        bytes.extend(header);
-        for values in [&self.weights].into_iter().chain(&self.optimizer.slots).chain([&self.best]) {
-            bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        }
-        let digest = Sha256::digest(&bytes);
-        bytes.extend(digest);
-        Ok(bytes)
+        let values = [&self.weights].into_iter().chain(&self.optimizer.slots).chain([&self.best]);
+        pack(Kind::Digits, &self.header, values)
     }
 
     /// A checkpoint from the bytes of a file.
     ///
     /// # Errors
-    /// A clause that says what is wrong with them, for any bytes.
+    /// As [`unpack`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, &'static str> {
-        const DAMAGED: &str = "it is damaged or cut short";
-        let Some(rest) = bytes.strip_prefix(MAGIC) else {
-            return Err(match bytes.strip_prefix(&MAGIC[..7]) {
-                Some(_) => "it was written by another version of this program",
-                None => "it is not a checkpoint",
-            });
-        };
-        let whole = bytes.len().checked_sub(DIGEST).ok_or(DAMAGED)?;
-        if Sha256::digest(&bytes[..whole])[..] != bytes[whole..] {
-            return Err(DAMAGED);
-        }
-        let body = rest.get(..rest.len() - DIGEST).ok_or(DAMAGED)?;
-        let (length, body) = body.split_first_chunk::<8>().ok_or(DAMAGED)?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| DAMAGED)?;
-        let (header, arrays) = body.split_at_checked(length).ok_or(DAMAGED)?;
-        let header: Header = serde_json::from_slice(header)
-            .map_err(|_| "it was written by another version of this program")?;
-        let (values, odd) = arrays.as_chunks::<4>();
+        let (header, values) = unpack::<Header>(Kind::Digits, bytes)?;
         let [all, learned] = header.numbers;
         let slots = header.settings.optimizer.memory();
         let best = if header.best.is_some() { all } else { 0 };
@@ -79,10 +212,9 @@ impl Checkpoint {
             .checked_mul(slots)
             .and_then(|state| state.checked_add(all))
             .and_then(|most| most.checked_add(best));
-        if !odd.is_empty() || wanted != Some(values.len()) || header.steps < 0 {
+        if wanted != Some(values.len()) || header.steps < 0 {
             return Err(DAMAGED);
         }
-        let values: Vec<f32> = values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         let (weights, rest) = values.split_at(all);
         let (state, best) = rest.split_at(learned * slots);
         let slots = if slots == 0 {
@@ -110,19 +242,7 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Damaged`] if there is none or it is not whole.
     pub fn load(folder: &Path) -> Result<Self> {
-        let path = folder.join(FILE);
-        let refuse = |why: String| Error::Damaged { path: path.clone(), why };
-        let mut bytes = Vec::new();
-        let read = open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes));
-        read.map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => missing(folder),
-            _ => refuse(format!("it can't be read ({e})")),
-        })?;
-        Self::from_bytes(&bytes).map_err(|why| {
-            refuse(format!(
-                "{why}; delete the folder, or start a new run in another one with --run"
-            ))
-        })
+        read(folder, Self::from_bytes)
     }
 }
 
@@ -142,7 +262,7 @@ pub(crate) fn missing(folder: &Path) -> Error {
 ///
 /// # Errors
 /// [`Error::Mismatch`] that names the first option that differs.
-pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Result<()> {
+pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &Identity) -> Result<()> {
     let old = &saved.settings;
     let limit = |limit: Option<usize>| limit.map_or("all".to_owned(), |n| n.to_string());
     let patience = |epochs: Option<usize>| epochs.map_or("none".to_owned(), |n| n.to_string());
@@ -184,10 +304,10 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Resul
             asked.epochs
         )));
     }
-    if saved.data != data {
+    if let Some(difference) = saved.identity.difference(data) {
         return Err(Error::Config(format!(
-            "{} was trained on another data set; name that one with --data, or start a new run without --resume",
-            path.display()
+            "{} is from a run with {difference}; name its data set with --data, or start a new run without --resume",
+            path.join(FILE).display()
         )));
     }
     Ok(())
@@ -196,7 +316,12 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &str) -> Resul
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::learning::{loss::Tally, metrics::Epoch, optimizer::Rule};
+    use crate::learning::{
+        journal::{Event, Part},
+        loss::Tally,
+        metrics::Epoch,
+        optimizer::Rule,
+    };
     use std::fs;
 
     /// A checkpoint with something in every field.
@@ -215,7 +340,7 @@ pub(crate) mod tests {
         Checkpoint {
             header: Header {
                 settings: Settings { lr: 1.0 / 3.0, ..Settings::default() },
-                data: "ab".into(),
+                identity: Identity::new([("test set", "ab".into())]),
                 epoch: 1,
                 step: 17,
                 steps: 486,
@@ -227,6 +352,8 @@ pub(crate) mod tests {
                 history: vec![epoch],
                 best: Some(1),
                 started: "2025-01-01T00:00:00Z".into(),
+                parts: vec![Part::begins(0, "cpu", "drawn digits")],
+                events: vec![Event::now(20, &[("loss/step", 0.1 + 0.2)])],
             },
             weights: vec![1.0, -0.0, f32::MIN_POSITIVE / 8.0],
             optimizer: State { t: 486, slots: vec![vec![0.1, 0.2], vec![1e-30, 2.0]] },
@@ -282,7 +409,7 @@ pub(crate) mod tests {
     #[test]
     fn a_true_checksum_over_nonsense_is_refused() {
         for body in [&b""[..], b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\x02\0\0\0\0\0\0\0{}abc"] {
-            let mut bytes = [&MAGIC[..], body].concat();
+            let mut bytes = [&Kind::Digits.magic()[..], body].concat();
             let digest = Sha256::digest(&bytes);
             bytes.extend(digest);
             assert!(Checkpoint::from_bytes(&bytes).is_err(), "{body:?}");
@@ -301,9 +428,16 @@ pub(crate) mod tests {
         assert!(said(folder.path()).contains("it is not a checkpoint"));
         fs::write(folder.path().join(FILE), b"TPTRAIN9 the future").unwrap();
         assert!(said(folder.path()).contains("another version"));
+        fs::write(folder.path().join(FILE), b"TPGPT001 ...").unwrap();
+        assert!(said(folder.path()).contains("language model's; leave out --model"));
+        assert_eq!(Kind::of_run(folder.path()), Some(Kind::Text));
         let bytes = sample().to_bytes().unwrap();
         fs::write(folder.path().join(FILE), &bytes[..bytes.len() / 2]).unwrap();
         assert!(said(folder.path()).contains("damaged or cut short"));
+        assert!(whole(folder.path()).is_err());
+        fs::write(folder.path().join(FILE), &bytes).unwrap();
+        assert_eq!(whole(folder.path()).unwrap(), Kind::Digits);
+        assert_eq!(started(folder.path()), Some(sample().header.started));
     }
 
     #[test]
@@ -311,8 +445,9 @@ pub(crate) mod tests {
         let header = sample().header;
         let same = header.settings.clone();
         let path = Path::new("runs/x");
-        check(path, &header, &same, "ab").unwrap();
-        check(path, &header, &Settings { epochs: 99, ..same.clone() }, "ab").unwrap();
+        let data = header.identity.clone();
+        check(path, &header, &same, &data).unwrap();
+        check(path, &header, &Settings { epochs: 99, ..same.clone() }, &data).unwrap();
         let others = [
             (Settings { batch: 7, ..same.clone() }, "--batch 128, not 7"),
             (Settings { lr: 0.5, ..same.clone() }, "--lr 0.333"),
@@ -328,15 +463,16 @@ pub(crate) mod tests {
             (Settings { epochs: 0, ..same.clone() }, "--epochs 0"),
         ];
         for (asked, said) in others {
-            let error = check(path, &header, &asked, "ab").unwrap_err().to_string();
+            let error = check(path, &header, &asked, &data).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
         let mut falls = header.clone();
         falls.settings.schedule = Schedule::Cosine;
         let longer = Settings { epochs: 99, ..falls.settings.clone() };
-        let error = check(path, &falls, &longer, "ab").unwrap_err().to_string();
+        let error = check(path, &falls, &longer, &data).unwrap_err().to_string();
         assert!(error.contains("--epochs 10, not 99"), "{error}");
-        let error = check(path, &header, &same, "cd").unwrap_err().to_string();
-        assert!(error.contains("another data set"), "{error}");
+        let other = Identity::new([("test set", "cd".into())]);
+        let error = check(path, &header, &same, &other).unwrap_err().to_string();
+        assert!(error.contains("another test set (ab; now cd)"), "{error}");
     }
 }

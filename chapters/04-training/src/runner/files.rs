@@ -1,8 +1,11 @@
 //! The files of a run's folder: their names, and how they are written.
 
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    runner::disk::{self as fs, File},
+};
+use serde::Serialize;
 use std::{
-    fs::{self, File},
     io::{self, Write},
     path::Path,
 };
@@ -15,7 +18,9 @@ pub const MODEL: &str = "model.safetensors";
 pub const METRICS: &str = "metrics.jsonl";
 /// The image's file.
 pub const CURVES: &str = "curves.svg";
-/// What a run leaves, apart from its event files.
+/// The file of what makes a language model's tokens.
+pub const TOKENIZER: &str = "tokenizer.json";
+/// What a run leaves, apart from its event files and the tokenizer.
 pub const ALL: [&str; 4] = [CHECKPOINT, METRICS, MODEL, CURVES];
 /// How the name of a file that is being written ends.
 pub const PART: &str = "part";
@@ -45,6 +50,24 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 // ANCHOR_END: write_whole
 
+/// Writes `metrics.jsonl` into a run's folder: a line about the run, then one for each entry.
+///
+/// # Errors
+/// [`Error::Damaged`] if it can't be written.
+pub fn write_metrics(
+    folder: &Path,
+    about: &serde_json::Value,
+    entries: &[impl Serialize],
+) -> Result<()> {
+    let mut text = format!("{about}\n");
+    for entry in entries {
+        let line = serde_json::to_string(entry);
+        text += &line.map_err(|e| Error::Config(format!("the metrics can't be written: {e}")))?;
+        text.push('\n');
+    }
+    write_whole(&folder.join(METRICS), text.as_bytes())
+}
+
 /// The message for a file that can't be written. `--resume` is a way out only where there is a checkpoint.
 pub(crate) fn not_written(path: &Path, error: &io::Error) -> Error {
     let way = if path.with_file_name(CHECKPOINT).exists() {
@@ -67,6 +90,7 @@ pub(crate) fn let_large_writes_fail() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_file_is_replaced_whole() {

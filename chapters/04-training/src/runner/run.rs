@@ -4,31 +4,32 @@
 //! | --- | --- |
 //! | `.lock` | nothing; it is locked while a training is at work in the folder |
 //! | `checkpoint` | the whole state, see [`crate::runner::checkpoint`] |
-//! | `metrics.jsonl` | a line about the run, then a line for each epoch |
+//! | `metrics.jsonl` | a line about the run and its parts, then a line for each epoch |
 //! | `curves.svg` | loss and accuracy over the epochs |
 //! | `model.safetensors` | the weights, see [`crate::runner::serve`] |
 //! | `events.out.tfevents.…` | the curves for TensorBoard, see [`crate::runner::events`] |
+//!
+//! The checkpoint is the run; the other files follow from it. They are written after it, and once more when the run is gone
+//! on with, so that it does not matter between which of them the program ended.
 
 use crate::{
     Error, Result,
-    learning::{metrics::Epoch, snapshot::Header},
+    learning::snapshot::Header,
     runner::{
-        checkpoint,
+        checkpoint::{self, Kind},
         curves::curves,
+        disk::remove_file,
         events, export,
-        files::{self, CHECKPOINT, let_large_writes_fail, write_whole},
+        files::{self, CHECKPOINT, TOKENIZER, let_large_writes_fail, write_metrics, write_whole},
         form::Form,
         job::Start,
         outcome::Outcome,
         serve::Classifier,
-        watch::Begin,
     },
 };
-use lab::{
-    data::Split,
-    machine::{Machine, Provenance},
-};
+use lab::{data::Split, out::warn};
 use std::{
+    fmt::Display,
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
     time::Duration,
@@ -39,14 +40,27 @@ pub use files::{CURVES, METRICS, MODEL};
 /// The file that a training holds locked in its folder. The system lets go of it when the program ends, however it does.
 const LOCK: &str = ".lock";
 
-/// The folders in `runs` with a `file`, the newest file first.
-pub fn youngest_first(runs: &Path, file: &str) -> Vec<PathBuf> {
+/// The latest run in `runs`, and what `read` makes of it: the one that began last, of this kind if one is asked for. A later
+/// one that `read` can't use is named on standard error.
+pub fn latest<T, E: Display>(
+    runs: &Path,
+    kind: Option<Kind>,
+    read: impl Fn(&Path) -> Result<T, E>,
+) -> Option<(PathBuf, T)> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut dated: Vec<_> = entries
-        .filter_map(|run| Some((fs::metadata(run.join(file)).ok()?.modified().ok()?, run)))
+        .filter(|run| [CHECKPOINT, MODEL].iter().any(|file| run.join(file).exists()))
+        .filter(|run| kind.is_none() || Kind::of_run(run).is_none_or(|its| Some(its) == kind))
+        .map(|run| (checkpoint::started(&run), run))
         .collect();
     dated.sort();
-    dated.into_iter().rev().map(|(_, run)| run).collect()
+    dated.into_iter().rev().find_map(|(_, run)| match read(&run) {
+        Ok(read) => Some((run, read)),
+        Err(error) => {
+            warn(format!("note: a later run is skipped: {error}"));
+            None
+        }
+    })
 }
 
 /// The folder of one run, which no other training can open at the same time.
@@ -74,12 +88,14 @@ impl Folder {
         if start == Start::New && results.iter().any(|file| file.exists()) {
             return Err(Error::Damaged { path: path.to_owned(), why: taken(path).into() });
         }
+        let files: Vec<_> = results.into_iter().chain([path.join(TOKENIZER)]).collect();
+        let mut old: Vec<_> =
+            files.iter().map(|file| file.with_added_extension(files::PART)).collect();
         if start != Start::Resume {
-            let parts = results.each_ref().map(|file| file.with_added_extension(files::PART));
-            let old = events::files(path).into_iter().chain(parts).chain(results);
-            for file in old.filter(|file| file.exists()) {
-                fs::remove_file(&file).map_err(|e| lab::Error::io(&file, e))?;
-            }
+            old.extend(events::files(path).into_iter().chain(files));
+        }
+        for file in old.iter().filter(|file| file.exists()) {
+            remove_file(file).map_err(|e| lab::Error::io(file, e))?;
         }
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
@@ -89,23 +105,26 @@ impl Folder {
         &self.path
     }
 
-    /// Writes `metrics.jsonl`: `about` (from [`about`]), then a line for each epoch.
+    /// Writes what follows from a checkpoint's header: metrics and curves.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it can't be written.
-    pub fn metrics(&self, about: &str, history: &[Epoch]) -> Result<()> {
-        let mut text = format!("{about}\n");
-        for epoch in history {
-            let line = serde_json::to_string(epoch)
-                .map_err(|e| Error::Config(format!("the metrics can't be written: {e}")))?;
-            text.push_str(&line);
-            text.push('\n');
+    /// [`Error::Damaged`] if they can't be written.
+    pub fn derive(&self, at: &Header) -> Result<()> {
+        let about = serde_json::json!({
+            "settings": at.settings,
+            "parameters": at.numbers[1],
+            "identity": at.identity,
+            "started": at.started,
+            "parts": at.parts,
+        });
+        write_metrics(&self.path, &about, &at.history)?;
+        if at.history.is_empty() {
+            return Ok(());
         }
-        write_whole(&self.path.join(METRICS), text.as_bytes())
+        write_whole(&self.path.join(CURVES), curves(&at.history).as_bytes())
     }
 
-    /// Writes the weights, with what the training images look like and how the weights do on test images in fewer bits, and
-    /// the curves.
+    /// Writes the weights, with what the training images look like and how the weights do on test images in fewer bits.
     ///
     /// # Errors
     /// [`Error::Damaged`] if they can't be written.
@@ -114,11 +133,7 @@ impl Folder {
         // One who has stopped a run does not wait for it.
         let tested = if outcome.stopped.is_some() { None } else { export::tested(&trained, test)? };
         let form = Form::of(train, &outcome.source);
-        trained.with_tested(tested).with_form(form).save(&self.path.join(MODEL))?;
-        if outcome.history.is_empty() {
-            return Ok(());
-        }
-        write_whole(&self.path.join(CURVES), curves(&outcome.history).as_bytes())
+        trained.with_tested(tested).with_form(form).save(&self.path.join(MODEL))
     }
 }
 
@@ -151,33 +166,9 @@ fn taken(folder: &Path) -> &'static str {
     }
 }
 
-/// The line about a run of a model with so many `parameters`, JSON: what it computes, on what, from what, and where it comes from.
-pub fn about(begin: &Begin, at: &Header, parameters: usize) -> String {
-    let (machine, from) = (Machine::detect(), Provenance::now());
-    serde_json::json!({
-        "settings": begin.settings,
-        "parameters": parameters,
-        "device": begin.device.to_string(),
-        "data": begin.data,
-        "data_sha256": at.data,
-        "train_images": begin.images.0,
-        "test_images": begin.images.1,
-        "cpu": machine.cpu,
-        "cores": machine.cores,
-        "gpus": machine.gpus,
-        "started": at.started,
-        "command": from.command,
-        "commit": from.commit,
-        "rustc": from.rustc,
-        "flags": from.flags,
-    })
-    .to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::SystemTime;
 
     #[test]
     fn a_new_run_does_not_touch_another() {
@@ -204,7 +195,7 @@ mod tests {
     fn what_a_run_left_before_its_first_checkpoint_is_not_in_the_way() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        let ours = ["checkpoint.part", "events.out.tfevents.1700000000.host.1"];
+        let ours = ["checkpoint.part", "tokenizer.json", "events.out.tfevents.1700000000.host.1"];
         for name in ours.iter().chain(&["notes.txt"]) {
             fs::write(path.join(name), b"").unwrap();
         }
@@ -229,19 +220,49 @@ mod tests {
         Folder::open(folder.path(), Start::Resume).unwrap();
     }
 
-    #[test]
-    fn the_youngest_file_comes_first_and_a_run_without_it_not_at_all() {
-        let runs = tempfile::tempdir().unwrap();
-        let ages = [("middle", 20), ("old", 30), ("new", 10)];
-        for (name, age) in ages {
-            fs::create_dir(runs.path().join(name)).unwrap();
-            let file = File::create(runs.path().join(name).join(MODEL)).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+    /// A run of this kind that began in this minute, with a model of these bytes if there are any.
+    fn run(runs: &Path, name: &str, (kind, minute): (Kind, u32), model: &str) {
+        let folder = runs.join(name);
+        fs::create_dir(&folder).unwrap();
+        let header = serde_json::json!({ "started": format!("2026-01-01T00:{minute:02}:00Z") });
+        let bytes = checkpoint::pack(kind, &header, []).unwrap();
+        fs::write(folder.join(CHECKPOINT), bytes).unwrap();
+        if !model.is_empty() {
+            fs::write(folder.join(MODEL), model).unwrap();
         }
-        fs::create_dir(runs.path().join("none")).unwrap();
-        let found = youngest_first(runs.path(), MODEL);
-        assert_eq!(found, ["new", "middle", "old"].map(|name| runs.path().join(name)));
-        assert!(youngest_first(&runs.path().join("missing"), MODEL).is_empty());
+    }
+
+    #[test]
+    fn the_latest_run_is_the_one_that_began_last_of_its_kind_and_can_be_used() {
+        let runs = tempfile::tempdir().unwrap();
+        let path = runs.path();
+        // Neither names nor the order in which the files were written say when a run began.
+        run(path, "c", (Kind::Digits, 20), "model");
+        run(path, "b", (Kind::Digits, 30), "damaged");
+        run(path, "d", (Kind::Text, 50), "model");
+        run(path, "e", (Kind::Digits, 40), ""); // has only just begun
+        run(path, "a", (Kind::Digits, 10), "model");
+        fs::create_dir(path.join("none")).unwrap();
+        // A copied model without a checkpoint is dated by its metrics, or counts as the oldest.
+        for (name, minute) in [("f", "05"), ("g", "15")] {
+            fs::create_dir(path.join(name)).unwrap();
+            fs::write(path.join(name).join(MODEL), "model").unwrap();
+            let line = format!("{{\"started\":\"2026-01-01T00:{minute}:00Z\"}}\n{{}}\n");
+            fs::write(path.join(name).join(METRICS), line).unwrap();
+        }
+        let whole = |run: &Path| match fs::read_to_string(run.join(MODEL)) {
+            Ok(text) if text == "model" => Ok(()),
+            _ => Err("no model"),
+        };
+        let found = |kind| latest(path, kind, whole).map(|(run, ())| run);
+        assert_eq!(found(Some(Kind::Digits)), Some(path.join("c")));
+        assert_eq!(found(Some(Kind::Text)), Some(path.join("d")));
+        assert_eq!(found(None), Some(path.join("d")));
+        fs::remove_dir_all(path.join("c")).unwrap();
+        assert_eq!(found(Some(Kind::Digits)), Some(path.join("g")));
+        let checkpoints = latest(path, Some(Kind::Digits), checkpoint::whole);
+        assert_eq!(checkpoints, Some((path.join("e"), Kind::Digits)));
+        assert_eq!(latest(&path.join("missing"), None, whole), None);
     }
 
     #[test]

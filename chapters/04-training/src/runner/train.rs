@@ -9,7 +9,9 @@ use crate::{
         any::AllModels,
         engine::{Engine, Resident},
         fit::{Done, Flow, fit},
-        sets::{Sets, fingerprint, seen},
+        journal::{Event, Identity, Part},
+        metrics::{Epoch, Step},
+        sets::{Sets, identity},
         snapshot::Checkpoint,
         step::{Full, Stepper},
         team::{Alone, Team},
@@ -18,10 +20,11 @@ use crate::{
     models::model::Network,
     runner::{
         checkpoint,
+        events::EventFile,
         job::{Config, Start},
         memory,
         outcome::Outcome,
-        run::{self, Folder},
+        run::Folder,
         watch::{Begin, Watcher},
     },
 };
@@ -110,12 +113,12 @@ pub fn train_stepper<D: Engine>(
     let settings = &config.settings;
     lab::limits::start_threads(None)?;
     let learned_from = seen(settings, data);
-    let mark = fingerprint(&learned_from);
+    let identity = identity(&learned_from, &data.test);
     let folder = config.run.as_deref().filter(|_| team.leads());
     let folder = folder.map(|path| Folder::open(path, config.start)).transpose()?;
-    let mut run = match saved(folder.as_ref(), team, config, &mark)? {
+    let mut run = match saved(folder.as_ref(), team, config, &identity)? {
         Some(saved) => Trainer::resume(stepper, dev, settings.clone(), saved)?,
-        None => Trainer::new(stepper, settings.clone(), mark)?,
+        None => Trainer::new(stepper, settings.clone(), identity)?,
     };
     let sets = Sets::new(dev, settings, &learned_from, &data.test)?;
     let images = sets.train.len();
@@ -132,15 +135,10 @@ pub fn train_stepper<D: Engine>(
         done: (run.at.epoch, run.at.step),
         history: run.at.history.clone(),
     };
-    let about = match &folder {
-        Some(_) => run::about(&begin, &run.at, run.stepper.learned()), // asks the system: not for every small run
-        None => String::new(),
-    };
+    let kept =
+        folder.map(|folder| Kept::open(folder, config, &begin.data, &mut run)).transpose()?;
     let (every, saved) = (config.checkpoint_every, Instant::now());
-    let mut keeper = Keeper { folder, about, every, saved, team, watcher };
-    if config.start != Start::Resume {
-        keeper.save(&run)?; // first of all: without a checkpoint the folder contains no run
-    }
+    let mut keeper = Keeper { kept, every, saved, team, watcher };
     keeper.watcher.begin(&begin);
     sets.missing.iter().for_each(|words| keeper.watcher.warn(words));
     let end = fit(&mut run, &sets, team, |run, done| keeper.hear(run, done))?;
@@ -153,14 +151,13 @@ pub fn train_stepper<D: Engine>(
         model: settings.model,
         learned: run.stepper.learned(),
         weights: run.weights()?,
-        run: keeper.folder.as_ref().map(|folder| folder.path().to_owned()),
+        run: keeper.kept.as_ref().map(|kept| kept.folder.path().to_owned()),
         stopped: end.is_break().then_some((run.at.epoch + 1, run.at.step)),
         best: run.at.best,
         loss_scale: run.at.loss_scale,
     };
-    if let Some(folder) = &keeper.folder {
-        folder.metrics(&keeper.about, &outcome.history)?;
-        folder.finish(&outcome, &learned_from, &data.test)?;
+    if let Some(kept) = &keeper.kept {
+        kept.folder.finish(&outcome, &learned_from, &data.test)?;
     }
     keeper.watcher.end(&outcome);
     Ok(outcome)
@@ -171,7 +168,7 @@ fn saved(
     folder: Option<&Folder>,
     team: &dyn Team,
     config: &Config,
-    mark: &str,
+    data: &Identity,
 ) -> Result<Option<Checkpoint>> {
     if config.start != Start::Resume {
         return Ok(None);
@@ -179,7 +176,7 @@ fn saved(
     let read = match folder {
         Some(folder) => {
             let saved = Checkpoint::load(folder.path())?;
-            checkpoint::check(folder.path(), &saved.header, &config.settings, mark)?;
+            checkpoint::check(folder.path(), &saved.header, &config.settings, data)?;
             Some(saved)
         }
         None if team.leads() => {
@@ -190,11 +187,79 @@ fn saved(
     team.saved(read)
 }
 
+/// A step's loss is written into the curves this often: every one of them would be most of a small model's work.
+const EVERY: i32 = 20;
+
+/// A run's folder, which is kept up with the run.
+struct Kept {
+    folder: Folder,
+    events: EventFile,
+    /// This part of the run, until it takes a step.
+    part: Option<Part>,
+}
+
+impl Kept {
+    /// The folder of a run that begins, or goes on: then what follows from the checkpoint is made whole.
+    fn open<D: Engine>(
+        folder: Folder,
+        config: &Config,
+        data: &str,
+        run: &mut Trainer<D>,
+    ) -> Result<Self> {
+        let part = Part::begins(run.at.steps as u64, &config.device.to_string(), data);
+        let begun = Event::now(0, &[]).time;
+        let events = EventFile::create(folder.path(), begun, &run.at.events)?;
+        let mut kept = Self { folder, events, part: Some(part) };
+        if config.start == Start::Resume {
+            kept.folder.derive(&run.at)?;
+        } else {
+            run.at.parts.extend(kept.part.take());
+            kept.save(run)?; // first of all: without a checkpoint the folder contains no run
+        }
+        Ok(kept)
+    }
+
+    /// Adds points to the curves.
+    fn note<D: Engine>(&mut self, run: &mut Trainer<D>, points: &[(&str, f64)]) -> Result<()> {
+        let event = Event::now(run.at.steps as u64, points);
+        self.events.add(&event)?;
+        run.at.events.push(event);
+        Ok(())
+    }
+
+    /// Writes the checkpoint, and then what follows from it.
+    fn save<D: Engine>(&self, run: &Trainer<D>) -> Result<()> {
+        run.checkpoint()?.save(self.folder.path())?;
+        self.folder.derive(&run.at)
+    }
+
+    /// A step was taken.
+    fn step<D: Engine>(&mut self, run: &mut Trainer<D>, step: &Step) -> Result<()> {
+        run.at.parts.extend(self.part.take());
+        if run.at.steps % EVERY == 0 {
+            self.note(run, &[("loss/step", step.loss), ("learning_rate", step.lr)])?;
+        }
+        Ok(())
+    }
+
+    /// An epoch is over.
+    fn epoch<D: Engine>(&mut self, run: &mut Trainer<D>, epoch: &Epoch) -> Result<()> {
+        let mut points = vec![
+            ("loss/train", epoch.train_loss),
+            ("loss/test", epoch.test_loss),
+            ("accuracy/train", epoch.train_accuracy),
+            ("accuracy/test", epoch.test_accuracy),
+            ("images_per_second", epoch.images_per_second),
+        ];
+        points.extend(epoch.validation_loss.map(|loss| ("loss/validation", loss)));
+        points.extend(epoch.validation_accuracy.map(|share| ("accuracy/validation", share)));
+        self.note(run, &points)
+    }
+}
+
 /// Keeps a run in its folder, and tells those who watch it.
 struct Keeper<'r> {
-    folder: Option<Folder>,
-    /// The first line of the metrics.
-    about: String,
+    kept: Option<Kept>,
     every: Duration,
     /// When the last checkpoint was written.
     saved: Instant,
@@ -207,6 +272,9 @@ impl Keeper<'_> {
     fn hear<D: Engine>(&mut self, run: &mut Trainer<D>, done: Done) -> Flow {
         match done {
             Done::Step(step) => {
+                if let Some(kept) = &mut self.kept {
+                    kept.step(run, &step)?;
+                }
                 self.watcher.step(&step);
                 if let Some(words) = self.team.warning() {
                     self.watcher.warn(&words);
@@ -224,21 +292,22 @@ impl Keeper<'_> {
             Done::Tested => {}
             Done::Untested => self.save(run)?,
             Done::Epoch => {
+                let Some(epoch) = run.at.history.last().copied() else {
+                    return Ok(ControlFlow::Continue(()));
+                };
+                if let Some(kept) = &mut self.kept {
+                    kept.epoch(run, &epoch)?;
+                }
                 self.save(run)?;
-                if let Some(folder) = &self.folder {
-                    folder.metrics(&self.about, &run.at.history)?;
-                }
-                if let Some(epoch) = run.at.history.last() {
-                    self.watcher.epoch(epoch);
-                }
+                self.watcher.epoch(&epoch);
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
     fn save<D: Engine>(&mut self, run: &Trainer<D>) -> Result<()> {
-        if let Some(folder) = &self.folder {
-            run.checkpoint()?.save(folder.path())?;
+        if let Some(kept) = &self.kept {
+            kept.save(run)?;
         }
         self.saved = Instant::now();
         Ok(())

@@ -1,6 +1,7 @@
 //! The chapter's integration tests, one module each.
 
 mod descent_playground;
+mod faults;
 mod page;
 mod pages;
 mod runs;

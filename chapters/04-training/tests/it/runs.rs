@@ -4,7 +4,7 @@ use backprop::random::SplitMix64;
 use lab::data::{self, DataSet};
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
     sync::LazyLock,
     time::{Duration, Instant},
@@ -128,8 +128,9 @@ fn a_run_leaves_its_files() {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 5);
     assert_eq!(lines[0]["settings"]["batch"], 64);
-    assert_eq!(lines[0]["device"], "cpu");
-    assert!(lines[0]["data"].as_str().unwrap().contains("drawn"), "{}", lines[0]);
+    let [part] = &lines[0]["parts"].as_array().unwrap()[..] else { panic!("{}", lines[0]) };
+    assert_eq!((&part["device"], &part["after"]), (&"cpu".into(), &0.into()));
+    assert!(part["data"].as_str().unwrap().contains("drawn"), "{part}");
     assert_eq!(lines[4]["epoch"], 4);
     assert_eq!(lines[4]["test_accuracy"].as_f64(), outcome.test_accuracy());
     let svg = fs::read_to_string(run.join("curves.svg")).unwrap();
@@ -143,6 +144,7 @@ fn a_run_leaves_its_files() {
         .unwrap()
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
+    names.retain(|name| !name.starts_with("events.out.tfevents."));
     names.sort();
     assert_eq!(names, [".lock", "checkpoint", "curves.svg", "metrics.jsonl", "model.safetensors"]);
 }
@@ -246,7 +248,24 @@ fn a_resume_that_does_not_fit_is_refused() {
         said(&Config { settings: other, ..resume.clone() }, &DATA).contains("--batch 64, not 32")
     );
     let other = data::drawn(400, 100, 4);
-    assert!(said(&resume, &other).contains("another data set"));
+    for (data, part) in [
+        (
+            DataSet { train: other.train.clone(), ..DATA.clone() },
+            "another training set (400 images",
+        ),
+        (DataSet { test: other.test, ..DATA.clone() }, "another test set (100 images of 28×28, "),
+        (DataSet { train: DATA.train.first(399), ..DATA.clone() }, "; now 399 images of 28×28"),
+        (
+            DataSet {
+                train: data::Split { rows: 14, cols: 56, ..DATA.train.clone() },
+                ..DATA.clone()
+            },
+            "; now 400 images of 14×56",
+        ),
+    ] {
+        let said = said(&resume, &data);
+        assert!(said.contains(part) && said.contains("--data"), "{said}");
+    }
     assert_eq!(fs::read(run.join("checkpoint")).unwrap(), before, "a refusal changed it");
 
     let mut damaged = before.clone();
@@ -504,14 +523,10 @@ fn patience_keeps_the_best_epoch_and_stops() {
     assert!(said.unwrap_err().to_string().contains("--patience"));
 }
 
-/// Makes the file of events, as the command does, and panics instead of the first step.
-struct DiesAtOnce(PathBuf);
+/// Panics instead of the first step.
+struct DiesAtOnce;
 
 impl Watcher for DiesAtOnce {
-    fn begin(&mut self, begin: &Begin) {
-        let mut silent = Silent;
-        training::Board::new(&mut silent, Some(&self.0)).begin(begin);
-    }
     fn step(&mut self, _: &Step) {
         panic!("a run that dies");
     }
@@ -521,10 +536,7 @@ impl Watcher for DiesAtOnce {
 fn a_run_that_dies_at_its_beginning_can_be_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let dies = || {
-        let mut watcher = DiesAtOnce(run.clone());
-        train_on(&config(Some(&run), Start::New), &DATA, &mut watcher)
-    };
+    let dies = || train_on(&config(Some(&run), Start::New), &DATA, &mut DiesAtOnce);
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(dies)).unwrap_err();
     let resumed = train_on(&config(Some(&run), Start::Resume), &DATA, &mut Silent).unwrap();
     assert_eq!(resumed.weights, WHOLE.weights);

@@ -2,10 +2,11 @@
 
 use crate::{Error, Model, Result, Tokenizer};
 use std::path::{Path, PathBuf};
-use training::run::MODEL;
-
-/// The tokenizer's file, which lies beside the model's.
-pub const TOKENIZER: &str = "tokenizer.json";
+pub use training::runner::files::TOKENIZER;
+use training::{
+    checkpoint::Kind,
+    run::{MODEL, latest},
+};
 
 /// The model of a run's folder, or of a file, with the tokenizer beside it.
 ///
@@ -25,6 +26,11 @@ pub fn load(run_or_file: &Path) -> Result<(Model, Tokenizer)> {
         return Err(Error::file(&beside, why));
     }
     Ok((model, tokenizer))
+}
+
+/// The latest run in `runs` with a language model, and what [`load`] makes of it.
+pub fn latest_model(runs: &Path) -> Option<(PathBuf, (Model, Tokenizer))> {
+    latest(runs, Some(Kind::Text), load)
 }
 
 /// The model's file and the tokenizer's.

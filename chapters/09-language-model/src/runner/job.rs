@@ -4,11 +4,11 @@ use crate::{
     Config, Error, Model, Result,
     count::Bytes,
     devices::replicas::{MOST, Replicas},
-    generate::TOKENIZER,
     gpu,
     product::Numbers,
     runner::{
-        report::{self, Point, Report},
+        checkpoint::{Checkpoint, Point},
+        report::{self, Report},
         text::Text,
     },
     train::{Flow, Reporter as _, Settings, Step, Trainer, run},
@@ -16,8 +16,11 @@ use crate::{
 use cpu_gpu::gpu::{Gpu, open};
 use lab::{limits, peak, progress::Progress};
 use matmul::{Unit, parallel::available};
-use std::{path::PathBuf, time::Instant};
-use training::{Start, run as folder, runner::files::CHECKPOINT};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+use training::{Start, error::short, journal::Part, run::Folder};
 
 /// How long a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +52,12 @@ pub struct Job {
     pub replicas: usize,
     /// The device that takes the steps, by chapter 2's names (`cuda`, `opencl-gpu`); none for this machine's cores.
     pub device: Option<String>,
+    /// A checkpoint is written at every point, and after this long without one.
+    pub checkpoint_every: Duration,
 }
+
+/// The usual [`Job::checkpoint_every`].
+pub const CHECKPOINT_EVERY: Duration = Duration::from_mins(5);
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,34 +90,50 @@ pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<O
     check(job)?;
     let gpu = job.device.as_deref().map(open).transpose()?;
     let start = if job.resume { Start::Resume } else { Start::New };
-    let held = folder::Folder::open(&job.folder, start)?;
-    let stored = held.path().join(TOKENIZER);
+    let held = Folder::open(&job.folder, start)?;
+    let saved = job.resume.then(|| Checkpoint::load(held.path())).transpose()?;
     let progress = if shown { Progress::spinner("text") } else { Progress::hidden() };
-    let text = Text::find(&job.root, job.resume.then_some(&*stored), job.config.vocabulary)?;
+    let tokenizer = saved.as_ref().map(Checkpoint::tokenizer).transpose()?;
+    let text = Text::find(&job.root, tokenizer, job.config.vocabulary)?;
     progress.finish();
-    let mut trainer = if job.resume {
-        Trainer::resume(&held.path().join(CHECKPOINT), &text.training, job.threads)?
-    } else {
-        let trainer = begin(job, gpu.as_deref(), &text, shown, stop)?;
-        text.tokenizer.save(&stored)?;
-        trainer
+    train_on(job, &held, saved, &text, gpu.as_deref(), shown, stop)
+}
+
+/// [`train`], in a folder that is held, on a text that is there.
+fn train_on(
+    job: &Job,
+    held: &Folder,
+    saved: Option<Checkpoint>,
+    text: &Text,
+    gpu: Option<&dyn Gpu>,
+    shown: bool,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Outcome> {
+    let (mut trainer, log) = match saved {
+        Some(saved) => {
+            let (trainer, log) = saved.resume(held.path(), text, job.threads)?;
+            (trainer, Some(log))
+        }
+        None => (begin(job, gpu, text, shown, stop)?, None),
     };
-    let mut instead = instead(job, gpu.as_deref(), &trainer, &text.training)?;
+    let mut instead = instead(job, gpu, &trainer, &text.training)?;
     let progress =
         if shown { Progress::new("training", trainer.settings.steps) } else { Progress::hidden() };
-    if let Some(gpu) = &gpu {
+    if let Some(gpu) = gpu {
         progress.println(&format!("device: {}", gpu.about().name));
     }
     let peak = gpu.is_none().then(|| match trainer.settings.numbers {
         Numbers::F32 => peak::fma_f32(available()).value,
         Numbers::Bf16 => Unit::best().peak(available()).value,
     });
-    let mut report = Report::new(held.path(), &text, &trainer, progress, peak, stop)?;
+    let part = Part::begins(trainer.step, job.device.as_deref().unwrap_or("cpu"), &text.about);
+    let (kept, every) = ((part, log), job.checkpoint_every);
+    let mut report = Report::new((held.path(), text, &trainer), kept, every, progress, peak, stop)?;
     let flow = match &mut instead {
         None => run(&mut trainer, &text.training, &mut report)?,
         Some(instead) => follow(&mut trainer, &text.training, &mut **instead, &mut report)?,
     };
-    let points = report.end(&trainer)?;
+    let points = report.end(&trainer, flow)?;
     Ok(Outcome { flow, step: trainer.step, tokens: trainer.tokens(), points })
 }
 
@@ -179,7 +203,7 @@ fn follow(
     while trainer.step < trainer.settings.steps {
         let step = instead.step(stream)?;
         trainer.step = step.step;
-        if report::due(&trainer.settings, step.step) {
+        if report.looks(&trainer.settings, step.step) {
             instead.hand_back(trainer)?;
         }
         report.step(trainer, &step, began.elapsed());
@@ -196,8 +220,16 @@ fn follow(
     Ok(Flow::Finished)
 }
 
-/// Refuses what others than this machine's cores can't do, where they take the steps.
+/// Refuses what others than this machine's cores can't do, where they take the steps, and replicas that can't share a batch.
 fn on_cores(job: &Job, settings: &Settings) -> Result<()> {
+    let batch = settings.batch;
+    let most = MOST.min(batch.max(1));
+    if !(1..=most).contains(&job.replicas) {
+        return Err(Error::Config(format!(
+            "{} replicas can't share a batch of {batch} sequences; take 1 to {most}",
+            job.replicas
+        )));
+    }
     if let (Some(device), Numbers::Bf16) = (&job.device, settings.numbers) {
         return Err(Error::Config(format!(
             "products of bf16 are for this machine's cores, not for {device}; take --device cpu, or --precision f32"
@@ -215,21 +247,21 @@ fn on_cores(job: &Job, settings: &Settings) -> Result<()> {
 
 /// Refuses what can't be trained, before the text is read.
 fn check(job: &Job) -> Result<()> {
-    job.config.check()?;
-    job.settings.check()?;
-    let Settings { batch, length, .. } = job.settings;
-    let pieces = job.settings.accumulate;
-    on_cores(job, &job.settings)?;
     if let (Some(device), 2..) = (&job.device, job.replicas) {
         return Err(Error::Config(format!(
             "replicas train on this machine's cores, not on {device}; take --device cpu, or leave out --replicas"
         )));
     }
-    let most = MOST.min(batch.max(1));
-    if !(1..=most).contains(&job.replicas) {
+    if job.resume {
+        return Ok(()); // the rest is the checkpoint's
+    }
+    job.config.check()?;
+    job.settings.check()?;
+    let Settings { batch, length, accumulate: pieces, .. } = job.settings;
+    on_cores(job, &job.settings)?;
+    if length < 2 {
         return Err(Error::Config(format!(
-            "{} replicas can't share a batch of {batch} sequences; take 1 to {most}",
-            job.replicas
+            "a context of {length}; a model that sees one token before the next takes 2 or more"
         )));
     }
     let rows = batch.checked_mul(length).filter(|rows| (1..1 << 24).contains(rows));
@@ -241,7 +273,7 @@ fn check(job: &Job) -> Result<()> {
     }
     match job.amount {
         Amount::Minutes(minutes) if !(minutes > 0.0 && minutes <= 1e6) => Err(Error::Config(
-            format!("{minutes} minutes; a run takes more than 0 and at most a million"),
+            format!("{} minutes; a run takes more than 0 and at most a million", short(minutes)),
         )),
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
         _ => {
@@ -323,7 +355,16 @@ mod tests {
     use super::*;
     use crate::{generate::load, train::validation};
     use cpu_gpu::gpu::testing;
-    use std::{fs, path::Path, time::Duration};
+    use lab::testing::timeless;
+    use std::{
+        fs,
+        panic::{AssertUnwindSafe, catch_unwind},
+        path::Path,
+    };
+    use training::{
+        disk::{Fault, fail},
+        runner::events::log,
+    };
 
     const CONFIG: Config =
         Config { vocabulary: 300, context: 16, width: 16, heads: 2, layers: 1, hidden: 32 };
@@ -353,6 +394,7 @@ mod tests {
             threads: 2,
             replicas: 1,
             device: None,
+            checkpoint_every: CHECKPOINT_EVERY,
         }
     }
 
@@ -429,6 +471,141 @@ mod tests {
         for file in ["metrics.jsonl", "curves.svg", "checkpoint"] {
             assert!(resumed.folder.join(file).is_file(), "{file}");
         }
+    }
+
+    /// All that a run's folder contains, but for clocks and rates, and for the programs that wrote it.
+    fn state(run: &Path) -> Vec<(String, String)> {
+        let files = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut all: Vec<_> = files.map(|name| name.into_string().unwrap()).collect();
+        all.sort();
+        let bytes = fs::read(run.join("checkpoint")).unwrap();
+        let length = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
+        let (header, values) = bytes[16..bytes.len() - 32].split_at(length);
+        let json = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
+        let events = json(header)["events"].take();
+        let of = |name: &String| {
+            let bytes = fs::read(run.join(name)).unwrap();
+            match name.as_str() {
+                "checkpoint" => format!("{} {values:?}", timeless(json(header))),
+                "metrics.jsonl" => {
+                    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+                    lines.map(|line| timeless(json(line)).to_string() + "\n").collect()
+                }
+                // The records of the file's own, then the points of the checkpoint.
+                events_of if events_of.starts_with("events.") => {
+                    let points = log(&serde_json::from_value::<Vec<_>>(events.clone()).unwrap());
+                    assert!(bytes.ends_with(&points), "the event file is not the checkpoint's");
+                    (bytes.len() - points.len()).to_string()
+                }
+                _ => format!("{bytes:?}"),
+            }
+        };
+        let named = |name: &String| name.split(".tfevents").next().unwrap_or_default().to_owned();
+        all.iter().map(|name| (named(name), of(name))).collect()
+    }
+
+    /// A run, or what is left of it to do.
+    fn go(job: &Job, text: &Text, stop: &mut dyn FnMut() -> bool) -> Result<Flow> {
+        let resume = job.folder.join("checkpoint").exists();
+        let start = if resume { Start::Resume } else { Start::New };
+        let held = Folder::open(&job.folder, start)?;
+        let saved = resume.then(|| Checkpoint::load(held.path())).transpose()?;
+        Ok(train_on(job, &held, saved, text, None, false, stop)?.flow)
+    }
+
+    #[test]
+    fn a_run_that_ends_anywhere_and_goes_on_leaves_what_a_whole_one_does() {
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        let text = Text::find(root.path(), None, 300).unwrap();
+        let never = &mut || false;
+        // A few steps, each with a point; and more, with checkpoints of their own between the points.
+        for (name, steps, every, stride) in
+            [("few", 3, CHECKPOINT_EVERY, 1), ("many", 22, Duration::ZERO, 17)]
+        {
+            let of = |folder: &str| Job {
+                amount: Amount::Tokens(32 * steps),
+                checkpoint_every: every,
+                threads: 1,
+                ..job(root.path(), &format!("{name}{folder}"))
+            };
+            let whole = of("");
+            fail(None);
+            assert_eq!(go(&whole, &text, never).unwrap(), Flow::Finished);
+            let operations = fail(None);
+            let wanted = state(&whole.folder);
+            let files: Vec<&str> = wanted.iter().map(|(file, _)| file.as_str()).collect();
+            let all = [".lock", "checkpoint", "curves.svg", "events.out", "metrics.jsonl"];
+            assert_eq!(files, [&all[..], &["model.safetensors", "tokenizer.json"]].concat());
+            assert_eq!(wanted[4].1.lines().count() as u64, 1 + steps.div_ceil(steps.div_ceil(20)));
+            // Nothing is left to do: nothing changes.
+            assert_eq!(go(&whole, &text, never).unwrap(), Flow::Finished);
+            assert!(state(&whole.folder) == wanted);
+            for fault in [Fault::Full, Fault::Killed] {
+                for at in (0..operations).step_by(stride) {
+                    let job = of(&format!("{fault:?}{at}"));
+                    fail(Some((at, fault)));
+                    let ended = catch_unwind(AssertUnwindSafe(|| go(&job, &text, &mut || false)));
+                    fail(None);
+                    match ended {
+                        Ok(Ok(flow)) => {
+                            assert_eq!((flow, fault), (Flow::Finished, Fault::Full), "{at}");
+                            assert!(at + 1 == operations, "{at}: no error"); // that the folder's entry is on the disk
+                        }
+                        Ok(Err(error)) => {
+                            let said = error.to_string();
+                            let begun = job.folder.join("checkpoint").exists();
+                            let way = if begun { "--resume" } else { "start again" };
+                            assert!(fault == Fault::Full && said.contains(way), "{at}: {said}");
+                        }
+                        Err(_) => assert_eq!(fault, Fault::Killed, "{at}: a panic"),
+                    }
+                    assert_eq!(
+                        go(&job, &text, never).unwrap(),
+                        Flow::Finished,
+                        "{fault:?} at {at}"
+                    );
+                    assert!(state(&job.folder) == wanted, "{name}: {fault:?} at {at}");
+                }
+            }
+            // And whoever stops it, after whichever step.
+            for step in 1..steps {
+                let job = of(&format!("stopped{step}"));
+                let mut asked = 0;
+                let mut stop = || {
+                    asked += 1;
+                    asked == step
+                };
+                assert_eq!(go(&job, &text, &mut stop).unwrap(), Flow::Stopped);
+                let model = load(&job.folder).unwrap().0;
+                assert!(model.parameters.iter().all(|value| value.is_finite()));
+                assert_eq!(go(&job, &text, never).unwrap(), Flow::Finished);
+                assert!(state(&job.folder) == wanted, "{name}: stopped after {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn replicas_are_brought_home_for_a_checkpoint_by_the_clock() {
+        let root = tempfile::tempdir().unwrap();
+        workspace(root.path());
+        let text = Text::find(root.path(), None, 300).unwrap();
+        let both = |every, folder| {
+            let job = Job { replicas: 2, checkpoint_every: every, ..job(root.path(), folder) };
+            assert_eq!(go(&job, &text, &mut || false).unwrap(), Flow::Finished);
+            state(&job.folder)
+        };
+        let (often, seldom) = (both(Duration::ZERO, "often"), both(CHECKPOINT_EVERY, "seldom"));
+        assert!(often == seldom);
+        // Killed between two points, it has lost a step at most.
+        let job =
+            Job { replicas: 2, checkpoint_every: Duration::ZERO, ..job(root.path(), "killed") };
+        fail(Some((150, Fault::Killed)));
+        let ended = catch_unwind(AssertUnwindSafe(|| go(&job, &text, &mut || false)));
+        fail(None);
+        assert!(ended.is_err());
+        assert_eq!(go(&job, &text, &mut || false).unwrap(), Flow::Finished);
+        assert!(state(&job.folder) == often);
     }
 
     #[test]
@@ -514,6 +691,10 @@ mod tests {
         }
         let settings = Settings { batch: 0, ..good.settings };
         assert!(said(Job { settings, ..good.clone() }).contains("a batch of 0"));
+        let settings = Settings { length: 1, ..good.settings };
+        assert!(said(Job { settings, ..good.clone() }).contains("a context of 1; "));
+        let endless = said(Job { amount: Amount::Minutes(1e308), ..good.clone() });
+        assert!(endless.starts_with("1e308 minutes"), "{endless}");
         let config = Config { width: 1 << 15, layers: 900, hidden: 1 << 17, ..CONFIG };
         assert!(said(Job { config, ..good.clone() }).contains("smaller --batch"));
         assert!(!good.folder.exists());

@@ -5,25 +5,29 @@ use crate::{
     count::Operations,
     generate::{Decoder, Sampling, generate},
     product::Numbers,
-    runner::text::Text,
-    train::{Reporter, Settings, Step, Trainer, validation},
+    runner::{
+        checkpoint::{self, Log, Point},
+        text::Text,
+    },
+    train::{Flow, Reporter, Settings, Step, Trainer, schedule, validation},
 };
 use lab::{
     Unit,
-    machine::{Machine, Provenance},
     plot::{Axis, LinePlot, Scale, Series},
     progress::Progress,
 };
-use serde::{Deserialize, Serialize};
 use std::{
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-use training::runner::{
-    events::{self, EventFile, now},
-    files::{CHECKPOINT, CURVES, METRICS, MODEL, write_whole},
+use training::{
+    journal::{Event, Part},
+    runner::{
+        events::EventFile,
+        files::{CURVES, METRICS, MODEL, TOKENIZER, write_metrics, write_whole},
+    },
 };
 
 /// Points of a run, evenly spread.
@@ -37,90 +41,73 @@ const SAMPLE: usize = 100;
 /// The bar says something new this often.
 const NOTE: Duration = Duration::from_millis(500);
 
-/// What a run has reached at a step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// Steps taken.
-    pub step: u64,
-    /// Tokens read.
-    pub tokens: u64,
-    /// Seconds of the run so far: of training, of earlier points, and of the parts before it was gone on with.
-    pub seconds: f64,
-    /// Mean loss of the steps since the point before, in nats a token.
-    pub loss: f64,
-    /// Loss on the validation text, in nats a token.
-    pub validation: f64,
-    /// The same in bits for each byte of the text.
-    pub bits_per_byte: f64,
-    /// Tokens a second since the point before.
-    pub tokens_per_second: f64,
-    /// The learning rate.
-    pub lr: f64,
-    /// What the model writes from nothing.
-    pub sample: String,
-}
-
 /// Follows a run and writes it down.
 pub struct Report<'s> {
     folder: PathBuf,
     text: &'s Text,
     progress: Progress,
     stop: &'s mut dyn FnMut() -> bool,
-    /// The first line of the metrics.
-    about: String,
-    points: Vec<Point>,
+    /// What is written down.
+    log: Log,
+    /// This part of the run, until it takes a step.
+    part: Option<Part>,
     events: EventFile,
     problem: Option<Error>,
-    /// Losses since the last point, and when that was.
-    losses: (f64, u64),
-    began: Instant,
-    /// When the last point's seconds were read.
+    /// When the log's seconds were read.
     read: Instant,
+    /// The longest time without a checkpoint, when the last was written, and whether one is due.
+    every: Duration,
+    saved: Instant,
+    late: bool,
     noted: Instant,
     /// Operations a second that the cores can do, if they take the steps.
     peak: Option<f64>,
     /// Step and seconds of the last plan, and the run's steps by it until they are asked for.
     pace: (u64, f64),
     planned: Option<u64>,
-    /// The last step's learning rate.
-    lr: f64,
 }
 
 impl<'s> Report<'s> {
-    /// A report in the run's folder, with the points of the run's earlier parts. Rates are compared with `peak`, in operations a
+    /// A report in the run's folder, which is made whole: of a run that begins, or of one that goes on with what it has
+    /// written down. A checkpoint is written `every` so often at least. Rates are compared with `peak`, in operations a
     /// second.
     ///
     /// # Errors
     /// If a file can't be written.
     pub fn new(
-        folder: &Path,
-        text: &'s Text,
-        trainer: &Trainer,
+        (folder, text, trainer): (&Path, &'s Text, &Trainer),
+        (part, log): (Part, Option<Log>),
+        every: Duration,
         progress: Progress,
         peak: Option<f64>,
         stop: &'s mut dyn FnMut() -> bool,
     ) -> Result<Self> {
-        let (about, mut points) = read(&folder.join(METRICS)).unwrap_or_default();
-        points.retain(|point| point.step <= trainer.step);
-        let resumed = (!events::files(folder).is_empty()).then_some(trainer.step + 1);
-        let report = Self {
+        let (begins, resumed) = (log.is_none(), part.clone());
+        let log = log.unwrap_or_else(|| Log::new(text, part));
+        let now = Instant::now();
+        let mut report = Self {
             folder: folder.to_owned(),
             text,
             progress,
             stop,
-            about: if about.is_empty() { self::about(trainer, text) } else { about },
-            points,
-            events: EventFile::create(folder, now(), resumed)?,
+            events: EventFile::create(folder, Event::now(0, &[]).time, &log.events)?,
+            log,
+            part: Some(resumed).filter(|_| !begins),
             problem: None,
-            losses: (0.0, 0),
-            began: Instant::now(),
-            read: Instant::now(),
-            noted: Instant::now(),
+            read: now,
+            every,
+            saved: now,
+            late: false,
+            noted: now,
             peak,
             pace: (0, 0.0),
             planned: None,
-            lr: 0.0,
         };
+        if begins {
+            report.save(trainer)?
+        } else {
+            report.derive(trainer)?
+        }
         Ok(report)
     }
 
@@ -128,25 +115,53 @@ impl<'s> Report<'s> {
     ///
     /// # Errors
     /// The first that a file could not be written for.
-    pub fn end(mut self, trainer: &Trainer) -> Result<Vec<Point>> {
-        if self.problem.is_none() && self.losses.1 > 0 {
-            self.problem = self.point(trainer).err();
-        }
+    pub fn end(mut self, trainer: &Trainer, flow: Flow) -> Result<Vec<Point>> {
+        let done = match (self.problem.take(), flow) {
+            (Some(problem), _) => Err(problem),
+            (None, Flow::Stopped) => {
+                self.lap(true);
+                self.save(trainer)
+            }
+            // A plan may have ended the run before its next point.
+            (None, Flow::Finished) if self.log.losses.1 > 0 => self.point(trainer),
+            (None, Flow::Finished) => Ok(()),
+        };
         self.progress.finish();
-        self.problem.map_or(Ok(self.points), Err)
+        done.map(|()| self.log.points)
+    }
+
+    /// Whether somebody looks at the model after this step.
+    pub(crate) fn looks(&self, settings: &Settings, step: u64) -> bool {
+        due(settings, step) || self.late
     }
 
     /// Seconds of the run so far.
     fn seconds(&self) -> f64 {
-        self.points.last().map_or(0.0, |point| point.seconds) + self.read.elapsed().as_secs_f64()
+        self.log.seconds + self.read.elapsed().as_secs_f64()
+    }
+
+    /// Brings the log's seconds to this moment, as seconds of steps or of something else.
+    fn lap(&mut self, steps: bool) {
+        let seconds = self.read.elapsed().as_secs_f64();
+        self.read = Instant::now();
+        self.log.seconds += seconds;
+        self.log.training += if steps { seconds } else { 0.0 };
+    }
+
+    /// Adds to the curves.
+    fn note(&mut self, step: u64, points: &[(&str, f64)]) -> Result<()> {
+        let event = Event::now(step, points);
+        self.events.add(&event)?;
+        self.log.events.push(event);
+        Ok(())
     }
 
     /// A point: tests the model, lets it write, and stores everything.
     fn point(&mut self, trainer: &Trainer) -> Result<()> {
-        let (loss, steps) = std::mem::take(&mut self.losses);
-        let elapsed = self.began.elapsed().as_secs_f64();
-        let seconds = self.seconds();
-        self.read = Instant::now();
+        self.lap(true);
+        let (loss, steps) = std::mem::take(&mut self.log.losses);
+        let training = std::mem::take(&mut self.log.training).max(1e-9);
+        let seconds = self.log.seconds;
         let (validation, sample) = test(trainer, self.text)?;
         let point = Point {
             step: trainer.step,
@@ -155,39 +170,53 @@ impl<'s> Report<'s> {
             loss: loss / steps as f64,
             validation,
             bits_per_byte: self.text.bits_per_byte(validation),
-            tokens_per_second: (steps * trainer.tokens() as u64) as f64 / elapsed,
-            lr: self.lr,
+            tokens_per_second: (steps * trainer.tokens() as u64) as f64 / training,
+            lr: schedule::rate(&trainer.settings, trainer.step.saturating_sub(1)),
             sample,
         };
         self.show(trainer, &point);
-        let time = now();
         let curves = [
             ("loss/train", point.loss),
             ("loss/validation", point.validation),
             ("bits_per_byte", point.bits_per_byte),
             ("tokens_per_second", point.tokens_per_second),
         ];
-        for (tag, value) in curves {
-            self.events.scalar(tag, point.step, value, time)?;
-        }
-        self.points.push(point);
-        self.store(trainer)?;
-        self.began = Instant::now();
+        self.note(point.step, &curves)?;
+        self.log.points.push(point);
+        self.lap(false);
+        self.save(trainer)
+    }
+
+    /// The checkpoint, and then what follows from it.
+    fn save(&mut self, trainer: &Trainer) -> Result<()> {
+        checkpoint::save(&self.folder, trainer, &self.log)?;
+        self.derive(trainer)?;
+        self.saved = Instant::now();
+        self.lap(false);
         Ok(())
     }
 
-    /// Checkpoint, model, metrics and curves; each file is whole at every moment.
-    fn store(&self, trainer: &Trainer) -> Result<()> {
-        trainer.save(&self.folder.join(CHECKPOINT))?;
-        trainer.model.save(&self.folder.join(MODEL))?;
-        let mut text = self.about.clone();
-        for point in &self.points {
-            text.push('\n');
-            text += &serde_json::to_string(point).map_err(|e| Error::Config(e.to_string()))?;
+    /// What follows from the checkpoint: tokenizer, model, metrics and curves; each file is whole at every moment.
+    fn derive(&self, trainer: &Trainer) -> Result<()> {
+        let Log { started, identity, parts, points, .. } = &self.log;
+        self.text.tokenizer.save(&self.folder.join(TOKENIZER))?;
+        if trainer.step > 0 {
+            trainer.model.save(&self.folder.join(MODEL))?; // one that has learned nothing is of no use
         }
-        text.push('\n');
-        write_whole(&self.folder.join(METRICS), text.as_bytes())?;
-        Ok(write_whole(&self.folder.join(CURVES), curves(&self.points).as_bytes())?)
+        let about = serde_json::json!({
+            "model": "gpt",
+            "config": trainer.model.config,
+            "settings": trainer.settings,
+            "parameters": trainer.model.layout.len,
+            "identity": identity,
+            "started": started,
+            "parts": parts,
+        });
+        write_metrics(&self.folder, &about, points)?;
+        if points.is_empty() {
+            return Ok(());
+        }
+        Ok(write_whole(&self.folder.join(CURVES), curves(points).as_bytes())?)
     }
 
     fn show(&self, trainer: &Trainer, point: &Point) {
@@ -201,7 +230,7 @@ impl<'s> Report<'s> {
             self.rate(trainer, point.tokens_per_second),
         ));
         // The first changes are the largest: samples at 1, 2, 4 … points, and the last.
-        let at = self.points.len() + 1;
+        let at = self.log.points.len() + 1;
         if at.is_power_of_two() || point.step == trainer.settings.steps {
             for line in point.sample.lines().take(8) {
                 self.progress.println(&format!("    {line}"));
@@ -248,26 +277,30 @@ impl Reporter for Report<'_> {
             self.progress.println(&format!("going on after step {}", trainer.step));
             self.progress.inc(trainer.step);
         }
-        self.began = Instant::now();
-        self.read = self.began;
+        self.read = Instant::now();
         self.pace = (trainer.step, self.seconds());
     }
 
     fn step(&mut self, trainer: &Trainer, step: &Step, _: Duration) {
         self.progress.inc(1);
-        self.lr = step.lr;
-        self.losses = (self.losses.0 + step.loss, self.losses.1 + 1);
-        let written = self.events.scalar("loss/step", step.step, step.loss, now());
+        self.log.parts.extend(self.part.take());
+        self.log.losses = (self.log.losses.0 + step.loss, self.log.losses.1 + 1);
+        let noted = self.note(step.step, &[("loss/step", step.loss)]);
         let done = if due(&trainer.settings, step.step) {
-            written.map_err(Error::from).and_then(|()| self.point(trainer))
+            noted.and_then(|()| self.point(trainer))
+        } else if self.late {
+            self.lap(true);
+            noted.and_then(|()| self.save(trainer))
         } else {
-            written.map_err(Error::from)
+            noted
         };
+        self.late = self.saved.elapsed() >= self.every;
         if self.noted.elapsed() > NOTE {
-            let (loss, steps) = self.losses;
+            let (loss, steps) = self.log.losses;
             if steps > 0 {
                 let tokens = (steps * trainer.tokens() as u64) as f64;
-                let rate = self.rate(trainer, tokens / self.began.elapsed().as_secs_f64());
+                let seconds = self.log.training + self.read.elapsed().as_secs_f64();
+                let rate = self.rate(trainer, tokens / seconds);
                 self.progress.note(&format!("loss {:.3}, {rate}", loss / steps as f64));
             }
             self.noted = Instant::now();
@@ -320,34 +353,10 @@ fn sample(model: &Model, tokenizer: &Tokenizer) -> Result<String> {
     Ok(generate(&decoder, tokenizer, b"", SAMPLE, Sampling::default(), go_on)?.text)
 }
 
-/// The first line of the metrics and the points after it, of a run's earlier parts.
-pub(crate) fn read(path: &Path) -> Option<(String, Vec<Point>)> {
-    let text = fs::read_to_string(path).ok()?;
-    let mut lines = text.lines();
-    let about = lines.next()?.to_owned();
-    Some((about, lines.map_while(|line| serde_json::from_str(line).ok()).collect()))
-}
-
-/// The line about a run, JSON: what it computes, from what, and where.
-fn about(trainer: &Trainer, text: &Text) -> String {
-    let (machine, from) = (Machine::detect(), Provenance::now());
-    serde_json::json!({
-        "model": "gpt",
-        "config": trainer.model.config,
-        "settings": trainer.settings,
-        "parameters": trainer.model.layout.len,
-        "text": text.about,
-        "text_sha256": text.sha256,
-        "tokenizer": trainer.model.tokenizer,
-        "cpu": machine.cpu,
-        "cores": machine.cores,
-        "started": from.date,
-        "command": from.command,
-        "commit": from.commit,
-        "rustc": from.rustc,
-        "flags": from.flags,
-    })
-    .to_string()
+/// The points that a run's metrics have.
+pub(crate) fn read(run: &Path) -> Vec<Point> {
+    let text = fs::read_to_string(run.join(METRICS)).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// Both losses over the tokens, as a figure.

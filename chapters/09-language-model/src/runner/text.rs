@@ -1,7 +1,9 @@
 //! The corpus as tokens: a stream to learn from and a stream to be tested on.
 
 use crate::{Result, Tokenizer, corpus::Corpus};
+use sha2::{Digest, Sha256};
 use std::path::Path;
+use training::journal::Identity;
 
 /// Both streams, and where they are from.
 #[derive(Clone, Debug)]
@@ -16,8 +18,6 @@ pub struct Text {
     pub density: f64,
     /// The text in words, for people.
     pub about: String,
-    /// Digest of the corpus.
-    pub sha256: String,
     /// Why the text is not that of the crates, where it is not.
     pub note: Option<String>,
 }
@@ -27,8 +27,8 @@ impl Text {
     /// tokens from it.
     ///
     /// # Errors
-    /// As [`Corpus::find`] and [`Tokenizer::train`]; as [`Tokenizer::load`] for a file that is not one.
-    pub fn find(root: &Path, tokenizer: Option<&Path>, vocabulary: usize) -> Result<Self> {
+    /// As [`Corpus::find`] and [`Tokenizer::train`].
+    pub fn find(root: &Path, tokenizer: Option<Tokenizer>, vocabulary: usize) -> Result<Self> {
         Self::of(&Corpus::find(root)?, tokenizer, vocabulary)
     }
 
@@ -36,9 +36,9 @@ impl Text {
     ///
     /// # Errors
     /// As [`Text::find`].
-    pub fn of(corpus: &Corpus, tokenizer: Option<&Path>, vocabulary: usize) -> Result<Self> {
+    pub fn of(corpus: &Corpus, tokenizer: Option<Tokenizer>, vocabulary: usize) -> Result<Self> {
         let tokenizer = match tokenizer {
-            Some(path) => Tokenizer::load(path)?,
+            Some(tokenizer) => tokenizer,
             None => Tokenizer::train(&corpus.training, vocabulary)?,
         };
         let [learned, tested] = corpus.bytes();
@@ -67,15 +67,33 @@ impl Text {
             training,
             validation,
             about,
-            sha256: corpus.sha256.clone(),
             note: corpus.note.clone(),
         })
+    }
+
+    /// All of it that makes a run's numbers.
+    pub fn identity(&self) -> Identity {
+        Identity::new([
+            ("training text", digest(&self.training)),
+            ("validation text", digest(&self.validation)),
+            ("tokenizer", self.tokenizer.digest()),
+        ])
     }
 
     /// Bits for each byte of the validation text, from a loss in nats a token.
     pub fn bits_per_byte(&self, loss: f64) -> f64 {
         loss / std::f64::consts::LN_2 * self.density
     }
+}
+
+/// A stream's length, and its SHA-256.
+fn digest(stream: &[u32]) -> String {
+    let mut sha = Sha256::new();
+    for piece in stream.chunks(4096) {
+        let bytes: Vec<u8> = piece.iter().flat_map(|token| token.to_le_bytes()).collect();
+        sha.update(&bytes);
+    }
+    format!("{} tokens, {:x}", stream.len(), sha.finalize())
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use crate::{
 };
 use matmul::parallel::available;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::ops::Range;
 
 /// What a step came to.
@@ -37,8 +36,6 @@ pub struct Trainer {
     pub step: u64,
     /// The optimizer's memory.
     pub moments: Moments,
-    /// A digest of the stream of tokens.
-    pub data: String,
     tensors: Vec<(Range<usize>, bool)>,
     passes: Passes,
     gradient: Vec<f32>,
@@ -65,7 +62,6 @@ impl Trainer {
         Ok(Self {
             settings,
             step: 0,
-            data: digest(stream),
             tensors: adamw::tensors(&model.layout, &model.config),
             passes: {
                 let (batch, pieces) = (settings.batch / settings.accumulate, settings.accumulate);
@@ -131,16 +127,6 @@ pub(crate) fn close(settings: &Settings, taken: u64, loss: f64, norm: f64) -> Re
         return Err(Error::Diverged { step, lr, loss });
     }
     Ok((Step { step, loss, lr, norm }, clip::factor(norm, settings.clip)))
-}
-
-/// SHA-256 of a stream of tokens.
-pub fn digest(stream: &[u32]) -> String {
-    let mut sha = Sha256::new();
-    for piece in stream.chunks(4096) {
-        let bytes: Vec<u8> = piece.iter().flat_map(|token| token.to_le_bytes()).collect();
-        sha.update(&bytes);
-    }
-    format!("{:x}", sha.finalize())
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ use training::{
     model::{Images, Learned, Logits, Network},
     norm::Mode,
     optimizer::Rule,
-    run::METRICS,
+    run::CURVES,
     step::{Full, Learner},
     team::Alone,
     train_stepper,
@@ -371,11 +371,11 @@ fn failures(rec: &mut Recorder) -> lab::Result<()> {
 /// Starts processes, disturbs one at a random moment, and times the end of the others.
 fn end_of_one(rec: &Recorder, program: &Path, signal: &str) -> lab::Result<f64> {
     let run = tempfile::tempdir().map_err(|e| lab::Error::io(&std::env::temp_dir(), e))?;
-    let metrics = run.path().join(METRICS);
+    let curves = run.path().join(CURVES);
     let mut crew = Crew::start(rec, program, run.path())?;
     let until = Instant::now() + Duration::from_mins(1);
-    // The first line of the metrics comes after the first epoch.
-    while !metrics.exists() {
+    // The curves come after the first epoch.
+    while !curves.exists() {
         if Instant::now() > until {
             return Err(lab::Error::message(
                 "the processes do not start training; check that nothing else runs here",

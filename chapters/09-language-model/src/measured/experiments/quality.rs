@@ -8,12 +8,11 @@ use crate::{
         self, Bits, bits, copies,
         parses::{first_lines, verdicts},
     },
-    generate::{Decoder, Sampling, TOKENIZER, load},
+    generate::{Decoder, Sampling, latest_model},
     runner::report,
 };
 use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
 use std::path::{Path, PathBuf};
-use training::run::{METRICS, youngest_first};
 
 /// Bits per byte of the validation text.
 pub const BITS: Key = Key::measured("language_model.quality.bits", Unit::Number, &["who"]);
@@ -55,7 +54,7 @@ pub fn experiments() -> Vec<Experiment> {
             quick: false,
             run: |rec| {
                 match latest() {
-                    Some(run) => written(rec, &run),
+                    Some((run, _)) => written(rec, &run),
                     None => rec.skip_all(&[], NONE),
                 }
                 Ok(())
@@ -75,14 +74,14 @@ pub fn experiments() -> Vec<Experiment> {
 const NONE: &str =
     "no language model was trained here; `cargo run --release -- train --model gpt` does";
 
-/// The latest run of a language model in the course's `runs`.
-fn latest() -> Option<PathBuf> {
-    youngest_first(&Corpus::root().join("runs"), TOKENIZER).into_iter().next()
+/// The latest run of a language model in the course's `runs`, and the model.
+fn latest() -> Option<(PathBuf, (Model, Tokenizer))> {
+    latest_model(&Corpus::root().join("runs"))
 }
 
 /// What a run's metrics say about the first point after each time of [`LOOKED`], and about the last one.
 fn written(rec: &mut Recorder, run: &Path) {
-    let (_, points) = report::read(&run.join(METRICS)).unwrap_or_default();
+    let points = report::read(run);
     for (after, minutes) in LOOKED {
         let end = points.last().filter(|_| minutes.is_infinite());
         let Some(point) = end.or(points.iter().find(|point| point.seconds >= 60.0 * minutes))
@@ -115,14 +114,13 @@ const CAUTIOUS: Sampling = Sampling { temperature: 0.4, top_k: 0, top_p: 0.95, s
 const SAMPLES: (usize, usize) = (100, 20);
 
 fn quality(rec: &mut Recorder) -> Result<()> {
-    let Some(run) = latest() else {
+    let Some((run, (model, tokenizer))) = latest() else {
         rec.skip_all(&[], NONE);
         return Ok(());
     };
-    let (model, tokenizer) = load(&run)?;
     let corpus = Corpus::find(&Corpus::root())?;
     let decoder = Decoder::new(&model.config, &model.parameters)?;
-    let (_, points) = report::read(&run.join(METRICS)).unwrap_or_default();
+    let points = report::read(&run);
     if let Some(last) = points.last() {
         rec.record(SECONDS.at(&[]), Samples::one(last.seconds));
         rec.record(TOKENS.at(&[]), Samples::one(last.tokens as f64));
@@ -211,12 +209,11 @@ fn readable(text: &str) -> String {
 
 /// What 8 bits do to the latest model's bits per byte.
 pub(super) fn lost_in_8_bits(rec: &mut Recorder) -> Result<()> {
-    let Some(run) = latest() else {
+    let Some((_, (model, tokenizer))) = latest() else {
         rec.skip_at(INT8_BITS.at(&[]), NONE);
         rec.skip_at(INT8_LOSS.at(&[]), NONE);
         return Ok(());
     };
-    let (model, tokenizer) = load(&run)?;
     let corpus = Corpus::find(&Corpus::root())?;
     let validation = spread(&corpus.validation, text(rec.budget));
     let mut found = Vec::new();
@@ -238,6 +235,7 @@ mod tests {
     use crate::{Config, runner::Point};
     use lab::testing;
     use std::fs;
+    use training::run::METRICS;
 
     /// The metrics of a run of two minutes, a point for each.
     fn two_minutes(rec: &mut Recorder) {

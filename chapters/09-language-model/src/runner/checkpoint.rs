@@ -1,0 +1,278 @@
+//! A run's whole state in one file, so that a run that was stopped, or killed, goes on with the very same numbers and the very
+//! same files: what it has written down is a part of it. The file is one of chapter 4's checkpoints.
+
+use crate::{
+    Config, Error, Layout, Model, Result, Tokenizer,
+    runner::text::Text,
+    tokenizer::Pair,
+    train::{Settings, Trainer, adamw::Moments},
+};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use training::{
+    checkpoint::{DAMAGED, FILE, Kind, pack, read, unpack},
+    journal::{Event, Identity, Part},
+    runner::files::write_whole,
+};
+
+/// What a run has reached at a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Steps taken.
+    pub step: u64,
+    /// Tokens read.
+    pub tokens: u64,
+    /// Seconds of the run so far: of training, of earlier points, and of the parts before it was gone on with.
+    pub seconds: f64,
+    /// Mean loss of the steps since the point before, in nats a token.
+    pub loss: f64,
+    /// Loss on the validation text, in nats a token.
+    pub validation: f64,
+    /// The same in bits for each byte of the text.
+    pub bits_per_byte: f64,
+    /// Tokens a second since the point before.
+    pub tokens_per_second: f64,
+    /// The learning rate.
+    pub lr: f64,
+    /// What the model writes from nothing.
+    pub sample: String,
+}
+
+/// What a run has written down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Log {
+    /// When it began, in UTC.
+    pub started: String,
+    /// What it learns and is tested on.
+    pub identity: Identity,
+    /// Why its text is not that of the crates, where it is not.
+    pub note: Option<String>,
+    /// The merges of its tokenizer.
+    pub merges: Vec<Pair>,
+    /// Its parts.
+    pub parts: Vec<Part>,
+    /// Its points.
+    pub points: Vec<Point>,
+    /// The sum of the losses since the last point, and how many there are.
+    pub losses: (f64, u64),
+    /// Seconds of the run, and of its steps since the last point.
+    pub seconds: f64,
+    /// Those of its steps since the last point.
+    pub training: f64,
+    /// Its curves, as TensorBoard is given them.
+    pub events: Vec<Event>,
+}
+
+impl Log {
+    /// That of a run on this text which begins with this part.
+    pub fn new(text: &Text, part: Part) -> Self {
+        Self {
+            started: part.started.clone(),
+            identity: text.identity(),
+            note: text.note.clone(),
+            merges: text.tokenizer.merges().to_vec(),
+            parts: vec![part],
+            points: Vec::new(),
+            losses: (0.0, 0),
+            seconds: 0.0,
+            training: 0.0,
+            events: Vec::new(),
+        }
+    }
+}
+
+/// What a checkpoint says before its numbers.
+#[derive(Serialize, Deserialize)]
+struct Header<L> {
+    config: Config,
+    settings: Settings,
+    step: u64,
+    #[serde(flatten)]
+    log: L,
+}
+
+/// A run that was read.
+pub struct Checkpoint {
+    header: Header<Log>,
+    values: Vec<f32>,
+}
+
+/// Writes the whole state into a run's folder: header, parameters, both means.
+///
+/// # Errors
+/// [`Error::Run`] if it can't be written; what was there before is still whole.
+pub fn save(folder: &Path, trainer: &Trainer, log: &Log) -> Result<()> {
+    let Trainer { model, settings, step, moments, .. } = trainer;
+    let header = Header { config: model.config, settings: *settings, step: *step, log };
+    let bytes = pack(Kind::Text, &header, [&model.parameters, &moments.m, &moments.v])?;
+    Ok(write_whole(&folder.join(FILE), &bytes)?)
+}
+
+impl Checkpoint {
+    /// Reads that of a run's folder.
+    ///
+    /// # Errors
+    /// [`Error::Run`] if there is none, or it is damaged.
+    pub fn load(folder: &Path) -> Result<Self> {
+        Ok(read(folder, |bytes| {
+            let (header, values) = unpack::<Header<Log>>(Kind::Text, bytes)?;
+            header.config.check().map_err(|_| DAMAGED)?;
+            let whole = values.len() == 3 * Layout::new(&header.config).len;
+            whole.then_some(Self { header, values }).ok_or(DAMAGED)
+        })?)
+    }
+
+    /// What makes the run's tokens.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::new`].
+    pub fn tokenizer(&self) -> Result<Tokenizer> {
+        Tokenizer::new(self.header.log.merges.clone())
+    }
+
+    /// The run that goes on, on the text that it began with, on so many threads (0 for all), and what it has written down.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it belongs to another text.
+    pub fn resume(self, folder: &Path, text: &Text, threads: usize) -> Result<(Trainer, Log)> {
+        let Header { config, settings, step, log } = self.header;
+        if let Some(difference) = log.identity.difference(&text.identity()) {
+            let way = match (&log.note, &text.note) {
+                (None, Some(now)) => format!(
+                    "{now}, and the run learned from the crates; go on with it where `cargo` is found, as by cargo run"
+                ),
+                (Some(then), None) => {
+                    format!("when it began, {then}; go on with it there")
+                }
+                _ => format!(
+                    "the text is made of the crates of this workspace; go on with it at commit {}",
+                    log.parts.first().map_or("unknown", |part| &part.commit)
+                ),
+            };
+            let why = format!(
+                "it is from a run with {difference}: {way}, or begin a new run in another folder with --run"
+            );
+            return Err(Error::file(&folder.join(FILE), why));
+        }
+        let layout = Layout::new(&config);
+        let mut parts = self.values.chunks_exact(layout.len.max(1)).map(<[f32]>::to_vec);
+        let mut next = || parts.next().unwrap_or_default();
+        let parameters = next();
+        let moments = Moments { m: next(), v: next() };
+        let model = Model { config, layout, parameters, tokenizer: text.tokenizer.digest() };
+        let mut trainer = Trainer::new(model, settings, &text.training, threads)?;
+        (trainer.step, trainer.moments) = (step, moments);
+        Ok((trainer, log))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        product::Numbers,
+        train::{Silent, run},
+    };
+    use std::fs;
+
+    const SIZES: Config =
+        Config { vocabulary: 12, context: 8, width: 8, heads: 2, layers: 1, hidden: 8 };
+
+    fn begun() -> (Trainer, Text, Log) {
+        let training: Vec<u32> = (0..90_u32).map(|i| i * i % 12).collect();
+        let text = Text {
+            tokenizer: Tokenizer::new(vec![(97, 98)]).unwrap(),
+            validation: training[..20].to_vec(),
+            training,
+            density: 1.0,
+            about: "squares".to_owned(),
+            note: None,
+        };
+        let settings = Settings { batch: 2, length: 8, steps: 12, ..Settings::default() };
+        let mut model = Model::new(SIZES, 1).unwrap();
+        model.tokenizer = text.tokenizer.digest();
+        let trainer = Trainer::new(model, settings, &text.training, 1).unwrap();
+        let log = Log::new(&text, Part::begins(0, "cpu", &text.about));
+        (trainer, text, log)
+    }
+
+    #[test]
+    fn a_run_goes_on_with_the_same_numbers() {
+        for numbers in [Numbers::F32, Numbers::Bf16] {
+            goes_on(numbers);
+        }
+    }
+
+    fn goes_on(numbers: Numbers) {
+        let folder = tempfile::tempdir().unwrap();
+        let (begun, text, log) = begun();
+        let stream = &text.training;
+        let settings = Settings { numbers, ..begun.settings };
+        let mut whole = Trainer::new(begun.model, settings, stream, 1).unwrap();
+        for _ in 0..5 {
+            whole.step(stream).unwrap();
+        }
+        save(folder.path(), &whole, &log).unwrap();
+        run(&mut whole, stream, &mut Silent).unwrap();
+        let saved = Checkpoint::load(folder.path()).unwrap();
+        assert_eq!(saved.tokenizer().unwrap().merges(), text.tokenizer.merges());
+        let (mut resumed, known) = saved.resume(folder.path(), &text, 2).unwrap();
+        assert_eq!((resumed.step, resumed.settings, known), (5, whole.settings, log));
+        run(&mut resumed, stream, &mut Silent).unwrap();
+        assert_eq!(resumed.model, whole.model);
+        assert_eq!(resumed.moments, whole.moments);
+    }
+
+    #[test]
+    fn damaged_and_foreign_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let (trainer, _, log) = begun();
+        let said = |bytes: &[u8]| {
+            fs::write(folder.join(FILE), bytes).unwrap();
+            Checkpoint::load(folder).err().unwrap().to_string()
+        };
+        assert!(Checkpoint::load(folder).is_err());
+        assert!(said(b"").contains("not a checkpoint"));
+        save(folder, &trainer, &log).unwrap();
+        let mut bytes = fs::read(folder.join(FILE)).unwrap();
+        assert!(said(&bytes[..bytes.len() - 1]).contains("cut short"));
+        assert!(said(&bytes[..9]).contains("cut short"));
+        bytes[300] ^= 1;
+        assert!(said(&bytes).contains("damaged"));
+        assert!(said(b"TPGPT001 of an older version").contains("another version"));
+        let digits = said(b"TPTRAIN4 of digits");
+        assert!(digits.contains("for digits; leave out --model"), "{digits}");
+    }
+
+    #[test]
+    fn another_text_is_refused_with_what_differs_and_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let (trainer, text, log) = begun();
+        let note =
+            Some("there is no `cargo` here: the workspace's own sources serve as text".to_owned());
+        let said = |then: &Option<String>, text: &Text| {
+            save(folder, &trainer, &Log { note: then.clone(), ..log.clone() }).unwrap();
+            let saved = Checkpoint::load(folder).unwrap();
+            saved.resume(folder, text, 1).err().unwrap().to_string()
+        };
+        let learned = Text { training: text.training[1..].to_vec(), ..text.clone() };
+        let tested = Text { validation: text.validation[1..].to_vec(), ..text.clone() };
+        for (text, part) in
+            [(&learned, "another training text"), (&tested, "another validation text")]
+        {
+            let said = said(&None, text);
+            assert!(said.contains(part) && said.contains("at commit "), "{said}");
+        }
+        let without = said(&None, &Text { note: note.clone(), ..learned.clone() });
+        assert!(
+            without.contains("there is no `cargo` here") && without.contains("is found"),
+            "{without}"
+        );
+        let began = said(&note, &learned);
+        assert!(began.contains("when it began, there is no `cargo` here"), "{began}");
+        let other = Text { tokenizer: Tokenizer::new(vec![(98, 97)]).unwrap(), ..text.clone() };
+        assert!(said(&None, &other).contains("another tokenizer"));
+    }
+}
