@@ -16,7 +16,7 @@
 //! | `with NAME=VALUE …` | parameters of all quantities below that have them |
 //! | `each NAME: a, b "words"`, `each NAME, NAME: a 1, b 2`, `each NAME: *` | a bar, line or row for each value; `{NAME}` is its words in labels, itself in quantities; `*`: all that were recorded |
 //! | `across NAME: …` | the same for columns |
-//! | `bars: LABEL, OPTION…` | the axis of bars; `log`, `toggled`, `from 1`, `0..5`, `×1e3`, `÷1e9`, `%`, `wrong %`, `MiB` |
+//! | `bars: LABEL, OPTION…` | the axis of bars; `log`, `toggled`, `from 1` (lines: it holds that), `0..5`, `×1e3`, `÷1e9`, `%`, `wrong %`, `MiB` |
 //! | `lines over NAME: LABEL, OPTION…`, `y: …` | the axes of lines |
 //! | `limits`, `limit WORDS = QUANTITY` | dashed lines: the records' own; this one |
 //! | `LABEL = QUANTITY` | bars or lines |

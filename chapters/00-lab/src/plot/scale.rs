@@ -20,7 +20,7 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Where the ticks are, if not chosen by the scale (sizes such as 512, 1024, 2048).
     pub ticks: Option<Vec<f64>>,
-    /// Where bars begin, if not at zero or at the lower end: 1 for ratios.
+    /// Where bars begin, if not at zero or at the lower end: 1 for ratios. An axis of lines holds it, zero for instance.
     pub base: Option<f64>,
     /// Whether the reader may change to the other scale.
     pub toggled: bool,
@@ -32,7 +32,7 @@ impl Axis {
         Self { label: label.into(), scale, range: None, ticks: None, base: None, toggled: false }
     }
 
-    /// The same axis, whose bars begin here.
+    /// The same axis, whose bars begin here, or which holds this value below or above its lines.
     #[must_use]
     pub fn from(self, base: f64) -> Self {
         Self { base: Some(base), ..self }
@@ -89,7 +89,7 @@ impl Ruler {
             Some((a, b)) if fits(axis.scale, a) && fits(axis.scale, b) && (a < b || b < a) => {
                 (a.min(b), a.max(b))
             }
-            _ => holding(axis.scale, values),
+            _ => holding(axis.scale, values.chain(axis.base)),
         };
         Self { scale: axis.scale, low, high, from, to }
     }
@@ -240,6 +240,15 @@ mod tests {
         let axis = Axis { ticks: Some(vec![256.0, 512.0, 8192.0]), ..axis(Scale::Log) };
         let ruler = Ruler::new(&axis, [500.0, 5000.0].into_iter(), 0.0, 100.0);
         assert_eq!(ruler.ticks(&axis), [512.0]);
+    }
+
+    #[test]
+    fn an_axis_of_lines_holds_where_it_is_from() {
+        for (scale, held) in [(Scale::Linear, true), (Scale::Log, false)] {
+            let ruler = Ruler::new(&axis(scale).from(0.0), [90.0, 100.0].into_iter(), 0.0, 1.0);
+            assert_eq!(ruler.shows(0.0), held, "a logarithmic axis has no zero");
+            assert!(ruler.shows(90.0) && ruler.shows(100.0) && !ruler.shows(120.0));
+        }
     }
 
     proptest! {

@@ -16,7 +16,7 @@ pub struct Fences {
 pub(super) type Makes<'f, T> = Box<dyn Fn(&Records) -> lab::Result<T> + 'f>;
 
 impl Fences {
-    /// Takes the fences out of a page and leaves the directive that quotes each, on as many lines.
+    /// Takes the fences out of a page, also those in quotes, and leaves the directive that quotes each, on as many lines.
     ///
     /// # Errors
     /// With the page and the line, if a fence is wrong, its key is below no experiment's or declared twice.
@@ -28,7 +28,10 @@ impl Fences {
         let mut out = String::with_capacity(text.len());
         let mut lines = text.split_inclusive('\n').enumerate();
         while let Some((at, line)) = lines.next() {
-            let info = line.trim_end().strip_prefix("```").unwrap_or_default();
+            let quote = if line.starts_with("> ") { "> " } else { "" };
+            let inside = |line: &str| line.strip_prefix(quote).unwrap_or(line).to_owned();
+            let first = inside(line);
+            let info = first.trim_end().strip_prefix("```").unwrap_or_default();
             let (all, key) = match info.split_once(' ') {
                 Some(("figure", key)) => (&mut self.figures, key),
                 Some(("table", key)) => (&mut self.tables, key),
@@ -38,9 +41,9 @@ impl Fences {
                 }
             };
             let place = || format!("book/src/{}:{}", page.display(), at + 1);
-            let body: Vec<&str> = lines
+            let body: Vec<String> = lines
                 .by_ref()
-                .map(|(_, line)| line)
+                .map(|(_, line)| inside(line))
                 .take_while(|line| line.trim_end() != "```")
                 .collect();
             let fence = Fence::read(&body.concat(), &declared).with_context(place)?;
@@ -52,7 +55,8 @@ impl Fences {
                 bail!("{}: `{key}` is declared twice", place());
             }
             let name = info.split(' ').next().unwrap_or_default();
-            out.push_str(&format!("{{{{#{name} {key}}}}}\n{}", "\n".repeat(body.len() + 1)));
+            let rest = format!("{}\n", quote.trim_end()).repeat(body.len() + 1);
+            out.push_str(&format!("{quote}{{{{#{name} {key}}}}}\n{rest}"));
         }
         Ok(out)
     }

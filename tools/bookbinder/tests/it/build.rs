@@ -842,6 +842,14 @@ fn a_page_declares_figures_and_tables() {
     let pages = fixture.binder().pages().unwrap();
     let notebook = pages.iter().find(|page| page.path.ends_with("09-demo/README.md")).unwrap();
     assert!(notebook.markdown.contains("| size | rate |"), "{}", notebook.markdown);
+    // In a quote as well.
+    let fixture = Fixture::new();
+    let quoted = figure.replace('\n', "\n> ");
+    fixture.append(&format!("> A claim:\n>\n> {quoted}\n>\n> The end of the claim."));
+    fixture.binder().build().unwrap();
+    let page = fixture.page("09-demo/index.html");
+    let quote = page.split("A claim:").nth(1).and_then(|rest| rest.split("The end").next());
+    assert!(quote.is_some_and(|quote| quote.contains("Found: ") && !quote.contains("```")));
     for (text, says) in [
         ("```figure demo.rate.a\nbars: rate\na = demo.gone\n> A.\n```", "declares `demo.gone`"),
         ("```table demo.rate.a\nn | demo.rate n=64\n```", "the finding is missing"),
