@@ -8,12 +8,12 @@ use crate::{
 };
 
 /// Rates of arithmetic.
-pub const PEAK: Key = Key::measured("lab.peaks", Unit::FlopsPerSecond, &["unit", "threads"]);
+const PEAK: Key = Key::measured("lab.peaks", Unit::FlopsPerSecond, &["unit", "threads"]);
 /// Rates of memory.
-pub const BANDWIDTH: Key =
+const BANDWIDTH: Key =
     Key::measured("lab.peaks.bandwidth", Unit::BytesPerSecond, &["kind", "threads"]);
 /// Where the roofline bends: operations per byte.
-pub const RIDGE: Key = Key::measured("lab.peaks.ridge", Unit::Number, &["threads"]);
+const RIDGE: Key = Key::measured("lab.peaks.ridge", Unit::Number, &["threads"]);
 
 /// What the wrong way reports, over what the right way reports.
 pub const FOOLING: Key = Key::measured("lab.fooling", Unit::Ratio, &["mistake"]);
@@ -43,7 +43,7 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// The parameter `threads`: one core, and all that the process may use.
-pub const THREADS: [&str; 2] = ["1", "all"];
+const THREADS: [&str; 2] = ["1", "all"];
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
 fn peaks(recorder: &mut Recorder) -> Result<()> {
