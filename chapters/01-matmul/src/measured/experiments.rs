@@ -18,15 +18,14 @@ use lab::{
 use std::{hint::black_box, sync::OnceLock, thread, time::Duration};
 
 /// Rates of the three loops over arrays in the first-level cache.
-pub const VECTORISE: Key = Key::measured("matmul.vectorise", Unit::FlopsPerSecond, &["loop"]);
+const VECTORISE: Key = Key::measured("matmul.vectorise", Unit::FlopsPerSecond, &["loop"]);
 /// Over the rate of one running sum.
-pub const VECTORISE_SPEEDUP: Key =
-    Key::measured("matmul.vectorise.speedup", Unit::Ratio, &["loop"]);
+const VECTORISE_SPEEDUP: Key = Key::measured("matmul.vectorise.speedup", Unit::Ratio, &["loop"]);
 /// Loads, stores, and lines fetched into each level.
-pub const MISSES: Key =
+const MISSES: Key =
     Key::new(Kind::Simulated, "matmul.misses", Unit::Count, &["n", "rung", "event"]);
 /// Over the multiply-adds of the product.
-pub const PER_STEP: Key =
+const PER_STEP: Key =
     Key::new(Kind::Simulated, "matmul.misses.per_step", Unit::Number, &["n", "rung", "event"]);
 /// Rates of the rungs.
 pub const LADDER: Key = Key::measured("matmul.ladder", Unit::FlopsPerSecond, &["n", "rung"]);
@@ -36,9 +35,9 @@ pub const SPEEDUP: Key =
 /// The fastest rung over the first.
 pub const TOTAL: Key = Key::measured("matmul.ladder.total", Unit::Ratio, &["n", "inputs"]);
 /// Rates at the ladder's size and at a size beside it.
-pub const NEARBY: Key = Key::measured("matmul.nearby", Unit::FlopsPerSecond, &["n", "rung"]);
+const NEARBY: Key = Key::measured("matmul.nearby", Unit::FlopsPerSecond, &["n", "rung"]);
 /// Over the first rung at the same size.
-pub const NEARBY_SPEEDUP: Key = Key::measured("matmul.nearby.speedup", Unit::Ratio, &["n", "rung"]);
+const NEARBY_SPEEDUP: Key = Key::measured("matmul.nearby.speedup", Unit::Ratio, &["n", "rung"]);
 /// Rates of the rungs that the simulator counts.
 pub const ROOFLINE: Key = Key::measured("matmul.roofline", Unit::FlopsPerSecond, &["rung"]);
 /// Their operations for each byte that the first-level cache fetches.
@@ -50,10 +49,9 @@ pub const BANDWIDTH: Key =
 /// The rate of one core's FMAs, in the same run.
 pub const PEAK: Key = Key::measured("matmul.roofline.peak", Unit::FlopsPerSecond, &[]);
 /// Rates on square products.
-pub const SIZES: Key =
-    Key::measured("matmul.sizes", Unit::FlopsPerSecond, &["n", "threads", "who"]);
+const SIZES: Key = Key::measured("matmul.sizes", Unit::FlopsPerSecond, &["n", "threads", "who"]);
 /// This crate over the better library of each round.
-pub const SIZES_RATIO: Key = Key::measured("matmul.sizes.ratio", Unit::Ratio, &["n", "threads"]);
+const SIZES_RATIO: Key = Key::measured("matmul.sizes.ratio", Unit::Ratio, &["n", "threads"]);
 /// Rates on the products of a training step.
 pub const SHAPES: Key = Key::measured(
     "matmul.shapes",
@@ -64,9 +62,9 @@ pub const SHAPES: Key = Key::measured(
 pub const SHAPES_RATIO: Key =
     Key::measured("matmul.shapes.ratio", Unit::Ratio, &["batch", "layer", "pass", "threads"]);
 /// All threads over one.
-pub const SCALING: Key = Key::measured("matmul.scaling", Unit::Ratio, &["n"]);
+const SCALING: Key = Key::measured("matmul.scaling", Unit::Ratio, &["n"]);
 /// How many threads these are.
-pub const SCALING_THREADS: Key = Key::counted("matmul.scaling.threads", Unit::Count, &[]);
+const SCALING_THREADS: Key = Key::counted("matmul.scaling.threads", Unit::Count, &[]);
 /// Rates of products with inputs in bf16.
 pub const BF16: Key = Key::measured("matmul.bf16", Unit::FlopsPerSecond, &["n", "threads", "path"]);
 /// Rates of products with inputs in bf16 on the vectors of AVX512-BF16.
@@ -164,7 +162,7 @@ impl From<crate::Error> for lab::Error {
 /// The n of the ladder.
 pub const LADDER_N: usize = 1024;
 /// The n of the ladder, and one whose columns spread over all sets of a first-level cache.
-pub const NEARBY_N: [usize; 2] = [1000, LADDER_N];
+const NEARBY_N: [usize; 2] = [1000, LADDER_N];
 /// The n at which the simulator counts, and at which the rungs are compared with their rooflines.
 pub const MISSES_N: usize = 512;
 /// Length of the arrays that [`sums`] adds: both together fill half of a first-level cache.
@@ -320,7 +318,7 @@ fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
 }
 
 /// The first two rungs and the fastest one that computes the same product, which is the last of them.
-pub fn nearby_rungs() -> Vec<Rung> {
+fn nearby_rungs() -> Vec<Rung> {
     let mut rungs = ladder();
     rungs.retain(|rung| !rung.bf16 && (rung.available)());
     rungs.drain(2..rungs.len() - 1);
