@@ -19,17 +19,17 @@ const fn of_counts(name: &'static str, unit: Unit) -> Key {
 }
 
 /// Sectors of each load from global memory.
-pub const SECTORS_PER_LOAD: Key = of_counts("cpu_gpu.counts.sectors_per_load", Unit::Number);
+const SECTORS_PER_LOAD: Key = of_counts("cpu_gpu.counts.sectors_per_load", Unit::Number);
 /// Bytes between global memory and the multiprocessors.
-pub const MOVED: Key = of_counts("cpu_gpu.counts.moved", Unit::Bytes);
+const MOVED: Key = of_counts("cpu_gpu.counts.moved", Unit::Bytes);
 /// The fraction of them that a thread requested.
-pub const EFFICIENCY: Key = of_counts("cpu_gpu.counts.efficiency", Unit::Share);
+const EFFICIENCY: Key = of_counts("cpu_gpu.counts.efficiency", Unit::Share);
 /// Operations for each byte.
 pub const INTENSITY: Key = of_counts("cpu_gpu.counts.intensity", Unit::Number);
 /// Wavefronts of shared memory.
-pub const SHARED_PASSES: Key = of_counts("cpu_gpu.counts.shared_passes", Unit::Count);
+const SHARED_PASSES: Key = of_counts("cpu_gpu.counts.shared_passes", Unit::Count);
 /// Those of them that bank conflicts cost.
-pub const CONFLICTS: Key = of_counts("cpu_gpu.counts.conflicts", Unit::Count);
+const CONFLICTS: Key = of_counts("cpu_gpu.counts.conflicts", Unit::Count);
 /// Operations for each wavefront.
 const FLOPS_PER_PASS: Key = of_counts("cpu_gpu.counts.flops_per_pass", Unit::Number);
 /// Barriers.
@@ -51,7 +51,7 @@ const INSTRUCTIONS: Key =
     of_lesson("cpu_gpu.lessons.instructions", Unit::Count, &["kernel", "threads"]);
 
 /// The fraction of the warp slots that blocks take.
-pub const OCCUPANCY: Key =
+const OCCUPANCY: Key =
     Key::calculated("cpu_gpu.occupancy", Unit::Share, &["capability", "registers", "threads"]);
 
 /// The experiments of this file.
@@ -177,7 +177,7 @@ fn small(rec: &mut Recorder) -> Result<()> {
 }
 
 /// Registers of a thread for which occupancy is recorded.
-pub const REGISTERS: [usize; 9] = [16, 32, 40, 64, 80, 96, 128, 168, 255];
+const REGISTERS: [usize; 9] = [16, 32, 40, 64, 80, 96, 128, 168, 255];
 
 fn fullness(rec: &mut Recorder) {
     for limits in Limits::ALL {

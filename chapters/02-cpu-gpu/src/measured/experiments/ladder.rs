@@ -38,8 +38,7 @@ pub const OF_CUBLAS: Key =
 pub const COMPILE: Key =
     Key::measured("cpu_gpu.ladder.compile", Unit::Seconds, &["device", "rung"]);
 /// The rate of a rung with each of its tiles.
-pub const TILES: Key =
-    Key::measured("cpu_gpu.ladder.tiles", FLOPS, &["device", "rung", "n", "tiles"]);
+const TILES: Key = Key::measured("cpu_gpu.ladder.tiles", FLOPS, &["device", "rung", "n", "tiles"]);
 /// At which a device copies: read and written together.
 pub const BANDWIDTH: Key =
     Key::measured("cpu_gpu.ladder.bandwidth", Unit::BytesPerSecond, &["device"]);

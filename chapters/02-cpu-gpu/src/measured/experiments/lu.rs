@@ -34,7 +34,7 @@ pub const PREDICTED: Key = Key::calculated("cpu_gpu.lu.predicted", Unit::Share, 
 const RESIDUAL: Key =
     Key::measured("cpu_gpu.lu.residual", Unit::Number, &["n", "variant", "device"]);
 /// The rate by the width of the panels.
-pub const WIDTH: Key = Key::measured("cpu_gpu.lu.block", FLOPS, &["n", "block"]);
+const WIDTH: Key = Key::measured("cpu_gpu.lu.block", FLOPS, &["n", "block"]);
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
@@ -61,7 +61,7 @@ pub fn all() -> Vec<Experiment> {
 /// The largest matrix that the unblocked decomposition is given.
 const UNBLOCKED_MOST: usize = 1024;
 /// The panels' widths that are tried.
-pub const BLOCKS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
+const BLOCKS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Names of the numbers of threads in the records.
 const THREADS: [(&str, Threads); 2] = [("one", Threads::One), ("all", Threads::All)];
 /// What is measured, by the n of the matrices.
@@ -205,7 +205,7 @@ fn share(r: &mut Recorder, n: usize) -> Result<()> {
 }
 
 /// The parts of a step, as [`crate::lu::Times::parts`] has them.
-pub const PARTS: [&str; 4] = ["panel", "swaps", "triangle", "product"];
+const PARTS: [&str; 4] = ["panel", "swaps", "triangle", "product"];
 
 /// How far solutions are from solving their systems.
 fn exactness(r: &mut Recorder, n: usize) -> Result<()> {

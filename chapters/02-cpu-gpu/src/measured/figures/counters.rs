@@ -5,12 +5,7 @@ use crate::{
     ladder::LADDER,
     measured::experiments::counters::{ERROR, HARDWARE, N, SIMULATED},
 };
-use lab::{Figure, Key, Records, Result, Table, TableData, Unit, key::Quantity};
-
-/// None: the table says it.
-pub fn figures() -> Vec<Figure> {
-    Vec::new()
-}
+use lab::{Key, Records, Result, Table, TableData, Unit, key::Quantity};
 
 /// The tables of this file.
 pub fn tables() -> Vec<Table> {

@@ -1,23 +1,12 @@
 //! What the simulated machine does: the figures run the kernels and draw what they do.
 
-use crate::{
-    measured::experiments::counts::{
-        CONFLICTS, EFFICIENCY, INTENSITY, MOVED, OCCUPANCY, SECTORS_PER_LOAD, SHARED_PASSES, SIZE,
-    },
-    simt::{
-        BANKS, Event, Limits, Machine, WARP,
-        ladder::RUNGS,
-        lessons::{self, SIDE},
-        memory::Space,
-    },
+use crate::simt::{
+    BANKS, Event, Machine, WARP,
+    lessons::{self, SIDE},
+    memory::Space,
 };
-use lab::{
-    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
-    drawing::{Bars, Lines},
-    plot::{Axis, Scale},
-    table::Grid,
-};
-use std::{collections::BTreeMap, fmt::Write as _};
+use lab::{Drawing, Error, Figure, Records, Result};
+use std::fmt::Write as _;
 
 /// The figures of this file.
 pub fn figures() -> Vec<Figure> {
@@ -26,14 +15,7 @@ pub fn figures() -> Vec<Figure> {
         Figure { key: "cpu_gpu.lessons.divergence", draw: draw_divergence },
         Figure { key: "cpu_gpu.lessons.banks", draw: draw_banks },
         Figure { key: "cpu_gpu.counts.reads", draw: draw_reads },
-        Figure { key: "cpu_gpu.counts.intensity", draw: draw_intensity },
-        Figure { key: "cpu_gpu.occupancy", draw: draw_occupancy },
     ]
-}
-
-/// The tables of this file.
-pub fn tables() -> Vec<Table> {
-    vec![Table { key: "cpu_gpu.counts", make: table_counts }]
 }
 
 /// An SVG of `width`×`height` units in the theme's colours.
@@ -320,96 +302,14 @@ fn draw_reads(_: &Records) -> Result<Drawing> {
     })
 }
 
-fn draw_intensity(records: &Records) -> Result<Drawing> {
-    let of = |rung: &str| INTENSITY.at(&[("rung", &rung), ("n", &SIZE)]);
-    let mut values = Vec::new();
-    for rung in RUNGS {
-        values.push(records.get(of(rung))?.median);
-    }
-    let most = values.iter().copied().fold(0.0, f64::max);
-    let caption = format!(
-        "Counted at n = {SIZE}: from the first rung to the last, each byte that moves serves {} times as many \
-         operations. After the 2D tiles it stays the same: the later rungs save elsewhere.",
-        Unit::Count.format((most / values[0]).round())
-    );
-    Bars {
-        axis: Axis::new("operations for each byte of global memory", Scale::Log),
-        bars: RUNGS.map(|rung| (rung.to_owned(), of(rung))).into(),
-        ..Bars::default()
-    }
-    .draw(records, caption)
-}
-
-fn draw_occupancy(records: &Records) -> Result<Drawing> {
-    let of = |limits: Limits| {
-        let capability = format!("{}.{}", limits.capability.0, limits.capability.1);
-        let quantity = OCCUPANCY.at(&[("capability", &capability), ("threads", &256)]);
-        (format!("capability {capability}"), quantity)
-    };
-    let (h100, other) = (of(Limits::ALL[3]), of(Limits::ALL[2]));
-    let mut shares = [0.0; 3];
-    for (share, registers) in shares.iter_mut().zip([32, 128, 255]) {
-        *share = 100.0 * records.get(h100.1.clone().with("registers", registers))?.median;
-    }
-    let caption = format!(
-        "Blocks of 256 threads: with 32 registers each, {:.0}% of the warp slots are occupied on an H100 or H200 \
-         (capability 9.0); with 128, {:.0}%; with 255, {:.1}%.",
-        shares[0], shares[1], shares[2]
-    );
-    let lines = Lines {
-        over: "registers",
-        x: Axis::new("registers of a thread", Scale::Linear),
-        y: Axis::new("occupancy (%)", Scale::Linear).range(0.0, 100.0),
-        scale: |share| 100.0 * share,
-        lines: vec![h100, other],
-        ..Lines::default()
-    };
-    lines.draw(records, caption)
-}
-
-fn table_counts(records: &Records) -> Result<TableData> {
-    let at = |key: Key, rung: &str| key.at(&[("rung", &rung), ("n", &SIZE)]);
-    let mut useful = BTreeMap::new();
-    for rung in RUNGS {
-        let share = records.get(at(EFFICIENCY, rung))?.median;
-        useful.insert(rung, format!("{:.0}%", 100.0 * share));
-    }
-    let caption = format!(
-        "Counted on the simulated GPU, a product of {SIZE}×{SIZE} matrices. \"Useful\" is the fraction of the moved \
-         bytes that a thread requested."
-    );
-    Grid::new(RUNGS)
-        .column("rung", |rung| *rung)
-        .column("sectors per load", |rung| at(SECTORS_PER_LOAD, rung))
-        .column("useful", |rung| useful[rung].clone())
-        .column("moved", |rung| at(MOVED, rung))
-        .column("operations per byte", |rung| at(INTENSITY, rung))
-        .column("wavefronts", |rung| at(SHARED_PASSES, rung))
-        .column("lost to conflicts", |rung| at(CONFLICTS, rung))
-        .table(records, caption)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use lab::testing;
 
-    fn records() -> Records {
-        let chapter = crate::chapter();
-        let run = |experiment| testing::run(&experiment).values;
-        let values = crate::measured::experiments::counts::all().into_iter().flat_map(run);
-        testing::records(&chapter, &values.collect::<Vec<_>>(), &[])
-    }
-
     #[test]
     fn every_picture_is_drawn_and_says_what_it_shows() {
-        let records = records();
-        let (from_records, from_kernels): (Vec<_>, Vec<_>) =
-            figures().into_iter().partition(|figure| {
-                figure.key.ends_with("intensity") || figure.key.ends_with("occupancy")
-            });
-        testing::are_drawn(&from_records, &tables(), &records);
-        for figure in from_kernels {
+        for figure in figures() {
             let drawing = (figure.draw)(&testing::unmeasured()).unwrap();
             assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
             assert!(
@@ -419,12 +319,11 @@ mod tests {
             );
             assert!(drawing.caption.ends_with('.') && drawing.alt.ends_with('.'), "{}", figure.key);
         }
-        assert_eq!((tables()[0].make)(&records).unwrap().rows.len(), RUNGS.len());
     }
 
     #[test]
     fn the_numbers_in_the_captions_are_those_of_the_kernels() {
-        let records = records();
+        let records = testing::unmeasured();
         let caption = |key: &str| {
             let figure = figures().into_iter().find(|figure| figure.key == key).unwrap();
             (figure.draw)(&records).unwrap().caption

@@ -4,7 +4,7 @@ use crate::{
     ladder::LADDER,
     measured::experiments::{
         counts::{INTENSITY, SIZE as COUNTED},
-        ladder::{BANDWIDTH, COMPILE, OF_CUBLAS, RATE, SPEEDUP, TILES, rung_names},
+        ladder::{BANDWIDTH, COMPILE, OF_CUBLAS, RATE, SPEEDUP, rung_names},
     },
 };
 use lab::{
@@ -22,17 +22,7 @@ const GIGA: f64 = 1e9;
 pub fn figures() -> Vec<Figure> {
     vec![
         Figure { key: "cpu_gpu.ladder.opencl-cpu", draw: |r| draw_ladder(r, "opencl-cpu") },
-        Figure { key: "cpu_gpu.ladder.opencl-gpu", draw: |r| draw_ladder(r, "opencl-gpu") },
         Figure { key: "cpu_gpu.ladder.cuda", draw: |r| draw_ladder(r, "cuda") },
-        Figure { key: "cpu_gpu.ladder.of_cublas", draw: draw_share },
-        Figure {
-            key: "cpu_gpu.ladder.roofline.opencl-cpu",
-            draw: |r| draw_roofline(r, "opencl-cpu"),
-        },
-        Figure {
-            key: "cpu_gpu.ladder.roofline.opencl-gpu",
-            draw: |r| draw_roofline(r, "opencl-gpu"),
-        },
         Figure { key: "cpu_gpu.ladder.roofline.cuda", draw: |r| draw_roofline(r, "cuda") },
     ]
 }
@@ -41,9 +31,7 @@ pub fn figures() -> Vec<Figure> {
 pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "cpu_gpu.ladder.opencl-cpu", make: |r| table_ladder(r, "opencl-cpu") },
-        Table { key: "cpu_gpu.ladder.opencl-gpu", make: |r| table_ladder(r, "opencl-gpu") },
         Table { key: "cpu_gpu.ladder.cuda", make: |r| table_ladder(r, "cuda") },
-        Table { key: "cpu_gpu.ladder.tiles", make: table_tiles },
         Table { key: "cpu_gpu.ladder.published", make: table_published },
     ]
 }
@@ -66,7 +54,6 @@ fn device_words(records: &Records, device: &str) -> String {
     let cpu = &records.machine.cpu;
     match device {
         "opencl-cpu" => format!("the CPU through OpenCL ({cpu}, {} cores)", records.machine.cores),
-        "opencl-gpu" => "the GPU through OpenCL".to_owned(),
         _ => "the GPU through CUDA".to_owned(),
     }
 }
@@ -140,32 +127,6 @@ fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
         scale: |rate| rate / GIGA,
         bars: bars.chain([sgemm]).collect(),
         limits: Limits::These(limits), // the device's, and not those of the CPU's bar
-    }
-    .draw(records, caption)
-}
-
-fn draw_share(records: &Records) -> Result<Drawing> {
-    let n = shown(&sizes(records, "cuda")?);
-    // A rung that was left out has no fraction either: its reason is that of its rate.
-    let share = |rung: &str| {
-        let rate = at(RATE, "cuda", rung, n);
-        if records.get(&rate).is_ok() { at(OF_CUBLAS, "cuda", rung, n) } else { rate }
-    };
-    let Some((_, best)) = best(records, |rung| at(OF_CUBLAS, "cuda", rung, n)) else {
-        records.get(at(OF_CUBLAS, "cuda", "naive", n))?;
-        return Err(Error::message("no rung was compared with cuBLAS"));
-    };
-    let caption = format!(
-        "Each rung's rate as a fraction of cuBLAS's with the same inputs, in the same rounds, at n = {n}: the best portable \
-         one reaches {}.",
-        best.text()
-    );
-    let rungs = rung_names().filter(|rung| !rung.starts_with("cublas"));
-    Bars {
-        axis: Axis::new("of cuBLAS's rate (%)", Scale::Linear),
-        scale: |share| 100.0 * share,
-        bars: rungs.map(|rung| (title(rung).to_owned(), share(rung))).collect(),
-        limits: Limits::These(vec![("cuBLAS".to_owned(), 1.0)]),
     }
     .draw(records, caption)
 }
@@ -248,24 +209,6 @@ fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
         .table(records, caption)
 }
 
-fn table_tiles(records: &Records) -> Result<TableData> {
-    let of = |value: &Value, name: &str| value.param(name).unwrap_or_default().to_owned();
-    let found = records.every(TILES.at(&[]))?;
-    let Some(fastest) = found.iter().max_by(|a, b| a.median.total_cmp(&b.median)) else {
-        return Err(Error::message("no tiles were tried"));
-    };
-    let caption = format!(
-        "The tiles that were tried, the fastest of each size first; the best of all, {}, reaches {}.",
-        of(fastest, "tiles"),
-        fastest.text()
-    );
-    let mut grid = Grid::new(found);
-    for name in ["tiles", "rung", "device", "n"] {
-        grid = grid.column(name, move |value| of(value, name));
-    }
-    grid.column("rate", |value| value.text()).table(records, caption)
-}
-
 /// Boehm's table: GFLOP/s at 4096³ on an RTX A6000, as fractions of cuBLAS, 23249.6 GFLOP/s (the README of
 /// `siboehm/SGEMM_CUDA`). In the order of his kernels: his table is sorted by rate, but double buffering is kernel 11,
 /// built on kernel 10, the warp tiles.
@@ -317,7 +260,6 @@ mod tests {
             all.add(BANDWIDTH.at(&[("device", &device)]), start * 10.0);
         }
         all.skip(RATE.at(&[("device", &"opencl-gpu")]), "this machine has no GPU with OpenCL");
-        all.add(at(TILES, "cuda", "warp_tiles", 4096).with("tiles", "128x128x8"), 4e13);
         for (at, rung) in LADDER.iter().enumerate() {
             let what = INTENSITY.at(&[("rung", &rung.name), ("n", &COUNTED)]);
             all.add(what, 0.25 + 2.0 * at as f64);
@@ -347,18 +289,15 @@ mod tests {
     #[test]
     fn figures_and_tables_show_records_or_say_what_is_missing() {
         let records = whole();
-        let (missing, figures): (Vec<_>, Vec<_>) =
-            figures().into_iter().partition(|figure| figure.key.ends_with("opencl-gpu"));
-        let (apart, tables): (Vec<_>, Vec<_>) = tables()
-            .into_iter()
-            .partition(|table| ["opencl-gpu", "published"].iter().any(|k| table.key.ends_with(k)));
-        are_drawn(&figures, &tables, &records);
-        for figure in missing {
-            let error = (figure.draw)(&records).unwrap_err().to_string();
+        let mut tables = tables();
+        tables.retain(|table| !table.key.ends_with("published"));
+        are_drawn(&figures(), &tables, &records);
+        for drawn in [draw_ladder, draw_roofline] {
+            let error = drawn(&records, "opencl-gpu").unwrap_err().to_string();
             assert!(error.contains("this machine has no GPU with OpenCL"), "{error}");
         }
-        assert!(matches!((apart[0].make)(&records), Err(Error::Skipped { .. })));
-        assert!(matches!((apart[0].make)(&unmeasured()), Err(Error::NotMeasured { .. })));
+        assert!(matches!(table_ladder(&records, "opencl-gpu"), Err(Error::Skipped { .. })));
+        assert!(matches!(table_ladder(&unmeasured(), "cuda"), Err(Error::NotMeasured { .. })));
     }
 
     #[test]
@@ -366,10 +305,8 @@ mod tests {
         let records = whole();
         assert!(draw_ladder(&records, "cuda")?.caption.contains("4096×4096"));
         assert!(draw_ladder(&records, "opencl-cpu")?.caption.contains("512×512"));
-        let share = draw_share(&records)?;
-        assert!(share.alt.contains("wgmma, bf16: this GPU is no Hopper"), "{}", share.alt);
-        // The eighth portable rung has the fraction 0.05 · 7.
-        assert!(share.caption.contains("35.0%"), "{}", share.caption);
+        let alt = draw_ladder(&records, "cuda")?.alt;
+        assert!(alt.contains("wgmma, bf16: this GPU is no Hopper"), "{alt}");
         Ok(())
     }
 

@@ -36,7 +36,6 @@ pub fn tables() -> Vec<Table> {
         Table { key: "cpu_gpu.truck.threads", make: table_threads },
         Table { key: "cpu_gpu.truck.crossover", make: table_crossover },
         Table { key: "cpu_gpu.truck.speedup", make: table_speedup },
-        Table { key: "cpu_gpu.truck.model", make: table_model },
     ]
 }
 
@@ -357,34 +356,6 @@ fn table_speedup(records: &Records) -> Result<TableData> {
     table.map(without_empty_columns)
 }
 
-fn table_model(records: &Records) -> Result<TableData> {
-    ran(records, Work::Map(1))?;
-    let Ok(first) = records.text(MODEL_LATENCY.at(&[("work", &"map"), ("device", &"core")])) else {
-        return Err(Error::message("the experiment left no line for one core"));
-    };
-    let of = |value: &Value, name: &str| value.param(name).unwrap_or_default().to_owned();
-    let job = |work: &str| match work {
-        "to" => "a copy to the device".to_owned(),
-        "from" => "a copy from the device".to_owned(),
-        _ => Work::ALL
-            .into_iter()
-            .find(|known| known.name() == work)
-            .map_or_else(|| work.to_owned(), |known| work_name(known).to_owned()),
-    };
-    let caption = format!(
-        "The lines t = α + β·size through the measured times on {}; one core begins a map within {first}.",
-        records.machine.cpu,
-    );
-    Grid::new(records.every(MODEL_LATENCY.at(&[]))?)
-        .column("job", |alpha| job(&of(alpha, "work")))
-        .column("on", |alpha| device_name(&of(alpha, "device")))
-        .column("α", |alpha| alpha.text())
-        .column("1/β", |alpha| {
-            MODEL_RATE.at(&[("work", &of(alpha, "work")), ("device", &of(alpha, "device"))])
-        })
-        .table(records, caption)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,11 +373,6 @@ mod tests {
         let mut all = MadeUp::default();
         for work in Work::ALL {
             add_job(&mut all, work);
-        }
-        for direction in ["to", "from"] {
-            let at = |key: Key| key.at(&[("work", &direction), ("device", &"cuda")]);
-            all.add(at(MODEL_LATENCY), 1e-5);
-            all.add(at(MODEL_RATE).in_unit(Unit::BytesPerSecond), 2e10);
         }
         for (device, units, lanes, clock) in
             [("cpu", 2.0, 32.0, 3e9), ("cuda", 132.0, 16_896.0, 1.98e9)]
