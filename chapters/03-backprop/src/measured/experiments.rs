@@ -40,14 +40,14 @@ use std::{
 /// The gradient's error against finite differences.
 pub const CHECK: Key = Key::measured("backprop.check", Unit::Number, &["numbers"]);
 /// The same, by the step of the differences.
-pub const CHECK_STEP: Key = Key::measured("backprop.check.step", Unit::Number, &["numbers", "h"]);
+const CHECK_STEP: Key = Key::measured("backprop.check.step", Unit::Number, &["numbers", "h"]);
 
 /// The accuracy of one layer, and the seconds of its training.
 pub const LINEAR: Key = Key::measured("backprop.linear", Unit::Share, &["data"]);
 const LINEAR_SECONDS: Key = Key::measured("backprop.linear.seconds", Unit::Seconds, &["data"]);
 
 /// The seconds of a part of a step.
-pub const STEP: Key = Key::measured("backprop.step", Unit::Seconds, &["part", "batch"]);
+const STEP: Key = Key::measured("backprop.step", Unit::Seconds, &["part", "batch"]);
 const STEP_OPERATIONS: Key =
     Key::counted("backprop.step.operations", Unit::Count, &["part", "batch"]);
 const STEP_BYTES: Key = Key::counted("backprop.step.bytes", Unit::Bytes, &["part", "batch"]);
@@ -93,7 +93,7 @@ const COUNT: Key = Key::counted("backprop.count", Unit::Count, &["model"]);
 const COUNT_OPERATIONS: Key =
     Key::counted("backprop.count.operations", Unit::Count, &["model", "pass"]);
 /// The bytes of training a model.
-pub const COUNT_BYTES: Key =
+const COUNT_BYTES: Key =
     Key::counted("backprop.count.bytes", Unit::Bytes, &["model", "batch", "what"]);
 const COUNT_BATCH: Key = Key::counted("backprop.count.batch", Unit::Count, &["model", "gib"]);
 
@@ -229,7 +229,7 @@ fn gradients(r: &mut Recorder) -> Result<()> {
 }
 
 /// Steps of finite differences, from far too long to far too short.
-pub const STEPS: [f64; 11] = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11];
+const STEPS: [f64; 11] = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11];
 
 fn regression(r: &mut Recorder) -> Result<()> {
     let data = r.data_set()?;

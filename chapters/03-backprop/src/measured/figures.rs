@@ -4,32 +4,24 @@ use crate::{
     count::Model,
     ladder::{Rung, ladder},
     measured::{
-        experiments::{
-            CHECK_STEP, COUNT_BYTES, EPOCH, FLOPS, RACE32, RACE128, SPEEDUP, STEP, STEP_BOUND,
-            THREADS, TOTAL,
-        },
+        experiments::{EPOCH, FLOPS, RACE32, RACE128, SPEEDUP, STEP_BOUND, THREADS, TOTAL},
         race::Keys,
     },
 };
 use lab::{
     Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
-    drawing::{Bars, Limits, Lines},
+    drawing::{Bars, Limits},
     key::Quantity,
     plot::{Axis, Scale},
     record::Value,
     table::{Entry, Grid},
-    units::{plain, scientific},
 };
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
     vec![
-        Figure { key: "backprop.check", draw: draw_check },
-        Figure { key: "backprop.ladder", draw: |records| draw_ladder(records, 32) },
-        Figure { key: "backprop.ladder.128", draw: |records| draw_ladder(records, 128) },
+        Figure { key: "backprop.ladder", draw: draw_ladder },
         Figure { key: "backprop.race", draw: draw_race },
-        Figure { key: "backprop.step", draw: draw_step },
-        Figure { key: "backprop.memory", draw: draw_memory },
     ]
 }
 
@@ -42,48 +34,24 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-fn draw_check(records: &Records) -> Result<Drawing> {
-    let line = |numbers: &str| (numbers.to_owned(), CHECK_STEP.at(&[("numbers", &numbers)]));
-    let lines = Lines {
-        over: "h",
-        x: Axis::new("step h", Scale::Log),
-        y: Axis::new("relative error", Scale::Log),
-        lines: ["f64", "f32"].map(line).into(),
-        ..Lines::default()
-    };
-    let mut plot = lines.plot(records)?;
-    let mut best = Vec::new();
-    for series in &mut plot.series {
-        // Too short a step finds no difference at all, and a logarithmic axis has no zero.
-        series.points.retain(|(_, error)| error.is_finite() && *error > 0.0);
-        series.band.clear();
-        if let Some((h, error)) = series.points.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
-            let name = &series.name;
-            best.push(format!("in {name} {} at h = {}", scientific(*error, 1), plain(*h)));
-        }
-    }
-    Ok(plot.drawing(format!(
-        "Error of finite differences against the gradient, by their step h. Long steps lose to ReLU's kink, short ones to \
-         rounding. The best is {}.",
-        best.join(", ")
-    )))
-}
-
 /// A quantity of a rung in batches of one size.
 fn of(key: Key, rung: &Rung, batch: usize) -> Quantity {
     key.at(&[("rung", &rung.key), ("batch", &batch)])
 }
 
-fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
+/// The batch of the ladder's figure.
+const BATCH: usize = 32;
+
+fn draw_ladder(records: &Records) -> Result<Drawing> {
     let rungs = ladder();
     let mut caption = format!(
-        "An epoch of 60,000 images in batches of {batch} on {}: the last rung trains {} as fast as the first, \
+        "An epoch of 60,000 images in batches of {BATCH} on {}: the last rung trains {} as fast as the first, \
          with the same result.",
         records.machine.in_words(),
-        records.text(TOTAL.at(&[("batch", &batch)]))?
+        records.text(TOTAL.at(&[("batch", &BATCH)]))?
     );
-    let limits = roofline(records, batch)?;
-    let last = rungs.last().map(|rung| records.get(of(EPOCH, rung, batch)));
+    let limits = roofline(records)?;
+    let last = rungs.last().map(|rung| records.get(of(EPOCH, rung, BATCH)));
     if let (Some((_, bound)), Some(Ok(last))) = (limits.last(), last) {
         caption += &format!(
             " It takes {} times the time that its roofline allows.",
@@ -92,34 +60,29 @@ fn draw_ladder(records: &Records, batch: usize) -> Result<Drawing> {
     }
     Bars {
         axis: Axis::new("seconds per epoch", Scale::Linear),
-        bars: rungs.iter().map(|rung| (rung.name.to_owned(), of(EPOCH, rung, batch))).collect(),
+        bars: rungs.iter().map(|rung| (rung.name.to_owned(), of(EPOCH, rung, BATCH))).collect(),
         limits: Limits::These(limits),
         ..Bars::default()
     }
     .draw(records, caption)
 }
 
-/// The parts of a step, in their order: their key in the records, and their name.
-const PARTS: [(&str, &str); 4] = [
-    ("gather", "gather the images"),
-    ("forward", "product forward"),
-    ("weights", "product for the weights"),
-    ("adam", "Adam, in one pass"),
-];
+/// The parts of a step, by their key in the records.
+const PARTS: [&str; 4] = ["gather", "forward", "weights", "adam"];
 
 /// The least seconds of an epoch, by what the parts of a step must compute and move: on one core, and on all of them.
 /// Nothing where a step is not measured.
-fn roofline(records: &Records, batch: usize) -> Result<Vec<(String, f64)>> {
+fn roofline(records: &Records) -> Result<Vec<(String, f64)>> {
     let mut step = 0.0;
-    for (part, _) in PARTS {
-        match records.get(STEP_BOUND.at(&[("part", &part), ("batch", &batch)])) {
+    for part in PARTS {
+        match records.get(STEP_BOUND.at(&[("part", &part), ("batch", &BATCH)])) {
             Ok(bound) => step += bound.median,
             Err(Error::NotMeasured { .. } | Error::Key(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         }
     }
-    let one = step * 60_000_f64 / batch as f64;
-    let cores = records.get(THREADS.at(&[("batch", &batch)]))?.median;
+    let one = step * 60_000_f64 / BATCH as f64;
+    let cores = records.get(THREADS.at(&[("batch", &BATCH)]))?.median;
     let all = (format!("roofline, {cores} cores"), one / cores);
     Ok(vec![("roofline, one core".to_owned(), one), all])
 }
@@ -161,52 +124,6 @@ fn draw_race(records: &Records) -> Result<Drawing> {
         axis: Axis::new("seconds per epoch", Scale::Linear),
         bars: raced().map(bar).collect(),
         ..Bars::default()
-    }
-    .draw(records, caption)
-}
-
-fn draw_step(records: &Records) -> Result<Drawing> {
-    let of = |part: &str, batch: usize| STEP.at(&[("part", &part), ("batch", &batch)]);
-    let seconds = |part, batch| records.get(of(part, batch)).map(|value| value.median);
-    let share = |batch| -> Result<f64> {
-        Ok(seconds("adam", batch)? / (seconds("forward", batch)? + seconds("weights", batch)?))
-    };
-    let caption = format!(
-        "The parts of one step on one core of {}. Adam takes {} of the time of the two products in batches of 32, \
-         and {} in batches of 128.",
-        records.machine.in_words(),
-        Unit::Share.format(share(32)?),
-        Unit::Share.format(share(128)?),
-    );
-    let bars = [32, 128].into_iter().flat_map(|batch| {
-        PARTS.map(|(part, name)| (format!("{name}, batch {batch}"), of(part, batch)))
-    });
-    let axis = Axis::new("seconds", Scale::Linear);
-    Bars { axis, bars: bars.collect(), ..Bars::default() }.draw(records, caption)
-}
-
-fn draw_memory(records: &Records) -> Result<Drawing> {
-    let quantity =
-        |what: &str| COUNT_BYTES.at(&[("model", &"vgg16"), ("batch", &32), ("what", &what)]);
-    let of = |what: &str| records.get(quantity(what)).map(|value| value.median);
-    let parameters = of("weights")? + of("gradients")? + of("optimizer")?;
-    let caption = format!(
-        "What training VGG16 with Adam in batches of 32 keeps in memory, in f32: {} in all. Four values for each \
-         parameter (itself, its gradient, Adam's two) take {}, the activations {}, scratch {}. The weights alone are {} \
-         of it.",
-        records.text(quantity("total"))?,
-        Unit::Bytes.format(parameters),
-        records.text(quantity("activations"))?,
-        records.text(quantity("scratch"))?,
-        Unit::Share.format(of("weights")? / of("total")?)
-    );
-    Bars {
-        axis: Axis::new("memory (GiB)", Scale::Linear),
-        scale: |bytes| bytes / f64::from(1 << 30),
-        bars: ["weights", "gradients", "optimizer", "activations", "scratch"]
-            .map(|what| (what.to_owned(), quantity(what)))
-            .into(),
-        limits: Limits::None,
     }
     .draw(records, caption)
 }
@@ -296,7 +213,6 @@ fn table_vgg16(_: &Records) -> Result<TableData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::experiments::STEPS;
     use lab::testing::{self, MadeUp, are_drawn};
 
     fn measured() -> Records {
@@ -311,24 +227,13 @@ mod tests {
             made.add(TOTAL.at(&[("batch", &batch)]), 8.0);
             made.add(THREADS.at(&[("batch", &batch)]), 2.0);
             made.skip(FLOPS.at(&[("batch", &batch)]), "not counted");
-            for (part, _) in PARTS {
-                made.add(STEP.at(&[("part", &part), ("batch", &batch)]), 1e-4);
+            for part in PARTS {
                 made.add(STEP_BOUND.at(&[("part", &part), ("batch", &batch)]), 5e-5);
             }
             for (who, _) in RACERS {
                 made.add(keys.seconds.at(&[("who", &who)]), 1.25);
                 made.add(keys.ratio.at(&[("who", &who)]), 4.5);
             }
-        }
-        for (at, h) in STEPS.iter().enumerate() {
-            for numbers in ["f64", "f32"] {
-                let list: lab::record::ParamList =
-                    &[("numbers", &numbers), ("h", &format!("{h:e}"))];
-                made.add(CHECK_STEP.at(list), 10_f64.powi(-(at as i32)));
-            }
-        }
-        for what in ["weights", "gradients", "optimizer", "activations", "scratch", "total"] {
-            made.add(COUNT_BYTES.at(&[("model", &"vgg16"), ("batch", &32), ("what", &what)]), 1e9);
         }
         made.records(&crate::chapter())
     }
@@ -341,12 +246,11 @@ mod tests {
         assert_eq!(ladder.rows[1][..3], ["no gradient for the input", "1.00 s", "1.50×"]);
         assert!((draw_race(&records).unwrap().caption).contains("4.50×"));
         // Four parts of 50 µs, 1,875 times, on two cores: 0.1875 s, and the eighth rung takes 0.25 s.
-        let ladder = draw_ladder(&records, 32).unwrap();
+        let ladder = draw_ladder(&records).unwrap();
         assert!(
             ladder.caption.contains("1.33 times") && ladder.alt.contains("2 cores: 0.188"),
             "{ladder:?}"
         );
-        assert!(draw_check(&records).unwrap().caption.contains("10⁻¹⁰ at h = 10⁻¹¹"));
         let race = table_race(&records).unwrap();
         assert_eq!(
             race.rows[1][..3],
