@@ -25,7 +25,7 @@
 //! | `> …` | the caption; `{EXPRESSION}` is a number, `[…]` is left out where one of its numbers is missing |
 //!
 //! An expression is a quantity (`key name=value …`), which may begin with `min`, `max`, `any`, `count`, `first NAME` or `last NAME`
-//! and end with `of-limit`, `low`, `high`, `range` (of the samples) or `@NAME` (a parameter as recorded); or `A / B`, a ratio; or `machine`, `cpu`, `cores`.
+//! and end with `of-limit`, `low`, `high`, `range` (of the samples), `samples` (how many) or `@NAME` (a parameter as recorded); or `A / B`, a ratio; or `machine`, `cpu`, `cores`.
 
 mod expression;
 mod read;
@@ -307,12 +307,23 @@ mod tests {
     fn a_table_has_a_row_for_each_value_and_columns_across() -> Result<()> {
         let text = "with who=ours\neach n: 32, 64, 128\nacross who: ours, theirs \"a library\"\nn | \"{n}\"\n\
                     {who} | demo.rate who={who} n={n} or \"none\"\nof the peak | demo.rate n={n} of-limit\n\
-                    range | demo.rate n={n} range\nshare, seed | demo.share @seed\n> All.";
+                    range | demo.rate n={n} range\nshare, seed | demo.share @seed\nsamples | demo.rate n={n} samples\n> All.";
         let table = read(text)?.table(&records())?;
-        assert_eq!(table.head, ["n", "ours", "a library", "of the peak", "range", "share, seed"]);
+        assert_eq!(
+            table.head,
+            ["n", "ours", "a library", "of the peak", "range", "share, seed", "samples"]
+        );
         assert_eq!(
             table.rows[0],
-            ["32", "1.00 GFLOP/s", "500 MFLOP/s", "25.0%", "1.00 GFLOP/s to 1.50 GFLOP/s", "7"]
+            [
+                "32",
+                "1.00 GFLOP/s",
+                "500 MFLOP/s",
+                "25.0%",
+                "1.00 GFLOP/s to 1.50 GFLOP/s",
+                "7",
+                "3"
+            ]
         );
         assert_eq!(table.rows[1][2], "none");
         assert_eq!(table.rows[2][1..4], ["–", "–", "–"]);

@@ -13,7 +13,7 @@ pub fn chapter() -> Chapter {
         name: "training",
         title: "Training",
         experiments: experiments::experiments(),
-        figures: figures::figures(),
+        figures: figures::studies::figures(),
         tables: figures::tables(),
     }
 }

@@ -36,6 +36,8 @@ pub(super) enum Show {
     Low,
     High,
     Range,
+    /// How many samples there are.
+    Samples,
     /// A parameter, as it was recorded.
     Parameter(&'static str),
 }
@@ -105,6 +107,7 @@ impl Quote {
             Show::Low => end(0.0),
             Show::High => end(1.0),
             Show::Range => format!("{} to {}", end(0.0), end(1.0)),
+            Show::Samples => Unit::Count.format(value.samples.0.len() as f64),
             Show::Parameter(name) => {
                 let text = value.param(name).ok_or_else(|| lacks(name))?;
                 // A large number is easier to read with its thousands apart.

@@ -241,7 +241,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `[min|max|any|count|first NAME|last NAME] KEY name=value … [of-limit|low|high|range|@NAME]`.
+    /// `[min|max|any|count|first NAME|last NAME] KEY name=value … [of-limit|low|high|range|samples|@NAME]`.
     fn quote(&self, text: &str) -> Result<Quote, String> {
         let words = parts(text, ' ');
         let mut words = words.iter().map(String::as_str).peekable();
@@ -277,6 +277,7 @@ impl Reader<'_> {
                 None if word == "low" => quote.show = Show::Low,
                 None if word == "high" => quote.show = Show::High,
                 None if word == "range" => quote.show = Show::Range,
+                None if word == "samples" => quote.show = Show::Samples,
                 None => {
                     let (name, value) = parameter(word)?;
                     quote.params.push((declared(key, &name)?, value));

@@ -33,9 +33,9 @@ const FLOPS: Key = Key::measured("training.mlp.flops", Unit::FlopsPerSecond, RUN
 /// The loss after each epoch, on the training and on the test images.
 pub const LOSSES: Key = Key::measured("training.mlp.loss", Unit::Number, OF_EPOCH);
 /// The accuracy after each epoch.
-pub const ACCURACIES: Key = Key::measured("training.mlp.accuracy", Unit::Share, OF_EPOCH);
+const ACCURACIES: Key = Key::measured("training.mlp.accuracy", Unit::Share, OF_EPOCH);
 /// Seconds of a stage of the work.
-pub const COST: Key =
+const COST: Key =
     Key::measured("training.cost", Unit::Seconds, &["stage", "data", "device", "epochs", "images"]);
 const DRAWN_DIGITS: Key =
     Key::measured("training.drawn_digits", Unit::Share, &["device", "epochs"]);

@@ -19,41 +19,37 @@ use std::{
 };
 
 /// Test accuracy of each model with its recipe.
-pub const MODELS: Key =
-    Key::measured("training.models", Unit::Share, &["model", "device", "epochs"]);
+const MODELS: Key = Key::measured("training.models", Unit::Share, &["model", "device", "epochs"]);
 /// The same after each epoch.
-pub const MODELS_CURVE: Key =
-    Key::measured("training.models.curve", Unit::Share, &["model", "epoch"]);
+const MODELS_CURVE: Key = Key::measured("training.models.curve", Unit::Share, &["model", "epoch"]);
 /// The number of trained parameters of each model.
-pub const MODELS_PARAMETERS: Key =
-    Key::counted("training.models.parameters", Unit::Count, &["model"]);
+const MODELS_PARAMETERS: Key = Key::counted("training.models.parameters", Unit::Count, &["model"]);
 
 /// Images per second, by batch size.
 pub const SPEED: Key =
     Key::measured("training.speed", Unit::ImagesPerSecond, &["model", "device", "batch"]);
 /// Seconds of an epoch in the recipe's batches.
-pub const SPEED_EPOCH: Key =
-    Key::measured("training.speed.epoch", Unit::Seconds, &["model", "device"]);
+const SPEED_EPOCH: Key = Key::measured("training.speed.epoch", Unit::Seconds, &["model", "device"]);
 
 /// Test accuracy with each optimizer.
 pub const OPTIMIZERS: Key = Key::measured("training.optimizers", Unit::Share, &["optimizer", "lr"]);
 /// Training loss after each epoch.
-pub const OPTIMIZERS_LOSS: Key =
+const OPTIMIZERS_LOSS: Key =
     Key::measured("training.optimizers.loss", Unit::Number, &["optimizer", "epoch"]);
 
 /// Test accuracy with a constant or a falling learning rate.
-pub const SCHEDULE: Key = Key::measured("training.schedule", Unit::Share, &["schedule", "lr"]);
+const SCHEDULE: Key = Key::measured("training.schedule", Unit::Share, &["schedule", "lr"]);
 /// The same after each epoch.
-pub const SCHEDULE_ACCURACY: Key =
+const SCHEDULE_ACCURACY: Key =
     Key::measured("training.schedule.accuracy", Unit::Share, &["schedule", "lr", "epoch"]);
 
 /// Test accuracy by learning rate and batch.
 pub const MAP: Key = Key::measured("training.map", Unit::Share, &["batch", "lr", "epochs"]);
 
 /// Test accuracy of a network trained on few images, by remedy.
-pub const OVERFIT: Key = Key::measured("training.overfit", Unit::Share, &["cure"]);
+const OVERFIT: Key = Key::measured("training.overfit", Unit::Share, &["cure"]);
 /// The accuracy at some epochs.
-pub const OVERFIT_ACCURACY: Key =
+const OVERFIT_ACCURACY: Key =
     Key::measured("training.overfit.accuracy", Unit::Share, &["cure", "epoch", "set"]);
 const OVERFIT_LOSS: Key =
     Key::measured("training.overfit.loss", Unit::Number, &["cure", "epoch", "set"]);
@@ -339,11 +335,11 @@ fn map(rec: &mut Recorder) -> Result<()> {
 }
 
 /// What a remedy changes.
-pub type Cure = fn(&mut Settings);
+type Cure = fn(&mut Settings);
 
 /// What helps against overfitting: a name, and what it changes. Together they do what each does alone.
 /// Early stopping holds out a sixth of the images, so two more runs show what that sixth is worth.
-pub const CURES: [(&str, Cure); 8] = [
+const CURES: [(&str, Cure); 8] = [
     ("none", |_| ()),
     ("decay", decays),
     ("dropout", drops),
@@ -374,7 +370,7 @@ fn stops(settings: &mut Settings) {
 type Metric = fn(&Epoch) -> f64;
 
 /// Epochs of this study whose metrics are kept: close together at first.
-pub const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
+const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
 
 fn overfit(rec: &mut Recorder) -> Result<()> {
     let Some(data) = rec.mnist(OVERFIT)? else { return Ok(()) };

@@ -1,34 +1,22 @@
 //! The studies' figures and tables, made from one machine's records.
 
 use crate::{
-    config::{Model, Rule, Schedule, Settings},
-    measured::{
-        experiments::studies::{
-            CURES, MAP, MAP_BATCHES, MODELS, MODELS_CURVE, MODELS_PARAMETERS, OPTIMIZERS,
-            OPTIMIZERS_LOSS, OVERFIT, OVERFIT_ACCURACY, RATES, SCHEDULE, SCHEDULE_ACCURACY, SPEED,
-            SPEED_EPOCH,
-        },
-        figures::job::ends,
-    },
+    config::{Model, Rule, Settings},
+    measured::experiments::studies::{MAP, MAP_BATCHES, OPTIMIZERS, RATES, SPEED},
 };
 use lab::{
-    Device, Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
-    drawing::{Bars, Limits, Lines},
+    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    drawing::Lines,
     key::Quantity,
     plot::{Axis, Cell, HeatMap, Scale},
-    record::{ParamList, Value},
+    record::Value,
     table::Grid,
 };
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
     vec![
-        Figure { key: "training.models.curves", draw: draw_models },
-        Figure { key: "training.optimizers", draw: draw_optimizers },
-        Figure { key: "training.schedule", draw: draw_schedule },
         Figure { key: "training.map", draw: draw_map },
-        Figure { key: "training.overfit", draw: draw_overfit },
-        Figure { key: "training.cures", draw: draw_cures },
         Figure { key: "training.speed", draw: draw_speed },
     ]
 }
@@ -36,85 +24,10 @@ pub fn figures() -> Vec<Figure> {
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
     vec![
-        Table { key: "training.models", make: table_models },
         Table { key: "training.optimizers", make: table_optimizers },
         Table { key: "training.batches", make: table_batches },
         Table { key: "training.devices", make: table_devices },
     ]
-}
-
-/// Curves over the epochs, on a logarithmic axis.
-fn over_epochs(label: &str, scale: fn(f64) -> f64, lines: Vec<(String, Quantity)>) -> Lines {
-    Lines {
-        over: "epoch",
-        x: Axis::new("epoch", Scale::Linear),
-        y: Axis::new(label, Scale::Log),
-        scale,
-        lines,
-        limits: Limits::None,
-    }
-}
-
-/// From an accuracy to an error rate in percent.
-fn wrong(share: f64) -> f64 {
-    100.0 * (1.0 - share)
-}
-
-fn draw_models(records: &Records) -> Result<Drawing> {
-    let lines = Model::ALL.map(|m| (m.to_string(), MODELS_CURVE.at(&[("model", &m)])));
-    let plot = over_epochs("test error (%)", wrong, lines.into()).plot(records)?;
-    let best = plot
-        .series
-        .iter()
-        .filter_map(|line| Some((&line.name, line.points.last()?.1)))
-        .min_by(|a, b| a.1.total_cmp(&b.1));
-    let caption = best.map_or_else(String::new, |(name, wrong)| {
-        format!(
-            "Test error after each epoch (medians over the seeds; bands: the middle half). \
-             The model that ends lowest is {name}, with {}. The axis is logarithmic.",
-            Unit::Share.format(0.01 * wrong)
-        )
-    });
-    Ok(plot.drawing(caption))
-}
-
-fn table_models(records: &Records) -> Result<TableData> {
-    let first = records.get(MODELS.at(&[("model", &Model::ALL[0])]))?;
-    let share = |model: &Model| records.get(MODELS.at(&[("model", model)])).ok();
-    Grid::new(Model::ALL.into_iter().filter_map(|model| Some((model, share(&model)?))))
-        .column("model", |(model, _)| model.name())
-        .column("parameters", |(model, _)| MODELS_PARAMETERS.at(&[("model", model)]))
-        .column("epochs", |(_, share)| share.param("epochs").unwrap_or_default().to_owned())
-        .column("test accuracy", |(_, share)| share.text())
-        .column("seeds", |(_, share)| {
-            let (low, high) = ends(share);
-            format!("{low} to {high}")
-        })
-        .column("time per epoch", |(model, _)| {
-            let seconds = SPEED_EPOCH.at(&[("model", model), ("device", &Device::Cpu)]);
-            records.text(seconds).unwrap_or_else(|_| "not measured".into())
-        })
-        .table(
-            records,
-            format!(
-                "Each model with its recipe on MNIST: median and range of {} seeds.",
-                first.samples.0.len()
-            ),
-        )
-}
-
-fn draw_optimizers(records: &Records) -> Result<Drawing> {
-    let lines = Rule::ALL.map(|r| (r.to_string(), OPTIMIZERS_LOSS.at(&[("optimizer", &r)])));
-    let plot = over_epochs("training loss", |loss| loss, lines.into()).plot(records)?;
-    let last = |name: &str| Unit::Number.format(plot.end(name).1);
-    let caption = format!(
-        "Training loss of 784-128-10 with five optimizers, each at a usual learning rate. In the last epoch plain SGD \
-         has {}, with momentum {}, Adam {}.",
-        last("sgd"),
-        last("momentum"),
-        last("adam")
-    );
-    Ok(plot.drawing(caption))
 }
 
 fn table_optimizers(records: &Records) -> Result<TableData> {
@@ -132,21 +45,6 @@ fn table_optimizers(records: &Records) -> Result<TableData> {
             records,
             "Ten epochs with each optimizer: what it stores per parameter, and the resulting accuracy.",
         )
-}
-
-fn draw_schedule(records: &Records) -> Result<Drawing> {
-    let rates = [Settings::default().lr, Settings::of(Model::Mlp).lr];
-    let (mut lines, mut ends) = (Vec::new(), Vec::new());
-    for (schedule, lr) in Schedule::ALL.into_iter().flat_map(|s| rates.map(|lr| (s, lr))) {
-        let list: ParamList = &[("schedule", &schedule), ("lr", &lr)];
-        ends.push(format!("{schedule} from {lr}: {}", records.text(SCHEDULE.at(list))?));
-        lines.push((format!("{schedule}, {lr}"), SCHEDULE_ACCURACY.at(list)));
-    }
-    let caption = format!(
-        "Test error with a constant learning rate and with a falling one. Final accuracy: {}.",
-        ends.join("; ")
-    );
-    over_epochs("test error (%)", wrong, lines).draw(records, caption)
 }
 
 /// A cell of the map.
@@ -216,53 +114,6 @@ fn table_batches(records: &Records) -> Result<TableData> {
         )
 }
 
-fn draw_overfit(records: &Records) -> Result<Drawing> {
-    let last = records.get(OVERFIT.at(&[("cure", &CURES[0].0)]))?;
-    let of = |cure: &str, set: &str| OVERFIT_ACCURACY.at(&[("cure", &cure), ("set", &set)]);
-    let lines = Lines {
-        over: "epoch",
-        x: Axis::new("epoch", Scale::Log),
-        y: Axis::new("accuracy (%)", Scale::Linear).range(60.0, 100.0),
-        scale: |share| 100.0 * share,
-        lines: vec![
-            ("training".to_owned(), of("none", "train")),
-            ("test".to_owned(), of("none", "test")),
-            ("test, all remedies".to_owned(), of("all", "test")),
-        ],
-        limits: Limits::None,
-    };
-    let mut plot = lines.plot(records)?;
-    plot.x.ticks = None; // round ones, not those of the points
-    let caption = format!(
-        "Overfitting a thousand images: the final accuracy is {} on them, and {} on the test \
-         images ({} seeds; bands: the middle half).",
-        Unit::Share.format(0.01 * plot.end("training").1),
-        last.text(),
-        last.samples.0.len()
-    );
-    Ok(plot.drawing(caption))
-}
-
-fn draw_cures(records: &Records) -> Result<Drawing> {
-    let of = |cure: &str| OVERFIT.at(&[("cure", &cure)]);
-    let none = records.get(of(CURES[0].0))?.median;
-    let alone = CURES[1..5]
-        .iter()
-        .filter_map(|(cure, _)| Some((*cure, records.get(of(cure)).ok()?.median)));
-    let (cure, share) = alone.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", none));
-    let caption = format!(
-        "What helps against overfitting a thousand images. Alone, {cure} helps most: {:.1} points.",
-        100.0 * (share - none)
-    );
-    Bars {
-        axis: Axis::new("test accuracy (%)", Scale::Linear),
-        scale: |share| 100.0 * share,
-        bars: CURES.map(|(cure, _)| (cure.to_owned(), of(cure))).into(),
-        limits: Limits::None,
-    }
-    .draw(records, caption)
-}
-
 /// The devices with a speed.
 fn devices(records: &Records) -> Result<Vec<String>> {
     let all = records.every(SPEED.at(&[]))?;
@@ -283,9 +134,8 @@ fn draw_speed(records: &Records) -> Result<Drawing> {
         over: "batch",
         x: Axis::new("images per batch", Scale::Log),
         y: Axis::new("images/s", Scale::Log),
-        scale: |rate| rate,
         lines: Model::ALL.map(line).into(),
-        limits: Limits::None,
+        ..Lines::default()
     };
     let plot = lines.plot(records)?;
     let gain = |name: &str| {
