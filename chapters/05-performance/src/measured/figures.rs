@@ -1,9 +1,8 @@
-//! The chapter's figures and tables, made from one machine's records.
+//! What of the chapter's figures and tables has a geometry or words of its own; the pages declare the others.
 
 pub mod command;
 pub mod compare;
 pub mod engine;
-pub mod gpu;
 pub mod input;
 mod lanes;
 pub mod memory;

@@ -17,7 +17,7 @@ use matmul::parallel;
 use training::{Config, Model, Silent, train_on};
 
 /// Rates of a way to convolve.
-pub const CONVOLUTION: Key =
+const CONVOLUTION: Key =
     Key::measured("performance.convolution", Unit::FlopsPerSecond, &["layer", "way"]);
 /// What all patches of a batch take.
 const PATCHES: Key = Key::calculated("performance.convolution.bytes", Unit::Bytes, &["layer"]);
@@ -87,19 +87,18 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// The convolutions of chapter 4's networks.
-pub const LAYERS: [Layer; 4] = [
+const LAYERS: [Layer; 4] = [
     Layer { name: "cnn-1", side: 28, inputs: 1, outputs: 16, k: 5, pad: 2 },
     Layer { name: "cnn-2", side: 14, inputs: 16, outputs: 32, k: 5, pad: 0 },
     Layer { name: "resnet-1", side: 14, inputs: 24, outputs: 24, k: 3, pad: 1 },
     Layer { name: "resnet-2", side: 7, inputs: 48, outputs: 48, k: 3, pad: 1 },
 ];
 
-/// The ways: their key in the records, and their name.
-pub const WAYS: [(&str, &str); 3] =
-    [("all", "all patches"), ("few", "a few at a time"), ("direct", "direct")];
+/// The ways: all patches, a few at a time, direct.
+const WAYS: [&str; 3] = ["all", "few", "direct"];
 
 /// Images of a batch.
-pub const BATCH: usize = 128;
+const BATCH: usize = 128;
 
 fn convolutions(r: &mut Recorder) -> Result<()> {
     let limit = peak::fma_f32(parallel::available());
@@ -117,7 +116,7 @@ fn convolutions(r: &mut Recorder) -> Result<()> {
         race.add("direct", || Ok(convolution::direct(&images, &filters, layer).map(drop)?));
         let results = race.run(r.budget.plan())?;
         let operations = BATCH as f64 * layer.operations();
-        for (way, _) in WAYS {
+        for way in WAYS {
             let rate = CONVOLUTION.at(&[("layer", &layer.name), ("way", &way)]);
             r.record(rate.against(limit.clone()), results.rate(way, operations)?);
         }

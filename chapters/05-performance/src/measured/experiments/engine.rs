@@ -52,7 +52,7 @@ const FAULTS: Key =
     Key::measured("performance.ladder.faults", Unit::Number, &["model", "batch", "rung"]);
 
 /// Images a second, by where there is more than one thread.
-pub const THREADS: Key =
+const THREADS: Key =
     Key::measured("performance.threads", Unit::ImagesPerSecond, &["model", "batch", "threads"]);
 
 /// The experiments of this part.

@@ -12,17 +12,16 @@ use std::{cell::RefCell, time::Instant};
 use training::{Model, Settings, any::AllModels, engine::Resident};
 
 /// Seconds of a step.
-pub const SECONDS: Key =
+const SECONDS: Key =
     Key::measured("performance.freed", Unit::Seconds, &["model", "batch", "freed"]);
 /// Its page faults.
-pub const FAULTS: Key =
+const FAULTS: Key =
     Key::measured("performance.freed.faults", Unit::Number, &["model", "batch", "freed"]);
 /// How many times as long it takes with memory returned.
-pub const GAIN: Key = Key::measured("performance.freed.gain", Unit::Ratio, &["model", "batch"]);
+const GAIN: Key = Key::measured("performance.freed.gain", Unit::Ratio, &["model", "batch"]);
 
 /// The models, by what a step frees.
-pub const MODELS: [Model; 5] =
-    [Model::Mlp, Model::Rnn, Model::Transformer, Model::Cnn, Model::Resnet];
+const MODELS: [Model; 5] = [Model::Mlp, Model::Rnn, Model::Transformer, Model::Cnn, Model::Resnet];
 
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {

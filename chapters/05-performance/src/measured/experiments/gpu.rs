@@ -18,16 +18,16 @@ use std::time::Instant;
 const OPERATION: &[&str] = &["device", "operation", "size", "way"];
 
 /// Seconds of an operation.
-pub const FUSED: Key = Key::measured("performance.gpu.fused", Unit::Seconds, OPERATION);
+const FUSED: Key = Key::measured("performance.gpu.fused", Unit::Seconds, OPERATION);
 /// Its kernels.
 const FUSED_LAUNCHES: Key = Key::counted("performance.gpu.fused.launches", Unit::Count, OPERATION);
 /// What they move.
 const FUSED_BYTES: Key = Key::counted("performance.gpu.fused.bytes", Unit::Bytes, OPERATION);
 /// The seconds that launches and bytes lead to expect.
-pub const FUSED_PREDICTED: Key =
+const FUSED_PREDICTED: Key =
     Key::calculated("performance.gpu.fused.predicted", Unit::Seconds, OPERATION);
 /// What fusion gains.
-pub const FUSED_GAIN: Key =
+const FUSED_GAIN: Key =
     Key::measured("performance.gpu.fused.speedup", Unit::Ratio, &["device", "operation", "size"]);
 /// Seconds of a launch.
 const FUSED_LAUNCH: Key = Key::measured("performance.gpu.fused.launch", Unit::Seconds, &["device"]);
@@ -36,13 +36,13 @@ const FUSED_BANDWIDTH: Key =
     Key::measured("performance.gpu.fused.bandwidth", Unit::BytesPerSecond, &["device"]);
 
 /// Seconds of a step.
-pub const GRAPH: Key =
+const GRAPH: Key =
     Key::measured("performance.gpu.graph", Unit::Seconds, &["device", "batch", "way"]);
 /// Seconds after which its calls have returned.
-pub const GRAPH_ISSUED: Key =
+const GRAPH_ISSUED: Key =
     Key::measured("performance.gpu.graph.issued", Unit::Seconds, &["device", "batch", "way"]);
 /// What a graph gains.
-pub const GRAPH_GAIN: Key =
+const GRAPH_GAIN: Key =
     Key::measured("performance.gpu.graph.speedup", Unit::Ratio, &["device", "batch"]);
 /// A step's launches.
 const GRAPH_LAUNCHES: Key =
@@ -54,17 +54,17 @@ const GRAPH_PREDICTED: Key =
     Key::calculated("performance.gpu.graph.predicted", Unit::Seconds, &["device"]);
 
 /// Seconds of a step, by where its batch comes from.
-pub const OVERLAP: Key =
+const OVERLAP: Key =
     Key::measured("performance.gpu.overlap", Unit::Seconds, &["device", "batch", "way"]);
 /// Bytes of its batch.
 const OVERLAP_BYTES: Key =
     Key::counted("performance.gpu.overlap.bytes", Unit::Bytes, &["device", "batch"]);
 /// The fraction of a step that plain copies take.
-pub const COPIES: Key =
+const COPIES: Key =
     Key::measured("performance.gpu.overlap.copies", Unit::Share, &["device", "batch"]);
 
 /// The batches of the page.
-pub const BATCHES: [usize; 3] = [32, 128, 512];
+const BATCHES: [usize; 3] = [32, 128, 512];
 /// The network of the page.
 pub(super) const SIZES: [usize; 3] = [784, 128, 10];
 /// Steps between two looks at the clock.

@@ -43,9 +43,9 @@ pub const COMPUTE: Key =
 /// Seconds to make a batch.
 pub const SOURCE: Key = Key::measured("performance.input.source", Unit::Seconds, &["source"]);
 /// Bytes of the images in memory.
-pub const KEPT: Key = Key::counted("performance.input.kept", Unit::Bytes, &["form"]);
+const KEPT: Key = Key::counted("performance.input.kept", Unit::Bytes, &["form"]);
 /// Seconds to make a batch of them.
-pub const GATHER: Key = Key::measured("performance.input.gather", Unit::Seconds, &["form"]);
+const GATHER: Key = Key::measured("performance.input.gather", Unit::Seconds, &["form"]);
 
 /// Images a second from a shuffled file.
 pub const STREAM: Key =
@@ -64,7 +64,7 @@ pub const STREAM_PREDICTED: Key =
 pub const PIECES: Key =
     Key::measured("performance.pieces", Unit::BytesPerSecond, &["device", "way", "piece"]);
 /// Seconds of a copy, of a kernel and of both.
-pub const OVERLAP: Key =
+const OVERLAP: Key =
     Key::measured("performance.pieces.overlap", Unit::Seconds, &["device", "what"]);
 
 /// This part's experiments.

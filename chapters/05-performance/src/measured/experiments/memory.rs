@@ -35,10 +35,10 @@ pub const PIECES: Key = Key::measured("performance.accumulate", Unit::Bytes, &["
 pub const PIECES_PREDICTED: Key =
     Key::calculated("performance.accumulate.predicted", Unit::Bytes, &["model", "piece"]);
 /// Seconds of a step in pieces.
-pub const PIECES_SECONDS: Key =
+const PIECES_SECONDS: Key =
     Key::measured("performance.accumulate.seconds", Unit::Seconds, &["model", "piece"]);
 /// How far its gradient is from the whole batch's.
-pub const PIECES_OFF: Key =
+const PIECES_OFF: Key =
     Key::measured("performance.accumulate.off", Unit::Number, &["model", "piece"]);
 
 /// The peak memory of a step that recomputes.
@@ -47,11 +47,10 @@ pub const SEGMENTS: Key = Key::measured("performance.recompute", Unit::Bytes, &F
 pub const SEGMENTS_PREDICTED: Key =
     Key::calculated("performance.recompute.predicted", Unit::Bytes, &FORGETS);
 /// Seconds of a step that recomputes.
-pub const SEGMENTS_SECONDS: Key =
+const SEGMENTS_SECONDS: Key =
     Key::measured("performance.recompute.seconds", Unit::Seconds, &FORGETS);
 /// The same over a step that keeps everything.
-pub const SEGMENTS_SLOWER: Key =
-    Key::measured("performance.recompute.slower", Unit::Ratio, &FORGETS);
+const SEGMENTS_SLOWER: Key = Key::measured("performance.recompute.slower", Unit::Ratio, &FORGETS);
 const FORGETS: [&str; 4] = ["layers", "units", "batch", "segments"];
 
 /// This part's experiments.

@@ -26,9 +26,9 @@ pub const ROOFLINE: Key = Key::measured("performance.profile.roofline", Unit::Sh
 const PHASE: Key =
     Key::measured("performance.profile.phase", Unit::Share, &["model", "batch", "phase"]);
 /// The fraction of the matrix products in the time.
-pub const PRODUCTS: Key = Key::measured("performance.profile.products", Unit::Share, STEP);
+const PRODUCTS: Key = Key::measured("performance.profile.products", Unit::Share, STEP);
 /// Their fraction of what is computed.
-pub const PRODUCT_FLOPS: Key = Key::counted("performance.profile.product_flops", Unit::Share, STEP);
+const PRODUCT_FLOPS: Key = Key::counted("performance.profile.product_flops", Unit::Share, STEP);
 /// One operation of a step that is drawn as a timeline.
 pub const EVENT: Key =
     Key::measured("performance.profile.event", Unit::Seconds, &["model", "at", "phase", "op"]);

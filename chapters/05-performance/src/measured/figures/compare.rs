@@ -1,12 +1,11 @@
-//! Models, convolutions and batches as figures and tables.
+//! Models and batches as figures and tables.
 
 use crate::measured::experiments::compare::{
-    BATCH, BATCH_EPOCHS, BATCH_RATE, BATCH_SECONDS, BATCHES, CONVOLUTION, LAYERS, LONG_RIGHT,
-    LONG_SECONDS, MODELS, RIGHT, SECONDS, TARGETS, WAYS,
+    BATCH_EPOCHS, BATCH_RATE, BATCH_SECONDS, BATCHES, LONG_RIGHT, LONG_SECONDS, MODELS, RIGHT,
+    SECONDS, TARGETS,
 };
 use lab::{
     Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
-    drawing::{Bars, Limits},
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
     table::{Entry, Grid},
@@ -17,7 +16,6 @@ use training::Model;
 /// This part's figures.
 pub fn figures() -> Vec<Figure> {
     vec![
-        Figure { key: CONVOLUTION.name, draw: draw_convolutions },
         Figure { key: RIGHT.name, draw: draw_budgets },
         Figure { key: BATCH_SECONDS.name, draw: draw_batches },
     ]
@@ -29,26 +27,6 @@ pub fn tables() -> Vec<Table> {
         Table { key: RIGHT.name, make: table_targets },
         Table { key: BATCH_SECONDS.name, make: table_batches },
     ]
-}
-
-fn draw_convolutions(records: &Records) -> Result<Drawing> {
-    let of = |layer: &str, way: &str| CONVOLUTION.at(&[("layer", &layer), ("way", &way)]);
-    let (mut bars, mut best) = (Vec::new(), Vec::new());
-    for layer in LAYERS {
-        let mut fastest = (f64::NEG_INFINITY, "");
-        for (way, name) in WAYS {
-            let rate = records.get(of(layer.name, way))?.median;
-            fastest = if rate > fastest.0 { (rate, name) } else { fastest };
-            bars.push((format!("{}: {name}", layer.name), of(layer.name, way)));
-        }
-        best.push(format!("{} for {}", fastest.1, layer.name));
-    }
-    let caption = format!(
-        "Convolutions forward, {BATCH} images at once, on all cores. Fastest: {}.",
-        best.join(", ")
-    );
-    let axis = Axis::new("GFLOP/s", Scale::Linear);
-    Bars { axis, scale: |rate| rate / 1e9, bars, limits: Limits::OfValues }.draw(records, caption)
 }
 
 /// From an accuracy to an error rate in percent.

@@ -1,11 +1,10 @@
 //! Feeding the trainer as figures and tables.
 
 use crate::measured::experiments::input::{
-    COMPUTE, GATHER, KEPT, OVERLAP, PIECES, RATE, SOURCE, STREAM, STREAM_BYTES, STREAM_PREDICTED,
-    VARIETY,
+    COMPUTE, PIECES, RATE, SOURCE, STREAM, STREAM_BYTES, STREAM_PREDICTED, VARIETY,
 };
 use lab::{
-    Drawing, Error, Figure, Key, Records, Result, Samples, Table, TableData, Unit,
+    Drawing, Error, Figure, Records, Result, Samples, Table, TableData, Unit,
     drawing::Lines,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
@@ -25,9 +24,7 @@ pub fn figures() -> Vec<Figure> {
 pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "performance.input", make: table_input },
-        Table { key: "performance.input.kept", make: table_kept },
         Table { key: "performance.stream", make: table_stream },
-        Table { key: "performance.pieces.overlap", make: table_overlap },
     ]
 }
 
@@ -219,20 +216,6 @@ fn table_input(records: &Records) -> Result<TableData> {
         )
 }
 
-fn table_kept(records: &Records) -> Result<TableData> {
-    let of = |key: Key, form: &str| key.at(&[("form", &form)]);
-    let gather = |form| records.get(of(GATHER, form)).map(|value| value.median);
-    let caption = format!(
-        "Bytes take a quarter of the memory, and a batch of them takes {} the time of a copy of floats.",
-        Unit::Ratio.format(gather("bytes")? / gather("numbers")?)
-    );
-    Grid::new([("bytes", "bytes, decoded per batch"), ("numbers", "floats, decoded once")])
-        .column("kept as", |(_, name)| *name)
-        .column("all images", |(form, _)| of(KEPT, form))
-        .column("a batch of 128", |(form, _)| of(GATHER, form))
-        .table(records, caption)
-}
-
 fn table_stream(records: &Records) -> Result<TableData> {
     let whole = 10.0 * (1.0 - 0.9_f64.powi(32));
     let caption = format!(
@@ -256,19 +239,5 @@ fn table_stream(records: &Records) -> Result<TableData> {
             Err(_) => "–".to_owned(),
         })
         .column("rate", |value| value.text())
-        .table(records, caption)
-}
-
-fn table_overlap(records: &Records) -> Result<TableData> {
-    let of = |what: &str| OVERLAP.at(&[("device", &"cuda"), ("what", &what)]);
-    let seconds = |what| records.get(of(what)).map(|value| value.median);
-    let [kernel, copy, both] = [seconds("kernel")?, seconds("copy")?, seconds("both")?];
-    let caption = format!(
-        "A copy and a kernel in two streams: {} of the shorter one's time is hidden.",
-        Unit::Share.format((kernel + copy - both) / kernel.min(copy))
-    );
-    Grid::new([("the kernel alone", "kernel"), ("the copy alone", "copy"), ("both", "both")])
-        .column("what runs", |(name, _)| *name)
-        .column("time", |(_, what)| of(what))
         .table(records, caption)
 }

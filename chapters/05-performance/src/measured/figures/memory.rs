@@ -2,8 +2,8 @@
 
 use crate::{
     measured::experiments::memory::{
-        HALVED, LEAST, MEMORY, PART, PIECES, PIECES_OFF, PIECES_PREDICTED, PIECES_SECONDS,
-        PREDICTED, SEGMENTS, SEGMENTS_PREDICTED, SEGMENTS_SECONDS, SEGMENTS_SLOWER,
+        HALVED, LEAST, MEMORY, PART, PIECES, PIECES_PREDICTED, PREDICTED, SEGMENTS,
+        SEGMENTS_PREDICTED,
     },
     memory::recompute::best_segments,
 };
@@ -12,8 +12,8 @@ use lab::{
     key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
-    table::{Entry, Grid},
-    units::{difference, scientific},
+    table::Grid,
+    units::difference,
 };
 
 /// This part's figures.
@@ -30,8 +30,6 @@ pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "performance.memory", make: table_memory },
         Table { key: "performance.memory.parts", make: table_parts },
-        Table { key: "performance.accumulate", make: table_accumulate },
-        Table { key: "performance.recompute", make: table_recompute },
     ]
 }
 
@@ -188,49 +186,4 @@ fn table_parts(records: &Records) -> Result<TableData> {
         records,
         "What a step must keep in memory, part by part, and what dfdx keeps beyond or below it.",
     )
-}
-
-fn table_accumulate(records: &Records) -> Result<TableData> {
-    let all = records.every(PIECES.at(&[("model", &"mlp")]))?;
-    let off =
-        |value: &Value| records.get(PIECES_OFF.beside(value)).map_or(f64::NAN, |off| off.median);
-    let farthest = all.iter().map(|value| off(value)).fold(0.0, f64::max);
-    Grid::new(all)
-        .column("piece", |value| value.param("piece").unwrap_or_default().to_owned())
-        .column("predicted", |value| PIECES_PREDICTED.beside(value))
-        .column("measured", |value| value.text())
-        .column("time of a step", |value| PIECES_SECONDS.beside(value))
-        .column("difference", |value| scientific(off(value), 2))
-        .table(
-            records,
-            format!(
-                "The same gradient in pieces: never farther than {} of its length from the whole batch's.",
-                scientific(farthest, 2)
-            ),
-        )
-}
-
-fn table_recompute(records: &Records) -> Result<TableData> {
-    let forgets = |value: &&Value| value.param("segments") != Some("0");
-    let slower = records.every(SEGMENTS_SLOWER.at(&[]))?.into_iter().filter(forgets);
-    let (low, high) = slower
-        .map(|value| value.median)
-        .fold((f64::MAX, f64::MIN), |(low, high), s| (low.min(s), high.max(s)));
-    Grid::new(records.every(SEGMENTS.at(&[]))?)
-        .column("segments", |value| match value.param("segments") {
-            Some(segments) if segments != "0" => Entry::from(segments),
-            _ => Entry::from("none: everything kept"),
-        })
-        .column("predicted", |value| SEGMENTS_PREDICTED.beside(value))
-        .column("measured", |value| value.text())
-        .column("time of a step", |value| SEGMENTS_SECONDS.beside(value))
-        .column("over keeping", |value| SEGMENTS_SLOWER.beside(value))
-        .table(
-            records,
-            format!(
-                "Recomputing takes {} to {} times the time of keeping everything.",
-                Unit::Number.format(low),
-                Unit::Number.format(high)
-            ),
-        )
 }

@@ -1,17 +1,11 @@
 //! This part's figures and tables, made from one machine's records.
 
 use super::lanes::{self, Bar};
-use crate::measured::experiments::{
-    freed,
-    profile::{
-        BANDWIDTH, BATCH, BYTES, EVENT, FLOPS, PEAK, PRODUCT_FLOPS, PRODUCTS, ROOFLINE, SECONDS,
-        SHARE, TOTAL,
-    },
+use crate::measured::experiments::profile::{
+    BANDWIDTH, BATCH, BYTES, EVENT, FLOPS, PEAK, ROOFLINE, SECONDS, SHARE, TOTAL,
 };
 use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
-    drawing::Bars,
-    heap::Freed,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
     table::Grid,
@@ -24,7 +18,6 @@ pub fn figures() -> Vec<Figure> {
         Figure { key: "performance.timeline", draw: |r| timeline(r, Model::Mlp) },
         Figure { key: "performance.timeline.cnn", draw: |r| timeline(r, Model::Cnn) },
         Figure { key: "performance.timeline.resnet", draw: |r| timeline(r, Model::Resnet) },
-        Figure { key: SECONDS.name, draw: draw_products },
         Figure { key: "performance.roofline.step", draw: draw_roofline },
     ]
 }
@@ -32,13 +25,8 @@ pub fn figures() -> Vec<Figure> {
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
     vec![
-        Table { key: "performance.profile.linear", make: |r| table(r, Model::Linear) },
         Table { key: "performance.profile.mlp", make: |r| table(r, Model::Mlp) },
-        Table { key: "performance.profile.cnn", make: |r| table(r, Model::Cnn) },
         Table { key: "performance.profile.resnet", make: |r| table(r, Model::Resnet) },
-        Table { key: "performance.profile.rnn", make: |r| table(r, Model::Rnn) },
-        Table { key: "performance.profile.transformer", make: |r| table(r, Model::Transformer) },
-        Table { key: freed::SECONDS.name, make: table_freed },
     ]
 }
 
@@ -159,34 +147,6 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     })
 }
 
-/// For each model: the fraction of the products in its operations, and in its time.
-fn draw_products(records: &Records) -> Result<Drawing> {
-    let of = |key: Key, model: Model| key.at(&[("model", &model)]);
-    let time = |model: Model| records.get(of(PRODUCTS, model)).map(|share| share.median);
-    let mut lowest = (time(Model::ALL[0])?, Model::ALL[0]);
-    for model in Model::ALL {
-        let share = time(model)?;
-        lowest = if share < lowest.0 { (share, model) } else { lowest };
-    }
-    let (time, model) = lowest;
-    let caption = format!(
-        "Matrix products are nearly all of the operations, but less of the time: of a step of {model} {:.0}% of the operations, but {:.0}% of the time.",
-        100.0 * records.get(of(PRODUCT_FLOPS, model))?.median,
-        100.0 * time
-    );
-    let bars = Model::ALL.into_iter().flat_map(|model| {
-        [("work", PRODUCT_FLOPS), ("time", PRODUCTS)]
-            .map(|(what, key)| (format!("{model}, {what}"), of(key, model)))
-    });
-    Bars {
-        axis: Axis::new("matrix products (%)", Scale::Linear).range(0.0, 100.0),
-        scale: |share| 100.0 * share,
-        bars: bars.collect(),
-        ..Bars::default()
-    }
-    .draw(records, caption)
-}
-
 /// Each operation of two models under the machine's roofline.
 fn draw_roofline(records: &Records) -> Result<Drawing> {
     let [peak, bandwidth] = [records.get(PEAK.at(&[]))?, records.get(BANDWIDTH.at(&[]))?];
@@ -234,22 +194,6 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
     })
 }
 
-/// What a step takes with freed memory returned, and with it kept.
-fn table_freed(records: &Records) -> Result<TableData> {
-    let of = |key: Key, model: &Model| key.at(&[("model", model), ("batch", &BATCH)]);
-    let mut grid = Grid::new(freed::MODELS).column("model", Model::to_string);
-    for (freed, head) in Freed::ALL.map(Freed::name).into_iter().zip(["returned", "kept"]) {
-        grid = grid
-            .column(head, move |model| of(freed::SECONDS, model).with("freed", freed))
-            .column("page faults", move |model| of(freed::FAULTS, model).with("freed", freed));
-    }
-    let caption = format!(
-        "A training step of {BATCH} images, with freed memory returned to the system and kept, in turns, and the \
-         page faults of a step. The ratio is the median over the runs, each compared with its neighbour."
-    );
-    grid.column("returned / kept", |model| of(freed::GAIN, model)).table(records, caption)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,8 +201,6 @@ mod tests {
 
     #[test]
     fn every_figure_and_table_is_made_from_the_records() {
-        let mut tables = tables();
-        tables.retain(|table| table.key != freed::SECONDS.name);
-        lab::testing::are_drawn(&figures(), &tables, &records());
+        lab::testing::are_drawn(&figures(), &tables(), &records());
     }
 }

@@ -1,9 +1,6 @@
 //! A step on a device, as a figure: what the CPU asks for, above what the device does.
 
-use super::{
-    gpu::device_name,
-    lanes::{self, Bar},
-};
+use super::lanes::{self, Bar};
 use crate::measured::experiments::timeline::{ASKED, BATCHES, BEGAN, BUSY, CALLED, RAN};
 use cpu_gpu::measured::experiments::devices::DEVICES;
 use lab::{Drawing, Figure, Key, Records, Result, Unit, record::Value};
@@ -11,6 +8,15 @@ use lab::{Drawing, Figure, Key, Records, Result, Unit, record::Value};
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
     vec![Figure { key: RAN.name, draw }]
+}
+
+/// What a reader calls a device.
+fn device_name(id: &str) -> &str {
+    match id {
+        "opencl-cpu" => "this CPU through OpenCL",
+        "opencl-gpu" => "GPU through OpenCL",
+        _ => "GPU through CUDA",
+    }
 }
 
 /// The calls of a step on the device that comes first in chapter 2's list, of those recorded: a GPU before a CPU.

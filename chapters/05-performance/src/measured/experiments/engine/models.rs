@@ -31,16 +31,11 @@ const EPOCHS: usize = 2;
 /// Runs of each contender, from other random numbers.
 const SEEDS: usize = 3;
 
-/// The contenders, and their names on a page.
-pub const RACERS: [(&str, &str); 4] = [
-    (OURS, "train"),
-    ("plain", "train --engine plain"),
-    ("pytorch", "PyTorch"),
-    ("pytorch-nhwc", "PyTorch, channels last"),
-];
+/// The contenders.
+const RACERS: [&str; 4] = [OURS, "plain", "pytorch", "pytorch-nhwc"];
 
 /// Every model with the batch of its recipe, and with 128.
-pub fn cases() -> impl Iterator<Item = (Model, usize)> {
+fn cases() -> impl Iterator<Item = (Model, usize)> {
     Model::ALL.into_iter().flat_map(|model| {
         let recipe = Settings::of(model).batch;
         let other = (recipe != 128).then_some((model, 128));
@@ -117,8 +112,7 @@ pub fn measure(r: &mut Recorder) -> lab::Result<()> {
             race::add_peer(&mut race, who, peer, (batch, EPOCHS));
         }
         let results = race.rounds(SEEDS)?;
-        let everyone = RACERS.map(|(who, _)| who);
-        race::record(r, &KEYS, list, everyone, (&results, data.train.len()))?;
+        race::record(r, &KEYS, list, RACERS, (&results, data.train.len()))?;
     }
     Ok(())
 }
