@@ -96,7 +96,7 @@ impl Fence {
     pub fn draw(&self, records: &Records) -> Result<Drawing> {
         let caption = caption(&self.caption, records)?;
         let mut entries = Vec::new();
-        for bindings in self.bindings(&self.each, records) {
+        for bindings in self.rows(records)? {
             for (label, cell) in &self.entries {
                 if let Cell::Number { of, .. } = cell {
                     entries.push((filled(label, &bindings, true), of.quote().at(&bindings)));
@@ -122,12 +122,8 @@ impl Fence {
     /// # Errors
     /// As [`Fence::draw`].
     pub fn table(&self, records: &Records) -> Result<TableData> {
-        let mut rows = self.bindings(&self.each, records);
-        if self.present {
-            rows.retain(|row| self.quantities(row).iter().any(|one| records.get(one).is_ok()));
-        }
         let (across, once) = (self.bindings(&self.across, records), [Bindings::new()]);
-        let mut grid = Grid::new(rows);
+        let mut grid = Grid::new(self.rows(records)?);
         for group in self.entries.chunk_by(|a, b| self.varies(a) == self.varies(b)) {
             for columns in if self.varies(&group[0]) { &across[..] } else { &once } {
                 for (head, cell) in group {
@@ -138,6 +134,22 @@ impl Fence {
             }
         }
         grid.table(records, caption(&self.caption, records)?)
+    }
+
+    /// A row, bar or line for each of these; if none is left, why the first quantity has no value.
+    fn rows(&self, records: &Records) -> Result<Vec<Bindings>> {
+        let mut rows = self.bindings(&self.each, records);
+        if self.present {
+            rows.retain(|row| self.quantities(row).iter().any(|one| records.get(one).is_ok()));
+        }
+        if rows.is_empty() {
+            for (_, cell) in &self.entries {
+                if let Cell::Number { of, .. } = cell {
+                    records.every(of.quote().fixed())?;
+                }
+            }
+        }
+        Ok(rows)
     }
 
     /// Whether a column is one for each of the values across.
@@ -346,6 +358,11 @@ mod tests {
         let caption =
             read("bars: rate\nours = demo.rate who=ours n=64\n> {demo.rate who=theirs n=64}.")?;
         assert!(matches!(caption.draw(&records()), Err(Error::Skipped { .. })));
+        // Nor are lists of what was recorded, or is present, where nothing is.
+        for each in ["each n: *", "present\neach n: 64"] {
+            let table = read(&format!("{each}\nrate | demo.rate who=theirs n={{n}}\n> Rates."))?;
+            assert!(matches!(table.table(&testing::unmeasured()), Err(Error::NotMeasured { .. })));
+        }
         Ok(())
     }
 
