@@ -13,7 +13,7 @@ pub fn chapter() -> Chapter {
     let parts = [
         part(measured::formats::experiments(), drawn::formats::figures(), drawn::formats::tables()),
         part(measured::amp::experiments(), drawn::amp::figures(), drawn::amp::tables()),
-        part(measured::models::experiments(), vec![], drawn::models::tables()),
+        part(measured::models::experiments(), vec![], vec![]),
         part(measured::bf16::experiments(), drawn::bf16::figures(), drawn::bf16::tables()),
     ];
     Chapter::of(6, "mixed_precision", "Mixed precision", parts)

@@ -1,6 +1,5 @@
-//! The chapter's figures and tables, made from one machine's records.
+//! The figures and tables of the chapter that are more than their page declares, made from one machine's records.
 
 pub mod amp;
 pub mod bf16;
 pub mod formats;
-pub mod models;

@@ -37,13 +37,12 @@ pub const SHARES: Key = Key::measured(
     &["model", "layer", "step", "scale", "from", "kind"],
 );
 /// Test accuracy.
-pub const RIGHT: Key = Key::measured("mixed_precision.amp", Unit::Share, &["precision", "device"]);
+const RIGHT: Key = Key::measured("mixed_precision.amp", Unit::Share, &["precision", "device"]);
 /// The accuracy after each epoch.
-pub const CURVE: Key =
+const CURVE: Key =
     Key::measured("mixed_precision.amp.curve", Unit::Share, &["precision", "device", "epoch"]);
 /// What mixed precision changes in the accuracy, seed by seed, in percentage points.
-pub const DIFFERENCE: Key =
-    Key::measured("mixed_precision.amp.difference", Unit::Number, &["device"]);
+const DIFFERENCE: Key = Key::measured("mixed_precision.amp.difference", Unit::Number, &["device"]);
 const LAST_SCALE: Key = Key::counted("mixed_precision.amp.scale", Unit::Count, &["device"]);
 const SKIPPED: Key = Key::counted("mixed_precision.amp.skipped", Unit::Count, &["device"]);
 /// Test accuracy without a part.
@@ -53,20 +52,20 @@ pub const ABLATIONS: Key =
 pub const FAILED: Key =
     Key::counted("mixed_precision.ablations.failed", Unit::Count, &["setting", "variant"]);
 /// The accuracy after each epoch, without a part.
-pub const ABLATION_CURVE: Key =
+const ABLATION_CURVE: Key =
     Key::measured("mixed_precision.ablations.curve", Unit::Share, &["setting", "variant", "epoch"]);
 
 /// Images a second.
-pub const SPEED: Key = Key::measured(
+const SPEED: Key = Key::measured(
     "mixed_precision.amp.speed",
     Unit::ImagesPerSecond,
     &["precision", "device", "batch"],
 );
 /// Over those in f32.
-pub const SPEED_RATIO: Key =
+const SPEED_RATIO: Key =
     Key::measured("mixed_precision.amp.speed.ratio", Unit::Ratio, &["device", "batch"]);
 /// Bytes for each parameter.
-pub const MEMORY: Key =
+const MEMORY: Key =
     Key::counted("mixed_precision.amp.memory", Unit::Number, &["precision", "what"]);
 
 /// The experiments, in the order of the page.
@@ -264,7 +263,7 @@ fn record_shares(
 }
 
 /// What is compared: f32, and its copy in f16.
-pub const COMPARED: [Precision; 2] = [Precision::F32, Precision::Amp];
+const COMPARED: [Precision; 2] = [Precision::F32, Precision::Amp];
 
 /// Seeds of the comparison.
 const SEEDS: u64 = 5;
@@ -341,7 +340,7 @@ fn ablations(rec: &mut Recorder) -> Result<()> {
 }
 
 /// Batches to time.
-pub const BATCHES: [usize; 3] = [32, 128, 512];
+const BATCHES: [usize; 3] = [32, 128, 512];
 
 fn speed(rec: &mut Recorder) -> Result<()> {
     let data = rec.data_set()?;

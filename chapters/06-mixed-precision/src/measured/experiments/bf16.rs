@@ -33,13 +33,13 @@ use std::{
 const OPERATIONS: Key =
     Key::counted("mixed_precision.bf16.roofline.operations", Unit::Count, &["network", "number"]);
 /// The bytes of a part of a step.
-pub const BYTES: Key = Key::counted(
+const BYTES: Key = Key::counted(
     "mixed_precision.bf16.roofline.bytes",
     Unit::Bytes,
     &["network", "number", "part"],
 );
 /// Operations for each byte of a step.
-pub const INTENSITY: Key = Key::calculated(
+const INTENSITY: Key = Key::calculated(
     "mixed_precision.bf16.roofline.intensity",
     Unit::Number,
     &["network", "number"],
@@ -54,11 +54,10 @@ pub const PRODUCT: Key = Key::calculated(
 pub const RIDGE: Key =
     Key::calculated("mixed_precision.bf16.roofline.ridge", Unit::Number, &["number"]);
 /// The least seconds of a step.
-pub const SECONDS: Key =
+const SECONDS: Key =
     Key::calculated("mixed_precision.bf16.roofline.seconds", Unit::Seconds, &["network", "number"]);
 /// What bf16 gains at most.
-pub const GAIN: Key =
-    Key::calculated("mixed_precision.bf16.roofline.gain", Unit::Ratio, &["network"]);
+const GAIN: Key = Key::calculated("mixed_precision.bf16.roofline.gain", Unit::Ratio, &["network"]);
 
 /// How far a sum is off.
 pub const ERROR: Key = Key::counted("mixed_precision.bf16.error", Unit::Number, &["sum", "k"]);
@@ -68,11 +67,11 @@ const WALKS: Key = Key::measured("mixed_precision.bf16.walks", Unit::Seconds, &[
 const WALKS_RATE: Key =
     Key::measured("mixed_precision.bf16.walks.rate", Unit::BytesPerSecond, &["part"]);
 /// Images a second of the race.
-pub const RATE: Key = Key::measured("mixed_precision.bf16", Unit::ImagesPerSecond, &["who"]);
+const RATE: Key = Key::measured("mixed_precision.bf16", Unit::ImagesPerSecond, &["who"]);
 const STEP: Key = Key::measured("mixed_precision.bf16.step", Unit::Seconds, &["who"]);
 const FLOPS: Key = Key::measured("mixed_precision.bf16.flops", Unit::FlopsPerSecond, &["who"]);
 /// How many times as long the slow one takes.
-pub const RATIO: Key = Key::measured("mixed_precision.bf16.ratio", Unit::Ratio, &["slow", "fast"]);
+const RATIO: Key = Key::measured("mixed_precision.bf16.ratio", Unit::Ratio, &["slow", "fast"]);
 /// What the accuracy's numbers are told apart by.
 const TRAINING: &[&str] = &["number", "data", "epochs", "unit"];
 /// Test accuracy.
@@ -138,7 +137,7 @@ pub const WIDE: [usize; 4] = [784, 2048, 2048, 10];
 /// Images in its batch.
 pub const BATCH: usize = 512;
 /// The networks whose steps are predicted: name, sizes, batch.
-pub const NETWORKS: [(&str, &[usize], usize); 2] =
+const NETWORKS: [(&str, &[usize], usize); 2] =
     [("784-128-10", &[784, 128, 10], 128), ("784-2048-2048-10", &WIDE, BATCH)];
 
 /// Why nothing multiplies bf16 here.
@@ -241,11 +240,9 @@ fn walks(r: &mut Recorder) {
 }
 
 /// A contender of the race.
-pub struct Contender {
+struct Contender {
     /// Its name in the records.
-    pub who: &'static str,
-    /// Its name on the page.
-    pub name: &'static str,
+    who: &'static str,
     /// This crate's way, or the options of PyTorch's program.
     by: By,
 }
@@ -256,34 +253,17 @@ enum By {
 }
 
 /// All of them. The others are compared with the first.
-pub const CONTENDERS: [Contender; 7] = [
-    Contender {
-        who: "bf16",
-        name: "bf16, on its unit",
-        by: By::Network(|| Multiplication::Keeping(unit())),
-    },
-    Contender {
-        who: "bf16-rounding",
-        name: "bf16, rounded by each product, on its unit",
-        by: By::Network(|| Multiplication::Rounding(unit())),
-    },
-    Contender { who: "f32", name: "f32", by: By::Network(|| Multiplication::F32) },
+const CONTENDERS: [Contender; 7] = [
+    Contender { who: "bf16", by: By::Network(|| Multiplication::Keeping(unit())) },
+    Contender { who: "bf16-rounding", by: By::Network(|| Multiplication::Rounding(unit())) },
+    Contender { who: "f32", by: By::Network(|| Multiplication::F32) },
     Contender {
         who: "bf16-portable",
-        name: "bf16, portable: f32 registers",
         by: By::Network(|| Multiplication::Keeping(Multiplier::Vectors(Level::best()))),
     },
-    Contender { who: "pytorch-f32", name: "PyTorch, f32", by: By::PyTorch(&[]) },
-    Contender {
-        who: "pytorch-bf16",
-        name: "PyTorch, bf16 autocast",
-        by: By::PyTorch(&["--autocast"]),
-    },
-    Contender {
-        who: "pytorch-bf16-fused",
-        name: "PyTorch, bf16 autocast, fused Adam",
-        by: By::PyTorch(&["--autocast", "--fused"]),
-    },
+    Contender { who: "pytorch-f32", by: By::PyTorch(&[]) },
+    Contender { who: "pytorch-bf16", by: By::PyTorch(&["--autocast"]) },
+    Contender { who: "pytorch-bf16-fused", by: By::PyTorch(&["--autocast", "--fused"]) },
 ];
 
 /// Seconds of one step above which a contender is left out of the race, which would take it an hour.

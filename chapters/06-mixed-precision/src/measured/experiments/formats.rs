@@ -34,10 +34,9 @@ pub const BINADE: Key =
 pub const ROUNDING: Key =
     Key::counted("mixed_precision.rounding", Unit::Number, &["format", "power"]);
 /// Bytes read and written in a second.
-pub const CONVERT: Key =
-    Key::measured("mixed_precision.convert", Unit::BytesPerSecond, &["to", "how"]);
+const CONVERT: Key = Key::measured("mixed_precision.convert", Unit::BytesPerSecond, &["to", "how"]);
 /// Over the readable way.
-pub const CONVERT_SPEEDUP: Key =
+const CONVERT_SPEEDUP: Key =
     Key::measured("mixed_precision.convert.speedup", Unit::Ratio, &["to", "how"]);
 /// A running sum.
 pub const SUMS: Key = Key::counted("mixed_precision.sums", Unit::Number, &["sum", "n"]);
@@ -160,7 +159,7 @@ fn rounding(rec: &mut Recorder) -> Result<()> {
 }
 
 /// The ways to convert, by their names in the records.
-pub const WAYS: [&str; 3] = ["readable", "integer", "half"];
+const WAYS: [&str; 3] = ["readable", "integer", "half"];
 
 fn convert(rec: &mut Recorder) -> Result<()> {
     let mut random = SplitMix64::new(1);

@@ -5,22 +5,22 @@ use lab::{Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet, recor
 use training::{Config, EngineKind, Model, Outcome, Precision, Settings, Silent};
 
 /// Images of a second.
-pub const RATE: Key = Key::measured(
+const RATE: Key = Key::measured(
     "mixed_precision.models",
     Unit::ImagesPerSecond,
     &["model", "precision", "device"],
 );
 /// Over those in f32, seed by seed.
-pub const RATIO: Key =
+const RATIO: Key =
     Key::measured("mixed_precision.models.ratio", Unit::Ratio, &["model", "precision", "device"]);
 /// Test accuracy in the end.
-pub const RIGHT: Key = Key::measured(
+const RIGHT: Key = Key::measured(
     "mixed_precision.models.accuracy",
     Unit::Share,
     &["model", "precision", "device"],
 );
 /// What it is above that of f32, seed by seed, in percentage points.
-pub const DIFFERENCE: Key = Key::measured(
+const DIFFERENCE: Key = Key::measured(
     "mixed_precision.models.difference",
     Unit::Number,
     &["model", "precision", "device"],
@@ -40,7 +40,7 @@ pub fn experiments() -> Vec<Experiment> {
 /// Images of an epoch: whole steps of every batch.
 const IMAGES: usize = 12_800;
 /// Epochs of a run: more of those that take some hundredths of a second.
-pub fn epochs(model: Model) -> usize {
+fn epochs(model: Model) -> usize {
     if matches!(model, Model::Linear | Model::Mlp) { 12 } else { 3 }
 }
 /// Runs in each precision, which take turns.

@@ -6,48 +6,35 @@ use crate::{
         range,
     },
     measured::experiments::amp::{
-        ABLATION_CURVE, ABLATION_SEEDS, ABLATIONS, BATCHES, COMPARED, CURVE, DIFFERENCE, FAILED,
-        GRADIENTS, LAYERS, LOOKS, MEMORY, RIGHT, SCALE, SHARES, SPEED, SPEED_RATIO,
+        ABLATION_SEEDS, ABLATIONS, FAILED, GRADIENTS, LAYERS, LOOKS, SCALE, SHARES,
     },
 };
 use lab::{
-    Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
+    Drawing, Figure, Key, Records, Result, Table, TableData,
     drawing::Lines,
     key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
-    record::Value,
     table::Grid,
     units::{difference, plain},
 };
-use training::Precision;
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
     vec![
         Figure { key: GRADIENTS.name, draw: draw_gradients },
         Figure { key: "mixed_precision.gradients.scale", draw: draw_scale },
-        Figure { key: RIGHT.name, draw: draw_accuracy },
-        Figure { key: "mixed_precision.ablations.deep", draw: draw_deep },
-        Figure { key: "mixed_precision.ablations.loss", draw: draw_loss },
-        Figure { key: "mixed_precision.ablations.steps", draw: draw_steps },
     ]
 }
 
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: GRADIENTS.name, make: table_gradients },
-        Table { key: RIGHT.name, make: table_accuracy },
-        Table { key: ABLATIONS.name, make: table_ablations },
-        Table { key: SPEED.name, make: table_speed },
-        Table { key: MEMORY.name, make: table_memory },
-    ]
+    vec![Table { key: ABLATIONS.name, make: table_ablations }]
 }
 
 /// A layer's displayed name: the first of the deep model's nine is layer 1.
 fn layer_name(layer: &str) -> &'static str {
     match layer {
-        "0.0.weight" | "layers.0.0.weight" => "first layer",
+        "layers.0.0.weight" => "first layer",
         "layers.1.3.0.weight" => "fifth layer",
         _ => "last layer",
     }
@@ -136,83 +123,6 @@ fn draw_scale(records: &Records) -> Result<Drawing> {
     Ok(LinePlot { x: axis_x(), y: axis_y(), series, limits }.drawing(caption))
 }
 
-fn table_gradients(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for (model, layers) in LAYERS {
-        for layer in layers {
-            rows.extend([1.0, SCALE].map(|scale| ((model, *layer), scale)));
-        }
-    }
-    let caption = format!(
-        "What f16 makes of the gradients of step {}: predicted by rounding the f32 ones, and measured in a backward \
-         pass in f16.",
-        LOOKS[0]
-    );
-    let mut grid = Grid::new(rows)
-        .column("gradients", |((model, layer), _)| format!("{model}, {}", layer_name(layer)))
-        .column("factor", |(_, scale): &(_, f32)| scale.to_string());
-    for (head, of) in [
-        ("zero in f32", ["predicted", "zero"]),
-        ("vanish: predicted", ["predicted", "vanished"]),
-        ("measured", ["measured", "vanished"]),
-        ("subnormal: predicted", ["predicted", "subnormal"]),
-        ("measured", ["measured", "subnormal"]),
-    ] {
-        grid = grid.column(head, move |(of_layer, scale)| share(*of_layer, *scale, of));
-    }
-    grid.table(records, caption)
-}
-
-/// Error rate in percent.
-fn wrong(share: f64) -> f64 {
-    100.0 * (1.0 - share)
-}
-
-fn draw_accuracy(records: &Records) -> Result<Drawing> {
-    let difference = records.get(DIFFERENCE.at(&[]))?;
-    let caption = format!(
-        "Test error of chapter 4's network 784-128-10, in f32 and in mixed precision (medians of {} seeds, \
-         bands: half of them). At the end, the two differ by {} percentage points in the median, for the same seed.",
-        difference.samples.0.len(),
-        difference.text()
-    );
-    let curve = |precision: Precision| CURVE.at(&[("precision", &precision)]);
-    let lines = COMPARED.map(|precision| (precision.name().to_owned(), curve(precision)));
-    curves(records, lines.into(), caption)
-}
-
-/// A figure of the test error over the epochs.
-fn curves(records: &Records, lines: Vec<(String, Quantity)>, caption: String) -> Result<Drawing> {
-    Lines {
-        over: "epoch",
-        x: Axis::new("epoch", Scale::Linear),
-        y: Axis::new("test error (%)", Scale::Log),
-        scale: wrong,
-        lines,
-        ..Lines::default()
-    }
-    .draw(records, caption)
-}
-
-fn table_accuracy(records: &Records) -> Result<TableData> {
-    let quantile = |value: &Value, at| Unit::Share.format(value.samples.quantile(at));
-    Grid::new(records.every(RIGHT.at(&[]))?)
-        .column("precision", |value| value.param("precision").unwrap_or_default())
-        .column("median", |value| value.text())
-        .column("lowest", |value| quantile(value, 0.0))
-        .column("highest", |value| quantile(value, 1.0))
-        .table(
-            records,
-            "Test accuracy of 784-128-10 on MNIST after ten epochs, from the same seeds.",
-        )
-}
-
-/// The curves of some variants of a setting.
-fn variants(setting: &Setting, variants: &[Variant]) -> Vec<(String, Quantity)> {
-    let curve = |variant: &Variant| (variant.to_string(), of(ABLATION_CURVE, setting, *variant));
-    variants.iter().map(curve).collect()
-}
-
 /// A quantity of a variant.
 fn of(key: Key, setting: &Setting, variant: Variant) -> Quantity {
     key.at(&[("setting", &setting.name), ("variant", &variant)])
@@ -225,44 +135,6 @@ fn ending(records: &Records, setting: &Setting, variant: Variant) -> Result<Stri
         let seeds = failed.samples.0.len();
         Ok(format!("NaN in step {} ({seeds} of {ABLATION_SEEDS} seeds)", failed.text()))
     })
-}
-
-fn draw_deep(records: &Records) -> Result<Drawing> {
-    let of = |variant| records.text(of(ABLATIONS, &SETTINGS[1], variant));
-    let caption = format!(
-        "The network with eight hidden layers in f32, in mixed precision, and in mixed precision without a factor before \
-         the loss. They end at {}, {} and {} accuracy.",
-        of(Variant::F32)?,
-        of(Variant::Amp)?,
-        of(Variant::NoScale)?
-    );
-    curves(records, variants(&SETTINGS[1], SETTINGS[1].variants), caption)
-}
-
-fn draw_loss(records: &Records) -> Result<Drawing> {
-    let of = |variant| ending(records, &SETTINGS[0], variant);
-    let caption = format!(
-        "784-128-10 as usual. In mixed precision it ends at {} accuracy; without a factor, and with a loss that is \
-         65,536 times smaller: {}. In f32 the size of the loss does not matter to Adam: {}.",
-        of(Variant::Amp)?,
-        of(Variant::SmallLoss)?,
-        of(Variant::F32)?
-    );
-    let shown = [Variant::F32, Variant::Amp, Variant::NoScale, Variant::SmallLoss];
-    curves(records, variants(&SETTINGS[0], &shown), caption)
-}
-
-fn draw_steps(records: &Records) -> Result<Drawing> {
-    let of = |variant| records.text(of(ABLATIONS, &SETTINGS[2], variant));
-    let caption = format!(
-        "784-128-10 with a learning rate of {}. With weights that are f16 between steps its test accuracy is {}, \
-         with f32 weights {}, in f32 throughout {}.",
-        SETTINGS[2].lr,
-        of(Variant::NoMasters)?,
-        of(Variant::Amp)?,
-        of(Variant::F32)?
-    );
-    curves(records, variants(&SETTINGS[2], SETTINGS[2].variants), caption)
 }
 
 fn table_ablations(records: &Records) -> Result<TableData> {
@@ -293,34 +165,4 @@ fn table_ablations(records: &Records) -> Result<TableData> {
             "Test accuracy without each part of mixed precision, medians of three seeds, and the difference to f32 \
              in percentage points.",
         )
-}
-
-fn table_speed(records: &Records) -> Result<TableData> {
-    let mut devices: Vec<&str> =
-        records.every(SPEED.at(&[]))?.iter().filter_map(|value| value.param("device")).collect();
-    devices.sort_unstable();
-    devices.dedup();
-    let rows = devices.into_iter().flat_map(|device| BATCHES.map(|batch| (device, batch)));
-    let of =
-        |key: Key, (device, batch): &(&str, usize)| key.at(&[("device", device), ("batch", batch)]);
-    let mut grid = Grid::new(rows)
-        .column("device", |(device, _)| *device)
-        .column("batch", |(_, batch)| batch.to_string());
-    for precision in COMPARED {
-        grid =
-            grid.column(precision.name(), move |row| of(SPEED, row).with("precision", precision));
-    }
-    grid.column("amp against f32", |row| of(SPEED_RATIO, row))
-        .table(records, "Images a second in training 784-128-10, and mixed precision against f32.")
-}
-
-fn table_memory(records: &Records) -> Result<TableData> {
-    let kinds = records.every(MEMORY.at(&[("precision", &Precision::F32)]))?;
-    let mut grid = Grid::new(kinds).column("what", |bytes| bytes.param("what").unwrap_or_default());
-    for precision in COMPARED {
-        grid = grid.column(precision.name(), move |bytes| {
-            MEMORY.beside(bytes).with("precision", precision)
-        });
-    }
-    grid.table(records, "Bytes for each parameter of 784-128-10, counted on the tensors of a step.")
 }

@@ -6,29 +6,27 @@ use crate::{
         roofline::{Product, products},
     },
     measured::experiments::bf16::{
-        BATCH, BYTES, CONTENDERS, DIFFERENCE, ERROR, GAIN, INTENSITY, LOSS, NETWORKS, PRODUCT,
-        RATE, RATIO, RIDGE, RIGHT, SECONDS, TERMS, WIDE,
+        BATCH, DIFFERENCE, ERROR, LOSS, PRODUCT, RIDGE, RIGHT, TERMS, WIDE,
     },
 };
 use lab::{
-    Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
-    drawing::{Bars, Lines},
+    Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
+    drawing::Lines,
     plot::{Axis, LimitLine, LinePlot, Scale},
     record::ParamList,
-    table::{Entry, Grid},
+    table::Grid,
     units,
 };
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
-    vec![Figure { key: ERROR.name, draw: draw_error }, Figure { key: RATE.name, draw: draw_race }]
+    vec![Figure { key: ERROR.name, draw: draw_error }]
 }
 
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "mixed_precision.bf16.roofline", make: table_roofline },
-        Table { key: "mixed_precision.bf16.needs", make: table_needs },
         Table { key: RIGHT.name, make: table_accuracy },
     ]
 }
@@ -73,29 +71,6 @@ fn unit(records: &Records) -> &'static str {
     if has("amx-bf16") { "AMX" } else { "AVX512-BF16" }
 }
 
-fn draw_race(records: &Records) -> Result<Drawing> {
-    let ratio =
-        |slow: &str, fast: &str| records.text(RATIO.at(&[("slow", &slow), ("fast", &fast)]));
-    let finding = match (ratio("f32", "bf16"), ratio("f32", "bf16-portable")) {
-        (Ok(found), _) => format!("on {} bf16 is {found} as fast as f32.", unit(records)),
-        (Err(Error::Skipped { why, .. }), Ok(found)) => {
-            format!("{why}; through the f32 registers bf16 is {found} as fast as f32.")
-        }
-        (Err(error), _) => return Err(error),
-    };
-    let caption = format!(
-        "Training {} in batches of {BATCH} on {}: {finding}",
-        WIDE.map(|size| size.to_string()).join("-"),
-        records.machine.in_words(),
-    );
-    Bars {
-        axis: Axis::new("images a second", Scale::Linear),
-        bars: CONTENDERS.iter().map(|c| (c.name.to_owned(), RATE.at(&[("who", &c.who)]))).collect(),
-        ..Bars::default()
-    }
-    .draw(records, caption)
-}
-
 fn table_roofline(records: &Records) -> Result<TableData> {
     let ridge = |number: &str| records.text(RIDGE.at(&[("number", &number)]));
     let narrow = match ridge("bf16") {
@@ -122,35 +97,6 @@ fn table_roofline(records: &Records) -> Result<TableData> {
         .column("10⁹ operations", |product| format!("{:.2}", product.shape.operations() / 1e9))
         .column("per byte, f32", |product| intensity(product, "f32"))
         .column("per byte, bf16", |product| intensity(product, "bf16"))
-        .table(records, caption)
-}
-
-fn table_needs(records: &Records) -> Result<TableData> {
-    let gain = |network: &str| match records.text(GAIN.at(&[("network", &network)])) {
-        Err(Error::Skipped { why, .. }) => Ok(why),
-        found => found,
-    };
-    let (small, wide) = (gain(NETWORKS[0].0)?, gain(NETWORKS[1].0)?);
-    let caption = if small == wide {
-        format!("What a step needs. The gain of bf16 is not predicted for this machine: {small}.")
-    } else {
-        format!(
-            "What a step needs at least. bf16 gains {small} for the small network and {wide} for the wide one."
-        )
-    };
-    let steps = NETWORKS
-        .into_iter()
-        .flat_map(|(network, _, batch)| ["f32", "bf16"].map(|number| (network, batch, number)));
-    let of = |key: Key, (network, _, number): &(&str, usize, &str)| {
-        key.at(&[("network", network), ("number", number)])
-    };
-    Grid::new(steps)
-        .column("step", |(network, batch, number)| format!("{network}, batch {batch}, {number}"))
-        .column("operations per byte", |step| of(INTENSITY, step))
-        .column("products", |step| of(BYTES, step).with("part", "products"))
-        .column("Adam", |step| of(BYTES, step).with("part", "adam"))
-        .column("rounding", |step| of(BYTES, step).with("part", "conversion"))
-        .column("bound", |step| Entry::OrWhy(of(SECONDS, step)))
         .table(records, caption)
 }
 

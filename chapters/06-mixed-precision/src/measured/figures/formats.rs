@@ -3,18 +3,17 @@
 use crate::{
     formats::Format,
     measured::experiments::formats::{
-        ADDERS, BINADE, BITS, COMPARED, CONVERT, CONVERT_SPEEDUP, DOT, DOTS, EPSILON, HALF_GAP,
-        MAGNITUDES, MAX, NORMAL, ROUNDING, SMALLEST, STALL, SUMS, TERM, WAYS,
+        ADDERS, BINADE, BITS, COMPARED, DOT, DOTS, EPSILON, HALF_GAP, MAGNITUDES, MAX, NORMAL,
+        ROUNDING, SMALLEST, STALL, SUMS, TERM,
     },
 };
 use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
-    drawing::{Bars, Limits, Lines},
+    drawing::{Limits, Lines},
     key::Quantity,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
-    table::{Entry, Grid},
-    units::power_of_ten,
+    table::Grid,
 };
 
 /// The figures that the page quotes.
@@ -22,7 +21,6 @@ pub fn figures() -> Vec<Figure> {
     vec![
         Figure { key: "mixed_precision.formats", draw: draw_formats },
         Figure { key: ROUNDING.name, draw: draw_rounding },
-        Figure { key: CONVERT.name, draw: draw_convert },
         Figure { key: SUMS.name, draw: draw_sums },
         Figure { key: DOT.name, draw: draw_dot },
     ]
@@ -30,10 +28,7 @@ pub fn figures() -> Vec<Figure> {
 
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: "mixed_precision.formats", make: table_formats },
-        Table { key: ROUNDING.name, make: table_rounding },
-    ]
+    vec![Table { key: "mixed_precision.formats", make: table_formats }]
 }
 
 fn number(value: f64) -> String {
@@ -143,43 +138,6 @@ fn draw_rounding(records: &Records) -> Result<Drawing> {
         limits: vec![bound(Format::F16), bound(Format::BF16)],
     };
     Ok(plot.drawing(caption))
-}
-
-fn table_rounding(records: &Records) -> Result<TableData> {
-    let power = |power: i32| power_of_ten(&power.to_string());
-    let mut grid = Grid::new([-8, -6, -4, -2, 0, 2, 4, 5])
-        .column("numbers", |from| [power(*from), power(from + 1)].join(" to "));
-    for format in COMPARED.map(Format::name) {
-        grid = grid.column(format, move |power| {
-            Entry::Or(of(ROUNDING, format).with("power", power), "too large".to_owned())
-        });
-    }
-    grid.table(records, "The median relative error of rounding, by the size of the number.")
-}
-
-fn draw_convert(records: &Records) -> Result<Drawing> {
-    let of = |key: Key, to: &str, how: &str| key.at(&[("to", &to), ("how", &how)]);
-    let speedup = |to: &str, how: &str| records.text(of(CONVERT_SPEEDUP, to, how));
-    let caption = format!(
-        "Bytes read and written by one core that rounds f32 numbers in its second-level cache. The integer version is \
-         {} as fast as the readable one for f16, and {} for bf16; half's own is {} and {}.",
-        speedup("f16", "integer")?,
-        speedup("bf16", "integer")?,
-        speedup("f16", "half")?,
-        speedup("bf16", "half")?,
-    );
-    let bars = ["f16", "bf16"].into_iter().flat_map(|to| {
-        WAYS.into_iter()
-            .zip(["readable", "in integers", "half's"])
-            .map(move |(how, label)| (format!("f32 to {to}, {label}"), of(CONVERT, to, how)))
-    });
-    Bars {
-        axis: Axis::new("rate (GB/s)", Scale::Log),
-        scale: |rate| rate / 1e9,
-        bars: bars.collect(),
-        ..Bars::default()
-    }
-    .draw(records, caption)
 }
 
 /// An adder's name for people.
