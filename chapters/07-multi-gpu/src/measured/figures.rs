@@ -1,4 +1,4 @@
-//! What is shown of it, part by part.
+//! What is shown of it and is more than its page declares, part by part.
 
 pub mod comm;
 pub mod plan;

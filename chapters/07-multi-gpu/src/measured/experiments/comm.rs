@@ -27,14 +27,12 @@ pub const ALPHA: Key =
 pub const BETA: Key =
     Key::measured("multi_gpu.alpha_beta.beta", Unit::Seconds, &["engine", "from"]);
 /// Bytes in a second, if there is a limit.
-pub const BANDWIDTH: Key =
+const BANDWIDTH: Key =
     Key::measured("multi_gpu.alpha_beta.bandwidth", Unit::BytesPerSecond, &["engine", "from"]);
 /// The median error of the fit.
-pub const ERROR: Key =
-    Key::measured("multi_gpu.alpha_beta.error", Unit::Share, &["engine", "from"]);
+const ERROR: Key = Key::measured("multi_gpu.alpha_beta.error", Unit::Share, &["engine", "from"]);
 /// Its largest error.
-pub const WORST: Key =
-    Key::measured("multi_gpu.alpha_beta.worst", Unit::Share, &["engine", "from"]);
+const WORST: Key = Key::measured("multi_gpu.alpha_beta.worst", Unit::Share, &["engine", "from"]);
 /// An all-reduce.
 pub const ALL_REDUCE: Key =
     Key::measured("multi_gpu.all_reduce", Unit::Seconds, &["engine", "way", "p", "bytes"]);

@@ -18,19 +18,19 @@ use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, key::Kind, record::P
 use std::{hint::black_box, time::Instant};
 
 /// A step, by its parts.
-pub const PREDICTED: Key =
+const PREDICTED: Key =
     Key::calculated("multi_gpu.predicted", Unit::Seconds, &["model", "batch", "ranks"]);
 /// The step of ranks that are pinned to a core.
-pub const MEASURED: Key =
+const MEASURED: Key =
     Key::measured("multi_gpu.predicted.measured", Unit::Seconds, &["model", "batch", "ranks"]);
 /// How far the prediction is off.
-pub const ERROR: Key =
+const ERROR: Key =
     Key::measured("multi_gpu.predicted.error", Unit::Share, &["model", "batch", "ranks"]);
 /// The step of ranks that the system may move.
-pub const FREE: Key =
+const FREE: Key =
     Key::measured("multi_gpu.predicted.free", Unit::Seconds, &["model", "batch", "ranks"]);
 /// How far the prediction is off then.
-pub const FREE_ERROR: Key =
+const FREE_ERROR: Key =
     Key::measured("multi_gpu.predicted.free.error", Unit::Share, &["model", "batch", "ranks"]);
 /// The start-up cost between ranks that are pinned to a core.
 pub const ALPHA: Key = Key::measured("multi_gpu.predicted.alpha", Unit::Seconds, &["ranks"]);
@@ -44,9 +44,9 @@ pub const BANDWIDTH: Key =
 pub const SHARED: Key =
     Key::measured("multi_gpu.predicted.shared", Unit::Ratio, &["model", "batch", "ranks"]);
 /// The largest error.
-pub const WORST: Key = Key::measured("multi_gpu.predicted.worst", Unit::Share, &[]);
+const WORST: Key = Key::measured("multi_gpu.predicted.worst", Unit::Share, &[]);
 /// Cases whose fastest number of ranks was predicted.
-pub const RIGHT: Key = Key::measured("multi_gpu.predicted.right", Unit::Count, &[]);
+const RIGHT: Key = Key::measured("multi_gpu.predicted.right", Unit::Count, &[]);
 /// Each card's rate.
 pub const SCALING: Key =
     Key::new(Kind::Simulated, "multi_gpu.scaling", Unit::Share, &["by", "model", "cards"]);
@@ -67,27 +67,26 @@ pub const SCALING_TYPICAL: Key = Key::calculated("multi_gpu.scaling.typical", Un
 /// The largest error.
 pub const SCALING_WORST: Key = Key::calculated("multi_gpu.scaling.worst", Unit::Share, &[]);
 /// A card's operations, by the planner.
-pub const PLANNER: Key = Key::calculated(
+const PLANNER: Key = Key::calculated(
     "multi_gpu.scaling.planner",
     Unit::FlopsPerSecond,
     &["cards", "layers", "width", "split"],
 );
 /// A card's operations, as published.
-pub const PLANNER_PUBLISHED: Key = Key::new(
+const PLANNER_PUBLISHED: Key = Key::new(
     Kind::Published("the papers that the page names"),
     "multi_gpu.scaling.planner.published",
     Unit::FlopsPerSecond,
     &["cards", "layers", "width", "split"],
 );
 /// How far the planner is off.
-pub const PLANNER_ERROR: Key = Key::calculated(
+const PLANNER_ERROR: Key = Key::calculated(
     "multi_gpu.scaling.planner.error",
     Unit::Share,
     &["cards", "layers", "width", "split"],
 );
 /// The median error of the planner.
-pub const PLANNER_TYPICAL: Key =
-    Key::calculated("multi_gpu.scaling.planner.typical", Unit::Share, &[]);
+const PLANNER_TYPICAL: Key = Key::calculated("multi_gpu.scaling.planner.typical", Unit::Share, &[]);
 /// How much faster a step gets.
 pub const WHY: Key =
     Key::new(Kind::Simulated, "multi_gpu.why", Unit::Ratio, &["model", "batch", "cards"]);
@@ -108,14 +107,14 @@ pub const BATCHES: [(&str, usize); 5] =
     [("mlp", 128), ("mlp", 60_000), ("vgg16", 8192), ("resnet50", 8192), ("gpt-7b", 4096)];
 
 /// The networks and the images of a step, over all ranks.
-pub const CASES: [(&str, &[usize], usize); 3] = [
+const CASES: [(&str, &[usize], usize); 3] = [
     ("784-128-10", &[784, 128, 10], 128),
     ("784-512-10", &[784, 512, 10], 128),
     ("784-512-10", &[784, 512, 10], 512),
 ];
 
 /// Numbers of ranks that are measured.
-pub const RANKS: [usize; 3] = [1, 2, 4];
+const RANKS: [usize; 3] = [1, 2, 4];
 
 /// A rank's copy of the network and its part of the images. It descends in place: to copy parameters out and in, as
 /// [`crate::split::data_parallel`] does for any optimizer, would be timed with the step.

@@ -45,13 +45,13 @@ pub const REPLICAS: Key =
 pub const SPEEDUP: Key =
     Key::measured("multi_gpu.replicas.speedup", Unit::Ratio, &["model", "batch", "engine", "p"]);
 /// Rank 0's forward and backward passes of a step.
-pub const COMPUTE: Key =
+const COMPUTE: Key =
     Key::measured("multi_gpu.replicas.compute", Unit::Seconds, &["model", "batch", "engine", "p"]);
 /// Its all-reduce and waiting.
-pub const SUM: Key =
+const SUM: Key =
     Key::measured("multi_gpu.replicas.sum", Unit::Seconds, &["model", "batch", "engine", "p"]);
 /// A step.
-pub const STEP: Key =
+const STEP: Key =
     Key::measured("multi_gpu.replicas.step", Unit::Seconds, &["model", "batch", "engine", "p"]);
 /// From a signal to the end of the last other process.
 pub const FAILURES: Key =

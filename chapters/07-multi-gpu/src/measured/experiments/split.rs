@@ -50,8 +50,7 @@ pub const READ_DIFFERENTLY: Key =
 pub const CLAIMED_STEPS: Key =
     Key::counted("multi_gpu.claims.steps", Unit::Count, &["how", "ranks"]);
 /// Test accuracies with a common error.
-pub const MISTAKEN: Key =
-    Key::measured("multi_gpu.mistakes", Unit::Share, &["mistake", "lr", "ranks"]);
+const MISTAKEN: Key = Key::measured("multi_gpu.mistakes", Unit::Share, &["mistake", "lr", "ranks"]);
 /// The fraction of its time in which a rank waits.
 pub const PIPELINE: Key =
     Key::measured("multi_gpu.pipeline", Unit::Share, &["device", "stages", "micros", "schedule"]);
@@ -74,25 +73,25 @@ pub const KEPT_PREDICTED: Key = Key::calculated(
     &["device", "stages", "micros", "schedule"],
 );
 /// The bytes of the fullest rank.
-pub const ZERO: Key = Key::counted("multi_gpu.zero", Unit::Bytes, &["level", "ranks"]);
+const ZERO: Key = Key::counted("multi_gpu.zero", Unit::Bytes, &["level", "ranks"]);
 /// The same, by the formula.
-pub const ZERO_PREDICTED: Key =
+const ZERO_PREDICTED: Key =
     Key::calculated("multi_gpu.zero.predicted", Unit::Bytes, &["level", "ranks"]);
 /// What the busiest rank sends.
-pub const SENT: Key = Key::counted("multi_gpu.zero.sent", Unit::Bytes, &["level", "ranks"]);
+const SENT: Key = Key::counted("multi_gpu.zero.sent", Unit::Bytes, &["level", "ranks"]);
 /// The same, by the formula.
-pub const SENT_PREDICTED: Key =
+const SENT_PREDICTED: Key =
     Key::calculated("multi_gpu.zero.sent.predicted", Unit::Bytes, &["level", "ranks"]);
 /// From the start of the backward pass to the last summed gradient.
-pub const OVERLAP: Key =
+const OVERLAP: Key =
     Key::measured("multi_gpu.overlap", Unit::Seconds, &["wire", "bucket", "ranks"]);
 /// The same, by the formula.
-pub const OVERLAP_PREDICTED: Key =
+const OVERLAP_PREDICTED: Key =
     Key::calculated("multi_gpu.overlap.predicted", Unit::Seconds, &["wire", "bucket", "ranks"]);
 /// The backward pass alone.
-pub const BACKWARD: Key = Key::measured("multi_gpu.overlap.backward", Unit::Seconds, &[]);
+const BACKWARD: Key = Key::measured("multi_gpu.overlap.backward", Unit::Seconds, &[]);
 /// How many times as fast as sending all at the end.
-pub const GAIN: Key =
+const GAIN: Key =
     Key::measured("multi_gpu.overlap.gain", Unit::Ratio, &["wire", "bucket", "ranks"]);
 
 /// The experiments, in the order of the page.
@@ -357,12 +356,12 @@ fn claims(rec: &mut Recorder) -> Result<()> {
 }
 
 /// The errors, as their table lists them.
-pub const MISTAKES: [&str; 6] =
+const MISTAKES: [&str; 6] =
     ["none", "grown", "grown-and-scaled", "sum-of-means", "divided-twice", "all-at-once"];
 /// The learning rates of these errors: a usual one, and one that is already large.
-pub const MISTAKEN_RATES: [f64; 2] = [0.1, 1.0];
+const MISTAKEN_RATES: [f64; 2] = [0.1, 1.0];
 /// The numbers of ranks of these errors.
-pub const MISTAKEN_RANKS: [usize; 2] = [2, 8];
+const MISTAKEN_RANKS: [usize; 2] = [2, 8];
 
 /// A training with one of [`MISTAKES`].
 fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Trial {
@@ -584,13 +583,13 @@ fn zero(rec: &mut Recorder) -> Result<()> {
 /// The network of the overlap: hidden layers of equal size, so that there is work to overlap with.
 pub const OVERLAP_SIZES: [usize; 6] = [512, 512, 512, 512, 512, 10];
 /// The wires: this machine's memory, and networks of 1 GB/s and 100 MB/s.
-pub const WIRES: [(&str, Cost); 3] = [
+const WIRES: [(&str, Cost); 3] = [
     ("memory", Cost::NOTHING),
     ("1 GB/s", Cost { latency: 1e-4, per_byte: 1e-9 }),
     ("100 MB/s", Cost { latency: 1e-4, per_byte: 1e-8 }),
 ];
 /// The buckets: each layer alone, two layers together, and all at the end.
-pub const BUCKETS: [(&str, usize); 3] = [("layer", 1), ("2 MiB", 2 << 20), ("all", usize::MAX)];
+const BUCKETS: [(&str, usize); 3] = [("layer", 1), ("2 MiB", 2 << 20), ("all", usize::MAX)];
 
 fn overlapping(rec: &mut Recorder) -> Result<()> {
     const RANKS: usize = 2;

@@ -2,7 +2,7 @@
 
 use crate::{
     comm::{algorithm::Algorithm, cost::AlphaBeta},
-    measured::experiments::comm::{ALL_REDUCE, ALPHA, BANDWIDTH, BETA, ERROR, WORST},
+    measured::experiments::comm::{ALL_REDUCE, ALPHA, BETA},
 };
 use lab::{
     Drawing, Figure, Key, Records, Result, Samples, Table, TableData, Unit,
@@ -21,10 +21,7 @@ pub fn figures() -> Vec<Figure> {
 
 /// This part's tables.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: "multi_gpu.alpha_beta", make: table_alpha_beta },
-        Table { key: "multi_gpu.all_reduce.best", make: table_best },
-    ]
+    vec![Table { key: "multi_gpu.all_reduce.best", make: table_best }]
 }
 
 /// How many ranks the figures show.
@@ -97,36 +94,6 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
     );
     let alt = format!("Time of an all-reduce over its bytes. {}.", words.join("; "));
     Ok(Drawing { alt, ..plot.drawing(caption) })
-}
-
-fn table_alpha_beta(records: &Records) -> Result<TableData> {
-    let mut rows = vec![];
-    for (engine, name) in [("threads", "threads"), ("mpi", "processes (MPI)")] {
-        for from in ["message", "naive", "tree", "ring"] {
-            let text = |key: Key| records.text(key.at(&[("engine", &engine), ("from", &from)]));
-            let Ok(alpha) = text(ALPHA) else { continue };
-            let bandwidth = text(BANDWIDTH).unwrap_or_else(|_| "no limit seen".into());
-            let name =
-                format!("{name}, from {}", if from == "message" { "messages" } else { from });
-            rows.push(vec![name, alpha, bandwidth, text(ERROR)?, text(WORST)?]);
-        }
-    }
-    if rows.is_empty() {
-        link(records, "threads")?;
-    }
-    let [threads, mpi] = ["threads", "mpi"].map(|engine| link(records, engine));
-    let caption = match (threads, mpi) {
-        (Ok(threads), Ok(mpi)) => format!(
-            "Start-up cost α and bandwidth between two ranks, fitted to messages and to all-reduces. The α of messages between \
-             processes is {} that between threads.",
-            Unit::Ratio.format(mpi.alpha / threads.alpha)
-        ),
-        _ => {
-            "Start-up cost α and bandwidth between two ranks, fitted to messages and to all-reduces.".into()
-        }
-    };
-    let head = ["engine", "α", "1/β", "median error", "largest error"];
-    Ok(TableData { caption, head: head.map(String::from).into(), rows })
 }
 
 fn table_best(records: &Records) -> Result<TableData> {

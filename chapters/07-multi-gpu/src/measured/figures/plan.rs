@@ -1,26 +1,19 @@
 //! The figures and tables of this part.
 
-use crate::{
-    measured::experiments::plan::{
-        BATCHES, CASES, ERROR, FREE, FREE_ERROR, JITTER, MEASURED, PLANNER, PLANNER_ERROR,
-        PLANNER_PUBLISHED, PLANNER_TYPICAL, PREDICTED, PUBLISHED, RANKS, RIGHT, SCALING,
-        SCALING_ERROR, SCALING_TYPICAL, SCALING_WORST, WHY, WORST,
-    },
-    plan::published::MEGATRON,
+use crate::measured::experiments::plan::{
+    BATCHES, JITTER, PUBLISHED, SCALING, SCALING_ERROR, SCALING_TYPICAL, SCALING_WORST, WHY,
 };
 use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
-    drawing::{Bars, Limits, Lines},
+    drawing::{Limits, Lines},
     key::Quantity,
     plot::{Axis, LimitLine, Scale, Series},
-    record::ParamList,
     units,
 };
 
 /// All figures.
 pub fn figures() -> Vec<Figure> {
     vec![
-        Figure { key: PREDICTED.name, draw: predicted_bars },
         Figure { key: SCALING.name, draw: scaling_curves },
         Figure { key: WHY.name, draw: why_curves },
     ]
@@ -28,11 +21,7 @@ pub fn figures() -> Vec<Figure> {
 
 /// All tables.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: PREDICTED.name, make: predicted_table },
-        Table { key: SCALING.name, make: scaling_table },
-        Table { key: "multi_gpu.planner.published", make: planner_table },
-    ]
+    vec![Table { key: SCALING.name, make: scaling_table }]
 }
 
 fn median(records: &Records, quantity: Quantity) -> Result<f64> {
@@ -42,66 +31,6 @@ fn median(records: &Records, quantity: Quantity) -> Result<f64> {
 /// A difference of fractions, in percentage points: `+3.1 points`.
 fn points(difference: f64) -> String {
     format!("{} points", units::difference(100.0 * difference, 1))
-}
-
-/// A relative error: `+3.1%`.
-fn percent(error: f64) -> String {
-    format!("{}%", units::difference(100.0 * error, 1))
-}
-
-fn predicted_bars(records: &Records) -> Result<Drawing> {
-    let (model, _, batch) = CASES[1];
-    let bars = RANKS.iter().flat_map(|p| {
-        let ranks = if *p == 1 { "1 rank".to_owned() } else { format!("{p} ranks") };
-        let of = |key: Key| key.at(&[("model", &model), ("batch", &batch), ("ranks", p)]);
-        [("predicted", PREDICTED), ("measured", MEASURED)]
-            .map(|(what, key)| (format!("{ranks}, {what}"), of(key)))
-    });
-    let caption = format!(
-        "A step of {model} on {batch} images, predicted from parts and measured on {} with each thread pinned to a core. The largest error over all networks and numbers of ranks is {:.0}%.",
-        records.machine.in_words(),
-        100.0 * median(records, WORST.at(&[]))?
-    );
-    Bars {
-        axis: Axis::new("time of a step (ms)", Scale::Linear),
-        scale: |seconds| 1e3 * seconds,
-        bars: bars.collect(),
-        limits: Limits::None,
-    }
-    .draw(records, caption)
-}
-
-fn predicted_table(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for (model, _, batch) in CASES {
-        for p in RANKS {
-            let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
-            rows.push(vec![
-                model.to_owned(),
-                batch.to_string(),
-                p.to_string(),
-                records.get(PREDICTED.at(list))?.text(),
-                records.get(MEASURED.at(list))?.text(),
-                percent(median(records, ERROR.at(list))?),
-                records.get(FREE.at(list))?.text(),
-                percent(median(records, FREE_ERROR.at(list))?),
-            ]);
-        }
-    }
-    let worst = median(records, WORST.at(&[]))?;
-    let right = median(records, RIGHT.at(&[]))?;
-    Ok(TableData {
-        caption: format!(
-            "Predicted and measured seconds of a data parallel step over threads of {}, each pinned to a core; the largest error is {:.1}%. The last two columns: the same step when the system may move the threads, and how far off the prediction is then. The number of ranks that is predicted to be the fastest is the fastest in {right} of {} cases.",
-            records.machine.in_words(),
-            100.0 * worst,
-            CASES.len()
-        ),
-        head: ["network", "batch", "ranks", "predicted", "measured", "error", "moved", "error"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows,
-    })
 }
 
 /// The published runs that are drawn.
@@ -198,36 +127,6 @@ fn scaling_table(records: &Records) -> Result<TableData> {
     })
 }
 
-fn planner_table(records: &Records) -> Result<TableData> {
-    let mut rows = Vec::new();
-    for row in &MEGATRON {
-        let list: ParamList = &[("cards", &row[5])];
-        let predicted = records.get(PLANNER.at(list))?;
-        let published = records.get(PLANNER_PUBLISHED.at(list))?;
-        let error = records.get(PLANNER_ERROR.at(list))?;
-        let split = predicted.param("split").unwrap_or_default();
-        rows.push(vec![
-            row[5].to_string(),
-            format!("{} × {}", row[0], row[1]),
-            split.replace(", recomputing", ""),
-            published.text(),
-            predicted.text(),
-            percent(error.median),
-        ]);
-    }
-    let typical = records.get(PLANNER_TYPICAL.at(&[]))?;
-    Ok(TableData {
-        caption: format!(
-            "Operations per second of each A100 in Megatron-LM's table (Narayanan et al. 2021), all with recomputing, and what the planner predicts for the same splits. Half of the errors are below {}.",
-            typical.text()
-        ),
-        head: ["GPUs", "layers × width", "split", "published", "planned", "error"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows,
-    })
-}
-
 fn why_curves(records: &Records) -> Result<Drawing> {
     let of = |model: &str, batch: usize| WHY.at(&[("model", &model), ("batch", &batch)]);
     let lines = BATCHES.map(|(model, batch)| {
@@ -277,7 +176,5 @@ mod tests {
             assert!(!drawing.alt.contains("NaN"), "{}", drawing.alt);
         }
         assert_eq!(scaling_table(&records).unwrap().rows.len(), 12);
-        assert_eq!(planner_table(&records).unwrap().rows.len(), MEGATRON.len());
-        assert!(matches!(predicted_table(&records), Err(lab::Error::NotMeasured { .. })));
     }
 }

@@ -1,7 +1,7 @@
 //! Figures and tables of what was measured.
 
 use crate::measured::experiments::replicas::{
-    COMPUTE, FAILURES, JOBS, Job, RANKS_TRIED, REPLICAS, SIGNALS, SPEEDUP, STEP, SUM, WORST,
+    FAILURES, JOBS, Job, RANKS_TRIED, REPLICAS, SIGNALS, SPEEDUP, WORST,
 };
 use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData,
@@ -18,10 +18,7 @@ pub fn figures() -> Vec<Figure> {
 
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: REPLICAS.name, make: table_replicas },
-        Table { key: FAILURES.name, make: table_failures },
-    ]
+    vec![Table { key: FAILURES.name, make: table_failures }]
 }
 
 /// A job's displayed name: `mlp, batch 128`.
@@ -57,37 +54,6 @@ fn draw_speedup(records: &Records) -> Result<Drawing> {
     let shared = RANKS_TRIED.map(|p| (p as f64, (p as f64).min(cores)));
     plot.limits.push(LimitLine { name: "cores".into(), points: shared.to_vec() });
     Ok(plot.drawing(caption))
-}
-
-fn table_replicas(records: &Records) -> Result<TableData> {
-    let tried = |engine| RANKS_TRIED.map(|p| (engine, p));
-    let sides = [("alone", 1)].into_iter().chain(tried("threads")).chain(tried("tcp"));
-    let real = [("processes", 2), ("processes", 4), ("mpi", 2), ("mpi", 4)];
-    let sides: Vec<(&str, usize)> = sides.chain(real).collect();
-    let all =
-        JOBS.into_iter().flat_map(|job| sides.iter().map(move |(engine, p)| (job, *engine, *p)));
-    // What was not measured for this job has no row; nor has what the machine lacks.
-    records.get(of(REPLICAS, JOBS[0], "threads").with("p", 1))?;
-    let cell =
-        |key: Key| move |(job, engine, p): &(Job, &str, usize)| of(key, *job, engine).with("p", p);
-    let there = all.filter(|row| records.get(cell(REPLICAS)(row)).is_ok());
-    let caption = format!(
-        "Training with replicas on {}. Each rank has one thread; with more ranks than cores they share them. The parts \
-         of a step are rank 0's; the rest of it is the optimizer's. Step and parts are separate medians, so \
-         a part can exceed the step.",
-        records.machine.in_words()
-    );
-    Grid::new(there)
-        .column("job", |(job, ..)| name(*job))
-        .column("ranks", |(_, engine, p)| match *engine {
-            "alone" => "one device, all cores".to_owned(),
-            engine => format!("{engine}, {p}"),
-        })
-        .column("speed", cell(REPLICAS))
-        .column("a step", cell(STEP))
-        .column("forward and backward", cell(COMPUTE))
-        .column("all-reduce and waiting", cell(SUM))
-        .table(records, caption)
 }
 
 fn table_failures(records: &Records) -> Result<TableData> {

@@ -1,17 +1,12 @@
 //! The part's figures and tables, made from one machine's records.
 
-use crate::{
-    measured::experiments::split::{
-        BACKWARD, BUCKETS, CLAIMED_STEPS, CLAIMS, EQUALITY, GAIN, HABITS, KEPT, LOSS, MICROS,
-        MISTAKEN, MISTAKEN_RANKS, MISTAKEN_RATES, MISTAKES, MOVED, OVERLAP, OVERLAP_PREDICTED,
-        PIPELINE, PIPELINE_PREDICTED, RANKS, READ_DIFFERENTLY, SENT, SENT_PREDICTED, WIRES, ZERO,
-        ZERO_PREDICTED, formula, ways,
-    },
-    split::zero::Level,
+use crate::measured::experiments::split::{
+    CLAIMED_STEPS, CLAIMS, EQUALITY, HABITS, KEPT, LOSS, MICROS, MOVED, PIPELINE,
+    PIPELINE_PREDICTED, RANKS, READ_DIFFERENTLY, formula, ways,
 };
 use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
-    drawing::{Bars, Limits, Lines},
+    drawing::{Limits, Lines},
     key::Quantity,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
     table::Grid,
@@ -24,8 +19,6 @@ pub fn figures() -> Vec<Figure> {
         Figure { key: EQUALITY.name, draw: draw_equality },
         Figure { key: CLAIMS.name, draw: draw_claims },
         Figure { key: PIPELINE.name, draw: draw_pipeline },
-        Figure { key: ZERO.name, draw: draw_zero },
-        Figure { key: OVERLAP.name, draw: draw_overlap },
     ]
 }
 
@@ -33,12 +26,8 @@ pub fn figures() -> Vec<Figure> {
 pub fn tables() -> Vec<Table> {
     vec![
         Table { key: EQUALITY.name, make: table_equality },
-        Table { key: "multi_gpu.equality.dfdx", make: table_dfdx },
         Table { key: CLAIMS.name, make: table_claims },
-        Table { key: MISTAKEN.name, make: table_mistakes },
         Table { key: PIPELINE.name, make: table_pipeline },
-        Table { key: ZERO.name, make: table_zero },
-        Table { key: OVERLAP.name, make: table_overlap },
     ]
 }
 
@@ -102,32 +91,6 @@ fn table_equality(records: &Records) -> Result<TableData> {
                   difference of any parameter from one device, and the loss of the last batch."
             .into(),
         head: heads(["way", "ranks", "momentum", "Adam", "loss (Adam)"]),
-        rows: rows.collect::<Result<_>>()?,
-    })
-}
-
-fn table_dfdx(records: &Records) -> Result<TableData> {
-    let all = [
-        ("mlp", "data", 1),
-        ("mlp", "data", 2),
-        ("mlp", "data", 4),
-        ("mlp", "layers", 2),
-        ("cnn", "data", 2),
-    ];
-    let rows = all.into_iter().map(|(model, way, ranks)| {
-        let of = |rule: &str| {
-            let found = records.get(of_way(EQUALITY, model, way, ranks, rule));
-            found.map(|value| difference(value.median))
-        };
-        let name = if model == "mlp" { "perceptron, 20 steps" } else { "convolutions, 5 steps" };
-        let how = if way == "data" { "data parallelism" } else { "layers" };
-        Ok(vec![name.into(), how.into(), ranks.to_string(), of("sgd")?, of("adam")?])
-    });
-    Ok(TableData {
-        caption:
-            "Chapter 4's models on dfdx: the largest difference of any parameter from one device."
-                .into(),
-        head: heads(["model", "way", "ranks", "gradient descent", "Adam"]),
         rows: rows.collect::<Result<_>>()?,
     })
 }
@@ -200,30 +163,6 @@ fn table_claims(records: &Records) -> Result<TableData> {
         head: heads(["what is split", "ranks", "steps", "accuracy", "quartiles", "classified differently"]),
         rows: rows.collect::<Result<_>>()?,
     })
-}
-
-fn table_mistakes(records: &Records) -> Result<TableData> {
-    let words = |mistake: &str| match mistake {
-        "none" => "none",
-        "grown" => "a batch for each rank, the same rate",
-        "grown-and-scaled" => "a batch for each rank, rate × p",
-        "sum-of-means" => "the ranks' mean gradients added up",
-        "divided-twice" => "the mean taken twice",
-        _ => "a batch for each rank, and the mean taken twice",
-    };
-    let mut grid = Grid::new(MISTAKES).column("error", |mistake| words(mistake));
-    for lr in MISTAKEN_RATES {
-        for ranks in MISTAKEN_RANKS {
-            grid = grid.column(format!("η = {lr}, {ranks} ranks"), move |mistake| {
-                MISTAKEN.at(&[("mistake", mistake), ("lr", &lr), ("ranks", &ranks)])
-            });
-        }
-    }
-    grid.table(
-        records,
-        "Test accuracy after three epochs of MNIST, the median of three seeds. Every row but the first is a different \
-         training run, not a split one.",
-    )
 }
 
 /// A value of the pipeline's records.
@@ -301,111 +240,5 @@ fn table_pipeline(records: &Records) -> Result<TableData> {
             "Time spent waiting, the mean of the ranks: by the formula for equal stages, by 1F1B's schedule with each \
              stage's measured time, and as measured; and the activations that the first stage keeps at most. A slow \
              first stage takes twice as long as the others.",
-        )
-}
-
-/// A value of `ZeRO`'s records.
-fn of_zero(key: Key, level: Level) -> Quantity {
-    key.at(&[("level", &level.number())])
-}
-
-/// A level's name.
-fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::Nothing => "data parallelism",
-        Level::Optimizer => "stage 1: Adam's means cut",
-        Level::Gradients => "stage 2: also gradients",
-        Level::Parameters => "stage 3: also parameters",
-    }
-}
-
-fn draw_zero(records: &Records) -> Result<Drawing> {
-    let of = |level| records.text(of_zero(ZERO, level).with("ranks", 8));
-    let caption = format!(
-        "What one rank keeps from step to step, counted in its buffers: on 8 ranks {} without ZeRO, {} in stage 1, {} \
-         in stage 2, {} in stage 3.",
-        of(Level::Nothing)?,
-        of(Level::Optimizer)?,
-        of(Level::Gradients)?,
-        of(Level::Parameters)?
-    );
-    Lines {
-        over: "ranks",
-        x: Axis::new("ranks", Scale::Log).ticks(RANKS.map(|ranks| ranks as f64)),
-        y: Axis::new("MiB on one rank", Scale::Linear),
-        scale: |bytes| bytes / 1_048_576.0,
-        lines: Level::ALL.map(|level| (level_name(level).to_owned(), of_zero(ZERO, level))).into(),
-        limits: Limits::None,
-    }
-    .draw(records, caption)
-}
-
-fn table_zero(records: &Records) -> Result<TableData> {
-    let rows = Level::ALL.into_iter().flat_map(|level| [2, 4, 8].map(|ranks| (level, ranks)));
-    let of =
-        |key: Key| move |(level, ranks): &(Level, usize)| of_zero(key, *level).with("ranks", ranks);
-    Grid::new(rows)
-        .column("what is cut", |(level, _)| level_name(*level))
-        .column("ranks", |(_, ranks)| ranks.to_string())
-        .column("holds, predicted", of(ZERO_PREDICTED))
-        .column("holds", of(ZERO))
-        .column("sends, predicted", of(SENT_PREDICTED))
-        .column("sends", of(SENT))
-        .table(
-            records,
-            "The network 784-512-256-10 with Adam in f32: the bytes that the fullest rank holds from step to step, and \
-             those that the busiest rank sends in a step, predicted and counted.",
-        )
-}
-
-/// A value of the overlap's records.
-fn of_overlap(key: Key, wire: &str, bucket: &str) -> Quantity {
-    key.at(&[("wire", &wire), ("bucket", &bucket)])
-}
-
-fn draw_overlap(records: &Records) -> Result<Drawing> {
-    let sides = WIRES
-        .into_iter()
-        .flat_map(|(wire, _)| BUCKETS.into_iter().rev().map(move |(bucket, _)| (wire, bucket)));
-    let bars = sides.map(|(wire, bucket)| {
-        let when = match bucket {
-            "all" => "all at the end",
-            "layer" => "each layer at once",
-            _ => "buckets of 2 MiB",
-        };
-        (format!("{wire}: {when}"), of_overlap(OVERLAP, wire, bucket))
-    });
-    let of = |key, wire, bucket| records.text(of_overlap(key, wire, bucket));
-    let caption = format!(
-        "From the start of the backward pass to the last summed gradient, two ranks. At 100 MB/s, gradients sent layer by \
-         layer take {} instead of {}, {} as fast. Through this machine's memory the gain is {}.",
-        of(OVERLAP, "100 MB/s", "layer")?,
-        of(OVERLAP, "100 MB/s", "all")?,
-        of(GAIN, "100 MB/s", "layer")?,
-        of(GAIN, "memory", "layer")?
-    );
-    let backward = records.get(BACKWARD.at(&[]))?.median;
-    Bars {
-        axis: Axis::new("milliseconds", Scale::Linear),
-        scale: |seconds| 1e3 * seconds,
-        bars: bars.collect(),
-        limits: Limits::These(vec![("the backward pass alone".into(), backward)]),
-    }
-    .draw(records, caption)
-}
-
-fn table_overlap(records: &Records) -> Result<TableData> {
-    let rows = WIRES.into_iter().flat_map(|(wire, _)| BUCKETS.map(|(bucket, _)| (wire, bucket)));
-    let of = |key: Key| move |(wire, bucket): &(&str, &str)| of_overlap(key, wire, bucket);
-    Grid::new(rows)
-        .column("wire", |(wire, _)| *wire)
-        .column("bucket", |(_, bucket)| if *bucket == "layer" { "each layer" } else { *bucket })
-        .column("predicted", of(OVERLAP_PREDICTED))
-        .column("measured", of(OVERLAP))
-        .column("gain", of(GAIN))
-        .table(
-            records,
-            "Backward pass and all-reduce of two ranks, by wire and size of the buckets; the gain is over sending all at \
-             the end.",
         )
 }
