@@ -1,4 +1,4 @@
-//! The chapter's figures and tables.
+//! The figures and tables of the chapter that are more than their page declares.
 
 use crate::{
     Error, Job, Market, Reader, buy,
@@ -19,7 +19,6 @@ pub fn figures() -> Vec<Figure> {
         Figure { key: "hardware.roofline", draw: draw_roofline },
         Figure { key: MONEY.name, draw: draw_money },
         Figure { key: "hardware.readers.break_even", draw: draw_break_even },
-        Figure { key: TIME.name, draw: draw_time },
     ]
 }
 
@@ -200,30 +199,6 @@ fn draw_break_even(_: &Records) -> Result<Drawing> {
     let axis = Axis::new("days until buying is cheaper", Scale::Log);
     let limits = vec![("a year".to_owned(), YEAR / 24.0)];
     Ok(BarPlot { axis, bars, limits }.drawing(caption))
-}
-
-fn draw_time(records: &Records) -> Result<Drawing> {
-    let mut times = records.every(TIME.at(&[]))?;
-    times.sort_by(|a, b| b.median.total_cmp(&a.median));
-    let caption = format!(
-        "Chapter 4's models, trained by their recipes on {}, at the measured rates: the longest, {}, would take {} minutes.",
-        records.machine.in_words(),
-        times[0].param("model").unwrap_or_default(),
-        Unit::Number.format(times[0].median / 60.0),
-    );
-    let bar = |model: Model| {
-        let found = records.get(TIME.at(&[("model", &model)]));
-        let bar = Bar::of(model.name(), found, 60.0)?;
-        Ok(match bar.value {
-            Some((minutes, ..)) if minutes >= 2.0 => {
-                Bar { text: format!("{} min", Unit::Number.format(minutes)), ..bar }
-            }
-            _ => bar,
-        })
-    };
-    let bars = Model::ALL.into_iter().map(bar).collect::<Result<_>>()?;
-    let axis = Axis::new("minutes", Scale::Log);
-    Ok(BarPlot { axis, bars, limits: vec![] }.drawing(caption))
 }
 
 /// What there is as text, or a dash.
@@ -437,11 +412,6 @@ mod tests {
     use super::*;
     use lab::testing::{self, MadeUp};
 
-    /// Splits those that need records from those that are made of the chapter's tables alone.
-    fn split<T>(all: Vec<T>, key: fn(&T) -> &str) -> (Vec<T>, Vec<T>) {
-        all.into_iter().partition(|one| [TIME.name, "hardware.time.models"].contains(&key(one)))
-    }
-
     #[test]
     fn figures_and_tables_say_what_they_show() {
         let mut made_up = MadeUp::default();
@@ -449,18 +419,19 @@ mod tests {
             made_up.add(TIME.at(&[("model", &model)]), 60.0 * f64::from(minutes));
         }
         let records = made_up.records(&crate::chapter());
-        let (drawn, calculated) = split(figures(), |figure| figure.key);
         let mut tables = tables();
         tables.retain(|table| table.key != RENTED);
-        let (made, calculated_tables) = split(tables, |table| table.key);
-        testing::are_drawn(&drawn, &made, &records);
-        for Figure { key, draw } in calculated {
+        // One needs records; the others are made of the chapter's tables alone.
+        let (made, calculated): (Vec<_>, Vec<_>) =
+            tables.into_iter().partition(|table| table.key == "hardware.time.models");
+        testing::are_drawn(&[], &made, &records);
+        for Figure { key, draw } in figures() {
             let Drawing { svg, caption, alt, .. } = draw(&testing::unmeasured()).unwrap();
             assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{key}");
             let text = format!("{caption} {alt}");
             assert!(text.len() > 100 && !text.contains("NaN") && !text.contains("inf"), "{text}");
         }
-        for Table { key, make } in calculated_tables {
+        for Table { key, make } in calculated {
             let data = make(&testing::unmeasured()).unwrap();
             assert!(data.rows.len() > 2 && data.caption.len() > 40, "{key}");
         }
