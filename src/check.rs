@@ -47,9 +47,6 @@ pub struct Check {
     /// Prove that each exercise fails unsolved and passes with its solution (for the course's own tests)
     #[arg(long)]
     verify: bool,
-    /// With these features of the course, so that a proof takes what its tests have built
-    #[arg(long, value_delimiter = ',', requires = "verify", hide = true)]
-    features: Vec<String>,
 }
 
 impl Check {
@@ -65,7 +62,6 @@ impl Check {
         let mut checker = Checker::new(&root);
         checker.colour = std::io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        checker.features = self.features;
         let session = Session { root: &root, checker, selected };
         if self.verify {
             session.verify()

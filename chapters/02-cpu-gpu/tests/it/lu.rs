@@ -301,23 +301,3 @@ fn times_add_up_and_the_share_is_that_of_the_sum() {
     assert_eq!(product_share(64, 64), 0.0);
     assert_eq!(product_share(10, 64), 0.0);
 }
-
-#[cfg(feature = "peers")]
-#[test]
-fn faer_computes_the_same_decomposition() {
-    use cpu_gpu::lu::peer;
-    for n in [1, 7, 64, 200] {
-        let a = random(n, n, 19);
-        for all_threads in [false, true] {
-            // Column after column, so that it decomposes what we do.
-            let mut columns: Vec<f32> = (0..n * n).map(|at| a[at % n * n + at / n]).collect();
-            let rows = peer::factor(&mut columns, n, all_threads).unwrap();
-            let values: Vec<f32> = (0..n * n).map(|at| columns[at % n * n + at / n]).collect();
-            let ours = Lu::unblocked(a.clone(), n, n).unwrap();
-            assert_eq!(rows, ours.permutation(), "n = {n}");
-            let theirs = Lu::from_parts(values, n, n, ours.swaps().to_vec()).unwrap();
-            assert!(backward_error(&a, &theirs).unwrap() < 1.0, "n = {n}");
-        }
-    }
-    assert!(peer::factor(&mut [1.0; 3], 2, false).is_err());
-}

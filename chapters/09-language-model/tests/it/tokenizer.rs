@@ -255,18 +255,3 @@ proptest! {
         prop_assert_eq!(tokenizer.merges(), reference(&texts, vocabulary));
     }
 }
-
-#[cfg(feature = "peers")]
-#[test]
-fn the_library_learns_the_same_merges_and_encodes_alike() {
-    use language_model::tokenizer::peer::{Peer, characters};
-    let texts = rust();
-    let tokenizer = Tokenizer::train(&texts, 1024).unwrap();
-    let strings: Vec<String> = texts.iter().map(|text| characters(text)).collect();
-    let peer = Peer::train(&strings, 1023).unwrap();
-    assert_eq!(peer.merges().unwrap(), tokenizer.merges());
-    for text in &texts {
-        let parts: Vec<String> = chunks(text).map(characters).collect();
-        assert_eq!(peer.encode(&parts).unwrap(), tokenizer.encode(text));
-    }
-}

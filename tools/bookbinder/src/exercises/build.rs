@@ -22,17 +22,15 @@ pub(super) enum Version {
     Solution,
 }
 
-/// Compiles the tests of exercises at once; `features` are those of the course beside, `colour` is whether the compiler may
-/// colour its errors, and `note` hears what cargo does. Returns their programs in the same order, or the compiler's errors.
+/// Compiles the tests of exercises at once; `colour` is whether the compiler may colour its errors, and `note` hears what cargo does. Returns their programs in the same order, or the compiler's errors.
 pub(super) fn build(
     root: &Path,
     exercises: &[&Exercise],
     version: Version,
-    features: &[String],
     colour: bool,
     note: &dyn Fn(&str),
 ) -> Result<Result<Vec<PathBuf>, String>> {
-    let mut command = command(exercises, version, features, colour);
+    let mut command = command(exercises, version, colour);
     let (mut child, lines) = process::start(command.current_dir(root).stdin(Stdio::null()))
         .context("cargo is what compiles the exercises; Rust is at https://rustup.rs")?;
     let mut programs = vec![None; exercises.len()];
@@ -81,27 +79,18 @@ pub(super) fn build(
 }
 
 /// What compiles them and tells what it made as JSON. Cargo unites the features of all packages that it is asked for: one
-/// exercise alone needs the least; several, or one with features of the course, take the whole course as
-/// `cargo test --workspace` has built it.
-fn command(
-    exercises: &[&Exercise],
-    version: Version,
-    features: &[String],
-    colour: bool,
-) -> Command {
+/// exercise alone needs the least; several take the whole course as `cargo test --workspace` has built it.
+fn command(exercises: &[&Exercise], version: Version, colour: bool) -> Command {
     let packages: BTreeSet<String> = exercises.iter().map(|e| e.package()).collect();
     let mut command = cargo();
     command.args(["test", "--no-run"]);
     match exercises {
-        [one] if features.is_empty() => command.args(["-p", &one.package()]),
+        [one] => command.args(["-p", &one.package()]),
         _ => command.arg("--workspace"),
     };
-    let mut features = features.to_vec();
     if version == Version::Solution {
-        features.extend(packages.iter().map(|package| format!("{package}/solutions")));
-    }
-    if !features.is_empty() {
-        command.args(["--features", &features.join(",")]);
+        let solved = packages.iter().map(|package| format!("{package}/solutions"));
+        command.args(["--features", &solved.collect::<Vec<_>>().join(",")]);
     }
     let names: BTreeSet<String> = exercises.iter().map(|exercise| exercise.test()).collect();
     let format = if colour { "json-diagnostic-rendered-ansi" } else { "json" };

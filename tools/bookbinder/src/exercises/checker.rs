@@ -23,19 +23,17 @@ pub struct Checker {
     root: PathBuf,
     /// Whether the compiler may colour its errors.
     pub colour: bool,
-    /// Features of the course that the exercises are compiled with beside their own.
-    pub features: Vec<String>,
 }
 
 impl Checker {
     /// A checker for the course in `root`.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), colour: false, features: Vec::new() }
+        Self { root: root.to_owned(), colour: false }
     }
 
     /// Runs one exercise's test. `note` hears what cargo does.
     fn run(&self, exercise: &Exercise, version: Version, note: &dyn Fn(&str)) -> Result<Outcome> {
-        match build(&self.root, &[exercise], version, &self.features, self.colour, note)? {
+        match build(&self.root, &[exercise], version, self.colour, note)? {
             Ok(programs) => match &programs[..] {
                 [program] => self.test(exercise, program),
                 _ => bail!("cargo built no test of {}", exercise.id()),
@@ -138,14 +136,7 @@ impl Checker {
         note: &dyn Fn(&str),
         tell: &mut dyn FnMut(&Exercise, Result<()>),
     ) {
-        let built = |version| match build(
-            &self.root,
-            exercises,
-            version,
-            &self.features,
-            self.colour,
-            note,
-        ) {
+        let built = |version| match build(&self.root, exercises, version, self.colour, note) {
             Ok(Ok(programs)) => programs.into_iter().map(Some).collect(),
             Ok(Err(_)) | Err(_) => vec![None; exercises.len()],
         };
