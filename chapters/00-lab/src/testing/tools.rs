@@ -8,10 +8,10 @@ use std::{
     env,
     ffi::c_int,
     fmt::Display,
-    fs,
+    fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::{Mutex, Once, PoisonError},
+    sync::Once,
     thread,
 };
 
@@ -94,13 +94,13 @@ pub fn need<T>(tool: Tool, found: Result<T, impl Display>) -> Option<T> {
     // Cargo names the package; a program that somebody starts by hand has no run to report to.
     if let Ok(package) = env::var("CARGO_PKG_NAME") {
         let skip = Skip::here((name, words), &package, &why);
-        skip.note();
         let listed = fs::read_to_string(list()).unwrap_or_default();
         assert!(
             listed.lines().any(|line| line == skip.key()),
             "`{}` is missing in tests/skips.txt, the list of all tests that may be skipped, and for want of what",
             skip.key()
         );
+        skip.note();
     }
     None
 }
@@ -140,37 +140,28 @@ impl Skip {
     }
 
     fn note(&self) {
-        static NOTES: Mutex<()> = Mutex::new(());
-        let _turn = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
-        let notes = notes() + &self.0.join("\t") + "\n";
         // A folder that can't be written costs the summary and nothing else.
-        let _ = file().map(|file| fs::write(file, run() + "\n" + &notes));
+        let _ = file().map(|file| {
+            let mut notes = File::options().create(true).append(true).open(file)?;
+            notes.write_all((self.0.join("\t") + "\n").as_bytes())
+        });
         tell_at_end();
     }
 }
 
-/// The file with a run's notes, beside the programs: its first line is the run.
+/// The file with the notes of this run, beside the programs. What started this one, Cargo, is the run; the system tells when
+/// it began, since the numbers of processes come again.
 fn file() -> Option<PathBuf> {
-    let program = env::current_exe().ok()?;
-    Some(program.parent()?.parent()?.join("skipped-tests"))
-}
-
-/// The process that started this one, Cargo, and when it began, where the system tells.
-fn run() -> String {
     #[cfg(unix)]
     let id = std::os::unix::process::parent_id();
     #[cfg(not(unix))]
     let id = std::process::id();
     let facts = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let began = facts.rsplit(')').next().and_then(|rest| rest.split(' ').nth(20));
-    format!("{id} {}", began.unwrap_or_default())
-}
-
-/// What this run has noted.
-fn notes() -> String {
-    let text = file().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
-    let own = text.split_once('\n').filter(|(of, _)| *of == run());
-    own.map_or_else(String::new, |(_, notes)| notes.to_owned())
+    let program = env::current_exe().ok()?;
+    let folder = program.parent()?.parent()?.join("skipped-tests");
+    fs::create_dir_all(&folder).ok()?;
+    Some(folder.join(format!("{id}-{}", began.unwrap_or_default())))
 }
 
 /// One line about these notes.
@@ -180,15 +171,17 @@ fn summary(notes: &str) -> String {
         let parts: Vec<&str> = note.split('\t').collect();
         let [_, package, target, test, words, _, _, why] = parts[..] else { continue };
         tests.insert((package, target, test));
+        // The way out comes behind the reason, and is the doctor's to tell here.
+        let why = why.split([';', '(']).next().unwrap_or_default().trim();
         let (of, _) = tools.entry(words).or_insert_with(|| (BTreeSet::new(), why));
         of.insert((package, target, test));
     }
     if tests.is_empty() {
-        return "skipped: no test, for nothing was missing".to_owned();
+        return "skipped tests: 0".to_owned();
     }
-    let each = tools.iter().map(|(words, (of, why))| format!("{} {words} ({why})", of.len()));
+    let each = tools.iter().map(|(words, (of, why))| format!("{words}: {} ({why})", of.len()));
     let each: Vec<String> = each.collect();
-    format!("skipped: {} tests, which need: {}", tests.len(), each.join(", "))
+    format!("skipped tests: {}, for want of {}", tests.len(), each.join(", "))
 }
 
 /// Has this program say at its end what the run has skipped up to then: past the test harness, which shows no word of a test
@@ -196,7 +189,8 @@ fn summary(notes: &str) -> String {
 pub fn tell_at_end() {
     static ONCE: Once = Once::new();
     extern "C" fn tell() {
-        let _ = writeln!(io::stderr(), "{}\n", summary(&notes()));
+        let notes = file().and_then(|file| fs::read_to_string(file).ok());
+        let _ = writeln!(io::stderr(), "{}\n", summary(&notes.unwrap_or_default()));
     }
     unsafe extern "C" {
         fn atexit(call: extern "C" fn()) -> c_int;
@@ -218,9 +212,9 @@ mod tests {
         };
         let notes =
             note("a", "Node.js", "v12") + &note("b", "Node.js", "v12") + &note("b", "git", "none");
-        let said = "skipped: 2 tests, which need: 2 Node.js (v12), 1 git (none)";
+        let said = "skipped tests: 2, for want of Node.js: 2 (v12), git: 1 (none)";
         assert_eq!(summary(&notes), said);
-        assert!(summary("").starts_with("skipped: no test"));
+        assert_eq!(summary(""), "skipped tests: 0");
     }
 
     #[test]
