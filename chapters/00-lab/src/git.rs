@@ -29,9 +29,9 @@ const LOCAL: [&str; 19] = [
 /// The program in this folder. To read, it takes no lock and refreshes nothing.
 pub fn git(folder: &Path) -> Command {
     let mut git = Command::new("git");
-    LOCAL.iter().for_each(|name| {
+    for name in LOCAL {
         git.env_remove(name);
-    });
+    }
     git.env("GIT_OPTIONAL_LOCKS", "0").arg("-C").arg(folder);
     git
 }

@@ -328,13 +328,14 @@ pub fn pairs_bf16(threads: usize) -> Option<Limit> {
 /// (less than a tenth of a second). A CPU may have the instruction and start it less often than an FMA.
 pub fn pairs_pay() -> bool {
     static PAY: OnceLock<bool> = OnceLock::new();
+    *PAY.get_or_init(pairs_are_faster)
+}
+
+fn pairs_are_faster() -> bool {
     let [warm_up, time] = [10, 20].map(Duration::from_millis);
     let plan = Plan { warm_up, time, ..QUICK };
     let best = |samples: Samples| samples.quantile(1.0);
-    *PAY.get_or_init(|| {
-        pairs_bf16_samples(1, plan)
-            .is_some_and(|pairs| best(pairs) > best(fma_f32_samples(1, plan)))
-    })
+    pairs_bf16_samples(1, plan).is_some_and(|pairs| best(pairs) > best(fma_f32_samples(1, plan)))
 }
 
 /// The bf16 peak of `threads` cores' matrix units, measured once in a process; `None` where there is no AMX.
@@ -551,7 +552,10 @@ mod tests {
             None => assert!(!pairs_pay()),
             // Near 1 the clock decides.
             Some(ratio) if (0.7..1.4).contains(&ratio) => {}
-            Some(ratio) => assert_eq!(pairs_pay(), ratio > 1.0, "{ratio}"),
+            // On a busy machine a moment may belong to others.
+            Some(ratio) => {
+                assert!((0..5).any(|_| pairs_are_faster() == (ratio > 1.0)), "{ratio}");
+            }
         }
     }
 

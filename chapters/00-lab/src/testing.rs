@@ -51,12 +51,12 @@ fn new_enough_node() -> Result<(), String> {
 /// If the program fails, or prints no JSON.
 #[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn node(script: &str, function: &str, input: &serde_json::Value) -> Option<serde_json::Value> {
+    static NODE: OnceLock<Result<(), String>> = OnceLock::new();
     let program = format!(
         "const page = require(process.argv[1]); \
          const input = JSON.parse(require('fs').readFileSync(0, 'utf8')); \
          console.log(JSON.stringify(({function})(input)));"
     );
-    static NODE: OnceLock<Result<(), String>> = OnceLock::new();
     need(Tool::Node, NODE.get_or_init(new_enough_node).clone())?;
     let mut child = Command::new("node")
         .arg("-e")
