@@ -79,7 +79,9 @@ impl Split {
         let mut order = SplitMix64::new(seed).order(self.len());
         order.truncate(count);
         let mut images = Vec::with_capacity(order.len() * self.pixels());
-        order.iter().for_each(|i| images.extend_from_slice(self.image(*i)));
+        for i in &order {
+            images.extend_from_slice(self.image(*i));
+        }
         Self { images, labels: order.iter().map(|i| self.labels[*i]).collect(), ..*self }
     }
 }

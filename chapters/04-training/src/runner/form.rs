@@ -139,7 +139,9 @@ impl Form {
             let (mut sums, mut count) = (vec![0.0; BOX * BOX], 0.0);
             for (ink, _) in inks.iter().filter(|(_, label)| *label == class) {
                 let small = averaged(ink, (columns.clone(), rows.clone()), (BOX, BOX));
-                sums.iter_mut().zip(small).for_each(|(sum, level)| *sum += level);
+                for (sum, level) in sums.iter_mut().zip(small) {
+                    *sum += level;
+                }
                 count += 1.0;
             }
             (count > 0.0).then(|| sums.iter().map(|sum| sum / count).collect::<Vec<f32>>())
@@ -148,7 +150,9 @@ impl Form {
         let of_all = |at: usize| means.iter().map(|mean| mean[at]).sum::<f32>();
         let all: Vec<f32> = (0..BOX * BOX).map(|at| of_all(at) / means.len() as f32).collect();
         for mean in &mut means {
-            mean.iter_mut().zip(&all).for_each(|(level, all)| *level -= all);
+            for (level, all) in mean.iter_mut().zip(&all) {
+                *level -= all;
+            }
         }
         means.into_iter().map(|levels| Grey { width: BOX, height: BOX, levels }).collect()
     }

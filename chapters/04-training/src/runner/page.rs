@@ -193,22 +193,35 @@ fn digit(page: &Grey, mut pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     }
     let (columns, rows) = (whole.columns.len() as f32, whole.rows.len() as f32);
     let apart = |one: &Range<usize>, two: &Range<usize>| two.start as f32 - one.end as f32;
-    let pairs = || pieces.iter().flat_map(|one| pieces.iter().map(move |two| (one, two)));
+    // The pieces in two groups, one that begins further along an axis than the other.
+    let groups = |along: fn(&Piece) -> &Range<usize>| {
+        let all = &pieces;
+        all.iter().filter_map(move |cut| {
+            let (two, one): (Vec<_>, Vec<_>) =
+                all.iter().partition(|piece| along(piece).start >= along(cut).start);
+            let join = |group: Vec<&Piece>| {
+                Piece::of(page, group.iter().flat_map(|piece| &piece.pixels).copied().collect())
+            };
+            (!one.is_empty()).then(|| (join(one), join(two)))
+        })
+    };
     let lower = |one: &Piece, two: &Piece| one.rows.len().min(two.rows.len()) as f32;
     let seen = if pieces.len() > 3 {
         format!("there are {} separate pieces of ink in it", pieces.len())
-    } else if let Some((one, two)) = pairs().find(|(one, two)| {
+    } else if let Some((one, two)) = groups(|piece| &piece.columns).find(|(one, two)| {
         let gap = apart(&one.columns, &two.columns);
-        gap >= 0.0 && lower(one, two) > 0.5 * rows && (gap > 0.15 * rows || columns > rows)
+        lower(one, two) > 0.5 * rows && (gap > 0.15 * rows || gap > -0.1 * rows && columns > rows)
     }) {
         format!(
             "two pieces of ink are side by side in it, of {} and {} pixels",
             one.size(),
             two.size()
         )
-    } else if let Some((one, two)) = pairs()
-        .find(|(one, two)| apart(&one.rows, &two.rows) >= 0.0 && lower(one, two) > 0.28 * rows)
-    {
+    } else if let Some((one, two)) = groups(|piece| &piece.rows).find(|(one, two)| {
+        let gap = apart(&one.rows, &two.rows);
+        gap > -0.1 * rows && lower(one, two) > 0.35 * rows
+            || gap > 0.1 * rows && lower(one, two) > 0.2 * rows
+    }) {
         format!(
             "two pieces of ink are one above the other in it, of {} and {} pixels",
             one.size(),

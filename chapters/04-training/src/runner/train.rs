@@ -140,7 +140,9 @@ pub fn train_stepper<D: Engine>(
     let (every, saved) = (config.checkpoint_every, Instant::now());
     let mut keeper = Keeper { kept, every, saved, team, watcher };
     keeper.watcher.begin(&begin);
-    sets.missing.iter().for_each(|words| keeper.watcher.warn(words));
+    for words in &sets.missing {
+        keeper.watcher.warn(words);
+    }
     let end = fit(&mut run, &sets, team, |run, done| keeper.hear(run, done))?;
     let outcome = Outcome {
         history: run.at.history.clone(),

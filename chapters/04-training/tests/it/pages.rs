@@ -194,9 +194,9 @@ fn nothing_sure_and_wrong(model: &Classifier, folder: &TempDir) {
             };
             counts.entry(name).or_default()[kind] += 1;
         }
-        let two = page(DRAWN.test.image(i), 160, (30, 120), [255, 20]);
+        let two = page(DRAWN.test.image(i), 160, (30, 30), [255, 20]);
         let other = |x, y| page(DRAWN.test.image(i + 1), 160, (x, y), [255, 20]);
-        for (x, y) in [(200, 120), (180, 125), (30, 250)] {
+        for (x, y) in [(200, 30), (180, 35), (30, 190)] {
             let other = other(x, y);
             let both = with(&two, |x, y, level| level.min(f32::from(other.get_pixel(x, y).0[0])));
             both.save(&file).unwrap();
