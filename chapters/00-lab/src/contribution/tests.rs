@@ -85,13 +85,13 @@ fn what_is_sent_is_received_and_has_no_path() {
     );
     assert_eq!(run.flags, "release -C linker=…");
     // The build and the variables are a part of the command, and none of them is a path.
-    let mut run = records().chapters["demo"].runs[0].clone();
-    run.command = "THROUGHPUT_DEVICE=cuda:0 MNIST_DIR=/home/jane cargo run --release --features cuda,mpi -- measure"
+    let mut mine = records().chapters["demo"].runs[0].clone();
+    mine.command = "THROUGHPUT_DEVICE=cuda:0 MNIST_DIR=/home/jane cargo run --release --features cuda,mpi -- measure"
         .to_owned();
     let wanted = "THROUGHPUT_DEVICE=cuda:0 cargo run --release --features cuda,mpi -- measure demo.rate --budget full";
-    assert_eq!(command(&run), wanted);
-    run.command = wanted.to_owned();
-    assert_eq!(command(&run), wanted);
+    assert_eq!(command(&mine), wanted);
+    mine.command = wanted.to_owned();
+    assert_eq!(command(&mine), wanted);
     assert_eq!(run.skipped[0].why, "no compiler in …, see https://example.org/a/b");
     // Fewer samples, the same numbers, and how many there were.
     let (sent, here) = (&run.values[0], &records().chapters["demo"].runs[0].values[0]);

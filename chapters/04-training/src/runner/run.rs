@@ -57,7 +57,7 @@ pub fn latest<T, E: Display>(
     dated.into_iter().rev().find_map(|(_, run)| match read(&run) {
         Ok(read) => Some((run, read)),
         Err(error) => {
-            warn(format!("note: a later run is skipped: {error}"));
+            warn(format!("note: the later run {} is skipped: {error}", run.display()));
             None
         }
     })

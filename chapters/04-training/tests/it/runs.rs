@@ -4,7 +4,7 @@ use backprop::random::SplitMix64;
 use lab::data::{self, DataSet};
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::LazyLock,
     time::{Duration, Instant},

@@ -521,7 +521,7 @@ mod tests {
         let never = &mut || false;
         // A few steps, each with a point; and more, with checkpoints of their own between the points.
         for (name, steps, every, stride) in
-            [("few", 3, CHECKPOINT_EVERY, 1), ("many", 22, Duration::ZERO, 17)]
+            [("few", 3, CHECKPOINT_EVERY, 1), ("many", 22, Duration::ZERO, 53)]
         {
             let of = |folder: &str| Job {
                 amount: Amount::Tokens(32 * steps),
@@ -569,7 +569,7 @@ mod tests {
                 }
             }
             // And whoever stops it, after whichever step.
-            for step in 1..steps {
+            for step in (1..steps).step_by(1 + stride / 10) {
                 let job = of(&format!("stopped{step}"));
                 let mut asked = 0;
                 let mut stop = || {
