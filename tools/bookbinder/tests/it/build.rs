@@ -742,7 +742,9 @@ fn a_checkout_of_windows_makes_the_same_book() {
         pages.chain(names.map(|name| fixture.page(name))).collect::<Vec<_>>()
     };
     let plain = read();
-    ["book/src", "chapters"].iter().for_each(|part| end_lines_as_windows(&fixture.path(part)));
+    for part in ["book/src", "chapters"] {
+        end_lines_as_windows(&fixture.path(part));
+    }
     assert!(plain == read());
 }
 
