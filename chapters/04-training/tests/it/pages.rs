@@ -205,8 +205,9 @@ fn nothing_sure_and_wrong(model: &Classifier, folder: &TempDir) {
             assert!(said.contains("one digit"), "{said}");
         }
     }
-    let least = counts["plain"][0] - 2;
-    assert!(counts.values().all(|[right, ..]| *right >= least), "{counts:#?}");
+    let [plain, _, missed] = counts["plain"];
+    let near = |[right, _, wrong]: &[usize; 3]| *right + 4 >= plain && *wrong <= missed;
+    assert!(counts.values().all(near), "{counts:#?}");
 }
 
 #[test]
