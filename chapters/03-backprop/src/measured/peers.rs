@@ -165,8 +165,11 @@ impl Peer {
         })
     }
 
-    /// Its reply to a job, or a clause that says what it has done instead.
-    fn answer<J: Serialize, A: DeserializeOwned>(&mut self, job: &J) -> Result<A, String> {
+    /// Its reply to a job of any kind, for who records why there is none.
+    ///
+    /// # Errors
+    /// A clause that says what it has done instead, without paths of this machine.
+    pub fn answer<J: Serialize, A: DeserializeOwned>(&mut self, job: &J) -> Result<A, String> {
         match self.line(job) {
             Ok(line) if !line.is_empty() => {
                 if let Ok(Failed { error }) = serde_json::from_str(&line) {

@@ -143,7 +143,7 @@ fn parts(r: &mut Recorder) -> Result<()> {
         Peer::start(python, &[&program]).map_err(|error| error.to_string())
     });
     match started {
-        Ok(mut peer) => each(r, &Work::all(), |work| Ok(peer.ask(&work)?)),
+        Ok(mut peer) => each(r, &Work::all(), |work| peer.answer(&work)),
         Err(why) => {
             r.skip_all(&[], why);
             Ok(())
@@ -155,13 +155,13 @@ fn parts(r: &mut Recorder) -> Result<()> {
 fn each(
     r: &mut Recorder,
     works: &[Work],
-    mut ask: impl FnMut(Work) -> Result<Timed>,
+    mut ask: impl FnMut(Work) -> Result<Timed, String>,
 ) -> Result<()> {
     for work in works {
         let quantity = work.quantity();
         r.note_at(&quantity);
         match ask(*work) {
-            Err(why) => r.skip_at(quantity, why.to_string()),
+            Err(why) => r.skip_at(quantity, format!("PyTorch {why}")),
             Ok(Timed { seconds, framework }) => {
                 let rate = Samples(seconds).map(|seconds| work.amount() / seconds);
                 r.record(quantity.with("version", framework), rate);
@@ -251,7 +251,8 @@ fn one(
                 let job = Job { batch, epochs: EPOCHS, seed: seed as u64 };
                 let model = model.name();
                 let job = ModelJob { job, model, limit, channels_last, compile };
-                Ok(warm(peer.borrow_mut().ask(&job)?))
+                let answer = peer.borrow_mut().answer(&job);
+                answer.map(warm).map_err(|why| lab::Error::message(format!("PyTorch {why}")))
             }
         });
         race.peer(who, turn);
@@ -285,7 +286,7 @@ mod tests {
         let run = |r: &mut Recorder| {
             each(r, &Work::all(), |work| {
                 if work.kind == "cudnn" {
-                    return Err(lab::Error::message("No available kernel"));
+                    return Err("can't do it (No available kernel)".to_owned());
                 }
                 Ok(Timed { seconds: vec![0.5, 1.0, 2.0], framework: "PyTorch".to_owned() })
             })

@@ -93,7 +93,8 @@ fn theirs(
 ) -> lab::Result<(Samples, String)> {
     let peer = peer.as_ref().map_err(|why| lab::Error::message(why.clone()))?;
     let job = case.job(folder, 1 + steps, options)?;
-    let answer: Answer = peer.borrow_mut().ask(&job)?;
+    let answer = peer.borrow_mut().answer(&job);
+    let answer: Answer = answer.map_err(|why| lab::Error::message(format!("PyTorch {why}")))?;
     let version = answer.framework.split(',').next().unwrap_or_default();
     Ok((Samples(answer.seconds.get(1..).unwrap_or_default().to_vec()), version.to_owned()))
 }
