@@ -213,7 +213,10 @@ impl Train {
 
     /// Trains a language model.
     fn train_gpt(self, runs: &Path) -> Result<()> {
-        alone(|name| env::var(name).ok(), "the training of a language model")?;
+        alone(
+            |name| env::var(name).ok(),
+            "the training of a language model (by --replicas N, which needs none)",
+        )?;
         limits::start_threads(None)?;
         let mut job = self.job(runs)?;
         if !job.resume && self.run.is_none() {

@@ -2,9 +2,14 @@
 //! memory is one sentence. Each is tried on real processes.
 
 use crate::stale::root;
+use language_model::{
+    Config, Model, Tokenizer,
+    generate::{Decoder, Sampling, Stop, generate},
+};
 use std::{
     fs,
     io::{self, Read as _},
+    ops::ControlFlow,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -108,8 +113,8 @@ fn folder() -> tempfile::TempDir {
     fs::create_dir_all(at("book")).unwrap();
     fs::create_dir_all(at("model")).unwrap();
     fs::write(at("book/book.toml"), "").unwrap();
-    let tokenizer = language_model::Tokenizer::train(&[b"fn main() {}\n"], 257).unwrap();
-    let config = language_model::Config {
+    let tokenizer = Tokenizer::train(&[b"fn main() {}\n"], 257).unwrap();
+    let config = Config {
         vocabulary: tokenizer.vocabulary(),
         context: 64,
         width: 64,
@@ -117,7 +122,15 @@ fn folder() -> tempfile::TempDir {
         layers: 2,
         hidden: 64,
     };
-    let mut model = language_model::Model::new(config, 1).unwrap();
+    // Not every model without training writes on and on.
+    let endless = |model: &Model| {
+        let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+        let go_on = |_: &str| ControlFlow::Continue(());
+        let text = generate(&decoder, &tokenizer, b"", 500, Sampling::greedy(), go_on).unwrap();
+        text.stop != Some(Stop::End)
+    };
+    let mut models = (1..).map(|seed| Model::new(config, seed).unwrap());
+    let mut model = models.find(endless).unwrap();
     model.tokenizer = tokenizer.digest();
     model.save(&at("model/model.safetensors")).unwrap();
     tokenizer.save(&at("model/tokenizer.json")).unwrap();
@@ -142,13 +155,17 @@ const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// itself is the end.
 const COMMANDS: [(&str, &str, Option<i32>); 13] = [
     ("train --run RUN --limit 500 --epochs 999999", "epoch ", Some(1)),
-    ("train --run RUN --limit 500 --epochs 999999 --model cnn --engine plain", "epoch", Some(1)),
+    (
+        "train --run RUN --limit 500 --epochs 999999 --model cnn --engine plain",
+        "training: ",
+        Some(1),
+    ),
     ("train --run RUN --limit 500 --epochs 999999 --replicas 2", "epoch ", Some(1)),
     ("train --run RUN --limit 500 --epochs 999999 --replicas 2 --processes", "epoch ", Some(1)),
     ("train --run RUN --model gpt GPT --minutes 900", "timing steps", Some(1)),
     ("train --run RUN --model gpt GPT --tokens 900000000", "million parameters", Some(1)),
     ("train --run RUN --model gpt GPT --tokens 900000000 --replicas 2", "million param", Some(1)),
-    ("generate --model model --tokens 100000000", "", None),
+    ("generate --model model --tokens 100000000 --temperature 0", "", None),
     ("serve --model model --port 0", "http://", Some(0)),
     ("trace --model resnet --steps 1000 --device cpu", "", None),
     ("measure matmul.ladder --budget full --records RUN", "measuring", None),
@@ -161,7 +178,7 @@ fn a_signal_ends_every_command_and_what_it_has_started() {
     let folder = folder();
     for (number, (words, mark, code)) in COMMANDS.into_iter().enumerate() {
         let endless = words.starts_with("check");
-        cargo(folder.path(), if endless { "echo building >&2; sleep 600" } else { "exit 1" });
+        cargo(folder.path(), if endless { "echo building >&2; exec sleep 600" } else { "exit 1" });
         let runs = SIGNALS.map(|signal| {
             let run = format!("run-{number}-{signal}");
             let small = "--size 10k --context 32 --batch 4";
@@ -203,7 +220,7 @@ fn a_model_writes_no_longer_than_somebody_reads() {
     let folder = folder();
     let (mut reader, writer) = io::pipe().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .args(["generate", "--model", "model", "--tokens", "1000000000"])
+        .args(["generate", "--model", "model", "--tokens", "100000000", "--temperature", "0"])
         .current_dir(folder.path())
         .stdout(writer)
         .spawn()

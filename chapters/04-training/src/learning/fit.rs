@@ -80,8 +80,7 @@ pub fn fit<D: Engine>(
         for data in [Some(&sets.test), sets.held.as_ref()].into_iter().flatten() {
             let tally = test(run, data, team, &mut tell)?;
             if tally.seen < data.len() as u64 {
-                tell(run, Done::Untested)?;
-                return Ok(ControlFlow::Break(()));
+                return tell(run, Done::Untested);
             }
             tallies.push(tally);
         }

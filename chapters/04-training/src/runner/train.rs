@@ -292,7 +292,10 @@ impl Keeper<'_> {
             }
             Done::Tested if self.watcher.stop_testing() => return Ok(ControlFlow::Break(())),
             Done::Tested => {}
-            Done::Untested => self.save(run)?,
+            Done::Untested => {
+                self.save(run)?;
+                return Ok(ControlFlow::Break(()));
+            }
             Done::Epoch => {
                 let Some(epoch) = run.at.history.last().copied() else {
                     return Ok(ControlFlow::Continue(()));
