@@ -34,6 +34,12 @@ struct Running {
 
 impl Running {
     fn start(words: &str, at: &Path, hup: libc::sighandler_t) -> Self {
+        // What a command leaves behind becomes this process's own: not every process 1 waits for it.
+        #[cfg(target_os = "linux")]
+        // SAFETY: a system call that takes numbers.
+        unsafe {
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        }
         let (mut reader, writer) = io::pipe().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_throughput"));
         command
@@ -81,8 +87,12 @@ impl Running {
     /// How it has ended, and what it said, once all that it started have ended, too.
     fn ended(&mut self) -> Option<(ExitStatus, String)> {
         let began = Instant::now();
-        // SAFETY: as above; this signal only asks whether there is a process of the group.
-        let lives = |group: i32| unsafe { libc::kill(-group, 0) } == 0;
+        // SAFETY: as above. What it has left behind is this process's own, and counts until it is waited for; the signal only
+        // asks whether there is a process of the group.
+        let lives = |group: i32| unsafe {
+            libc::waitpid(-group, std::ptr::null_mut(), libc::WNOHANG);
+            libc::kill(-group, 0) == 0
+        };
         while began.elapsed() < SOON {
             if let Some(status) = self.child.try_wait().unwrap()
                 && !lives(self.child.id() as i32)
