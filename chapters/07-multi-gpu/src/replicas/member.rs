@@ -278,7 +278,7 @@ mod tests {
                 let own = variables.iter().find(|(own, _)| *own == name);
                 own.map(|(_, value)| (*value).to_owned())
             };
-            super::alone(of, "a language model").map_err(|error| error.to_string())
+            alone(of, "a language model").map_err(|error| error.to_string())
         };
         let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("SLURM_JOB_ID", "7")];
         let step = |more: &[(&'static str, &'static str)]| [&slurm[..], more].concat();
