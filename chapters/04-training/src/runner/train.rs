@@ -11,7 +11,7 @@ use crate::{
         fit::{Done, Flow, fit},
         journal::{Event, Identity, Part},
         metrics::{Epoch, Step},
-        sets::{Sets, identity},
+        sets::{Sets, identity, seen},
         snapshot::Checkpoint,
         step::{Full, Stepper},
         team::{Alone, Team},
