@@ -166,7 +166,10 @@ fn an_image_of_an_idx_file_is_read_as_in_training_and_a_page_is_made_like_it() {
             pages += usize::from(right(i, read(&model, &file, None).unwrap()));
         }
         plain = if name == "plain" { pages } else { plain };
-        assert!(plain >= 50 && pages + 6 >= plain, "{name}: {pages} of 60 pages, {plain} plain");
+        assert!(
+            plain >= 50 && 5 * pages >= 4 * plain,
+            "{name}: {pages} of 60 pages, {plain} plain"
+        );
         if name == "plain" {
             nothing_sure_and_wrong(&model, &folder);
         }
@@ -231,7 +234,8 @@ fn what_is_no_digit_is_refused_and_so_is_a_page_for_a_model_of_other_things() {
     );
     assert!(said(&model, paper(&|x, _| x < 170)).contains("no ink"));
     // Classes by texture: nothing that a pen could write.
-    let image = |i: usize| (0..784).map(move |at| if at / (1 + i % 10) % 2 == 0 { 200 } else { 9 });
+    let stripe = |i: usize, at: usize| if (at / (1 + i % 10)).is_multiple_of(2) { 200 } else { 9 };
+    let image = |i: usize| (0..784).map(move |at| stripe(i, at));
     let split = |count: usize| Split {
         images: (0..count).flat_map(image).collect(),
         labels: (0..count).map(|i| (i % 10) as u8).collect(),
