@@ -353,7 +353,10 @@ fn begin(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{generate::load, train::validation};
+    use crate::{
+        generate::{TOKENIZER, load},
+        train::validation,
+    };
     use cpu_gpu::gpu::testing;
     use lab::testing::timeless;
     use std::{
