@@ -72,8 +72,9 @@ impl Running {
 
     /// Until it prints this.
     fn hear(&mut self, mark: &str) {
+        let until = Instant::now() + PATIENCE;
         while !self.heard.contains(mark) {
-            let more = self.printed.recv_timeout(PATIENCE);
+            let more = self.printed.recv_timeout(until.saturating_duration_since(Instant::now()));
             let more = more.unwrap_or_else(|e| panic!("{e}, no `{mark}` in: {}", self.heard));
             self.heard += &String::from_utf8_lossy(&more);
         }
@@ -165,11 +166,7 @@ const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// itself is the end.
 const COMMANDS: [(&str, &str, Option<i32>); 13] = [
     ("train --run RUN --limit 500 --epochs 999999", "epoch ", Some(1)),
-    (
-        "train --run RUN --limit 500 --epochs 999999 --model cnn --engine plain",
-        "training: ",
-        Some(1),
-    ),
+    ("train --run RUN --limit 500 --epochs 999999 --model cnn --engine plain", "epoch ", Some(1)),
     ("train --run RUN --limit 500 --epochs 999999 --replicas 2", "epoch ", Some(1)),
     ("train --run RUN --limit 500 --epochs 999999 --replicas 2 --processes", "epoch ", Some(1)),
     ("train --run RUN --model gpt GPT --minutes 900", "timing steps", Some(1)),
