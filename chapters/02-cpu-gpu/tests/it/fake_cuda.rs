@@ -479,7 +479,7 @@ fn inner_other_card() {
         assert_eq!(values(&run, rung).is_empty(), rung == "wgmma", "{rung}: {:?}", run.skipped);
     }
     let timed = values(&run, "async_copy");
-    let timed = timed.iter().filter(|v| v.key == ladder::TILES.name).count();
+    let timed = timed.iter().filter(|v| v.key == "cpu_gpu.ladder.tiles").count();
     assert_eq!(timed, 5, "the two largest of {} need more than 99 KiB", CudaTiles::ALL.len());
     let why = run.skipped.iter().find(|s| s.params.get("rung").is_some_and(|r| r == "wgmma"));
     assert!(why.unwrap().why.contains("Hopper"), "{why:?}");
@@ -534,7 +534,7 @@ fn inner_ladder() {
         }
     }
     for (rung, tiles) in [("async_copy", CudaTiles::ALL.len()), ("warp_tiles", 7)] {
-        let timed = values(&run, rung).iter().filter(|v| v.key == ladder::TILES.name).count();
+        let timed = values(&run, rung).iter().filter(|v| v.key == "cpu_gpu.ladder.tiles").count();
         assert_eq!(timed, 2 * tiles, "{rung}");
     }
     assert!(run.values.iter().any(|v| v.key == ladder::BANDWIDTH.name));
