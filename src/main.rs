@@ -97,10 +97,13 @@ impl Command {
             alone(|name| env::var(name).ok(), "measuring")?;
         }
         match self {
-            // Each process of a training has its part of the cores, and learns first which it is.
-            Self::Train(_) => Ok(()),
-            // These compute nothing, and are of use where hardly a thread can be started.
-            Self::Doctor(_) | Self::Plan(_) | Self::Notebooks(_) | Self::Check(_) => Ok(()),
+            // Each process of a training has its part of the cores, and learns first which it is. The others compute nothing, and
+            // are of use where hardly a thread can be started.
+            Self::Train(_)
+            | Self::Doctor(_)
+            | Self::Plan(_)
+            | Self::Notebooks(_)
+            | Self::Check(_) => Ok(()),
             _ => Ok(limits::start_threads(None)?),
         }
     }

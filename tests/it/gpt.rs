@@ -43,6 +43,9 @@ fn a_model_is_trained_killed_gone_on_with_prompted_and_served() {
     let trained = train(&whole, &RUN);
     assert!(trained.status.success(), "{}", said(&trained));
     assert!(said(&trained).contains("bits for each byte"), "{}", said(&trained));
+    // A young model's samples are any bytes.
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    assert!(said(&trained).contains('\u{fffd}') && !said(&trained).contains(obeyed));
 
     // Killed after its first checkpoint, and gone on with.
     let mut child = Command::new(env!("CARGO_BIN_EXE_throughput"))

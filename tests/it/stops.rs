@@ -296,8 +296,8 @@ fn too_few_threads_or_addresses_are_a_sentence() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let mut refused = 0;
     for (number, words) in THREADED.into_iter().enumerate() {
-        let threads = [1, 2, 3, 4, 6].map(|most| (libc::RLIMIT_NPROC, most));
-        let addresses = [60, 150, 400].map(|most| (libc::RLIMIT_AS, most << 20));
+        let threads = [2, 3, 5].map(|most| (libc::RLIMIT_NPROC, most));
+        let addresses = [60, 250].map(|most| (libc::RLIMIT_AS, most << 20));
         for limit in [&threads[..], &addresses].concat() {
             let run = format!("run-{number}-{}", limit.1);
             let out = limited(limit, &words.replace("RUN", &run), folder.path());
