@@ -74,6 +74,7 @@ struct Loop {
 }
 
 /// What a bar, a line or a cell shows.
+#[allow(clippy::large_enum_variant, reason = "there are a few hundred in a book")]
 #[derive(Clone, Debug)]
 enum Cell {
     Words(String),

@@ -567,13 +567,13 @@ fn command_line(
         let away = Path::new(value).is_absolute() || value.starts_with(['~', '\\']);
         if away { format!("{name}PATH") } else { word.clone() }
     };
-    words.iter_mut().for_each(|word| *word = placed(word));
-    words[fixed..].iter_mut().for_each(|word| {
+    words = words.iter().map(placed).collect();
+    for word in &mut words[fixed..] {
         let plain = |c: char| c.is_alphanumeric() || "-_=./:,+@%".contains(c);
         if word.is_empty() || !word.chars().all(plain) {
             *word = format!("'{}'", word.replace('\'', "'\\''"));
         }
-    });
+    }
     words.join(" ")
 }
 

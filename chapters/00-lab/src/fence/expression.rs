@@ -145,6 +145,7 @@ impl Expression {
 }
 
 /// A part of a caption.
+#[allow(clippy::large_enum_variant, reason = "there are a few hundred in a book")]
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     Text(String),

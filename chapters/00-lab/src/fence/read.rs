@@ -6,8 +6,12 @@ use super::{
 };
 use crate::{
     Error, Key, Result,
+    machine::Machine,
     plot::{Axis, Scale},
 };
+
+/// An axis, and what becomes of a value on it.
+type Scaled = (Axis, fn(f64) -> f64);
 
 /// Finds a declared key by its name.
 type Known<'k> = &'k dyn Fn(&str) -> Option<Key>;
@@ -48,7 +52,7 @@ impl Fence {
                 match first {
                     ">" => words.push(rest),
                     _ if entry => fence.entries.push(reader.entry(line)?),
-                    "of" => reader.of = rest.to_owned(),
+                    "of" => rest.clone_into(&mut reader.of),
                     "with" => {
                         for word in parts(rest, ' ') {
                             reader.with.push(parameter(&word)?);
@@ -93,8 +97,8 @@ impl Fence {
     /// Puts the axes in, and holds the whole together.
     fn complete(
         &mut self,
-        shape: Option<(Option<String>, (Axis, fn(f64) -> f64))>,
-        y: Option<(Axis, fn(f64) -> f64)>,
+        shape: Option<(Option<String>, Scaled)>,
+        y: Option<Scaled>,
     ) -> Result<(), String> {
         let Some((_, first)) = self.entries.first() else {
             return Err("nothing is shown".to_owned());
@@ -177,7 +181,7 @@ fn list(text: &str) -> Result<Loop, String> {
 }
 
 /// `LABEL, OPTION, …`, and what becomes of a value on the axis.
-fn axis(text: &str) -> Result<(Axis, fn(f64) -> f64), String> {
+fn axis(text: &str) -> Result<Scaled, String> {
     let mut parts = text.split(", ");
     let label = parts.next().filter(|label| !label.is_empty()).ok_or("an axis needs a label")?;
     let (mut axis, mut scale): (_, fn(f64) -> f64) =
@@ -308,7 +312,7 @@ impl Reader<'_> {
                 .ok_or_else(|| format!("`{after}` has no `{close}`"))?;
             pieces.push(match (close, inside) {
                 (']', _) => Piece::Optional(self.caption(inside)?),
-                (_, "machine") => Piece::Machine(|machine| machine.in_words()),
+                (_, "machine") => Piece::Machine(Machine::in_words),
                 (_, "cpu") => Piece::Machine(|machine| machine.cpu.clone()),
                 (_, "cores") => Piece::Machine(|machine| machine.cores.to_string()),
                 _ => Piece::Number(self.expression(inside)?),

@@ -27,7 +27,7 @@ fn without_a_record_every_figure_reports_it() {
         .map(|figure| (figure.draw)(&none).expect_err(figure.key))
         .chain(tables.map(|table| (table.make)(&none).expect_err(table.key)))
         .collect();
-    assert_eq!(errors.len(), 6 + 8);
+    assert_eq!(errors.len(), 10);
     assert!(errors.iter().all(|e| matches!(e, Error::NotMeasured { .. })), "{errors:?}");
 }
 

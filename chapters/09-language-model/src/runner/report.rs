@@ -104,9 +104,9 @@ impl<'s> Report<'s> {
             planned: None,
         };
         if begins {
-            report.save(trainer)?
+            report.save(trainer)?;
         } else {
-            report.derive(trainer)?
+            report.derive(trainer)?;
         }
         Ok(report)
     }
