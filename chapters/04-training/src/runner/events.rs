@@ -280,7 +280,9 @@ mod tests {
             points(300, 1.7e9 + 0.5, "loss/step", 0.25),
             points(u64::from(u32::MAX) + 1, 1.7e9 + 1.0, &long, -1e9),
         ];
-        events.iter().for_each(|event| file.add(event).unwrap());
+        for event in &events {
+            file.add(event).unwrap();
+        }
         file.add(&points(0, 0.0, "broken", f64::NAN)).unwrap();
         let mut found = read(&file.path);
         let (time, step, broken) = found.pop().unwrap();
@@ -293,7 +295,7 @@ mod tests {
         assert_eq!(found, [&head[..], &wanted].concat());
         // A run that goes on has all of them in one file, which is younger by name, whatever the clock says.
         let next = EventFile::create(folder.path(), 5.0, &events).unwrap();
-        assert_eq!(files(folder.path()), [next.path.clone()]);
+        assert_eq!(files(folder.path()), std::slice::from_ref(&next.path));
         assert_eq!(second(&next.path), Some(1_700_000_001));
         assert_eq!(read(&next.path)[2..], wanted);
     }

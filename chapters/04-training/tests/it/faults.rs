@@ -51,7 +51,7 @@ fn state(run: &Path) -> Vec<(String, String)> {
         .map(|entry| {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let bytes = fs::read(run.join(&name)).unwrap();
-            let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+            let hex = |bytes: &[u8]| format!("{bytes:02x?}");
             match name.as_str() {
                 "checkpoint" => {
                     let header = timeless(serde_json::to_value(&saved.header).unwrap());

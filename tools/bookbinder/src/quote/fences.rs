@@ -23,7 +23,7 @@ impl Fences {
     pub fn take(&mut self, chapters: &[Chapter], page: &Path, text: &str) -> Result<String> {
         let declared = |name: &str| {
             let all = chapters.iter().flat_map(|chapter| &chapter.experiments);
-            all.filter_map(|experiment| experiment.declared(name)).next().copied()
+            all.into_iter().find_map(|experiment| experiment.declared(name)).copied()
         };
         let mut out = String::with_capacity(text.len());
         let mut lines = text.split_inclusive('\n').enumerate();

@@ -15,6 +15,9 @@ use anyhow::{Result, anyhow};
 use lab::{Drawing, Key, Records, TableData, key::Kind, record::is_below};
 use std::fmt::Write as _;
 
+/// What each machine has of one thing.
+type OfMachines<'a, T> = Vec<(&'a Records, Found<T>)>;
+
 impl<'a> Quotes<'a> {
     /// A figure, by its key.
     ///
@@ -148,13 +151,13 @@ impl<'a> Quotes<'a> {
     }
 
     /// The figure with this key, as each machine's records draw it.
-    fn drawn(self, key: &str) -> Result<Option<Vec<(&'a Records, Found<Drawing>)>>> {
+    fn drawn(self, key: &str) -> Result<Option<OfMachines<'a, Drawing>>> {
         let make = self.fences.figure(self.chapters, key);
         make.map(|draw| self.each(&format!("the figure `{key}`"), draw)).transpose()
     }
 
     /// The table with this key, made from each machine's records.
-    fn made(self, key: &str) -> Result<Option<Vec<(&'a Records, Found<TableData>)>>> {
+    fn made(self, key: &str) -> Result<Option<OfMachines<'a, TableData>>> {
         let make = self.fences.table(self.chapters, key);
         make.map(|make| self.each(&format!("the table `{key}`"), make)).transpose()
     }

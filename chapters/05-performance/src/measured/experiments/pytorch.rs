@@ -264,6 +264,7 @@ fn one(
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "the numbers are whole: nothing rounds")]
 mod tests {
     use super::*;
     use lab::testing::{self, experiment};
