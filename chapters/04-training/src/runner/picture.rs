@@ -463,14 +463,22 @@ mod tests {
         let Some(_) = lab::testing::need(lab::testing::Tool::Mnist, named) else { return };
         let test = lab::data::load(&lab::data::Options::default()).unwrap().test.first(300);
         let files = Files::new();
-        let (mut sum, mut worst) = (0.0, 0.0_f32);
+        let (mut sum, mut worst, mut refused) = (0.0, 0.0_f32, Vec::new());
         for original in test.scaled().chunks_exact(PIXELS) {
             let page = pasted(original, 7, (100, 50), (400, 300), [YELLOW_PAPER, BLUE_PEN]);
-            let far = apart(&read(&files.png(&page), None).unwrap(), original);
-            sum += far;
-            worst = worst.max(far);
+            match read(&files.png(&page), None) {
+                Ok(found) => {
+                    let far = apart(&found, original);
+                    sum += far;
+                    worst = worst.max(far);
+                }
+                Err(error) => refused.push(error.to_string()),
+            }
         }
-        let mean = sum / test.len() as f32;
+        let mean = sum / (test.len() - refused.len()) as f32;
         assert!(mean < 0.02 && worst < 0.12, "{mean} {worst}");
+        // Seven of a thousand are half again as wide as they are high.
+        let wide = |said: &String| said.contains("far wider than a digit");
+        assert!(refused.len() <= 4 && refused.iter().all(wide), "{refused:?}");
     }
 }
