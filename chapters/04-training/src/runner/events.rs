@@ -37,7 +37,7 @@ impl EventFile {
     /// they are. `seconds` is the time since 1970.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if the file can't be written.
+    /// [`crate::Error::Damaged`] if the file can't be written.
     pub fn create(folder: &Path, seconds: f64, events: &[Event]) -> Result<Self> {
         // Also where the clock was set back, or two runs began within a second.
         let old = files(folder);
@@ -60,7 +60,7 @@ impl EventFile {
     /// Adds points.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if they can't be written.
+    /// [`crate::Error::Damaged`] if they can't be written.
     pub fn add(&mut self, points: &Event) -> Result<()> {
         self.write(&log(std::slice::from_ref(points)))
     }
