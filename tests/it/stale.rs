@@ -387,8 +387,9 @@ fn unknown_to_cargo(command: &str) -> Option<String> {
 }
 
 /// A folder as a reader's: a few drawn digits as data, and an image.
-fn desk() -> PathBuf {
-    let desk = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stale-desk");
+fn desk(opencl: bool) -> PathBuf {
+    let name = if opencl { "stale-desk-opencl" } else { "stale-desk" };
+    let desk = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&desk);
     fs::create_dir_all(desk.join("data")).unwrap();
     let set = lab::data::drawn::drawn(250, 64, 3);
@@ -419,7 +420,7 @@ fn commands_run_behind_opencl() {
 /// Runs the commands that name OpenCL's device, or all others.
 fn run_commands(opencl: bool) {
     let mut exempt = Exempt::read("tests/stale/commands.txt");
-    let desk = desk();
+    let desk = desk(opencl);
     let data = desk.join("data").to_string_lossy().into_owned();
     let mut wrong = Vec::new();
     let mut seen = BTreeSet::new();
