@@ -155,9 +155,7 @@ fn document(root: &Path) -> Result<PathBuf> {
     if !done.success() {
         bail!("cargo could not document the crates; its messages are above");
     }
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    Ok(root.join(target).join("doc"))
+    Ok(bookbinder::process::target(root).join("doc"))
 }
 
 /// The scripts with the models of the folder `runs` that pages compute with, and their paths in the book.

@@ -1,7 +1,7 @@
 //! `check`: the exercises, what is solved, what comes next.
 
 use crate::course;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bookbinder::exercises::{self, Checker, Exercise, Outcome};
 use clap::Args;
 use lab::{
@@ -58,7 +58,14 @@ impl Check {
             say("There are no exercises yet.");
             return Ok(());
         }
-        let selected = exercises::select(&all, self.which.as_deref())?;
+        let mut selected = exercises::select(&all, self.which.as_deref())?;
+        let one = selected.len() == 1;
+        if self.watch && one {
+            selected = all.iter().skip_while(|exercise| *exercise != selected[0]).collect();
+        }
+        for exercise in &selected {
+            exercise.write_missing()?;
+        }
         let mut checker = Checker::new(&root);
         checker.colour = std::io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -72,7 +79,7 @@ impl Check {
         } else if self.solution {
             solution(&root, session.next()?)
         } else if self.watch {
-            session.watch()
+            session.watch(one)
         } else {
             session.check()
         }
@@ -222,30 +229,33 @@ impl<'a> Session<'a> {
         let id = exercise.id();
         say(&format!(
             "\nEdit {}, then run `cargo run --release -- check {id}` again, or add --watch. \
-             For a hint, add --hint.",
+             For a hint, add --hint; to begin anew, delete the file.",
             self.shown(exercise)
         ));
     }
 
-    /// Follows the reader from one exercise to the next.
-    fn watch(&self) -> Result<()> {
-        for &exercise in &self.selected {
+    /// Follows the reader from one exercise to the next; the first is shown even if it is solved, where it was `named`.
+    fn watch(&self, named: bool) -> Result<()> {
+        for (at, &exercise) in self.selected.iter().enumerate() {
             let solved = |note: &dyn Fn(&str)| self.checker.state(exercise, note);
-            if self.selected.len() > 1 && waiting(&exercise.id(), solved)? {
+            if !(named && at == 0) && waiting(&exercise.id(), solved)? {
                 continue;
             }
             let mut seen = None;
             loop {
-                let text = fs::read(exercise.file())
-                    .with_context(|| format!("can't read {}", exercise.file().display()))?;
-                if seen.as_ref() == Some(&text) {
+                // An editor may take the file away, or empty it, before it writes the new one.
+                let text = fs::read(exercise.file()).unwrap_or_default();
+                if text.is_empty() || seen.as_ref() == Some(&text) {
                     thread::sleep(POLL);
                     continue;
                 }
                 clear();
                 self.describe(exercise);
                 say("");
-                let outcome = self.outcome(exercise)?;
+                let outcome = match self.outcome(exercise) {
+                    Err(_) if !exercise.file().exists() => continue,
+                    outcome => outcome?,
+                };
                 Self::report(exercise, &outcome);
                 if outcome.is_solved() {
                     break;
@@ -263,7 +273,10 @@ impl<'a> Session<'a> {
         let began = Instant::now();
         waiting("exercises", |note| {
             self.checker.verify(&self.selected, note, &mut |exercise, verified| match verified {
-                Ok(()) => say(&format!("{}: fails unsolved, passes solved", exercise.id())),
+                Ok(true) => say(&format!("{}: fails unsolved, passes solved", exercise.id())),
+                Ok(false) => {
+                    say(&format!("{}: passes solved; your own file is not judged", exercise.id()))
+                }
                 Err(error) => {
                     say(&format!("{}: {error:#}", exercise.id()));
                     wrong.push(exercise.id());

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use lab::{
     Chapter, Device, Experiment, Records, chapter, contribution,
     machine::{Machine, warn_of_development},
+    names,
     out::say,
     progress::Progress,
     record,
@@ -298,16 +299,16 @@ pub fn choose<'c>(
     if what.is_empty() {
         return Ok(chapters.iter().flat_map(of).collect());
     }
+    let all: Vec<_> =
+        chapters.iter().flat_map(|c| c.experiments.iter().map(move |e| (c, e))).collect();
+    let keys: Vec<&str> = all.iter().map(|(_, experiment)| experiment.key).collect();
     let mut chosen = Vec::new();
     for name in what {
-        let named =
-            chapters.iter().find_map(|c| Some((c, c.experiments.iter().find(|e| e.key == name)?)));
-        match named {
-            Some(pair) => chosen.push(pair),
-            None if name.contains('.') => {
-                bail!("there is no experiment `{name}`; `measure --list` shows them")
-            }
-            None => chosen.extend(of(chapter::named(chapters, name)?)),
+        if name.contains('.') {
+            let at = names::named("experiment", name, &keys);
+            chosen.push(all[at.context("`measure --list` shows all of them")?]);
+        } else {
+            chosen.extend(of(chapter::named(chapters, name)?));
         }
     }
     Ok(chosen)
@@ -331,6 +332,7 @@ mod tests {
         assert_eq!(by_name, keys(&["1"], lab::Budget::Full).unwrap());
         assert_eq!(by_name, keys(&["01-matmul"], lab::Budget::Full).unwrap());
         assert!(all.len() > by_name.len());
+        assert_eq!(by_name, keys(&["mat"], lab::Budget::Full).unwrap());
         assert_eq!(keys(&["matmul.ladder"], lab::Budget::Quick).unwrap(), ["matmul.ladder"]);
     }
 
@@ -344,8 +346,8 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused_with_the_way_out() {
-        let error = keys(&["matmul.nothing"], lab::Budget::Full).unwrap_err().to_string();
-        assert!(error.contains("--list"), "{error}");
+        let error = format!("{:#}", keys(&["matmul.lader"], lab::Budget::Full).unwrap_err());
+        assert!(error.contains("--list") && error.contains("matmul.ladder"), "{error}");
         let error = keys(&["cooking"], lab::Budget::Full).unwrap_err().to_string();
         assert!(error.contains("matmul"), "{error}");
     }

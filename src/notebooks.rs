@@ -8,7 +8,7 @@ use bookbinder::{
     notebook::{self, Change, Kind, Notebook},
 };
 use clap::{Args, Subcommand};
-use lab::{out::say, progress::Progress};
+use lab::{names, out::say, progress::Progress};
 use std::path::{Path, PathBuf};
 
 /// The subcommands of `notebooks`.
@@ -242,25 +242,13 @@ fn find(root: &Path, name: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
         all = notebook::of_the_pages(root);
     }
     all.sort();
-    let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
-    if let Some(wanted) = name {
-        let wanted = wanted.strip_suffix(".ipynb").unwrap_or(wanted).replace('_', "-");
-        all.retain(|(name, _)| {
-            let (number, rest) = name.split_once('-').unwrap_or((name, ""));
-            *name == wanted
-                || rest == wanted
-                || number == wanted
-                || number.trim_start_matches('0') == wanted
-                || (number == "00" && wanted == "0")
-        });
-    }
     if all.is_empty() {
-        match name {
-            Some(name) if !names.is_empty() => {
-                bail!("there is no notebook `{name}`; there are {}", names.join(", "))
-            }
-            _ => bail!("there are no notebooks yet; run `cargo run --release -- notebooks sync`"),
-        }
+        bail!("there are no notebooks yet; run `cargo run --release -- notebooks sync`");
+    }
+    if let Some(name) = name {
+        let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        let wanted = name.strip_suffix(".ipynb").unwrap_or(name);
+        all = vec![all.swap_remove(names::chapter("notebook", wanted, &names)?)];
     }
     Ok(all)
 }

@@ -5,7 +5,7 @@ use crate::{
     Device, Error, Key, Plan, Result, Samples,
     key::Quantity,
     machine::Provenance,
-    measure,
+    measure, names,
     progress::Progress,
     record::{ParamList, Records, Run, Skipped, Value, is_below, params},
 };
@@ -32,6 +32,11 @@ pub struct Chapter {
 }
 
 impl Chapter {
+    /// Its folder under `chapters` and under `book/src`: `01-matmul`.
+    pub fn folder(&self) -> String {
+        format!("{:02}-{}", self.number, self.name.replace('_', "-"))
+    }
+
     /// A chapter of these parts, in their order.
     pub fn of(
         number: u32,
@@ -319,23 +324,14 @@ pub fn run_keeping(
     Ok(made(values, skipped, false))
 }
 
-/// Looks a chapter up by number, name or folder (`1`, `matmul`, `01-matmul`).
+/// Looks a chapter up by number, name or folder (`1`, `matmul`, `01-matmul`), or by the beginning of one.
 ///
 /// # Errors
-/// [`Error::Message`] that lists the chapters there are.
+/// [`Error::Message`] that lists chapters.
 pub fn named<'c>(chapters: &'c [Chapter], name: &str) -> Result<&'c Chapter> {
-    chapters
-        .iter()
-        .find(|c| {
-            c.name == name
-                || c.number.to_string() == name
-                || format!("{:02}-{}", c.number, c.name) == name
-        })
-        .or_else(|| chapters.iter().find(|c| c.name.replace('_', "-") == name))
-        .ok_or_else(|| {
-            let names: Vec<&str> = chapters.iter().map(|c| c.name).collect();
-            Error::Message(format!("there is no chapter `{name}`; there are {}", names.join(", ")))
-        })
+    let folders: Vec<String> = chapters.iter().map(Chapter::folder).collect();
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    Ok(&chapters[names::chapter("chapter", name, &folders)?])
 }
 
 impl Recorder<'_> {

@@ -38,6 +38,7 @@ pub mod limits;
 pub mod machine;
 pub mod measure;
 pub mod measured;
+pub mod names;
 pub mod out;
 pub mod peak;
 pub mod plot;

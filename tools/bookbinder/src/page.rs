@@ -1,7 +1,6 @@
 //! What a page is: the names that all of the binder shares.
 
 use anyhow::{Context, Result};
-use lab::Chapter;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -75,9 +74,4 @@ pub fn built(book: &Path) -> Result<Vec<PathBuf>> {
 /// mdBook makes `index.html` of `README.md`.
 pub fn as_index(link: &str) -> String {
     link.replace("README.md", "index.md")
-}
-
-/// The folder of a chapter under `chapters` and under `book/src`: `01-matmul`.
-pub fn folder(chapter: &Chapter) -> String {
-    format!("{:02}-{}", chapter.number, chapter.name.replace('_', "-"))
 }

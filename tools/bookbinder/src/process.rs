@@ -3,9 +3,11 @@
 use crate::terminal::plain;
 use anyhow::{Context, Result, anyhow};
 use lab::probe::tied;
+use serde_json::Value;
 use std::{
     env,
     io::{BufRead as _, BufReader, ErrorKind, Read},
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
@@ -15,6 +17,16 @@ use std::{
 /// Cargo: the one that runs this program, or the one on the path.
 pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The folder that cargo builds into: settings of the reader's may have it anywhere.
+pub fn target(root: &Path) -> PathBuf {
+    let mut asked = cargo();
+    asked.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root);
+    let told = asked.stderr(Stdio::null()).output().ok();
+    let told: Option<Value> = told.and_then(|told| serde_json::from_slice(&told.stdout).ok());
+    let folder = told.as_ref().and_then(|told| told["target_directory"].as_str());
+    folder.map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// Where a line was printed.

@@ -40,6 +40,9 @@ pub fn operations_left(program: &[Step]) -> usize {
         }
     }
     left
+    // EXERCISE: instead
+    // let operation = |step: &&Step| matches!(step, Step::Multiply(..) | Step::Add(..));
+    // program.iter().filter(operation).count()
     // EXERCISE: end
 }
 
@@ -55,12 +58,14 @@ pub fn benchmark(numbers: &[f64]) -> Vec<Step> {
         let x = push(Step::Number(number));
         // EXERCISE: begin
         let x = push(Step::BlackBox(x));
+        // EXERCISE: instead
         // EXERCISE: end
         let square = push(Step::Multiply(x, x));
         sum = push(Step::Add(sum, square));
     }
     // EXERCISE: begin
     push(Step::BlackBox(sum));
+    // EXERCISE: instead
     // EXERCISE: end
     program
 }

@@ -9,5 +9,8 @@ pub fn quantile(samples: &[f64], q: f64) -> Option<f64> {
     let at = q * sorted.len().checked_sub(1)? as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     Some(below + at.fract() * (above - below))
+    // EXERCISE: instead
+    // let at = q * sorted.len() as f64;
+    // sorted.get(at as usize).copied()
     // EXERCISE: end
 }

@@ -26,6 +26,12 @@ pub fn race(
             measure(if round % 2 == 0 { place } else { count - 1 - place });
         }
     }
+    // EXERCISE: instead
+    // for number in 0..count {
+    //     for _ in 0..rounds {
+    //         measure(number);
+    //     }
+    // }
     // EXERCISE: end
     samples
 }

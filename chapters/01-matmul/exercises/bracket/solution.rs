@@ -6,6 +6,9 @@ use matmul::Shape;
 pub fn work([m, k, l, n]: [usize; 4]) -> [usize; 2] {
     // EXERCISE: begin
     [2 * m * k * l + 2 * m * l * n, 2 * k * l * n + 2 * m * k * n]
+    // EXERCISE: instead
+    // // Three lengths each, as if both orders were alike.
+    // [2 * m * k * l + 2 * k * l * n; 2]
     // EXERCISE: end
 }
 
@@ -25,5 +28,8 @@ pub fn product(
         let right = multiply(b, c, Shape::new(k, l, n));
         multiply(a, &right, Shape::new(m, k, n))
     }
+    // EXERCISE: instead
+    // let left = multiply(a, b, Shape::new(m, k, l));
+    // multiply(&left, c, Shape::new(m, l, n))
     // EXERCISE: end
 }

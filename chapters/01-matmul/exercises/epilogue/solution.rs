@@ -17,9 +17,26 @@ pub fn layer(memory: &mut Memory, x: Matrix, w: Matrix, bias: Matrix, y: Matrix)
             // EXERCISE: begin
             let value = sum + memory.load(bias.at(0, j));
             memory.store(y.at(i, j), value.max(0.0));
+            // EXERCISE: instead
+            // memory.store(y.at(i, j), sum);
             // EXERCISE: end
         }
     }
     // EXERCISE: begin
+    // EXERCISE: instead
+    // // Now the bias: another pass over Y.
+    // for i in 0..y.rows {
+    //     for j in 0..y.cols {
+    //         let value = memory.load(y.at(i, j)) + memory.load(bias.at(0, j));
+    //         memory.store(y.at(i, j), value);
+    //     }
+    // }
+    // // And ReLU, max(0, x): a third one.
+    // for i in 0..y.rows {
+    //     for j in 0..y.cols {
+    //         let value = memory.load(y.at(i, j)).max(0.0);
+    //         memory.store(y.at(i, j), value);
+    //     }
+    // }
     // EXERCISE: end
 }

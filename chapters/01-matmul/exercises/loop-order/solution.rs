@@ -9,6 +9,10 @@ pub fn multiply(memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
     for i in 0..n {
         for k in 0..n {
             for j in 0..n {
+                // EXERCISE: instead
+                // for i in 0..n {
+                //     for j in 0..n {
+                //         for k in 0..n {
                 // EXERCISE: end
                 let product = memory.load(a.at(i, k)) * memory.load(b.at(k, j));
                 let sum = memory.load(c.at(i, j)) + product;

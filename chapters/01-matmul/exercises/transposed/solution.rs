@@ -36,6 +36,8 @@ impl<'a> View<'a> {
             col_step: self.row_step,
             ..self
         }
+        // EXERCISE: instead
+        // self
         // EXERCISE: end
     }
 }
@@ -58,5 +60,8 @@ pub fn multiply(a: View, b: View) -> Vec<f32> {
 pub fn weight_gradient(x: View, g: View) -> Vec<f32> {
     // EXERCISE: begin
     multiply(x.transposed(), g)
+    // EXERCISE: instead
+    // let _ = (x, g);
+    // Vec::new()
     // EXERCISE: end
 }

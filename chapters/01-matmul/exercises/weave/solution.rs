@@ -37,5 +37,7 @@ pub fn pack_b(b: &[f32], n: usize) -> Tile {
         }
     }
     tile
+    // EXERCISE: instead
+    // pack_a(b, n) // pairs of neighbours in a row, as in A
     // EXERCISE: end
 }

@@ -9,6 +9,8 @@ pub const BLOCK: [usize; 2] = [32, 8];
 pub fn grid(rows: usize, columns: usize) -> [usize; 2] {
     // EXERCISE: begin
     [columns.div_ceil(BLOCK[0]), rows.div_ceil(BLOCK[1])]
+    // EXERCISE: instead
+    // [rows.div_ceil(BLOCK[0]), columns.div_ceil(BLOCK[1])]
     // EXERCISE: end
 }
 
@@ -17,6 +19,9 @@ pub async fn scale_rows(t: Thread, matrix: Global, factors: Global, rows: usize,
     // EXERCISE: begin
     let row = t.block_index[1] * BLOCK[1] + t.index[1];
     let column = t.block_index[0] * BLOCK[0] + t.index[0];
+    // EXERCISE: instead
+    // let row = t.block_index[0] * BLOCK[0] + t.index[0];
+    // let column = t.block_index[1] * BLOCK[1] + t.index[1];
     // EXERCISE: end
     if row >= rows || column >= columns {
         return;

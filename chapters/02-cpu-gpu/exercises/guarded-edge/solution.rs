@@ -19,6 +19,9 @@ pub async fn product(t: Thread, a: Global, b: Global, c: Global, shape: Shape) {
         let b_inside = start + y < k && column < n;
         let from_a = if a_inside { t.load(a, row * k + start + x).await } else { 0.0 };
         let from_b = if b_inside { t.load(b, (start + y) * n + column).await } else { 0.0 };
+        // EXERCISE: instead
+        // let from_a = t.load(a, row * k + start + x).await;
+        // let from_b = t.load(b, (start + y) * n + column).await;
         // EXERCISE: end
         t.store(a_tile, y * TILE + x, from_a).await;
         t.store(b_tile, y * TILE + x, from_b).await;
@@ -34,5 +37,8 @@ pub async fn product(t: Thread, a: Global, b: Global, c: Global, shape: Shape) {
     if row < m && column < n {
         t.store(c, row * n + column, sum).await;
     }
+    // EXERCISE: instead
+    // let _ = m; // The rows of C; it is not used yet.
+    // t.store(c, row * n + column, sum).await;
     // EXERCISE: end
 }

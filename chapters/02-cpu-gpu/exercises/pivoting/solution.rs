@@ -12,6 +12,8 @@ pub fn factor(a: &mut [f32], n: usize) -> Vec<usize> {
             let (upper, lower) = a.split_at_mut(pivot * n);
             upper[j * n..][..n].swap_with_slice(&mut lower[..n]);
         }
+        // EXERCISE: instead
+        // let pivot = j;
         // EXERCISE: end
         swaps.push(pivot);
         let (top, below) = a.split_at_mut((j + 1) * n);

@@ -18,6 +18,15 @@ pub async fn sum(t: Thread, numbers: Global, sums: Global) {
         }
         half /= 2;
     }
+    // EXERCISE: instead
+    // let mut step = 1;
+    // while step < threads {
+    //     if i.is_multiple_of(2 * step) {
+    //         let (own, other) = (t.load(partial, i).await, t.load(partial, i + step).await);
+    //         t.store(partial, i, t.add(own, other)).await;
+    //     }
+    //     step *= 2;
+    // }
     // EXERCISE: end
     if i == 0 {
         t.store(sums, t.block_index[0], t.load(partial, 0).await).await;

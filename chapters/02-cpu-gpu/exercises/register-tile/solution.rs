@@ -9,6 +9,8 @@ pub const TILE: usize = 32;
 /// Elements of C for a thread, below each other. A block has TILE×(TILE / RESULTS) threads.
 // EXERCISE: begin
 pub const RESULTS: usize = 4;
+// EXERCISE: instead
+// pub const RESULTS: usize = 1;
 // EXERCISE: end
 
 /// C = A·B for one thread. A is m×k, B is k×n, C is m×n, all row-major.
@@ -42,6 +44,24 @@ pub async fn product(t: Thread, a: Global, b: Global, c: Global, shape: Shape) {
             t.store(c, row * n + left + x, sum).await;
         }
     }
+    // EXERCISE: instead
+    // let mut sum = 0.0;
+    // for start in (0..k).step_by(TILE) {
+    //     let from_a = guarded(&t, a, [m, k], top + y, start + x).await;
+    //     let from_b = guarded(&t, b, [k, n], start + y, left + x).await;
+    //     t.store(a_tile, y * TILE + x, from_a).await;
+    //     t.store(b_tile, y * TILE + x, from_b).await;
+    //     t.barrier().await; // both tiles are whole
+    //     for p in 0..TILE {
+    //         let from_a = t.load(a_tile, y * TILE + p).await;
+    //         let from_b = t.load(b_tile, p * TILE + x).await;
+    //         sum = t.fma(from_a, from_b, sum);
+    //     }
+    //     t.barrier().await; // they are no longer needed
+    // }
+    // if top + y < m && left + x < n {
+    //     t.store(c, (top + y) * n + left + x, sum).await;
+    // }
     // EXERCISE: end
 }
 

@@ -40,6 +40,9 @@ impl Tile {
 pub fn slots(tile: Tile, on: Multiprocessor) -> usize {
     // EXERCISE: begin
     1 + on.latency.div_ceil(tile.cycles(on))
+    // EXERCISE: instead
+    // let _ = (tile, on);
+    // 2 // one is filled, one is used
     // EXERCISE: end
 }
 
@@ -54,5 +57,8 @@ pub fn best(tiles: &[Tile], on: Multiprocessor) -> Option<Tile> {
         |tile: &Tile| tile.bytes() as f64 / (2 * tile.rows * tile.cols * tile.depth) as f64;
     let fitting = tiles.iter().copied().filter(fits);
     fitting.min_by(|a, b| fetched(a).total_cmp(&fetched(b)))
+    // EXERCISE: instead
+    // let _ = (on.shared, on.sums);
+    // tiles.iter().copied().max_by_key(|tile| tile.rows * tile.cols)
     // EXERCISE: end
 }

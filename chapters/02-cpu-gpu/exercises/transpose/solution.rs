@@ -29,6 +29,16 @@ pub async fn transpose(t: Thread, a: Global, b: Global, m: usize, n: usize) {
             t.store(b, (left + y) * m + top + x, value).await;
         }
     }
+    // EXERCISE: instead
+    // let [left, top] = t.block_index.map(|block| block * TILE);
+    // let column = left + t.index[0];
+    // for y in (t.index[1]..TILE).step_by(ROWS) {
+    //     let row = top + y;
+    //     if row < m && column < n {
+    //         let value = t.load(a, row * n + column).await;
+    //         t.store(b, column * m + row, value).await;
+    //     }
+    // }
     // EXERCISE: end
 }
 
@@ -51,6 +61,13 @@ void transpose(GLOBAL const float *a, GLOBAL float *b, uint m, uint n)
     for (uint y = THREAD_Y; y < TILE; y += ROWS) {
         if (left + y < n && top + x < m) b[(left + y) * m + top + x] = tile[x][y];
     }
+    // EXERCISE: instead
+    // uint left = BLOCK_X * TILE, top = BLOCK_Y * TILE;
+    // uint column = left + THREAD_X;
+    // for (uint y = THREAD_Y; y < TILE; y += ROWS) {
+    //     uint row = top + y;
+    //     if (row < m && column < n) b[column * m + row] = a[row * n + column];
+    // }
     // EXERCISE: end
 }
 ";

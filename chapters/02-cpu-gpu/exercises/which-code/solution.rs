@@ -67,5 +67,15 @@ pub fn start(program: &Program, card: Version, driver: Version) -> Result<Start,
     } else {
         Err(Refused::NewPtx)
     }
+    // EXERCISE: instead
+    // // The code for the card alone: no driver is asked.
+    // let _ = (driver, program.toolkit);
+    // if has(&|code| matches!(code, Code::Machine(x) if x.0 == card.0)) {
+    //     Ok(Start::AtOnce)
+    // } else if has(&|code| matches!(code, Code::Ptx(_) | Code::Only(_))) {
+    //     Ok(Start::Compiled)
+    // } else {
+    //     Err(Refused::NoCode)
+    // }
     // EXERCISE: end
 }

@@ -12,6 +12,8 @@ pub fn sigmoid_backward(output: &[f32], gradient: &mut [f32]) {
     for (gradient, output) in gradient.iter_mut().zip(output) {
         // EXERCISE: begin
         *gradient *= output * (1.0 - output);
+        // EXERCISE: instead
+        // *gradient = if *output > 0.0 { *gradient } else { 0.0 }; // as ReLU
         // EXERCISE: end
     }
 }

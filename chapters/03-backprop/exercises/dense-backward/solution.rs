@@ -7,6 +7,9 @@ pub fn weights(x: &[f32], dy: &[f32], batch: usize, inputs: usize, outputs: usiz
     let mut dw = vec![0.0; inputs * outputs];
     // EXERCISE: begin
     product(&mut dw, view(x, batch, inputs).t(), view(dy, batch, outputs));
+    // EXERCISE: instead
+    // let _ = (&mut dw, x, dy, batch); // one product, of two views
+    // let _ = (product, view);
     // EXERCISE: end
     dw
 }
@@ -16,6 +19,8 @@ pub fn input(w: &[f32], dy: &[f32], batch: usize, inputs: usize, outputs: usize)
     let mut dx = vec![0.0; batch * inputs];
     // EXERCISE: begin
     product(&mut dx, view(dy, batch, outputs), view(w, inputs, outputs).t());
+    // EXERCISE: instead
+    // let _ = (&mut dx, w, dy, batch, outputs);
     // EXERCISE: end
     dx
 }
@@ -29,6 +34,8 @@ pub fn bias(dy: &[f32], outputs: usize) -> Vec<f32> {
             *sum += value;
         }
     }
+    // EXERCISE: instead
+    // let _ = (&mut db, dy);
     // EXERCISE: end
     db
 }

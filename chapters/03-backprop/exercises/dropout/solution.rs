@@ -17,6 +17,8 @@ impl Dropout {
         let kept = 1.0 / (1.0 - self.rate);
         self.factors = uniform.iter().map(|u| if *u < self.rate { 0.0 } else { kept }).collect();
         x.iter().zip(&self.factors).map(|(x, factor)| x * factor).collect()
+        // EXERCISE: instead
+        // x.iter().zip(uniform).map(|(x, u)| if *u < self.rate { 0.0 } else { *x }).collect()
         // EXERCISE: end
     }
 
@@ -25,6 +27,8 @@ impl Dropout {
         // EXERCISE: begin
         self.factors = vec![1.0; x.len()];
         x.to_vec()
+        // EXERCISE: instead
+        // x.iter().map(|x| x * (1.0 - self.rate)).collect()
         // EXERCISE: end
     }
 
@@ -32,6 +36,9 @@ impl Dropout {
     pub fn backward(&self, dy: &[f32]) -> Vec<f32> {
         // EXERCISE: begin
         dy.iter().zip(&self.factors).map(|(dy, factor)| dy * factor).collect()
+        // EXERCISE: instead
+        // let _ = &self.factors; // it forgets what was dropped
+        // dy.to_vec()
         // EXERCISE: end
     }
 }

@@ -29,6 +29,14 @@ impl Layer {
                 *y = y.max(0.0);
             }
         }
+        // EXERCISE: instead
+        // let mut y = vec![0.0; x.len() / self.inputs * self.outputs];
+        // for (x, y) in x.chunks(self.inputs).zip(y.chunks_mut(self.outputs)) {
+        //     for (x, weights) in x.iter().zip(self.weights.chunks(self.outputs)) {
+        //         y.iter_mut().zip(weights).for_each(|(y, w)| *y += x * w);
+        //     }
+        // }
+        // self.y = y.into_iter().map(|y| y.max(0.0)).collect();
         // EXERCISE: end
     }
 
@@ -48,6 +56,15 @@ impl Layer {
                 }
             }
         }
+        // EXERCISE: instead
+        // let mask: Vec<f32> = self.y.iter().map(|y| if *y > 0.0 { 1.0 } else { 0.0 }).collect();
+        // let dy: Vec<f32> = dy.iter().zip(&mask).map(|(dy, mask)| dy * mask).collect();
+        // self.gradient = vec![0.0; self.inputs * self.outputs];
+        // for (x, dy) in x.chunks(self.inputs).zip(dy.chunks(self.outputs)) {
+        //     for (x, gradient) in x.iter().zip(self.gradient.chunks_mut(self.outputs)) {
+        //         gradient.iter_mut().zip(dy).for_each(|(g, dy)| *g += x * dy);
+        //     }
+        // }
         // EXERCISE: end
     }
 }

@@ -17,6 +17,11 @@ impl Momentum {
             *v = momentum * *v + g;
             *p -= lr * *v;
         }
+        // EXERCISE: instead
+        // let _ = momentum; // plain descent: it forgets
+        // for (p, g) in p.iter_mut().zip(g) {
+        //     *p -= lr * g;
+        // }
         // EXERCISE: end
     }
 }

@@ -36,6 +36,11 @@ impl<const N: usize> Rows<N> {
             Some(at) => Err(Refused::Pixel(at)),
             None => Ok(Self(rows.to_vec())),
         }
+        // EXERCISE: instead
+        // match pixels.iter().position(|pixel| *pixel > 255.0) {
+        //     Some(at) => Err(Refused::Pixel(at)),
+        //     None => Ok(Self(pixels.as_chunks().0.to_vec())),
+        // }
         // EXERCISE: end
     }
 
@@ -61,6 +66,11 @@ impl<const CLASSES: usize> Labels<CLASSES> {
             Some(at) => Err(Refused::Label(at)),
             None => Ok(Self(labels)),
         }
+        // EXERCISE: instead
+        // match labels.iter().position(|label| usize::from(*label) > CLASSES) {
+        //     Some(at) => Err(Refused::Label(at)),
+        //     None => Ok(Self(labels)),
+        // }
         // EXERCISE: end
     }
 }
@@ -78,6 +88,10 @@ pub fn hits<const CLASSES: usize>(
     if scores.0.len() != labels.0.len() {
         return Err(Refused::Lengths(scores.0.len(), labels.0.len()));
     }
+    // EXERCISE: instead
+    // if scores.0.len() < labels.0.len() {
+    //     return Err(Refused::Lengths(scores.0.len(), labels.0.len()));
+    // }
     // EXERCISE: end
     let right = |(row, label): &(&[f32; CLASSES], &u8)| {
         row.iter().all(|score| *score <= row[usize::from(**label)])

@@ -13,5 +13,10 @@ pub fn rate(step: usize, steps: usize, warmup: usize, peak: f64, floor: f64) -> 
     let whole = steps.saturating_sub(warmup).max(1) as f64;
     let done = ((step - warmup) as f64 / whole).min(1.0);
     floor + (peak - floor) * (1.0 + (PI * done).cos()) / 2.0
+    // EXERCISE: instead
+    // // A straight line, which falls from the first step on, and never stops.
+    // let done = step as f64 / steps as f64;
+    // let _ = (warmup, PI);
+    // peak + (floor - peak) * done
     // EXERCISE: end
 }

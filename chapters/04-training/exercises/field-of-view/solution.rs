@@ -16,6 +16,8 @@ pub fn side(layer: Layer, input: usize) -> Option<usize> {
     // EXERCISE: begin
     let room = (input + 2 * layer.pad).checked_sub(layer.k)?;
     Some(room / layer.stride + 1)
+    // EXERCISE: instead
+    // (input + 2 * layer.pad + 1).checked_sub(layer.k)
     // EXERCISE: end
 }
 
@@ -28,5 +30,7 @@ pub fn field(layers: &[Layer]) -> usize {
         distance *= layer.stride;
     }
     field
+    // EXERCISE: instead
+    // 1 + layers.iter().map(|layer| layer.k - 1).sum::<usize>()
     // EXERCISE: end
 }

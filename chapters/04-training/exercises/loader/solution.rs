@@ -32,6 +32,14 @@ impl Iterator for Loader<'_> {
         let image = |&i: &usize| &self.images[i * self.pixels..][..self.pixels];
         let images = numbers.iter().flat_map(image).copied().collect();
         Some((images, numbers.iter().map(|&i| self.labels[i]).collect()))
+        // EXERCISE: instead
+        // // Shuffles the images, but not the labels, and loses the last batch.
+        // let _ = self.drop_last;
+        // let numbers = self.order.get(self.at..self.at + self.batch)?;
+        // let labels = self.labels[self.at..self.at + self.batch].to_vec();
+        // self.at += self.batch;
+        // let image = |&i: &usize| &self.images[i * self.pixels..][..self.pixels];
+        // Some((numbers.iter().flat_map(image).copied().collect(), labels))
         // EXERCISE: end
     }
 }

@@ -58,6 +58,14 @@ impl ReduceOnPlateau {
             self.cooling = self.cooldown;
             self.bad = 0;
         }
+        // EXERCISE: instead
+        // // No patience, no threshold, no cooldown, no floor.
+        // let _ = (self.patience, self.threshold, self.cooldown, self.min_lr, self.bad, self.cooling);
+        // if loss < self.best {
+        //     self.best = loss;
+        // } else {
+        //     self.lr *= self.factor;
+        // }
         // EXERCISE: end
         self.lr
     }

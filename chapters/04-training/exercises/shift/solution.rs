@@ -13,6 +13,10 @@ pub fn amount(seed: u64, epoch: usize, image: usize, most: usize) -> [isize; 2] 
     let mut random = SplitMix64::new(start);
     let mut way = || random.below(2 * most + 1) as isize - most as isize;
     [way(), way()]
+    // EXERCISE: instead
+    // let _ = (epoch, image); // the same for every image in every epoch
+    // let way = SplitMix64::new(key(&[seed])).below(most + 1) as isize; // never left or up
+    // [way, way]
     // EXERCISE: end
 }
 
@@ -26,6 +30,13 @@ pub fn shift(from: &[u8], [right, down]: [isize; 2]) -> Vec<u8> {
             *pixel = from[y * SIDE + x];
         }
     }
+    // EXERCISE: instead
+    // let by = down * SIDE as isize + right; // what leaves on the right comes in on the left
+    // for (at, pixel) in (0..).zip(from) {
+    //     if let Some(to) = to.get_mut((at + by) as usize) {
+    //         *to = *pixel;
+    //     }
+    // }
     // EXERCISE: end
     to
 }

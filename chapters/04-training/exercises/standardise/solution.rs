@@ -31,6 +31,12 @@ impl Scaler {
             *value = if *value > 0.0 { value.sqrt() } else { 1.0 };
         }
         Self { mean, deviation }
+        // EXERCISE: instead
+        // let count = values.len() as f64;
+        // let mean = values.iter().map(|x| f64::from(*x)).sum::<f64>() / count;
+        // let squares = values.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>();
+        // let deviation = (squares / count).sqrt();
+        // Self { mean: vec![mean; columns], deviation: vec![deviation; columns] }
         // EXERCISE: end
     }
 
@@ -42,6 +48,10 @@ impl Scaler {
                 *x = ((f64::from(*x) - mean) / deviation) as f32;
             }
         }
+        // EXERCISE: instead
+        // for x in values {
+        //     *x = ((f64::from(*x) - self.mean[0]) / self.deviation[0]) as f32;
+        // }
         // EXERCISE: end
     }
 }

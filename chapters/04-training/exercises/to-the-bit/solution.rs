@@ -44,6 +44,10 @@ impl Run {
         bytes.extend(values.flat_map(|x| x.to_le_bytes()));
         bytes.extend(checksum(&bytes).to_le_bytes());
         bytes
+        // EXERCISE: instead
+        // let mut bytes = self.seed.to_le_bytes().to_vec();
+        // bytes.extend(self.parameters.iter().flat_map(|x| x.to_le_bytes()));
+        // bytes
         // EXERCISE: end
     }
 
@@ -64,6 +68,13 @@ impl Run {
             run.noise.next();
         }
         Some(Self { parameters, velocity, steps, ..run })
+        // EXERCISE: instead
+        // let (seed, bytes) = bytes.split_first_chunk()?;
+        // let parameters = floats(bytes)?;
+        // let run = Self::new(parameters.len(), u64::from_le_bytes(*seed));
+        // // Is that all? And what if the file is damaged?
+        // let _ = checksum(bytes);
+        // Some(Self { parameters, ..run })
         // EXERCISE: end
     }
 }

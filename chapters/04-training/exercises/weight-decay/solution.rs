@@ -44,6 +44,11 @@ impl Adam {
             *m = beta1 * *m + (1.0 - beta1) * g;
             *v = beta2 * *v + (1.0 - beta2) * g * g;
             *p -= lr * ((*m / part1) / ((*v / part2).sqrt() + EPSILON) + outside);
+            // EXERCISE: instead
+            // let _ = decay; // nothing decays
+            // *m = beta1 * *m + (1.0 - beta1) * g;
+            // *v = beta2 * *v + (1.0 - beta2) * g * g;
+            // *p -= lr * (*m / part1) / ((*v / part2).sqrt() + EPSILON);
             // EXERCISE: end
         }
     }

@@ -7,6 +7,8 @@ pub type Epoch = (f64, f64);
 pub fn reached(run: &[Epoch], goal: f64) -> Option<f64> {
     // EXERCISE: begin
     run.iter().find(|epoch| epoch.1 >= goal).map(|epoch| epoch.0)
+    // EXERCISE: instead
+    // run.iter().filter(|epoch| epoch.1 >= goal).map(|epoch| epoch.0).next_back()
     // EXERCISE: end
 }
 
@@ -20,5 +22,9 @@ pub fn typical(runs: &[Vec<Epoch>], goal: f64) -> Option<f64> {
     let last = times.len().checked_sub(1)?;
     let median = f64::midpoint(times[last / 2], times[last.div_ceil(2)]);
     median.is_finite().then_some(median)
+    // EXERCISE: instead
+    // let mut times: Vec<f64> = runs.iter().filter_map(|run| reached(run, goal)).collect();
+    // times.sort_by(f64::total_cmp);
+    // times.get(times.len() / 2).copied()
     // EXERCISE: end
 }

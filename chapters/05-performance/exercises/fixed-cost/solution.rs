@@ -14,6 +14,10 @@ pub fn line(small: (f64, f64), large: (f64, f64)) -> Line {
     // EXERCISE: begin
     let image = (large.1 - small.1) / (large.0 - small.0);
     Line { fixed: small.1 - image * small.0, image }
+    // EXERCISE: instead
+    // // As if nothing were fixed.
+    // let _ = small;
+    // Line { fixed: 0.0, image: large.1 / large.0 }
     // EXERCISE: end
 }
 
@@ -22,6 +26,9 @@ pub fn ratio(theirs: Line, ours: Line, batch: f64) -> f64 {
     // EXERCISE: begin
     let seconds = |line: Line| line.fixed + line.image * batch;
     seconds(theirs) / seconds(ours)
+    // EXERCISE: instead
+    // let _ = batch;
+    // theirs.image / ours.image
     // EXERCISE: end
 }
 
@@ -30,5 +37,8 @@ pub fn even(theirs: Line, ours: Line) -> Option<f64> {
     // EXERCISE: begin
     let batch = (theirs.fixed - ours.fixed) / (ours.image - theirs.image);
     (batch.is_finite() && batch > 0.0).then_some(batch)
+    // EXERCISE: instead
+    // let _ = (theirs, ours);
+    // None
     // EXERCISE: end
 }

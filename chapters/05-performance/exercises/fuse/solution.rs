@@ -95,5 +95,18 @@ pub fn fuse(program: &[Operation], results: &[usize]) -> Vec<Kernel> {
     kernels.retain(|kernel| !kernel.writes.is_empty());
     kernels.reverse();
     kernels
+    // EXERCISE: instead
+    // // One kernel for each operation, whether its value is needed or not.
+    // let _ = results;
+    // let mut kernels = Vec::new();
+    // for (at, operation) in program.iter().enumerate() {
+    //     let mut reads = operation.operands();
+    //     reads.retain(|of| !matches!(program[*of], Operation::Number(_)));
+    //     reads.dedup();
+    //     if !matches!(operation, Operation::Input | Operation::Number(_)) {
+    //         kernels.push(Kernel { reads, computes: vec![at], writes: vec![at] });
+    //     }
+    // }
+    // kernels
     // EXERCISE: end
 }

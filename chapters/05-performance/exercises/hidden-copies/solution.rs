@@ -27,5 +27,15 @@ fn union(spans: &[[f64; 2]]) -> Vec<[f64; 2]> {
         }
     }
     union
+    // EXERCISE: instead
+    // // Each copy with each kernel: what two kernels share counts twice.
+    // let (mut both, mut all) = (0.0, 0.0);
+    // for copy in copies {
+    //     all += copy[1] - copy[0];
+    //     for kernel in kernels {
+    //         both += f64::max(copy[1].min(kernel[1]) - copy[0].max(kernel[0]), 0.0);
+    //     }
+    // }
+    // both / all
     // EXERCISE: end
 }

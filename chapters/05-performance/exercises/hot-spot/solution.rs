@@ -15,6 +15,9 @@ pub struct Line {
 pub fn share(line: &Line, peak: f64, bandwidth: f64) -> f64 {
     // EXERCISE: begin
     (line.flops / peak).max(line.bytes / bandwidth) / line.seconds
+    // EXERCISE: instead
+    // let _ = bandwidth; // as if no byte had to travel
+    // line.flops / peak / line.seconds
     // EXERCISE: end
 }
 
@@ -24,5 +27,10 @@ pub fn hot_spot(profile: &[Line], peak: f64, bandwidth: f64) -> Option<(usize, f
     let gains = profile.iter().map(|line| line.seconds * (1.0 - share(line, peak, bandwidth)));
     let best = gains.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
     best.filter(|(_, gain)| *gain > 0.0)
+    // EXERCISE: instead
+    // // The slowest line, whatever it could win.
+    // let _ = (peak, bandwidth);
+    // let times = profile.iter().map(|line| line.seconds);
+    // times.enumerate().max_by(|a, b| a.1.total_cmp(&b.1))
     // EXERCISE: end
 }

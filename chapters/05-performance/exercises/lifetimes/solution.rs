@@ -27,5 +27,11 @@ pub fn peak(program: &[Operation]) -> u64 {
         now -= dropped.map(|result| program[result].bytes).sum::<u64>();
     }
     peak
+    // EXERCISE: instead
+    // // What one operation touches: it forgets what waits for later ones.
+    // let bytes = |result: &usize| program[*result].bytes;
+    // let touched =
+    //     |operation: &Operation| operation.bytes + operation.reads.iter().map(bytes).sum::<u64>();
+    // program.iter().map(touched).max().unwrap_or(0)
     // EXERCISE: end
 }

@@ -37,6 +37,9 @@ impl<I: Iterator> Iterator for Shuffled<I> {
         }
         let at = self.random.below(self.buffer.len());
         Some(self.buffer.swap_remove(at))
+        // EXERCISE: instead
+        // let _ = (self.room, &mut self.random);
+        // self.source.next() // in the order in which they come
         // EXERCISE: end
     }
 }

@@ -104,5 +104,14 @@ fn best(numbers: &[f32], element: Element) -> Block {
 fn coded(numbers: &[f32], code: u8, element: Element) -> Block {
     let encode = |x: &f32| element.encode(f64::from(*x) / scale(code));
     Block { scale: code, elements: numbers.iter().map(encode).collect() }
+    // EXERCISE: instead
+    // // One scale for the whole row: the largest power of two in the row over the largest of the format.
+    // let highest = row.iter().fold(0.0, |highest, x| x.abs().max(highest));
+    // let exponent = f64::from(highest).log2().floor() - element.max().log2().floor();
+    // let code = (exponent + 127.0).clamp(0.0, 254.0) as u8;
+    // let encode = |x: &f32| element.encode(f64::from(*x) / scale(code));
+    // let block =
+    //     |numbers: &[f32]| Block { scale: code, elements: numbers.iter().map(encode).collect() };
+    // row.chunks(BLOCK).map(block).collect()
     // EXERCISE: end
 }

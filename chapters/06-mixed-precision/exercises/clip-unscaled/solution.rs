@@ -15,5 +15,12 @@ pub fn ready(scaled: &[Vec<f16>], factor: f32, longest: f32) -> Option<Vec<Vec<f
     let shorter = (longest / squares.sqrt()).min(1.0);
     gradients.iter_mut().flatten().for_each(|g| *g *= shorter);
     Some(gradients)
+    // EXERCISE: instead
+    // let clipped = scaled.iter().map(|tensor| {
+    //     let squares: f16 = tensor.iter().map(|g| g * g).sum();
+    //     let shorter = (longest / squares.to_f32().sqrt()).min(1.0);
+    //     tensor.iter().map(|g| shorter * g.to_f32() / factor).collect()
+    // });
+    // Some(clipped.collect())
     // EXERCISE: end
 }

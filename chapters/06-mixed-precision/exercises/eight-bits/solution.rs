@@ -11,5 +11,13 @@ pub fn decode(code: u8) -> f64 {
         (_, 0) => sign * fraction * 2f64.powi(-6),
         _ => sign * (1.0 + fraction) * 2f64.powi(exponent - 7),
     }
+    // EXERCISE: instead
+    // let exponent = i32::from(code >> 3 & 0xf);
+    // let mantissa = f64::from(code & 7);
+    // match exponent {
+    //     15 if mantissa > 0.0 => f64::NAN,
+    //     15 => f64::INFINITY,
+    //     _ => (1.0 + mantissa / 8.0) * 2f64.powi(exponent - 7),
+    // }
     // EXERCISE: end
 }

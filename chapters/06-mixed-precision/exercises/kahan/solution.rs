@@ -11,5 +11,12 @@ pub fn sum(terms: impl Iterator<Item = f32>) -> f32 {
         sum = next;
     }
     sum
+    // EXERCISE: instead
+    // // Loses a little in each addition, and stalls in the end.
+    // let mut sum = 0.0;
+    // for term in terms {
+    //     sum += term;
+    // }
+    // sum
     // EXERCISE: end
 }

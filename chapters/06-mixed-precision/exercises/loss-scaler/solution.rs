@@ -31,6 +31,9 @@ impl Scale {
             self.factor = wanted;
         }
         finite
+        // EXERCISE: instead
+        // let _ = (gradients, every, RANGE); // a factor that never changes, and weights that always move
+        // true
         // EXERCISE: end
     }
 }

@@ -27,6 +27,10 @@ impl Weights {
             *master -= lr * g;
             *copy = bf16::from_f32(*master);
         }
+        // EXERCISE: instead
+        // for (copy, g) in self.copy.iter_mut().zip(gradient) {
+        //     *copy = bf16::from_f32(copy.to_f32() - lr * g);
+        // }
         // EXERCISE: end
     }
 }

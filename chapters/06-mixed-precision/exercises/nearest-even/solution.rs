@@ -11,5 +11,9 @@ pub fn round(x: f32, bits: u32) -> f32 {
     let odd = word >> cut & 1;
     let half = 1 << (cut - 1);
     f32::from_bits((word + half - 1 + odd) >> cut << cut)
+    // EXERCISE: instead
+    // // Cuts the other bits off.
+    // let cut = 23 - bits;
+    // f32::from_bits(x.to_bits() >> cut << cut)
     // EXERCISE: end
 }

@@ -11,5 +11,8 @@ pub fn exponent(gradients: &Histogram, room: i32) -> i32 {
     let most = (15 - room - largest).max(0);
     let saved = bins().filter(|e| e + most >= -25).min();
     saved.map_or(0, |smallest| (-25 - smallest).max(0))
+    // EXERCISE: instead
+    // let _ = (gradients, room);
+    // 16 // PyTorch's first factor, whatever the gradients are
     // EXERCISE: end
 }

@@ -51,5 +51,18 @@ pub fn buckets(gradients: &[Gradient], link: AlphaBeta) -> Vec<usize> {
     }
     buckets.reverse();
     buckets
+    // EXERCISE: instead
+    // // As PyTorch does: an all-reduce leaves when it has 25 MiB.
+    // let (mut buckets, mut count, mut bytes) = (Vec::new(), 0, 0.0);
+    // for gradient in gradients {
+    //     count += 1;
+    //     bytes += gradient.bytes;
+    //     if bytes >= 25.0 * 1024.0 * 1024.0 {
+    //         buckets.push(count);
+    //         (count, bytes) = (0, 0.0);
+    //     }
+    // }
+    // buckets.extend((count > 0).then_some(count));
+    // buckets
     // EXERCISE: end
 }

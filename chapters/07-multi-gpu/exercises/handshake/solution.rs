@@ -21,5 +21,9 @@ pub fn refused(cards: &[Card]) -> Option<String> {
         }
     }
     None
+    // EXERCISE: instead
+    // let first = cards.first()?;
+    // let odd = cards.iter().position(|card| card.len() != first.len())?;
+    // Some(format!("rank {odd} has {} settings, and rank 0 has {}", cards[odd].len(), first.len()))
     // EXERCISE: end
 }

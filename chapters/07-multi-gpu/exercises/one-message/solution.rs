@@ -29,5 +29,12 @@ pub fn average(comm: &mut dyn Communicator, gradient: &mut [f32], mine: Report) 
     let (loss, images, stop) = (told[0], told[1], told[2]);
     gradient.iter_mut().zip(sums).for_each(|(mean, sum)| *mean = sum / images);
     Ok(Report { images: images as usize, loss: loss / images, stop: stop > 0.0 })
+    // EXERCISE: instead
+    // comm.all_reduce(gradient)?;
+    // let ranks = comm.size() as f32;
+    // for g in gradient {
+    //     *g /= ranks;
+    // }
+    // Ok(mine)
     // EXERCISE: end
 }

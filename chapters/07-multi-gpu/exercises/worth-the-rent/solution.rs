@@ -21,6 +21,9 @@ pub fn time(step: Step, p: usize) -> f64 {
     // EXERCISE: begin
     let message = step.alpha + step.beta * step.bytes / devices;
     step.compute / devices + 2.0 * (devices - 1.0) * message + step.update
+    // EXERCISE: instead
+    // let message = step.alpha + step.beta * step.bytes;
+    // step.compute / devices + devices * message + step.update / devices
     // EXERCISE: end
 }
 
@@ -30,5 +33,9 @@ pub fn most(step: Step, wanted: f64, limit: usize) -> usize {
     let rent = |p: usize| p as f64 * time(step, p);
     let worth = |p: &usize| rent(1) >= wanted * rent(*p);
     (1..=limit).take_while(worth).count()
+    // EXERCISE: instead
+    // // The fastest.
+    // let _ = wanted;
+    // (1..=limit).min_by(|p, q| time(step, *p).total_cmp(&time(step, *q))).unwrap_or(1)
     // EXERCISE: end
 }

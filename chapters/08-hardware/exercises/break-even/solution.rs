@@ -9,6 +9,9 @@ pub fn hours(price: f64, rent: f64, watts: f64, per_kwh: f64) -> Option<f64> {
     // EXERCISE: begin
     let saved = rent - watts / 1000.0 * per_kwh;
     (saved > 0.0).then(|| price / saved)
+    // EXERCISE: instead
+    // let _ = (watts, per_kwh); // as if electricity were free
+    // Some(price / rent)
     // EXERCISE: end
 }
 
@@ -24,5 +27,8 @@ pub fn years(
     // A mean hour: the rent of the part in use, and the mean power.
     let mean = share * watts + (1.0 - share) * idle;
     hours(price, share * rent, mean, per_kwh).map(|hours| hours / YEAR)
+    // EXERCISE: instead
+    // let _ = (idle, share); // as if it never rested
+    // hours(price, rent, watts, per_kwh).map(|hours| hours / YEAR)
     // EXERCISE: end
 }

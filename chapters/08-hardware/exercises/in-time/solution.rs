@@ -25,5 +25,11 @@ pub fn choose(report: &Report, home: f64, start: f64, deadline: f64) -> Option<C
     };
     let possible = report.lines.iter().filter_map(|line| Some((cost(line)?, line)));
     possible.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, line)| Choice::Rent(line))
+    // EXERCISE: instead
+    // let _ = (home, start);
+    // let possible = report.lines.iter().filter(|line| line.hours.low <= deadline);
+    // let cost = |line: &Estimate| line.rent.map_or(0.0, |rent| rent.low);
+    // let cheapest = possible.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    // Some(cheapest.map_or(Choice::Home, Choice::Rent))
     // EXERCISE: end
 }

@@ -12,6 +12,8 @@ pub struct Card {
 pub fn ridge(card: &Card) -> f64 {
     // EXERCISE: begin
     card.peak / card.bandwidth
+    // EXERCISE: instead
+    // card.bandwidth / card.peak
     // EXERCISE: end
 }
 
@@ -19,6 +21,9 @@ pub fn ridge(card: &Card) -> f64 {
 pub fn reached(card: &Card, operations: f64, bytes: f64) -> f64 {
     // EXERCISE: begin
     card.peak.min(card.bandwidth * operations / bytes)
+    // EXERCISE: instead
+    // let _ = (operations, bytes); // as if no byte had to travel
+    // card.peak
     // EXERCISE: end
 }
 

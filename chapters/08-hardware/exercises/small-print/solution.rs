@@ -17,6 +17,10 @@ pub fn hidden(units: Units, printed: f64) -> Option<u32> {
     let peak = units.count * units.multiply_adds * 2.0 * units.ghz / 1e3;
     let near = |factor: &u32| (printed / peak / f64::from(*factor) - 1.0).abs() <= 0.03;
     [1, 2, 4].into_iter().find(near)
+    // EXERCISE: instead
+    // let peak = units.count * units.multiply_adds * units.ghz / 1e3;
+    // let factor = (printed / peak).round() as u32;
+    // (factor > 0).then_some(factor)
     // EXERCISE: end
 }
 
@@ -24,5 +28,7 @@ pub fn hidden(units: Units, printed: f64) -> Option<u32> {
 pub fn mfu(claimed: f64, factor: u32) -> f64 {
     // EXERCISE: begin
     claimed * f64::from(factor)
+    // EXERCISE: instead
+    // claimed / f64::from(factor)
     // EXERCISE: end
 }

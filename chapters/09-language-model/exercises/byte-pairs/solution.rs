@@ -13,6 +13,9 @@ pub fn most_frequent(tokens: &[u32]) -> Option<Pair> {
     // Of equal counts `max_by_key` takes the last: backwards, that is the smallest pair.
     let (pair, count) = counts.into_iter().rev().max_by_key(|(_, count)| *count)?;
     (count > 1).then_some(pair)
+    // EXERCISE: instead
+    // // The first pair, however often it occurs.
+    // tokens.first_chunk().map(|[a, b]| (*a, *b))
     // EXERCISE: end
 }
 
@@ -31,5 +34,8 @@ pub fn join(tokens: &[u32], pair: Pair, new: u32) -> Vec<u32> {
         }
     }
     joined
+    // EXERCISE: instead
+    // let _ = (pair, new);
+    // tokens.to_vec()
     // EXERCISE: end
 }

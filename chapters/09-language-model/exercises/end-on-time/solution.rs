@@ -23,5 +23,11 @@ pub fn steps(budget: f64, now: Now) -> u64 {
     let mean = now.timed.iter().sum::<f64>() / now.timed.len() as f64;
     // `as` rounds down, and makes 0 of what is negative.
     now.done.saturating_add((left / mean) as u64).max(1)
+    // EXERCISE: instead
+    // // As if the run began now, all steps took as long as the usual one, and tests took no time.
+    // let _ = (now.done, now.spent, now.tests, now.test);
+    // let mut times = now.timed.to_vec();
+    // times.sort_by(f64::total_cmp);
+    // (budget / times[times.len() / 2]) as u64
     // EXERCISE: end
 }

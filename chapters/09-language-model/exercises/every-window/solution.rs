@@ -24,5 +24,8 @@ pub fn window((seed, epoch): (u64, u64), index: u64, windows: u64) -> u64 {
             return number;
         }
     }
+    // EXERCISE: instead
+    // // With replacement.
+    // at(key(&[seed, epoch]), index) % windows
     // EXERCISE: end
 }

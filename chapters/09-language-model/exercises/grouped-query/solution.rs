@@ -30,6 +30,11 @@ pub fn parameters(config: &Config) -> u64 {
     let attention = 2 * width * width + 2 * width * keys;
     let layer = attention + 3 * width * hidden;
     tables + layers * layer + (2 * layers + 1) * width
+    // EXERCISE: instead
+    // // One table, and as many keys as queries.
+    // let _ = (config.heads, config.key_heads);
+    // let layer = 4 * width * width + 3 * width * hidden;
+    // vocabulary * width + layers * layer + (2 * layers + 1) * width
     // EXERCISE: end
 }
 
@@ -38,6 +43,8 @@ pub fn cache(config: &Config, tokens: u64, bytes: u64) -> u64 {
     // EXERCISE: begin
     let keys = config.width / config.heads * config.key_heads;
     2 * config.layers * keys * tokens * bytes
+    // EXERCISE: instead
+    // 2 * config.layers * config.width * tokens * bytes
     // EXERCISE: end
 }
 
@@ -46,5 +53,8 @@ pub fn sequences(config: &Config, memory: u64, bytes: u64) -> u64 {
     // EXERCISE: begin
     let left = memory.saturating_sub(parameters(config) * bytes);
     left / cache(config, config.context, bytes)
+    // EXERCISE: instead
+    // // The weights are forgotten.
+    // memory / cache(config, config.context, bytes)
     // EXERCISE: end
 }

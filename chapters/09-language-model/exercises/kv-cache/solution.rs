@@ -17,6 +17,9 @@ pub struct Head {
     /// The keys and the values of the text so far.
     keys: Vec<Vec<f32>>,
     values: Vec<Vec<f32>>,
+    // EXERCISE: instead
+    // /// The text so far.
+    // tokens: Vec<u32>,
     // EXERCISE: end
 }
 
@@ -31,6 +34,14 @@ impl Head {
         let keys: Vec<&[f32]> = self.keys.iter().map(|key| &key[..]).collect();
         let values: Vec<&[f32]> = self.values.iter().map(|value| &value[..]).collect();
         attend(&query, &keys, &values)
+        // EXERCISE: instead
+        // self.tokens.push(token);
+        // // The whole text, again.
+        // let all: Vec<Projected> = self.tokens.iter().map(|token| project(*token)).collect();
+        // let query = &all[all.len() - 1].query;
+        // let keys: Vec<&[f32]> = all.iter().map(|one| &one.key[..]).collect();
+        // let values: Vec<&[f32]> = all.iter().map(|one| &one.value[..]).collect();
+        // attend(query, &keys, &values)
         // EXERCISE: end
     }
 }

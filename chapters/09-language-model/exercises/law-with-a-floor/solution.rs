@@ -60,6 +60,16 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Law> {
         tried = (-10..=10).map(|i| best.1.exponent + step * f64::from(i)).collect();
     }
     Some(best.1)
+    // EXERCISE: instead
+    // // A straight line in logarithms.
+    // let logs: Vec<(f64, f64)> = points.iter().map(|(n, loss)| (n.ln(), loss.ln())).collect();
+    // let count = logs.len() as f64;
+    // let x = logs.iter().map(|p| p.0).sum::<f64>() / count;
+    // let y = logs.iter().map(|p| p.1).sum::<f64>() / count;
+    // let covariance: f64 = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    // let slope = covariance / logs.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>();
+    // let factor = (y - slope * x).exp();
+    // slope.is_finite().then_some(Law { floor: 0.0, factor, exponent: -slope })
     // EXERCISE: end
 }
 
@@ -74,5 +84,8 @@ pub fn range(points: &[(f64, f64)], size: f64) -> Option<(f64, f64)> {
         range = Some((low.min(loss), high.max(loss)));
     }
     range
+    // EXERCISE: instead
+    // let loss = fit(points)?.at(size);
+    // Some((loss, loss))
     // EXERCISE: end
 }

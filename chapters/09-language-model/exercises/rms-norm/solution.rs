@@ -35,6 +35,12 @@ pub fn backward(dx: &mut [f64], dscale: &mut [f64], dy: &[f64], x: &[f64], scale
         for i in 0..width {
             dx[i] += r * scale[i] * dy[i] - x[i] * through_r;
         }
+        // EXERCISE: instead
+        // // As if r were a constant. The scale has no gradient yet.
+        // let _ = &dscale;
+        // for i in 0..width {
+        //     dx[i] += r * scale[i] * dy[i];
+        // }
         // EXERCISE: end
     }
 }

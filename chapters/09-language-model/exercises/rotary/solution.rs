@@ -13,5 +13,10 @@ pub fn turn(head: &mut [f32], position: usize) {
         let (sin, cos) = (angle.sin() as f32, angle.cos() as f32);
         (*x, *y) = (*x * cos - *y * sin, *x * sin + *y * cos);
     }
+    // EXERCISE: instead
+    // // The position, added to each value.
+    // for value in head {
+    //     *value += position as f32;
+    // }
     // EXERCISE: end
 }

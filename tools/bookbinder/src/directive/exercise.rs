@@ -2,12 +2,16 @@
 //!
 //! The contents of its folder are in [`crate::exercises`].
 
-use crate::{exercises::readme, html, page, page::Flavour, text};
-use anyhow::{Context, Result, anyhow, bail};
-use lab::Chapter;
+use crate::{
+    exercises::{folders, readme, stub},
+    html,
+    page::Flavour,
+    text,
+};
+use anyhow::{Context, Error, Result, anyhow};
+use lab::{Chapter, names};
 use std::{
     fmt::Write as _,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -20,19 +24,10 @@ pub fn folder(root: &Path, chapters: &[Chapter], which: &str) -> Result<PathBuf>
         .split_once('/')
         .ok_or_else(|| anyhow!("an exercise is named CHAPTER/NAME, not `{which}`"))?;
     let chapter = lab::chapter::named(chapters, chapter)?;
-    let exercises = root.join("chapters").join(page::folder(chapter)).join("exercises");
-    let folder = exercises.join(name);
-    if !folder.join("README.md").is_file() {
-        let mut names: Vec<String> = fs::read_dir(&exercises)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        bail!("there is no exercise `{which}`; {} has {}", chapter.name, names.join(", "));
-    }
-    Ok(folder)
+    let exercises = root.join("chapters").join(chapter.folder()).join("exercises");
+    let names = folders(&exercises);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Ok(exercises.join(names[names::named("exercise", name, &names)?]))
 }
 
 /// The exercise in `folder` as Markdown, its parts folded for a page.
@@ -44,7 +39,7 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
     let readme = read("README.md")?;
     let exercise =
         readme::parse(&readme).with_context(|| format!("{}/README.md", folder.display()))?;
-    let solution = code(&read("solution.rs")?);
+    let solution = code(&read("solution.rs")?).context("solution.rs")?;
     let check = format!("cargo run --release -- check {which}");
     let anchor = html::value_anchor(which);
     let mut out = String::new();
@@ -53,8 +48,8 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
             let _ = write!(
                 out,
                 "<div class=\"exercise\">\n\n### Exercise: {} {{#exercise-{anchor}}}\n\n{}\n\n{}\n\n\
-                 Your file is `chapters/{}/exercise.rs`. To see whether it passes:\n\n\
-                 ```console\n{check}\n```\n\n",
+                 Your file is `chapters/{}/exercise.rs`; it is there as soon as you run this, which says whether it \
+                 passes:\n\n```console\n{check}\n```\n\n",
                 exercise.title,
                 exercise.effort,
                 exercise.task,
@@ -76,8 +71,8 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
         Flavour::Notebook => {
             let _ = write!(
                 out,
-                "### Exercise: {}\n\n{}\n\n{}\n\nYour file is `chapters/{}/exercise.rs`. Save it, then run the cell \
-                 below the hints, which does what `{check}` does in a terminal.\n",
+                "### Exercise: {}\n\n{}\n\n{}\n\nYour file is `chapters/{}/exercise.rs`; it is there as soon as you run \
+                 the cell below the hints, which says whether it passes, as `{check}` does in a terminal.\n",
                 exercise.title,
                 exercise.effort,
                 exercise.task,
@@ -108,19 +103,21 @@ fn below_chapters(folder: &Path) -> String {
     parts[at..].join("/")
 }
 
-/// The solution without the file's own heading and the marks of the part to work on.
-fn code(text: &str) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//!"))
-        .filter(|line| !line.contains("// EXERCISE:"))
-        .collect();
-    lines.join("\n").trim().to_owned()
+/// The solution without the file's own heading and the part to work on.
+fn code(text: &str) -> Result<String> {
+    let shown = |(_, place, line): &(usize, stub::Place, &str)| {
+        let mark = line.contains(stub::BEGIN) || line.contains(stub::END);
+        !matches!(place, stub::Place::Stub(_)) && !mark && !line.trim_start().starts_with("//!")
+    };
+    let lines = stub::lines(text).map_err(Error::msg)?;
+    let lines: Vec<&str> = lines.into_iter().filter(shown).map(|(_, _, line)| line).collect();
+    Ok(lines.join("\n").trim().to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const README: &str = "# Add\n\n5 minutes · level 1 of 3\n\nAdd two numbers.\n\n## Hint 1\n\nUse `+`.\n\n## Solution\n\nThat is all.\n";
 
@@ -130,7 +127,7 @@ mod tests {
         let folder = root.path().join("chapters/01-demo/exercises/add");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("README.md"), README).unwrap();
-        let solution = "//! Head.\n\nfn add() {\n    // EXERCISE: begin\n    1;\n}\n";
+        let solution = "//! Head.\n\nfn add() {\n    // EXERCISE: begin\n    1;\n    // EXERCISE: instead\n    // 2;\n    // EXERCISE: end\n}\n";
         fs::write(folder.join("solution.rs"), solution).unwrap();
         let page = markdown(&folder, "demo/add", Flavour::Html).unwrap();
         for part in [

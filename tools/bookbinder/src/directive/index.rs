@@ -13,7 +13,7 @@ mod experiments;
 mod kernels;
 mod words;
 
-use crate::{exercises, html, mention::Mention, page, quote::Quotes};
+use crate::{exercises, html, mention::Mention, quote::Quotes};
 use anyhow::{Result, bail};
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 use words::with_code;
@@ -53,7 +53,7 @@ pub fn list(
         for exercise in exercises::all(root)? {
             let item = item_of_exercise(&exercise, mentions, up);
             if let Some((_, items)) =
-                groups.iter_mut().find(|(chapter, _)| page::folder(chapter) == exercise.chapter)
+                groups.iter_mut().find(|(chapter, _)| chapter.folder() == exercise.chapter)
             {
                 items.push(item);
             }

@@ -4,7 +4,7 @@
 //! into the page as `<script type="text/EXTENSION" data-kernel="NAME">`, which a browser neither shows nor
 //! runs, so that the book works from a folder, where a script may fetch nothing.
 
-use crate::{html, include, page};
+use crate::{html, include};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::Chapter;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub fn script(root: &Path, chapters: &[Chapter], which: &str) -> Result<String> 
         file.rsplit_once('.')
             .filter(|(name, _)| !name.contains(['/', '\\']))
             .with_context(|| format!("`{file}` is not the name of a kernel's file"))?;
-    let folder = page::folder(lab::chapter::named(chapters, chapter)?);
+    let folder = lab::chapter::named(chapters, chapter)?.folder();
     let text = include::include(&root.join("chapters").join(folder).join("kernels"), file)?;
     // HTML 13.2.5.4: in a script these two begin something else.
     for part in ["</script", "<!--"] {

@@ -5,7 +5,7 @@
 //! counted (see [`crate::markdown::reading_minutes`]), and what else a chapter takes is the note on its
 //! opener.
 
-use crate::{exercises, html, manifest, page, picture, text};
+use crate::{exercises, html, manifest, picture, text};
 use anyhow::{Context, Result};
 use lab::Chapter;
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
@@ -23,7 +23,7 @@ const ROW: f64 = 112.0;
 /// If a manifest can't be read.
 pub fn needs(root: &Path, chapters: &[Chapter]) -> Result<Vec<BTreeSet<usize>>> {
     let of = |chapter: &Chapter| -> Result<BTreeSet<usize>> {
-        let file = root.join("chapters").join(page::folder(chapter)).join("Cargo.toml");
+        let file = root.join("chapters").join(chapter.folder()).join("Cargo.toml");
         let text = text::read(&file)?;
         let used = manifest::dependencies(&text);
         let place = |name: &String| chapters.iter().position(|chapter| chapter.name == *name);
@@ -114,7 +114,7 @@ pub fn svg(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
             out,
             "<a href=\"{up}{}/index.html\"><title>{}</title><rect x=\"{x}\" y=\"{y}\" \
              width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"8\"/>",
-            page::folder(chapter),
+            chapter.folder(),
             html::text(&sentence(at, &needs, chapters)),
         );
         for (line, words) in lines.iter().enumerate() {
@@ -137,7 +137,7 @@ pub fn svg(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
         let _ = write!(
             out,
             "<li><a href=\"{up}{}/index.html\">{}</a>: {}</li>",
-            page::folder(chapter),
+            chapter.folder(),
             html::text(name),
             html::text(needs),
         );
@@ -208,7 +208,7 @@ pub const HOURS_MARK: &str = "<!-- hours -->";
 pub fn times(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
     let mut out = String::new();
     for chapter in chapters {
-        let page = Path::new(&page::folder(chapter)).join("README.md");
+        let page = Path::new(&chapter.folder()).join("README.md");
         let file = root.join("book/src").join(&page);
         let text = text::read(&file)?;
         let note = note(&text).with_context(|| {
@@ -220,7 +220,7 @@ pub fn times(root: &Path, chapters: &[Chapter], up: &str) -> Result<String> {
             chapter.number,
             html::text(chapter.title),
             page.display(),
-            minutes_mark(&page::folder(chapter)),
+            minutes_mark(&chapter.folder()),
         );
     }
     Ok(out)

@@ -21,6 +21,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Runs the exercises of the course.
 pub struct Checker {
     root: PathBuf,
+    /// Where it is remembered what came of each.
+    memory: PathBuf,
     /// Whether the compiler may colour its errors.
     pub colour: bool,
 }
@@ -28,7 +30,11 @@ pub struct Checker {
 impl Checker {
     /// A checker for the course in `root`.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), colour: false }
+        Self {
+            root: root.to_owned(),
+            memory: process::target(root).join("exercises.json"),
+            colour: false,
+        }
     }
 
     /// Runs one exercise's test. `note` hears what cargo does.
@@ -99,7 +105,7 @@ impl Checker {
     /// # Errors
     /// As [`Checker::check`].
     pub fn state(&self, exercise: &Exercise, note: &dyn Fn(&str)) -> Result<bool> {
-        match remembered(&self.root, exercise, &key(&self.root, exercise)?) {
+        match remembered(&self.memory, exercise, &key(&self.root, exercise)?) {
             Some(solved) => Ok(solved),
             None => Ok(self.check(exercise, note)?.is_solved()),
         }
@@ -111,7 +117,7 @@ impl Checker {
     /// # Errors
     /// If a file of the exercise can't be read.
     pub fn known(&self, exercise: &Exercise) -> Result<Option<bool>> {
-        Ok(remembered(&self.root, exercise, &key(&self.root, exercise)?))
+        Ok(remembered(&self.memory, exercise, &key(&self.root, exercise)?))
     }
 
     /// Runs the test on the reader's file, remembered for [`Checker::state`].
@@ -121,12 +127,12 @@ impl Checker {
     pub fn check(&self, exercise: &Exercise, note: &dyn Fn(&str)) -> Result<Outcome> {
         let key = key(&self.root, exercise)?;
         let outcome = self.run(exercise, Version::Exercise, note)?;
-        remember(&self.root, exercise, &key, outcome.is_solved());
+        remember(&self.memory, exercise, &key, outcome.is_solved());
         Ok(outcome)
     }
 
-    /// Proves for exercises that the stub compiles and fails, that the solution passes, that the two differ only between
-    /// the marks, and that a page has it. Tells what came of each, in their order. Changes no file of the reader's.
+    /// Proves for exercises that the stub compiles and fails, that the solution passes, and that a page has it. Tells what
+    /// came of each, in their order, and whether the stub was tried: where a reader has written something, it is not judged.
     ///
     /// All stubs are compiled at once, and all solutions, as long as they compile; where one does not, or the manifest
     /// lacks one, each is compiled alone to find it.
@@ -134,7 +140,7 @@ impl Checker {
         &self,
         exercises: &[&Exercise],
         note: &dyn Fn(&str),
-        tell: &mut dyn FnMut(&Exercise, Result<()>),
+        tell: &mut dyn FnMut(&Exercise, Result<bool>),
     ) {
         let built = |version| match build(&self.root, exercises, version, self.colour, note) {
             Ok(Ok(programs)) => programs.into_iter().map(Some).collect(),
@@ -162,17 +168,17 @@ fn in_order(
     exercise: &Exercise,
     run_stub: impl FnOnce() -> Result<Outcome>,
     run_solution: impl FnOnce() -> Result<Outcome>,
-) -> Result<()> {
-    exercise.differs_between_marks()?;
+) -> Result<bool> {
     exercise.in_order()?;
-    match run_stub()? {
+    let untouched = exercise.is_untouched()?;
+    match if untouched { run_stub()? } else { Outcome::Failing(Vec::new()) } {
         Outcome::Failing(_) => {}
         Outcome::Solved(_) => bail!("the stub passes its test"),
         Outcome::Broken(errors) => bail!("the stub does not compile:\n{errors}"),
         Outcome::Endless => bail!("the stub's test does not end in {} s", LIMIT.as_secs()),
     }
     match run_solution()? {
-        Outcome::Solved(_) => Ok(()),
+        Outcome::Solved(_) => Ok(untouched),
         Outcome::Failing(failed) => {
             let failed: Vec<String> =
                 failed.iter().map(|(test, message)| format!("{test}: {message}")).collect();

@@ -1,15 +1,12 @@
 //! One exercise, and its files.
 
-use super::readme;
+use super::{
+    readme,
+    stub::{self, Place},
+};
 use crate::text::read;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use std::path::{Path, PathBuf};
-
-/// The mark before what the reader changes.
-pub const BEGIN: &str = "// EXERCISE: begin";
-
-/// The mark behind it.
-pub const END: &str = "// EXERCISE: end";
 
 /// One exercise.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +39,7 @@ impl Exercise {
         format!("{}/{}", self.krate.replace('_', "-"), self.name)
     }
 
-    /// The reader's file.
+    /// The reader's file, which [`Exercise::write_missing`] makes.
     pub fn file(&self) -> PathBuf {
         self.folder.join("exercise.rs")
     }
@@ -62,40 +59,36 @@ impl Exercise {
         format!("chapters/{}/exercises/Cargo.toml", self.chapter)
     }
 
+    /// Writes the reader's file as it begins, if there is none.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn write_missing(&self) -> Result<()> {
+        Ok(stub::write_missing(&self.folder)?)
+    }
+
+    /// Whether the reader's file is still as it begins.
+    pub(super) fn is_untouched(&self) -> Result<bool> {
+        Ok(stub::stub(&self.source()?).map_err(Error::msg)? == read(&self.file())?)
+    }
+
+    fn source(&self) -> Result<String> {
+        read(&self.folder.join("solution.rs"))
+    }
+
     /// The solved parts of `solution.rs`, each with the line on which it begins.
     ///
     /// # Errors
-    /// If the file can't be read.
+    /// If the file can't be read, or has not its marks.
     pub fn solved_parts(&self) -> Result<Vec<(usize, String)>> {
-        let text = read(&self.folder.join("solution.rs"))?;
-        let mut parts: Vec<(usize, String)> = Vec::new();
-        let mut inside = false;
-        for (number, line) in text.lines().enumerate() {
-            match line.trim() {
-                BEGIN => {
-                    inside = true;
-                    parts.push((number + 2, String::new()));
-                }
-                END => inside = false,
-                _ if inside => {
-                    if let Some((_, part)) = parts.last_mut() {
-                        part.push_str(line);
-                        part.push('\n');
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(parts)
-    }
-
-    /// That the reader's file differs from the solution between the marks alone.
-    ///
-    /// # Errors
-    /// Where else they differ.
-    pub(super) fn differs_between_marks(&self) -> Result<()> {
-        let solution = read(&self.folder.join("solution.rs"))?;
-        only_marked_parts_differ(&read(&self.file())?, &solution)
+        let text = self.source()?;
+        let lines = stub::lines(&text).map_err(Error::msg)?;
+        let solved = |(_, place, _): &(usize, Place, &str)| *place == Place::Solved;
+        let parts = lines.split(|line| !solved(line)).filter(|part| !part.is_empty());
+        let part = |part: &[(usize, Place, &str)]| {
+            (part[0].0, part.iter().map(|(_, _, line)| format!("{line}\n")).collect())
+        };
+        Ok(parts.map(part).collect())
     }
 
     /// That a page has the exercise, and the manifest has its test. What the reader writes is not looked at: `check
@@ -132,56 +125,4 @@ impl Exercise {
             on_page,
         })
     }
-}
-
-/// That the exercise and its solution differ only between the marks.
-///
-/// # Errors
-/// If they differ elsewhere, or the marks are missing or don't pair: with the line.
-pub fn only_marked_parts_differ(exercise: &str, solution: &str) -> Result<()> {
-    let (ours, theirs) =
-        (outside(exercise).context("exercise.rs")?, outside(solution).context("solution.rs")?);
-    for ((number, line), (other, wanted)) in ours.iter().zip(&theirs) {
-        if line != wanted {
-            bail!(
-                "line {number} of exercise.rs (`{}`) is not line {other} of solution.rs (`{}`)",
-                line.trim(),
-                wanted.trim()
-            );
-        }
-    }
-    if ours.len() != theirs.len() {
-        bail!("exercise.rs and solution.rs differ behind the last mark");
-    }
-    if exercise == solution {
-        bail!("exercise.rs and solution.rs are the same");
-    }
-    Ok(())
-}
-
-/// The lines outside the marks, with the marks themselves, each with its number.
-fn outside(text: &str) -> Result<Vec<(usize, &str)>> {
-    let mut lines = Vec::new();
-    let (mut inside, mut marks) = (false, 0);
-    for (number, line) in (1..).zip(text.lines()) {
-        match line.trim() {
-            BEGIN if inside => bail!("line {number} begins a part inside another one"),
-            END if !inside => bail!("line {number} ends a part that was not begun"),
-            BEGIN => {
-                inside = true;
-                marks += 1;
-                lines.push((number, line));
-            }
-            END => {
-                inside = false;
-                lines.push((number, line));
-            }
-            _ if !inside => lines.push((number, line)),
-            _ => {}
-        }
-    }
-    if inside || marks == 0 {
-        bail!("there is no pair of `{BEGIN}` and `{END}`, or the last one is not ended");
-    }
-    Ok(lines)
 }

@@ -2,12 +2,9 @@
 
 use super::exercise::Exercise;
 use crate::{manifest::package_name, text};
-use anyhow::{Result, anyhow, bail};
-use std::{
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-};
+use anyhow::{Result, anyhow};
+use lab::names;
+use std::{fmt::Write as _, fs, path::Path};
 
 /// All exercises, chapter by chapter, in the order of the pages. Those on no page come last.
 ///
@@ -27,21 +24,11 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>> {
         let text = text::read(&manifest)?;
         let krate = package_name(&text)
             .ok_or_else(|| anyhow!("{} names no package", manifest.display()))?;
-        let order = order(&root.join("book/src").join(&chapter));
-        let place = |name: &str| {
-            let named = |quoted: &&str| {
-                quoted.rsplit_once('/').is_some_and(|(chapter_name, exercise)| {
-                    exercise == name
-                        && (chapter_name == krate
-                            || chapter_name == chapter
-                            || chapter_name.replace('-', "_") == krate)
-                })
-            };
-            order.iter().map(String::as_str).position(|quoted| named(&quoted))
-        };
+        let quoted = quoted(root, &chapter);
+        let place = |name: &str| quoted.iter().position(|quoted| quoted == name);
         let mut here = names
             .iter()
-            .filter(|name| exercises.join(name).join("exercise.rs").is_file())
+            .filter(|name| exercises.join(name).join("solution.rs").is_file())
             .map(|name| {
                 let at = place(name);
                 let exercise =
@@ -56,7 +43,7 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>> {
 }
 
 /// The names of the folders in a folder, sorted; none if it is not there.
-fn folders(folder: &Path) -> Vec<String> {
+pub fn folders(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter(|entry| entry.path().is_dir())
@@ -66,54 +53,43 @@ fn folders(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The exercises that a chapter's pages quote, in order: `matmul/loop-order`.
-fn order(pages: &Path) -> Vec<String> {
-    let entries = fs::read_dir(pages).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    // A chapter's first page is its README; the others follow by name.
-    files.sort_by_key(|file| {
-        (file.file_name().is_none_or(|name| name != "README.md"), file.clone())
-    });
-    let mut quoted = Vec::new();
-    for file in
-        files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "md"))
-    {
-        let text = fs::read_to_string(file).unwrap_or_default();
+/// The names of the exercises that a chapter's pages quote, in the order of the table of contents.
+fn quoted(root: &Path, chapter: &str) -> Vec<String> {
+    let pages = root.join("book/src");
+    let contents = fs::read_to_string(pages.join("SUMMARY.md")).unwrap_or_default();
+    let links = contents.split("](").skip(1).filter_map(|link| Some(link.split_once(')')?.0));
+    let mut names = Vec::new();
+    for link in links.filter(|link| link.starts_with(&format!("{chapter}/"))) {
+        let text = fs::read_to_string(pages.join(link)).unwrap_or_default();
         for part in text.split("{{#exercise ").skip(1) {
-            if let Some((name, _)) = part.split_once("}}") {
-                quoted.push(name.trim().to_owned());
-            }
+            let which = part.split_once("}}").and_then(|(which, _)| which.split_once('/'));
+            names.extend(which.map(|(_, name)| name.trim().to_owned()));
         }
     }
-    quoted
+    names
 }
 
 /// The exercises that `which` names: all of them (`None`), a chapter's (`matmul`, `1`, `01-matmul`), or one
-/// (`matmul/loop-order`).
+/// (`matmul/loop-order`). The beginning of a name will do.
 ///
 /// # Errors
-/// If there is none: the message lists what there is.
+/// If there is none: the message has names that there are.
 pub fn select<'e>(exercises: &'e [Exercise], which: Option<&str>) -> Result<Vec<&'e Exercise>> {
     let Some(which) = which else {
         return Ok(exercises.iter().collect());
     };
     let (chapter, name) = which.split_once('/').map_or((which, None), |(c, n)| (c, Some(n)));
-    let selected: Vec<&Exercise> = exercises
-        .iter()
-        .filter(|exercise| {
-            let number = exercise.chapter.split('-').next().unwrap_or_default();
-            let is_chapter = [exercise.chapter.as_str(), exercise.krate.as_str(), number]
-                .iter()
-                .any(|known| *known == chapter || known.replace('_', "-") == chapter)
-                || number.trim_start_matches('0') == chapter;
-            is_chapter && name.is_none_or(|name| exercise.name == name)
-        })
+    let chapters: Vec<&str> = exercises
+        .chunk_by(|a, b| a.chapter == b.chapter)
+        .map(|chapter| chapter[0].chapter.as_str())
         .collect();
-    if selected.is_empty() {
-        let known: Vec<String> = exercises.iter().map(Exercise::id).collect();
-        bail!("there is no exercise `{which}`; there are {}", known.join(", "));
+    let chapter = chapters[names::chapter("chapter", chapter, &chapters)?];
+    let mut here: Vec<&Exercise> = exercises.iter().filter(|e| e.chapter == chapter).collect();
+    if let Some(name) = name {
+        let names: Vec<&str> = here.iter().map(|exercise| exercise.name.as_str()).collect();
+        here = vec![here[names::named("exercise", name, &names)?]];
     }
-    Ok(selected)
+    Ok(here)
 }
 
 /// How far a reader is, a line for each chapter: `matmul   ██████░░░░░░  3 of 6`; with `bars`, or in words alone.

@@ -1,13 +1,9 @@
-//! What came of exercises whose files have not changed since, in `target/exercises.json`.
+//! What came of exercises whose files have not changed since, in `exercises.json` in the target folder.
 
 use super::exercise::Exercise;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
-use std::{
-    env, fs,
-    hash::Hasher,
-    path::{Path, PathBuf},
-};
+use std::{fs, hash::Hasher, path::Path};
 
 /// A digest of everything that the outcome depends on: the exercise, its test, the chapter's code.
 pub(super) fn key(root: &Path, exercise: &Exercise) -> Result<String> {
@@ -32,26 +28,20 @@ pub(super) fn key(root: &Path, exercise: &Exercise) -> Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-fn file(root: &Path) -> PathBuf {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("exercises.json")
-}
-
 /// Whether an exercise was solved, if nothing changed since.
-pub(super) fn remembered(root: &Path, exercise: &Exercise, key: &str) -> Option<bool> {
-    let memory: Value = serde_json::from_str(&fs::read_to_string(file(root)).ok()?).ok()?;
+pub(super) fn remembered(file: &Path, exercise: &Exercise, key: &str) -> Option<bool> {
+    let memory: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
     let entry = &memory[exercise.id()];
     if entry["key"] == key { entry["solved"].as_bool() } else { None }
 }
 
 /// Forgetting costs a run of the test, so a failure to write is no error.
-pub(super) fn remember(root: &Path, exercise: &Exercise, key: &str, solved: bool) {
-    let file = file(root);
-    let old = fs::read_to_string(&file).ok();
+pub(super) fn remember(file: &Path, exercise: &Exercise, key: &str, solved: bool) {
+    let old = fs::read_to_string(file).ok();
     let mut memory: Map<String, Value> =
         old.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     memory.insert(exercise.id(), json!({"key": key, "solved": solved}));
     let part = file.with_extension("json.part");
     let text = Value::Object(memory).to_string();
-    let _ = fs::write(&part, text).and_then(|()| fs::rename(&part, &file));
+    let _ = fs::write(&part, text).and_then(|()| fs::rename(&part, file));
 }

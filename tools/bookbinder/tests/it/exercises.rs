@@ -25,6 +25,12 @@ fn code(body: &str) -> String {
     )
 }
 
+/// The one source of both.
+fn source(stub: &str, solution: &str) -> String {
+    let both = format!("{solution}\n    // EXERCISE: instead\n    // {stub}");
+    code(&both)
+}
+
 /// Where the demo's exercises are named.
 const MANIFEST: &str = "chapters/01-demo/exercises/Cargo.toml";
 
@@ -35,8 +41,7 @@ fn add(root: &Path, name: &str, stub: &str, solution: &str) {
         "# The {name}\n\n10 minutes · level 1 of 3\n\nDo it.\n\n## Hint 1\n\nSo.\n\n## Solution\n\nDone.\n"
     );
     fs::write(folder.join("README.md"), readme).unwrap();
-    fs::write(folder.join("exercise.rs"), code(stub)).unwrap();
-    fs::write(folder.join("solution.rs"), code(solution)).unwrap();
+    fs::write(folder.join("solution.rs"), source(stub, solution)).unwrap();
     fs::write(folder.join("test.rs"), TEST).unwrap();
     let manifest = root.join(MANIFEST);
     let mut text = fs::read_to_string(&manifest).unwrap();
@@ -75,9 +80,16 @@ fn course() -> tempfile::TempDir {
     fs::create_dir_all(root.join("book/src/01-demo")).unwrap();
     fs::write(
         root.join("book/src/01-demo/README.md"),
-        "# Demo\n\n{{#exercise demo/second}}\n\nText.\n\n{{#exercise 01-demo/first}}\n",
+        "# Demo\n\n{{#exercise demo/second}}\n\nText.\n",
     )
     .unwrap();
+    // By name it comes before the opener, and by the table of contents behind it.
+    fs::write(root.join("book/src/01-demo/A.md"), "# A\n\n{{#exercise 01-demo/first}}\n").unwrap();
+    let contents = "# Summary\n\n- [Demo](01-demo/README.md)\n  - [A](01-demo/A.md)\n";
+    fs::write(root.join("book/src/SUMMARY.md"), contents).unwrap();
+    for exercise in exercises::all(root).unwrap() {
+        exercise.write_missing().unwrap();
+    }
     folder
 }
 
@@ -123,12 +135,13 @@ fn exercises_are_named_in_several_ways() {
         (Some("1"), 3),
         (Some("01-demo"), 3),
         (Some("demo/third"), 1),
+        (Some("d/th"), 1),
     ] {
         assert_eq!(exercises::select(&all, which).unwrap().len(), count, "{which:?}");
     }
-    for wrong in ["dem", "demo/fourth", "2", ""] {
+    for (wrong, known) in [("dim", "demo"), ("demo/fourth", "third"), ("2", "demo"), ("", "demo")] {
         let error = exercises::select(&all, Some(wrong)).unwrap_err().to_string();
-        assert!(error.contains("demo/first"), "{error}");
+        assert!(error.contains(known), "{error}");
     }
 }
 
@@ -159,24 +172,34 @@ fn a_readme_that_is_not_one_is_named() {
 }
 
 #[test]
-fn only_the_marked_part_may_differ() {
-    let (stub, solution) = (code("a"), code("a + b"));
-    exercises::only_marked_parts_differ(&stub, &solution).unwrap();
-    let wrong = [
-        (stub.replace("pub fn", "fn"), solution.clone(), "line 1 of exercise.rs"),
-        (format!("{stub}// more\n"), solution.clone(), "behind the last mark"),
-        (stub.replace("// EXERCISE: end", ""), solution.clone(), "exercise.rs"),
-        ("fn a() {}\n".to_owned(), "fn b() {}\n".to_owned(), "no pair"),
-        (solution.clone(), solution.clone(), "the same"),
-        (
-            stub.replace("    a\n", "    // EXERCISE: begin\n    a\n"),
-            solution.clone(),
-            "inside another",
-        ),
-    ];
-    for (stub, solution, why) in wrong {
-        let error =
-            format!("{:#}", exercises::only_marked_parts_differ(&stub, &solution).unwrap_err());
+fn the_readers_file_is_written_out_of_the_source_and_never_over_what_is_there() {
+    let root = course();
+    let all = exercises::all(root.path()).unwrap();
+    let first = named(&all, "first");
+    let read = || fs::read_to_string(first.file()).unwrap();
+    assert_eq!(read(), code("a"));
+    fs::write(first.file(), "my own").unwrap();
+    first.write_missing().unwrap();
+    assert_eq!(read(), "my own");
+    fs::remove_file(first.file()).unwrap();
+    first.write_missing().unwrap();
+    assert_eq!(read(), code("a"));
+
+    // Several lines keep their places, whichever way the formatter moves the comment.
+    let nested = "{\n  // EXERCISE: begin\n  a();\n      // EXERCISE: instead\n      // for b in c {\n      //\n      //     // why\n      // }\n      // EXERCISE: end\n}\n";
+    let wanted =
+        "{\n  // EXERCISE: begin\n  for b in c {\n\n      // why\n  }\n      // EXERCISE: end\n}\n";
+    assert_eq!(exercises::stub::stub(nested).unwrap(), wanted);
+    let whole = source("a", "a + b");
+    for (wrong, why) in [
+        (whole.replace("    // EXERCISE: begin\n", ""), "line 3 has `// EXERCISE: instead`"),
+        (whole.replace("    // EXERCISE: instead\n", ""), "line 5 has `// EXERCISE: end`"),
+        (whole.replace("    // EXERCISE: end\n", ""), "no comment"),
+        (whole.replace("instead", "begin"), "line 4 has `// EXERCISE: begin`"),
+        (whole.replace("// a\n", "a\n"), "line 5 is what a reader begins with"),
+        ("fn a() {}\n".to_owned(), "in turn"),
+    ] {
+        let error = exercises::stub::stub(&wrong).unwrap_err();
         assert!(error.contains(why), "{why}: {error}");
     }
 }
@@ -249,29 +272,32 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
     };
     let verify = |name: &str| together(&[name]).remove(0);
     // At once, as the course's own tests do it; and where one does not compile, the others are told all the same.
-    assert_eq!(together(&["second", "first"]), [Ok(()), Ok(())]);
+    assert_eq!(together(&["second", "first"]), [Ok(true), Ok(true)]);
     assert_eq!(fs::read_to_string(file(root.path(), "second")).unwrap(), code("b"));
-    fs::write(file(root.path(), "first"), code("a + c")).unwrap();
+    let folder = root.path().join("chapters/01-demo/exercises/first");
+    let write = |stub: &str, solution: &str| {
+        let _ = fs::remove_file(folder.join("exercise.rs"));
+        fs::write(folder.join("solution.rs"), source(stub, solution)).unwrap();
+        named(&all, "first").write_missing().unwrap();
+    };
+    write("a + c", "a + b");
     let told = together(&["second", "first", "third"]);
-    assert_eq!(told[0], Ok(()));
+    assert_eq!(told[0], Ok(true));
     let error = told[1].as_ref().unwrap_err();
     assert!(error.contains("the stub does not compile") && error.contains("`c`"), "{error}");
     assert!(told[2].as_ref().unwrap_err().contains("no page"));
-    fs::write(file(root.path(), "first"), code("b + a")).unwrap();
+    write("b + a", "a + b");
     let told = together(&["second", "first"]);
     assert!(told[0].is_ok() && told[1].as_ref().unwrap_err().contains("the stub passes"));
-    fs::write(file(root.path(), "first"), code("a")).unwrap();
-
-    let solution = root.path().join("chapters/01-demo/exercises/first/solution.rs");
-    fs::write(&solution, code("a * b")).unwrap();
+    write("a", "a * b");
     let error = verify("first").unwrap_err();
     assert!(error.contains("the solution fails") && error.contains("sum of 3 and 4"), "{error}");
+    write("a", "a + b");
 
-    // A solution that works, and changes what the exercise does not ask for.
-    fs::write(&solution, code("a + b").replace("(a: u32", "(mut a: u32")).unwrap();
-    let error = verify("first").unwrap_err();
-    assert!(error.contains("line 1 of exercise.rs"), "{error}");
-    fs::write(&solution, code("a + b")).unwrap();
+    // What a reader has written is neither judged nor touched.
+    fs::write(file(root.path(), "first"), code("a + c")).unwrap();
+    assert_eq!(together(&["second", "first"]), [Ok(true), Ok(false)]);
+    assert_eq!(fs::read_to_string(file(root.path(), "first")).unwrap(), code("a + c"));
 
     // A chapter that forgot the test in its manifest.
     let manifest = root.path().join(MANIFEST);

@@ -4,7 +4,6 @@ use super::words::with_code;
 use crate::{
     html,
     mention::Mention,
-    page,
     quote::{Quotes, machine::run_page, owner},
 };
 use lab::{Chapter, Experiment};
@@ -67,7 +66,7 @@ fn shown<'m>(
             "measure" if experiment.declared(key).is_some() => true,
             _ => return None,
         };
-        Some((!mention.page.starts_with(page::folder(chapter)), number))
+        Some((!mention.page.starts_with(chapter.folder()), number))
     };
     let ranked = mentions.iter().filter_map(|mention| Some((rank(mention)?, mention)));
     // Of the equally good ones, `min_by_key` takes the first.

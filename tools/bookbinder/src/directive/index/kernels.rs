@@ -1,7 +1,7 @@
 //! The list of kernels: the comment at the top of each file, and where it is quoted.
 
 use super::words::{sentence, with_code};
-use crate::{mention::Mention, page, text};
+use crate::{mention::Mention, text};
 use anyhow::{Context, Result};
 use lab::Chapter;
 use std::{fmt::Write as _, fs, path::Path};
@@ -13,7 +13,7 @@ pub(super) fn items(
     mentions: &[Mention],
     up: &str,
 ) -> Result<Vec<String>> {
-    let folder = format!("chapters/{}/kernels", page::folder(chapter));
+    let folder = format!("chapters/{}/kernels", chapter.folder());
     let mut files = Vec::new();
     below(&root.join(&folder), "", &mut files)?;
     files.sort_by_key(|(name, _)| (name.contains('/'), name.clone()));

@@ -1,0 +1,121 @@
+//! What a reader names: whole or by its beginning, and a sentence with the nearest names where nothing is meant.
+
+use crate::{Error, Result};
+
+/// So many names are listed whole; of more, the nearest.
+const FEW: usize = 10;
+
+/// The place in `names` of the one that is called `name`, or that alone begins with it. Upper case and `_` for `-` are the
+/// same name.
+///
+/// # Errors
+/// If there is none or the beginning is that of several, in a sentence with the names: `kind` says what they are.
+pub fn named(kind: &str, name: &str, names: &[&str]) -> Result<usize> {
+    let plain = |text: &str| text.to_lowercase().replace('_', "-");
+    let wanted = plain(name);
+    if let Some(at) = names.iter().position(|known| plain(known) == wanted) {
+        return Ok(at);
+    }
+    let begun = |at: &usize| !wanted.is_empty() && plain(names[*at]).starts_with(&wanted);
+    let begun: Vec<usize> = (0..names.len()).filter(begun).collect();
+    match *begun.as_slice() {
+        [at] => return Ok(at),
+        [] => {}
+        _ => {
+            let meant: Vec<&str> = begun.iter().map(|at| names[*at]).collect();
+            return Err(Error::Message(format!("`{name}` may be {}", list(&meant, "or"))));
+        }
+    }
+    let mut nearest = names.to_vec();
+    if names.len() > FEW {
+        let distance = |known: &&str| strsim::damerau_levenshtein(&plain(known), &wanted);
+        nearest.sort_by_cached_key(distance);
+        nearest.truncate(3);
+    }
+    let told = match nearest.len() {
+        0 => "there is none at all".to_owned(),
+        _ if names.len() > FEW => format!("the nearest are {}", list(&nearest, "and")),
+        _ => format!("choose {}", list(&nearest, "or")),
+    };
+    Err(Error::Message(format!("there is no {kind} `{name}`; {told}")))
+}
+
+/// The place of the chapter that `name` means, among folders such as `02-cpu-gpu`: `2`, `02-cpu-gpu`, `cpu_gpu`, or the
+/// beginning of one.
+///
+/// # Errors
+/// As [`named`].
+pub fn chapter(kind: &str, name: &str, folders: &[&str]) -> Result<usize> {
+    let own = name.trim_start_matches(|c: char| c.is_ascii_digit());
+    match &name[..name.len() - own.len()] {
+        "" => {
+            let owns =
+                folders.iter().map(|folder| folder.split_once('-').map_or(*folder, |(_, own)| own));
+            named(kind, own, &owns.collect::<Vec<_>>())
+        }
+        number => named(kind, &format!("{number:0>2}{own}"), folders),
+    }
+}
+
+/// Words as a sentence has them: `a, b or c`.
+fn list(words: &[&str], joint: &str) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} {joint} {last}", first.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A whole name is itself whatever else begins with it; a beginning is one name's, or all whose it is are told;
+        /// and what is nobody's beginning gets a sentence with true names.
+        #[test]
+        fn a_name_is_found_or_names_are_told(
+            names in prop::collection::btree_set("[a-c]{1,4}(-[a-c]{1,3})?", 1..14),
+            wanted in "[a-cA-C_-]{0,6}",
+        ) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let plain = wanted.to_lowercase().replace('_', "-");
+            let begun: Vec<&&str> = names.iter().filter(|name| name.starts_with(&plain)).collect();
+            match named("thing", &wanted, &names) {
+                Ok(at) => prop_assert!(names[at] == plain || begun == [&names[at]]),
+                Err(error) => {
+                    let error = error.to_string();
+                    prop_assert!(!names.contains(&plain.as_str()) && (wanted.is_empty() || begun.len() != 1));
+                    prop_assert!(names.iter().filter(|name| error.contains(**name)).count() >= names.len().min(3));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_finger_names_the_nearest() {
+        let many = [
+            "mlp",
+            "cnn",
+            "rnn",
+            "resnet",
+            "linear",
+            "transformer",
+            "gpt",
+            "wide",
+            "deep",
+            "tall",
+            "flat",
+        ];
+        let error = named("model", "transfromer", &many).unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no model `transfromer`; the nearest are transformer, "),
+            "{error}"
+        );
+        assert_eq!(
+            named("model", "x", &many[..2]).unwrap_err().to_string(),
+            "there is no model `x`; choose mlp or cnn"
+        );
+        assert_eq!(named("model", "r", &many).unwrap_err().to_string(), "`r` may be rnn or resnet");
+    }
+}
