@@ -6,7 +6,7 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
-use lab::{Device, data, limits, machine::warn_of_development, out::say};
+use lab::{Device, data, limits, machine::warn_of_development, names, out::say};
 use language_model::product::Numbers;
 use multi_gpu::{
     Rank,
@@ -141,10 +141,12 @@ pub(crate) enum Which {
 }
 
 impl FromStr for Which {
-    type Err = training::Error;
+    type Err = lab::Error;
 
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        if name == "gpt" { Ok(Self::Gpt) } else { name.parse().map(Self::Digits) }
+    fn from_str(name: &str) -> lab::Result<Self> {
+        let names: Vec<&str> = Model::ALL.map(Model::name).into_iter().chain(["gpt"]).collect();
+        let at = names::named("model", name, &names)?;
+        Ok(Model::ALL.get(at).map_or(Self::Gpt, |model| Self::Digits(*model)))
     }
 }
 

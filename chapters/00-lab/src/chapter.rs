@@ -87,6 +87,23 @@ impl Experiment {
     }
 }
 
+/// A list of experiments, two lines each: `quick` or `full` for the budget from which it runs, its key, the keys of its values,
+/// the function, and what it shows.
+#[macro_export]
+macro_rules! experiments {
+    (@quick quick) => { true };
+    (@quick full) => { false };
+    ($($budget:ident $key:expr => $values:expr, $run:expr, $shows:expr;)*) => {
+        vec![$($crate::Experiment {
+            key: $key,
+            shows: $shows,
+            values: $values,
+            quick: $crate::experiments!(@quick $budget),
+            run: $run,
+        }),*]
+    };
+}
+
 /// A figure made from one machine's records.
 pub struct Figure {
     /// The name that a page quotes: `{{#figure matmul.ladder}}`.
@@ -129,24 +146,17 @@ pub struct TableData {
     pub rows: Vec<Vec<String>>,
 }
 
-/// How much time measuring may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Budget {
-    /// About a minute for the course so far.
-    Quick,
-    /// As long as good figures need.
-    Full,
+crate::named! {
+    /// How much time measuring may take.
+    pub enum Budget("budget") {
+        /// About a minute for the course so far.
+        Quick = "quick",
+        /// As long as good figures need.
+        Full = "full",
+    }
 }
 
 impl Budget {
-    /// `quick` or `full`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Full => "full",
-        }
-    }
-
     /// The measuring plan that goes with it.
     pub fn plan(self) -> Plan {
         match self {

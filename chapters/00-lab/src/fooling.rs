@@ -28,40 +28,25 @@ impl Fooled {
     }
 }
 
-/// A mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mistake {
-    /// The result is not used, so the compiler leaves out the work.
-    Unused,
-    /// The first call counts, in which the machine makes everything ready.
-    Cold,
-    /// One sample, and it is an unlucky one.
-    Single,
-    /// The mean of samples, one of which a neighbour has spoilt.
-    Mean,
-    /// The clock's own overhead on top of work that is shorter.
-    Clock,
-    /// One contender after the other, while the machine changes in between.
-    Turns,
+crate::named! {
+    /// A mistake.
+    pub enum Mistake("mistake") {
+        /// The result is not used, so the compiler leaves out the work.
+        Unused = "unused",
+        /// The first call counts, in which the machine makes everything ready.
+        Cold = "cold",
+        /// One sample, and it is an unlucky one.
+        Single = "single",
+        /// The mean of samples, one of which a neighbour has spoilt.
+        Mean = "mean",
+        /// The clock's own overhead on top of work that is shorter.
+        Clock = "clock",
+        /// One contender after the other, while the machine changes in between.
+        Turns = "turns",
+    }
 }
 
 impl Mistake {
-    /// All of them, in the order of the page.
-    pub const ALL: [Self; 6] =
-        [Self::Unused, Self::Cold, Self::Single, Self::Mean, Self::Clock, Self::Turns];
-
-    /// The parameter `mistake` of the records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unused => "unused",
-            Self::Cold => "cold",
-            Self::Single => "single",
-            Self::Mean => "mean",
-            Self::Clock => "clock",
-            Self::Turns => "turns",
-        }
-    }
-
     /// The mistake in words.
     pub fn label(self) -> &'static str {
         match self {

@@ -6,26 +6,14 @@
 //! with zeros. That is so for the heap of the main thread, on which a training runs; other threads have smaller ones,
 //! which go back when they are empty. Source: mallopt(3), `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD`.
 
-/// What becomes of memory that a program has freed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freed {
-    /// More than 2 MiB at the heap's end goes back to the system: what glibc comes to by itself, when the largest piece
-    /// that a program has freed has 1 MiB.
-    Returned,
-    /// All stays with the program, as far as the main thread frees it.
-    Kept,
-}
-
-impl Freed {
-    /// Both, in the order in which they are compared.
-    pub const ALL: [Self; 2] = [Self::Returned, Self::Kept];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Returned => "returned",
-            Self::Kept => "kept",
-        }
+crate::named! {
+    /// What becomes of memory that a program has freed.
+    pub enum Freed("freed") {
+        /// More than 2 MiB at the heap's end goes back to the system: what glibc comes to by itself, when the largest piece
+        /// that a program has freed has 1 MiB.
+        Returned = "returned",
+        /// All stays with the program, as far as the main thread frees it.
+        Kept = "kept",
     }
 }
 

@@ -71,6 +71,15 @@ pub struct Key {
     pub params: &'static [&'static str],
 }
 
+/// Keys as constants, a line each: how the values came about, the name, the unit, and the parameters.
+#[macro_export]
+macro_rules! keys {
+    ($($(#[$meta:meta])* $vis:vis $Key:ident: $kind:ident $name:literal, $unit:ident, [$($param:literal),*];)*) => {
+        $($(#[$meta])* $vis const $Key: $crate::Key =
+            $crate::Key::$kind($name, $crate::Unit::$unit, &[$($param),*]);)*
+    };
+}
+
 impl Key {
     /// A key of any kind.
     pub const fn new(

@@ -65,6 +65,48 @@ fn list(words: &[&str], joint: &str) -> String {
     }
 }
 
+/// An enum whose variants have names: `Display` writes a name, `FromStr` takes one or its beginning (see [`named`]), and `ALL`
+/// has the variants in their order. `enum Model("model") { Mlp = "mlp" }`: the word in brackets says what they are.
+#[macro_export]
+macro_rules! named {
+    ($(#[$meta:meta])* $vis:vis enum $Enum:ident($kind:literal) {
+        $($(#[$of:meta])* $Variant:ident = $name:literal,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $Enum {
+            $($(#[$of])* $Variant,)+
+        }
+
+        #[allow(dead_code, reason = "not each of these enums is gone through")]
+        impl $Enum {
+            /// All of them, in the order of the page.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Variant),+];
+
+            /// Its name: what a reader types, and what records have.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => $name,)+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl ::std::str::FromStr for $Enum {
+            type Err = $crate::Error;
+
+            fn from_str(text: &str) -> $crate::Result<Self> {
+                Ok(Self::ALL[$crate::names::named($kind, text, &Self::ALL.map(Self::name))?])
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -240,31 +240,21 @@ mod amx {
     }
 }
 
-/// How memory is traversed. Bytes are counted as the program names them: those that a CPU reads before
-/// it overwrites them (write-allocate) are not, though the memory also moves them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Traffic {
-    /// A sum over an array: 8 bytes an element.
-    Read,
-    /// One array into another: 16 bytes an element, read and written.
-    Copy,
-    /// `a = b + s·c`, as in STREAM (J. D. `McCalpin`, 1995): 24 bytes an element.
-    Triad,
+crate::named! {
+    /// How memory is traversed. Bytes are counted as the program names them: those that a CPU reads before
+    /// it overwrites them (write-allocate) are not, though the memory also moves them.
+    #[derive(PartialOrd, Ord)]
+    pub enum Traffic("traffic") {
+        /// A sum over an array: 8 bytes an element.
+        Read = "read",
+        /// One array into another: 16 bytes an element, read and written.
+        Copy = "copy",
+        /// `a = b + s·c`, as in STREAM (J. D. `McCalpin`, 1995): 24 bytes an element.
+        Triad = "triad",
+    }
 }
 
 impl Traffic {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Copy, Self::Triad];
-
-    /// `read`, `copy` or `triad`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Copy => "copy",
-            Self::Triad => "triad",
-        }
-    }
-
     /// Bytes that the program reads and writes for each element of 8 bytes.
     pub fn bytes(self) -> usize {
         match self {

@@ -176,33 +176,21 @@ impl Memory {
     }
 }
 
-/// The orders in which the rungs traverse memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
-    /// [`crate::naive`]: a row of A meets a column of B.
-    Naive,
-    /// [`crate::reordered`]: a number of A meets a row of B.
-    Reordered,
-    /// [`crate::blocked`]: the same, within a block of B.
-    Blocked,
-    /// [`crate::packed`]: panels of A and B, and a tile of C in registers.
-    Packed,
+lab::named! {
+    /// The orders in which the rungs traverse memory.
+    pub enum Pattern("pattern") {
+        /// [`crate::naive`]: a row of A meets a column of B.
+        Naive = "naive",
+        /// [`crate::reordered`]: a number of A meets a row of B.
+        Reordered = "reordered",
+        /// [`crate::blocked`]: the same, within a block of B.
+        Blocked = "blocked",
+        /// [`crate::packed`]: panels of A and B, and a tile of C in registers.
+        Packed = "packed",
+    }
 }
 
 impl Pattern {
-    /// In the order of the page.
-    pub const ALL: [Self; 4] = [Self::Naive, Self::Reordered, Self::Blocked, Self::Packed];
-
-    /// The rung's name in the records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Naive => "naive",
-            Self::Reordered => "reordered",
-            Self::Blocked => "blocked",
-            Self::Packed => "packed",
-        }
-    }
-
     /// C = A·B in traced memory, in this order.
     pub fn multiply(self, memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
         match self {

@@ -1,29 +1,18 @@
 //! Which vector instructions this CPU has.
 
-/// The vector instructions that a product uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Whatever the compiler makes of plain arrays.
-    Portable,
-    /// AVX2 and FMA: vectors of 8.
-    Avx2,
-    /// AVX-512F: vectors of 16.
-    Avx512,
+lab::named! {
+    /// The vector instructions that a product uses.
+    pub enum Level("level") {
+        /// Whatever the compiler makes of plain arrays.
+        Portable = "portable",
+        /// AVX2 and FMA: vectors of 8.
+        Avx2 = "avx2",
+        /// AVX-512F: vectors of 16.
+        Avx512 = "avx512",
+    }
 }
 
 impl Level {
-    /// From the narrowest to the widest.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
-
-    /// `portable`, `avx2` or `avx512`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            Self::Avx2 => "avx2",
-            Self::Avx512 => "avx512",
-        }
-    }
-
     /// Whether this CPU has it.
     pub fn available(self) -> bool {
         match self {

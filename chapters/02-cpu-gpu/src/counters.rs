@@ -21,54 +21,30 @@ use std::{
     process::Command,
 };
 
-/// Something that both the simulator and the hardware count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Counter {
-    /// Loads from global memory, one for each warp.
-    LoadRequests,
-    /// Sectors of 32 bytes that those loads touched.
-    LoadSectors,
-    /// Stores to global memory, one for each warp.
-    StoreRequests,
-    /// Sectors that those stores touched.
-    StoreSectors,
-    /// Passes that loads from and stores to shared memory took.
-    SharedPasses,
-    /// Those of them that bank conflicts cost.
-    BankConflicts,
-    /// Multiplications with an addition, one for each thread.
-    Fma,
-    /// Branches at which the threads of a warp went different ways.
-    Divergences,
+lab::named! {
+    /// Something that both the simulator and the hardware count.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Counter("counter") {
+        /// Loads from global memory, one for each warp.
+        LoadRequests = "load_requests",
+        /// Sectors of 32 bytes that those loads touched.
+        LoadSectors = "load_sectors",
+        /// Stores to global memory, one for each warp.
+        StoreRequests = "store_requests",
+        /// Sectors that those stores touched.
+        StoreSectors = "store_sectors",
+        /// Passes that loads from and stores to shared memory took.
+        SharedPasses = "shared_passes",
+        /// Those of them that bank conflicts cost.
+        BankConflicts = "bank_conflicts",
+        /// Multiplications with an addition, one for each thread.
+        Fma = "fma",
+        /// Branches at which the threads of a warp went different ways.
+        Divergences = "divergences",
+    }
 }
 
 impl Counter {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::LoadRequests,
-        Self::LoadSectors,
-        Self::StoreRequests,
-        Self::StoreSectors,
-        Self::SharedPasses,
-        Self::BankConflicts,
-        Self::Fma,
-        Self::Divergences,
-    ];
-
-    /// For records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::LoadRequests => "load_requests",
-            Self::LoadSectors => "load_sectors",
-            Self::StoreRequests => "store_requests",
-            Self::StoreSectors => "store_sectors",
-            Self::SharedPasses => "shared_passes",
-            Self::BankConflicts => "bank_conflicts",
-            Self::Fma => "fma",
-            Self::Divergences => "divergences",
-        }
-    }
-
     /// Nsight Compute's name for it, for GPUs since Volta.
     pub fn metric(self) -> &'static str {
         match self {

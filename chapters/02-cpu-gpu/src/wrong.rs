@@ -13,53 +13,30 @@ use crate::{
 };
 use matmul::Shape;
 
-/// What can be wrong with a tiled product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mistake {
-    /// Tiles are used before they are whole.
-    NoBarrierBefore,
-    /// Tiles are overwritten while they are in use.
-    NoBarrierAfter,
-    /// Threads beyond an edge write.
-    UnguardedWrite,
-    /// The last tile reads beyond the end of A's rows.
-    UnguardedRead,
-    /// A last tile that is not whole is left out.
-    LastTile,
-    /// The sums are added to what C held.
-    NotZeroed,
-    /// The indices of B are exchanged.
-    Swapped,
+lab::named! {
+    /// What can be wrong with a tiled product.
+    pub enum Mistake("mistake") {
+        /// Tiles are used before they are whole.
+        NoBarrierBefore = "no_barrier_before",
+        /// Tiles are overwritten while they are in use.
+        NoBarrierAfter = "no_barrier_after",
+        /// Threads beyond an edge write.
+        UnguardedWrite = "unguarded_write",
+        /// The last tile reads beyond the end of A's rows.
+        UnguardedRead = "unguarded_read",
+        /// A last tile that is not whole is left out.
+        LastTile = "last_tile",
+        /// The sums are added to what C held.
+        NotZeroed = "not_zeroed",
+        /// The indices of B are exchanged.
+        Swapped = "swapped",
+    }
 }
 
 /// Threads along each side of a block, and the size of a tile.
 const TILE: usize = 16;
 
 impl Mistake {
-    /// In the order of the page.
-    pub const ALL: [Self; 7] = [
-        Self::NoBarrierBefore,
-        Self::NoBarrierAfter,
-        Self::UnguardedWrite,
-        Self::UnguardedRead,
-        Self::LastTile,
-        Self::NotZeroed,
-        Self::Swapped,
-    ];
-
-    /// The kernel's name, that of its file and of the bug in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoBarrierBefore => "no_barrier_before",
-            Self::NoBarrierAfter => "no_barrier_after",
-            Self::UnguardedWrite => "unguarded_write",
-            Self::UnguardedRead => "unguarded_read",
-            Self::LastTile => "last_tile",
-            Self::NotZeroed => "not_zeroed",
-            Self::Swapped => "swapped",
-        }
-    }
-
     /// For tables.
     pub fn title(self) -> &'static str {
         match self {
@@ -87,34 +64,22 @@ impl Mistake {
     }
 }
 
-/// A way to look for bugs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check {
-    /// A round size, symmetric matrices, C full of zeros, and any difference above 0.01 is a bug.
-    Careless,
-    /// [`verify`] with random matrices of a round size.
-    RoundSize,
-    /// [`verify`] with random matrices that fit no tile.
-    OddSize,
-    /// The simulator, with the same matrices: it looks for races, reads of unwritten words and steps outside, and
-    /// its result is also compared.
-    Simulator,
+lab::named! {
+    /// A way to look for bugs.
+    pub enum Check("check") {
+        /// A round size, symmetric matrices, C full of zeros, and any difference above 0.01 is a bug.
+        Careless = "careless",
+        /// [`verify`] with random matrices of a round size.
+        RoundSize = "round",
+        /// [`verify`] with random matrices that fit no tile.
+        OddSize = "odd",
+        /// The simulator, with the same matrices: it looks for races, reads of unwritten words and steps outside, and
+        /// its result is also compared.
+        Simulator = "simulator",
+    }
 }
 
 impl Check {
-    /// In the order of the page.
-    pub const ALL: [Self; 4] = [Self::Careless, Self::RoundSize, Self::OddSize, Self::Simulator];
-
-    /// For records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Careless => "careless",
-            Self::RoundSize => "round",
-            Self::OddSize => "odd",
-            Self::Simulator => "simulator",
-        }
-    }
-
     /// For the head of a table.
     pub fn title(self) -> &'static str {
         match self {

@@ -2,179 +2,76 @@
 
 use crate::{Error, Result, error::short};
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
 
-/// The models of this chapter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Model {
-    /// One layer: a weighted sum of the pixels for each digit.
-    Linear,
-    /// A multi-layer perceptron: 784, 128 and 10 units, with dropout.
-    #[default]
-    Mlp,
-    /// A convolutional network: two convolutions with pools, two dense layers, with dropout.
-    Cnn,
-    /// A residual network: convolutions with batch normalisation, and ways around them.
-    Resnet,
-    /// A recurrent network: the rows of an image one after the other.
-    Rnn,
-    /// A transformer: the patches of an image, each looking at all others.
-    Transformer,
-}
-
-impl Model {
-    /// All of them, in the order of the page.
-    pub const ALL: [Self; 6] =
-        [Self::Linear, Self::Mlp, Self::Cnn, Self::Resnet, Self::Rnn, Self::Transformer];
-
-    /// Its name: `mlp`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Mlp => "mlp",
-            Self::Cnn => "cnn",
-            Self::Resnet => "resnet",
-            Self::Rnn => "rnn",
-            Self::Transformer => "transformer",
-        }
+lab::named! {
+    /// The models of this chapter.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Model("model") {
+        /// One layer: a weighted sum of the pixels for each digit.
+        Linear = "linear",
+        /// A multi-layer perceptron: 784, 128 and 10 units, with dropout.
+        #[default]
+        Mlp = "mlp",
+        /// A convolutional network: two convolutions with pools, two dense layers, with dropout.
+        Cnn = "cnn",
+        /// A residual network: convolutions with batch normalisation, and ways around them.
+        Resnet = "resnet",
+        /// A recurrent network: the rows of an image one after the other.
+        Rnn = "rnn",
+        /// A transformer: the patches of an image, each looking at all others.
+        Transformer = "transformer",
     }
 }
 
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
+lab::named! {
+    /// The number format of the weights and the arithmetic.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Precision("precision") {
+        /// 32-bit floating point throughout.
+        #[default]
+        F32 = "f32",
+        /// Automatic mixed precision: weights in f32, products in f16, with a loss scale. It is chapter 6's, which trains with it.
+        Amp = "amp",
+        /// The same with products in bf16, which needs no scale; chapter 6's too.
+        Bf16 = "bf16",
     }
 }
 
-impl FromStr for Model {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if let Some(model) = Self::ALL.into_iter().find(|model| model.name() == text) {
-            return Ok(model);
-        }
-        let names = Self::ALL.map(Self::name).join(", ");
-        Err(Error::Config(format!("there is no model `{text}`; choose one of {names}")))
+lab::named! {
+    /// What computes a step.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum EngineKind("engine") {
+        /// This chapter's models, operation by operation: the readable one.
+        #[default]
+        Plain = "plain",
+        /// The fastest one that there is for the model and the device: chapter 5's, where it has one, otherwise the plain one.
+        Fast = "fast",
     }
 }
 
-/// The number format of the weights and the arithmetic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// 32-bit floating point throughout.
-    #[default]
-    F32,
-    /// Automatic mixed precision: weights in f32, products in f16, with a loss scale. It is chapter 6's, which trains with it.
-    Amp,
-    /// The same with products in bf16, which needs no scale; chapter 6's too.
-    Bf16,
-}
-
-impl Precision {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::F32, Self::Amp, Self::Bf16];
-
-    /// Its name: `f32`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Amp => "amp",
-            Self::Bf16 => "bf16",
-        }
+lab::named! {
+    /// The rule by which an optimizer steps.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Rule("optimizer") {
+        /// [`sgd`](crate::learning::optimizer::sgd).
+        Sgd = "sgd",
+        /// [`momentum`](crate::learning::optimizer::momentum).
+        Momentum = "momentum",
+        /// [`rmsprop`](crate::learning::optimizer::rmsprop).
+        RmsProp = "rmsprop",
+        /// [`adam`](crate::learning::optimizer::adam).
+        #[default]
+        Adam = "adam",
+        /// [`adamw`](crate::learning::optimizer::adamw).
+        AdamW = "adamw",
     }
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Precision {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|precision| precision.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::Config(format!("there is no precision `{text}`; choose one of {names}"))
-        })
-    }
-}
-
-/// What computes a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EngineKind {
-    /// This chapter's models, operation by operation: the readable one.
-    #[default]
-    Plain,
-    /// The fastest one that there is for the model and the device: chapter 5's, where it has one, otherwise the plain one.
-    Fast,
-}
-
-impl EngineKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Plain, Self::Fast];
-
-    /// Its name: `plain`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Fast => "fast",
-        }
-    }
-}
-
-impl fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for EngineKind {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            Error::Config(format!("there is no engine `{text}`; choose plain or fast"))
-        })
-    }
-}
-
-/// The rule by which an optimizer steps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Rule {
-    /// [`sgd`](crate::learning::optimizer::sgd).
-    Sgd,
-    /// [`momentum`](crate::learning::optimizer::momentum).
-    Momentum,
-    /// [`rmsprop`](crate::learning::optimizer::rmsprop).
-    RmsProp,
-    /// [`adam`](crate::learning::optimizer::adam).
-    #[default]
-    Adam,
-    /// [`adamw`](crate::learning::optimizer::adamw).
-    AdamW,
 }
 
 impl Rule {
-    /// All of them, in the order of the page.
-    pub const ALL: [Self; 5] = [Self::Sgd, Self::Momentum, Self::RmsProp, Self::Adam, Self::AdamW];
-
-    /// Its name: `adam`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sgd => "sgd",
-            Self::Momentum => "momentum",
-            Self::RmsProp => "rmsprop",
-            Self::Adam => "adam",
-            Self::AdamW => "adamw",
-        }
-    }
-
     /// A learning rate to begin with.
     pub fn usual_rate(self) -> f64 {
         match self {
@@ -194,60 +91,16 @@ impl Rule {
     }
 }
 
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Rule {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::Config(format!("there is no optimizer `{text}`; choose one of {names}"))
-        })
-    }
-}
-
-/// What the learning rate does after the warm-up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Schedule {
-    /// It stays.
-    #[default]
-    Constant,
-    /// It falls along half a cosine, to zero at the end. Loshchilov and Hutter 2017, equation 5, without restarts.
-    Cosine,
-}
-
-impl Schedule {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Constant, Self::Cosine];
-
-    /// Its name: `cosine`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Cosine => "cosine",
-        }
-    }
-}
-
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Schedule {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|schedule| schedule.name() == text).ok_or_else(|| {
-            Error::Config(format!("there is no schedule `{text}`; choose constant or cosine"))
-        })
+lab::named! {
+    /// What the learning rate does after the warm-up.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Schedule("schedule") {
+        /// It stays.
+        #[default]
+        Constant = "constant",
+        /// It falls along half a cosine, to zero at the end. Loshchilov and Hutter 2017, equation 5, without restarts.
+        Cosine = "cosine",
     }
 }
 

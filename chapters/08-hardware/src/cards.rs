@@ -2,28 +2,19 @@
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::collections::BTreeMap;
 
-/// How far a source can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verified {
-    /// The publication itself was read.
-    Read,
-    /// It was read where another publication quotes it (`via`).
-    Quoted,
-    /// A datasheet that was not read for this table; its figures are as its readers remember them.
-    Datasheet,
-}
-
-impl Verified {
-    /// In words, for the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Quoted => "read where it is quoted",
-            Self::Datasheet => "datasheet, not read here",
-        }
+lab::named! {
+    /// How far a source can be trusted.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Verified("verified") {
+        /// The publication itself was read.
+        Read = "read",
+        /// It was read where another publication quotes it (`via`).
+        Quoted = "read where it is quoted",
+        /// A datasheet that was not read for this table; its figures are as its readers remember them.
+        Datasheet = "datasheet, not read here",
     }
 }
 
@@ -81,37 +72,25 @@ pub enum Kind {
     Fpga,
 }
 
-/// A number format that a unit multiplies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// 32 bits.
-    F32,
-    /// 32 bits, of which 19 are multiplied.
-    Tf32,
-    /// 16 bits, 5 of them exponent.
-    F16,
-    /// 16 bits, 8 of them exponent.
-    Bf16,
-    /// 8 bits.
-    Fp8,
+lab::named! {
+    /// A number format that a unit multiplies.
+    #[derive(PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Format("format") {
+        /// 32 bits.
+        F32 = "f32",
+        /// 32 bits, of which 19 are multiplied.
+        Tf32 = "tf32",
+        /// 16 bits, 5 of them exponent.
+        F16 = "f16",
+        /// 16 bits, 8 of them exponent.
+        Bf16 = "bf16",
+        /// 8 bits.
+        Fp8 = "fp8",
+    }
 }
 
 impl Format {
-    /// All of them, from the widest.
-    pub const ALL: [Self; 5] = [Self::F32, Self::Tf32, Self::F16, Self::Bf16, Self::Fp8];
-
-    /// Its name: `bf16`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Tf32 => "tf32",
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-            Self::Fp8 => "fp8",
-        }
-    }
-
     /// Bytes of a number in memory.
     pub fn bytes(self) -> f64 {
         match self {
@@ -119,23 +98,6 @@ impl Format {
             Self::F16 | Self::Bf16 => 2.0,
             Self::Fp8 => 1.0,
         }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::Config(format!("there is no format `{text}`; choose one of {names}"))
-        })
     }
 }
 

@@ -1,39 +1,26 @@
 //! The four readers of the chapter, each with a typical job.
 
-use crate::{Error, Job, Options, Result};
+use crate::{Job, Options, Result};
 use backprop::count::Model;
-use std::{fmt, str::FromStr};
 
-/// The kind of reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
-    /// A learner who trains small models now and then.
-    Small,
-    /// Has a laptop with a GPU.
-    Laptop,
-    /// Has a desk and a budget, or rents by the hour.
-    Workstation,
-    /// Has a cluster, or rents one.
-    Cluster,
+lab::named! {
+    /// The kind of reader.
+    pub enum Reader("reader") {
+        /// A learner who trains small models now and then.
+        Small = "small",
+        /// Has a laptop with a GPU.
+        Laptop = "laptop",
+        /// Has a desk and a budget, or rents by the hour.
+        Workstation = "workstation",
+        /// Has a cluster, or rents one.
+        Cluster = "cluster",
+    }
 }
 
 /// Images of `ImageNet`'s training set of 2012 (Russakovsky and others 2015, section 3.1).
 const IMAGENET: u64 = 1_281_167;
 
 impl Reader {
-    /// All of them, in the order of the page.
-    pub const ALL: [Self; 4] = [Self::Small, Self::Laptop, Self::Workstation, Self::Cluster];
-
-    /// One word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Small => "small",
-            Self::Laptop => "laptop",
-            Self::Workstation => "workstation",
-            Self::Cluster => "cluster",
-        }
-    }
-
     /// What the reader wants to train.
     ///
     /// # Errors
@@ -79,23 +66,6 @@ impl Reader {
     pub fn options(self) -> Result<Options> {
         let only = self.considers().iter().map(|id| (*id).to_owned()).collect();
         Ok(Options { cards: self.cards(), only, ..Options::of(self.job()?) })
-    }
-}
-
-impl fmt::Display for Reader {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Reader {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|reader| reader.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::Config(format!("there is no reader `{text}`; choose one of {names}"))
-        })
     }
 }
 

@@ -24,22 +24,12 @@ pub const RIGHT: Key = Key::measured("lab.fooling.right", Unit::Seconds, &["mist
 
 /// This chapter's experiments.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: PEAK.name,
-            shows: "the limits of this machine's arithmetic and memory",
-            values: &[PEAK, BANDWIDTH, RIDGE],
-            quick: true,
-            run: peaks,
-        },
-        Experiment {
-            key: FOOLING.name,
-            shows: "six ways to measure wrongly, and by how much each is wrong",
-            values: &[FOOLING, WRONG, RIGHT],
-            quick: true,
-            run: fooling,
-        },
-    ]
+    crate::experiments! {
+        quick PEAK.name => &[PEAK, BANDWIDTH, RIDGE], peaks,
+            "the limits of this machine's arithmetic and memory";
+        quick FOOLING.name => &[FOOLING, WRONG, RIGHT], fooling,
+            "six ways to measure wrongly, and by how much each is wrong";
+    }
 }
 
 /// The parameter `threads`: one core, and all that the process may use.

@@ -43,114 +43,60 @@ pub const ROOFLINE: Key = Key::measured("matmul.roofline", Unit::FlopsPerSecond,
 /// Their operations for each byte that the first-level cache fetches.
 pub const INTENSITY: Key =
     Key::new(Kind::Simulated, "matmul.roofline.intensity", Unit::Number, &["rung"]);
-/// Rates of reading.
-pub const BANDWIDTH: Key =
-    Key::measured("matmul.roofline.bandwidth", Unit::BytesPerSecond, &["from"]);
-/// The rate of one core's FMAs, in the same run.
-pub const PEAK: Key = Key::measured("matmul.roofline.peak", Unit::FlopsPerSecond, &[]);
-/// Rates on square products.
-const SIZES: Key = Key::measured("matmul.sizes", Unit::FlopsPerSecond, &["n", "threads", "who"]);
-/// This crate over the better library of each round.
-const SIZES_RATIO: Key = Key::measured("matmul.sizes.ratio", Unit::Ratio, &["n", "threads"]);
-/// Rates on the products of a training step.
-pub const SHAPES: Key = Key::measured(
-    "matmul.shapes",
-    Unit::FlopsPerSecond,
-    &["batch", "layer", "pass", "threads", "who"],
-);
-/// This crate over the better library of each round.
-pub const SHAPES_RATIO: Key =
-    Key::measured("matmul.shapes.ratio", Unit::Ratio, &["batch", "layer", "pass", "threads"]);
-/// All threads over one.
-const SCALING: Key = Key::measured("matmul.scaling", Unit::Ratio, &["n"]);
-/// How many threads these are.
-const SCALING_THREADS: Key = Key::counted("matmul.scaling.threads", Unit::Count, &[]);
-/// Rates of products with inputs in bf16.
-pub const BF16: Key = Key::measured("matmul.bf16", Unit::FlopsPerSecond, &["n", "threads", "path"]);
-/// Rates of products with inputs in bf16 on the vectors of AVX512-BF16.
-pub const PAIRS: Key = Key::measured("matmul.pairs", Unit::FlopsPerSecond, &["n", "threads"]);
-/// Over the product in f32 of each round.
-pub const PAIRS_GAIN: Key = Key::measured("matmul.pairs.gain", Unit::Ratio, &["n", "threads"]);
-/// Their distance from the product in f64.
-pub const BF16_ERROR: Key = Key::measured("matmul.bf16.error", Unit::Number, &["inputs"]);
+lab::keys! {
+    /// Rates of reading.
+    pub BANDWIDTH: measured "matmul.roofline.bandwidth", BytesPerSecond, ["from"];
+    /// The rate of one core's FMAs, in the same run.
+    pub PEAK: measured "matmul.roofline.peak", FlopsPerSecond, [];
+    /// Rates on square products.
+    SIZES: measured "matmul.sizes", FlopsPerSecond, ["n", "threads", "who"];
+    /// This crate over the better library of each round.
+    SIZES_RATIO: measured "matmul.sizes.ratio", Ratio, ["n", "threads"];
+    /// Rates on the products of a training step.
+    pub SHAPES: measured "matmul.shapes", FlopsPerSecond, ["batch", "layer", "pass", "threads", "who"];
+    /// This crate over the better library of each round.
+    pub SHAPES_RATIO: measured "matmul.shapes.ratio", Ratio, ["batch", "layer", "pass", "threads"];
+    /// All threads over one.
+    SCALING: measured "matmul.scaling", Ratio, ["n"];
+    /// How many threads these are.
+    SCALING_THREADS: counted "matmul.scaling.threads", Count, [];
+    /// Rates of products with inputs in bf16.
+    pub BF16: measured "matmul.bf16", FlopsPerSecond, ["n", "threads", "path"];
+    /// Rates of products with inputs in bf16 on the vectors of AVX512-BF16.
+    pub PAIRS: measured "matmul.pairs", FlopsPerSecond, ["n", "threads"];
+    /// Over the product in f32 of each round.
+    pub PAIRS_GAIN: measured "matmul.pairs.gain", Ratio, ["n", "threads"];
+    /// Their distance from the product in f64.
+    pub BF16_ERROR: measured "matmul.bf16.error", Number, ["inputs"];
+}
 
 /// What the chapter measures.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: VECTORISE.name,
-            shows: "a running sum keeps the compiler from using vectors; separate sums let it",
-            values: &[VECTORISE, VECTORISE_SPEEDUP],
-            quick: true,
-            run: vectorise,
-        },
-        Experiment {
-            key: MISSES.name,
-            shows: "how many cache lines each order of the loops fetches, counted by a simulator",
-            values: &[MISSES, PER_STEP],
-            quick: true,
-            run: |r| misses(r, MISSES_N),
-        },
-        Experiment {
-            key: LADDER.name,
-            shows: "what each rung gains on one product of 1024×1024 matrices",
-            values: &[LADDER, SPEEDUP, TOTAL],
-            quick: true,
-            run: |r| rungs(r, LADDER_N),
-        },
-        Experiment {
-            key: NEARBY.name,
-            shows: "what of the ladder is due to its size: the same rungs at n = 1000",
-            values: &[NEARBY, NEARBY_SPEEDUP],
-            quick: true,
-            run: |r| nearby(r, &NEARBY_N),
-        },
-        Experiment {
-            key: ROOFLINE.name,
-            shows: "how close each rung comes to its roofline",
-            values: &[ROOFLINE, INTENSITY, BANDWIDTH, PEAK],
-            quick: true,
-            run: |r| roofs(r, MISSES_N),
-        },
-        Experiment {
-            key: SIZES.name,
-            shows: "this crate against two libraries on square products",
-            values: &[SIZES, SIZES_RATIO],
-            quick: true,
-            run: |r| {
+    lab::experiments! {
+        quick VECTORISE.name => &[VECTORISE, VECTORISE_SPEEDUP], vectorise,
+            "a running sum keeps the compiler from using vectors; separate sums let it";
+        quick MISSES.name => &[MISSES, PER_STEP], |r| misses(r, MISSES_N),
+            "how many cache lines each order of the loops fetches, counted by a simulator";
+        quick LADDER.name => &[LADDER, SPEEDUP, TOTAL], |r| rungs(r, LADDER_N),
+            "what each rung gains on one product of 1024×1024 matrices";
+        quick NEARBY.name => &[NEARBY, NEARBY_SPEEDUP], |r| nearby(r, &NEARBY_N),
+            "what of the ladder is due to its size: the same rungs at n = 1000";
+        quick ROOFLINE.name => &[ROOFLINE, INTENSITY, BANDWIDTH, PEAK], |r| roofs(r, MISSES_N),
+            "how close each rung comes to its roofline";
+        quick SIZES.name => &[SIZES, SIZES_RATIO], |r| {
                 let all = [512, 1024, 2048, 4096];
                 sizes(r, if r.budget == Budget::Quick { &all[..2] } else { &all })
             },
-        },
-        Experiment {
-            key: SHAPES.name,
-            shows: "the same contest on the products of a network's training step",
-            values: &[SHAPES, SHAPES_RATIO],
-            quick: false,
-            run: |r| shapes(r, &[32, 128], &[(784, 128), (784, 512), (512, 128)]),
-        },
-        Experiment {
-            key: SCALING.name,
-            shows: "what all threads gain over one, from small products to large ones",
-            values: &[SCALING, SCALING_THREADS],
-            quick: true,
-            run: |r| scaling(r, &[32, 64, 128, 256, 512, 1024]),
-        },
-        Experiment {
-            key: BF16.name,
-            shows: "products with inputs in bf16: their rate and their error",
-            values: &[BF16, BF16_ERROR],
-            quick: true,
-            run: |r| half_precision(r, &[512, 1024, 2048]),
-        },
-        Experiment {
-            key: PAIRS.name,
-            shows: "products in bf16 on the vectors of AVX512-BF16, and what they gain over f32",
-            values: &[PAIRS, PAIRS_GAIN],
-            quick: true,
-            run: |r| pairs(r, &[1024, 2048]),
-        },
-    ]
+            "this crate against two libraries on square products";
+        full SHAPES.name => &[SHAPES, SHAPES_RATIO], |r| shapes(r, &[32, 128], &[(784, 128), (784, 512), (512, 128)]),
+            "the same contest on the products of a network's training step";
+        quick SCALING.name => &[SCALING, SCALING_THREADS], |r| scaling(r, &[32, 64, 128, 256, 512, 1024]),
+            "what all threads gain over one, from small products to large ones";
+        quick BF16.name => &[BF16, BF16_ERROR], |r| half_precision(r, &[512, 1024, 2048]),
+            "products with inputs in bf16: their rate and their error";
+        quick PAIRS.name => &[PAIRS, PAIRS_GAIN], |r| pairs(r, &[1024, 2048]),
+            "products in bf16 on the vectors of AVX512-BF16, and what they gain over f32";
+    }
 }
 
 impl From<crate::Error> for lab::Error {

@@ -107,64 +107,24 @@ const VGG_PRODUCTS: Key = Key::measured("backprop.vgg.products", Unit::Seconds, 
 
 /// In the order in which `measure` runs them.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: CHECK.name,
-            shows: "how far the gradient is from finite differences, in f64 and in f32",
-            values: &[CHECK, CHECK_STEP],
-            quick: true,
-            run: gradients,
-        },
-        Experiment {
-            key: LINEAR.name,
-            shows: "how accurate one layer is on MNIST after 1,000 steps of gradient descent",
-            values: &[LINEAR, LINEAR_SECONDS],
-            quick: true,
-            run: regression,
-        },
-        Experiment {
-            key: STEP.name,
-            shows: "what one step of 784-128-10 computes and moves, and how long its parts take on one core",
-            values: &[STEP, STEP_OPERATIONS, STEP_BYTES, STEP_BOUND],
-            quick: true,
-            run: parts_of_a_step,
-        },
-        Experiment {
-            key: RATE.name,
-            shows: "what each change gains, from the textbook to the fast network",
-            values: &[RATE, EPOCH, FLOPS, SPEEDUP, TOTAL, THREADS],
-            quick: true,
-            run: rungs,
-        },
-        Experiment {
-            key: RACE32.seconds.name,
-            shows: "the fast network against PyTorch and Keras in batches of 32 (with `measure --peers`)",
-            values: &RACE32.all,
-            quick: false,
-            run: |r| race(r, &RACE32, 32, &r.data_set()?),
-        },
-        Experiment {
-            key: RACE128.seconds.name,
-            shows: "the fast network against PyTorch and Keras in batches of 128 (with `measure --peers`)",
-            values: &RACE128.all,
-            quick: false,
-            run: |r| race(r, &RACE128, 128, &r.data_set()?),
-        },
-        Experiment {
-            key: COUNT.name,
-            shows: "parameters, operations and bytes of described models, counted",
-            values: &[COUNT, COUNT_OPERATIONS, COUNT_BYTES, COUNT_BATCH],
-            quick: true,
-            run: counting,
-        },
-        Experiment {
-            key: VGG.name,
-            shows: "one image through VGG16, forward and backward: predicted, then run",
-            values: &[VGG, VGG_PREDICTED, VGG_RATIO, VGG_RATE, VGG_UNROLLING, VGG_PRODUCTS],
-            quick: false,
-            run: one_image,
-        },
-    ]
+    lab::experiments! {
+        quick CHECK.name => &[CHECK, CHECK_STEP], gradients,
+            "how far the gradient is from finite differences, in f64 and in f32";
+        quick LINEAR.name => &[LINEAR, LINEAR_SECONDS], regression,
+            "how accurate one layer is on MNIST after 1,000 steps of gradient descent";
+        quick STEP.name => &[STEP, STEP_OPERATIONS, STEP_BYTES, STEP_BOUND], parts_of_a_step,
+            "what one step of 784-128-10 computes and moves, and how long its parts take on one core";
+        quick RATE.name => &[RATE, EPOCH, FLOPS, SPEEDUP, TOTAL, THREADS], rungs,
+            "what each change gains, from the textbook to the fast network";
+        full RACE32.seconds.name => &RACE32.all, |r| race(r, &RACE32, 32, &r.data_set()?),
+            "the fast network against PyTorch and Keras in batches of 32 (with `measure --peers`)";
+        full RACE128.seconds.name => &RACE128.all, |r| race(r, &RACE128, 128, &r.data_set()?),
+            "the fast network against PyTorch and Keras in batches of 128 (with `measure --peers`)";
+        quick COUNT.name => &[COUNT, COUNT_OPERATIONS, COUNT_BYTES, COUNT_BATCH], counting,
+            "parameters, operations and bytes of described models, counted";
+        full VGG.name => &[VGG, VGG_PREDICTED, VGG_RATIO, VGG_RATE, VGG_UNROLLING, VGG_PRODUCTS], one_image,
+            "one image through VGG16, forward and backward: predicted, then run";
+    }
 }
 
 /// Runs with different random numbers: they show how much of an accuracy is chance.

@@ -180,7 +180,7 @@ impl Classifier {
         let (_, about) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
         let says = |key| about.metadata().as_ref().and_then(|about| about.get(key));
         let kind = match says(MODEL) {
-            Some(name) => name.parse().map_err(|e: Error| refuse(e.to_string()))?,
+            Some(name) => name.parse().map_err(|e: lab::Error| refuse(e.to_string()))?,
             None => return Err(refuse("it does not say which model it is".to_owned())),
         };
         let mut classifier = Self::random(kind, 0)?;

@@ -19,55 +19,31 @@ use cpu_gpu::{
 use lab::random::numbers;
 use std::cell::{Cell, OnceCell};
 
-/// An operation of a training step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Adds a dense layer's bias, and `ReLU`.
-    BiasRelu,
-    /// The gradient back through `ReLU`, and that of the bias.
-    BiasReluBackward,
-    /// Softmax, cross-entropy and the scores' gradient.
-    Loss,
-    /// A step of Adam, and zeros in the gradient.
-    Adam,
+lab::named! {
+    /// An operation of a training step.
+    pub enum Operation("operation") {
+        /// Adds a dense layer's bias, and `ReLU`.
+        BiasRelu = "bias-relu",
+        /// The gradient back through `ReLU`, and that of the bias.
+        BiasReluBackward = "bias-relu-backward",
+        /// Softmax, cross-entropy and the scores' gradient.
+        Loss = "softmax-cross-entropy",
+        /// A step of Adam, and zeros in the gradient.
+        Adam = "adam",
+    }
 }
 
-/// How an operation is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// In one kernel (Adam: one more, of one thread, for the step's number).
-    Fused,
-    /// One kernel for each elementary operation.
-    Unfused,
-}
-
-impl Mode {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Fused, Self::Unfused];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fused => "fused",
-            Self::Unfused => "unfused",
-        }
+lab::named! {
+    /// How an operation is done.
+    pub enum Mode("mode") {
+        /// In one kernel (Adam: one more, of one thread, for the step's number).
+        Fused = "fused",
+        /// One kernel for each elementary operation.
+        Unfused = "unfused",
     }
 }
 
 impl Operation {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::BiasRelu, Self::BiasReluBackward, Self::Loss, Self::Adam];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BiasRelu => "bias-relu",
-            Self::BiasReluBackward => "bias-relu-backward",
-            Self::Loss => "softmax-cross-entropy",
-            Self::Adam => "adam",
-        }
-    }
-
     // ANCHOR: arrays
     /// How many arrays of the operation's full size each of its kernels reads
     /// and writes. What a row or a column has one number of is left out.

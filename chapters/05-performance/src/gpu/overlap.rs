@@ -111,37 +111,23 @@ impl Drop for Event {
     }
 }
 
-/// How the bytes of a batch reach the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transfer {
-    /// They are there already.
-    Resident,
-    /// From ordinary memory, before each step, and the CPU waits for each copy: no launch runs ahead of it.
-    Waiting,
-    /// From ordinary memory, before each step.
-    Pageable,
-    /// From page-locked memory, before each step.
-    Pinned,
-    /// From page-locked memory, on a second stream, while the step before is computed.
-    Overlapped,
+lab::named! {
+    /// How the bytes of a batch reach the device.
+    pub enum Transfer("transfer") {
+        /// They are there already.
+        Resident = "resident",
+        /// From ordinary memory, before each step, and the CPU waits for each copy: no launch runs ahead of it.
+        Waiting = "waiting",
+        /// From ordinary memory, before each step.
+        Pageable = "pageable",
+        /// From page-locked memory, before each step.
+        Pinned = "pinned",
+        /// From page-locked memory, on a second stream, while the step before is computed.
+        Overlapped = "overlapped",
+    }
 }
 
 impl Transfer {
-    /// All, in the order of the page.
-    pub const ALL: [Self; 5] =
-        [Self::Resident, Self::Waiting, Self::Pageable, Self::Pinned, Self::Overlapped];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Resident => "resident",
-            Self::Waiting => "waiting",
-            Self::Pageable => "pageable",
-            Self::Pinned => "pinned",
-            Self::Overlapped => "overlapped",
-        }
-    }
-
     /// Whether its batches lie in page-locked memory.
     pub fn pins(self) -> bool {
         matches!(self, Self::Pinned | Self::Overlapped)

@@ -8,48 +8,24 @@ use training::{
     norm::{BatchNorm, Mode, Norm, Rows},
 };
 
-/// What was going on in an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// The images of the batch are copied together.
-    Gather,
-    /// From the images to the scores.
-    Forward,
-    /// The scores are copied to the host, and the correct predictions counted.
-    Host,
-    /// From the scores to one number.
-    Loss,
-    /// The way back, through the loss and the model.
-    Backward,
-    /// The weights move.
-    Update,
-    /// The gradients become zero.
-    Zero,
-}
-
-impl Phase {
-    /// All of them, in the order of a step.
-    pub const ALL: [Self; 7] = [
-        Self::Gather,
-        Self::Forward,
-        Self::Host,
-        Self::Loss,
-        Self::Backward,
-        Self::Update,
-        Self::Zero,
-    ];
-
-    /// One word: `forward`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gather => "gather",
-            Self::Forward => "forward",
-            Self::Host => "host",
-            Self::Loss => "loss",
-            Self::Backward => "backward",
-            Self::Update => "update",
-            Self::Zero => "zero",
-        }
+lab::named! {
+    /// What was going on in an event.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Phase("phase") {
+        /// The images of the batch are copied together.
+        Gather = "gather",
+        /// From the images to the scores.
+        Forward = "forward",
+        /// The scores are copied to the host, and the correct predictions counted.
+        Host = "host",
+        /// From the scores to one number.
+        Loss = "loss",
+        /// The way back, through the loss and the model.
+        Backward = "backward",
+        /// The weights move.
+        Update = "update",
+        /// The gradients become zero.
+        Zero = "zero",
     }
 }
 

@@ -12,30 +12,19 @@ pub fn one_rounding() -> f64 {
     (2.0_f64.powi(-16) / 7.0).sqrt()
 }
 
-/// What is summed, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sum {
-    /// Terms of both signs, sums in f32.
-    Centred,
-    /// Positive terms, sums in f32.
-    Positive,
-    /// Terms of both signs, each sum rounded to bf16.
-    Narrow,
+lab::named! {
+    /// What is summed, and how.
+    pub enum Sum("sum") {
+        /// Terms of both signs, sums in f32.
+        Centred = "centred",
+        /// Positive terms, sums in f32.
+        Positive = "positive",
+        /// Terms of both signs, each sum rounded to bf16.
+        Narrow = "narrow",
+    }
 }
 
 impl Sum {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Centred, Self::Positive, Self::Narrow];
-
-    /// A short name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Centred => "centred",
-            Self::Positive => "positive",
-            Self::Narrow => "narrow",
-        }
-    }
-
     /// The relative error of a sum of `k` products that is to be expected: root of the mean square of the error over that
     /// of the sum.
     // ANCHOR: predicted

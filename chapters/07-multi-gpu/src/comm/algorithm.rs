@@ -3,33 +3,21 @@
 use super::{cost::AlphaBeta, naive, ring, tree};
 use crate::{error::Result, point_to_point::PointToPoint};
 
-/// A way to sum over all ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    /// To rank 0 and back.
-    Naive,
-    /// Up a binomial tree and down.
-    Tree,
-    /// Recursive halving and doubling.
-    Halving,
-    /// Round the ring, twice.
-    Ring,
+lab::named! {
+    /// A way to sum over all ranks.
+    pub enum Algorithm("algorithm") {
+        /// To rank 0 and back.
+        Naive = "naive",
+        /// Up a binomial tree and down.
+        Tree = "tree",
+        /// Recursive halving and doubling.
+        Halving = "halving",
+        /// Round the ring, twice.
+        Ring = "ring",
+    }
 }
 
 impl Algorithm {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Naive, Self::Tree, Self::Halving, Self::Ring];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Naive => "naive",
-            Self::Tree => "tree",
-            Self::Halving => "halving",
-            Self::Ring => "ring",
-        }
-    }
-
     /// Every rank gets the sum over all ranks.
     ///
     /// # Errors

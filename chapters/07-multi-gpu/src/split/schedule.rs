@@ -6,25 +6,13 @@
 
 use crate::error::{Error, Result};
 
-/// In which order a stage does its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schedule {
-    /// All forward, then all backward.
-    Gpipe,
-    /// One forward, one backward.
-    OneForwardOneBackward,
-}
-
-impl Schedule {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Gpipe, Self::OneForwardOneBackward];
-
-    /// `gpipe` or `1f1b`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gpipe => "gpipe",
-            Self::OneForwardOneBackward => "1f1b",
-        }
+lab::named! {
+    /// In which order a stage does its work.
+    pub enum Schedule("schedule") {
+        /// All forward, then all backward.
+        Gpipe = "gpipe",
+        /// One forward, one backward.
+        OneForwardOneBackward = "1f1b",
     }
 }
 

@@ -76,50 +76,20 @@ const fn of_training(name: &'static str, unit: Unit) -> Key {
 
 /// The experiments, in the order of the page.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: TABLE.name,
-            shows: "how many figures the table of cards has, and how many of their sources were read",
-            values: &[TABLE],
-            quick: true,
-            run: table,
-        },
-        Experiment {
-            key: RIDGE.name,
-            shows: "above how many operations per byte each card's arithmetic is the limit, and how many training steps have",
-            values: &[RIDGE, INTENSITY, SHARE],
-            quick: true,
-            run: roofline,
-        },
-        Experiment {
-            key: HOURS.name,
-            shows: "hours, energy and money of the four readers' jobs, calculated from measured efficiency",
-            values: &[HOURS, KWH, RENT, PRICE, ELECTRICITY, BREAK_EVEN, OPERATIONS],
-            quick: true,
-            run: readers,
-        },
-        Experiment {
-            key: MONEY.name,
-            shows: "what VGG16 costs on each card that can be rented, and how expensive the most expensive card is",
-            values: &[MONEY, MONEY_HOURS, PER_HOUR, TIMES_CHEAPEST, GPT3_DAYS],
-            quick: true,
-            run: money,
-        },
-        Experiment {
-            key: TIME.name,
-            shows: "how long chapter 4's models train here by their recipes, and on a card by the calculator",
-            values: &[TIME, RATE, FLOPS, CARD],
-            quick: false,
-            run: time,
-        },
-        Experiment {
-            key: ENERGY.name,
-            shows: "the energy that training the example network takes, by the machine's own counters",
-            values: &[ENERGY, WATTS, SECONDS],
-            quick: false,
-            run: energy,
-        },
-    ]
+    lab::experiments! {
+        quick TABLE.name => &[TABLE], table,
+            "how many figures the table of cards has, and how many of their sources were read";
+        quick RIDGE.name => &[RIDGE, INTENSITY, SHARE], roofline,
+            "above how many operations per byte each card's arithmetic is the limit, and how many training steps have";
+        quick HOURS.name => &[HOURS, KWH, RENT, PRICE, ELECTRICITY, BREAK_EVEN, OPERATIONS], readers,
+            "hours, energy and money of the four readers' jobs, calculated from measured efficiency";
+        quick MONEY.name => &[MONEY, MONEY_HOURS, PER_HOUR, TIMES_CHEAPEST, GPT3_DAYS], money,
+            "what VGG16 costs on each card that can be rented, and how expensive the most expensive card is";
+        full TIME.name => &[TIME, RATE, FLOPS, CARD], time,
+            "how long chapter 4's models train here by their recipes, and on a card by the calculator";
+        full ENERGY.name => &[ENERGY, WATTS, SECONDS], energy,
+            "the energy that training the example network takes, by the machine's own counters";
+    }
 }
 
 /// Both ends of a range, as values with `side=low` and `side=high`.

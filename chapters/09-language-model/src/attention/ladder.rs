@@ -39,30 +39,19 @@ impl Attention for Tiled {
     }
 }
 
-/// A rung of the ladder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rung {
-    /// Every step over all n² scores.
-    Naive,
-    /// Scale, mask and softmax in one pass.
-    Fused,
-    /// Tiles that stay in the cache.
-    Tiled,
+lab::named! {
+    /// A rung of the ladder.
+    pub enum Rung("rung") {
+        /// Every step over all n² scores.
+        Naive = "naive",
+        /// Scale, mask and softmax in one pass.
+        Fused = "fused",
+        /// Tiles that stay in the cache.
+        Tiled = "tiled",
+    }
 }
 
 impl Rung {
-    /// From the bottom.
-    pub const ALL: [Self; 3] = [Self::Naive, Self::Fused, Self::Tiled];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Naive => "naive",
-            Self::Fused => "fused",
-            Self::Tiled => "tiled",
-        }
-    }
-
     /// Its attention, without memory yet.
     pub fn start(self) -> Box<dyn Attention> {
         match self {

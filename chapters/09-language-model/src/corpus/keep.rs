@@ -19,57 +19,29 @@ pub const LONGEST_LINE: usize = 1000;
 /// How many lines may say that a file is generated.
 pub const HEAD: usize = 12;
 
-/// Why a file is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// The crate's licence is not permissive, or not stated.
-    Licence,
-    /// The crate binds another language's library.
-    Bindings,
-    /// Nothing but space.
-    Empty,
-    /// Bytes that are no UTF-8, or NULs.
-    NotText,
-    /// Too large.
-    Large,
-    /// A line that is too long.
-    LongLine,
-    /// Its head says that a program wrote it.
-    Generated,
-    /// Numbers or constants.
-    Table,
-    /// Nearly the same as a file that is already in.
-    Duplicate,
-}
-
-impl Reason {
-    /// As the records name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Licence => "licence",
-            Self::Bindings => "bindings",
-            Self::Empty => "empty",
-            Self::NotText => "not text",
-            Self::Large => "large",
-            Self::LongLine => "long line",
-            Self::Generated => "generated",
-            Self::Table => "table",
-            Self::Duplicate => "duplicate",
-        }
+lab::named! {
+    /// Why a file is left out.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Reason("reason") {
+        /// The crate's licence is not permissive, or not stated.
+        Licence = "licence",
+        /// The crate binds another language's library.
+        Bindings = "bindings",
+        /// Nothing but space.
+        Empty = "empty",
+        /// Bytes that are no UTF-8, or NULs.
+        NotText = "not text",
+        /// Too large.
+        Large = "large",
+        /// A line that is too long.
+        LongLine = "long line",
+        /// Its head says that a program wrote it.
+        Generated = "generated",
+        /// Numbers or constants.
+        Table = "table",
+        /// Nearly the same as a file that is already in.
+        Duplicate = "duplicate",
     }
-
-    /// All of them, in the order of the rules.
-    pub const ALL: [Self; 9] = [
-        Self::Licence,
-        Self::Bindings,
-        Self::Empty,
-        Self::NotText,
-        Self::Large,
-        Self::LongLine,
-        Self::Generated,
-        Self::Table,
-        Self::Duplicate,
-    ];
 }
 
 /// What a generator writes at the top of a file, in small letters.

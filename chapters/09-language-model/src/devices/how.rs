@@ -11,36 +11,24 @@ use multi_gpu::{
 };
 use std::time::Instant;
 
-/// How the work is split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// The batch.
-    Data,
-    /// The batch and the optimizer's memory.
-    Zero,
-    /// Heads and hidden units.
-    Tensor,
-    /// Layers.
-    Pipeline,
+lab::named! {
+    /// How the work is split.
+    pub enum How("how") {
+        /// The batch.
+        Data = "data",
+        /// The batch and the optimizer's memory.
+        Zero = "zero",
+        /// Heads and hidden units.
+        Tensor = "tensor",
+        /// Layers.
+        Pipeline = "pipeline",
+    }
 }
 
 /// Micro-batches of a pipeline's batch.
 pub const MICROS: usize = 8;
 
 impl How {
-    /// All of them, in the order of the page.
-    pub const ALL: [Self; 4] = [Self::Data, Self::Zero, Self::Tensor, Self::Pipeline];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Zero => "zero",
-            Self::Tensor => "tensor",
-            Self::Pipeline => "pipeline",
-        }
-    }
-
     /// A rank at the beginning, with one thread of its own.
     ///
     /// # Errors

@@ -56,41 +56,21 @@ const OCCUPANCY: Key =
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: "cpu_gpu.counts",
-            shows: "what each rung of the ladder moves and waits for, counted on a simulated GPU",
-            values: &[
-                SECTORS_PER_LOAD,
-                MOVED,
-                EFFICIENCY,
-                INTENSITY,
-                SHARED_PASSES,
-                CONFLICTS,
-                FLOPS_PER_PASS,
-                BARRIERS,
-            ],
-            quick: true,
-            run: counts,
-        },
-        Experiment {
-            key: "cpu_gpu.lessons",
-            shows: "sectors, bank conflicts and divergences of small kernels, counted on a simulated GPU",
-            values: &[SECTORS, USEFUL, STORE_SECTORS, BANK_CONFLICTS, DIVERGENCES, INSTRUCTIONS],
-            quick: true,
-            run: small,
-        },
-        Experiment {
-            key: OCCUPANCY.name,
-            shows: "how many warps fit on a multiprocessor, by the registers of a thread",
-            values: &[OCCUPANCY],
-            quick: true,
-            run: |rec| {
+    lab::experiments! {
+        quick "cpu_gpu.counts" =>
+            &[SECTORS_PER_LOAD, MOVED, EFFICIENCY, INTENSITY, SHARED_PASSES, CONFLICTS, FLOPS_PER_PASS, BARRIERS],
+            counts,
+            "what each rung of the ladder moves and waits for, counted on a simulated GPU";
+        quick "cpu_gpu.lessons" =>
+            &[SECTORS, USEFUL, STORE_SECTORS, BANK_CONFLICTS, DIVERGENCES, INSTRUCTIONS],
+            small,
+            "sectors, bank conflicts and divergences of small kernels, counted on a simulated GPU";
+        quick OCCUPANCY.name => &[OCCUPANCY], |rec| {
                 fullness(rec);
                 Ok(())
             },
-        },
-    ]
+            "how many warps fit on a multiprocessor, by the registers of a thread";
+    }
 }
 
 /// What `rung` costs for a product of `n`×`n` matrices.

@@ -25,18 +25,16 @@ use std::{
 const FLOPS: Unit = Unit::FlopsPerSecond;
 /// The rate of a rung.
 pub const RATE: Key = Key::measured("cpu_gpu.ladder", FLOPS, &["device", "rung", "n"]);
-/// How many times as fast as the naive rung, round by round.
-pub const SPEEDUP: Key =
-    Key::measured("cpu_gpu.ladder.speedup", Unit::Ratio, &["device", "rung", "n"]);
-/// How many times as fast tiles in shared memory are as the naive rung.
-pub const TILED: Key =
-    Key::measured("cpu_gpu.ladder.tiled_over_naive", Unit::Ratio, &["device", "n"]);
-/// The fraction of what cuBLAS reaches with the same inputs, round by round.
-pub const OF_CUBLAS: Key =
-    Key::measured("cpu_gpu.ladder.of_cublas", Unit::Share, &["device", "rung", "n"]);
-/// Until the first product is done, from a kernel's text.
-pub const COMPILE: Key =
-    Key::measured("cpu_gpu.ladder.compile", Unit::Seconds, &["device", "rung"]);
+lab::keys! {
+    /// How many times as fast as the naive rung, round by round.
+    pub SPEEDUP: measured "cpu_gpu.ladder.speedup", Ratio, ["device", "rung", "n"];
+    /// How many times as fast tiles in shared memory are as the naive rung.
+    pub TILED: measured "cpu_gpu.ladder.tiled_over_naive", Ratio, ["device", "n"];
+    /// The fraction of what cuBLAS reaches with the same inputs, round by round.
+    pub OF_CUBLAS: measured "cpu_gpu.ladder.of_cublas", Share, ["device", "rung", "n"];
+    /// Until the first product is done, from a kernel's text.
+    pub COMPILE: measured "cpu_gpu.ladder.compile", Seconds, ["device", "rung"];
+}
 /// The rate of a rung with each of its tiles.
 const TILES: Key = Key::measured("cpu_gpu.ladder.tiles", FLOPS, &["device", "rung", "n", "tiles"]);
 /// At which a device copies: read and written together.
@@ -47,12 +45,8 @@ const KEYS: [Key; 7] = [RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWID
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
-    vec![Experiment {
-        key: RATE.name,
-        shows: "what each rung gains, on every device there is",
-        values: &[RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWIDTH],
-        quick: true,
-        run: |r| {
+    lab::experiments! {
+        quick RATE.name => &[RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWIDTH], |r| {
             // This program, started once more to try some rungs, has nothing to measure.
             if trial::run_if_asked()? {
                 return Ok(());
@@ -65,7 +59,8 @@ pub fn all() -> Vec<Experiment> {
             let _ = std::fs::remove_dir_all(&records);
             done
         },
-    }]
+            "what each rung gains, on every device there is";
+    }
 }
 
 /// The libraries that the rungs are compared with, and what they multiply.

@@ -38,12 +38,8 @@ const WIDTH: Key = Key::measured("cpu_gpu.lu.block", FLOPS, &["n", "block"]);
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
-    vec![Experiment {
-        key: RATE.name,
-        shows: "LU decomposition at the speed of its products: unblocked, in blocks, by a library, on a device",
-        values: &[RATE, PRODUCT, RATIO, OF_PRODUCT, SHARE, PREDICTED, RESIDUAL, WIDTH],
-        quick: true,
-        run: |r| {
+    lab::experiments! {
+        quick RATE.name => &[RATE, PRODUCT, RATIO, OF_PRODUCT, SHARE, PREDICTED, RESIDUAL, WIDTH], |r| {
             let sizes = [256, 512, 1024, 2048, 4096];
             if r.budget == Budget::Quick {
                 measure(
@@ -55,7 +51,8 @@ pub fn all() -> Vec<Experiment> {
                 measure(r, &MatrixSizes { cpu: &sizes, sweep: 2048, slow: &[256, 512, 1024], fast })
             }
         },
-    }]
+            "LU decomposition at the speed of its products: unblocked, in blocks, by a library, on a device";
+    }
 }
 
 /// The largest matrix that the unblocked decomposition is given.

@@ -28,59 +28,33 @@ pub const MAP: Key =
 /// The rate of the product of n×n matrices.
 pub const PRODUCT: Key =
     Key::measured("cpu_gpu.truck.product", FLOPS, &["n", "device", "transfer"]);
-/// The rate of copies to a device and back.
-const TRANSFER: Key = Key::measured(
-    "cpu_gpu.truck.transfer",
-    Unit::BytesPerSecond,
-    &["device", "direction", "bytes"],
-);
-/// The size above which a device is faster than the CPU.
-pub const CROSSOVER: Key =
-    Key::measured("cpu_gpu.truck.crossover", Unit::Count, &["work", "device", "transfer"]);
-/// The same, predicted by the lines through the times.
-pub const PREDICTED: Key = Key::calculated(
-    "cpu_gpu.truck.crossover.predicted",
-    Unit::Count,
-    &["work", "device", "transfer"],
-);
-/// The size above which all threads are faster than one.
-pub const THREADS: Key = Key::measured("cpu_gpu.truck.threads", Unit::Count, &["work"]);
-/// How many times as fast all threads are at the largest size.
-pub const THREADS_SPEEDUP: Key =
-    Key::measured("cpu_gpu.truck.threads.speedup", Unit::Ratio, &["work", "n"]);
-/// How many times as fast as the CPU a device is at the largest size.
-pub const SPEEDUP: Key = Key::measured(
-    "cpu_gpu.truck.speedup",
-    Unit::Ratio,
-    &["work", "device", "transfer", "over", "n"],
-);
-/// A fitted line's α.
-pub const MODEL_LATENCY: Key =
-    Key::measured("cpu_gpu.truck.model.latency", Unit::Seconds, &["work", "device"]);
+lab::keys! {
+    /// The rate of copies to a device and back.
+    TRANSFER: measured "cpu_gpu.truck.transfer", BytesPerSecond, ["device", "direction", "bytes"];
+    /// The size above which a device is faster than the CPU.
+    pub CROSSOVER: measured "cpu_gpu.truck.crossover", Count, ["work", "device", "transfer"];
+    /// The same, predicted by the lines through the times.
+    pub PREDICTED: calculated "cpu_gpu.truck.crossover.predicted", Count, ["work", "device", "transfer"];
+    /// The size above which all threads are faster than one.
+    pub THREADS: measured "cpu_gpu.truck.threads", Count, ["work"];
+    /// How many times as fast all threads are at the largest size.
+    pub THREADS_SPEEDUP: measured "cpu_gpu.truck.threads.speedup", Ratio, ["work", "n"];
+    /// How many times as fast as the CPU a device is at the largest size.
+    pub SPEEDUP: measured "cpu_gpu.truck.speedup", Ratio, ["work", "device", "transfer", "over", "n"];
+    /// A fitted line's α.
+    pub MODEL_LATENCY: measured "cpu_gpu.truck.model.latency", Seconds, ["work", "device"];
+}
 /// A fitted line's 1/β: of copies in bytes.
 pub const MODEL_RATE: Key = Key::measured("cpu_gpu.truck.model.rate", FLOPS, &["work", "device"]);
 
 /// This file's experiments.
 pub fn all() -> Vec<Experiment> {
-    vec![Experiment {
-        key: "cpu_gpu.truck",
-        shows: "one small job and ever larger ones: above which size the CPU's threads and each device win",
-        values: &[
-            LATENCY,
-            MAP,
-            PRODUCT,
-            TRANSFER,
-            CROSSOVER,
-            PREDICTED,
-            THREADS,
-            THREADS_SPEEDUP,
-            SPEEDUP,
-            MODEL_LATENCY,
-            MODEL_RATE,
-        ],
-        quick: true,
-        run: |r| Ok(run(r, &JobSizes::of(r.budget))?),
-    }]
+    lab::experiments! {
+        quick "cpu_gpu.truck" =>
+            &[LATENCY, MAP, PRODUCT, TRANSFER, CROSSOVER, PREDICTED, THREADS, THREADS_SPEEDUP, SPEEDUP, MODEL_LATENCY, MODEL_RATE],
+            |r| Ok(run(r, &JobSizes::of(r.budget))?),
+            "one small job and ever larger ones: above which size the CPU's threads and each device win";
+    }
 }
 
 /// A job of the comparison.

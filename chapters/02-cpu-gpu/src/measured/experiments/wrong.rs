@@ -12,13 +12,10 @@ pub const WRONG: Key = Key::counted("cpu_gpu.wrong", Unit::Count, &["mistake", "
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
-    vec![Experiment {
-        key: WRONG.name,
-        shows: "which check finds which of the classic bugs",
-        values: &[WRONG],
-        quick: true,
-        run: mistakes,
-    }]
+    lab::experiments! {
+        quick WRONG.name => &[WRONG], mistakes,
+            "which check finds which of the classic bugs";
+    }
 }
 
 fn mistakes(r: &mut Recorder) -> lab::Result<()> {

@@ -45,29 +45,14 @@ const OF_EPOCH: &[&str] = &["data", "device", "epoch", "set"];
 
 /// The experiments of the main training job.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: MLP,
-            shows: "how accurate 784-128-10 is on MNIST after 10 epochs, over several seeds, and how fast it trains",
-            values: &[ACCURACY, SECONDS, EPOCH, RATE, FLOPS, LOSSES, ACCURACIES],
-            quick: true,
-            run: mlp,
-        },
-        Experiment {
-            key: COST.name,
-            shows: "what preparing the data, training, storing and serving a model cost",
-            values: &[COST],
-            quick: true,
-            run: cost,
-        },
-        Experiment {
-            key: DRAWN_DIGITS.name,
-            shows: "how accurate a model trained only on drawn digits is on MNIST's real ones",
-            values: &[DRAWN_DIGITS],
-            quick: false,
-            run: drawn_digits,
-        },
-    ]
+    lab::experiments! {
+        quick MLP => &[ACCURACY, SECONDS, EPOCH, RATE, FLOPS, LOSSES, ACCURACIES], mlp,
+            "how accurate 784-128-10 is on MNIST after 10 epochs, over several seeds, and how fast it trains";
+        quick COST.name => &[COST], cost,
+            "what preparing the data, training, storing and serving a model cost";
+        full DRAWN_DIGITS.name => &[DRAWN_DIGITS], drawn_digits,
+            "how accurate a model trained only on drawn digits is on MNIST's real ones";
+    }
 }
 
 /// Runs of `training.mlp`: five seeds show how much of the accuracy is chance.

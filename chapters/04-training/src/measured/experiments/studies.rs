@@ -56,50 +56,20 @@ const OVERFIT_LOSS: Key =
 
 /// The experiments, in the order of the page.
 pub fn studies() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: MODELS.name,
-            shows: "how accurate each model is on MNIST with its recipe, over several seeds",
-            values: &[MODELS, MODELS_CURVE, MODELS_PARAMETERS],
-            quick: false,
-            run: models,
-        },
-        Experiment {
-            key: SPEED.name,
-            shows: "the training throughput of each model, by batch size",
-            values: &[SPEED, SPEED_EPOCH],
-            quick: false,
-            run: speed,
-        },
-        Experiment {
-            key: OPTIMIZERS.name,
-            shows: "how five optimizers go down the same hill",
-            values: &[OPTIMIZERS, OPTIMIZERS_LOSS],
-            quick: false,
-            run: optimizers,
-        },
-        Experiment {
-            key: SCHEDULE.name,
-            shows: "what a falling learning rate gains",
-            values: &[SCHEDULE, SCHEDULE_ACCURACY],
-            quick: false,
-            run: schedules,
-        },
-        Experiment {
-            key: MAP.name,
-            shows: "what learning rate and batch size do to the accuracy, over several seeds",
-            values: &[MAP],
-            quick: false,
-            run: map,
-        },
-        Experiment {
-            key: OVERFIT.name,
-            shows: "how a network overfits a thousand images, and what helps against it",
-            values: &[OVERFIT, OVERFIT_ACCURACY, OVERFIT_LOSS],
-            quick: false,
-            run: overfit,
-        },
-    ]
+    lab::experiments! {
+        full MODELS.name => &[MODELS, MODELS_CURVE, MODELS_PARAMETERS], models,
+            "how accurate each model is on MNIST with its recipe, over several seeds";
+        full SPEED.name => &[SPEED, SPEED_EPOCH], speed,
+            "the training throughput of each model, by batch size";
+        full OPTIMIZERS.name => &[OPTIMIZERS, OPTIMIZERS_LOSS], optimizers,
+            "how five optimizers go down the same hill";
+        full SCHEDULE.name => &[SCHEDULE, SCHEDULE_ACCURACY], schedules,
+            "what a falling learning rate gains";
+        full MAP.name => &[MAP], map,
+            "what learning rate and batch size do to the accuracy, over several seeds";
+        full OVERFIT.name => &[OVERFIT, OVERFIT_ACCURACY, OVERFIT_LOSS], overfit,
+            "how a network overfits a thousand images, and what helps against it";
+    }
 }
 
 /// Trains each of these, [`side_by_side`].

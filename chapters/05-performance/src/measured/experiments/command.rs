@@ -6,7 +6,7 @@ use backprop::measured::{
     race::OURS,
 };
 use lab::{
-    Experiment, Key, Race, Recorder, Result, Samples, Unit,
+    Experiment, Key, Race, Recorder, Result, Samples,
     data::{DataSet, Source},
     record::ParamList,
 };
@@ -14,17 +14,16 @@ use matmul::parallel;
 use std::{path::Path, process::Command, time::Instant};
 use training::{Model, Settings, measured::command};
 
-/// Seconds from start to end.
-pub const SECONDS: Key =
-    Key::measured("performance.command", Unit::Seconds, &["model", "who", "version"]);
-/// Test accuracy of what is trained.
-pub const RIGHT: Key =
-    Key::measured("performance.command.accuracy", Unit::Share, &["model", "who", "version"]);
-/// Those seconds that are not of a training step: start, data, tests, saving.
-pub const AROUND: Key =
-    Key::measured("performance.command.around", Unit::Seconds, &["model", "who", "version"]);
-/// Its seconds over ours.
-pub const RATIO: Key = Key::measured("performance.command.ratio", Unit::Ratio, &["model", "who"]);
+lab::keys! {
+    /// Seconds from start to end.
+    pub SECONDS: measured "performance.command", Seconds, ["model", "who", "version"];
+    /// Test accuracy of what is trained.
+    pub RIGHT: measured "performance.command.accuracy", Share, ["model", "who", "version"];
+    /// Those seconds that are not of a training step: start, data, tests, saving.
+    pub AROUND: measured "performance.command.around", Seconds, ["model", "who", "version"];
+    /// Its seconds over ours.
+    pub RATIO: measured "performance.command.ratio", Ratio, ["model", "who"];
+}
 
 /// The models, and the accuracy that their recipes are for.
 pub const GOALS: [(Model, f64); 3] =
@@ -43,13 +42,10 @@ const SEEDS: usize = 3;
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: SECONDS.name,
-        shows: "seconds of whole commands that train to 98%, 99% and 99.4%, start and data included, beside PyTorch's",
-        values: &[SECONDS, RIGHT, AROUND, RATIO],
-        quick: false,
-        run: commands,
-    }]
+    lab::experiments! {
+        full SECONDS.name => &[SECONDS, RIGHT, AROUND, RATIO], commands,
+            "seconds of whole commands that train to 98%, 99% and 99.4%, start and data included, beside PyTorch's";
+    }
 }
 
 /// What a whole command came to.

@@ -12,78 +12,49 @@ use backprop::{
     train::{Examples, Settings},
 };
 use dfdx::prelude::Cpu;
-use lab::{Error, Experiment, Key, Race, Recorder, Result, Samples, Unit, data::Source, peak};
+use lab::{Error, Experiment, Key, Race, Recorder, Result, Samples, data::Source, peak};
 use matmul::parallel;
 use training::{Config, Model, Silent, train_on};
 
-/// Rates of a way to convolve.
-const CONVOLUTION: Key =
-    Key::measured("performance.convolution", Unit::FlopsPerSecond, &["layer", "way"]);
-/// What all patches of a batch take.
-const PATCHES: Key = Key::calculated("performance.convolution.bytes", Unit::Bytes, &["layer"]);
-/// Test accuracy of short training runs.
-pub const RIGHT: Key = Key::measured("performance.time_to", Unit::Share, &["model", "epochs"]);
-/// The seconds that they took.
-pub const SECONDS: Key =
-    Key::measured("performance.time_to.seconds", Unit::Seconds, &["model", "epochs"]);
-/// Test accuracy of long training runs.
-pub const LONG_RIGHT: Key =
-    Key::measured("performance.time_long", Unit::Share, &["model", "epochs"]);
-/// The seconds that they took.
-pub const LONG_SECONDS: Key =
-    Key::measured("performance.time_long.seconds", Unit::Seconds, &["model", "epochs"]);
-/// Seconds to the headline's accuracy.
-const HEADLINE: Key = Key::measured("performance.headline", Unit::Seconds, &["who", "version"]);
-/// Over ours.
-const HEADLINE_RATIO: Key = Key::measured("performance.headline.ratio", Unit::Ratio, &["who"]);
-/// Seconds to the target accuracy, by the size of a batch.
-pub const BATCH_SECONDS: Key = Key::measured("performance.batch", Unit::Seconds, &["batch", "lr"]);
-/// Images a second.
-pub const BATCH_RATE: Key =
-    Key::measured("performance.batch.rate", Unit::ImagesPerSecond, &["batch", "lr"]);
-/// Epochs to the target accuracy.
-pub const BATCH_EPOCHS: Key =
-    Key::measured("performance.batch.epochs", Unit::Count, &["batch", "lr"]);
+lab::keys! {
+    /// Rates of a way to convolve.
+    CONVOLUTION: measured "performance.convolution", FlopsPerSecond, ["layer", "way"];
+    /// What all patches of a batch take.
+    PATCHES: calculated "performance.convolution.bytes", Bytes, ["layer"];
+    /// Test accuracy of short training runs.
+    pub RIGHT: measured "performance.time_to", Share, ["model", "epochs"];
+    /// The seconds that they took.
+    pub SECONDS: measured "performance.time_to.seconds", Seconds, ["model", "epochs"];
+    /// Test accuracy of long training runs.
+    pub LONG_RIGHT: measured "performance.time_long", Share, ["model", "epochs"];
+    /// The seconds that they took.
+    pub LONG_SECONDS: measured "performance.time_long.seconds", Seconds, ["model", "epochs"];
+    /// Seconds to the headline's accuracy.
+    HEADLINE: measured "performance.headline", Seconds, ["who", "version"];
+    /// Over ours.
+    HEADLINE_RATIO: measured "performance.headline.ratio", Ratio, ["who"];
+    /// Seconds to the target accuracy, by the size of a batch.
+    pub BATCH_SECONDS: measured "performance.batch", Seconds, ["batch", "lr"];
+    /// Images a second.
+    pub BATCH_RATE: measured "performance.batch.rate", ImagesPerSecond, ["batch", "lr"];
+    /// Epochs to the target accuracy.
+    pub BATCH_EPOCHS: measured "performance.batch.epochs", Count, ["batch", "lr"];
+}
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: CONVOLUTION.name,
-            shows: "three ways to convolve, for the layers of chapter 4",
-            values: &[CONVOLUTION, PATCHES],
-            quick: true,
-            run: convolutions,
-        },
-        Experiment {
-            key: RIGHT.name,
-            shows: "the accuracy of four models after so many seconds of training, from five seeds",
-            values: &[RIGHT, SECONDS],
-            quick: false,
-            run: |r| trainings(r, [RIGHT, SECONDS], &MODELS),
-        },
-        Experiment {
-            key: LONG_RIGHT.name,
-            shows: "the same, for training runs that take minutes",
-            values: &[LONG_RIGHT, LONG_SECONDS],
-            quick: false,
-            run: |r| trainings(r, [LONG_RIGHT, LONG_SECONDS], &LONG),
-        },
-        Experiment {
-            key: HEADLINE.name,
-            shows: "seconds until one network reaches 98% accuracy, here and in PyTorch",
-            values: &[HEADLINE, HEADLINE_RATIO],
-            quick: false,
-            run: headline,
-        },
-        Experiment {
-            key: BATCH_SECONDS.name,
-            shows: "images a second and seconds to 97% accuracy, by the size of a batch",
-            values: &[BATCH_SECONDS, BATCH_RATE, BATCH_EPOCHS],
-            quick: false,
-            run: batches,
-        },
-    ]
+    lab::experiments! {
+        quick CONVOLUTION.name => &[CONVOLUTION, PATCHES], convolutions,
+            "three ways to convolve, for the layers of chapter 4";
+        full RIGHT.name => &[RIGHT, SECONDS], |r| trainings(r, [RIGHT, SECONDS], &MODELS),
+            "the accuracy of four models after so many seconds of training, from five seeds";
+        full LONG_RIGHT.name => &[LONG_RIGHT, LONG_SECONDS], |r| trainings(r, [LONG_RIGHT, LONG_SECONDS], &LONG),
+            "the same, for training runs that take minutes";
+        full HEADLINE.name => &[HEADLINE, HEADLINE_RATIO], headline,
+            "seconds until one network reaches 98% accuracy, here and in PyTorch";
+        full BATCH_SECONDS.name => &[BATCH_SECONDS, BATCH_RATE, BATCH_EPOCHS], batches,
+            "images a second and seconds to 97% accuracy, by the size of a batch";
+    }
 }
 
 /// The convolutions of chapter 4's networks.

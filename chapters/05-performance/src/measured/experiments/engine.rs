@@ -34,22 +34,18 @@ const PARTS: Key = Key::measured("performance.parts", Unit::Seconds, &["part", "
 const PARTS_SAVED: Key =
     Key::measured("performance.parts.saved", Unit::Seconds, &["part", "batch"]);
 
-/// Images a second of each rung.
-pub const RATE: Key =
-    Key::measured("performance.ladder", Unit::ImagesPerSecond, &["model", "batch", "rung"]);
-const STEP: Key =
-    Key::measured("performance.ladder.step", Unit::Seconds, &["model", "batch", "rung"]);
-const SAVED: Key =
-    Key::measured("performance.ladder.saved", Unit::Seconds, &["model", "batch", "rung"]);
-/// The gain over the rung before.
-pub const GAIN: Key =
-    Key::measured("performance.ladder.gain", Unit::Ratio, &["model", "batch", "rung"]);
-/// The gain of the whole ladder.
-pub const TOTAL: Key = Key::measured("performance.ladder.total", Unit::Ratio, &["model", "batch"]);
-const BOUND: Key =
-    Key::calculated("performance.ladder.bound", Unit::Seconds, &["model", "batch", "limit"]);
-const FAULTS: Key =
-    Key::measured("performance.ladder.faults", Unit::Number, &["model", "batch", "rung"]);
+lab::keys! {
+    /// Images a second of each rung.
+    pub RATE: measured "performance.ladder", ImagesPerSecond, ["model", "batch", "rung"];
+    STEP: measured "performance.ladder.step", Seconds, ["model", "batch", "rung"];
+    SAVED: measured "performance.ladder.saved", Seconds, ["model", "batch", "rung"];
+    /// The gain over the rung before.
+    pub GAIN: measured "performance.ladder.gain", Ratio, ["model", "batch", "rung"];
+    /// The gain of the whole ladder.
+    pub TOTAL: measured "performance.ladder.total", Ratio, ["model", "batch"];
+    BOUND: calculated "performance.ladder.bound", Seconds, ["model", "batch", "limit"];
+    FAULTS: measured "performance.ladder.faults", Number, ["model", "batch", "rung"];
+}
 
 /// Images a second, by where there is more than one thread.
 const THREADS: Key =
@@ -57,50 +53,20 @@ const THREADS: Key =
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: products::RATE.name,
-            shows: "the products of a training step: dfdx's gemm, the newer gemm and chapter 1's",
-            values: &[products::RATE],
-            quick: false,
-            run: products::measure,
-        },
-        Experiment {
-            key: PARTS.name,
-            shows: "parts of a step of 784-128-10 alone: in dfdx's operations and fused",
-            values: &[PARTS, PARTS_SAVED],
-            quick: false,
-            run: parts,
-        },
-        Experiment {
-            key: RATE.name,
-            shows: "what each change of the engine gains, from stock dfdx to the fast network",
-            values: &[RATE, STEP, SAVED, GAIN, TOTAL, BOUND, FAULTS],
-            quick: true,
-            run: rungs,
-        },
-        Experiment {
-            key: THREADS.name,
-            shows: "for which batches a second thread pays, in products and in passes",
-            values: &[THREADS],
-            quick: false,
-            run: threads,
-        },
-        Experiment {
-            key: race::KEYS.seconds.name,
-            shows: "the fast network against stock dfdx, chapters 3 and 4, and PyTorch (with `measure --peers`)",
-            values: &race::KEYS.all,
-            quick: false,
-            run: race::measure,
-        },
-        Experiment {
-            key: models::KEYS.seconds.name,
-            shows: "what `train` reaches with each of chapter 4's models, beside PyTorch (with `measure --peers`)",
-            values: &models::KEYS.all,
-            quick: false,
-            run: models::measure,
-        },
-    ]
+    lab::experiments! {
+        full products::RATE.name => &[products::RATE], products::measure,
+            "the products of a training step: dfdx's gemm, the newer gemm and chapter 1's";
+        full PARTS.name => &[PARTS, PARTS_SAVED], parts,
+            "parts of a step of 784-128-10 alone: in dfdx's operations and fused";
+        quick RATE.name => &[RATE, STEP, SAVED, GAIN, TOTAL, BOUND, FAULTS], rungs,
+            "what each change of the engine gains, from stock dfdx to the fast network";
+        full THREADS.name => &[THREADS], threads,
+            "for which batches a second thread pays, in products and in passes";
+        full race::KEYS.seconds.name => &race::KEYS.all, race::measure,
+            "the fast network against stock dfdx, chapters 3 and 4, and PyTorch (with `measure --peers`)";
+        full models::KEYS.seconds.name => &models::KEYS.all, models::measure,
+            "what `train` reaches with each of chapter 4's models, beside PyTorch (with `measure --peers`)";
+    }
 }
 
 /// The gradients of everything before `y`, if each derivative of `y` is one.

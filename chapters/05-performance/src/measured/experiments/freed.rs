@@ -25,13 +25,10 @@ const MODELS: [Model; 5] = [Model::Mlp, Model::Rnn, Model::Transformer, Model::C
 
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: SECONDS.name,
-        shows: "a step of chapter 4's models with freed memory returned to the system, and kept, in turns",
-        values: &[SECONDS, FAULTS, GAIN],
-        quick: true,
-        run: |rec| Ok(run(rec)?),
-    }]
+    lab::experiments! {
+        quick SECONDS.name => &[SECONDS, FAULTS, GAIN], |rec| Ok(run(rec)?),
+            "a step of chapter 4's models with freed memory returned to the system, and kept, in turns";
+    }
 }
 
 fn run(rec: &mut Recorder) -> Result<()> {

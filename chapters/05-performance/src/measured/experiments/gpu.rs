@@ -35,33 +35,29 @@ const FUSED_LAUNCH: Key = Key::measured("performance.gpu.fused.launch", Unit::Se
 const FUSED_BANDWIDTH: Key =
     Key::measured("performance.gpu.fused.bandwidth", Unit::BytesPerSecond, &["device"]);
 
-/// Seconds of a step.
-const GRAPH: Key =
-    Key::measured("performance.gpu.graph", Unit::Seconds, &["device", "batch", "way"]);
-/// Seconds after which its calls have returned.
-const GRAPH_ISSUED: Key =
-    Key::measured("performance.gpu.graph.issued", Unit::Seconds, &["device", "batch", "way"]);
-/// What a graph gains.
-const GRAPH_GAIN: Key =
-    Key::measured("performance.gpu.graph.speedup", Unit::Ratio, &["device", "batch"]);
-/// A step's launches.
-const GRAPH_LAUNCHES: Key =
-    Key::counted("performance.gpu.graph.launches", Unit::Count, &["device"]);
-/// Seconds of one of them.
-const GRAPH_LAUNCH: Key = Key::measured("performance.gpu.graph.launch", Unit::Seconds, &["device"]);
-/// Seconds of all.
-const GRAPH_PREDICTED: Key =
-    Key::calculated("performance.gpu.graph.predicted", Unit::Seconds, &["device"]);
+lab::keys! {
+    /// Seconds of a step.
+    GRAPH: measured "performance.gpu.graph", Seconds, ["device", "batch", "way"];
+    /// Seconds after which its calls have returned.
+    GRAPH_ISSUED: measured "performance.gpu.graph.issued", Seconds, ["device", "batch", "way"];
+    /// What a graph gains.
+    GRAPH_GAIN: measured "performance.gpu.graph.speedup", Ratio, ["device", "batch"];
+    /// A step's launches.
+    GRAPH_LAUNCHES: counted "performance.gpu.graph.launches", Count, ["device"];
+    /// Seconds of one of them.
+    GRAPH_LAUNCH: measured "performance.gpu.graph.launch", Seconds, ["device"];
+    /// Seconds of all.
+    GRAPH_PREDICTED: calculated "performance.gpu.graph.predicted", Seconds, ["device"];
+}
 
-/// Seconds of a step, by where its batch comes from.
-const OVERLAP: Key =
-    Key::measured("performance.gpu.overlap", Unit::Seconds, &["device", "batch", "way"]);
-/// Bytes of its batch.
-const OVERLAP_BYTES: Key =
-    Key::counted("performance.gpu.overlap.bytes", Unit::Bytes, &["device", "batch"]);
-/// The fraction of a step that plain copies take.
-const COPIES: Key =
-    Key::measured("performance.gpu.overlap.copies", Unit::Share, &["device", "batch"]);
+lab::keys! {
+    /// Seconds of a step, by where its batch comes from.
+    OVERLAP: measured "performance.gpu.overlap", Seconds, ["device", "batch", "way"];
+    /// Bytes of its batch.
+    OVERLAP_BYTES: counted "performance.gpu.overlap.bytes", Bytes, ["device", "batch"];
+    /// The fraction of a step that plain copies take.
+    COPIES: measured "performance.gpu.overlap.copies", Share, ["device", "batch"];
+}
 
 /// The batches of the page.
 const BATCHES: [usize; 3] = [32, 128, 512];
@@ -72,50 +68,22 @@ const STEPS: usize = 16;
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: FUSED.name,
-            shows: "four operations of a training step in one kernel each and one at a time, against launches and bytes",
-            values: &[
-                FUSED,
-                FUSED_LAUNCHES,
-                FUSED_BYTES,
-                FUSED_PREDICTED,
-                FUSED_GAIN,
-                FUSED_LAUNCH,
-                FUSED_BANDWIDTH,
-            ],
-            quick: true,
-            run: |r| on_each(r, fused),
-        },
-        Experiment {
-            key: GRAPH.name,
-            shows: "a training step launched kernel by kernel and replayed as a CUDA graph, at three sizes of a batch",
-            values: &[
-                GRAPH,
-                GRAPH_ISSUED,
-                GRAPH_LAUNCHES,
-                GRAPH_LAUNCH,
-                GRAPH_PREDICTED,
-                GRAPH_GAIN,
-            ],
-            quick: true,
-            run: |r| {
+    lab::experiments! {
+        quick FUSED.name =>
+            &[FUSED, FUSED_LAUNCHES, FUSED_BYTES, FUSED_PREDICTED, FUSED_GAIN, FUSED_LAUNCH, FUSED_BANDWIDTH],
+            |r| on_each(r, fused),
+            "four operations of a training step in one kernel each and one at a time, against launches and bytes";
+        quick GRAPH.name => &[GRAPH, GRAPH_ISSUED, GRAPH_LAUNCHES, GRAPH_LAUNCH, GRAPH_PREDICTED, GRAPH_GAIN], |r| {
                 on_each(r, |r, gpu| {
                     // A CPU that runs the kernels has no launches to save; the quick budget shows it once.
                     let once = gpu.about().kind == Kind::Cpu && r.budget == Budget::Quick;
                     graph(r, gpu, if once { &BATCHES[..1] } else { &BATCHES })
                 })
             },
-        },
-        Experiment {
-            key: OVERLAP.name,
-            shows: "a training step whose batch is on the GPU already, is copied before it, or is copied during the step before",
-            values: &[OVERLAP, OVERLAP_BYTES, COPIES],
-            quick: true,
-            run: overlap,
-        },
-    ]
+            "a training step launched kernel by kernel and replayed as a CUDA graph, at three sizes of a batch";
+        quick OVERLAP.name => &[OVERLAP, OVERLAP_BYTES, COPIES], overlap,
+            "a training step whose batch is on the GPU already, is copied before it, or is copied during the step before";
+    }
 }
 
 /// Measures on each device found, and says of each that the page names why it is not there.

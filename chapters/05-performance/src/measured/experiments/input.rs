@@ -47,18 +47,16 @@ const KEPT: Key = Key::counted("performance.input.kept", Unit::Bytes, &["form"])
 /// Seconds to make a batch of them.
 const GATHER: Key = Key::measured("performance.input.gather", Unit::Seconds, &["form"]);
 
-/// Images a second from a shuffled file.
-pub const STREAM: Key =
-    Key::measured("performance.stream", Unit::ImagesPerSecond, &["shuffle", "room"]);
-/// Different digits in consecutive records.
-pub const VARIETY: Key =
-    Key::measured("performance.stream.variety", Unit::Number, &["shuffle", "room"]);
-/// Memory of a stream.
-pub const STREAM_BYTES: Key =
-    Key::measured("performance.stream.bytes", Unit::Bytes, &["shuffle", "room"]);
-/// The same, before it runs.
-pub const STREAM_PREDICTED: Key =
-    Key::calculated("performance.stream.predicted", Unit::Bytes, &["shuffle", "room"]);
+lab::keys! {
+    /// Images a second from a shuffled file.
+    pub STREAM: measured "performance.stream", ImagesPerSecond, ["shuffle", "room"];
+    /// Different digits in consecutive records.
+    pub VARIETY: measured "performance.stream.variety", Number, ["shuffle", "room"];
+    /// Memory of a stream.
+    pub STREAM_BYTES: measured "performance.stream.bytes", Bytes, ["shuffle", "room"];
+    /// The same, before it runs.
+    pub STREAM_PREDICTED: calculated "performance.stream.predicted", Bytes, ["shuffle", "room"];
+}
 
 /// Copied bytes a second.
 pub const PIECES: Key =
@@ -69,29 +67,14 @@ const OVERLAP: Key =
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: RATE.name,
-            shows: "how fast a model trains from memory, from disk and from packed blocks, with and without prefetch",
-            values: &[RATE, COMPUTE, SOURCE, KEPT, GATHER],
-            quick: true,
-            run: |rec| Ok(input(rec)?),
-        },
-        Experiment {
-            key: STREAM.name,
-            shows: "how well and how fast a data set is shuffled on its way from disk, and in how much memory",
-            values: &[STREAM, VARIETY, STREAM_BYTES, STREAM_PREDICTED],
-            quick: true,
-            run: |rec| Ok(stream(rec)?),
-        },
-        Experiment {
-            key: PIECES.name,
-            shows: "how fast bytes are copied in pieces of different sizes",
-            values: &[PIECES, OVERLAP],
-            quick: true,
-            run: |rec| Ok(pieces(rec)?),
-        },
-    ]
+    lab::experiments! {
+        quick RATE.name => &[RATE, COMPUTE, SOURCE, KEPT, GATHER], |rec| Ok(input(rec)?),
+            "how fast a model trains from memory, from disk and from packed blocks, with and without prefetch";
+        quick STREAM.name => &[STREAM, VARIETY, STREAM_BYTES, STREAM_PREDICTED], |rec| Ok(stream(rec)?),
+            "how well and how fast a data set is shuffled on its way from disk, and in how much memory";
+        quick PIECES.name => &[PIECES, OVERLAP], |rec| Ok(pieces(rec)?),
+            "how fast bytes are copied in pieces of different sizes";
+    }
 }
 
 /// A folder for one experiment's files, removed at its end.
@@ -126,27 +109,14 @@ type Batch = (Vec<f32>, Vec<u8>);
 /// Batches from some source.
 type Source = Box<dyn Iterator<Item = Result<Batch>> + Send>;
 
-/// Where batches come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
-    Numbers,
-    Bytes,
-    Disk,
-    Packed,
-    Warped,
-}
-
-impl From {
-    const ALL: [Self; 5] = [Self::Numbers, Self::Bytes, Self::Disk, Self::Packed, Self::Warped];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Numbers => "numbers",
-            Self::Bytes => "bytes",
-            Self::Disk => "disk",
-            Self::Packed => "packed",
-            Self::Warped => "warped",
-        }
+lab::named! {
+    /// Where batches come from.
+    enum From("from") {
+        Numbers = "numbers",
+        Bytes = "bytes",
+        Disk = "disk",
+        Packed = "packed",
+        Warped = "warped",
     }
 }
 

@@ -15,31 +15,29 @@ use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
 use std::time::Instant;
 use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet};
 
-/// The peak memory of a step.
-pub const MEMORY: Key = Key::measured("performance.memory", Unit::Bytes, &["model", "batch"]);
-/// The same, before it runs.
-pub const PREDICTED: Key =
-    Key::calculated("performance.memory.predicted", Unit::Bytes, &["model", "batch"]);
-/// What chapter 3 counts.
-pub const LEAST: Key = Key::counted("performance.memory.least", Unit::Bytes, &["model", "batch"]);
-/// Parts of that.
-pub const PART: Key =
-    Key::counted("performance.memory.part", Unit::Bytes, &["model", "batch", "part"]);
-/// The fraction that is left with half the batch.
-pub const HALVED: Key =
-    Key::measured("performance.memory.halved", Unit::Share, &["model", "batch"]);
+lab::keys! {
+    /// The peak memory of a step.
+    pub MEMORY: measured "performance.memory", Bytes, ["model", "batch"];
+    /// The same, before it runs.
+    pub PREDICTED: calculated "performance.memory.predicted", Bytes, ["model", "batch"];
+    /// What chapter 3 counts.
+    pub LEAST: counted "performance.memory.least", Bytes, ["model", "batch"];
+    /// Parts of that.
+    pub PART: counted "performance.memory.part", Bytes, ["model", "batch", "part"];
+    /// The fraction that is left with half the batch.
+    pub HALVED: measured "performance.memory.halved", Share, ["model", "batch"];
+}
 
-/// The peak memory of a step in pieces.
-pub const PIECES: Key = Key::measured("performance.accumulate", Unit::Bytes, &["model", "piece"]);
-/// The same, before it runs.
-pub const PIECES_PREDICTED: Key =
-    Key::calculated("performance.accumulate.predicted", Unit::Bytes, &["model", "piece"]);
-/// Seconds of a step in pieces.
-const PIECES_SECONDS: Key =
-    Key::measured("performance.accumulate.seconds", Unit::Seconds, &["model", "piece"]);
-/// How far its gradient is from the whole batch's.
-const PIECES_OFF: Key =
-    Key::measured("performance.accumulate.off", Unit::Number, &["model", "piece"]);
+lab::keys! {
+    /// The peak memory of a step in pieces.
+    pub PIECES: measured "performance.accumulate", Bytes, ["model", "piece"];
+    /// The same, before it runs.
+    pub PIECES_PREDICTED: calculated "performance.accumulate.predicted", Bytes, ["model", "piece"];
+    /// Seconds of a step in pieces.
+    PIECES_SECONDS: measured "performance.accumulate.seconds", Seconds, ["model", "piece"];
+    /// How far its gradient is from the whole batch's.
+    PIECES_OFF: measured "performance.accumulate.off", Number, ["model", "piece"];
+}
 
 /// The peak memory of a step that recomputes.
 pub const SEGMENTS: Key = Key::measured("performance.recompute", Unit::Bytes, &FORGETS);
@@ -55,29 +53,16 @@ const FORGETS: [&str; 4] = ["layers", "units", "batch", "segments"];
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: MEMORY.name,
-            shows: "the peak memory of a step, predicted and measured, by batch",
-            values: &[MEMORY, PREDICTED, LEAST, PART, HALVED],
-            quick: true,
-            run: |rec| Ok(memory(rec)?),
-        },
-        Experiment {
-            key: PIECES.name,
-            shows: "a batch in pieces: what memory it saves, what time it costs, and how far the gradients are from the whole",
-            values: &[PIECES, PIECES_PREDICTED, PIECES_SECONDS, PIECES_OFF],
-            quick: true,
-            run: |rec| Ok(accumulate(rec)?),
-        },
-        Experiment {
-            key: SEGMENTS.name,
-            shows: "activation recomputing: memory against time, by the number of segments",
-            values: &[SEGMENTS, SEGMENTS_PREDICTED, SEGMENTS_SECONDS, SEGMENTS_SLOWER],
-            quick: true,
-            run: |rec| Ok(recompute(rec)?),
-        },
-    ]
+    lab::experiments! {
+        quick MEMORY.name => &[MEMORY, PREDICTED, LEAST, PART, HALVED], |rec| Ok(memory(rec)?),
+            "the peak memory of a step, predicted and measured, by batch";
+        quick PIECES.name => &[PIECES, PIECES_PREDICTED, PIECES_SECONDS, PIECES_OFF], |rec| Ok(accumulate(rec)?),
+            "a batch in pieces: what memory it saves, what time it costs, and how far the gradients are from the whole";
+        quick SEGMENTS.name =>
+            &[SEGMENTS, SEGMENTS_PREDICTED, SEGMENTS_SECONDS, SEGMENTS_SLOWER],
+            |rec| Ok(recompute(rec)?),
+            "activation recomputing: memory against time, by the number of segments";
+    }
 }
 
 fn bytes(count: u64) -> Samples {

@@ -8,25 +8,19 @@ use backprop::measured::{
 };
 use cpu_gpu::{gpu, measured::experiments::devices::why_missing};
 use lab::{
-    Budget, Device, Experiment, Key, Race, Recorder, Result, Samples, Unit, data::DataSet,
-    key::Quantity, record::ParamList,
+    Budget, Device, Experiment, Race, Recorder, Result, Samples, data::DataSet, key::Quantity,
+    record::ParamList,
 };
 use serde::{Deserialize, Serialize};
 use std::{cell::RefCell, path::PathBuf};
 use training::{EngineKind, Model};
 
-/// Operations a second.
-const RATE: Key = Key::measured(
-    "performance.gpu.pytorch",
-    Unit::FlopsPerSecond,
-    &["what", "type", "n", "head", "version"],
-);
-/// Bytes a second, of a gibibyte: read and written on the device, or carried to it.
-const COPY: Key = Key::measured(
-    "performance.gpu.pytorch.copy",
-    Unit::BytesPerSecond,
-    &["what", "type", "n", "head", "version"],
-);
+lab::keys! {
+    /// Operations a second.
+    RATE: measured "performance.gpu.pytorch", FlopsPerSecond, ["what", "type", "n", "head", "version"];
+    /// Bytes a second, of a gibibyte: read and written on the device, or carried to it.
+    COPY: measured "performance.gpu.pytorch.copy", BytesPerSecond, ["what", "type", "n", "head", "version"];
+}
 /// What the race of the models records.
 const KEYS: Keys = Keys::new(
     [
@@ -40,22 +34,12 @@ const KEYS: Keys = Keys::new(
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: RATE.name,
-            shows: "PyTorch's products, copies, attention and LU on an NVIDIA GPU (with `measure --peers`)",
-            values: &[RATE, COPY],
-            quick: false,
-            run: parts,
-        },
-        Experiment {
-            key: KEYS.seconds.name,
-            shows: "chapter 4's models on an NVIDIA GPU: `train` beside PyTorch (with `measure --peers`)",
-            values: &KEYS.all,
-            quick: false,
-            run: models,
-        },
-    ]
+    lab::experiments! {
+        full RATE.name => &[RATE, COPY], parts,
+            "PyTorch's products, copies, attention and LU on an NVIDIA GPU (with `measure --peers`)";
+        full KEYS.seconds.name => &KEYS.all, models,
+            "chapter 4's models on an NVIDIA GPU: `train` beside PyTorch (with `measure --peers`)";
+    }
 }
 
 /// Why PyTorch has nothing to compute on here, if so.

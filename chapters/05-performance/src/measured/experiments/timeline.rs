@@ -34,12 +34,8 @@ pub const BATCHES: [usize; 2] = [32, 512];
 
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: RAN.name,
-        shows: "when each kernel of a training step runs on a device, and when the CPU asks for it",
-        values: &[RAN, BEGAN, CALLED, ASKED, WHOLE, BUSY, OVERHEAD],
-        quick: true,
-        run: |r| {
+    lab::experiments! {
+        quick RAN.name => &[RAN, BEGAN, CALLED, ASKED, WHOLE, BUSY, OVERHEAD], |r| {
             on_each(r, |r, gpu| {
                 // A CPU that runs the kernels is shown once with the quick budget.
                 let once = gpu.about().kind == Kind::Cpu && r.budget == Budget::Quick;
@@ -47,7 +43,8 @@ pub fn experiments() -> Vec<Experiment> {
                 batches.iter().try_for_each(|batch| record(r, gpu, SIZES, *batch))
             })
         },
-    }]
+            "when each kernel of a training step runs on a device, and when the CPU asks for it";
+    }
 }
 
 /// Records a network's step on a batch.

@@ -11,8 +11,7 @@ use crate::amp::{
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
 use lab::{
-    Device, Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet, key::Quantity,
-    record::ParamList,
+    Device, Experiment, Recorder, Result, Samples, data::DataSet, key::Quantity, record::ParamList,
 };
 use training::{
     Config, Error, Outcome, Precision, Settings, Silent,
@@ -24,89 +23,51 @@ use training::{
     studies::{accuracies, record_epochs, seeds, side_by_side},
 };
 
-/// The fraction of a layer's gradients in a binade.
-pub const GRADIENTS: Key = Key::measured(
-    "mixed_precision.gradients",
-    Unit::Share,
-    &["model", "layer", "step", "exponent"],
-);
-/// What becomes of them in f16.
-pub const SHARES: Key = Key::measured(
-    "mixed_precision.gradients.share",
-    Unit::Share,
-    &["model", "layer", "step", "scale", "from", "kind"],
-);
-/// Test accuracy.
-const RIGHT: Key = Key::measured("mixed_precision.amp", Unit::Share, &["precision", "device"]);
-/// The accuracy after each epoch.
-const CURVE: Key =
-    Key::measured("mixed_precision.amp.curve", Unit::Share, &["precision", "device", "epoch"]);
-/// What mixed precision changes in the accuracy, seed by seed, in percentage points.
-const DIFFERENCE: Key = Key::measured("mixed_precision.amp.difference", Unit::Number, &["device"]);
-const LAST_SCALE: Key = Key::counted("mixed_precision.amp.scale", Unit::Count, &["device"]);
-const SKIPPED: Key = Key::counted("mixed_precision.amp.skipped", Unit::Count, &["device"]);
-/// Test accuracy without a part.
-pub const ABLATIONS: Key =
-    Key::measured("mixed_precision.ablations", Unit::Share, &["setting", "variant"]);
-/// Steps in which seeds reached NaN.
-pub const FAILED: Key =
-    Key::counted("mixed_precision.ablations.failed", Unit::Count, &["setting", "variant"]);
-/// The accuracy after each epoch, without a part.
-const ABLATION_CURVE: Key =
-    Key::measured("mixed_precision.ablations.curve", Unit::Share, &["setting", "variant", "epoch"]);
+lab::keys! {
+    /// The fraction of a layer's gradients in a binade.
+    pub GRADIENTS: measured "mixed_precision.gradients", Share, ["model", "layer", "step", "exponent"];
+    /// What becomes of them in f16.
+    pub SHARES: measured "mixed_precision.gradients.share", Share,
+        ["model", "layer", "step", "scale", "from", "kind"];
+    /// Test accuracy.
+    RIGHT: measured "mixed_precision.amp", Share, ["precision", "device"];
+    /// The accuracy after each epoch.
+    CURVE: measured "mixed_precision.amp.curve", Share, ["precision", "device", "epoch"];
+    /// What mixed precision changes in the accuracy, seed by seed, in percentage points.
+    DIFFERENCE: measured "mixed_precision.amp.difference", Number, ["device"];
+    LAST_SCALE: counted "mixed_precision.amp.scale", Count, ["device"];
+    SKIPPED: counted "mixed_precision.amp.skipped", Count, ["device"];
+    /// Test accuracy without a part.
+    pub ABLATIONS: measured "mixed_precision.ablations", Share, ["setting", "variant"];
+    /// Steps in which seeds reached NaN.
+    pub FAILED: counted "mixed_precision.ablations.failed", Count, ["setting", "variant"];
+    /// The accuracy after each epoch, without a part.
+    ABLATION_CURVE: measured "mixed_precision.ablations.curve", Share, ["setting", "variant", "epoch"];
+}
 
-/// Images a second.
-const SPEED: Key = Key::measured(
-    "mixed_precision.amp.speed",
-    Unit::ImagesPerSecond,
-    &["precision", "device", "batch"],
-);
-/// Over those in f32.
-const SPEED_RATIO: Key =
-    Key::measured("mixed_precision.amp.speed.ratio", Unit::Ratio, &["device", "batch"]);
-/// Bytes for each parameter.
-const MEMORY: Key =
-    Key::counted("mixed_precision.amp.memory", Unit::Number, &["precision", "what"]);
+lab::keys! {
+    /// Images a second.
+    SPEED: measured "mixed_precision.amp.speed", ImagesPerSecond, ["precision", "device", "batch"];
+    /// Over those in f32.
+    SPEED_RATIO: measured "mixed_precision.amp.speed.ratio", Ratio, ["device", "batch"];
+    /// Bytes for each parameter.
+    MEMORY: counted "mixed_precision.amp.memory", Number, ["precision", "what"];
+}
 
 /// The experiments, in the order of the page.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: GRADIENTS.name,
-            shows: "how large the gradients of each layer are, and what f16 makes of them with and without a scale",
-            values: &[GRADIENTS, SHARES],
-            quick: false,
-            run: gradients,
-        },
-        Experiment {
-            key: RIGHT.name,
-            shows: "whether mixed precision classifies MNIST as well as f32, from several seeds",
-            values: &[RIGHT, CURVE, DIFFERENCE, LAST_SCALE, SKIPPED],
-            quick: false,
-            run: accuracy,
-        },
-        Experiment {
-            key: ABLATIONS.name,
-            shows: "what happens without each part of mixed precision, in three settings",
-            values: &[ABLATIONS, ABLATION_CURVE, FAILED],
-            quick: false,
-            run: ablations,
-        },
-        Experiment {
-            key: SPEED.name,
-            shows: "how many images a second f32 and mixed precision train on",
-            values: &[SPEED, SPEED_RATIO],
-            quick: false,
-            run: speed,
-        },
-        Experiment {
-            key: MEMORY.name,
-            shows: "how many bytes weights, gradients and means take in f32 and in mixed precision",
-            values: &[MEMORY],
-            quick: true,
-            run: memory,
-        },
-    ]
+    lab::experiments! {
+        full GRADIENTS.name => &[GRADIENTS, SHARES], gradients,
+            "how large the gradients of each layer are, and what f16 makes of them with and without a scale";
+        full RIGHT.name => &[RIGHT, CURVE, DIFFERENCE, LAST_SCALE, SKIPPED], accuracy,
+            "whether mixed precision classifies MNIST as well as f32, from several seeds";
+        full ABLATIONS.name => &[ABLATIONS, ABLATION_CURVE, FAILED], ablations,
+            "what happens without each part of mixed precision, in three settings";
+        full SPEED.name => &[SPEED, SPEED_RATIO], speed,
+            "how many images a second f32 and mixed precision train on";
+        quick MEMORY.name => &[MEMORY], memory,
+            "how many bytes weights, gradients and means take in f32 and in mixed precision";
+    }
 }
 
 /// Steps whose gradients are measured: the first, and the last of the deep network's first epoch.

@@ -30,34 +30,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-const OPERATIONS: Key =
-    Key::counted("mixed_precision.bf16.roofline.operations", Unit::Count, &["network", "number"]);
-/// The bytes of a part of a step.
-const BYTES: Key = Key::counted(
-    "mixed_precision.bf16.roofline.bytes",
-    Unit::Bytes,
-    &["network", "number", "part"],
-);
-/// Operations for each byte of a step.
-const INTENSITY: Key = Key::calculated(
-    "mixed_precision.bf16.roofline.intensity",
-    Unit::Number,
-    &["network", "number"],
-);
-/// Operations for each byte of a product.
-pub const PRODUCT: Key = Key::calculated(
-    "mixed_precision.bf16.roofline.product",
-    Unit::Number,
-    &["pass", "layer", "number"],
-);
-/// Operations per byte above which arithmetic is the limit.
-pub const RIDGE: Key =
-    Key::calculated("mixed_precision.bf16.roofline.ridge", Unit::Number, &["number"]);
-/// The least seconds of a step.
-const SECONDS: Key =
-    Key::calculated("mixed_precision.bf16.roofline.seconds", Unit::Seconds, &["network", "number"]);
-/// What bf16 gains at most.
-const GAIN: Key = Key::calculated("mixed_precision.bf16.roofline.gain", Unit::Ratio, &["network"]);
+lab::keys! {
+    OPERATIONS: counted "mixed_precision.bf16.roofline.operations", Count, ["network", "number"];
+    /// The bytes of a part of a step.
+    BYTES: counted "mixed_precision.bf16.roofline.bytes", Bytes, ["network", "number", "part"];
+    /// Operations for each byte of a step.
+    INTENSITY: calculated "mixed_precision.bf16.roofline.intensity", Number, ["network", "number"];
+    /// Operations for each byte of a product.
+    pub PRODUCT: calculated "mixed_precision.bf16.roofline.product", Number, ["pass", "layer", "number"];
+    /// Operations per byte above which arithmetic is the limit.
+    pub RIDGE: calculated "mixed_precision.bf16.roofline.ridge", Number, ["number"];
+    /// The least seconds of a step.
+    SECONDS: calculated "mixed_precision.bf16.roofline.seconds", Seconds, ["network", "number"];
+    /// What bf16 gains at most.
+    GAIN: calculated "mixed_precision.bf16.roofline.gain", Ratio, ["network"];
+}
 
 /// How far a sum is off.
 pub const ERROR: Key = Key::counted("mixed_precision.bf16.error", Unit::Number, &["sum", "k"]);
@@ -84,52 +71,27 @@ pub const DIFFERENCE: Key =
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: "mixed_precision.bf16.roofline",
-            shows: "operations and bytes of a step in f32 and in bf16, and the time that the limits leave for it",
-            values: &[OPERATIONS, BYTES, INTENSITY, PRODUCT, RIDGE, SECONDS, GAIN],
-            quick: true,
-            run: |r| {
+    lab::experiments! {
+        quick "mixed_precision.bf16.roofline" => &[OPERATIONS, BYTES, INTENSITY, PRODUCT, RIDGE, SECONDS, GAIN], |r| {
                 limits(r);
                 Ok(())
             },
-        },
-        Experiment {
-            key: ERROR.name,
-            shows: "how far sums of products are off with inputs in bf16, by the number of terms",
-            values: &[ERROR, ERROR_PREDICTED],
-            quick: true,
-            run: |r| {
+            "operations and bytes of a step in f32 and in bf16, and the time that the limits leave for it";
+        quick ERROR.name => &[ERROR, ERROR_PREDICTED], |r| {
                 errors(r);
                 Ok(())
             },
-        },
-        Experiment {
-            key: WALKS.name,
-            shows: "how long rounding takes, compared with the work around it",
-            values: &[WALKS, WALKS_RATE],
-            quick: true,
-            run: |r| {
+            "how far sums of products are off with inputs in bf16, by the number of terms";
+        quick WALKS.name => &[WALKS, WALKS_RATE], |r| {
                 walks(r);
                 Ok(())
             },
-        },
-        Experiment {
-            key: RATE.name,
-            shows: "a step of 784-2048-2048-10 in f32 and in bf16, and PyTorch's (with `measure --peers`)",
-            values: &[RATE, STEP, FLOPS, RATIO],
-            quick: false,
-            run: race,
-        },
-        Experiment {
-            key: RIGHT.name,
-            shows: "what training in bf16 costs in accuracy: 784-512-512-10, five seeds",
-            values: &[RIGHT, LOSS, DIFFERENCE],
-            quick: false,
-            run: accuracy,
-        },
-    ]
+            "how long rounding takes, compared with the work around it";
+        full RATE.name => &[RATE, STEP, FLOPS, RATIO], race,
+            "a step of 784-2048-2048-10 in f32 and in bf16, and PyTorch's (with `measure --peers`)";
+        full RIGHT.name => &[RIGHT, LOSS, DIFFERENCE], accuracy,
+            "what training in bf16 costs in accuracy: 784-512-512-10, five seeds";
+    }
 }
 
 /// The network of the race: its products are far on the arithmetic's side of the roofline.

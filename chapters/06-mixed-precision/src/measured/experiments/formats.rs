@@ -10,44 +10,40 @@ use crate::formats::{
 use backprop::random::{SplitMix64, key};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use lab::{Budget, Experiment, Key, Recorder, Result, Samples, Unit};
+use lab::{Budget, Experiment, Key, Recorder, Result, Samples};
 use matmul::Input;
 use std::hint::black_box;
 
-/// A format's bits.
-pub const BITS: Key = Key::counted("mixed_precision.formats.bits", Unit::Count, &["format"]);
-/// Its largest number.
-pub const MAX: Key = Key::calculated("mixed_precision.formats.max", Unit::Number, &["format"]);
-/// Its smallest normal number.
-pub const NORMAL: Key =
-    Key::calculated("mixed_precision.formats.normal", Unit::Number, &["format"]);
-/// Its smallest number.
-pub const SMALLEST: Key =
-    Key::calculated("mixed_precision.formats.smallest", Unit::Number, &["format"]);
-/// From 1 to the next.
-pub const EPSILON: Key =
-    Key::calculated("mixed_precision.formats.epsilon", Unit::Number, &["format"]);
-/// How many numbers lie between a power of two and the next.
-pub const BINADE: Key =
-    Key::calculated("mixed_precision.formats.binade", Unit::Count, &["format", "exponent"]);
-/// The relative error of rounding.
-pub const ROUNDING: Key =
-    Key::counted("mixed_precision.rounding", Unit::Number, &["format", "power"]);
-/// Bytes read and written in a second.
-const CONVERT: Key = Key::measured("mixed_precision.convert", Unit::BytesPerSecond, &["to", "how"]);
-/// Over the readable way.
-const CONVERT_SPEEDUP: Key =
-    Key::measured("mixed_precision.convert.speedup", Unit::Ratio, &["to", "how"]);
-/// A running sum.
-pub const SUMS: Key = Key::counted("mixed_precision.sums", Unit::Number, &["sum", "n"]);
-/// Where it stops, as predicted.
-pub const STALL: Key = Key::calculated("mixed_precision.sums.stall", Unit::Number, &["sum"]);
-/// What is added, rounded to the format.
-const ADDED: Key = Key::calculated("mixed_precision.sums.term", Unit::Number, &["sum"]);
-/// The relative error of a dot product.
-pub const DOT: Key = Key::counted("mixed_precision.dot", Unit::Number, &["sum", "n"]);
-/// Half of the gap between 1 and the next number.
-pub const HALF_GAP: Key = Key::calculated("mixed_precision.dot.unit", Unit::Number, &["sum"]);
+lab::keys! {
+    /// A format's bits.
+    pub BITS: counted "mixed_precision.formats.bits", Count, ["format"];
+    /// Its largest number.
+    pub MAX: calculated "mixed_precision.formats.max", Number, ["format"];
+    /// Its smallest normal number.
+    pub NORMAL: calculated "mixed_precision.formats.normal", Number, ["format"];
+    /// Its smallest number.
+    pub SMALLEST: calculated "mixed_precision.formats.smallest", Number, ["format"];
+    /// From 1 to the next.
+    pub EPSILON: calculated "mixed_precision.formats.epsilon", Number, ["format"];
+    /// How many numbers lie between a power of two and the next.
+    pub BINADE: calculated "mixed_precision.formats.binade", Count, ["format", "exponent"];
+    /// The relative error of rounding.
+    pub ROUNDING: counted "mixed_precision.rounding", Number, ["format", "power"];
+    /// Bytes read and written in a second.
+    CONVERT: measured "mixed_precision.convert", BytesPerSecond, ["to", "how"];
+    /// Over the readable way.
+    CONVERT_SPEEDUP: measured "mixed_precision.convert.speedup", Ratio, ["to", "how"];
+    /// A running sum.
+    pub SUMS: counted "mixed_precision.sums", Number, ["sum", "n"];
+    /// Where it stops, as predicted.
+    pub STALL: calculated "mixed_precision.sums.stall", Number, ["sum"];
+    /// What is added, rounded to the format.
+    ADDED: calculated "mixed_precision.sums.term", Number, ["sum"];
+    /// The relative error of a dot product.
+    pub DOT: counted "mixed_precision.dot", Number, ["sum", "n"];
+    /// Half of the gap between 1 and the next number.
+    pub HALF_GAP: calculated "mixed_precision.dot.unit", Number, ["sum"];
+}
 
 /// What is added again and again.
 pub const TERM: f64 = 1e-4;
@@ -58,43 +54,18 @@ const TRIES: usize = 2000;
 
 /// In the order of the page.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: "mixed_precision.formats",
-            shows: "what each format can represent: its limits, and how many numbers lie between one power of two and the next",
-            values: &[BITS, MAX, NORMAL, SMALLEST, EPSILON, BINADE],
-            quick: true,
-            run: formats,
-        },
-        Experiment {
-            key: ROUNDING.name,
-            shows: "the relative error of rounding to each format, by the magnitude of the number: 21 quantiles of 2000 errors",
-            values: &[ROUNDING],
-            quick: true,
-            run: rounding,
-        },
-        Experiment {
-            key: CONVERT.name,
-            shows: "how fast f32 becomes f16 and bf16: the readable conversion, the one in integers, and that of half",
-            values: &[CONVERT, CONVERT_SPEEDUP],
-            quick: true,
-            run: convert,
-        },
-        Experiment {
-            key: SUMS.name,
-            shows: "where a running sum of 0.0001 stagnates, and which sums do not",
-            values: &[SUMS, STALL, ADDED],
-            quick: true,
-            run: sums,
-        },
-        Experiment {
-            key: DOT.name,
-            shows: "the relative error of a dot product of f16 numbers, by its length and by how it is summed",
-            values: &[DOT, HALF_GAP],
-            quick: true,
-            run: dot,
-        },
-    ]
+    lab::experiments! {
+        quick "mixed_precision.formats" => &[BITS, MAX, NORMAL, SMALLEST, EPSILON, BINADE], formats,
+            "what each format can represent: its limits, and how many numbers lie between one power of two and the next";
+        quick ROUNDING.name => &[ROUNDING], rounding,
+            "the relative error of rounding to each format, by the magnitude of the number: 21 quantiles of 2000 errors";
+        quick CONVERT.name => &[CONVERT, CONVERT_SPEEDUP], convert,
+            "how fast f32 becomes f16 and bf16: the readable conversion, the one in integers, and that of half";
+        quick SUMS.name => &[SUMS, STALL, ADDED], sums,
+            "where a running sum of 0.0001 stagnates, and which sums do not";
+        quick DOT.name => &[DOT, HALF_GAP], dot,
+            "the relative error of a dot product of f16 numbers, by its length and by how it is summed";
+    }
 }
 
 /// The binades at which a format's count of numbers changes, and the last one.

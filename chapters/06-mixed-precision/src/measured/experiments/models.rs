@@ -1,40 +1,26 @@
 //! Each of chapter 4's models in each precision, by the engine that `train` takes.
 
 use crate::amp;
-use lab::{Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet, record::ParamList};
+use lab::{Experiment, Recorder, Result, Samples, data::DataSet, record::ParamList};
 use training::{Config, EngineKind, Model, Outcome, Precision, Settings, Silent};
 
-/// Images of a second.
-const RATE: Key = Key::measured(
-    "mixed_precision.models",
-    Unit::ImagesPerSecond,
-    &["model", "precision", "device"],
-);
-/// Over those in f32, seed by seed.
-const RATIO: Key =
-    Key::measured("mixed_precision.models.ratio", Unit::Ratio, &["model", "precision", "device"]);
-/// Test accuracy in the end.
-const RIGHT: Key = Key::measured(
-    "mixed_precision.models.accuracy",
-    Unit::Share,
-    &["model", "precision", "device"],
-);
-/// What it is above that of f32, seed by seed, in percentage points.
-const DIFFERENCE: Key = Key::measured(
-    "mixed_precision.models.difference",
-    Unit::Number,
-    &["model", "precision", "device"],
-);
+lab::keys! {
+    /// Images of a second.
+    RATE: measured "mixed_precision.models", ImagesPerSecond, ["model", "precision", "device"];
+    /// Over those in f32, seed by seed.
+    RATIO: measured "mixed_precision.models.ratio", Ratio, ["model", "precision", "device"];
+    /// Test accuracy in the end.
+    RIGHT: measured "mixed_precision.models.accuracy", Share, ["model", "precision", "device"];
+    /// What it is above that of f32, seed by seed, in percentage points.
+    DIFFERENCE: measured "mixed_precision.models.difference", Number, ["model", "precision", "device"];
+}
 
 /// The experiment.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: RATE.name,
-        shows: "how fast and how well each of chapter 4's models trains with products in bf16 and in f16",
-        values: &[RATE, RATIO, RIGHT, DIFFERENCE],
-        quick: false,
-        run: measure,
-    }]
+    lab::experiments! {
+        full RATE.name => &[RATE, RATIO, RIGHT, DIFFERENCE], measure,
+            "how fast and how well each of chapter 4's models trains with products in bf16 and in f16";
+    }
 }
 
 /// Images of an epoch: whole steps of every batch.

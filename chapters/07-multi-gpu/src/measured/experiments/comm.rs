@@ -10,57 +10,40 @@ use crate::{
     threads,
 };
 use lab::{
-    Budget, Experiment, Key, Recorder, Samples, Unit,
+    Budget, Experiment, Recorder, Samples,
     peak::{Traffic, bandwidth},
     probe::tied,
     record::{Limit, ParamList},
 };
 use std::{path::PathBuf, process::Command, time::Duration};
 
-/// A message.
-pub const MESSAGE: Key =
-    Key::measured("multi_gpu.alpha_beta.message", Unit::Seconds, &["engine", "bytes"]);
-/// The start-up cost.
-pub const ALPHA: Key =
-    Key::measured("multi_gpu.alpha_beta.alpha", Unit::Seconds, &["engine", "from"]);
-/// The time for a byte.
-pub const BETA: Key =
-    Key::measured("multi_gpu.alpha_beta.beta", Unit::Seconds, &["engine", "from"]);
-/// Bytes in a second, if there is a limit.
-const BANDWIDTH: Key =
-    Key::measured("multi_gpu.alpha_beta.bandwidth", Unit::BytesPerSecond, &["engine", "from"]);
-/// The median error of the fit.
-const ERROR: Key = Key::measured("multi_gpu.alpha_beta.error", Unit::Share, &["engine", "from"]);
-/// Its largest error.
-const WORST: Key = Key::measured("multi_gpu.alpha_beta.worst", Unit::Share, &["engine", "from"]);
-/// An all-reduce.
-pub const ALL_REDUCE: Key =
-    Key::measured("multi_gpu.all_reduce", Unit::Seconds, &["engine", "way", "p", "bytes"]);
-/// Its bus bandwidth.
-pub const BUS: Key = Key::measured(
-    "multi_gpu.all_reduce.bus",
-    Unit::BytesPerSecond,
-    &["engine", "way", "p", "bytes"],
-);
+lab::keys! {
+    /// A message.
+    pub MESSAGE: measured "multi_gpu.alpha_beta.message", Seconds, ["engine", "bytes"];
+    /// The start-up cost.
+    pub ALPHA: measured "multi_gpu.alpha_beta.alpha", Seconds, ["engine", "from"];
+    /// The time for a byte.
+    pub BETA: measured "multi_gpu.alpha_beta.beta", Seconds, ["engine", "from"];
+    /// Bytes in a second, if there is a limit.
+    BANDWIDTH: measured "multi_gpu.alpha_beta.bandwidth", BytesPerSecond, ["engine", "from"];
+    /// The median error of the fit.
+    ERROR: measured "multi_gpu.alpha_beta.error", Share, ["engine", "from"];
+    /// Its largest error.
+    WORST: measured "multi_gpu.alpha_beta.worst", Share, ["engine", "from"];
+    /// An all-reduce.
+    pub ALL_REDUCE: measured "multi_gpu.all_reduce", Seconds, ["engine", "way", "p", "bytes"];
+    /// Its bus bandwidth.
+    pub BUS: measured "multi_gpu.all_reduce.bus", BytesPerSecond, ["engine", "way", "p", "bytes"];
+}
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: "multi_gpu.alpha_beta",
-            shows: "the start-up cost and the time per byte of a message, between threads and between processes",
-            values: &[MESSAGE, ALPHA, BETA, BANDWIDTH, ERROR, WORST],
-            quick: true,
-            run: |rec| Ok(alpha_beta(rec)?),
-        },
-        Experiment {
-            key: ALL_REDUCE.name,
-            shows: "how long naive, tree, halving and ring all-reduces take, by ranks and bytes",
-            values: &[ALL_REDUCE, BUS],
-            quick: true,
-            run: |rec| Ok(all_reduce(rec)?),
-        },
-    ]
+    lab::experiments! {
+        quick "multi_gpu.alpha_beta" => &[MESSAGE, ALPHA, BETA, BANDWIDTH, ERROR, WORST], |rec| Ok(alpha_beta(rec)?),
+            "the start-up cost and the time per byte of a message, between threads and between processes";
+        quick ALL_REDUCE.name => &[ALL_REDUCE, BUS], |rec| Ok(all_reduce(rec)?),
+            "how long naive, tree, halving and ring all-reduces take, by ranks and bytes";
+    }
 }
 
 /// The transports.

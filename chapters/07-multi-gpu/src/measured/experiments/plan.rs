@@ -17,36 +17,30 @@ use backprop::{mlp::Mlp, random::SplitMix64, softmax::loss_and_gradient};
 use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, key::Kind, record::ParamList};
 use std::{hint::black_box, time::Instant};
 
-/// A step, by its parts.
-const PREDICTED: Key =
-    Key::calculated("multi_gpu.predicted", Unit::Seconds, &["model", "batch", "ranks"]);
-/// The step of ranks that are pinned to a core.
-const MEASURED: Key =
-    Key::measured("multi_gpu.predicted.measured", Unit::Seconds, &["model", "batch", "ranks"]);
-/// How far the prediction is off.
-const ERROR: Key =
-    Key::measured("multi_gpu.predicted.error", Unit::Share, &["model", "batch", "ranks"]);
-/// The step of ranks that the system may move.
-const FREE: Key =
-    Key::measured("multi_gpu.predicted.free", Unit::Seconds, &["model", "batch", "ranks"]);
-/// How far the prediction is off then.
-const FREE_ERROR: Key =
-    Key::measured("multi_gpu.predicted.free.error", Unit::Share, &["model", "batch", "ranks"]);
-/// The start-up cost between ranks that are pinned to a core.
-pub const ALPHA: Key = Key::measured("multi_gpu.predicted.alpha", Unit::Seconds, &["ranks"]);
-/// The start-up cost between ranks that the system may move.
-pub const ALPHA_FREE: Key =
-    Key::measured("multi_gpu.predicted.alpha.free", Unit::Seconds, &["ranks"]);
-/// The bandwidth between ranks that are pinned to a core.
-pub const BANDWIDTH: Key =
-    Key::measured("multi_gpu.predicted.bandwidth", Unit::BytesPerSecond, &["ranks"]);
-/// How much slower a rank computes while others do.
-pub const SHARED: Key =
-    Key::measured("multi_gpu.predicted.shared", Unit::Ratio, &["model", "batch", "ranks"]);
-/// The largest error.
-const WORST: Key = Key::measured("multi_gpu.predicted.worst", Unit::Share, &[]);
-/// Cases whose fastest number of ranks was predicted.
-const RIGHT: Key = Key::measured("multi_gpu.predicted.right", Unit::Count, &[]);
+lab::keys! {
+    /// A step, by its parts.
+    PREDICTED: calculated "multi_gpu.predicted", Seconds, ["model", "batch", "ranks"];
+    /// The step of ranks that are pinned to a core.
+    MEASURED: measured "multi_gpu.predicted.measured", Seconds, ["model", "batch", "ranks"];
+    /// How far the prediction is off.
+    ERROR: measured "multi_gpu.predicted.error", Share, ["model", "batch", "ranks"];
+    /// The step of ranks that the system may move.
+    FREE: measured "multi_gpu.predicted.free", Seconds, ["model", "batch", "ranks"];
+    /// How far the prediction is off then.
+    FREE_ERROR: measured "multi_gpu.predicted.free.error", Share, ["model", "batch", "ranks"];
+    /// The start-up cost between ranks that are pinned to a core.
+    pub ALPHA: measured "multi_gpu.predicted.alpha", Seconds, ["ranks"];
+    /// The start-up cost between ranks that the system may move.
+    pub ALPHA_FREE: measured "multi_gpu.predicted.alpha.free", Seconds, ["ranks"];
+    /// The bandwidth between ranks that are pinned to a core.
+    pub BANDWIDTH: measured "multi_gpu.predicted.bandwidth", BytesPerSecond, ["ranks"];
+    /// How much slower a rank computes while others do.
+    pub SHARED: measured "multi_gpu.predicted.shared", Ratio, ["model", "batch", "ranks"];
+    /// The largest error.
+    WORST: measured "multi_gpu.predicted.worst", Share, [];
+    /// Cases whose fastest number of ranks was predicted.
+    RIGHT: measured "multi_gpu.predicted.right", Count, [];
+}
 /// Each card's rate.
 pub const SCALING: Key =
     Key::new(Kind::Simulated, "multi_gpu.scaling", Unit::Share, &["by", "model", "cards"]);
@@ -57,21 +51,18 @@ pub const PUBLISHED: Key = Key::new(
     Unit::Share,
     &["by", "model", "cards"],
 );
-/// Their difference.
-pub const SCALING_ERROR: Key =
-    Key::calculated("multi_gpu.scaling.error", Unit::Share, &["by", "model", "cards"]);
-/// How much the cards' times differ: the number that is calibrated.
-pub const JITTER: Key = Key::calculated("multi_gpu.scaling.jitter", Unit::Share, &[]);
-/// The median error, in fractions of the full rate.
-pub const SCALING_TYPICAL: Key = Key::calculated("multi_gpu.scaling.typical", Unit::Share, &[]);
-/// The largest error.
-pub const SCALING_WORST: Key = Key::calculated("multi_gpu.scaling.worst", Unit::Share, &[]);
-/// A card's operations, by the planner.
-const PLANNER: Key = Key::calculated(
-    "multi_gpu.scaling.planner",
-    Unit::FlopsPerSecond,
-    &["cards", "layers", "width", "split"],
-);
+lab::keys! {
+    /// Their difference.
+    pub SCALING_ERROR: calculated "multi_gpu.scaling.error", Share, ["by", "model", "cards"];
+    /// How much the cards' times differ: the number that is calibrated.
+    pub JITTER: calculated "multi_gpu.scaling.jitter", Share, [];
+    /// The median error, in fractions of the full rate.
+    pub SCALING_TYPICAL: calculated "multi_gpu.scaling.typical", Share, [];
+    /// The largest error.
+    pub SCALING_WORST: calculated "multi_gpu.scaling.worst", Share, [];
+    /// A card's operations, by the planner.
+    PLANNER: calculated "multi_gpu.scaling.planner", FlopsPerSecond, ["cards", "layers", "width", "split"];
+}
 /// A card's operations, as published.
 const PLANNER_PUBLISHED: Key = Key::new(
     Kind::Published("the papers that the page names"),
@@ -79,14 +70,12 @@ const PLANNER_PUBLISHED: Key = Key::new(
     Unit::FlopsPerSecond,
     &["cards", "layers", "width", "split"],
 );
-/// How far the planner is off.
-const PLANNER_ERROR: Key = Key::calculated(
-    "multi_gpu.scaling.planner.error",
-    Unit::Share,
-    &["cards", "layers", "width", "split"],
-);
-/// The median error of the planner.
-const PLANNER_TYPICAL: Key = Key::calculated("multi_gpu.scaling.planner.typical", Unit::Share, &[]);
+lab::keys! {
+    /// How far the planner is off.
+    PLANNER_ERROR: calculated "multi_gpu.scaling.planner.error", Share, ["cards", "layers", "width", "split"];
+    /// The median error of the planner.
+    PLANNER_TYPICAL: calculated "multi_gpu.scaling.planner.typical", Share, [];
+}
 /// How much faster a step gets.
 pub const WHY: Key =
     Key::new(Kind::Simulated, "multi_gpu.why", Unit::Ratio, &["model", "batch", "cards"]);

@@ -13,9 +13,7 @@ use crate::{
     threads,
 };
 use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
-use lab::{
-    Budget, Experiment, Key, Recorder, Samples, Unit, data::DataSet, probe::tied, record::ParamList,
-};
+use lab::{Budget, Experiment, Recorder, Samples, data::DataSet, probe::tied, record::ParamList};
 use std::{
     hash::{BuildHasher, Hasher},
     net::TcpListener,
@@ -38,45 +36,31 @@ use training::{
     train_stepper,
 };
 
-/// Images in a second.
-pub const REPLICAS: Key =
-    Key::measured("multi_gpu.replicas", Unit::ImagesPerSecond, &["model", "batch", "engine", "p"]);
-/// How many times as fast as one replica.
-pub const SPEEDUP: Key =
-    Key::measured("multi_gpu.replicas.speedup", Unit::Ratio, &["model", "batch", "engine", "p"]);
-/// Rank 0's forward and backward passes of a step.
-const COMPUTE: Key =
-    Key::measured("multi_gpu.replicas.compute", Unit::Seconds, &["model", "batch", "engine", "p"]);
-/// Its all-reduce and waiting.
-const SUM: Key =
-    Key::measured("multi_gpu.replicas.sum", Unit::Seconds, &["model", "batch", "engine", "p"]);
-/// A step.
-const STEP: Key =
-    Key::measured("multi_gpu.replicas.step", Unit::Seconds, &["model", "batch", "engine", "p"]);
-/// From a signal to the end of the last other process.
-pub const FAILURES: Key =
-    Key::measured("multi_gpu.failures", Unit::Seconds, &["signal", "p", "time"]);
-/// The longest of these.
-pub const WORST: Key = Key::measured("multi_gpu.failures.worst", Unit::Seconds, &["signal", "p"]);
+lab::keys! {
+    /// Images in a second.
+    pub REPLICAS: measured "multi_gpu.replicas", ImagesPerSecond, ["model", "batch", "engine", "p"];
+    /// How many times as fast as one replica.
+    pub SPEEDUP: measured "multi_gpu.replicas.speedup", Ratio, ["model", "batch", "engine", "p"];
+    /// Rank 0's forward and backward passes of a step.
+    COMPUTE: measured "multi_gpu.replicas.compute", Seconds, ["model", "batch", "engine", "p"];
+    /// Its all-reduce and waiting.
+    SUM: measured "multi_gpu.replicas.sum", Seconds, ["model", "batch", "engine", "p"];
+    /// A step.
+    STEP: measured "multi_gpu.replicas.step", Seconds, ["model", "batch", "engine", "p"];
+    /// From a signal to the end of the last other process.
+    pub FAILURES: measured "multi_gpu.failures", Seconds, ["signal", "p", "time"];
+    /// The longest of these.
+    pub WORST: measured "multi_gpu.failures.worst", Seconds, ["signal", "p"];
+}
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: REPLICAS.name,
-            shows: "how fast 1, 2 and 4 replicas train together, and where the time of a step goes",
-            values: &[REPLICAS, SPEEDUP, COMPUTE, SUM, STEP],
-            quick: false,
-            run: replicas,
-        },
-        Experiment {
-            key: FAILURES.name,
-            shows: "how long it takes from the end of one process until the last of the others has ended",
-            values: &[FAILURES, WORST],
-            quick: false,
-            run: failures,
-        },
-    ]
+    lab::experiments! {
+        full REPLICAS.name => &[REPLICAS, SPEEDUP, COMPUTE, SUM, STEP], replicas,
+            "how fast 1, 2 and 4 replicas train together, and where the time of a step goes";
+        full FAILURES.name => &[FAILURES, WORST], failures,
+            "how long it takes from the end of one process until the last of the others has ended";
+    }
 }
 
 /// Numbers of ranks.

@@ -24,122 +24,77 @@ use crate::{
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
 };
-use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Recorder, Samples, record::ParamList};
 use std::{sync::Barrier, time::Instant};
 use training::{Model, optimizer::Rule as DfdxRule, studies::side_by_side};
 
-/// The largest difference of a parameter from one device.
-pub const EQUALITY: Key =
-    Key::measured("multi_gpu.equality", Unit::Number, &["model", "rule", "way", "ranks"]);
-/// The loss of the last batch.
-pub const LOSS: Key =
-    Key::measured("multi_gpu.equality.loss", Unit::Number, &["model", "rule", "way", "ranks"]);
-/// The largest difference of a loss.
-pub const LOSSES: Key =
-    Key::measured("multi_gpu.equality.losses", Unit::Number, &["model", "rule", "way", "ranks"]);
-/// How far the steps moved a parameter at most.
-pub const MOVED: Key = Key::measured("multi_gpu.equality.moved", Unit::Number, &["model", "rule"]);
-/// The largest difference, by Adam's ε.
-pub const BY_EPS: Key = Key::measured("multi_gpu.equality.eps", Unit::Number, &["eps"]);
-/// Test accuracies.
-pub const CLAIMS: Key = Key::measured("multi_gpu.claims", Unit::Share, &["how", "ranks", "seed"]);
-/// Images that are classified differently from one device.
-pub const READ_DIFFERENTLY: Key =
-    Key::measured("multi_gpu.claims.read_differently", Unit::Count, &["how", "ranks"]);
-/// Steps of a training.
-pub const CLAIMED_STEPS: Key =
-    Key::counted("multi_gpu.claims.steps", Unit::Count, &["how", "ranks"]);
-/// Test accuracies with a common error.
-const MISTAKEN: Key = Key::measured("multi_gpu.mistakes", Unit::Share, &["mistake", "lr", "ranks"]);
-/// The fraction of its time in which a rank waits.
-pub const PIPELINE: Key =
-    Key::measured("multi_gpu.pipeline", Unit::Share, &["device", "stages", "micros", "schedule"]);
-/// The same, by the schedule and the stages' times.
-pub const PIPELINE_PREDICTED: Key = Key::calculated(
-    "multi_gpu.pipeline.predicted",
-    Unit::Share,
-    &["device", "stages", "micros", "schedule"],
-);
-/// What the first stage keeps at most.
-pub const KEPT: Key = Key::counted(
-    "multi_gpu.pipeline.kept",
-    Unit::Bytes,
-    &["device", "stages", "micros", "schedule"],
-);
-/// The same, by the schedule.
-pub const KEPT_PREDICTED: Key = Key::calculated(
-    "multi_gpu.pipeline.kept.predicted",
-    Unit::Bytes,
-    &["device", "stages", "micros", "schedule"],
-);
-/// The bytes of the fullest rank.
-const ZERO: Key = Key::counted("multi_gpu.zero", Unit::Bytes, &["level", "ranks"]);
-/// The same, by the formula.
-const ZERO_PREDICTED: Key =
-    Key::calculated("multi_gpu.zero.predicted", Unit::Bytes, &["level", "ranks"]);
-/// What the busiest rank sends.
-const SENT: Key = Key::counted("multi_gpu.zero.sent", Unit::Bytes, &["level", "ranks"]);
-/// The same, by the formula.
-const SENT_PREDICTED: Key =
-    Key::calculated("multi_gpu.zero.sent.predicted", Unit::Bytes, &["level", "ranks"]);
-/// From the start of the backward pass to the last summed gradient.
-const OVERLAP: Key =
-    Key::measured("multi_gpu.overlap", Unit::Seconds, &["wire", "bucket", "ranks"]);
-/// The same, by the formula.
-const OVERLAP_PREDICTED: Key =
-    Key::calculated("multi_gpu.overlap.predicted", Unit::Seconds, &["wire", "bucket", "ranks"]);
-/// The backward pass alone.
-const BACKWARD: Key = Key::measured("multi_gpu.overlap.backward", Unit::Seconds, &[]);
-/// How many times as fast as sending all at the end.
-const GAIN: Key =
-    Key::measured("multi_gpu.overlap.gain", Unit::Ratio, &["wire", "bucket", "ranks"]);
+lab::keys! {
+    /// The largest difference of a parameter from one device.
+    pub EQUALITY: measured "multi_gpu.equality", Number, ["model", "rule", "way", "ranks"];
+    /// The loss of the last batch.
+    pub LOSS: measured "multi_gpu.equality.loss", Number, ["model", "rule", "way", "ranks"];
+    /// The largest difference of a loss.
+    pub LOSSES: measured "multi_gpu.equality.losses", Number, ["model", "rule", "way", "ranks"];
+    /// How far the steps moved a parameter at most.
+    pub MOVED: measured "multi_gpu.equality.moved", Number, ["model", "rule"];
+    /// The largest difference, by Adam's ε.
+    pub BY_EPS: measured "multi_gpu.equality.eps", Number, ["eps"];
+    /// Test accuracies.
+    pub CLAIMS: measured "multi_gpu.claims", Share, ["how", "ranks", "seed"];
+    /// Images that are classified differently from one device.
+    pub READ_DIFFERENTLY: measured "multi_gpu.claims.read_differently", Count, ["how", "ranks"];
+    /// Steps of a training.
+    pub CLAIMED_STEPS: counted "multi_gpu.claims.steps", Count, ["how", "ranks"];
+    /// Test accuracies with a common error.
+    MISTAKEN: measured "multi_gpu.mistakes", Share, ["mistake", "lr", "ranks"];
+    /// The fraction of its time in which a rank waits.
+    pub PIPELINE: measured "multi_gpu.pipeline", Share, ["device", "stages", "micros", "schedule"];
+    /// The same, by the schedule and the stages' times.
+    pub PIPELINE_PREDICTED: calculated "multi_gpu.pipeline.predicted", Share,
+        ["device", "stages", "micros", "schedule"];
+    /// What the first stage keeps at most.
+    pub KEPT: counted "multi_gpu.pipeline.kept", Bytes, ["device", "stages", "micros", "schedule"];
+    /// The same, by the schedule.
+    pub KEPT_PREDICTED: calculated "multi_gpu.pipeline.kept.predicted", Bytes,
+        ["device", "stages", "micros", "schedule"];
+    /// The bytes of the fullest rank.
+    ZERO: counted "multi_gpu.zero", Bytes, ["level", "ranks"];
+    /// The same, by the formula.
+    ZERO_PREDICTED: calculated "multi_gpu.zero.predicted", Bytes, ["level", "ranks"];
+    /// What the busiest rank sends.
+    SENT: counted "multi_gpu.zero.sent", Bytes, ["level", "ranks"];
+    /// The same, by the formula.
+    SENT_PREDICTED: calculated "multi_gpu.zero.sent.predicted", Bytes, ["level", "ranks"];
+    /// From the start of the backward pass to the last summed gradient.
+    OVERLAP: measured "multi_gpu.overlap", Seconds, ["wire", "bucket", "ranks"];
+    /// The same, by the formula.
+    OVERLAP_PREDICTED: calculated "multi_gpu.overlap.predicted", Seconds, ["wire", "bucket", "ranks"];
+    /// The backward pass alone.
+    BACKWARD: measured "multi_gpu.overlap.backward", Seconds, [];
+    /// How many times as fast as sending all at the end.
+    GAIN: measured "multi_gpu.overlap.gain", Ratio, ["wire", "bucket", "ranks"];
+}
 
 /// The experiments, in the order of the page.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: EQUALITY.name,
-            shows: "how far twenty steps on many ranks are from the same steps on one device, for every way to split",
-            values: &[EQUALITY, LOSS, LOSSES, MOVED, BY_EPS],
-            quick: false,
-            run: |rec| equality(rec).map_err(Into::into),
-        },
-        Experiment {
-            key: CLAIMS.name,
-            shows: "whether splitting the data or the model lowers a network's accuracy, and what a grown batch does",
-            values: &[CLAIMS, READ_DIFFERENTLY, CLAIMED_STEPS],
-            quick: false,
-            run: |rec| claims(rec).map_err(Into::into),
-        },
-        Experiment {
-            key: MISTAKEN.name,
-            shows: "what common errors with the batch, the rate and the sum of gradients cost on two ranks and on eight",
-            values: &[MISTAKEN],
-            quick: false,
-            run: |rec| mistakes(rec).map_err(Into::into),
-        },
-        Experiment {
-            key: PIPELINE.name,
-            shows: "the fraction of time in which the ranks of a pipeline wait, predicted and measured",
-            values: &[PIPELINE, PIPELINE_PREDICTED, KEPT, KEPT_PREDICTED],
-            quick: false,
-            run: |rec| pipeline(rec).map_err(Into::into),
-        },
-        Experiment {
-            key: ZERO.name,
-            shows: "how many bytes a rank keeps and sends with each stage of ZeRO, predicted and counted",
-            values: &[ZERO, ZERO_PREDICTED, SENT, SENT_PREDICTED],
-            quick: true,
-            run: |rec| zero(rec).map_err(Into::into),
-        },
-        Experiment {
-            key: OVERLAP.name,
-            shows: "what sending gradients during the backward pass gains, predicted and measured, on wires of several speeds",
-            values: &[OVERLAP, OVERLAP_PREDICTED, BACKWARD, GAIN],
-            quick: false,
-            run: |rec| overlapping(rec).map_err(Into::into),
-        },
-    ]
+    lab::experiments! {
+        full EQUALITY.name => &[EQUALITY, LOSS, LOSSES, MOVED, BY_EPS], |rec| equality(rec).map_err(Into::into),
+            "how far twenty steps on many ranks are from the same steps on one device, for every way to split";
+        full CLAIMS.name => &[CLAIMS, READ_DIFFERENTLY, CLAIMED_STEPS], |rec| claims(rec).map_err(Into::into),
+            "whether splitting the data or the model lowers a network's accuracy, and what a grown batch does";
+        full MISTAKEN.name => &[MISTAKEN], |rec| mistakes(rec).map_err(Into::into),
+            "what common errors with the batch, the rate and the sum of gradients cost on two ranks and on eight";
+        full PIPELINE.name =>
+            &[PIPELINE, PIPELINE_PREDICTED, KEPT, KEPT_PREDICTED],
+            |rec| pipeline(rec).map_err(Into::into),
+            "the fraction of time in which the ranks of a pipeline wait, predicted and measured";
+        quick ZERO.name => &[ZERO, ZERO_PREDICTED, SENT, SENT_PREDICTED], |rec| zero(rec).map_err(Into::into),
+            "how many bytes a rank keeps and sends with each stage of ZeRO, predicted and counted";
+        full OVERLAP.name =>
+            &[OVERLAP, OVERLAP_PREDICTED, BACKWARD, GAIN],
+            |rec| overlapping(rec).map_err(Into::into),
+            "what sending gradients during the backward pass gains, predicted and measured, on wires of several speeds";
+    }
 }
 
 /// The network of the equality table: four layers.

@@ -2,20 +2,18 @@
 
 use crate::attention::{causal::Head, ladder::Rung};
 use lab::{
-    Budget, Experiment, Key, Race, Recorder, Result, Samples, Unit, random::numbers,
-    record::ParamList,
+    Budget, Experiment, Race, Recorder, Result, Samples, random::numbers, record::ParamList,
 };
 use std::hint::black_box;
 
-/// Seconds of forward and backward of one head, on one thread.
-pub const SECONDS: Key =
-    Key::measured("language_model.attention", Unit::Seconds, &["rung", "tokens"]);
-/// Over the tiles' time.
-pub const RATIO: Key =
-    Key::measured("language_model.attention.ratio", Unit::Ratio, &["rung", "tokens"]);
-/// Bytes that a rung reserves beside queries, keys, values and results.
-pub const BYTES: Key =
-    Key::counted("language_model.attention.bytes", Unit::Bytes, &["rung", "tokens"]);
+lab::keys! {
+    /// Seconds of forward and backward of one head, on one thread.
+    pub SECONDS: measured "language_model.attention", Seconds, ["rung", "tokens"];
+    /// Over the tiles' time.
+    pub RATIO: measured "language_model.attention.ratio", Ratio, ["rung", "tokens"];
+    /// Bytes that a rung reserves beside queries, keys, values and results.
+    pub BYTES: counted "language_model.attention.bytes", Bytes, ["rung", "tokens"];
+}
 
 /// Values of a head: those of the chapter's models.
 pub const HEAD: usize = 32;

@@ -25,20 +25,18 @@ pub const KWH: Key = of_model("language_model.cost.kwh");
 pub const RENT: Key = of_model("language_model.cost.rent");
 /// US dollars of electricity.
 pub const ELECTRICITY: Key = of_model("language_model.cost.electricity");
-/// Parameters.
-pub const PARAMETERS: Key =
-    Key::calculated("language_model.cost.parameters", Unit::Count, &["model"]);
-/// Tokens: twenty for each parameter.
-pub const TOKENS: Key = Key::calculated("language_model.cost.tokens", Unit::Count, &["model"]);
-/// Operations, 6·N·D.
-pub const OPERATIONS: Key =
-    Key::calculated("language_model.cost.operations", Unit::Number, &["model"]);
-/// Tokens a second, of the models that are trained here.
-pub const RATE: Key =
-    Key::measured("language_model.cost.rate", Unit::TokensPerSecond, &["model", "threads"]);
-/// The fractions of an H200's peak that the calculator takes.
-pub const FRACTION: Key =
-    Key::calculated("language_model.cost.fraction", Unit::Share, &["card", "side"]);
+lab::keys! {
+    /// Parameters.
+    pub PARAMETERS: calculated "language_model.cost.parameters", Count, ["model"];
+    /// Tokens: twenty for each parameter.
+    pub TOKENS: calculated "language_model.cost.tokens", Count, ["model"];
+    /// Operations, 6·N·D.
+    pub OPERATIONS: calculated "language_model.cost.operations", Number, ["model"];
+    /// Tokens a second, of the models that are trained here.
+    pub RATE: measured "language_model.cost.rate", TokensPerSecond, ["model", "threads"];
+    /// The fractions of an H200's peak that the calculator takes.
+    pub FRACTION: calculated "language_model.cost.fraction", Share, ["card", "side"];
+}
 
 const fn of_model(name: &'static str) -> Key {
     Key::calculated(name, Unit::Number, &["model", "where", "side"])
@@ -106,13 +104,12 @@ pub fn trainings() -> [Training; 4] {
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: HOURS.name,
-        shows: "hours, energy and money of four trainings, here at the measured rate and on an H200",
-        values: &[HOURS, KWH, RENT, ELECTRICITY, RATE, FRACTION, PARAMETERS, TOKENS, OPERATIONS],
-        quick: true,
-        run: |r| Ok(run(r)?),
-    }]
+    lab::experiments! {
+        quick HOURS.name =>
+            &[HOURS, KWH, RENT, ELECTRICITY, RATE, FRACTION, PARAMETERS, TOKENS, OPERATIONS],
+            |r| Ok(run(r)?),
+            "hours, energy and money of four trainings, here at the measured rate and on an H200";
+    }
 }
 
 /// Both ends of a range.

@@ -6,21 +6,20 @@ use crate::{
 };
 use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind};
 
-/// Parameters, by part.
-pub const PARAMETERS: Key = Key::counted("language_model.count", Unit::Count, &["size", "part"]);
-/// Operations of a training step's products, for a token.
-pub const OPERATIONS: Key =
-    Key::counted("language_model.count.operations", Unit::Count, &["size", "context"]);
-/// These over 6·N.
-pub const RULE: Key = Key::counted("language_model.count.rule", Unit::Ratio, &["size", "context"]);
-/// Attention's part of the operations.
-pub const SHARE: Key =
-    Key::counted("language_model.count.share", Unit::Share, &["size", "context"]);
-/// Bytes of a training step, by part.
-pub const BYTES: Key = Key::counted("language_model.count.bytes", Unit::Bytes, &["size", "part"]);
-/// Bytes of keys and values of a whole context.
-pub const CACHE: Key =
-    Key::counted("language_model.count.cache", Unit::Bytes, &["size", "context"]);
+lab::keys! {
+    /// Parameters, by part.
+    pub PARAMETERS: counted "language_model.count", Count, ["size", "part"];
+    /// Operations of a training step's products, for a token.
+    pub OPERATIONS: counted "language_model.count.operations", Count, ["size", "context"];
+    /// These over 6·N.
+    pub RULE: counted "language_model.count.rule", Ratio, ["size", "context"];
+    /// Attention's part of the operations.
+    pub SHARE: counted "language_model.count.share", Share, ["size", "context"];
+    /// Bytes of a training step, by part.
+    pub BYTES: counted "language_model.count.bytes", Bytes, ["size", "part"];
+    /// Bytes of keys and values of a whole context.
+    pub CACHE: counted "language_model.count.cache", Bytes, ["size", "context"];
+}
 /// Bytes of all scores of a batch, were they kept.
 pub const SCORES: Key =
     Key::new(Kind::Calculated, "language_model.count.scores", Unit::Bytes, &["size", "context"]);

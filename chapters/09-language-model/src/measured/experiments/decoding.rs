@@ -6,7 +6,7 @@ use crate::{
     generate::{Decoder, Sampler, Sampling, Span},
 };
 use backprop::measured::peers::{self, Peer};
-use lab::{Budget, Experiment, Key, Race, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Race, Recorder, Samples, record::ParamList};
 use matmul::parallel::available;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -15,31 +15,24 @@ use std::{
     time::Instant,
 };
 
-/// Tokens a second of one sequence.
-pub const RATE: Key = Key::measured(
-    "language_model.decoding",
-    Unit::TokensPerSecond,
-    &["size", "who", "version", "threads"],
-);
-/// Over the time of this course's tokens.
-pub const RATIO: Key =
-    Key::measured("language_model.decoding.ratio", Unit::Ratio, &["size", "who"]);
-/// How many tokens both choose alike before they differ, from the same prompt.
-pub const ALIKE: Key =
-    Key::counted("language_model.decoding.alike", Unit::Count, &["size", "tokens"]);
+lab::keys! {
+    /// Tokens a second of one sequence.
+    pub RATE: measured "language_model.decoding", TokensPerSecond, ["size", "who", "version", "threads"];
+    /// Over the time of this course's tokens.
+    pub RATIO: measured "language_model.decoding.ratio", Ratio, ["size", "who"];
+    /// How many tokens both choose alike before they differ, from the same prompt.
+    pub ALIKE: counted "language_model.decoding.alike", Count, ["size", "tokens"];
+}
 
 /// This course's name in the records, and the peer's.
 const WHO: [&str; 2] = ["ours", "pytorch"];
 
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: RATE.name,
-        shows: "decoding one sequence with a cache, beside PyTorch from the same weights (with `measure --peers`)",
-        values: &[RATE, RATIO, ALIKE],
-        quick: false,
-        run: |rec| Ok(run(rec)?),
-    }]
+    lab::experiments! {
+        full RATE.name => &[RATE, RATIO, ALIKE], |rec| Ok(run(rec)?),
+            "decoding one sequence with a cache, beside PyTorch from the same weights (with `measure --peers`)";
+    }
 }
 
 /// What the peer is told.

@@ -12,7 +12,7 @@ use crate::{
     train::{Settings, Trainer},
 };
 use backprop::{check::error_f32, fits::Moves};
-use lab::{Budget, Experiment, Key, Plan, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Plan, Recorder, Samples, record::ParamList};
 use matmul::{parallel::available, roofline::read_bandwidth};
 use multi_gpu::{
     comm::{bench, cost::AlphaBeta, cost::fit},
@@ -29,45 +29,36 @@ use multi_gpu::{
 };
 use std::time::{Duration, Instant};
 
-/// Bytes that the rank that sends most sends in a step.
-pub const SENT: Key =
-    Key::counted("language_model.devices", Unit::Bytes, &["size", "how", "ranks"]);
-/// Bytes on the fullest rank.
-pub const HELD: Key =
-    Key::counted("language_model.devices.held", Unit::Bytes, &["size", "how", "ranks", "part"]);
-/// How far the parameters are from one device's after [`STEPS`], over their length.
-pub const APART: Key =
-    Key::measured("language_model.devices.apart", Unit::Number, &["how", "ranks"]);
-/// The largest relative difference of a loss on the way.
-pub const LOSSES: Key =
-    Key::measured("language_model.devices.losses", Unit::Number, &["how", "ranks"]);
-/// Seconds of a step.
-pub const SECONDS: Key =
-    Key::measured("language_model.devices.time", Unit::Seconds, &["size", "how", "ranks"]);
-/// One device's seconds, on one core, over these.
-pub const RATIO: Key =
-    Key::measured("language_model.devices.ratio", Unit::Ratio, &["size", "how", "ranks"]);
-/// What the planner predicts for these ranks on these cores.
-pub const PREDICTED: Key =
-    Key::calculated("language_model.devices.predicted", Unit::Seconds, &["size", "how", "ranks"]);
-/// How far off it is, relative to what was measured.
-pub const ERROR: Key =
-    Key::calculated("language_model.devices.error", Unit::Share, &["size", "how", "ranks"]);
-/// Operations of a rank for each byte that it sends in a data parallel step.
-pub const PER_BYTE: Key =
-    Key::calculated("language_model.cards.per_byte", Unit::Number, &["model", "ranks"]);
-/// The part of a data parallel step of two ranks that is communication, by latency and bandwidth.
-pub const SHARE: Key =
-    Key::calculated("language_model.devices.share", Unit::Share, &["model", "link"]);
-/// The link between two threads here.
-pub const BANDWIDTH: Key =
-    Key::measured("language_model.devices.bandwidth", Unit::BytesPerSecond, &[]);
-/// Its start-up cost.
-pub const ALPHA: Key = Key::measured("language_model.devices.alpha", Unit::Seconds, &[]);
-/// One H200's simulated seconds for a data parallel step over those of more.
-pub const CARDS: Key = Key::calculated("language_model.cards", Unit::Ratio, &["model", "cards"]);
-/// The planner's best split over eight H200: seconds of a step.
-pub const PLAN: Key = Key::calculated("language_model.cards.plan", Unit::Seconds, &["model"]);
+lab::keys! {
+    /// Bytes that the rank that sends most sends in a step.
+    pub SENT: counted "language_model.devices", Bytes, ["size", "how", "ranks"];
+    /// Bytes on the fullest rank.
+    pub HELD: counted "language_model.devices.held", Bytes, ["size", "how", "ranks", "part"];
+    /// How far the parameters are from one device's after [`STEPS`], over their length.
+    pub APART: measured "language_model.devices.apart", Number, ["how", "ranks"];
+    /// The largest relative difference of a loss on the way.
+    pub LOSSES: measured "language_model.devices.losses", Number, ["how", "ranks"];
+    /// Seconds of a step.
+    pub SECONDS: measured "language_model.devices.time", Seconds, ["size", "how", "ranks"];
+    /// One device's seconds, on one core, over these.
+    pub RATIO: measured "language_model.devices.ratio", Ratio, ["size", "how", "ranks"];
+    /// What the planner predicts for these ranks on these cores.
+    pub PREDICTED: calculated "language_model.devices.predicted", Seconds, ["size", "how", "ranks"];
+    /// How far off it is, relative to what was measured.
+    pub ERROR: calculated "language_model.devices.error", Share, ["size", "how", "ranks"];
+    /// Operations of a rank for each byte that it sends in a data parallel step.
+    pub PER_BYTE: calculated "language_model.cards.per_byte", Number, ["model", "ranks"];
+    /// The part of a data parallel step of two ranks that is communication, by latency and bandwidth.
+    pub SHARE: calculated "language_model.devices.share", Share, ["model", "link"];
+    /// The link between two threads here.
+    pub BANDWIDTH: measured "language_model.devices.bandwidth", BytesPerSecond, [];
+    /// Its start-up cost.
+    pub ALPHA: measured "language_model.devices.alpha", Seconds, [];
+    /// One H200's simulated seconds for a data parallel step over those of more.
+    pub CARDS: calculated "language_model.cards", Ratio, ["model", "cards"];
+    /// The planner's best split over eight H200: seconds of a step.
+    pub PLAN: calculated "language_model.cards.plan", Seconds, ["model"];
+}
 
 /// Numbers of ranks.
 pub const RANKS: [usize; 3] = [1, 2, 4];
@@ -94,25 +85,14 @@ const GPT2: &str = "gpt:layers=12,width=768,heads=12,sequence=1024,vocabulary=50
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: SENT.name,
-            shows: "a step split over ranks four ways: equal to one device, the bytes sent and held, and its time",
-            values: &[
-                SENT, HELD, APART, LOSSES, SECONDS, RATIO, PREDICTED, ERROR, BANDWIDTH, ALPHA,
-                SHARE,
-            ],
-            quick: false,
-            run: |r| Ok(run(r)?),
-        },
-        Experiment {
-            key: CARDS.name,
-            shows: "what more H200 gain for a digit classifier and for language models, simulated and planned",
-            values: &[CARDS, PLAN, PER_BYTE],
-            quick: true,
-            run: |r| Ok(simulated(r)?),
-        },
-    ]
+    lab::experiments! {
+        full SENT.name =>
+            &[SENT, HELD, APART, LOSSES, SECONDS, RATIO, PREDICTED, ERROR, BANDWIDTH, ALPHA, SHARE],
+            |r| Ok(run(r)?),
+            "a step split over ranks four ways: equal to one device, the bytes sent and held, and its time";
+        quick CARDS.name => &[CARDS, PLAN, PER_BYTE], |r| Ok(simulated(r)?),
+            "what more H200 gain for a digit classifier and for language models, simulated and planned";
+    }
 }
 
 fn settings(config: &Config, batch: usize) -> Settings {

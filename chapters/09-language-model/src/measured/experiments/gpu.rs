@@ -10,28 +10,23 @@ use cpu_gpu::{
     gpu::{self, Gpu, Kind},
     measured::experiments::devices::{DEVICES, why_missing},
 };
-use lab::{Budget, Experiment, Key, Race, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Race, Recorder, Samples, record::ParamList};
 use std::{cell::RefCell, fs, path::Path};
 
-/// Tokens a second.
-pub const RATE: Key =
-    Key::measured("language_model.gpu", Unit::TokensPerSecond, &["device", "size"]);
-/// Operations a second.
-pub const FLOPS: Key =
-    Key::measured("language_model.gpu.flops", Unit::FlopsPerSecond, &["device", "size"]);
-/// The cores' time over the device's, in turns.
-pub const GAIN: Key = Key::measured("language_model.gpu.gain", Unit::Ratio, &["device", "size"]);
-/// How far the first step's gradient is from the cores', over its length.
-pub const ERROR: Key = Key::measured("language_model.gpu.error", Unit::Number, &["device", "size"]);
-/// PyTorch's tokens a second on the same NVIDIA GPU, by the numbers that its products multiply.
-const PYTORCH: Key = Key::measured(
-    "language_model.gpu.pytorch",
-    Unit::TokensPerSecond,
-    &["device", "size", "type", "version"],
-);
-/// Its time over ours, in turns.
-const PYTORCH_RATIO: Key =
-    Key::measured("language_model.gpu.pytorch.ratio", Unit::Ratio, &["device", "size", "type"]);
+lab::keys! {
+    /// Tokens a second.
+    pub RATE: measured "language_model.gpu", TokensPerSecond, ["device", "size"];
+    /// Operations a second.
+    pub FLOPS: measured "language_model.gpu.flops", FlopsPerSecond, ["device", "size"];
+    /// The cores' time over the device's, in turns.
+    pub GAIN: measured "language_model.gpu.gain", Ratio, ["device", "size"];
+    /// How far the first step's gradient is from the cores', over its length.
+    pub ERROR: measured "language_model.gpu.error", Number, ["device", "size"];
+    /// PyTorch's tokens a second on the same NVIDIA GPU, by the numbers that its products multiply.
+    PYTORCH: measured "language_model.gpu.pytorch", TokensPerSecond, ["device", "size", "type", "version"];
+    /// Its time over ours, in turns.
+    PYTORCH_RATIO: measured "language_model.gpu.pytorch.ratio", Ratio, ["device", "size", "type"];
+}
 
 /// PyTorch's ways to multiply, and the options of its program for each.
 const TYPES: [(&str, &[&str]); 3] = [("f32", &[]), ("tf32", &["tf32"]), ("bf16", &["bf16"])];
@@ -40,14 +35,11 @@ const COMPILED: (&str, &[&str]) = ("bf16-compiled", &["bf16", "compile"]);
 
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: RATE.name,
-        shows: "a language model's training step as portable kernels on each device, beside this machine's cores, and on an \
-                NVIDIA GPU beside PyTorch (with `measure --peers`)",
-        values: &[RATE, FLOPS, GAIN, ERROR, PYTORCH, PYTORCH_RATIO],
-        quick: false,
-        run: |r| Ok(run(r)?),
-    }]
+    lab::experiments! {
+        full RATE.name => &[RATE, FLOPS, GAIN, ERROR, PYTORCH, PYTORCH_RATIO], |r| Ok(run(r)?),
+            "a language model's training step as portable kernels on each device, beside this machine's cores, and on an \
+                NVIDIA GPU beside PyTorch (with `measure --peers`)";
+    }
 }
 
 fn run(r: &mut Recorder) -> crate::Result<()> {

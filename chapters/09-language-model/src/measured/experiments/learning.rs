@@ -10,32 +10,29 @@ use crate::{
     scaling::PowerLaw,
     train::{Settings, Trainer, validation},
 };
-use lab::{Experiment, Key, Recorder, Samples, Unit, key::Quantity, record::ParamList};
+use lab::{Experiment, Recorder, Samples, key::Quantity, record::ParamList};
 use std::fmt::Display;
 
-/// Bits per byte of the text to be tested on, after so many tokens of training.
-pub const LEARNING: Key =
-    Key::measured("language_model.learning", Unit::Number, &["size", "tokens"]);
-/// What gzip needs for the same text.
-pub const GZIP: Key = Key::counted("language_model.learning.gzip", Unit::Number, &[]);
-/// Bits per byte at the end of a run that differs from the others in one thing, a sample for each seed.
-pub const ABLATION: Key =
-    Key::measured("language_model.ablation", Unit::Number, &["what", "value", "tokens"]);
-/// Bits per byte of models of several sizes, a sample for each seed.
-pub const SCALING: Key =
-    Key::measured("language_model.scaling", Unit::Number, &["width", "parameters", "tokens"]);
-/// What the law of the smaller sizes says about the largest.
-pub const PREDICTED: Key =
-    Key::calculated("language_model.scaling.predicted", Unit::Number, &["width", "parameters"]);
-/// What the largest reached.
-pub const FOUND: Key =
-    Key::measured("language_model.scaling.found", Unit::Number, &["width", "parameters"]);
-/// How far the prediction was too high, over what was found; below zero if it was too low.
-pub const ERROR: Key = Key::measured("language_model.scaling.error", Unit::Share, &["width"]);
-/// The law's exponent.
-pub const EXPONENT: Key = Key::calculated("language_model.scaling.exponent", Unit::Number, &[]);
-/// The law's factor.
-pub const FACTOR: Key = Key::calculated("language_model.scaling.factor", Unit::Number, &[]);
+lab::keys! {
+    /// Bits per byte of the text to be tested on, after so many tokens of training.
+    pub LEARNING: measured "language_model.learning", Number, ["size", "tokens"];
+    /// What gzip needs for the same text.
+    pub GZIP: counted "language_model.learning.gzip", Number, [];
+    /// Bits per byte at the end of a run that differs from the others in one thing, a sample for each seed.
+    pub ABLATION: measured "language_model.ablation", Number, ["what", "value", "tokens"];
+    /// Bits per byte of models of several sizes, a sample for each seed.
+    pub SCALING: measured "language_model.scaling", Number, ["width", "parameters", "tokens"];
+    /// What the law of the smaller sizes says about the largest.
+    pub PREDICTED: calculated "language_model.scaling.predicted", Number, ["width", "parameters"];
+    /// What the largest reached.
+    pub FOUND: measured "language_model.scaling.found", Number, ["width", "parameters"];
+    /// How far the prediction was too high, over what was found; below zero if it was too low.
+    pub ERROR: measured "language_model.scaling.error", Share, ["width"];
+    /// The law's exponent.
+    pub EXPONENT: calculated "language_model.scaling.exponent", Number, [];
+    /// The law's factor.
+    pub FACTOR: calculated "language_model.scaling.factor", Number, [];
+}
 
 /// Tokens of every step.
 pub const STEP: usize = 2048;
@@ -64,13 +61,8 @@ const TESTED: usize = 1 << 16;
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: LEARNING.name,
-            shows: "how the tiny model's loss on unseen crates falls with the tokens that it has read",
-            values: &[LEARNING, GZIP],
-            quick: false,
-            run: |r| {
+    lab::experiments! {
+        full LEARNING.name => &[LEARNING, GZIP], |r| {
                 let corpus = Corpus::find(&Corpus::root())?;
                 let gzip = evaluate::gzip(&corpus.validation)?.per_byte();
                 r.record(GZIP.at(&[]), Samples::one(gzip));
@@ -78,22 +70,14 @@ pub fn experiments() -> Vec<Experiment> {
                 let config = Config::tiny();
                 Ok(learning(r, &text, &Job { config, lr: 3e-3, steps: FOLLOWED, seed: 0 })?)
             },
-        },
-        Experiment {
-            key: ABLATION.name,
-            shows: "what context, width and learning rate do to a small model's loss, with several seeds",
-            values: &[ABLATION],
-            quick: false,
-            run: |r| Ok(ablation(r, &text()?, ABLATED, SEEDS)?),
-        },
-        Experiment {
-            key: SCALING.name,
-            shows: "a scaling law of four sizes, what it predicts for a fifth, and the run of the fifth",
-            values: &[SCALING, PREDICTED, FOUND, ERROR, EXPONENT, FACTOR],
-            quick: false,
-            run: |r| Ok(scaling(r, &text()?, TOKENS_PER_PARAMETER, FITTED_SEEDS)?),
-        },
-    ]
+            "how the tiny model's loss on unseen crates falls with the tokens that it has read";
+        full ABLATION.name => &[ABLATION], |r| Ok(ablation(r, &text()?, ABLATED, SEEDS)?),
+            "what context, width and learning rate do to a small model's loss, with several seeds";
+        full SCALING.name =>
+            &[SCALING, PREDICTED, FOUND, ERROR, EXPONENT, FACTOR],
+            |r| Ok(scaling(r, &text()?, TOKENS_PER_PARAMETER, FITTED_SEEDS)?),
+            "a scaling law of four sizes, what it predicts for a fifth, and the run of the fifth";
+    }
 }
 
 /// The corpus in the tokens of the small models.
@@ -297,7 +281,7 @@ mod tests {
     #[test]
     fn the_prediction_is_the_laws_and_its_error_that_of_the_run() {
         let found = values(2, |r| Ok(scaling(r, &own()?, 0.02, 1)?));
-        let of = |key: Key| found.iter().find(|(name, _)| name == key.name).unwrap().1;
+        let of = |key: lab::Key| found.iter().find(|(name, _)| name == key.name).unwrap().1;
         let law = PowerLaw { factor: of(FACTOR), exponent: of(EXPONENT) };
         let parameters = Parameters::of(&small(ASKED, 128)).all();
         assert!((law.at(parameters as f64) / of(PREDICTED) - 1.0).abs() < 1e-9);

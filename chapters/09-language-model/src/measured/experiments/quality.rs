@@ -46,28 +46,18 @@ const LINES: usize = 6;
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: WRITTEN.name,
-            shows: "what the latest trained model wrote after its first minutes, and how well it guessed",
-            values: &[WRITTEN],
-            quick: false,
-            run: |rec| {
+    lab::experiments! {
+        full WRITTEN.name => &[WRITTEN], |rec| {
                 match latest() {
                     Some((run, _)) => written(rec, &run),
                     None => rec.skip_all(&[], NONE),
                 }
                 Ok(())
             },
-        },
-        Experiment {
-            key: PARSES.name,
-            shows: "what the latest trained model is worth: bits per byte, samples that parse, the longest copy",
-            values: &[PARSES, BITS, COPY, COPY_MEDIAN, SECONDS, TOKENS],
-            quick: false,
-            run: |rec| Ok(quality(rec)?),
-        },
-    ]
+            "what the latest trained model wrote after its first minutes, and how well it guessed";
+        full PARSES.name => &[PARSES, BITS, COPY, COPY_MEDIAN, SECONDS, TOKENS], |rec| Ok(quality(rec)?),
+            "what the latest trained model is worth: bits per byte, samples that parse, the longest copy";
+    }
 }
 
 /// Why there is nothing to measure.

@@ -20,27 +20,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Seconds of one more token when half of the context is read.
-pub const TOKEN: Key = Key::measured("language_model.generate", Unit::Seconds, &["size", "cache"]);
-/// Seconds of the first token, of a prompt of half a context.
-pub const FIRST: Key = Key::measured("language_model.generate.first", Unit::Seconds, &["size"]);
-/// How many times as fast a token comes with the cache.
-pub const GAIN: Key = Key::measured("language_model.generate.gain", Unit::Ratio, &["size"]);
-/// Tokens of one sequence in a second, with the cache.
-pub const RATE: Key =
-    Key::measured("language_model.generate.rate", Unit::TokensPerSecond, &["size"]);
-/// Bytes that a token reads: the weights, and the cache's filled half.
-pub const BYTES: Key =
-    Key::counted("language_model.generate.bytes", Unit::Bytes, &["size", "what"]);
-/// Operations of a token.
-pub const OPERATIONS: Key =
-    Key::counted("language_model.generate.operations", Unit::Count, &["size"]);
-/// At what rate all threads together read as many bytes as the weights have.
-pub const BANDWIDTH: Key =
-    Key::measured("language_model.generate.bandwidth", Unit::BytesPerSecond, &["size"]);
-/// The least seconds of a token, by its bytes.
-pub const PREDICTED: Key =
-    Key::calculated("language_model.generate.predicted", Unit::Seconds, &["size"]);
+lab::keys! {
+    /// Seconds of one more token when half of the context is read.
+    pub TOKEN: measured "language_model.generate", Seconds, ["size", "cache"];
+    /// Seconds of the first token, of a prompt of half a context.
+    pub FIRST: measured "language_model.generate.first", Seconds, ["size"];
+    /// How many times as fast a token comes with the cache.
+    pub GAIN: measured "language_model.generate.gain", Ratio, ["size"];
+    /// Tokens of one sequence in a second, with the cache.
+    pub RATE: measured "language_model.generate.rate", TokensPerSecond, ["size"];
+    /// Bytes that a token reads: the weights, and the cache's filled half.
+    pub BYTES: counted "language_model.generate.bytes", Bytes, ["size", "what"];
+    /// Operations of a token.
+    pub OPERATIONS: counted "language_model.generate.operations", Count, ["size"];
+    /// At what rate all threads together read as many bytes as the weights have.
+    pub BANDWIDTH: measured "language_model.generate.bandwidth", BytesPerSecond, ["size"];
+    /// The least seconds of a token, by its bytes.
+    pub PREDICTED: calculated "language_model.generate.predicted", Seconds, ["size"];
+}
 
 /// Seconds of a step of several sequences.
 pub const STEP: Key = Key::measured("language_model.batch", Unit::Seconds, &["size", "batch"]);
@@ -51,18 +48,16 @@ pub const STEP_PREDICTED: Key =
 pub const STEP_RATE: Key =
     Key::measured("language_model.batch.rate", Unit::TokensPerSecond, &["size", "batch"]);
 
-/// Tokens in a second, of all clients together.
-pub const SERVED: Key =
-    Key::measured("language_model.serve", Unit::TokensPerSecond, &["size", "clients"]);
-/// From the request to its first token.
-pub const SERVED_FIRST: Key =
-    Key::measured("language_model.serve.first", Unit::Seconds, &["size", "clients"]);
-/// From one token to the next.
-pub const SERVED_FURTHER: Key =
-    Key::measured("language_model.serve.further", Unit::Seconds, &["size", "clients"]);
-/// What the steps without the server predict for all clients together.
-pub const SERVED_PREDICTED: Key =
-    Key::calculated("language_model.serve.predicted", Unit::TokensPerSecond, &["size", "clients"]);
+lab::keys! {
+    /// Tokens in a second, of all clients together.
+    pub SERVED: measured "language_model.serve", TokensPerSecond, ["size", "clients"];
+    /// From the request to its first token.
+    pub SERVED_FIRST: measured "language_model.serve.first", Seconds, ["size", "clients"];
+    /// From one token to the next.
+    pub SERVED_FURTHER: measured "language_model.serve.further", Seconds, ["size", "clients"];
+    /// What the steps without the server predict for all clients together.
+    pub SERVED_PREDICTED: calculated "language_model.serve.predicted", TokensPerSecond, ["size", "clients"];
+}
 
 /// Seconds of a token by the weights' numbers.
 pub const INT8: Key = Key::measured("language_model.int8", Unit::Seconds, &["size", "numbers"]);
@@ -74,36 +69,18 @@ pub const INT8_GAIN: Key = Key::measured("language_model.int8.gain", Unit::Ratio
 
 /// In the order in which `measure` runs them.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: TOKEN.name,
-            shows: "the first and each further token, with and without a cache, against the bytes that it reads",
-            values: &[TOKEN, FIRST, GAIN, RATE, BYTES, OPERATIONS, BANDWIDTH, PREDICTED],
-            quick: true,
-            run: |rec| Ok(tokens(rec)?),
-        },
-        Experiment {
-            key: STEP.name,
-            shows: "a step of 1 to 16 sequences, which reads the weights once for all of them",
-            values: &[STEP, STEP_PREDICTED, STEP_RATE],
-            quick: true,
-            run: |rec| Ok(steps(rec)?),
-        },
-        Experiment {
-            key: SERVED.name,
-            shows: "1 to 16 clients over HTTP: tokens a second of all, and what each of them waits",
-            values: &[SERVED, SERVED_FIRST, SERVED_FURTHER, SERVED_PREDICTED],
-            quick: true,
-            run: |rec| Ok(served(rec)?),
-        },
-        Experiment {
-            key: INT8.name,
-            shows: "weights in 8 bits: what a token gains and what the text loses",
-            values: &[INT8, INT8_BYTES, INT8_GAIN, INT8_BITS, INT8_LOSS],
-            quick: true,
-            run: |rec| Ok(in_8_bits(rec)?),
-        },
-    ]
+    lab::experiments! {
+        quick TOKEN.name =>
+            &[TOKEN, FIRST, GAIN, RATE, BYTES, OPERATIONS, BANDWIDTH, PREDICTED],
+            |rec| Ok(tokens(rec)?),
+            "the first and each further token, with and without a cache, against the bytes that it reads";
+        quick STEP.name => &[STEP, STEP_PREDICTED, STEP_RATE], |rec| Ok(steps(rec)?),
+            "a step of 1 to 16 sequences, which reads the weights once for all of them";
+        quick SERVED.name => &[SERVED, SERVED_FIRST, SERVED_FURTHER, SERVED_PREDICTED], |rec| Ok(served(rec)?),
+            "1 to 16 clients over HTTP: tokens a second of all, and what each of them waits";
+        quick INT8.name => &[INT8, INT8_BYTES, INT8_GAIN, INT8_BITS, INT8_LOSS], |rec| Ok(in_8_bits(rec)?),
+            "weights in 8 bits: what a token gains and what the text loses";
+    }
 }
 
 pub use super::count::SIZES as MODELS;

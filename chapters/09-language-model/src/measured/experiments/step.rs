@@ -24,25 +24,20 @@ use std::{
     time::Instant,
 };
 
-/// Tokens a second.
-pub const RATE: Key = Key::measured(
-    "language_model.step",
-    Unit::TokensPerSecond,
-    &["size", "who", "version", "threads"],
-);
-/// Operations a second of this course's step, beside the peak.
-pub const FLOPS: Key =
-    Key::measured("language_model.step.flops", Unit::FlopsPerSecond, &["size", "threads"]);
-/// Over the time of this course's step.
-pub const RATIO: Key = Key::measured("language_model.step.ratio", Unit::Ratio, &["size", "who"]);
-/// The largest difference of the losses over a run of [`STEPS`].
-pub const DIFFERENCE: Key =
-    Key::measured("language_model.step.difference", Unit::Number, &["size", "steps"]);
-/// How far the first step's gradient is from the peer's, over its length.
-pub const GRADIENT: Key = Key::measured("language_model.step.gradient", Unit::Number, &["size"]);
-/// The losses of the first and the last of these steps.
-pub const LOSS: Key =
-    Key::measured("language_model.step.loss", Unit::Number, &["size", "who", "step"]);
+lab::keys! {
+    /// Tokens a second.
+    pub RATE: measured "language_model.step", TokensPerSecond, ["size", "who", "version", "threads"];
+    /// Operations a second of this course's step, beside the peak.
+    pub FLOPS: measured "language_model.step.flops", FlopsPerSecond, ["size", "threads"];
+    /// Over the time of this course's step.
+    pub RATIO: measured "language_model.step.ratio", Ratio, ["size", "who"];
+    /// The largest difference of the losses over a run of [`STEPS`].
+    pub DIFFERENCE: measured "language_model.step.difference", Number, ["size", "steps"];
+    /// How far the first step's gradient is from the peer's, over its length.
+    pub GRADIENT: measured "language_model.step.gradient", Number, ["size"];
+    /// The losses of the first and the last of these steps.
+    pub LOSS: measured "language_model.step.loss", Number, ["size", "who", "step"];
+}
 /// Parameters that make the best of ten minutes at this rate, by the published ratio, and their tokens.
 pub const OPTIMAL: Key =
     Key::new(Kind::Calculated, "language_model.step.optimal", Unit::Count, &["of"]);
@@ -58,13 +53,10 @@ pub const PEERS: [(&str, &[&str]); 2] = [("pytorch", &[]), ("pytorch-bf16", &["-
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: RATE.name,
-        shows: "a training step of the chapter's transformer, beside PyTorch's from the same weights",
-        values: &[RATE, FLOPS, RATIO, DIFFERENCE, GRADIENT, LOSS, OPTIMAL],
-        quick: false,
-        run: |r| Ok(run(r)?),
-    }]
+    lab::experiments! {
+        full RATE.name => &[RATE, FLOPS, RATIO, DIFFERENCE, GRADIENT, LOSS, OPTIMAL], |r| Ok(run(r)?),
+            "a training step of the chapter's transformer, beside PyTorch's from the same weights";
+    }
 }
 
 /// What the peer is told.

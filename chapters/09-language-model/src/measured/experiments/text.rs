@@ -4,29 +4,27 @@ use crate::{
     Result, Tokenizer,
     corpus::{Corpus, Files, Source, folder, keep::Reason},
 };
-use lab::{Budget, Experiment, Key, Race, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Race, Recorder, Samples, record::ParamList};
 use std::{hint::black_box, time::Instant};
 
-/// Bytes of a part of the text: to learn from, to be tested on, or left out for a reason.
-pub const BYTES: Key = Key::counted("language_model.text", Unit::Bytes, &["part"]);
-/// Its files.
-pub const FILES: Key = Key::counted("language_model.text.files", Unit::Count, &["part"]);
-/// The crates that gave files to it. One whose files were all left out is not among them.
-pub const CRATES: Key = Key::counted("language_model.text.crates", Unit::Count, &["part"]);
-/// Bytes of the text to be tested on for each of its tokens.
-pub const PER_TOKEN: Key =
-    Key::counted("language_model.text.vocabulary", Unit::Number, &["vocabulary"]);
-/// Seconds to find the text, to train a tokenizer on it and to encode it, on all threads.
-pub const SECONDS: Key =
-    Key::measured("language_model.text.seconds", Unit::Seconds, &["work", "vocabulary"]);
-/// Bytes of text in a second of this.
-pub const RATE: Key =
-    Key::measured("language_model.text.rate", Unit::BytesPerSecond, &["work", "vocabulary"]);
-/// The library's time over this course's.
-pub const PEER: Key = Key::measured("language_model.text.peer", Unit::Ratio, &["work"]);
-/// Bytes of text in a second of both.
-pub const PEER_RATE: Key =
-    Key::measured("language_model.text.peer.rate", Unit::BytesPerSecond, &["work", "who"]);
+lab::keys! {
+    /// Bytes of a part of the text: to learn from, to be tested on, or left out for a reason.
+    pub BYTES: counted "language_model.text", Bytes, ["part"];
+    /// Its files.
+    pub FILES: counted "language_model.text.files", Count, ["part"];
+    /// The crates that gave files to it. One whose files were all left out is not among them.
+    pub CRATES: counted "language_model.text.crates", Count, ["part"];
+    /// Bytes of the text to be tested on for each of its tokens.
+    pub PER_TOKEN: counted "language_model.text.vocabulary", Number, ["vocabulary"];
+    /// Seconds to find the text, to train a tokenizer on it and to encode it, on all threads.
+    pub SECONDS: measured "language_model.text.seconds", Seconds, ["work", "vocabulary"];
+    /// Bytes of text in a second of this.
+    pub RATE: measured "language_model.text.rate", BytesPerSecond, ["work", "vocabulary"];
+    /// The library's time over this course's.
+    pub PEER: measured "language_model.text.peer", Ratio, ["work"];
+    /// Bytes of text in a second of both.
+    pub PEER_RATE: measured "language_model.text.peer.rate", BytesPerSecond, ["work", "who"];
+}
 
 /// The parts that are kept, as the records name them.
 pub const KEPT: [&str; 2] = ["training", "validation"];
@@ -42,26 +40,16 @@ const RACED: usize = 2048;
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![
-        Experiment {
-            key: BYTES.name,
-            shows: "the text that the model learns from, what was left out, and bytes a token by the size of the vocabulary",
-            values: &[BYTES, FILES, CRATES, PER_TOKEN, SECONDS, RATE],
-            quick: false,
-            run: |r| {
+    lab::experiments! {
+        full BYTES.name => &[BYTES, FILES, CRATES, PER_TOKEN, SECONDS, RATE], |r| {
                 let began = Instant::now();
                 let corpus = Corpus::find(&Corpus::root())?;
                 Ok(count(r, &corpus, began.elapsed().as_secs_f64())?)
             },
-        },
-        Experiment {
-            key: PEER.name,
-            shows: "training a tokenizer and encoding, beside the library `tokenizers` (with the cargo feature `peers`)",
-            values: &[PEER, PEER_RATE],
-            quick: true,
-            run: |r| Ok(race(r)?),
-        },
-    ]
+            "the text that the model learns from, what was left out, and bytes a token by the size of the vocabulary";
+        quick PEER.name => &[PEER, PEER_RATE], |r| Ok(race(r)?),
+            "training a tokenizer and encoding, beside the library `tokenizers` (with the cargo feature `peers`)";
+    }
 }
 
 fn bytes(sources: &[Source]) -> u64 {
@@ -245,7 +233,7 @@ mod tests {
         let [experiment, _] = <[Experiment; 2]>::try_from(experiments()).ok().unwrap();
         let experiment = Experiment { run: |r| Ok(count(r, &own()?, 2.0)?), ..experiment };
         let run = testing::run(&experiment);
-        let of = |key: Key, part: &str| {
+        let of = |key: lab::Key, part: &str| {
             let mut values = run.values.iter().filter(|v| v.key == key.name);
             values.find(|v| v.param("part") == Some(part)).unwrap().median
         };
