@@ -23,7 +23,8 @@ export async function sound({ tab, where, element, tag, beside = '.view, .wide',
     .filter((e) => !e.parentElement?.closest(beside) && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
     .map((e) => e.outerHTML.slice(0, 100)), beside);
   if (over.length) fail(where, `is too wide: ${over[0]}`);
-  const small = await element.locator('button:visible, input:visible, select:visible').evaluateAll((all) => all.map((one) => [one.outerHTML.slice(0, 100), one.getBoundingClientRect()])
+  // In one go: an element may draw its controls anew between two.
+  const small = await element.evaluate((all) => [...all.shadowRoot.querySelectorAll('button, input, select')].filter((one) => one.checkVisibility({ visibilityProperty: true })).map((one) => [one.outerHTML.slice(0, 100), one.getBoundingClientRect()])
     .filter(([, box]) => box.width < 24 || box.height < 24).map(([html]) => html));
   if (small.length) fail(where, `has ${small.length} controls of less than 24 pixels, such as ${small[0]}`);
   await accessible({ tab, where, tag, axe, rules, fail });
