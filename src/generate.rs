@@ -32,7 +32,7 @@ Train a model first: cargo run --release -- train --model gpt. Chapter 9 explain
 pub struct Generate {
     #[command(flatten)]
     which: Which,
-    /// The text to continue; without one the model begins a file
+    /// The text to continue, without a space at its end; without one the model begins a file
     #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file")]
     prompt: Option<String>,
     /// The file with the text to continue, of any bytes; - for standard input
@@ -144,6 +144,12 @@ impl Generate {
                 "{} tokens in {seconds:.2} s ({rate:.0} a second, the first after {first:.0} ms){end}",
                 answer.tokens
             ));
+        }
+        if prompt.ends_with(b" ") && !prompt.ends_with(b"  ") {
+            warn(
+                "note: the prompt ends with a space, which is the beginning of the next word's token; without it the model knows \
+                 more about what comes",
+            );
         }
         if answer.forgotten {
             let context = decoder.config().context;

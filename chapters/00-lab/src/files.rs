@@ -1,5 +1,6 @@
 //! Files that a person names.
 
+use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -17,6 +18,18 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     } else {
         Err(io::Error::other("it is not a regular file"))
     }
+}
+
+/// SHA-256 of what a model file says about its model and of its weights, little-endian, in hexadecimal digits.
+pub fn check_sum(said: &[&str], weights: &[f32]) -> String {
+    let mut sha = Sha256::new();
+    for text in said {
+        sha.update(text);
+    }
+    for weight in weights {
+        sha.update(weight.to_le_bytes());
+    }
+    format!("{:x}", sha.finalize())
 }
 
 /// A safetensors file's bytes with these metadata in the order of their names, so that equal values are equal bytes.

@@ -2,7 +2,7 @@
 
 use crate::{Config, Error, Layout, Result};
 use lab::{
-    files::{open_regular, with_metadata},
+    files::{check_sum, open_regular, with_metadata},
     random::{SplitMix64, key},
 };
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
@@ -48,8 +48,8 @@ impl Model {
         Ok(Self { config, layout, parameters, tokenizer: String::new() })
     }
 
-    /// Writes the model to a safetensors file: the tensors by name, the sizes and the tokenizer's digest as metadata. The
-    /// file is whole at every moment.
+    /// Writes the model to a safetensors file: the tensors by name, and as metadata the sizes, the tokenizer's digest and a
+    /// check sum of all three. The file is whole at every moment.
     ///
     /// # Errors
     /// [`Error::Run`] if it can't be written.
@@ -68,7 +68,8 @@ impl Model {
         });
         let sizes = serde_json::to_string(&self.config);
         let sizes = sizes.map_err(|error| Error::Config(error.to_string()))?;
-        let about = [("config", sizes), ("tokenizer", self.tokenizer.clone())];
+        let sum = check_sum(&[&sizes, &self.tokenizer], values);
+        let about = [("config", sizes), ("tokenizer", self.tokenizer.clone()), ("sha256", sum)];
         let file = safetensors::serialize(tensors.collect::<Result<Vec<_>>>()?, &None)
             .map_err(|error| Error::Config(error.to_string()))?;
         Ok(with_metadata(&file, &BTreeMap::from(about)))
@@ -77,7 +78,7 @@ impl Model {
     /// Reads a model that [`Model::save`] wrote.
     ///
     /// # Errors
-    /// [`Error::File`] if it can't be read, is no such file, or its tensors do not fit its sizes.
+    /// [`Error::File`] if it can't be read, is no such file, its tensors do not fit its sizes, or a bit of it has changed.
     pub fn load(path: &Path) -> Result<Self> {
         let damaged =
             |why: &str| Error::file(path, format!("{why}; train a model to write a new one"));
@@ -87,14 +88,19 @@ impl Model {
         let foreign = || damaged("it is not a safetensors file, or incomplete");
         let (_, about) = SafeTensors::read_metadata(&bytes).map_err(|_| foreign())?;
         let about = about.metadata().clone().unwrap_or_default();
-        let sizes = about.get("config").and_then(|text| serde_json::from_str::<Config>(text).ok());
-        let config = sizes.ok_or_else(|| damaged("it names no sizes of a language model"))?;
+        let says = |key| about.get(key).map_or("", String::as_str);
+        let config = serde_json::from_str::<Config>(says("config"))
+            .map_err(|_| damaged("it names no sizes of a language model"))?;
         config.check().map_err(|error| damaged(&error.to_string()))?;
         let file = SafeTensors::deserialize(&bytes).map_err(|_| foreign())?;
         let layout = Layout::new(&config);
         // No more is reserved than the file has.
         let mut parameters = Vec::with_capacity(layout.len.min(bytes.len()));
-        for (name, _, shape) in layout.tensors(&config) {
+        let tensors = layout.tensors(&config);
+        if file.len() != tensors.len() {
+            return Err(damaged("it has not as many tensors as its sizes say"));
+        }
+        for (name, _, shape) in tensors {
             let tensor = file.tensor(&name).map_err(|_| damaged(&format!("it has no {name}")))?;
             if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
                 return Err(damaged(&format!("its {name} has not the form that its sizes say")));
@@ -102,7 +108,12 @@ impl Model {
             let (values, _) = tensor.data().as_chunks::<4>();
             parameters.extend(values.iter().map(|value| f32::from_le_bytes(*value)));
         }
-        let tokenizer = about.get("tokenizer").cloned().unwrap_or_default();
+        let tokenizer = says("tokenizer").to_owned();
+        // Files of other programs have none.
+        let sum = about.get("sha256");
+        if sum.is_some_and(|sum| *sum != check_sum(&[says("config"), &tokenizer], &parameters)) {
+            return Err(damaged("it is damaged: its check sum is another one"));
+        }
         Ok(Self { config, layout, parameters, tokenizer })
     }
 }
@@ -155,8 +166,23 @@ mod tests {
             let said = Model::load(&path).unwrap_err().to_string();
             assert!(said.contains("not a safetensors file"), "{said}");
         }
-        let text = String::from_utf8_lossy(&whole).replace("\\\"width\\\":12", "\\\"width\\\":18");
-        assert!(text.contains("18"), "the metadata were changed");
+        // Sizes that no tensor shows, fewer layers than there are, and one bit of a weight.
+        let changed = |from: &str, to: &str| {
+            let at = whole.windows(from.len()).position(|part| part == from.as_bytes()).unwrap();
+            [&whole[..at], to.as_bytes(), &whole[at + from.len()..]].concat()
+        };
+        let mut flipped = whole.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        for (bytes, why) in [
+            (changed("heads\\\":3", "heads\\\":2"), "check sum"),
+            (changed("context\\\":7", "context\\\":9"), "check sum"),
+            (changed("layers\\\":2", "layers\\\":1"), "as many tensors"),
+            (flipped, "check sum"),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            let said = Model::load(&path).unwrap_err().to_string();
+            assert!(said.contains(why), "{said}");
+        }
         let mut other = model.clone();
         other.config.hidden = 6; // the layout stays: the shapes in the file do not fit the sizes
         fs::write(&path, other.to_bytes(&other.parameters).unwrap_or_default()).unwrap();

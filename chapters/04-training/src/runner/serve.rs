@@ -25,11 +25,10 @@ use crate::{
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use dfdx::prelude::*;
-use lab::files::{open_regular, with_metadata};
+use lab::files::{check_sum, open_regular, with_metadata};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use std::{collections::BTreeMap, fmt::Write as _, io::Read, path::Path};
+use std::{collections::BTreeMap, io::Read, path::Path};
 
 /// A model that classifies digits, on the CPU.
 pub struct Classifier {
@@ -90,18 +89,6 @@ const SHA256: &str = "sha256";
 const TESTED: &str = "tested";
 /// The key of [`Form`] there.
 const FORM: &str = "training_images";
-
-/// SHA-256 of the weights in a model's order, little-endian.
-fn check_sum(weights: &[f32]) -> String {
-    let mut sha = Sha256::new();
-    for weight in weights {
-        sha.update(weight.to_le_bytes());
-    }
-    sha.finalize().iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
-}
 
 impl Classifier {
     /// A classifier with random weights, from a seed.
@@ -199,7 +186,7 @@ impl Classifier {
             let (values, _) = tensor.data().as_chunks::<4>();
             weights.extend(values.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         }
-        if says(SHA256).is_some_and(|sum| *sum != check_sum(&weights)) {
+        if says(SHA256).is_some_and(|sum| *sum != check_sum(&[], &weights)) {
             return Err(refuse("it is damaged: its check sum is another one".to_owned()));
         }
         if !weights.iter().all(|weight| weight.is_finite()) {
@@ -239,7 +226,7 @@ impl Classifier {
         }
         let mut about = BTreeMap::from([
             (MODEL, self.kind.to_string()),
-            (SHA256, check_sum(&weights)),
+            (SHA256, check_sum(&[], &weights)),
             (FORM, json!(self.form).to_string()),
         ]);
         if let Some(tested) = &self.tested {
