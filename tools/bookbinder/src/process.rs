@@ -57,6 +57,31 @@ pub fn start(command: &mut Command) -> Result<(Child, Receiver<(Source, String)>
     Ok((child, lines))
 }
 
+/// Starts a program, which ends with this one; at its end comes what both of its streams say, of which no more than the
+/// first and the last is kept.
+///
+/// # Errors
+/// If it can't be started.
+pub fn start_short(mut command: Command) -> Result<(Child, Receiver<String>)> {
+    const MOST: usize = 1 << 14;
+    let (mut pipe, out) = std::io::pipe()?;
+    command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+    let child = tied(&mut command).spawn()?;
+    drop(command); // it has the pipe's other end
+    let (send, said) = mpsc::channel();
+    thread::spawn(move || {
+        let (mut kept, mut buffer) = (Vec::new(), [0; MOST]);
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            kept.extend_from_slice(&buffer[..count]);
+            if kept.len() > 3 * MOST {
+                kept.drain(MOST..kept.len() - MOST);
+            }
+        }
+        let _ = send.send(String::from_utf8_lossy(&kept).into_owned());
+    });
+    Ok((child, said))
+}
+
 /// Sends each line of a stream on.
 fn read_lines(
     stream: Option<impl Read + Send + 'static>,

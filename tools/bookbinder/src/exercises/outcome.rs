@@ -1,6 +1,5 @@
 //! What became of an exercise, read from the reports of its test's functions.
 
-use crate::process::{Source, cause};
 use std::process::ExitStatus;
 
 /// What became of an exercise.
@@ -23,70 +22,30 @@ impl Outcome {
     }
 }
 
-/// What a test program has said.
-pub(super) struct Report {
-    /// How it ended.
-    pub status: ExitStatus,
-    /// Its lines, of both streams.
-    pub lines: Vec<(Source, String)>,
+/// The functions of a test file that are tests.
+pub(super) fn tests(text: &str) -> Vec<&str> {
+    let functions = text.split("\n#[test]").skip(1).filter_map(|rest| rest.split_once("fn "));
+    functions.filter_map(|(_, rest)| Some(rest.split_once('(')?.0)).collect()
 }
 
-impl Report {
-    fn printed(&self) -> Vec<&str> {
-        let printed = self.lines.iter().filter(|(source, _)| *source == Source::Stdout);
-        printed.map(|(_, line)| line.as_str()).collect()
-    }
-
-    /// The tests that it lists.
-    pub fn names(&self) -> Vec<&str> {
-        self.printed().into_iter().filter_map(|line| line.strip_suffix(": test")).collect()
-    }
-
-    /// Whether a test that ran alone, of so many, passed or failed, and what it printed; nothing if the program ended before.
-    ///
-    /// Of what the program prints itself the last line counts, and what lies between the first headline of the test's output
-    /// and the last one of a list: a reader's lines can be equal to any of them.
-    pub fn result(&self, name: &str, of: usize) -> Option<(bool, String)> {
-        let lines = self.printed();
-        let last = lines.iter().rfind(|line| !line.is_empty())?.strip_prefix("test result: ")?;
-        let others = format!("0 measured; {} filtered out; finished in ", of - 1);
-        let (verdict, passed) = [
-            ("ok. 1 passed; 0 failed; 0 ignored; ", true),
-            ("ok. 0 passed; 0 failed; 1 ignored; ", true),
-            ("FAILED. 0 passed; 1 failed; 0 ignored; ", false),
-        ]
-        .into_iter()
-        .find(|(verdict, passed)| last.starts_with(verdict) && self.status.success() == *passed)?;
-        if !last[verdict.len()..].starts_with(&others) {
-            return None;
+/// Whether a test passed, which ran alone, and what it printed: from what the harness has `noted` in its own file, which it
+/// does when the test has ended, and all that the program `said`.
+pub(super) fn result(noted: &str, said: &str, status: ExitStatus) -> (bool, String) {
+    // What comes before the test and behind it is the harness's.
+    let said = said.split_once(" ... ").map_or(said, |(_, said)| said);
+    let until = |word| message(said.rsplit_once(word).map_or(said, |(said, _)| said));
+    match noted.split_once(' ') {
+        Some(("ok", _)) => (true, until("ok\n\n")),
+        Some(_) => (false, until("FAILED\n\n")),
+        None => {
+            let end = format!("the program ended before the test did ({status})");
+            (false, message(&format!("{}\n{end}", said.trim_end())))
         }
-        let head = format!("---- {name} stdout ----");
-        let first = lines.iter().position(|line| *line == head).map(|at| at + 1);
-        let end = lines.iter().rposition(|line| matches!(*line, "successes:" | "failures:"));
-        let said = first.zip(end).and_then(|(first, end)| lines.get(first..end));
-        Some((passed, message(said.unwrap_or_default())))
-    }
-
-    /// What a test, which ran alone and was not captured, printed before the program ended.
-    pub fn early(&self, name: &str) -> (bool, String) {
-        let begin = format!("test {name} ... ");
-        let mut lines: Vec<&str> = self.lines.iter().map(|(_, line)| line.as_str()).collect();
-        for line in &mut lines {
-            *line = line.strip_prefix(&begin).unwrap_or(line);
-        }
-        lines.retain(|line| *line != "running 1 test");
-        let said = message(&lines);
-        let end = format!("the program ended before the test did ({})", self.status);
-        (false, if said.is_empty() { end } else { format!("{said}\n{end}") })
     }
 }
 
-/// The outcome, from what became of each test, and the report that lists them.
-pub(super) fn of(results: Vec<(&str, (bool, String))>, list: &Report) -> Outcome {
-    if results.is_empty() {
-        let said: Vec<String> = list.lines.iter().map(|(_, line)| line.clone()).collect();
-        return Outcome::Failing(vec![("the program has no tests".to_owned(), cause(&said))]);
-    }
+/// The outcome, from what became of each test.
+pub(super) fn of(results: Vec<(&str, (bool, String))>) -> Outcome {
     let (passed, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(|(_, (ok, _))| *ok);
     if failed.is_empty() {
         let printed = passed.into_iter().map(|(_, (_, text))| text).filter(|text| !text.is_empty());
@@ -98,10 +57,10 @@ pub(super) fn of(results: Vec<(&str, (bool, String))>, list: &Report) -> Outcome
 }
 
 /// What a test printed and why it failed, without the lines that only serve Rust's own developers.
-fn message(lines: &[&str]) -> String {
+fn message(said: &str) -> String {
     const MOST: usize = 20;
     let mut out: Vec<String> = Vec::new();
-    for line in lines {
+    for line in said.lines() {
         if line.starts_with("note: run with")
             || (line.is_empty() && out.last().is_none_or(String::is_empty))
         {
@@ -118,15 +77,13 @@ fn message(lines: &[&str]) -> String {
             out.push(format!("at {file}, line {number}:"));
             continue;
         }
-        out.push((*line).to_owned());
+        out.push(line.to_owned());
     }
     while out.last().is_some_and(String::is_empty) {
         out.pop();
     }
     if out.len() > MOST {
-        let more = out.len() - MOST;
-        out.truncate(MOST);
-        out.push(format!("… and {more} more lines"));
+        out.splice(MOST / 2..out.len() - MOST / 2, ["…".to_owned()]);
     }
     out.join("\n")
 }
@@ -137,51 +94,42 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_report_is_told_in_short() {
-        use std::os::unix::process::ExitStatusExt as _;
-        let report = |code: i32, text: &str| Report {
-            status: ExitStatus::from_raw(code << 8),
-            lines: text.lines().map(|line| (Source::Stdout, line.to_owned())).collect(),
-        };
-        // The reader's code has printed lines like those of the program.
-        let text = "\nrunning 1 test\ntest most_accesses_hit ... FAILED\n\nfailures:\n\n\
-            ---- most_accesses_hit stdout ----\nmisses: 7\ntest set has 3 samples\nfailures:\n\n\
-            thread 'most_accesses_hit' (71) panicked at chapters/a/exercises/b/test.rs:43:5:\n\
-            assertion `left == right` failed: too many\n  left: 7\n right: 3\n\
-            note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n\n\
-            failures:\n    most_accesses_hit\n\n\
-            test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.00s\n\n";
-        let (passed, said) = report(101, text).result("most_accesses_hit", 2).unwrap();
-        assert!(!passed);
-        assert_eq!(
-            said,
-            "misses: 7\ntest set has 3 samples\nfailures:\n\nat test.rs, line 43:\nassertion `left == right` failed: \
-             too many\n  left: 7\n right: 3"
-        );
-        let text = "\nrunning 1 test\ntest a ... ok\n\nsuccesses:\n\n---- a stdout ----\nall right\n\n\nsuccesses:\n    a\n\n\
-            test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n";
-        assert_eq!(report(0, text).result("a", 1), Some((true, "all right".to_owned())));
-        for (code, text) in [
-            (0, ""),
-            (0, "\nrunning 1 test\n"),
-            (
-                0,
-                "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
-            ),
-            (0, &text.replace("0 filtered", "1 filtered")),
-            (0, &text.replace("finished in 0.00s", "finished in 0.00s\nand more")),
-            (101, text),
+    fn what_the_harness_noted_counts_and_what_the_test_said_is_told_in_short() {
+        let head = "warning: `--logfile` is deprecated\nrunning 1 test\ntest a ... ";
+        let passes = "ok\n\ntest result: ok. 1 passed; 0 failed\n\n";
+        let fails = "FAILED\n\nfailures:\n\nfailures:\n    a\n\ntest result: FAILED. 0 passed\n\n";
+        let panic = "thread 'a' (71) panicked at chapters/a/exercises/b/test.rs:43:5:\n\
+            too many\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        let panicked = "at test.rs, line 43:\ntoo many";
+        let ended = "the program ended before the test did (exit status: 0)";
+        for (noted, said, behind, told) in [
+            ("ok a\n", "7 ... 8\n", passes, "7 ... 8"),
+            ("failed a\n", panic, fails, panicked),
+            ("failed a\n", &format!("{passes}{panic}"), fails, &format!("{passes}{panicked}")),
+            ("failed: why a\n", "7\n", fails, "7"),
+            ("", passes, "", &format!("{}\n{ended}", passes.trim_end())),
         ] {
-            assert_eq!(report(code, text).result("a", 1), None, "{text}");
+            let said = result(noted, &format!("{head}{said}{behind}"), ExitStatus::default());
+            assert_eq!(said, (noted.starts_with("ok"), told.to_owned()));
         }
     }
 
     #[test]
-    fn long_messages_are_cut() {
-        let many: Vec<String> = (0..100).map(|i| i.to_string()).collect();
-        let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let short = message(&many);
-        assert_eq!(short.lines().count(), 21);
-        assert!(short.ends_with("… and 80 more lines"), "{short}");
+    fn a_files_tests_are_named() {
+        let text = "fn a() {}\n\n#[test]\nfn b() {\n}\n// #[test]\n#[test]\r\nfn c() {}\n";
+        assert_eq!(tests(text), ["b", "c"]);
+        // In the course, too: none is within a module, or behind another attribute.
+        let course = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for exercise in crate::exercises::all(&course).unwrap() {
+            let text = std::fs::read_to_string(exercise.folder.join("test.rs")).unwrap();
+            assert_eq!(tests(&text).len(), text.matches("#[test]").count(), "{}", exercise.id());
+        }
+    }
+
+    #[test]
+    fn long_messages_are_cut_in_the_middle() {
+        let lines = |n| "a\n".repeat(n);
+        assert_eq!(message(&lines(20)), lines(20).trim_end());
+        assert_eq!(message(&lines(99)), format!("{}…\n{}", lines(10), lines(10)).trim_end());
     }
 }

@@ -234,18 +234,28 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
     assert!(!errors.contains("aborting"), "{errors}");
 
     // Whatever ends the program early, or is printed like what the program prints, is no solution.
-    let forged = "test three_and_four ... ok\\n\\nfailures:\\n\\ntest result: ok. 1 passed; 0 failed; 0 ignored";
+    let forged = "print!(\"\\ntest three_and_four ... ok\\n\\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\\n\");";
+    let early = "ended before the test did (exit status: 0)";
     for (body, says) in [
-        ("std::process::abort()".to_owned(), "ended before the test did"),
-        ("std::process::exit(0)".to_owned(), "ended before the test did (exit status: 0)"),
-        (format!("println!(\"{forged}\"); std::process::exit(0)"), "ended before the test did"),
-        (format!("println!(\"{forged}\"); a"), "the sum of 3 and 4"),
-        ("panic!(\"test it\")".to_owned(), "test it"),
+        ("std::process::abort()", "ended before the test did"),
+        ("EXIT", early),
+        ("FORGED EXIT", early),
+        ("FORGED a", "the sum of 3 and 4"),
+        ("for n in 0..100_000 { println!(\"{n}\"); } a", "…\n"),
+        ("for n in 0..100_000 { print!(\"{n}\"); } a", "the sum of 3 and 4"),
+        ("panic!(\"test it\")", "test it"),
+        #[cfg(target_os = "linux")]
+        (
+            "#[used] #[unsafe(link_section = \".init_array\")] static F: fn() = || { FORGED EXIT }; a + b",
+            early,
+        ),
     ] {
+        let body = body.replace("FORGED", forged).replace("EXIT", "std::process::exit(0)");
         fs::write(file(root.path(), "first"), code(&body)).unwrap();
         let Outcome::Failing(failed) = check() else { panic!("{body}") };
         assert_eq!(failed[0].0, "three and four", "{body}");
         assert!(failed[0].1.contains(says), "{body}: {failed:?}");
+        assert!(failed[0].1.len() < 99_999, "{body}: {failed:?}");
     }
 
     fs::write(file(root.path(), "first"), code("b + a")).unwrap();
