@@ -20,12 +20,13 @@ use crate::{
 };
 use lab::files::open_regular;
 use serde::{
-    Deserialize, Serialize,
+    Serialize,
     de::{DeserializeOwned, IgnoredAny},
 };
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{
-    io::{ErrorKind, Read},
+    io::{BufReader, ErrorKind, Read},
     path::Path,
 };
 
@@ -69,26 +70,20 @@ impl Kind {
 
 /// When the run in a folder began, by its checkpoint, or by the first line of its metrics.
 pub(crate) fn started(folder: &Path) -> Option<String> {
-    /// What a header or a line says of it.
-    #[derive(Deserialize)]
-    struct Began {
-        started: String,
-    }
+    let began = |json: Value| json["started"].as_str().map(str::to_owned);
     let of_header = || {
         let mut file = open_regular(&folder.join(FILE)).ok()?;
-        let mut head = [0; 16];
-        file.read_exact(&mut head).ok()?;
-        let (magic, length) = head.split_at(8);
-        Kind::of(magic)?;
-        let (mut header, length) = (Vec::new(), u64::from_le_bytes(length.try_into().ok()?));
-        file.take(length).read_to_end(&mut header).ok()?;
-        serde_json::from_slice::<Began>(&header).ok()
+        let mut head = [[0; 8]; 2];
+        file.read_exact(head.as_flattened_mut()).ok()?;
+        Kind::of(&head[0])?;
+        let header = BufReader::new(file.take(u64::from_le_bytes(head[1])));
+        began(serde_json::from_reader(header).ok()?)
     };
     let of_metrics = || {
         let text = std::fs::read_to_string(folder.join(files::METRICS)).ok()?;
-        serde_json::from_str::<Began>(text.lines().next()?).ok()
+        began(serde_json::from_str(text.lines().next()?).ok()?)
     };
-    of_header().or_else(of_metrics).map(|began| began.started)
+    of_header().or_else(of_metrics)
 }
 
 /// The bytes of a checkpoint: what a run is, and its values.

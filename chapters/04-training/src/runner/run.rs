@@ -40,27 +40,44 @@ pub use files::{CURVES, METRICS, MODEL};
 /// The file that a training holds locked in its folder. The system lets go of it when the program ends, however it does.
 const LOCK: &str = ".lock";
 
-/// The latest run in `runs`, and what `read` makes of it: the one that began last, of this kind if one is asked for. A later
-/// one that `read` can't use is named on standard error.
+/// The latest run in `runs`, and what `read` makes of it: the one that began last, of this kind if one is asked for. Those
+/// that began later, and all if there is none, are named on standard error with the reason why `read` can't use them.
 pub fn latest<T, E: Display>(
     runs: &Path,
     kind: Option<Kind>,
     read: impl Fn(&Path) -> Result<T, E>,
 ) -> Option<(PathBuf, T)> {
+    let (found, notes) = with_notes(runs, kind, read);
+    notes.into_iter().for_each(warn);
+    found
+}
+
+/// [`latest`], and what is to be said of others.
+fn with_notes<T, E: Display>(
+    runs: &Path,
+    kind: Option<Kind>,
+    read: impl Fn(&Path) -> Result<T, E>,
+) -> (Option<(PathBuf, T)>, Vec<String>) {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
+    // Of those that began in one second the number behind the name says which came last.
+    let number = |run: &Path| run.to_str()?.rsplit_once('-')?.1.parse::<u64>().ok();
     let mut dated: Vec<_> = entries
         .filter(|run| [CHECKPOINT, MODEL].iter().any(|file| run.join(file).exists()))
         .filter(|run| kind.is_none() || Kind::of_run(run).is_none_or(|its| Some(its) == kind))
-        .map(|run| (checkpoint::started(&run), run))
+        .map(|run| (checkpoint::started(&run).map(|second| (second, number(&run))), run))
         .collect();
     dated.sort();
-    dated.into_iter().rev().find_map(|(_, run)| match read(&run) {
-        Ok(read) => Some((run, read)),
-        Err(error) => {
-            warn(format!("note: the later run {} is skipped: {error}", run.display()));
-            None
+    let (mut found, mut skipped) = (None, Vec::new());
+    while let Some((began, run)) = dated.pop_if(|_| found.is_none()) {
+        match read(&run) {
+            Ok(read) => {
+                skipped.retain(|(later, _)| *later > began);
+                found = Some((run, read));
+            }
+            Err(why) => skipped.push((began, format!("note: skipped {}: {why}", run.display()))),
         }
-    })
+    }
+    (found, skipped.into_iter().map(|(_, note)| note).collect())
 }
 
 /// The folder of one run, which no other training can open at the same time.
@@ -220,49 +237,52 @@ mod tests {
         Folder::open(folder.path(), Start::Resume).unwrap();
     }
 
-    /// A run of this kind that began in this minute, with a model of these bytes if there are any.
-    fn run(runs: &Path, name: &str, (kind, minute): (Kind, u32), model: &str) {
-        let folder = runs.join(name);
-        fs::create_dir(&folder).unwrap();
-        let header = serde_json::json!({ "started": format!("2026-01-01T00:{minute:02}:00Z") });
-        let bytes = checkpoint::pack(kind, &header, []).unwrap();
-        fs::write(folder.join(CHECKPOINT), bytes).unwrap();
-        if !model.is_empty() {
-            fs::write(folder.join(MODEL), model).unwrap();
+    /// The runs `all`, with `!` before the damaged ones, `@` before when one began, and behind it its kind if it has a
+    /// checkpoint: the latest one of a kind, and those that are named.
+    fn latest_of(all: &str, kind: Option<Kind>) -> (String, String) {
+        let runs = tempfile::tempdir().unwrap();
+        for one in all.split(' ') {
+            let (name, began) = one.split_once('@').unwrap_or((one, ""));
+            let folder = runs.path().join(name.trim_start_matches('!'));
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(MODEL), &one[..1]).unwrap();
+            let header = serde_json::json!({ "started": began.get(..1) });
+            fs::write(folder.join(METRICS), format!("{header}\n{{}}\n")).unwrap();
+            let its = [("digits", Kind::Digits), ("text", Kind::Text)];
+            if let Some((_, kind)) = its.into_iter().find(|(word, _)| began.ends_with(word)) {
+                let bytes = checkpoint::pack(kind, &header, []).unwrap();
+                fs::write(folder.join(CHECKPOINT), bytes).unwrap();
+                fs::remove_file(folder.join(METRICS)).unwrap();
+            }
         }
+        let (found, notes) = with_notes(runs.path(), kind, |run| {
+            fs::read_to_string(run.join(MODEL)).ok().filter(|text| text != "!").ok_or("damaged")
+        });
+        let name = |run: &Path| run.file_name().unwrap().to_str().unwrap().to_owned();
+        let notes =
+            notes.iter().map(|note| name(Path::new(note.strip_suffix(": damaged").unwrap())));
+        (found.map(|(run, _)| name(&run)).unwrap_or_default(), notes.collect::<Vec<_>>().join(" "))
     }
 
     #[test]
     fn the_latest_run_is_the_one_that_began_last_of_its_kind_and_can_be_used() {
-        let runs = tempfile::tempdir().unwrap();
-        let path = runs.path();
-        // Neither names nor the order in which the files were written say when a run began.
-        run(path, "c", (Kind::Digits, 20), "model");
-        run(path, "b", (Kind::Digits, 30), "damaged");
-        run(path, "d", (Kind::Text, 50), "model");
-        run(path, "e", (Kind::Digits, 40), ""); // has only just begun
-        run(path, "a", (Kind::Digits, 10), "model");
-        fs::create_dir(path.join("none")).unwrap();
-        // A copied model without a checkpoint is dated by its metrics, or counts as the oldest.
-        for (name, minute) in [("f", "05"), ("g", "15")] {
-            fs::create_dir(path.join(name)).unwrap();
-            fs::write(path.join(name).join(MODEL), "model").unwrap();
-            let line = format!("{{\"started\":\"2026-01-01T00:{minute}:00Z\"}}\n{{}}\n");
-            fs::write(path.join(name).join(METRICS), line).unwrap();
+        let of_both = "c@2digits !b@3digits d@5text !e@4digits a@1digits f@0";
+        for (all, kind, taken, named) in [
+            (of_both, Some(Kind::Digits), "c", "e b"),
+            (of_both, Some(Kind::Text), "d", ""),
+            (of_both, None, "d", ""),
+            // Without a checkpoint it is dated by its metrics, or counts as the oldest.
+            ("a@1digits f@0 g@2 h", Some(Kind::Digits), "g", ""),
+            ("x !z !y@1", None, "x", "y"),
+            ("x@1 !y@1 !z", None, "x", ""),
+            // Of those that began in one second the last number counts.
+            ("x@1 x-2@1 x-9@1 x-10@1", None, "x-10", ""),
+            ("x-9@2 !x-10@2 x-11@1 !b@3 !a@0 !c", None, "x-9", "b x-10"),
+            ("!x@1 !y", None, "", "x y"),
+        ] {
+            assert_eq!(latest_of(all, kind), (taken.to_owned(), named.to_owned()), "{all}");
         }
-        let whole = |run: &Path| match fs::read_to_string(run.join(MODEL)) {
-            Ok(text) if text == "model" => Ok(()),
-            _ => Err("no model"),
-        };
-        let found = |kind| latest(path, kind, whole).map(|(run, ())| run);
-        assert_eq!(found(Some(Kind::Digits)), Some(path.join("c")));
-        assert_eq!(found(Some(Kind::Text)), Some(path.join("d")));
-        assert_eq!(found(None), Some(path.join("d")));
-        fs::remove_dir_all(path.join("c")).unwrap();
-        assert_eq!(found(Some(Kind::Digits)), Some(path.join("g")));
-        let checkpoints = latest(path, Some(Kind::Digits), checkpoint::whole);
-        assert_eq!(checkpoints, Some((path.join("e"), Kind::Digits)));
-        assert_eq!(latest(&path.join("missing"), None, whole), None);
+        assert_eq!(latest(Path::new("no such folder"), None, checkpoint::whole), None);
     }
 
     #[test]
