@@ -89,23 +89,38 @@ pub(crate) fn local_mpi() -> usize {
     local.ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
+/// Launchers: each with the variables that tell how many processes it has started, the first of them that is there, and
+/// one that it sets in these alone, as a number. Some tell no size.
+const LAUNCHERS: [(&str, &str, &str); 14] = [
+    ("mpirun", MPI, "OMPI_COMM_WORLD_RANK"),
+    ("mpiexec", "PMI_SIZE", "PMI_RANK"),
+    ("mpirun_rsh", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+    // Slurm tells the size of an allocation to its shell as well, which is no step.
+    ("srun", "SLURM_STEP_NUM_TASKS SLURM_NTASKS", "SLURM_STEP_ID"),
+    ("flux", "FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+    ("jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),
+    ("blaunch", "LSB_DJOB_NUMPROC", "LSF_PM_TASKID"),
+    ("torchrun", "WORLD_SIZE", "RANK"),
+    ("mpiexec", "", "PMI_ID"),
+    ("mpiexec", "", "PMI_FD"),
+    ("mpiexec", "", "MPI_LOCALNRANKS"),
+    ("mpiexec", "", "PALS_RANKID"),
+    ("aprun", "", "ALPS_APP_PE"),
+    ("a launcher", "", "PMIX_RANK"),
+];
+
 /// Where a process's environment shows that it is one of many, which this build would all let do the same: in words.
 fn one_of_many(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     let number = |name: &str| variable(name)?.trim().parse::<u64>().ok();
-    // Slurm tells the size of an allocation to its shell as well, which is no task; the largest numbers are steps of its own.
-    let task = variable("SLURM_PROCID").and(number("SLURM_STEP_ID").filter(|id| *id < 0xffff_fff0));
-    let tasks = || number("SLURM_STEP_NUM_TASKS").or_else(|| number("SLURM_NTASKS"));
-    let known = [
-        ("mpirun", number(MPI)),
-        ("mpiexec", number("PMI_SIZE")),
-        ("srun", task.and_then(|_| tasks())),
-    ];
-    if let Some((by, Some(size))) = known.iter().find(|(_, size)| size.is_some_and(|n| n > 1)) {
-        return Some(format!("{by} started {size} processes"));
+    // The largest numbers are Slurm's own steps, such as the shell of an allocation.
+    let started = |own: &str| number(own).is_some_and(|id| id < 0xffff_fff0);
+    let here = || LAUNCHERS.iter().filter(|(.., own)| started(own));
+    let size = |sizes: &str| sizes.split(' ').find_map(number);
+    if let Some((size, by)) = here().filter_map(|(by, all, _)| Some((size(all)?, by))).max() {
+        return (size > 1).then(|| format!("{by} started {size} processes"));
     }
-    let alone = known.iter().any(|(_, size)| size.is_some());
-    let rank = variable("PMIX_RANK").filter(|_| !alone)?;
-    Some(format!("a launcher started this process as its number {rank}"))
+    let (by, _, own) = here().find(|(_, sizes, _)| sizes.is_empty())?;
+    Some(format!("{by} started this process as one of an unknown number ({own} is set)"))
 }
 
 /// Refuses to do `what` in each of many processes that a launcher has started.
@@ -263,58 +278,54 @@ mod tests {
         assert!(choose(&member[..2], None, false).contains(HUB));
         assert!(choose(&[(RANK, "3"), (RANKS, "3")], None, false).contains("from 0 to 2"));
         assert!(choose(&[(RANK, "x"), (RANKS, "3")], None, false).contains("`x`"));
-        assert!(
-            !cfg!(feature = "mpi") || choose(&OPEN_MPI, None, false) == "Some(Mpi(Rank(1), 4))"
-        );
+        let mpi = choose(&[(MPI, "4"), ("OMPI_COMM_WORLD_RANK", "1")], None, false);
+        assert!(!cfg!(feature = "mpi") || mpi == "Some(Mpi(Rank(1), 4))", "{mpi}");
     }
 
-    const OPEN_MPI: [(&str, &str); 3] =
-        [(MPI, "4"), ("OMPI_COMM_WORLD_RANK", "1"), ("PMIX_RANK", "1")];
+    /// Whether these variables are those of one process, or who is said to have started more.
+    fn refused(variables: &[(&str, &str)]) -> Option<String> {
+        let of = |name: &str| {
+            let own = variables.iter().find(|(own, _)| *own == name);
+            own.map(|(_, value)| (*value).to_owned())
+        };
+        let said = alone(of, "a language model").err()?.to_string();
+        assert!(said.contains("a language model"), "{said}");
+        if !(cfg!(feature = "mpi") && of(MPI).is_some()) {
+            let trained = choose(variables, Some(2), true);
+            for way in ["--processes", "--features mpi", HUB, said.split(", and").next()?] {
+                assert!(trained.contains(way), "{way}: {trained}");
+            }
+        }
+        // Told its rank, it is one of a crew.
+        let told = [(RANK, "0"), (RANKS, "2"), (HUB, "127.0.0.1:7000")];
+        assert!(choose(&[variables, &told].concat(), None, false).contains("Member"));
+        Some(said)
+    }
 
     #[test]
-    fn one_of_many_equal_processes_is_refused_and_a_shell_of_slurm_is_not() {
-        let alone = |variables: &[(&str, &str)]| {
-            let of = |name: &str| {
-                let own = variables.iter().find(|(own, _)| *own == name);
-                own.map(|(_, value)| (*value).to_owned())
-            };
-            alone(of, "a language model").map_err(|error| error.to_string())
-        };
-        let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("SLURM_JOB_ID", "7")];
-        let step = |more: &[(&'static str, &'static str)]| [&slurm[..], more].concat();
-        for (variables, says) in [
-            (step(&[("SLURM_STEP_ID", "0")]), "srun started 2 processes"),
-            (
-                step(&[("SLURM_STEP_ID", "3"), ("SLURM_STEP_NUM_TASKS", "8")]),
-                "srun started 8 processes",
-            ),
-            (vec![("PMI_RANK", "0"), ("PMI_SIZE", "2")], "mpiexec started 2 processes"),
-            (vec![("PMIX_RANK", "1")], "as its number 1"),
-        ] {
-            let refused = choose(&variables, Some(2), true);
-            assert!(refused.contains(says), "{refused}");
-            assert!(refused.contains("--processes") && refused.contains("--features mpi"));
-            assert!(refused.contains(HUB), "{refused}");
-            let refused = alone(&variables).unwrap_err();
-            assert!(refused.contains(says) && refused.contains("a language model"), "{refused}");
-            // Told its rank, it is one of a crew.
-            let told = [(RANK, "0"), (RANKS, "2"), (HUB, "127.0.0.1:7000")];
-            assert!(choose(&[&variables[..], &told].concat(), None, false).contains("Member"));
+    fn one_of_many_equal_processes_is_refused_and_one_alone_is_not() {
+        let one = [("PMI_SIZE", "1"), ("PMI_RANK", "0")];
+        for (by, sizes, own) in LAUNCHERS {
+            for size in sizes.split(' ').filter(|size| !size.is_empty()) {
+                let said = refused(&[(own, "0"), (size, "2")]).unwrap();
+                assert!(said.contains(&format!("{by} started 2 processes")), "{said}");
+                assert!(refused(&[(own, "1"), (size, "8"), one[0], one[1]]).is_some(), "{size}");
+                for alone in [vec![(own, "0"), (size, "1"), ("PMIX_RANK", "0")], vec![(size, "2")]]
+                {
+                    assert_eq!(refused(&alone), None, "{alone:?}");
+                }
+            }
+            let unknown = refused(&[(own, "3")]);
+            assert_eq!(unknown.is_some_and(|said| said.contains(own)), sizes.is_empty(), "{own}");
+            assert_eq!(refused(&[(own, "3"), one[0], one[1]]), None, "{own}");
         }
-        assert!(alone(&OPEN_MPI).unwrap_err().contains("mpirun started 4 processes"));
-        assert!(cfg!(feature = "mpi") || choose(&OPEN_MPI, None, false).contains("mpirun"));
-        assert!(alone(&[(RANK, "1")]).unwrap_err().contains(RANK));
-        for variables in [
-            slurm.to_vec(),                           // the shell of sbatch
-            step(&[("SLURM_STEP_ID", "4294967290")]), // that of salloc
-            step(&[("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1"), ("PMIX_RANK", "0")]),
-            vec![("PMI_RANK", "0"), ("PMI_SIZE", "1")],
-            vec![("OMPI_COMM_WORLD_SIZE", "1"), ("OMPI_COMM_WORLD_RANK", "0"), ("PMIX_RANK", "0")],
-        ] {
-            assert_eq!(alone(&variables), Ok(()), "{variables:?}");
-            let mpi = cfg!(feature = "mpi") && variables[0].0 == MPI;
-            assert!(mpi || choose(&variables, None, false) == "None", "{variables:?}");
-        }
+        let told = alone(|name| (name == RANK).then(|| "1".to_owned()), "a language model");
+        assert!(told.unwrap_err().to_string().contains(RANK));
+        let slurm = [("SLURM_NTASKS", "2"), ("SLURM_PROCID", "0"), ("SLURM_STEP_ID", "4294967290")];
+        assert_eq!(refused(&slurm), None, "the shell of salloc");
+        assert_eq!(refused(&slurm[..2]), None, "the shell of sbatch");
+        let step = [slurm[0], ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")];
+        assert_eq!(refused(&step), None, "a step of one task");
     }
 
     #[test]

@@ -55,35 +55,22 @@ fn train_equal(
     let (seed, link) = (config.settings.seed, &Link::new(comm));
     link.tell(told);
     match config.device {
-        Device::Cpu => train_on(&Cpu::seed_from_u64(seed), link, config, data, watcher),
+        Device::Cpu => {
+            let dev = Cpu::seed_from_u64(seed);
+            let learner = dev.learner_by(&config.settings, config.makers)?;
+            train_learner(learner, &dev, link, config, data, watcher)
+        }
         #[cfg(feature = "cuda")]
         Device::Cuda(index) => {
             let dev = training::engine::cuda(index, seed)?;
-            train_on(&dev, link, config, data, watcher)
+            let learner = dev.learner_by(&config.settings, config.makers)?;
+            train_learner(learner, &dev, link, config, data, watcher)
         }
         #[cfg(not(feature = "cuda"))]
         Device::Cuda(index) => Err(Error::Config(format!(
             "this build has no cuda:{index}; use --device cpu, or build with --features cuda"
         ))),
     }
-}
-
-/// [`train_rank`], on a device of one kind, its random numbers freshly seeded.
-fn train_on<D: AllModels>(
-    dev: &D,
-    link: &Link,
-    config: &Config,
-    data: &DataSet,
-    watcher: &mut dyn Watcher,
-) -> Result<Reached> {
-    train_learner(
-        dev.learner_by(&config.settings, config.makers)?,
-        dev,
-        link,
-        config,
-        data,
-        watcher,
-    )
 }
 
 // ANCHOR: train_learner
